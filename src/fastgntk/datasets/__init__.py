@@ -1,0 +1,25 @@
+"""Data sets: by name, from files in TU format, or made from a seed.
+
+=================  =====================================================================
+``_load``          :func:`load` and where it looks
+``_registry``      the known names with their counts, one row each
+``_dataset``       :class:`Dataset`: graphs, targets, a name
+``_tu_reader``     :func:`read_tu`, from a folder or zip file
+``_tu_text``       its text files as arrays, quickly
+``_tu_writer``     :func:`write_tu`
+``_cache``         parsed sets in binary form
+``_fetch``         downloads
+``synthetic``      random families with a seed
+``bundled/``       MUTAG, so that the first command works offline
+=================  =====================================================================
+"""
+
+from fastgntk.datasets import synthetic
+from fastgntk.datasets._cache import cache_folder
+from fastgntk.datasets._dataset import Counts, Dataset
+from fastgntk.datasets._load import find, load
+from fastgntk.datasets._registry import REGISTRY
+from fastgntk.datasets._tu_reader import read_tu
+from fastgntk.datasets._tu_writer import write_tu
+
+__all__ = ["load", "find", "read_tu", "write_tu", "Dataset", "Counts", "REGISTRY", "cache_folder", "synthetic"]

@@ -1,0 +1,85 @@
+"""Parsed data sets, kept in binary form under the fingerprint of the text they came from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastgntk.datasets._dataset import Dataset
+from fastgntk.datasets._tu_reader import read_tu, tu_files
+from fastgntk.files import atomic_save
+from fastgntk.graph import GraphBatch
+
+__all__ = ["cache_folder", "fingerprint", "read_tu_cached"]
+
+_log = logging.getLogger("fastgntk")
+_FORMAT = 1  # counted up when the layout below or the meaning of a parsed set changes
+_ARRAYS = ("offsets", "indptr", "indices", "features", "labels", "edge_labels", "self_loops")
+
+
+def cache_folder() -> Path:
+    """Return the user's cache: ``$FASTGNTK_CACHE``, else what is usual on this system."""
+    chosen = os.environ.get("FASTGNTK_CACHE")
+    if chosen:
+        return Path(chosen)
+    from platformdirs import user_cache_dir  # comes with pooch; only needed when a data set is looked up
+
+    return Path(user_cache_dir("fastgntk"))
+
+
+def fingerprint(path: Path) -> str:
+    """Return a hash of the content of a TU zip file or folder; names and dates do not enter."""
+    digest = hashlib.sha256(f"fastgntk parsed set {_FORMAT}\n".encode())
+    if path.is_dir():
+        for part, read in sorted(tu_files(path)[1].items()):
+            content = read()
+            digest.update(f"{part} {len(content)}\n".encode())
+            digest.update(content)
+    else:
+        with path.open("rb") as stream:
+            while chunk := stream.read(2**22):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def read_tu_cached(path: Path) -> Dataset:
+    """Read a TU data set, from its parsed copy if there is one; leave a copy if there is none.
+
+    A copy that cannot be read or written costs time, nothing else.
+    """
+    name = path.stem if not path.is_dir() else path.name
+    stored = cache_folder() / "parsed" / f"{name}-{fingerprint(path)[:24]}.npz"
+    if stored.is_file():
+        try:
+            return _load(stored)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            _log.warning("the parsed copy %s cannot be read (%s); reading the source again", stored, error)
+    dataset = read_tu(path)
+    try:
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        atomic_save(stored, lambda stream: _save(stream, dataset))
+    except OSError as error:
+        _log.warning("no parsed copy of %s was kept: %s", name, error)
+    return dataset
+
+
+def _save(stream: Any, dataset: Dataset) -> None:
+    arrays = {name: getattr(dataset.graphs, name) for name in _ARRAYS}
+    arrays |= {"y": dataset.y, "graph_attributes": dataset.graph_attributes}
+    present = {name: array for name, array in arrays.items() if array is not None}
+    np.savez(stream, allow_pickle=False, meta=np.array(json.dumps({"name": dataset.name})), **present)
+
+
+def _load(path: Path) -> Dataset:
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {name: stored[name] if name in stored else None for name in (*_ARRAYS, "y", "graph_attributes")}
+        name = json.loads(str(stored["meta"]))["name"]
+    y, attributes = arrays.pop("y"), arrays.pop("graph_attributes")
+    return Dataset(GraphBatch(weights=None, **arrays), y, name, attributes)  # type: ignore[arg-type]

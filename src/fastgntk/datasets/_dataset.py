@@ -1,0 +1,69 @@
+"""Graphs with something to learn about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError
+from fastgntk.graph import GraphBatch
+
+__all__ = ["Counts", "Dataset"]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The numbers by which a data set is recognised."""
+
+    graphs: int
+    nodes: int
+    edges: int
+    """Undirected edges; self loops are counted apart."""
+    self_loops: int
+    classes: int | None
+    """None for regression."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Hold graphs, a target for each, and a name.
+
+    Attributes
+    ----------
+    graphs : GraphBatch
+    y : array of shape (n,) or (n, k), or None
+        Class labels as they stand in the source, or real targets where the source has no classes.
+    name : str
+    graph_attributes : float64 array of shape (n, k), or None
+        Real targets, where the source has them; ``y`` is the same if it has no classes.
+    """
+
+    graphs: GraphBatch
+    y: NDArray[Any] | None
+    name: str
+    graph_attributes: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        if self.y is not None and len(self.y) != len(self.graphs):
+            raise InputError(f"y has {len(self.y)} entries, but {self.name} has {len(self.graphs)} graphs.")
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name!r}, {len(self.graphs)} graphs, {self.graphs.n_nodes} nodes)"
+
+    @property
+    def counts(self) -> Counts:
+        """Count graphs, nodes, edges, dropped self loops and classes."""
+        classes = len(np.unique(self.y)) if self.y is not None and self.y.dtype.kind in "iubU" else None
+        return Counts(
+            graphs=len(self.graphs),
+            nodes=self.graphs.n_nodes,
+            edges=int(len(self.graphs.indices) // 2),
+            self_loops=int(self.graphs.self_loops.sum()),
+            classes=classes,
+        )

@@ -1,0 +1,150 @@
+"""Families of random graphs with a seed, for tests and scaling studies.
+
+Each function returns a :class:`fastgntk.datasets.Dataset` of ``n_graphs`` graphs. Where a parameter is a
+sequence, graph i takes its entry i modulo the length, and ``y`` is that number: graphs to tell apart. The same
+arguments give the same graphs on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.datasets._dataset import Dataset
+from fastgntk.errors import InputError
+from fastgntk.graph import Graph, GraphBatch
+
+__all__ = ["barabasi_albert", "clique_egos", "cycles_with_motifs", "erdos_renyi", "stochastic_block"]
+
+Pairs = NDArray[np.int64]
+
+
+def erdos_renyi(n_graphs: int, n_nodes: int, probability: float | Sequence[float] = (0.1, 0.2), *, seed: int = 0) -> Dataset:
+    """Join every pair of nodes independently with the given probability.
+
+    >>> erdos_renyi(4, 10).y.tolist()
+    [0, 1, 0, 1]
+    """
+    choices = _choices(probability, "probability", 0.0, 1.0)
+
+    def edges(rng: np.random.Generator, p: float) -> tuple[int, Pairs]:
+        upper = np.stack(np.triu_indices(n_nodes, 1), axis=1)
+        return n_nodes, upper[rng.random(len(upper)) < p]
+
+    return _family("erdos-renyi", n_graphs, choices, edges, seed)
+
+
+def barabasi_albert(n_graphs: int, n_nodes: int, attach: int | Sequence[int] = (1, 3), *, seed: int = 0) -> Dataset:
+    """Add nodes one by one, each joined to ``attach`` earlier ones chosen in proportion to their degree."""
+    choices = _choices(attach, "attach", 1, n_nodes - 1)
+
+    def edges(rng: np.random.Generator, m: float) -> tuple[int, Pairs]:
+        count = int(m)
+        pairs = [(count, v) for v in range(count)]  # a star to start from
+        ends = [node for pair in pairs for node in pair]
+        for node in range(count + 1, n_nodes):
+            chosen: set[int] = set()
+            while len(chosen) < count:
+                chosen.add(ends[int(rng.integers(len(ends)))])
+            pairs += [(node, v) for v in sorted(chosen)]
+            ends += [end for v in sorted(chosen) for end in (node, v)]
+        return n_nodes, np.array(pairs, dtype=np.int64)
+
+    return _family("barabasi-albert", n_graphs, choices, edges, seed)
+
+
+def stochastic_block(
+    n_graphs: int,
+    n_nodes: int,
+    communities: int | Sequence[int] = (2, 4),
+    *,
+    inside: float = 0.5,
+    between: float = 0.05,
+    seed: int = 0,
+) -> Dataset:
+    """Split nodes evenly into communities; pairs join with one probability inside and another between them."""
+    choices = _choices(communities, "communities", 1, n_nodes)
+    _choices((inside, between), "inside and between", 0.0, 1.0)
+
+    def edges(rng: np.random.Generator, k: float) -> tuple[int, Pairs]:
+        member = np.arange(n_nodes) % int(k)
+        u, v = np.triu_indices(n_nodes, 1)
+        joined = rng.random(len(u)) < np.where(member[u] == member[v], inside, between)
+        return n_nodes, np.stack([u, v], axis=1)[joined]
+
+    return _family("stochastic-block", n_graphs, choices, edges, seed)
+
+
+def cycles_with_motifs(
+    n_graphs: int, n_nodes: int, motif: int | Sequence[int] = (3, 4, 5), *, copies: int = 3, seed: int = 0
+) -> Dataset:
+    """Hang ``copies`` small rings of ``motif`` nodes onto random places of one large ring of ``n_nodes``."""
+    choices = _choices(motif, "motif", 3, 1_000)
+    if n_nodes < 3 or copies < 0:
+        raise InputError(f"n_nodes must be 3 or more and copies 0 or more, but are {n_nodes} and {copies}.")
+
+    def edges(rng: np.random.Generator, size: float) -> tuple[int, Pairs]:
+        k, total = int(size), n_nodes
+        ring = np.arange(n_nodes)
+        parts = [np.stack([ring, np.roll(ring, -1)], axis=1)]
+        for anchor in rng.integers(n_nodes, size=copies):
+            small = np.arange(total, total + k)
+            parts += [np.stack([small, np.roll(small, -1)], axis=1), np.array([[anchor, total]])]
+            total += k
+        return total, np.concatenate(parts)
+
+    return _family("cycles-with-motifs", n_graphs, choices, edges, seed)
+
+
+def clique_egos(
+    n_graphs: int, n_nodes: int, cliques: int | Sequence[int] = (2, 5), *, overlap: float = 0.2, seed: int = 0
+) -> Dataset:
+    """Make dense ego networks in the manner of COLLAB: one centre, everyone else in overlapping cliques.
+
+    Node 0 is the centre and joined to all. The others are dealt into ``cliques`` groups, and each group also
+    takes in a share ``overlap`` of people from outside it.
+    """
+    choices = _choices(cliques, "cliques", 1, max(1, n_nodes - 1))
+    _choices(overlap, "overlap", 0.0, 1.0)
+
+    def edges(rng: np.random.Generator, k: float) -> tuple[int, Pairs]:
+        others = 1 + rng.permutation(max(n_nodes - 1, 0))
+        parts = [np.stack([np.zeros(len(others), dtype=np.int64), others], axis=1)]
+        for group in np.array_split(others, int(k)):
+            outside = np.setdiff1d(others, group)
+            extra = rng.choice(outside, size=min(len(outside), round(overlap * len(group))), replace=False)
+            members = np.sort(np.concatenate([group, extra]))
+            u, v = np.triu_indices(len(members), 1)
+            parts.append(np.stack([members[u], members[v]], axis=1))
+        return n_nodes, np.concatenate(parts)
+
+    return _family("clique-egos", n_graphs, choices, edges, seed)
+
+
+def _choices(value: float | Sequence[float], name: str, low: float, high: float) -> list[float]:
+    values = [float(v) for v in np.atleast_1d(np.asarray(value, dtype=np.float64))]
+    for v in values:
+        if not low <= v <= high:
+            raise InputError(f"{name} must lie in {low:g}..{high:g}, but is {v:g}.")
+    return values
+
+
+def _family(
+    name: str,
+    n_graphs: int,
+    choices: list[float],
+    edges: Callable[[np.random.Generator, float], tuple[int, Pairs]],
+    seed: int,
+) -> Dataset:
+    if n_graphs < 0:
+        raise InputError(f"n_graphs must be 0 or more, but is {n_graphs}.")
+    # One generator for each graph: the first ten graphs of a hundred are the ten of ten.
+    seeds = np.random.SeedSequence(seed).spawn(n_graphs)
+    y = np.arange(n_graphs) % len(choices)
+    made = []
+    for i in range(n_graphs):
+        total, pairs = edges(np.random.default_rng(seeds[i]), choices[y[i]])
+        made.append(Graph.from_edges(pairs, total))
+    return Dataset(GraphBatch.from_graphs(made), y, name)

@@ -1,0 +1,152 @@
+"""One canonical form for adjacency, whatever it came from.
+
+Canonical means: compressed sparse rows, row u lists the neighbours that u sums over, columns sorted, no self
+loops (the kernel adds them as Â = A + I), no edge twice, no edge of weight zero, and ``weights`` is None
+exactly if every weight is 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fastgntk.errors import InputError
+
+__all__ = ["Adjacency", "from_edges", "from_matrix"]
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """The canonical compressed rows of one graph or of several graphs side by side."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    weights: NDArray[np.float64] | None
+    edge_labels: NDArray[np.int64] | None
+    loops: NDArray[np.int32]
+    """The node of each self loop that was dropped."""
+
+
+def from_matrix(matrix: object, *, directed: bool) -> tuple[int, Adjacency]:
+    """Read a square dense or SciPy sparse adjacency matrix; entries are edge weights.
+
+    Entries of a sparse matrix that stand in the same place are summed, as everywhere in SciPy.
+    """
+    if sparse.issparse(matrix):
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise InputError(f"adjacency must be square, but has shape {matrix.shape}.")
+        coo = sparse.coo_array(matrix, copy=True)
+        coo.sum_duplicates()
+        rows, cols, values = coo.coords[0], coo.coords[1], np.asarray(coo.data)
+        n_nodes = int(coo.shape[0])
+    else:
+        try:
+            dense = np.asarray(matrix)
+        except ValueError:
+            raise InputError("adjacency must be a square matrix, but its rows have different lengths.") from None
+        if dense.size == 0 and dense.ndim <= 2:
+            if dense.ndim == 2 and dense.shape[0] != dense.shape[1]:
+                raise InputError(f"adjacency must be square, but has shape {dense.shape}.")
+            dense = dense.reshape(0, 0)
+        if dense.ndim != 2 or dense.shape[0] != dense.shape[1]:
+            raise InputError(
+                f"adjacency must be square, but has shape {dense.shape}; for a list of edges use "
+                "Graph.from_edges(edges, n_nodes)."
+            )
+        if dense.dtype.kind not in "biuf":
+            raise InputError(f"adjacency must be numeric, but has dtype {dense.dtype}.")
+        n_nodes = dense.shape[0]
+        rows, cols = np.nonzero(dense)
+        values = dense[rows, cols]
+    weights = np.asarray(values, dtype=np.float64)
+    return n_nodes, from_edges(rows, cols, n_nodes, weights=weights, directed=directed)
+
+
+def from_edges(
+    rows: NDArray[np.integer],
+    cols: NDArray[np.integer],
+    n_nodes: int,
+    *,
+    weights: NDArray[np.float64] | None = None,
+    edge_labels: NDArray[np.int64] | None = None,
+    directed: bool,
+) -> Adjacency:
+    """Bring edges (rows[i], cols[i]) into canonical form.
+
+    An undirected edge may be given once or in both directions. An edge given more than once counts once; if
+    its copies differ in weight or label, that is an error, because no choice among them would be right.
+    """
+    if len(rows):
+        low = min(rows.min(), cols.min())
+        high = max(rows.max(), cols.max())
+        if low < 0 or high >= n_nodes:
+            which = int(np.flatnonzero((rows < 0) | (cols < 0) | (rows >= n_nodes) | (cols >= n_nodes))[0])
+            raise InputError(
+                f"edge {which} is ({rows[which]}, {cols[which]}), but node numbers must lie in "
+                f"0..{n_nodes - 1}."
+            )
+    if weights is not None:
+        bad = np.flatnonzero(~np.isfinite(weights))
+        if len(bad):
+            which = int(bad[0])
+            raise InputError(
+                f"the weight of edge ({rows[which]}, {cols[which]}) is {weights[which]}; weights must be finite."
+            )
+        keep = weights != 0
+        if not keep.all():
+            rows, cols, weights = rows[keep], cols[keep], weights[keep]
+            edge_labels = None if edge_labels is None else edge_labels[keep]
+        if np.all(weights == 1.0):
+            weights = None
+
+    is_loop = rows == cols
+    loops = np.unique(rows[is_loop]).astype(np.int32)
+    if len(loops):
+        keep = ~is_loop
+        rows, cols = rows[keep], cols[keep]
+        weights = None if weights is None else weights[keep]
+        edge_labels = None if edge_labels is None else edge_labels[keep]
+    if not directed:
+        rows, cols = np.concatenate([rows, cols]), np.concatenate([cols, rows])
+        weights = None if weights is None else np.concatenate([weights, weights])
+        edge_labels = None if edge_labels is None else np.concatenate([edge_labels, edge_labels])
+
+    if weights is None and edge_labels is None:
+        # The pattern alone needs no sort of pairs: SciPy's conversion is linear, which is what lets the
+        # 24 million lines of COLLAB be read in seconds.
+        pattern = sparse.csr_array(
+            (np.ones(len(rows), dtype=np.int8), (rows.astype(np.int32), cols.astype(np.int32))),
+            shape=(n_nodes, n_nodes),
+        )
+        pattern.sum_duplicates()
+        return Adjacency(
+            pattern.indptr.astype(np.int64), pattern.indices.astype(np.int32), None, None, loops
+        )
+
+    order = np.lexsort((cols, rows))
+    rows, cols = rows[order], cols[order]
+    first = np.ones(len(rows), dtype=bool)
+    first[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
+    group = np.cumsum(first) - 1
+    kept = []
+    for what, values in (("weights", weights), ("labels", edge_labels)):
+        if values is None:
+            kept.append(None)
+            continue
+        values = values[order]
+        unique = values[first]
+        differs = np.flatnonzero(values != unique[group])
+        if len(differs):
+            which = int(differs[0])
+            hint = "give it once" if directed else "give it once, or pass directed=True if the directions differ"
+            raise InputError(
+                f"edge ({rows[which]}, {cols[which]}) is given with different {what} "
+                f"{unique[group[which]]} and {values[which]}; {hint}."
+            )
+        kept.append(unique)
+    indptr = np.zeros(n_nodes + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows[first], minlength=n_nodes), out=indptr[1:])
+    return Adjacency(indptr, cols[first].astype(np.int32), kept[0], kept[1], loops)

@@ -1,0 +1,202 @@
+"""One graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from fastgntk.errors import InputError
+from fastgntk.graph import _csr
+
+__all__ = ["Graph"]
+
+
+class Graph:
+    """Hold one graph: who is next to whom, and what is known about each node.
+
+    Parameters
+    ----------
+    adjacency : square array or SciPy sparse matrix, shape (N, N)
+        Entries are edge weights; 0 means no edge. Self loops are dropped and counted in ``n_self_loops``,
+        because the kernel adds exactly one itself (Â = A + I).
+    features : array, shape (N, d), optional
+        Continuous node features, used as they are.
+    labels : sequence of length N or array of shape (N, k), optional
+        Discrete node labels, integers or strings; they become one-hot features when a kernel is computed.
+    directed : bool
+        If False (default) every edge counts in both directions. If True, row u lists the nodes that u sums over.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> triangle = Graph(np.ones((3, 3)), labels=["C", "C", "O"])
+    >>> triangle.n_nodes, triangle.n_edges, triangle.n_self_loops
+    (3, 3, 3)
+    >>> Graph.from_edges([(0, 1)], n_nodes=3)        # node 2 is isolated, which is legal
+    Graph(n_nodes=3, n_edges=1)
+    """
+
+    __slots__ = ("edge_labels", "features", "indices", "indptr", "labels", "n_self_loops", "weights")
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    weights: NDArray[np.float64] | None
+    features: Any
+    labels: NDArray[Any] | None
+    edge_labels: NDArray[np.int64] | None
+    n_self_loops: int
+
+    def __init__(
+        self,
+        adjacency: object,
+        features: ArrayLike | None = None,
+        *,
+        labels: ArrayLike | None = None,
+        directed: bool = False,
+    ) -> None:
+        n_nodes, adj = _csr.from_matrix(adjacency, directed=directed)
+        self._fill(n_nodes, adj, features, labels)
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: ArrayLike,
+        n_nodes: int,
+        features: ArrayLike | None = None,
+        *,
+        weights: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        edge_labels: ArrayLike | None = None,
+        directed: bool = False,
+    ) -> Graph:
+        """Make a graph from pairs of node numbers (0 to n_nodes − 1), each edge once or in both directions."""
+        if isinstance(n_nodes, bool) or not isinstance(n_nodes, int | np.integer) or n_nodes < 0:
+            raise InputError(f"n_nodes must be a whole number, 0 or more, but is {n_nodes!r}.")
+        pairs = np.asarray(edges)
+        if pairs.size == 0:
+            pairs = np.empty((0, 2), dtype=np.int64)
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+            raise InputError(
+                f"edges must be pairs of whole numbers, shape (m, 2), but has shape {pairs.shape} and dtype "
+                f"{pairs.dtype}."
+            )
+        pairs = pairs.astype(np.int64)
+        weight_array = _per_edge(weights, "weights", len(pairs), np.float64)
+        label_array = _per_edge(edge_labels, "edge_labels", len(pairs), np.int64)
+        adj = _csr.from_edges(
+            pairs[:, 0], pairs[:, 1], int(n_nodes), weights=weight_array, edge_labels=label_array,
+            directed=directed,
+        )  # fmt: skip
+        graph = cls.__new__(cls)
+        graph._fill(int(n_nodes), adj, features, labels)
+        return graph
+
+    def _fill(
+        self, n_nodes: int, adj: _csr.Adjacency, features: ArrayLike | None, labels: ArrayLike | None
+    ) -> None:
+        self.indptr = adj.indptr
+        self.indices = adj.indices
+        self.weights = adj.weights
+        self.edge_labels = adj.edge_labels
+        self.n_self_loops = len(adj.loops)
+        self.features = None if features is None else check_features(features, n_nodes)
+        self.labels = None if labels is None else check_labels(labels, n_nodes)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N, isolated ones included."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_edges(self) -> int:
+        """Number of pairs of nodes with an edge between them, in one direction or both."""
+        pattern = sparse.csr_array(
+            (np.ones(len(self.indices)), self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes)
+        )
+        return int((pattern + pattern.T).nnz // 2) if len(self.indices) else 0
+
+    @property
+    def adjacency(self) -> Any:
+        """The adjacency matrix A as a SciPy CSR array of shape (N, N), without self loops."""
+        data = np.ones(len(self.indices)) if self.weights is None else self.weights
+        return sparse.csr_array((data, self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes))
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """Number of neighbours |N(u)| of each node, the node itself not counted, weights ignored."""
+        return np.diff(self.indptr)
+
+    def __repr__(self) -> str:
+        extra = ""
+        if self.features is not None:
+            extra += f", features={self.features.shape[1]}"
+        if self.labels is not None:
+            extra += ", labels"
+        return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}{extra})"
+
+
+def _per_edge(values: ArrayLike | None, name: str, n_edges: int, dtype: type) -> NDArray[Any] | None:
+    if values is None:
+        return None
+    array = np.asarray(values, dtype=dtype)
+    if array.shape != (n_edges,):
+        raise InputError(f"{name} must have one entry for each of the {n_edges} edges, but has shape {array.shape}.")
+    return array
+
+
+def check_features(features: ArrayLike, n_nodes: int) -> Any:
+    """Return features as float64 of shape (N, d), dense or CSR, or say which node is at fault."""
+    if sparse.issparse(features):
+        array = sparse.csr_array(features, dtype=np.float64)
+        values_finite = bool(np.isfinite(array.data).all())
+    else:
+        try:
+            array = np.array(features, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(
+                "features must be numbers, one row of equal length for each node; pass discrete values as labels=."
+            ) from None
+        values_finite = bool(np.isfinite(array).all())
+    if array.ndim != 2:
+        raise InputError(
+            f"features must have shape (nodes, width), but has shape {array.shape}; pass discrete values as "
+            "labels=, or a single number for each node as a column."
+        )
+    if array.shape[0] != n_nodes:
+        raise InputError(f"features has {array.shape[0]} rows, but the graph has {n_nodes} nodes.")
+    if not values_finite:
+        dense = array.toarray() if sparse.issparse(array) else array
+        node, column = np.argwhere(~np.isfinite(dense))[0]
+        raise InputError(
+            f"node {node} has the feature value {dense[node, column]} in column {column}; features must be "
+            "finite: fill in or drop missing values first."
+        )
+    return array
+
+
+def check_labels(labels: ArrayLike | Sequence[Any], n_nodes: int) -> NDArray[Any]:
+    """Return labels as an integer or string array with one row for each node."""
+    if isinstance(labels, np.ndarray):
+        array = labels
+    else:
+        items = list(labels)  # type: ignore[arg-type]  # anything else fails in the next lines with a sentence
+        if len({isinstance(item, str) for item in items}) > 1:
+            raise InputError("labels must be all integers or all strings, but both kinds came.")
+        array = np.array(items) if items else np.zeros(0, dtype=np.int64)
+    if array.ndim not in (1, 2) or array.shape[0] != n_nodes:
+        raise InputError(
+            f"labels must have one entry for each of the {n_nodes} nodes, but has shape {array.shape}."
+        )
+    if array.dtype.kind == "f" and np.array_equal(array, np.rint(array)):
+        array = array.astype(np.int64)
+    if array.dtype.kind in "bui":
+        return array.astype(np.int64)
+    if array.dtype.kind in "US":
+        return array.astype(np.str_)
+    raise InputError(
+        f"labels must be integers or strings, but has dtype {array.dtype}; pass continuous values as features=."
+    )

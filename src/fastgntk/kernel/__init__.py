@@ -1,0 +1,44 @@
+r"""The kernel: what is computed. This page is its definition; the files below compute it.
+
+Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjacency A without self loops,
+Â = A + I, scale C = diag(c_u), B = C Â. All of Σ and K are (N, N'); p_u is the norm of node u:
+
+    Σ(0) = K(0) = X X'ᵀ
+    block l = 1..L:
+        aggregate          Σ ← B Σ B'ᵀ            K ← B K B'ᵀ
+        layer r = 1..R     p_u = sqrt(Σ_uu(G, G)),  λ = Σ_uv / (p_u p_v)
+                           Σ_uv ← (c_φ/2) p_u p_v κ1(λ)
+                           K_uv ← K_uv (c_φ/2) κ0(λ) + Σ_uv         (κ0 at the incoming λ, Σ the new one)
+    kernel = Σ_uv K(L)_uv,   with jump: Σ_l Σ_uv K(l)_uv over the levels l = 0..L
+
+    κ0(λ) = (π − arccos λ)/π        κ1(λ) = (λ (π − arccos λ) + sqrt(1 − λ²))/π
+
+====================  ===================  =======================================================
+paper                 code                 meaning
+====================  ===================  =======================================================
+L                     ``spec.blocks``      Aggregate + Combine blocks
+R                     ``spec.layers``      ReLU layers in each Combine
+c_u                   ``spec.scale``       1, 1/(\|N(u)\|+1), or what makes the aggregated node a unit vector
+jumping knowledge     ``spec.jump``        read out every level
+c_φ                   ``spec.c_phi``       2 keeps norms: then p_u does not change inside a block
+====================  ===================  =======================================================
+
+A node of norm 0 (zero features, or exact cancellation) contributes 0. Where this departs from the papers, and
+why, is in docs/math.md.
+
+====================  ==========================================================================
+``_spec``             :class:`GNTK`, everything that changes values
+``_activations``      κ0 and κ1
+``_operator``         Â of a block of graphs; when a norm counts as zero
+``_kronecker``        the literal formula, slow and right
+``_decoupled``        two-sided products in NumPy and SciPy
+``_engine``           the contract that engines share, and their table
+====================  ==========================================================================
+"""
+
+from fastgntk.kernel._activations import kappa0, kappa1
+from fastgntk.kernel._engine import Engine, engine_names, get_engine
+from fastgntk.kernel._operator import check_weights
+from fastgntk.kernel._spec import GNTK, Scale
+
+__all__ = ["GNTK", "Scale", "kappa0", "kappa1", "Engine", "engine_names", "get_engine", "check_weights"]

@@ -1,0 +1,157 @@
+"""The decoupled engine: (B ⊗ B') vec(Σ) computed as B Σ B'ᵀ, the paper's first step, in NumPy and SciPy.
+
+A block of several graphs is their disjoint union, on which the same recursion holds entry by entry, so that
+small graphs share their NumPy calls; only the readout tells them apart. Since C is diagonal, the product is
+with Â alone: with q_u the norm of node u after Â and p_u = c_u q_u after the scale,
+
+    λ = (Â Σ Â'ᵀ)_uv / (q_u q_v),   layers: θ ← (c_φ/2) κ0(λ) θ + (c_φ/2)^r κ1(λ),   λ ← κ1(λ)
+    Σ = (c_φ/2)^R p_u p_v λ,         K = p_u p_v θ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fastgntk.graph import GraphBatch
+from fastgntk.kernel._activations import kappa1, kappas
+from fastgntk.kernel._operator import Aggregation
+from fastgntk.kernel._spec import GNTK
+
+__all__ = ["Decoupled"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Graphs side by side (N nodes together), with all that needs one graph only."""
+
+    spec: GNTK
+    offsets: NDArray[np.int64]
+    feature_sums: Array  # (n, d), Σ_u x_u of each graph
+    aggregation: Aggregation
+    H: Any  # (N, d), Â X, dense or CSR
+    inverse_q: Array  # (L, N), 1/q, or 0 where q is 0
+    p: Array  # (L, N)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+class Decoupled:
+    """Compute the kernel by two-sided products, sparse or dense by density, without compiled code."""
+
+    name = "decoupled"
+    block_nodes = 320  # tiles of 320 × 320 stay in the second-level cache (benchmarks/blocks.py)
+
+    def prepare(self, batch: GraphBatch, spec: GNTK) -> _Block:
+        """Aggregate the features once and find the norms of every level, graph by graph."""
+        L = spec.blocks
+        X = batch.features
+        n_nodes = batch.n_nodes
+        inverse_q, p = np.zeros((L, n_nodes)), np.zeros((L, n_nodes))
+        for i in range(len(batch)):
+            nodes = slice(int(batch.offsets[i]), int(batch.offsets[i + 1]))
+            inverse_q[:, nodes], p[:, nodes] = _norms(batch[i : i + 1], spec)
+        aggregation = Aggregation(batch)
+        owner = sparse.csr_array(
+            (np.ones(n_nodes), np.arange(n_nodes), batch.offsets), shape=(len(batch), n_nodes)
+        )
+        return _Block(spec, batch.offsets, _dense(owner @ X), aggregation, aggregation.matrix @ X, inverse_q, p)
+
+    def tile(self, rows: _Block, cols: _Block) -> Array:
+        """Run the recursion on all node pairs of two blocks and read out every level."""
+        spec = rows.spec
+        gain = spec.c_phi / 2
+        out = np.empty((spec.blocks + 1, len(rows), len(cols)))
+        out[0] = rows.feature_sums @ cols.feature_sums.T
+        sigma = np.ascontiguousarray(_dense(rows.H @ cols.H.T))
+        theta = sigma
+        # `near` holds the rows of the matrices, `far` the columns. Each aggregation leaves them transposed, so
+        # that both of its products run along contiguous rows; the two blocks trade places from level to level.
+        near, far = rows, cols
+        for level in range(spec.blocks):
+            if level:
+                sigma = far.aggregation.left(near.aggregation.left(sigma).T)
+                theta = far.aggregation.left(near.aggregation.left(theta).T)
+                near, far = far, near
+            outer = np.multiply.outer(near.inverse_q[level], far.inverse_q[level])
+            lam = np.multiply(sigma, outer, out=sigma)
+            if level:
+                theta *= outer
+            else:
+                theta = lam.copy()  # K(0) = Σ(0), so one aggregation serves both
+            k0, work = outer, np.empty_like(outer)
+            for r in range(1, spec.layers + 1):
+                kappas(lam, k0, lam, work)
+                theta *= k0
+                if gain == 1.0:
+                    theta += lam
+                else:
+                    theta *= gain
+                    theta += gain**r * lam
+            np.multiply.outer(near.p[level], far.p[level], out=outer)
+            theta *= outer
+            out[level + 1] = _readout(theta, near, far) if near is rows else _readout(theta, near, far).T
+            if level + 1 < spec.blocks:
+                sigma *= outer
+                if gain != 1.0:
+                    sigma *= gain**spec.layers
+        return out
+
+    def tile_bytes(self, row_nodes: int, col_nodes: int) -> int:
+        """Σ, K, two of work, and two in flight while a product is taken."""
+        return 8 * 6 * row_nodes * col_nodes
+
+
+def _norms(one: GraphBatch, spec: GNTK) -> tuple[Array, Array]:
+    """Return 1/q and p, each (L, N), from the recursion of one graph against itself."""
+    aggregation = Aggregation(one)
+    gain = spec.c_phi / 2
+    inverse_q, p = np.zeros((spec.blocks, one.n_nodes)), np.zeros((spec.blocks, one.n_nodes))
+    H = _dense(aggregation.matrix @ one.features)
+    sigma = H @ H.T
+    # The first norm comes from the vectors themselves: cancellation there costs ε, in the quadratic form sqrt(ε).
+    q = np.sqrt(np.einsum("ud,ud->u", H, H))
+    X = one.features
+    previous = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel() if sparse.issparse(X) else (X * X).sum(axis=1))
+    for level in range(spec.blocks):
+        if level:
+            sigma = aggregation.left(aggregation.left(sigma).T)
+            q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
+        q = np.where(aggregation.zero_norm(q, previous, squared=level > 0), 0.0, q)
+        np.divide(1.0, q, out=inverse_q[level], where=q > 0)
+        if spec.scale == "unit":
+            p[level] = q > 0
+        else:
+            p[level] = q / aggregation.sums if spec.scale == "degree" else q
+        previous = p[level] * gain ** (spec.layers / 2)
+        if level + 1 < spec.blocks:
+            sigma *= np.multiply.outer(inverse_q[level], inverse_q[level])
+            for _ in range(spec.layers):
+                sigma = kappa1(sigma)
+            sigma *= np.multiply.outer(previous, previous)
+    return inverse_q, p
+
+
+def _readout(theta: Array, near: _Block, far: _Block) -> Array:
+    """Sum the node pairs of each pair of graphs."""
+    return _segment_sums(_segment_sums(theta, near.offsets).T, far.offsets).T
+
+
+def _segment_sums(matrix: Array, offsets: NDArray[np.int64]) -> Array:
+    """Sum the rows offsets[i]:offsets[i + 1] for each i; an empty graph gives zero."""
+    out = np.zeros((len(offsets) - 1, matrix.shape[1]))
+    filled = np.flatnonzero(np.diff(offsets))
+    if len(filled):
+        out[filled] = np.add.reduceat(matrix, offsets[filled], axis=0)
+    return out
+
+
+def _dense(matrix: Any) -> Array:
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)

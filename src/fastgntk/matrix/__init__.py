@@ -1,0 +1,35 @@
+"""Kernel matrices: which pairs are computed, in which pieces, by how many workers.
+
+=================  ==================================================================
+``_gram``          :func:`gram`, :func:`cross_gram`, :func:`diagonal`, :func:`gram_path`
+``_path``          :class:`GramPath`, every depth from one pass
+``_normalize``     :func:`normalize`
+``_plan``          blocks and tiles, pure functions of sizes
+``_executor``      tasks on threads, with progress
+``_resources``     workers and memory of this machine
+=================  ==================================================================
+
+Nothing here knows the formula, and no engine knows of tiles. No option here changes values beyond rounding.
+"""
+
+from fastgntk.matrix._executor import Progress, single_threaded_blas
+from fastgntk.matrix._gram import cross_gram, diagonal, gram, gram_path
+from fastgntk.matrix._normalize import normalize
+from fastgntk.matrix._path import GramPath
+from fastgntk.matrix._resources import Memory, Workers, format_bytes, memory_budget, worker_count
+
+__all__ = [
+    "gram",
+    "cross_gram",
+    "diagonal",
+    "gram_path",
+    "GramPath",
+    "normalize",
+    "Progress",
+    "Memory",
+    "Workers",
+    "worker_count",
+    "memory_budget",
+    "format_bytes",
+    "single_threaded_blas",
+]

@@ -1,0 +1,80 @@
+"""Run independent tasks on threads.
+
+Threads, not processes: NumPy, SciPy's sparse products and BLAS all release the interpreter lock, nothing has
+to be pickled, and results go straight into the matrix (benchmarks/workers.py compares both).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+__all__ = ["Progress", "run", "single_threaded_blas"]
+
+Progress = Callable[[int, int], None]
+"""Called as progress(done, total) in units of work, so that done/total is the share of the time."""
+
+Task = TypeVar("Task")
+
+
+def run(
+    function: Callable[[Task], None],
+    tasks: Sequence[Task],
+    *,
+    workers: int,
+    cost: Callable[[Task], int] = lambda task: 1,  # noqa: ARG005  # every task counts the same
+    progress: Progress | None = None,
+) -> None:
+    """Call ``function(task)`` for every task, in order of the sequence, on at most ``workers`` threads.
+
+    The first exception stops all workers after their current task and is raised here; so is Ctrl-C.
+    """
+    total = sum(cost(task) for task in tasks) if progress else 0
+    pending = iter(tasks)
+    lock = threading.Lock()
+    stop = threading.Event()
+    done = 0
+
+    def work() -> None:
+        nonlocal done
+        try:
+            while not stop.is_set():
+                with lock:
+                    task = next(pending, stop)
+                if task is stop:
+                    return
+                function(task)  # type: ignore[arg-type]  # `stop` itself was sorted out above
+                if progress:
+                    with lock:
+                        done += cost(task)  # type: ignore[arg-type]
+                        progress(done, total)
+        except BaseException:
+            stop.set()
+            raise
+
+    count = min(workers, len(tasks))
+    if count <= 1:
+        work()
+        return
+    with ThreadPoolExecutor(count, thread_name_prefix="fastgntk") as pool:
+        futures = [pool.submit(work) for _ in range(count)]
+        try:
+            for future in futures:
+                future.result()
+        finally:
+            stop.set()
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Keep BLAS to one thread while our own threads share the cores; restored on leaving.
+
+    It also keeps results equal for every number of workers: a product split among threads sums in another order.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield

@@ -1,0 +1,37 @@
+"""Every depth at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError
+from fastgntk.kernel import GNTK
+
+__all__ = ["GramPath"]
+
+
+@dataclass(frozen=True, eq=False)
+class GramPath:
+    """Hold the readout of every level, from which the kernel of every depth is a sum.
+
+    Attributes
+    ----------
+    spec : GNTK
+        The deepest kernel.
+    levels : array of shape (blocks + 1, n, n)
+        ``levels[l]`` is Σ_uv K(l)_uv of every pair; level 0 is the features alone.
+    """
+
+    spec: GNTK
+    levels: NDArray[np.float64]
+
+    def at(self, blocks: int | None = None, jump: bool | None = None) -> NDArray[np.float64]:
+        """Return the Gram matrix of that depth; what is left out comes from ``spec``."""
+        blocks = self.spec.blocks if blocks is None else blocks
+        jump = self.spec.jump if jump is None else jump
+        if not 1 <= blocks <= self.spec.blocks:
+            raise InputError(f"blocks must lie in 1..{self.spec.blocks}, but is {blocks!r}.")
+        return self.levels[: blocks + 1].sum(axis=0) if jump else self.levels[blocks].copy()
