@@ -22,4 +22,14 @@ from fastgntk.datasets._registry import REGISTRY
 from fastgntk.datasets._tu_reader import read_tu
 from fastgntk.datasets._tu_writer import write_tu
 
-__all__ = ["load", "find", "read_tu", "write_tu", "Dataset", "Counts", "REGISTRY", "cache_folder", "synthetic"]
+__all__ = [
+    "load",
+    "find",
+    "read_tu",
+    "write_tu",
+    "Dataset",
+    "Counts",
+    "REGISTRY",
+    "cache_folder",
+    "synthetic",
+]

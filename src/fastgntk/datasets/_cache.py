@@ -79,7 +79,7 @@ def _save(stream: Any, dataset: Dataset) -> None:
 
 def _load(path: Path) -> Dataset:
     with np.load(path, allow_pickle=False) as stored:
-        arrays = {name: stored[name] if name in stored else None for name in (*_ARRAYS, "y", "graph_attributes")}
+        arrays = {name: stored.get(name) for name in (*_ARRAYS, "y", "graph_attributes")}
         name = json.loads(str(stored["meta"]))["name"]
     y, attributes = arrays.pop("y"), arrays.pop("graph_attributes")
-    return Dataset(GraphBatch(weights=None, **arrays), y, name, attributes)  # type: ignore[arg-type]
+    return Dataset(GraphBatch(weights=None, **arrays), y, name, attributes)

@@ -90,4 +90,6 @@ def _verify(found: Counts, expected: Counts, path: Path) -> None:
         got, want = getattr(found, field.name), getattr(expected, field.name)
         if got != want:
             what = field.name.replace("_", " ")
-            raise InputError(f"{path} has {got} {what}, but {path.stem} has {want}; the file is not what its name says.")
+            raise InputError(
+                f"{path} has {got} {what}, but {path.stem} has {want}; the file is not what its name says."
+            )

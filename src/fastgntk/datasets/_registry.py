@@ -64,6 +64,4 @@ def unknown_name(name: str) -> InputError:
     near = [folded[k] for k in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.4)]
     rest = [known for known in REGISTRY if known not in near]
     hint = f"did you mean {near[0]}? " if near else ""
-    return InputError(
-        f"there is no data set, file or folder {name!r}; {hint}Known names: {', '.join(near + rest)}."
-    )
+    return InputError(f"there is no data set, file or folder {name!r}; {hint}Known names: {', '.join(near + rest)}.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +95,7 @@ def _member_reader(path: Path, member: str) -> Callable[[], bytes]:
 
 
 def _assemble(name: str, source: Source, directed: bool) -> Dataset:
-    def table(part: str, dtype: type, columns: int | None = None) -> NDArray[np.generic] | None:
+    def table(part: str, dtype: type, columns: int | None = None) -> NDArray[Any] | None:
         return parse_table(source[part](), dtype, f"{name}_{part}.txt", columns) if part in source else None
 
     indicator = _column(table("graph_indicator", np.int64, 1))
@@ -123,9 +124,7 @@ def _assemble(name: str, source: Source, directed: bool) -> Dataset:
         )
     node_labels = _per_row(table("node_labels", np.int64), n_nodes, f"{name}_node_labels.txt", "nodes")
     node_attributes = _per_row(table("node_attributes", np.float64), n_nodes, f"{name}_node_attributes.txt", "nodes")
-    edge_labels = _column(
-        _per_row(table("edge_labels", np.int64, 1), len(pairs), f"{name}_edge_labels.txt", "edges")
-    )
+    edge_labels = _column(_per_row(table("edge_labels", np.int64, 1), len(pairs), f"{name}_edge_labels.txt", "edges"))
     if node_attributes is not None and not np.isfinite(node_attributes).all():
         line = int(np.flatnonzero(~np.isfinite(node_attributes).all(axis=1))[0])
         raise InputError(
@@ -154,17 +153,17 @@ def _assemble(name: str, source: Source, directed: bool) -> Dataset:
         edge_labels=adjacency.edge_labels,
         self_loops=np.bincount(indicator[adjacency.loops] - 1, minlength=n_graphs).astype(np.int64),
     )
-    y: NDArray[np.generic] | None = labels
+    y: NDArray[Any] | None = labels
     if labels is None and attributes is not None:
         y = _squeeze(attributes)
-    return Dataset(graphs, y, name, attributes)  # type: ignore[arg-type]  # parse_table made it float64
+    return Dataset(graphs, y, name, attributes)
 
 
 def _count_graphs(
     name: str,
     indicator: NDArray[np.int64],
     labels: NDArray[np.int64] | None,
-    attributes: NDArray[np.generic] | None,
+    attributes: NDArray[Any] | None,
 ) -> int:
     """Take the number of graphs from the file that has a line for each, and check the others against it."""
     counts = {
@@ -190,15 +189,15 @@ def _count_graphs(
     return n_graphs
 
 
-def _column(table: NDArray[np.generic] | None) -> NDArray[np.int64] | None:
+def _column(table: NDArray[Any] | None) -> NDArray[np.int64] | None:
     return None if table is None else table[:, 0].astype(np.int64)
 
 
-def _squeeze(table: NDArray[np.generic]) -> NDArray[np.generic]:
+def _squeeze(table: NDArray[Any]) -> NDArray[Any]:
     return table[:, 0] if table.shape[1] == 1 else table
 
 
-def _per_row(table: NDArray[np.generic] | None, expected: int, file: str, what: str) -> NDArray[np.generic] | None:
+def _per_row(table: NDArray[Any] | None, expected: int, file: str, what: str) -> NDArray[Any] | None:
     if table is not None and len(table) != expected:
         raise InputError(f"{file} has {len(table)} lines, but there are {expected} {what}; one line each is needed.")
     return table

@@ -35,6 +35,7 @@ def parse_table(text: bytes, dtype: type, file: str, columns: int | None = None)
     if _is_regular(compact, lines, width):
         with warnings.catch_warnings():
             warnings.simplefilter("error", DeprecationWarning)  # how NumPy says that it met something else
+            numbers: NDArray[Any]
             try:
                 numbers = np.fromstring(text.replace(b",", b" "), dtype=dtype, sep=" ")
             except (DeprecationWarning, ValueError):
@@ -51,7 +52,11 @@ def _is_regular(compact: bytes, lines: int, width: int) -> bool:
     """
     if compact.count(b",") != lines * (width - 1):
         return False
-    if any(pair in compact for pair in (b",\n", b"\n,", b",,", b"\n\n")) or compact[:1] in b",\n" or compact[-1:] == b",":
+    if (
+        any(pair in compact for pair in (b",\n", b"\n,", b",,", b"\n\n"))
+        or compact[:1] in b",\n"
+        or compact[-1:] == b","
+    ):
         return False
     if width == 1:
         return True

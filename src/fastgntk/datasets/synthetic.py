@@ -21,7 +21,9 @@ __all__ = ["barabasi_albert", "clique_egos", "cycles_with_motifs", "erdos_renyi"
 Pairs = NDArray[np.int64]
 
 
-def erdos_renyi(n_graphs: int, n_nodes: int, probability: float | Sequence[float] = (0.1, 0.2), *, seed: int = 0) -> Dataset:
+def erdos_renyi(
+    n_graphs: int, n_nodes: int, probability: float | Sequence[float] = (0.1, 0.2), *, seed: int = 0
+) -> Dataset:
     """Join every pair of nodes independently with the given probability.
 
     >>> erdos_renyi(4, 10).y.tolist()

@@ -56,7 +56,16 @@ class GraphBatch(Sequence[Graph]):
     self_loops: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        for name in ("offsets", "indptr", "indices", "weights", "features", "labels", "edge_labels", "self_loops"):
+        for name in (
+            "offsets",
+            "indptr",
+            "indices",
+            "weights",
+            "features",
+            "labels",
+            "edge_labels",
+            "self_loops",
+        ):
             value = getattr(self, name)
             arrays = (value.data, value.indices, value.indptr) if sparse.issparse(value) else (value,)
             frozen = [_read_only(a) for a in arrays]
@@ -79,9 +88,7 @@ class GraphBatch(Sequence[Graph]):
         starts = np.concatenate([[0], np.cumsum(edge_counts)])
         weights = None
         if any(g.weights is not None for g in graphs):
-            weights = np.concatenate(
-                [np.ones(len(g.indices)) if g.weights is None else g.weights for g in graphs]
-            )
+            weights = np.concatenate([np.ones(len(g.indices)) if g.weights is None else g.weights for g in graphs])
         return cls(
             offsets=np.concatenate([[0], np.cumsum(node_counts)]).astype(np.int64),
             indptr=np.concatenate([g.indptr[:-1] + s for g, s in zip(graphs, starts, strict=False)] + [starts[-1:]]),
@@ -114,7 +121,7 @@ class GraphBatch(Sequence[Graph]):
         return np.repeat(np.arange(len(self)), self.sizes)
 
     def adjacency(self) -> Any:
-        """The block-diagonal adjacency matrix of all graphs, CSR of shape (N, N), without self loops."""
+        """Return the block-diagonal adjacency matrix of all graphs, CSR of shape (N, N), without self loops."""
         shift = np.repeat(self.offsets[:-1], self.sizes)
         columns = self.indices + np.repeat(shift, self.degrees)
         data = np.ones(len(self.indices)) if self.weights is None else self.weights

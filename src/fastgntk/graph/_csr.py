@@ -8,6 +8,7 @@ exactly if every weight is 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ class Adjacency:
     """The node of each self loop that was dropped."""
 
 
-def from_matrix(matrix: object, *, directed: bool) -> tuple[int, Adjacency]:
+def from_matrix(matrix: Any, *, directed: bool) -> tuple[int, Adjacency]:
     """Read a square dense or SciPy sparse adjacency matrix; entries are edge weights.
 
     Entries of a sparse matrix that stand in the same place are summed, as everywhere in SciPy.
@@ -85,8 +86,7 @@ def from_edges(
         if low < 0 or high >= n_nodes:
             which = int(np.flatnonzero((rows < 0) | (cols < 0) | (rows >= n_nodes) | (cols >= n_nodes))[0])
             raise InputError(
-                f"edge {which} is ({rows[which]}, {cols[which]}), but node numbers must lie in "
-                f"0..{n_nodes - 1}."
+                f"edge {which} is ({rows[which]}, {cols[which]}), but node numbers must lie in 0..{n_nodes - 1}."
             )
     if weights is not None:
         bad = np.flatnonzero(~np.isfinite(weights))
@@ -122,16 +122,14 @@ def from_edges(
             shape=(n_nodes, n_nodes),
         )
         pattern.sum_duplicates()
-        return Adjacency(
-            pattern.indptr.astype(np.int64), pattern.indices.astype(np.int32), None, None, loops
-        )
+        return Adjacency(pattern.indptr.astype(np.int64), pattern.indices.astype(np.int32), None, None, loops)
 
     order = np.lexsort((cols, rows))
     rows, cols = rows[order], cols[order]
     first = np.ones(len(rows), dtype=bool)
     first[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
     group = np.cumsum(first) - 1
-    kept = []
+    kept: list[Any] = []
     for what, values in (("weights", weights), ("labels", edge_labels)):
         if values is None:
             kept.append(None)

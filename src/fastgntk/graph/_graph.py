@@ -52,7 +52,7 @@ class Graph:
 
     def __init__(
         self,
-        adjacency: object,
+        adjacency: Any,
         features: ArrayLike | None = None,
         *,
         labels: ArrayLike | None = None,
@@ -95,9 +95,7 @@ class Graph:
         graph._fill(int(n_nodes), adj, features, labels)
         return graph
 
-    def _fill(
-        self, n_nodes: int, adj: _csr.Adjacency, features: ArrayLike | None, labels: ArrayLike | None
-    ) -> None:
+    def _fill(self, n_nodes: int, adj: _csr.Adjacency, features: ArrayLike | None, labels: ArrayLike | None) -> None:
         self.indptr = adj.indptr
         self.indices = adj.indices
         self.weights = adj.weights
@@ -142,7 +140,7 @@ class Graph:
 def _per_edge(values: ArrayLike | None, name: str, n_edges: int, dtype: type) -> NDArray[Any] | None:
     if values is None:
         return None
-    array = np.asarray(values, dtype=dtype)
+    array: NDArray[Any] = np.asarray(values, dtype=dtype)
     if array.shape != (n_edges,):
         raise InputError(f"{name} must have one entry for each of the {n_edges} edges, but has shape {array.shape}.")
     return array
@@ -150,6 +148,7 @@ def _per_edge(values: ArrayLike | None, name: str, n_edges: int, dtype: type) ->
 
 def check_features(features: ArrayLike, n_nodes: int) -> Any:
     """Return features as float64 of shape (N, d), dense or CSR, or say which node is at fault."""
+    array: Any
     if sparse.issparse(features):
         array = sparse.csr_array(features, dtype=np.float64)
         values_finite = bool(np.isfinite(array.data).all())
@@ -188,9 +187,7 @@ def check_labels(labels: ArrayLike | Sequence[Any], n_nodes: int) -> NDArray[Any
             raise InputError("labels must be all integers or all strings, but both kinds came.")
         array = np.array(items) if items else np.zeros(0, dtype=np.int64)
     if array.ndim not in (1, 2) or array.shape[0] != n_nodes:
-        raise InputError(
-            f"labels must have one entry for each of the {n_nodes} nodes, but has shape {array.shape}."
-        )
+        raise InputError(f"labels must have one entry for each of the {n_nodes} nodes, but has shape {array.shape}.")
     if array.dtype.kind == "f" and np.array_equal(array, np.rint(array)):
         array = array.astype(np.int64)
     if array.dtype.kind in "bui":

@@ -48,11 +48,12 @@ def kappas(
     ``k1`` may be the same array as ``lam``: κ0 is taken first, at the incoming λ.
     """
     np.clip(lam, -1.0, 1.0, out=lam)
+    np.subtract(1.0, lam, out=work)
+    np.add(1.0, lam, out=k0)
+    work *= k0
+    np.sqrt(work, out=work)  # sqrt(1 − λ²)
     np.arccos(lam, out=k0)
     np.subtract(np.pi, k0, out=k0)  # π − arccos λ
-    np.subtract(1.0, lam, out=work)
-    work *= 1.0 + lam
-    np.sqrt(work, out=work)
     np.multiply(lam, k0, out=k1)
     k1 += work
     k1 *= 1.0 / np.pi

@@ -50,19 +50,13 @@ class Decoupled:
     block_nodes = 320  # tiles of 320 × 320 stay in the second-level cache (benchmarks/blocks.py)
 
     def prepare(self, batch: GraphBatch, spec: GNTK) -> _Block:
-        """Aggregate the features once and find the norms of every level, graph by graph."""
-        L = spec.blocks
-        X = batch.features
-        n_nodes = batch.n_nodes
-        inverse_q, p = np.zeros((L, n_nodes)), np.zeros((L, n_nodes))
-        for i in range(len(batch)):
-            nodes = slice(int(batch.offsets[i]), int(batch.offsets[i + 1]))
-            inverse_q[:, nodes], p[:, nodes] = _norms(batch[i : i + 1], spec)
+        """Aggregate the features once and find the norms of every level."""
         aggregation = Aggregation(batch)
-        owner = sparse.csr_array(
-            (np.ones(n_nodes), np.arange(n_nodes), batch.offsets), shape=(len(batch), n_nodes)
-        )
-        return _Block(spec, batch.offsets, _dense(owner @ X), aggregation, aggregation.matrix @ X, inverse_q, p)
+        H = aggregation.matrix @ batch.features
+        inverse_q, p = _norms(aggregation, batch.features, H, spec)
+        ones = np.ones(batch.n_nodes)
+        owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(len(batch), len(ones)))
+        return _Block(spec, batch.offsets, _dense(owner @ batch.features), aggregation, H, inverse_q, p)
 
     def tile(self, rows: _Block, cols: _Block) -> Array:
         """Run the recursion on all node pairs of two blocks and read out every level."""
@@ -105,21 +99,20 @@ class Decoupled:
         return out
 
     def tile_bytes(self, row_nodes: int, col_nodes: int) -> int:
-        """Σ, K, two of work, and two in flight while a product is taken."""
+        """Count Σ, K, two of work, and two in flight while a product is taken."""
         return 8 * 6 * row_nodes * col_nodes
 
 
-def _norms(one: GraphBatch, spec: GNTK) -> tuple[Array, Array]:
-    """Return 1/q and p, each (L, N), from the recursion of one graph against itself."""
-    aggregation = Aggregation(one)
+def _norms(aggregation: Aggregation, X: Any, H: Any, spec: GNTK) -> tuple[Array, Array]:
+    """Return 1/q and p, each (L, N), from the recursion of the block against itself."""
     gain = spec.c_phi / 2
-    inverse_q, p = np.zeros((spec.blocks, one.n_nodes)), np.zeros((spec.blocks, one.n_nodes))
-    H = _dense(aggregation.matrix @ one.features)
-    sigma = H @ H.T
+    inverse_q, p = (
+        np.zeros((spec.blocks, len(aggregation.sums))),
+        np.zeros((spec.blocks, len(aggregation.sums))),
+    )
+    sigma = _dense(H @ H.T)
     # The first norm comes from the vectors themselves: cancellation there costs ε, in the quadratic form sqrt(ε).
-    q = np.sqrt(np.einsum("ud,ud->u", H, H))
-    X = one.features
-    previous = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel() if sparse.issparse(X) else (X * X).sum(axis=1))
+    q, previous = _row_norms(H), _row_norms(X)
     for level in range(spec.blocks):
         if level:
             sigma = aggregation.left(aggregation.left(sigma).T)
@@ -137,6 +130,12 @@ def _norms(one: GraphBatch, spec: GNTK) -> tuple[Array, Array]:
                 sigma = kappa1(sigma)
             sigma *= np.multiply.outer(previous, previous)
     return inverse_q, p
+
+
+def _row_norms(matrix: Any) -> Array:
+    squares = matrix.multiply(matrix) if sparse.issparse(matrix) else matrix * matrix
+    sums: Array = np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
+    return np.sqrt(sums)
 
 
 def _readout(theta: Array, near: _Block, far: _Block) -> Array:

@@ -98,7 +98,7 @@ class Kronecker:
         return np.array(levels)
 
     def tile_bytes(self, row_nodes: int, col_nodes: int) -> int:
-        """The Kronecker product, and a few matrices of the pair."""
+        """Count the Kronecker product and a few matrices of the pair."""
         pairs = row_nodes * col_nodes
         return 8 * pairs * (pairs + 8)
 

@@ -70,9 +70,10 @@ class Aggregation:
 def degree_sums(batch: GraphBatch) -> NDArray[np.float64]:
     """Return the row sums of Â: |N(u)| + 1, or with weights their sum plus one."""
     if batch.weights is None:
-        return batch.degrees + 1.0
+        return np.asarray(batch.degrees + 1.0, dtype=np.float64)
     owner = np.repeat(np.arange(batch.n_nodes), batch.degrees)
-    return np.bincount(owner, weights=batch.weights, minlength=batch.n_nodes) + 1.0
+    sums = np.bincount(owner, weights=batch.weights, minlength=batch.n_nodes)
+    return np.asarray(sums + 1.0, dtype=np.float64)
 
 
 def check_weights(batch: GraphBatch, spec: GNTK) -> None:

@@ -176,7 +176,7 @@ class _Job:
 
     def combine(self, levels: Array) -> Array:
         """Reduce the readouts of all levels (L + 1, …) to the value of the kernel."""
-        return levels.sum(axis=0) if self.spec.jump else levels[-1]
+        return np.asarray(levels.sum(axis=0)) if self.spec.jump else levels[-1]
 
     def run_gram(
         self, batch: GraphBatch, out: Array, reduce: Callable[[Array], Array], progress: Progress | None

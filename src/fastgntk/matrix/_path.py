@@ -34,4 +34,4 @@ class GramPath:
         jump = self.spec.jump if jump is None else jump
         if not 1 <= blocks <= self.spec.blocks:
             raise InputError(f"blocks must lie in 1..{self.spec.blocks}, but is {blocks!r}.")
-        return self.levels[: blocks + 1].sum(axis=0) if jump else self.levels[blocks].copy()
+        return np.asarray(self.levels[: blocks + 1].sum(axis=0)) if jump else self.levels[blocks].copy()

@@ -14,7 +14,17 @@ __all__ = ["Memory", "Workers", "format_bytes", "memory_budget", "worker_count"]
 Memory = int | float | str | None
 Workers = int | None
 
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_UNITS = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "ki": 2**10,
+    "mi": 2**20,
+    "gi": 2**30,
+    "ti": 2**40,
+}
 
 
 def worker_count(workers: Workers) -> int:

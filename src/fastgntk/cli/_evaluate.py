@@ -1,0 +1,141 @@
+"""``fastgntk evaluate``: how well the kernel classifies a data set."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fastgntk import __version__
+from fastgntk.cli import _options as options
+from fastgntk.cli._console import key_values, print_json, print_table, progress_bar, seconds
+from fastgntk.datasets import REGISTRY, load
+
+if TYPE_CHECKING:
+    from fastgntk.learn import Choice, Evaluation, Grid, StageProgress
+
+__all__ = ["evaluate"]
+
+_PROTOCOLS = {
+    "nested": "nested (options chosen on training folds only)",
+    "du2019": "du2019 (options chosen on the folds reported: optimistic)",
+}
+
+
+def evaluate(
+    data: options.DataArgument,
+    protocol: Annotated[str, typer.Option(help="nested, or du2019 as the published figures were made.")] = "nested",
+    folds: Annotated[
+        str,
+        typer.Option(help="Number of outer folds, or a file with the fold number of each graph, one a line."),
+    ] = "10",
+    inner_folds: Annotated[int, typer.Option(help="Folds within each training part (nested only).")] = 5,
+    blocks: Annotated[str | None, typer.Option(help="Depths to try, such as 1-10.")] = None,
+    layers: Annotated[str | None, typer.Option(help="Layers per block to try, such as 1,2.")] = None,
+    scale: Annotated[str | None, typer.Option(help="Scales to try: uniform,degree,unit.")] = None,
+    jump: Annotated[str | None, typer.Option(help="Jumping knowledge: yes, no or both.")] = None,
+    normalize: Annotated[str | None, typer.Option(help="Cosine normalisation: yes, no or both.")] = None,
+    c: Annotated[str | None, typer.Option("--c", help="C of the support vector machine, such as 1,10,100.")] = None,
+    features: options.FeaturesOption = "auto",
+    engine: options.EngineOption = "auto",
+    memory: options.MemoryOption = None,
+    workers: options.WorkersOption = None,
+    seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
+    json: options.JsonOption = False,
+) -> None:
+    """Cross-validate the kernel on DATA, with its options chosen from a grid."""
+    from fastgntk import learn  # scikit-learn takes a second, which --help need not wait for
+
+    with progress_bar("downloading", quiet=json) as bar:
+        dataset = load(data, progress=bar)
+    grid = learn.Grid.default(len(dataset))
+    given: dict[str, Any] = {
+        "blocks": blocks and options.parse_ints(blocks, "--blocks"),
+        "layers": layers and options.parse_ints(layers, "--layers"),
+        "scale": scale and options.parse_words(scale, "--scale"),
+        "jump": jump and options.parse_flags(jump, "--jump"),
+        "normalize": normalize and options.parse_flags(normalize, "--normalize"),
+        "C": c and options.parse_floats(c, "--c"),
+    }
+    grid = replace(grid, **{name: value for name, value in given.items() if value})
+    with _stages(quiet=json) as progress:
+        result = learn.evaluate(
+            dataset,
+            protocol=protocol,  # type: ignore[arg-type]  # learn.evaluate checks it and says what is allowed
+            grid=grid,
+            folds=int(folds) if folds.isdigit() else learn.read_folds(Path(folds), len(dataset)),
+            inner_folds=inner_folds,
+            seed=seed,
+            features=features,  # type: ignore[arg-type]  # checked by NodeFeatures
+            engine=engine,
+            memory=memory,
+            workers=workers,
+            progress=progress,
+        )
+    row = REGISTRY.get(dataset.name)
+    published = row.published if row else None
+    if json:
+        record: dict[str, Any] = {"dataset": dataset.name, "version": __version__, "seed": seed}
+        print_json(record | result.to_dict() | {"published_accuracy": published})
+    else:
+        _show(dataset.name, result, grid, published)
+
+
+@contextmanager
+def _stages(*, quiet: bool) -> Iterator[StageProgress]:
+    """Show kernel and learning, which take turns, as one bar."""
+    share = {"kernel": 0.0, "learning": 0.0}
+    with progress_bar("evaluating", quiet=quiet) as bar:
+
+        def progress(stage: str, done: int, total: int) -> None:
+            share[stage] = done / total
+            bar(round(500 * sum(share.values())), 1000)
+
+        yield progress
+
+
+def _show(name: str, result: Evaluation, grid: Grid, published: str | None) -> None:
+    rows = [
+        (
+            "accuracy",
+            f"{100 * result.mean:.1f} ± {100 * result.std:.1f} %  (mean ± std of {len(result.accuracies)} folds)",
+        ),
+        ("protocol", _PROTOCOLS[result.protocol]),
+        (
+            "published GNTK",
+            f"{published} %  (Du et al. 2019, chosen on the folds reported)" if published else "none",
+        ),
+        ("data", f"{result.n_graphs} graphs, {result.n_classes} classes"),
+        ("tried", f"{len(grid)} kernels × {len(grid.C)} values of C, {result.fits:,} fits"),
+        ("engine", result.engine),
+        ("kernel time", seconds(result.kernel_seconds)),
+        ("learning time", seconds(result.learning_seconds)),
+    ]
+    if result.fits_stopped:
+        rows.append(("note", f"{result.fits_stopped:,} fits were stopped before they converged"))
+    key_values(f"fastgntk evaluate {name}", rows)
+    columns = [("fold", "right"), ("accuracy", "right"), ("blocks", "right"), ("layers", "right")]
+    columns += [("scale", "left"), ("jump", "left"), ("normalize", "left"), ("C", "right")]
+    folds = list(zip(result.accuracies, result.choices, strict=True))
+    if result.optimistic:
+        table = [[str(k + 1), f"{100 * a:.1f} %", *_cells(ch)] for k, (a, ch) in enumerate(folds)]
+        print_table("The same options for every fold", columns, table)
+        return
+    table = [[str(k + 1), f"{100 * a:.1f} %", *_cells(ch)] for k, (a, ch) in enumerate(folds)]
+    often, count = Counter(result.choices).most_common(1)[0]
+    if count > 1:
+        table.append([f"{count} of {len(folds)}", "most often", *_cells(often)])
+    print_table("Options chosen in each outer fold", columns, table)
+
+
+def _cells(choice: Choice) -> list[str]:
+    flag = {True: "yes", False: "no"}
+    return [
+        str(choice.blocks), str(choice.layers), choice.scale, flag[choice.jump], flag[choice.normalize],
+        f"{choice.C:g}",
+    ]  # fmt: skip

@@ -1,0 +1,96 @@
+"""``fastgntk gram``: a kernel matrix in a file."""
+
+from __future__ import annotations
+
+import json as json_module
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from fastgntk import __version__, datasets
+from fastgntk.cli import _options as options
+from fastgntk.cli._console import key_values, print_json, progress_bar, seconds
+from fastgntk.errors import InputError
+from fastgntk.files import atomic_save
+from fastgntk.kernel import GNTK, get_engine
+from fastgntk.matrix import gram as compute
+from fastgntk.matrix import normalize as normalized
+
+__all__ = ["gram"]
+
+_DEFAULT = GNTK()
+
+
+def gram(
+    data: options.DataArgument,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Where to write: K.npy, or K.npz with targets and options too."),
+    ],
+    blocks: Annotated[int, typer.Option(help="Number of blocks.")] = _DEFAULT.blocks,
+    layers: Annotated[int, typer.Option(help="ReLU layers in each block.")] = _DEFAULT.layers,
+    scale: Annotated[str, typer.Option(help="uniform, degree or unit.")] = _DEFAULT.scale,
+    jump: Annotated[bool, typer.Option(help="Read out every level, not only the last.")] = _DEFAULT.jump,
+    c_phi: Annotated[float, typer.Option(help="Variance factor of the ReLU layers.")] = _DEFAULT.c_phi,
+    normalize: Annotated[bool, typer.Option("--normalize", help="Divide by self-similarities.")] = False,
+    features: options.FeaturesOption = "auto",
+    engine: options.EngineOption = "auto",
+    memory: options.MemoryOption = None,
+    workers: options.WorkersOption = None,
+    json: options.JsonOption = False,
+) -> None:
+    """Compute the kernel matrix of DATA and write it to a file, whole or not at all."""
+    if output.suffix not in (".npy", ".npz"):
+        raise InputError(f"--output must end in .npy or .npz, but is {output}.")
+    if not output.parent.is_dir():
+        raise InputError(f"the folder {output.parent} does not exist; make it first.")
+    spec = GNTK(blocks, layers, scale, jump, c_phi)  # type: ignore[arg-type]  # GNTK checks the scale
+    with progress_bar("downloading", quiet=json) as bar:
+        dataset = datasets.load(data, progress=bar)
+    start = time.perf_counter()
+    with progress_bar("kernel", quiet=json) as bar:
+        K = compute(
+            dataset.graphs,
+            spec,
+            features=features,  # type: ignore[arg-type]  # checked by NodeFeatures
+            engine=engine,
+            memory=memory,
+            workers=workers,
+            progress=bar,
+        )
+    took = time.perf_counter() - start
+    if normalize:
+        K = normalized(K)
+    if output.suffix == ".npy":
+        atomic_save(output, lambda stream: np.save(stream, K, allow_pickle=False))
+    else:
+        arrays = {"K": K, "spec": np.array(spec.to_json())}
+        if dataset.y is not None:
+            arrays["y"] = dataset.y
+        atomic_save(output, lambda stream: np.savez(stream, allow_pickle=False, **arrays))
+    record = {
+        "dataset": dataset.name,
+        "version": __version__,
+        "spec": spec.to_dict(),
+        "normalize": normalize,
+        "shape": list(K.shape),
+        "engine": get_engine(engine).name,
+        "seconds": took,
+        "output": str(output),
+    }
+    if json:
+        print_json(record)
+        return
+    key_values(
+        f"fastgntk gram {dataset.name}",
+        [
+            ("written", f"{output}, {K.shape[0]} × {K.shape[1]} float64"),
+            ("kernel", json_module.dumps(spec.to_dict()).strip("{}").replace('"', "")),
+            ("normalized", "yes" if normalize else "no"),
+            ("engine", str(record["engine"])),
+            ("kernel time", seconds(took)),
+        ],
+    )

@@ -1,0 +1,90 @@
+"""``fastgntk info``: this installation, or one data set."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from fastgntk import __version__
+from fastgntk.cli._console import key_values, print_json, progress_bar
+from fastgntk.cli._options import JsonOption
+from fastgntk.datasets import Dataset, cache_folder, load
+from fastgntk.kernel import engine_names
+from fastgntk.matrix import format_bytes, memory_budget, worker_count
+
+__all__ = ["info"]
+
+
+def info(
+    data: Annotated[str | None, typer.Argument(metavar="[DATA]", help="A data set to describe.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Describe this installation, or the data set DATA."""
+    if data is None:
+        record = _installation()
+        title = "fastgntk"
+    else:
+        with progress_bar("downloading", quiet=json) as bar:
+            dataset = load(data, progress=bar)
+        record = _dataset(dataset)
+        title = dataset.name
+    if json:
+        print_json(record)
+        return
+    key_values(title, [(name.replace("_", " "), _show(name, value)) for name, value in record.items()])
+
+
+def _installation() -> dict[str, Any]:
+    return {
+        "version": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")},
+        "system": f"{platform.system()} {platform.machine()}",
+        "workers": worker_count(None),
+        "memory_limit": memory_budget(None),
+        "engines": engine_names(),
+        "data_folder": os.environ.get("FASTGNTK_DATA", "none (set FASTGNTK_DATA)"),
+        "cache_folder": str(cache_folder()),
+    }
+
+
+def _dataset(dataset: Dataset) -> dict[str, Any]:
+    graphs = dataset.graphs
+    sizes, degrees = graphs.sizes, graphs.degrees
+    attributes = 0 if graphs.features is None else int(graphs.features.shape[1])
+    labels = 0 if graphs.labels is None else len(np.unique(graphs.labels))
+    return {
+        "name": dataset.name,
+        **asdict(dataset.counts),
+        "nodes_per_graph": _spread(sizes),
+        "neighbours_per_node": _spread(degrees),
+        "isolated_nodes": int((degrees == 0).sum()),
+        "node_labels": labels,
+        "node_attributes": attributes,
+        "edge_labels": 0 if graphs.edge_labels is None else len(np.unique(graphs.edge_labels)),
+        "features_by_default": "attributes" if attributes else "labels" if labels else "degree",
+    }
+
+
+def _spread(values: Any) -> dict[str, float]:
+    if len(values) == 0:
+        return {"min": 0, "mean": 0.0, "max": 0}
+    return {"min": int(values.min()), "mean": round(float(values.mean()), 2), "max": int(values.max())}
+
+
+def _show(name: str, value: Any) -> str:
+    if name == "memory_limit":
+        return f"{format_bytes(value)} (a quarter of RAM; --memory changes it)"
+    if isinstance(value, dict):
+        return f"{value['min']} to {value['max']}, {value['mean']} on average"
+    if isinstance(value, list):
+        return ", ".join(value)
+    if value is None:
+        return "none (regression)"
+    return f"{value:,}" if isinstance(value, int) else str(value)

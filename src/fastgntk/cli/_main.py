@@ -1,0 +1,68 @@
+"""The entry point: which commands exist, and how errors reach the user."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import Annotated
+
+import typer
+
+from fastgntk import __version__
+from fastgntk.cli._console import error_line, warning_line
+from fastgntk.cli._datasets import datasets
+from fastgntk.cli._evaluate import evaluate
+from fastgntk.cli._gram import gram
+from fastgntk.cli._info import info
+from fastgntk.errors import InputError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="fastgntk",
+    help="Graph Neural Tangent Kernels, exact and fast: learning on graphs without a training loop.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(evaluate)
+app.command()(gram)
+app.command()(datasets)
+app.command()(info)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"fastgntk {__version__}")  # noqa: T201  # the command line prints
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[  # the callback does its work
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop."),
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line: exit code 0, or 2 with one sentence on bad input."""
+    warnings.showwarning = warning_line
+    try:
+        app()
+    except InputError as error:
+        error_line(str(error))
+        sys.exit(2)
+    except MemoryError:
+        error_line("there is not enough memory for this; use fewer graphs, or a smaller --memory or --workers.")
+        sys.exit(2)
+    except BrokenPipeError:  # the reader of our output went away, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        error_line(f"{where}{error.strerror or error}.")
+        sys.exit(2)

@@ -1,0 +1,93 @@
+"""Options that several commands share, and how lists are written on the command line."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+
+from fastgntk.errors import InputError
+
+__all__ = [
+    "DataArgument",
+    "EngineOption",
+    "FeaturesOption",
+    "JsonOption",
+    "MemoryOption",
+    "WorkersOption",
+    "parse_flags",
+    "parse_floats",
+    "parse_ints",
+    "parse_words",
+]
+
+DataArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA", help="A known name (see `fastgntk datasets`), or a folder or zip file in TU format."
+    ),
+]
+FeaturesOption = Annotated[str, typer.Option(help="What nodes start with: auto, attributes, labels or degree.")]
+EngineOption = Annotated[str, typer.Option(help="How to compute: auto, decoupled or kronecker.")]
+MemoryOption = Annotated[str | None, typer.Option(help="Memory limit, such as 2GB.", show_default="a quarter of RAM")]
+WorkersOption = Annotated[int | None, typer.Option(help="Number of workers.", show_default="every core")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
+
+
+def parse_ints(text: str, name: str) -> tuple[int, ...]:
+    """Read a list of whole numbers with ranges.
+
+    >>> parse_ints("1-3,8", "--blocks")
+    (1, 2, 3, 8)
+    """
+    values: list[int] = []
+    for part in _parts(text, name):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
+        if not match:
+            raise InputError(f"{name} takes whole numbers such as 1,2,5 or 1-5, but has {part!r}.")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise InputError(f"{name}: the range {part} runs backwards.")
+        values += range(first, last + 1)
+    return tuple(dict.fromkeys(values))
+
+
+def parse_floats(text: str, name: str) -> tuple[float, ...]:
+    """Read a list of numbers.
+
+    >>> parse_floats("0.1,10", "--c")
+    (0.1, 10.0)
+    """
+    try:
+        return tuple(dict.fromkeys(float(part) for part in _parts(text, name)))
+    except ValueError:
+        raise InputError(f"{name} takes numbers such as 1,10,100, but is {text!r}.") from None
+
+
+def parse_words(text: str, name: str) -> tuple[str, ...]:
+    """Read a list of words.
+
+    >>> parse_words("uniform, degree", "--scale")
+    ('uniform', 'degree')
+    """
+    return tuple(dict.fromkeys(_parts(text, name)))
+
+
+def parse_flags(text: str, name: str) -> tuple[bool, ...]:
+    """Read yes, no or both.
+
+    >>> parse_flags("both", "--jump")
+    (False, True)
+    """
+    known = {"yes": (True,), "no": (False,), "both": (False, True)}
+    if text not in known:
+        raise InputError(f"{name} must be yes, no or both, but is {text!r}.")
+    return known[text]
+
+
+def _parts(text: str, name: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InputError(f"{name} takes values separated by commas, but is {text!r}.")
+    return parts

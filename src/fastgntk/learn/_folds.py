@@ -1,0 +1,84 @@
+"""Splits for cross-validation: made here, or given in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError
+
+__all__ = ["Split", "check_classes", "given_folds", "read_folds", "stratified_folds"]
+
+Split = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Indices of the training graphs and of the test graphs."""
+
+
+def check_classes(y: Any, n_graphs: int) -> NDArray[Any]:
+    """Return class labels as an array, or say why they are none."""
+    if y is None:
+        raise InputError("there are no class labels to evaluate on; pass y.")
+    labels = np.asarray(y)
+    if labels.ndim != 1 or len(labels) != n_graphs:
+        raise InputError(f"y must have one class for each of the {n_graphs} graphs, but has shape {labels.shape}.")
+    if labels.dtype.kind == "f":
+        if not np.array_equal(labels, np.rint(labels)):
+            raise InputError("y holds real numbers; evaluation is for classes, given as integers or strings.")
+        labels = labels.astype(np.int64)
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        found = f"all {n_graphs} graphs are of class {classes[0]}" if len(classes) else "there are no graphs"
+        raise InputError(f"a classifier needs at least two classes, but {found}.")
+    return labels
+
+
+def stratified_folds(y: NDArray[Any], n_folds: int, seed: int, *, where: str = "") -> list[Split]:
+    """Shuffle and split so that every fold has each class in proportion."""
+    from sklearn.model_selection import StratifiedKFold
+
+    if n_folds < 2:
+        raise InputError(f"the number of folds must be 2 or more, but is {n_folds}.")
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.min() < n_folds:
+        rare = classes[counts.argmin()]
+        raise InputError(
+            f"class {rare} has {counts.min()} members{where}, fewer than the {n_folds} folds; use at most "
+            f"{counts.min()} folds or leave that class out."
+        )
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    return [(train, test) for train, test in folds.split(np.zeros(len(y)), y)]
+
+
+def given_folds(fold_of_graph: Sequence[int] | NDArray[Any], y: NDArray[Any]) -> list[Split]:
+    """Turn the fold number of each graph into splits, one for each number in ascending order."""
+    folds = np.asarray(fold_of_graph)
+    if folds.shape != y.shape or folds.dtype.kind not in "iu":
+        raise InputError(
+            f"folds must hold one whole number for each of the {len(y)} graphs, but has shape {folds.shape}."
+        )
+    numbers = np.unique(folds)
+    if len(numbers) < 2:
+        raise InputError("folds must have at least two different numbers.")
+    splits = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in numbers]
+    for k, (train, _) in zip(numbers, splits, strict=True):
+        missing = np.setdiff1d(y, y[train])
+        if len(missing):
+            raise InputError(f"all members of class {missing[0]} are in fold {k}, so nothing is left to learn it from.")
+    return splits
+
+
+def read_folds(path: str | Path, n_graphs: int) -> NDArray[np.int64]:
+    """Read a text file with one fold number a line, in the order of the graphs."""
+    try:
+        lines = Path(path).read_text().split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the folds file {path} cannot be read: {error}.") from None
+    for number, line in enumerate(lines, start=1):
+        if not line.lstrip("-").isdigit():
+            raise InputError(f"{path}, line {number}: expected a fold number, found {line!r}.")
+    if len(lines) != n_graphs:
+        raise InputError(f"{path} has {len(lines)} lines, but there are {n_graphs} graphs; one line each is needed.")
+    return np.array([int(line) for line in lines], dtype=np.int64)

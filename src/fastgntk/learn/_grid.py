@@ -1,0 +1,80 @@
+"""The options that model selection tries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, get_args
+
+import numpy as np
+
+from fastgntk.errors import InputError
+from fastgntk.kernel import GNTK, Scale
+
+__all__ = ["Candidate", "Grid"]
+
+_MANY = 500  # graphs, past which a support vector machine takes long enough to try fewer of them
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One kernel of the grid."""
+
+    spec: GNTK
+    normalize: bool
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Say which kernels and which C are tried; the order within each is the order in which ties are broken.
+
+    The defaults follow Du et al. 2019 (one to three layers, both scales, with and without jump) at
+    a coarser spacing of depth and C. ``Grid.default(n)`` tries fewer of them on more than 500 graphs.
+    """
+
+    blocks: tuple[int, ...] = (1, 2, 3, 5, 8)
+    layers: tuple[int, ...] = (1, 2, 3)
+    scale: tuple[Scale, ...] = ("uniform", "degree")
+    jump: tuple[bool, ...] = (False, True)
+    normalize: tuple[bool, ...] = (True, False)
+    C: tuple[float, ...] = field(default=(1.0, 10.0, 100.0, 1_000.0, 10_000.0))
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            values = tuple(getattr(self, f.name))
+            if not values:
+                raise InputError(f"{f.name} must have at least one value to try.")
+            object.__setattr__(self, f.name, values)
+        if any(not (np.isfinite(C) and C > 0) for C in self.C):
+            raise InputError(f"C must be above 0, but is {self.C}.")
+        for scale in self.scale:
+            if scale not in get_args(Scale):
+                raise InputError(f"scale must be one of {', '.join(get_args(Scale))}, but is {scale!r}.")
+        for spec in self.paths():  # a GNTK checks what is left
+            GNTK(blocks=min(self.blocks), layers=spec.layers)
+
+    @classmethod
+    def default(cls, n_graphs: int) -> Grid:
+        """Return the grid for that many graphs: the full one, or past 500 one of 20 kernels and three C."""
+        if n_graphs <= _MANY:
+            return cls()
+        return cls(layers=(1, 2), jump=(True,), normalize=(True,), C=(1.0, 10.0, 100.0))
+
+    def paths(self) -> list[GNTK]:
+        """Return the deepest kernel for each pair of layers and scale; the other depths come with it."""
+        deepest = max(self.blocks)
+        return [GNTK(blocks=deepest, layers=R, scale=s) for R in self.layers for s in self.scale]
+
+    def along(self, path: GNTK) -> Iterator[Candidate]:
+        """Yield the kernels that one path gives."""
+        for blocks in self.blocks:
+            for jump in self.jump:
+                for normalize in self.normalize:
+                    yield Candidate(GNTK(blocks, path.layers, path.scale, jump, path.c_phi), normalize)
+
+    def __len__(self) -> int:
+        return len(self.paths()) * len(self.blocks) * len(self.jump) * len(self.normalize)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the grid as plain Python values."""
+        return {f.name: list(getattr(self, f.name)) for f in fields(self)}
