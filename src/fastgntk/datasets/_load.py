@@ -63,7 +63,7 @@ def load(name: str | Path, *, progress: Callable[[int, int], None] | None = None
 def find(name: str | Path) -> tuple[str, Path]:
     """Tell where a data set is: ("path" | "data folder" | "bundled" | "cache" | "download", its path)."""
     text = str(name)
-    if Path(text).exists() and (isinstance(name, Path) or Path(text).suffix or Path(text).is_dir()):
+    if Path(text).exists():
         return "path", Path(text)
     data_folder = os.environ.get("FASTGNTK_DATA")
     if data_folder and Path(text).name == text:

@@ -91,7 +91,8 @@ class Decoupled:
                     theta += gain**r * lam
             np.multiply.outer(near.p[level], far.p[level], out=outer)
             theta *= outer
-            out[level + 1] = _readout(theta, near, far) if near is rows else _readout(theta, near, far).T
+            readout = _readout(theta, near, far)
+            out[level + 1] = readout.T if level % 2 else readout  # an odd number of trades
             if level + 1 < spec.blocks:
                 sigma *= outer
                 if gain != 1.0:

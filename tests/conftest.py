@@ -1,0 +1,33 @@
+"""What every test starts from: no data folder, and a cache of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("FASTGNTK_CACHE", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.delenv("FASTGNTK_DATA", raising=False)
+
+
+@pytest.fixture
+def shared_data(monkeypatch) -> Path:
+    """The folder with the paper's data sets, where a developer has it beside the project."""
+    folder = SHARED / "data"
+    if not folder.is_dir():
+        pytest.skip("the paper's data sets are not beside the project; bundled and synthetic graphs are tested")
+    monkeypatch.setenv("FASTGNTK_DATA", str(folder))
+    return folder
+
+
+@pytest.fixture
+def shared_oracle(shared_data) -> Path:
+    folder = shared_data.parent / "oracle"
+    if not folder.is_dir():
+        pytest.skip("the full oracle matrices are not beside the project; tests/oracles/values.json is tested")
+    return folder

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from fastgntk.matrix._executor import run, single_threaded_blas
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7])
+def test_every_task_runs_once(workers):
+    seen = []
+    run(seen.append, range(50), workers=workers)
+    assert sorted(seen) == list(range(50))
+
+
+def test_two_workers_work_at_the_same_time():
+    meeting = threading.Barrier(2, timeout=10)
+    run(lambda task: meeting.wait(), range(2), workers=2)
+    assert not meeting.broken
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_progress_grows_to_the_total_of_costs(workers):
+    calls = []
+    run(lambda task: None, [1, 2, 3, 4], workers=workers, cost=lambda task: task, progress=lambda *a: calls.append(a))
+    assert len(calls) == 4
+    assert [done for done, _ in calls] == sorted(done for done, _ in calls)
+    assert calls[-1] == (10, 10)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_the_first_error_stops_the_rest_and_is_raised(workers, error):
+    done = []
+
+    def work(task):
+        if task == 3:
+            raise error("task three")
+        done.append(task)
+
+    with pytest.raises(error, match="task three"):
+        run(work, range(10_000), workers=workers)
+    assert len(done) < 10_000
+    assert not [t for t in threading.enumerate() if t.name.startswith("fastgntk")]
+
+
+def test_an_error_in_progress_is_raised_too():
+    def progress(done, total):
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        run(lambda task: None, range(5), workers=2, progress=progress)
+
+
+def test_no_tasks_is_no_work():
+    run(pytest.fail, [], workers=4, progress=lambda done, total: pytest.fail("nothing to report"))
+    assert threading.active_count() >= 1
+
+
+def test_blas_threads_are_restored():
+    np.ones((4, 4)) @ np.ones((4, 4))
+    before = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+    with single_threaded_blas():
+        inside = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+    after = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+    assert set(inside) == {1}
+    assert before == after

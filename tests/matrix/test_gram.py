@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+from tests.tables import EXACT, FAMILIES, FLOAT64
+
+from fastgntk import (
+    GNTK,
+    Graph,
+    InputError,
+    UnseenLabelWarning,
+    cross_gram,
+    datasets,
+    diagonal,
+    gram,
+    gram_path,
+    normalize,
+)
+from fastgntk.kernel import get_engine
+
+
+def test_nothing_gives_nothing():
+    assert gram([]).shape == (0, 0)
+    assert diagonal([]).shape == (0,)
+    assert gram_path([], GNTK(blocks=2)).levels.shape == (3, 0, 0)
+    assert cross_gram([], FAMILIES["path"]).shape == (0, 2)
+    assert cross_gram(FAMILIES["empty graph"][:1], FAMILIES["path"]).tolist() == [[0.0, 0.0]]
+
+
+def test_spec_of_another_type_is_refused():
+    with pytest.raises(InputError, match=r"spec must be a fastgntk\.GNTK, but is a int"):
+        gram(FAMILIES["path"], 3)
+
+
+def test_each_pair_is_computed_once(monkeypatch):
+    engine = type(get_engine("decoupled"))
+    monkeypatch.setattr(engine, "block_nodes", 1)
+    pairs = []
+    original = engine.tile
+    monkeypatch.setattr(engine, "tile", lambda self, r, c: pairs.append((id(r), id(c))) or original(self, r, c))
+    gram(datasets.load("MUTAG").graphs[:7], GNTK(blocks=1))
+    assert len(pairs) == 7 * 8 // 2
+    assert len({frozenset(pair) for pair in pairs}) == len(pairs)
+
+
+def test_progress_ends_at_the_total():
+    calls = []
+    gram(FAMILIES["path"], progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1][0] == calls[-1][1] > 0
+
+
+def test_too_little_memory_says_how_much_is_needed():
+    big = [Graph.from_edges([(0, 1)], 700)]
+    with pytest.raises(InputError, match=r"memory=1 MB is too small: .* largest tile 24 MB; pass memory='26 MB'"):
+        gram(big, memory="1MB")
+    assert gram(big, GNTK(blocks=1, layers=1), memory="26 MB").shape == (1, 1)
+
+
+def test_memory_limits_how_many_tiles_are_in_flight(caplog):
+    big = [Graph.from_edges([(0, 1)], 500) for _ in range(3)]
+    with caplog.at_level(logging.INFO, logger="fastgntk"):
+        gram(big, GNTK(blocks=1, layers=1), memory="13MB", workers=4)
+    assert "6 tiles on 1 threads" in caplog.text
+
+
+def test_unseen_labels_in_the_rows_become_zero_rows_and_are_counted():
+    train = [Graph.from_edges([(0, 1)], 2, labels=["C", "O"])]
+    test = [Graph.from_edges([(0, 1), (1, 2)], 3, labels=["C", "N", "N"]), train[0]]
+    with pytest.warns(UnseenLabelWarning, match="2 nodes in 1 graphs have a label that was not there"):
+        K = cross_gram(test, train, GNTK(blocks=1))
+    zeroed = Graph.from_edges([(0, 1), (1, 2)], 3, np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
+    FLOAT64.check(K[0, 0], cross_gram([zeroed], [Graph(np.eye(2)[::-1], np.eye(2))], GNTK(blocks=1))[0, 0])
+
+
+def test_an_error_in_a_worker_names_its_graphs(monkeypatch):
+    engine = type(get_engine("decoupled"))
+
+    def fail(self, rows, cols):
+        raise ZeroDivisionError("inside")
+
+    monkeypatch.setattr(engine, "tile", fail)
+    with pytest.raises(ZeroDivisionError, match="inside") as caught:
+        gram(FAMILIES["path"])
+    assert caught.value.__notes__ == ["while computing graphs 0..1 × 0..1"]
+
+
+def test_path_refuses_depths_it_does_not_have():
+    path = gram_path(FAMILIES["path"], GNTK(blocks=2))
+    for blocks in (0, 3):
+        with pytest.raises(InputError, match=f"blocks must lie in 1..2, but is {blocks}"):
+            path.at(blocks)
+
+
+def test_normalize_of_gram_and_of_cross_gram_agree():
+    graphs = datasets.load("MUTAG").graphs[:6]
+    spec = GNTK(blocks=2)
+    whole = normalize(gram(graphs, spec))
+    d = diagonal(graphs, spec)
+    assert np.all(np.diagonal(whole) == 1.0)
+    FLOAT64.check(normalize(cross_gram(graphs[:2], graphs, spec), d[:2], d)[:, 2:], whole[:2, 2:])
+    FLOAT64.check(whole, gram(graphs, spec) / np.sqrt(np.outer(d, d)))
+
+
+def test_normalize_gives_zero_for_graphs_similar_to_nothing():
+    K = normalize(gram(FAMILIES["empty graph"]))
+    EXACT.check(K, [[0, 0, 0], [0, 1, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((np.ones((2, 3)),), "needs the self-similarities"),
+        ((np.ones((2, 3)), np.ones(2)), "needs the self-similarities"),
+        ((np.ones((2, 3)), np.ones(3), np.ones(3)), "lengths 3 and 3, but kernel has shape"),
+        ((np.ones(3),), "must be a matrix"),
+        ((-np.eye(2),), "must not be negative"),
+    ],
+)
+def test_normalize_refuses_what_it_cannot_mean(arguments, words):
+    with pytest.raises(InputError, match=words):
+        normalize(*arguments)

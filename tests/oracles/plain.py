@@ -1,0 +1,106 @@
+"""The recursion with Python floats and loops, one node pair after another. Slow, and nothing but the definition."""
+
+from __future__ import annotations
+
+import math
+
+from fastgntk import GNTK, Graph
+
+
+def reference_gram(graphs: list[Graph], features: list[list[list[float]]], spec: GNTK) -> list[list[float]]:
+    """Return the Gram matrix; features[i][u] is the feature row of node u of graph i."""
+    return [
+        [reference_kernel(graphs[i], features[i], graphs[j], features[j], spec) for j in range(len(graphs))]
+        for i in range(len(graphs))
+    ]
+
+
+def reference_kernel(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], spec: GNTK) -> float:
+    levels = reference_levels(g, x, h, y, spec)
+    return math.fsum(levels) if spec.jump else levels[-1]
+
+
+def reference_levels(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], spec: GNTK) -> list[float]:
+    a, b = _closed_neighbourhoods(g), _closed_neighbourhoods(h)
+    own_g, own_h = _own_norms(a, x, spec), _own_norms(b, y, spec)
+    sigma = [[_dot(u, v) for v in y] for u in x]
+    theta = [row[:] for row in sigma]
+    levels = [_total(theta)]
+    for block in range(spec.blocks):
+        c, norm_g = own_g[block]
+        d, norm_h = own_h[block]
+        sigma = _aggregate(a, c, sigma, b, d)
+        theta = _aggregate(a, c, theta, b, d)
+        for r in range(spec.layers):
+            shrink = (spec.c_phi / 2) ** r  # the product of two norms after r layers
+            for u in range(len(a)):
+                for v in range(len(b)):
+                    pp = norm_g[u] * norm_h[v] * shrink
+                    lam = max(-1.0, min(1.0, sigma[u][v] / pp)) if pp > 0 else 0.0
+                    angle = math.pi - math.acos(lam)
+                    sine = math.sqrt(max(0.0, (1 - lam) * (1 + lam)))
+                    sigma[u][v] = spec.c_phi / 2 * pp * (lam * angle + sine) / math.pi
+                    theta[u][v] = theta[u][v] * spec.c_phi / 2 * angle / math.pi + sigma[u][v] if pp > 0 else 0.0
+        levels.append(_total(theta))
+    return levels
+
+
+def _own_norms(a: list[dict[int, float]], x: list[list[float]], spec: GNTK) -> list[tuple[list[float], list[float]]]:
+    """Return for each block the scale c and the norm p of every node, from the graph against itself."""
+    sigma = [[_dot(u, v) for v in x] for u in x]
+    n = len(a)
+    out = []
+    for _ in range(spec.blocks):
+        raw = _aggregate(a, [1.0] * n, sigma, a, [1.0] * n)
+        size = []
+        for u in range(n):
+            bound = sum(abs(w) * math.sqrt(max(sigma[v][v], 0.0)) for v, w in a[u].items())
+            size.append(math.sqrt(raw[u][u]) if raw[u][u] > 1e-14 * bound * bound else 0.0)
+        if spec.scale == "uniform":
+            c = [1.0] * n
+        elif spec.scale == "degree":
+            c = [1.0 / sum(row.values()) for row in a]
+        else:
+            c = [1.0 / s if s > 0 else 0.0 for s in size]
+        p = [c[u] * size[u] for u in range(n)]
+        out.append((c, p))
+        sigma = _aggregate(a, c, sigma, a, c)
+        for r in range(spec.layers):
+            for u in range(n):
+                for v in range(n):
+                    pp = p[u] * p[v] * (spec.c_phi / 2) ** r
+                    lam = max(-1.0, min(1.0, sigma[u][v] / pp)) if pp > 0 else 0.0
+                    sine = math.sqrt(max(0.0, (1 - lam) * (1 + lam)))
+                    sigma[u][v] = spec.c_phi / 2 * pp * (lam * (math.pi - math.acos(lam)) + sine) / math.pi
+    return out
+
+
+def _closed_neighbourhoods(g: Graph) -> list[dict[int, float]]:
+    """Return for each node what it sums over, with weights: its neighbours and itself."""
+    out = []
+    for u in range(g.n_nodes):
+        places = range(int(g.indptr[u]), int(g.indptr[u + 1]))
+        row = {int(g.indices[k]): 1.0 if g.weights is None else float(g.weights[k]) for k in places}
+        row[u] = 1.0
+        out.append(row)
+    return out
+
+
+def _aggregate(
+    a: list[dict[int, float]], c: list[float], matrix: list[list[float]], b: list[dict[int, float]], d: list[float]
+) -> list[list[float]]:
+    return [
+        [
+            c[u] * d[v] * math.fsum(w * z * matrix[s][t] for s, w in a[u].items() for t, z in b[v].items())
+            for v in range(len(b))
+        ]
+        for u in range(len(a))
+    ]
+
+
+def _dot(u: list[float], v: list[float]) -> float:
+    return math.fsum(p * q for p, q in zip(u, v, strict=True))
+
+
+def _total(matrix: list[list[float]]) -> float:
+    return math.fsum(value for row in matrix for value in row)

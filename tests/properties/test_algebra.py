@@ -1,0 +1,82 @@
+"""What the kernel must satisfy whatever the graphs: symmetry, positive semi-definiteness, invariance, additivity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.tables import ENGINES, EXACT, FAMILIES, FLOAT64, SPECS, joined
+
+from fastgntk import Graph, gram
+
+everywhere = pytest.mark.parametrize(
+    ("engine", "spec", "family"), [(e, s, f) for e in ENGINES for s in SPECS for f in FAMILIES]
+)
+
+
+@everywhere
+def test_symmetric_finite_and_positive_semidefinite(engine, spec, family):
+    K = gram(FAMILIES[family], SPECS[spec], engine=engine)
+    assert np.isfinite(K).all()
+    assert np.array_equal(K, K.T)
+    assert np.linalg.eigvalsh(K).min() >= -FLOAT64.relative * max(K.trace(), 0.0)
+
+
+def _permuted(graph: Graph, order: np.ndarray) -> Graph:
+    return Graph(
+        graph.adjacency.toarray()[np.ix_(order, order)],
+        None if graph.features is None else graph.features[order],
+        labels=None if graph.labels is None else graph.labels[order],
+        directed=True,
+    )
+
+
+@everywhere
+def test_node_order_does_not_matter(engine, spec, family):
+    rng = np.random.default_rng(5)
+    graphs = FAMILIES[family]
+    shuffled = [_permuted(g, rng.permutation(g.n_nodes)) for g in graphs]
+    FLOAT64.check(gram(shuffled, SPECS[spec], engine=engine), gram(graphs, SPECS[spec], engine=engine))
+
+
+@everywhere
+def test_disjoint_union_adds(engine, spec, family):
+    graphs = FAMILIES[family]
+    K = gram([*graphs, joined(graphs)], SPECS[spec], engine=engine)
+    n = len(graphs)
+    FLOAT64.check(K[:n, n], K[:n, :n].sum(axis=1))
+    FLOAT64.check(K[n, n], K[:n, :n].sum())
+
+
+@pytest.mark.parametrize("factor", [0.01, 3.0, 1e6])
+@pytest.mark.parametrize("family", ["continuous features", "weighted", "directed", "cancellation", "zero features"])
+@pytest.mark.parametrize("spec", [name for name, spec in SPECS.items() if spec.scale != "unit"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_scaled_features_scale_the_kernel_by_the_square(engine, spec, family, factor):
+    graphs = FAMILIES[family]
+    scaled = [Graph(g.adjacency, factor * g.features, directed=True) for g in graphs]
+    expected = factor**2 * gram(graphs, SPECS[spec], engine=engine)
+    FLOAT64.check(gram(scaled, SPECS[spec], engine=engine), expected)
+
+
+@pytest.mark.parametrize("factor", [0.1, 1e-5, 7e7])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_unit_scale_ignores_the_size_of_features_even_where_they_cancel(engine, factor):
+    # 0.1 + 0.2 − 0.3 is not 0 in floating point; its direction is noise and must not become a unit vector.
+    ones = [
+        Graph.from_edges([(0, 1), (1, 2)], 3, np.array([[1.0], [2.0], [-3.0]])),
+        Graph.from_edges([(0, 1)], 2, np.array([[2.0], [1.0]])),
+    ]
+    scaled = [Graph(g.adjacency, factor * g.features) for g in ones]
+    spec = SPECS["unit, deep layers"]
+    FLOAT64.check(gram(scaled, spec, engine=engine), gram(ones, spec, engine=engine))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_node_of_norm_zero_contributes_nothing(engine):
+    features = np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+    with_zero = Graph.from_edges([(0, 1)], 3, features)  # node 2 is isolated and zero
+    without = Graph.from_edges([(0, 1)], 2, features[:2])
+    for spec in SPECS.values():
+        K = gram([with_zero, without], spec, engine=engine)
+        EXACT.check(K[0, 0], K[1, 1])
+        EXACT.check(K[0, 1], K[1, 1])

@@ -1,0 +1,98 @@
+"""The same values by every route: pieces, depths, halves, workers, copies."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.tables import ENGINES, EXACT, FAMILIES, FLOAT64, SPECS
+
+from fastgntk import GNTK, NodeFeatures, cross_gram, datasets, diagonal, gram, gram_path, graphs
+from fastgntk.kernel import get_engine
+
+everywhere = pytest.mark.parametrize(
+    ("engine", "spec", "family"), [(e, s, f) for e in ENGINES for s in SPECS for f in FAMILIES]
+)
+
+
+@everywhere
+def test_cross_gram_is_a_part_of_gram(engine, spec, family):
+    batch = graphs(FAMILIES[family])
+    K = gram(batch, SPECS[spec], engine=engine)
+    FLOAT64.check(cross_gram(batch[:1], batch, SPECS[spec], engine=engine), K[:1])
+    FLOAT64.check(cross_gram(batch, batch, SPECS[spec], engine=engine), K)
+
+
+@everywhere
+def test_diagonal_is_the_diagonal_of_gram(engine, spec, family):
+    expected = np.diagonal(gram(FAMILIES[family], SPECS[spec], engine=engine))
+    FLOAT64.check(diagonal(FAMILIES[family], SPECS[spec], engine=engine), expected)
+
+
+@everywhere
+def test_gram_path_gives_every_depth(engine, spec, family):
+    spec = SPECS[spec]
+    path = gram_path(FAMILIES[family], spec, engine=engine)
+    assert path.levels.shape[0] == spec.blocks + 1
+    for blocks in range(1, spec.blocks + 1):
+        for jump in (False, True):
+            expected = gram(FAMILIES[family], replace(spec, blocks=blocks, jump=jump), engine=engine)
+            FLOAT64.check(path.at(blocks, jump), expected)
+    assert np.array_equal(path.at(), gram(FAMILIES[family], spec, engine=engine))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("block_nodes", [1, 37, 60, 10_000])
+def test_cut_into_ragged_tiles_gives_the_same(engine, block_nodes, monkeypatch):
+    batch = datasets.load("MUTAG").graphs[: 14 if engine == "decoupled" else 5]
+    spec = GNTK(blocks=2, layers=2)
+    expected = gram(batch, spec, engine=engine)
+    monkeypatch.setattr(type(get_engine(engine)), "block_nodes", block_nodes)
+    FLOAT64.check(gram(batch, spec, engine=engine), expected)
+    FLOAT64.check(cross_gram(batch[:4], batch[2:], spec, engine=engine), expected[:4, 2:])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_number_of_workers_changes_no_bit(engine, monkeypatch):
+    monkeypatch.setattr(type(get_engine(engine)), "block_nodes", 40)
+    batch = datasets.load("MUTAG").graphs[: 20 if engine == "decoupled" else 4]
+    one = gram(batch, GNTK(blocks=2), engine=engine, workers=1)
+    for workers in (2, 5):
+        assert np.array_equal(one, gram(batch, GNTK(blocks=2), engine=engine, workers=workers))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_memory_limit_changes_no_bit(engine):
+    batch = datasets.load("MUTAG").graphs[:6]
+    assert np.array_equal(
+        gram(batch, engine=engine, memory="30MB"), gram(batch, engine=engine, memory="3GB", workers=2)
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_prepared_blocks_survive_pickling(engine):
+    batch = NodeFeatures().fit_transform(graphs(FAMILIES["weighted"]))
+    runner = get_engine(engine)
+    prepared = runner.prepare(batch, GNTK(blocks=2))
+    copy = pickle.loads(pickle.dumps(prepared))
+    assert np.array_equal(runner.tile(copy, copy), runner.tile(prepared, prepared))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_level_zero_is_the_inner_product_of_feature_sums(engine):
+    batch = graphs(FAMILIES["continuous features"])
+    sums = np.stack([g.features.sum(axis=0) for g in batch])
+    EXACT.check(gram_path(batch, GNTK(blocks=1), engine=engine).levels[0], sums @ sums.T)
+
+
+def test_deep_kernels_stay_finite_or_say_why():
+    from fastgntk import InputError
+
+    batch = datasets.load("MUTAG").graphs[:3]
+    assert np.isfinite(gram(batch, GNTK(blocks=60, layers=1, scale="degree"))).all()
+    assert np.isfinite(gram(batch, GNTK(blocks=60, layers=1, scale="unit"))).all()
+    dense = datasets.synthetic.clique_egos(2, 60, 1).graphs
+    with pytest.raises(InputError, match=r"graphs 0\.\.1 × 0\.\.1 leave the range of float64 at block \d+ of 120"):
+        gram(dense, GNTK(blocks=120, layers=1, scale="uniform"))

@@ -1,0 +1,120 @@
+"""The tables that the property tests run over. A new engine, spec or family of graphs is one row here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastgntk import GNTK, Graph, GraphBatch
+
+ENGINES = ["decoupled", "kronecker"]
+
+SPECS = {
+    "one block, one layer": GNTK(blocks=1, layers=1, scale="uniform", jump=False),
+    "one block, degree, jump": GNTK(blocks=1, layers=2, scale="degree", jump=True),
+    "unit, jump": GNTK(blocks=2, layers=1, scale="unit", jump=True),
+    "unit, deep layers": GNTK(blocks=2, layers=3, scale="unit", jump=False),
+    "the default": GNTK(),
+    "degree, no jump": GNTK(blocks=3, layers=2, scale="degree", jump=False),
+    "small c_phi": GNTK(blocks=2, layers=2, scale="uniform", jump=True, c_phi=0.7),
+    "large c_phi": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=3.1),
+}
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Relative to the entry, and absolute in units of the largest entry of the matrix."""
+
+    relative: float
+    absolute: float
+
+    def check(self, actual, expected) -> None:
+        actual, expected = np.asarray(actual), np.asarray(expected)
+        assert actual.shape == expected.shape
+        largest = float(np.abs(expected).max(initial=0.0))
+        np.testing.assert_allclose(actual, expected, rtol=self.relative, atol=self.absolute * largest)
+
+
+# κ0 has infinite slope at λ = 1, so an ulp in λ there moves a value by 1e-8; sums of many such entries stay below.
+FLOAT64 = Tolerance(relative=1e-7, absolute=1e-9)
+# The same operations on the same numbers in another order or place of the matrix, without κ0 near 1 in between.
+EXACT = Tolerance(relative=1e-12, absolute=1e-13)
+
+
+def _labels(*graphs: tuple[int, list[tuple[int, int]], list[int]]) -> list[Graph]:
+    return [Graph.from_edges(edges, n, labels=labels) for n, edges, labels in graphs]
+
+
+def _random(seed: int, **options) -> list[Graph]:
+    rng = np.random.default_rng(seed)
+    out = []
+    for n in (4, 6, 3):
+        adjacency = np.triu(rng.random((n, n)) < 0.6, 1).astype(float)
+        if options.get("weighted"):
+            adjacency *= rng.uniform(0.2, 3.0, (n, n))
+        if options.get("directed"):
+            adjacency = (rng.random((n, n)) < 0.5).astype(float)
+        out.append(Graph(adjacency, rng.standard_normal((n, 3)), directed=bool(options.get("directed"))))
+    return out
+
+
+def _ring(n: int) -> list[tuple[int, int]]:
+    return [(i, (i + 1) % n) for i in range(n)]
+
+
+_clique = [(i, j) for i in range(4) for j in range(i)]
+
+FAMILIES: dict[str, list[Graph]] = {
+    "path": _labels((4, [(0, 1), (1, 2), (2, 3)], [0, 1, 0, 2]), (3, [(0, 1), (1, 2)], [1, 1, 0])),
+    "star": _labels((5, [(0, i) for i in range(1, 5)], [0, 1, 1, 2, 1]), (3, [(0, 1), (0, 2)], [2, 0, 0])),
+    "clique": _labels((4, _clique, [0, 0, 1, 1]), (4, _clique, [0, 1, 2, 2])),
+    "isolated node": _labels((3, [(0, 1)], [0, 1, 2]), (4, _ring(3), [0, 0, 1, 2])),
+    "duplicate nodes": _labels((6, _ring(6), [0] * 6), (4, _ring(4), [0] * 4), (3, [(0, 1), (0, 2)], [1, 0, 0])),
+    "single node": _labels((1, [], [0]), (1, [], [1]), (2, [(0, 1)], [0, 1])),
+    "empty graph": _labels((0, [], []), (3, [(0, 1)], [0, 1, 1]), (0, [], [])),
+    "disconnected": _labels((5, [(0, 1), (2, 3), (3, 4)], [0, 1, 1, 0, 2]), (4, [(0, 1), (2, 3)], [2, 2, 0, 1])),
+    "without labels": [Graph.from_edges(_ring(5), 5), Graph.from_edges([(0, 1), (0, 2), (0, 3)], 4)],
+    "weighted": _random(1, weighted=True),
+    "continuous features": _random(2),
+    "directed": _random(3, directed=True),
+    "zero features": [
+        Graph.from_edges([(0, 1), (1, 2)], 3, np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 2.0]])),
+        Graph.from_edges([(0, 1)], 2, np.zeros((2, 2))),
+    ],
+    "cancellation": [
+        Graph.from_edges([(0, 1)], 3, np.array([[1.0, 2.0], [-1.0, -2.0], [3.0, 1.0]])),
+        Graph.from_edges([(0, 1), (1, 2)], 3, np.array([[1.0, 0.0], [2.0, 1.0], [-3.0, -1.0]])),
+    ],
+    "opposite nodes": [
+        Graph.from_edges([], 2, np.array([[1.0, 0.5], [-1.0, -0.5]])),
+        Graph.from_edges([], 2, np.array([[2.0, 1.0], [0.5, -1.0]])),
+    ],
+}
+NEGATIVE_WEIGHTS = [
+    Graph(np.array([[0, -0.5, 2.0], [-0.5, 0, 0], [2.0, 0, 0]]), np.array([[1.0, 0.3], [0.2, -1.0], [0.4, 0.4]])),
+    Graph(np.array([[0, -1.5], [-1.5, 0]]), np.array([[0.3, 1.0], [1.0, 1.0]])),
+]
+
+
+def one_hot(graphs: list[Graph]) -> list[list[list[float]]]:
+    """Feature rows as lists, built without the package: attributes, else one-hot labels, else one-hot degrees."""
+    if graphs[0].features is not None:
+        return [np.asarray(g.features).tolist() for g in graphs]
+    keys = [g.degrees.tolist() if g.labels is None else g.labels.tolist() for g in graphs]
+    known = sorted({key for part in keys for key in part})
+    return [[[1.0 if key == k else 0.0 for k in known] for key in part] for part in keys]
+
+
+def joined(graphs: list[Graph]) -> Graph:
+    """The disjoint union, built from edges."""
+    batch = GraphBatch.from_graphs(graphs)
+    coo = batch.adjacency().tocoo()
+    return Graph.from_edges(
+        np.column_stack(coo.coords).astype(np.int64),
+        batch.n_nodes,
+        batch.features,
+        weights=coo.data,
+        labels=batch.labels,
+        directed=True,
+    )
