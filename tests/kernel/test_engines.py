@@ -23,7 +23,7 @@ def test_unknown_engine_says_which_exist():
 
 def test_kronecker_refuses_graphs_that_it_cannot_hold():
     large = Graph.from_edges([(0, 1)], 300)
-    with pytest.raises(InputError, match="90000 × 90000 .* use engine='decoupled'"):
+    with pytest.raises(InputError, match=r"90000 × 90000 .* use engine='decoupled'"):
         gram([large], GNTK(blocks=1), engine="kronecker", memory="500TB")
 
 

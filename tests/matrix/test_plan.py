@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +30,7 @@ def test_only_a_single_graph_exceeds_the_limit(sizes, limit):
 @given(sizes, limits)
 def test_no_two_neighbouring_blocks_would_fit_into_one(sizes, limit):
     blocks = cut_blocks(sizes, limit)
-    for left, right in zip(blocks, blocks[1:], strict=False):
+    for left, right in pairwise(blocks):
         assert left.nodes + sizes[right.start] > limit
 
 

@@ -78,7 +78,8 @@ def _save(stream: Any, dataset: Dataset) -> None:
 
 
 def _load(path: Path) -> Dataset:
-    with np.load(path, allow_pickle=False) as stored:
+    # Opened here, because NumPy leaves the file open when it finds it damaged.
+    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
         arrays = {name: stored.get(name) for name in (*_ARRAYS, "y", "graph_attributes")}
         name = json.loads(str(stored["meta"]))["name"]
     y, attributes = arrays.pop("y"), arrays.pop("graph_attributes")

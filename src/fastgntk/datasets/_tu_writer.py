@@ -19,8 +19,8 @@ def write_tu(dataset: Dataset, folder: str | Path) -> Path:
     """Write ``folder/NAME/NAME_A.txt`` and its companions, each file whole or not at all; return the folder.
 
     Every edge is written in both directions, node and graph numbers from 1, floats with all their digits.
-    What the format cannot hold is refused: edge weights, string labels, one-hot features, and graphs without
-    nodes at the end of a set without targets.
+    What the format cannot hold is refused: edge weights, string labels, one-hot features, a last graph without
+    nodes.
     """
     graphs, name = dataset.graphs, dataset.name
     if graphs.weights is not None:
@@ -31,8 +31,8 @@ def write_tu(dataset: Dataset, folder: str | Path) -> Path:
         raise InputError("targets must be numbers in the TU format; the data set was not written.")
     if not isinstance(graphs.features, np.ndarray | None):
         raise InputError("sparse features have no place in the TU format; write the labels they came from.")
-    if dataset.y is None and len(graphs) and graphs.sizes[-1] == 0:
-        raise InputError("a last graph without nodes is lost in a TU data set without targets; it was not written.")
+    if len(graphs) and graphs.sizes[-1] == 0:
+        raise InputError("the last graph has no nodes, which the TU format cannot tell from a missing one; move it up.")
     adjacency = graphs.adjacency().tocoo()
     files: dict[str, NDArray[np.generic]] = {
         "A": np.column_stack([adjacency.coords[0] + 1, adjacency.coords[1] + 1]),

@@ -1,0 +1,179 @@
+"""The command line as a user meets it: a process, its output, its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fastgntk import GNTK, __version__, datasets, gram, normalize
+from fastgntk.datasets import Dataset, synthetic, write_tu
+
+QUICK = ["--blocks", "1", "--layers", "1", "--scale", "degree", "--jump", "yes", "--normalize", "no", "--c", "10,100"]
+
+
+def fastgntk(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from fastgntk.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=300, env={**os.environ, **environment}, check=False
+    )
+
+
+def sentence(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the error message, having checked that it is one line, without a traceback, with exit code 2."""
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
+    return done.stderr
+
+
+def test_evaluate_prints_the_table():
+    done = fastgntk("evaluate", "MUTAG", "--folds", 3, "--inner-folds", 3, *QUICK)
+    assert done.returncode == 0, done.stderr
+    for words in [
+        "accuracy", "± ", "nested (options chosen on training folds only)", "90.0 ± 8.5 %", "decoupled", "kernel time",
+        "learning time", "188 graphs, 2 classes", "Options chosen in each outer fold",
+    ]:  # fmt: skip
+        assert words in done.stdout
+
+
+def test_evaluate_du2019_is_called_optimistic():
+    done = fastgntk("evaluate", "MUTAG", "--folds", 3, "--protocol", "du2019", *QUICK, "--workers", 1)
+    assert "optimistic" in done.stdout
+    assert "The same options for every fold" in done.stdout
+
+
+def test_evaluate_json_and_given_folds(tmp_path):
+    (tmp_path / "folds.txt").write_text("\n".join(str(i % 3) for i in range(188)) + "\n")
+    done = fastgntk("evaluate", "MUTAG", "--folds", tmp_path / "folds.txt", *QUICK, "--json", "--seed", 5)
+    record = json.loads(done.stdout)
+    assert record["dataset"] == "MUTAG"
+    assert record["published_accuracy"] == "90.0 ± 8.5"
+    assert len(record["accuracies"]) == 3
+    assert record["grid"] == {"blocks": [1], "layers": [1], "scale": ["degree"], "jump": [True], "normalize": [False],
+                              "C": [10.0, 100.0]}  # fmt: skip
+    assert 0.7 < record["accuracy_mean"] < 1
+    assert record["version"] == __version__
+    assert done.stderr == ""
+
+
+def test_gram_writes_the_matrix(tmp_path):
+    options = ["--blocks", 2, "--layers", 1, "--scale", "degree", "--no-jump", "--c-phi", 1.5]
+    done = fastgntk("gram", "MUTAG", "-o", tmp_path / "K.npy", *options)
+    assert done.returncode == 0, done.stderr
+    assert "188 × 188 float64" in done.stdout
+    expected = gram(datasets.load("MUTAG"), GNTK(2, 1, "degree", False, 1.5))
+    assert np.array_equal(np.load(tmp_path / "K.npy"), expected)
+    done = fastgntk("gram", "MUTAG", "-o", tmp_path / "K.npz", *options, "--normalize", "--json")
+    assert json.loads(done.stdout)["spec"] == GNTK(2, 1, "degree", False, 1.5).to_dict()
+    with np.load(tmp_path / "K.npz") as stored:
+        assert np.array_equal(stored["K"], normalize(expected))
+        assert stored["y"].tolist() == datasets.load("MUTAG").y.tolist()
+        assert GNTK.from_json(str(stored["spec"])) == GNTK(2, 1, "degree", False, 1.5)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["K.npy", "K.npz"]
+
+
+def test_gram_reads_a_folder(tmp_path):
+    folder = write_tu(synthetic.erdos_renyi(4, 6), tmp_path)
+    done = fastgntk("gram", folder, "-o", tmp_path / "K.npy", "--json")
+    assert json.loads(done.stdout)["shape"] == [4, 4]
+
+
+def test_datasets_lists_names_counts_and_places():
+    done = fastgntk("datasets")
+    assert "MUTAG" in done.stdout
+    assert "12,286,079" in done.stdout
+    assert "bundled" in done.stdout
+    rows = {row["name"]: row for row in json.loads(fastgntk("datasets", "--json").stdout)}
+    assert rows["MUTAG"]["where"] == "bundled"
+    assert Path(rows["MUTAG"]["path"]).is_dir()
+    assert rows["PTC"]["where"] == "nowhere"
+    assert rows["NCI1"]["where"] == "online"
+    assert rows["ENZYMES"]["graphs"] == 600
+
+
+def test_info_describes_installation_and_data():
+    record = json.loads(fastgntk("info", "--json").stdout)
+    assert record["version"] == __version__
+    assert record["engines"] == ["auto", "decoupled", "kronecker"]
+    record = json.loads(fastgntk("info", "MUTAG", "--json").stdout)
+    assert (record["nodes"], record["edges"], record["node_labels"], record["edge_labels"]) == (3371, 3721, 7, 4)
+    assert record["nodes_per_graph"] == {"min": 10, "mean": 17.93, "max": 28}
+    assert "cache folder" in fastgntk("info").stdout
+    assert "labels" in fastgntk("info", "MUTAG").stdout
+
+
+def test_version_and_help():
+    assert fastgntk("--version").stdout == f"fastgntk {__version__}\n"
+    for command in ([], ["evaluate"], ["gram"], ["datasets"], ["info"]):
+        done = fastgntk(*command, "--help")
+        assert done.returncode == 0
+        assert "Usage" in done.stdout
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    return write_tu(synthetic.erdos_renyi(12, 6), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["evaluate", "MUTAGG"], "did you mean MUTAG?"),
+        (["evaluate", "MUTAG", "--blocks", "0"], "blocks must be a whole number, 1 or more, but is 0"),
+        (["evaluate", "MUTAG", "--blocks", "3-1"], "--blocks: the range 3-1 runs backwards"),
+        (["evaluate", "MUTAG", "--blocks", "1,,2"], "--blocks takes values separated by commas"),
+        (["evaluate", "MUTAG", "--layers", "two"], "--layers takes whole numbers such as 1,2,5"),
+        (["evaluate", "MUTAG", "--scale", "big"], "scale must be one of uniform, degree, unit, but is 'big'"),
+        (["evaluate", "MUTAG", "--jump", "maybe"], "--jump must be yes, no or both, but is 'maybe'"),
+        (["evaluate", "MUTAG", "--c", "ten"], "--c takes numbers such as 1,10,100"),
+        (["evaluate", "MUTAG", "--c", "0"], "C must be above 0"),
+        (["evaluate", "MUTAG", "--protocol", "loo"], "protocol must be one of nested, du2019"),
+        (["evaluate", "MUTAG", "--folds", "100"], "class -1 has 63 members, fewer than the 100 folds"),
+        (["evaluate", "MUTAG", "--folds", "none.txt"], "the folds file none.txt cannot be read"),
+        (["evaluate", "MUTAG", "--features", "attributes"], "carry no continuous features"),
+        (["evaluate", "MUTAG", "--features", "x"], "features must be one of auto"),
+        (["evaluate", "MUTAG", "--engine", "x"], "engine must be one of auto"),
+        (["evaluate", "MUTAG", "--memory", "little"], "memory must be a number of bytes"),
+        (["evaluate", "MUTAG", "--workers", "0"], "workers must be a whole number, 1 or more"),
+        (["gram", "MUTAG", "-o", "K.csv"], "--output must end in .npy or .npz, but is K.csv"),
+        (["gram", "MUTAG", "-o", "no/such/K.npy"], "the folder no/such does not exist"),
+        (["gram", "MUTAG", "-o", "K.npy", "--layers", "0"], "layers must be a whole number, 1 or more, but is 0"),
+        (["gram", "MUTAG", "-o", "K.npy", "--memory", "1kB"], "is too small"),
+        (["info", "PTC"], "PTC has no public address"),
+    ],
+)
+def test_bad_input_is_one_sentence_with_exit_code_2(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert words in sentence(fastgntk(*arguments))
+    assert not list(tmp_path.glob("K*"))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("A", "1, 2\n7, 1\n", "line 2: edge (7, 1) joins graphs"),
+        ("graph_labels", "1\n" * 12, "at least two classes, but all 12 graphs are of class 1"),
+        ("graph_labels", "1\n" * 11, "has 11 lines, but erdos-renyi_graph_indicator.txt speaks of 12"),
+        ("node_attributes", "nan\n" * 72, "line 1 (graph 1): attributes must be finite"),
+        ("graph_labels", "1\n0\n" * 6, "class 0 has 6 members, fewer than the 10 folds"),
+    ],
+)
+def test_bad_files_are_one_sentence_with_exit_code_2(folder, file, text, words):
+    (folder / f"erdos-renyi_{file}.txt").write_text(text)
+    assert words in sentence(fastgntk("evaluate", folder))
+
+
+def test_a_folder_without_targets_is_one_sentence(tmp_path):
+    folder = write_tu(Dataset(synthetic.erdos_renyi(4, 5).graphs, None, "bare"), tmp_path)
+    assert "there are no class labels" in sentence(fastgntk("evaluate", folder))
+
+
+def test_brackets_in_messages_are_shown_as_they_are():
+    assert "'[red]x[/red]'" in sentence(fastgntk("info", "[red]x[/red]"))

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from fastgntk import Graph, GraphBatch, InputError, NodeFeatures, UnseenLabelWarning, graphs
+
+
+def labelled(*labels, edges=()) -> GraphBatch:
+    return graphs([Graph.from_edges(list(edges), len(labels), labels=list(labels))])
+
+
+def rows(batch: GraphBatch) -> list[list[float]]:
+    return batch.features.toarray().tolist() if sparse.issparse(batch.features) else batch.features.tolist()
+
+
+def test_auto_prefers_attributes_then_labels_then_degree():
+    ring = [(0, 1), (1, 2), (2, 0)]
+    both = graphs([Graph.from_edges(ring, 3, np.ones((3, 2)), labels=[1, 2, 3])])
+    assert NodeFeatures().fit(both).kind_ == "attributes"
+    assert NodeFeatures().fit(labelled(1, 2, 3)).kind_ == "labels"
+    assert NodeFeatures().fit(graphs([Graph.from_edges(ring, 3)])).kind_ == "degree"
+    assert rows(NodeFeatures("labels").fit_transform(both)) == np.eye(3).tolist()
+    assert rows(NodeFeatures("degree").fit_transform(both)) == [[1.0]] * 3
+
+
+def test_one_hot_rows_follow_the_fitted_order():
+    step = NodeFeatures().fit(labelled(5, 2, 9))
+    assert rows(step.transform(labelled(9, 2))) == [[0, 0, 1], [1, 0, 0]]
+    assert step.width_ == 3
+
+
+def test_degrees_ignore_weights():
+    star = graphs([Graph.from_edges([(0, 1), (0, 2)], 3, weights=[0.3, 7.0])])
+    assert rows(NodeFeatures("degree").fit_transform(star)) == [[0, 1], [1, 0], [1, 0]]
+
+
+def test_several_labels_a_node_stand_side_by_side():
+    batch = graphs([Graph.from_edges([], 2, labels=[[0, 7], [1, 7]])])
+    assert rows(NodeFeatures().fit_transform(batch)) == [[1, 0, 1], [0, 1, 1]]
+
+
+@pytest.mark.parametrize("unseen", ["N", "A", "Z"])
+def test_an_unseen_label_is_a_zero_row_and_counted(unseen):
+    step = NodeFeatures().fit(labelled("C", "O"))
+    with pytest.warns(UnseenLabelWarning, match="1 nodes in 1 graphs have a label that was not there"):
+        assert rows(step.transform(labelled("O", unseen))) == [[0, 1], [0, 0]]
+
+
+def test_an_unseen_degree_is_a_zero_row_and_counted():
+    step = NodeFeatures("degree").fit(graphs([Graph.from_edges([(0, 1)], 2)]))
+    with pytest.warns(UnseenLabelWarning, match="1 nodes in 1 graphs have a degree"):
+        assert rows(step.transform(graphs([Graph.from_edges([(0, 1), (0, 2)], 3)]))) == [[0], [1], [1]]
+
+
+def test_attributes_are_used_as_they_are():
+    values = np.array([[0.5, -1.0], [2.0, 0.0]])
+    batch = graphs([Graph.from_edges([(0, 1)], 2, values)])
+    assert np.array_equal(NodeFeatures().fit_transform(batch).features, values)
+
+
+@pytest.mark.parametrize(
+    ("fit_on", "use_on", "kind", "words"),
+    [
+        (labelled(1), labelled("C"), "auto", "must be of the kind that was fitted"),
+        (labelled(1), graphs([Graph.from_edges([], 1)]), "auto", "carry no node labels; use features='degree'"),
+        (labelled(1), labelled(1), "attributes", "carry no continuous features; use features='labels'"),
+        (
+            graphs([Graph.from_edges([], 1, np.ones((1, 2)))]),
+            graphs([Graph.from_edges([], 1, np.ones((1, 3)))]),
+            "auto",
+            "features have width 3, but the features were fitted on width 2",
+        ),
+        (labelled(1), graphs([Graph.from_edges([], 1, labels=[[1, 2]])]), "auto", "2 labels each, .* fitted on 1"),
+    ],
+)
+def test_what_does_not_fit_is_named(fit_on, use_on, kind, words):
+    with pytest.raises(InputError, match=words):
+        NodeFeatures(kind).fit(fit_on).transform(use_on)
+
+
+def test_unknown_kind_is_refused():
+    with pytest.raises(InputError, match="features must be one of auto, attributes, labels, degree, but is 'onehot'"):
+        NodeFeatures("onehot")

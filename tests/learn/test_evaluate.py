@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
+
+from fastgntk import GNTK, InputError, datasets, gram, normalize
+from fastgntk.datasets import synthetic
+from fastgntk.learn import Grid, evaluate, read_folds
+from fastgntk.learn import _evaluate as module
+
+SMALL = Grid(blocks=(1, 2), layers=(1,), scale=("degree",), jump=(True,), normalize=(True, False), C=(1.0, 100.0))
+
+
+@pytest.fixture(scope="module")
+def rings():
+    return synthetic.cycles_with_motifs(60, 8, (3, 5), copies=2, seed=1)
+
+
+def test_du2019_is_the_best_mean_over_the_reported_folds():
+    """Written again from its definition, with scikit-learn alone."""
+    data = datasets.load("MUTAG")
+    result = evaluate(data, protocol="du2019", grid=SMALL, folds=5, seed=3, workers=1)
+    folds = list(StratifiedKFold(5, shuffle=True, random_state=3).split(data.y, data.y))
+    best = 0.0
+    for blocks in SMALL.blocks:
+        raw = gram(data, GNTK(blocks, 1, "degree", True))
+        for K in (normalize(raw), raw):
+            for C in SMALL.C:
+                scores = []
+                for train, test in folds:
+                    unit = np.diagonal(K)[train].mean()
+                    machine = SVC(kernel="precomputed", C=C).fit(K[np.ix_(train, train)] / unit, data.y[train])
+                    scores.append(machine.score(K[np.ix_(test, train)] / unit, data.y[test]))
+                best = max(best, np.mean(scores))
+    assert result.mean == pytest.approx(best, abs=1e-12)
+    assert result.optimistic
+    assert len(set(result.choices)) == 1
+    assert result.fits == 5 * 4 * 2
+
+
+def test_nested_never_selects_on_the_test_fold(monkeypatch, rings):
+    """Whatever the test folds score, the choice must be the same."""
+    chosen = evaluate(rings, grid=SMALL, folds=3, workers=1).choices
+    original = module._score
+
+    def lie_about_outer_folds(kernel, y, splits, Cs):
+        scores, stopped = original(kernel, y, splits, Cs)
+        scores[:3] = np.random.default_rng(int(abs(kernel).sum())).random(scores[:3].shape)
+        return scores, stopped
+
+    monkeypatch.setattr(module, "_score", lie_about_outer_folds)
+    lied = evaluate(rings, grid=SMALL, folds=3, workers=1)
+    assert lied.choices == chosen
+    assert evaluate(rings, grid=SMALL, folds=3, workers=1, protocol="du2019").choices != chosen
+
+
+def test_inner_folds_stay_within_the_training_part(monkeypatch, rings):
+    seen = []
+    original = module._score
+
+    def look(kernel, y, splits, Cs):
+        seen.append(splits)
+        return original(kernel, y, splits, Cs)
+
+    monkeypatch.setattr(module, "_score", look)
+    evaluate(rings, grid=SMALL, folds=3, inner_folds=4, workers=1)
+    splits = seen[0]
+    assert len(splits) == 3 + 3 * 4
+    assert sorted(np.concatenate([test for _, test in splits[:3]]).tolist()) == list(range(60))
+    for k in range(3):
+        outer_train, outer_test = splits[k]
+        inner = splits[3 + 4 * k : 3 + 4 * (k + 1)]
+        assert sorted(np.concatenate([test for _, test in inner]).tolist()) == sorted(outer_train.tolist())
+        for train, test in inner:
+            assert not set(train) & set(test)
+            assert not set(outer_test) & (set(train) | set(test))
+
+
+def test_rings_with_different_motifs_are_told_apart(rings):
+    result = evaluate(rings, grid=SMALL, folds=5, workers=1)
+    assert result.mean > 0.95
+    assert result.n_classes == 2
+
+
+def test_workers_and_repetition_change_nothing(rings):
+    one = evaluate(rings, grid=SMALL, folds=3, workers=1)
+    two = evaluate(rings, grid=SMALL, folds=3, workers=2)
+    assert (one.accuracies, one.choices) == (two.accuracies, two.choices)
+
+
+def test_given_folds_are_used(rings):
+    folds = np.arange(60) // 2 % 3
+    result = evaluate(rings, grid=SMALL, folds=folds, workers=1)
+    assert len(result.accuracies) == 3
+    assert result.accuracies == evaluate(rings, grid=SMALL, folds=folds.tolist(), workers=1).accuracies
+
+
+def test_progress_runs_through_both_stages(rings):
+    calls = []
+    grid = Grid(blocks=(1,), layers=(1, 2), scale=("degree",), jump=(True,), normalize=(True,), C=(1.0,))
+    evaluate(rings, grid=grid, folds=3, workers=1, progress=lambda *call: calls.append(call))
+    for stage in ("kernel", "learning"):
+        shares = [done / total for name, done, total in calls if name == stage]
+        assert shares == sorted(shares)
+        assert shares[-1] == 1.0
+
+
+def test_fits_that_do_not_converge_are_counted(monkeypatch, rings):
+    monkeypatch.setattr(module, "_MAX_STEPS", 1)
+    result = evaluate(rings, grid=SMALL, folds=3, workers=1)
+    assert 0 < result.fits_stopped <= result.fits
+
+
+def test_the_record_is_plain_json(rings):
+    record = evaluate(rings, grid=SMALL, folds=3, workers=1).to_dict()
+    back = json.loads(json.dumps(record))
+    assert back["accuracy_mean"] == pytest.approx(np.mean(back["accuracies"]))
+    assert back["accuracy_std"] == pytest.approx(np.std(back["accuracies"]))
+    assert len(back["choices"]) == 3
+    assert back["grid"]["C"] == [1.0, 100.0]
+    assert back["engine"] == "decoupled"
+
+
+def test_the_default_grid_shrinks_for_many_graphs():
+    assert len(Grid.default(500)) == len(Grid()) == 120
+    assert len(Grid.default(501)) == 20
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"y": [0] * 59}, r"y must have one class for each of the 60 graphs, but has shape \(59,\)"),
+        ({"y": [1] * 60}, "at least two classes, but all 60 graphs are of class 1"),
+        ({"y": np.linspace(0, 1, 60)}, "y holds real numbers"),
+        ({"y": ["a"] * 57 + ["b"] * 3}, "class b has 3 members, fewer than the 10 folds; use at most 3 folds"),
+        (
+            {"y": [0] * 56 + [1] * 4, "folds": 4},
+            "class 1 has 3 members in the training part of outer fold 1",
+        ),
+        ({"folds": 1}, "number of folds must be 2 or more, but is 1"),
+        ({"folds": [0] * 60}, "folds must have at least two different numbers"),
+        ({"folds": [0, 1]}, "folds must hold one whole number for each of the 60 graphs"),
+        ({"folds": np.arange(60) % 2}, "all members of class 0 are in fold 0, so nothing is left to learn it from"),
+        ({"protocol": "loo"}, "protocol must be one of nested, du2019, but is 'loo'"),
+        ({"engine": "warp"}, "engine must be one of"),
+    ],
+)
+def test_bad_input_is_named(rings, options, words):
+    with pytest.raises(InputError, match=words):
+        evaluate(rings, **{"workers": 1, "grid": SMALL, **options})
+
+
+def test_graphs_without_classes_are_refused():
+    with pytest.raises(InputError, match="there are no class labels to evaluate on; pass y"):
+        evaluate(datasets.load("MUTAG").graphs)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"blocks": ()}, "blocks must have at least one value"),
+        ({"blocks": (0, 2)}, "blocks must be a whole number, 1 or more, but is 0"),
+        ({"layers": (0,)}, "layers must be a whole number, 1 or more, but is 0"),
+        ({"scale": ("loud",)}, "scale must be one of uniform, degree, unit, but is 'loud'"),
+        ({"C": (1.0, -1.0)}, "C must be above 0"),
+    ],
+)
+def test_bad_grids_are_named(options, words):
+    with pytest.raises(InputError, match=words):
+        Grid(**options)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("0\n1\n", "has 2 lines, but there are 3 graphs"), ("0\nx\n1\n", r"line 2: expected a fold number, found 'x'")],
+)
+def test_bad_folds_files_are_named(tmp_path, text, words):
+    (tmp_path / "folds.txt").write_text(text)
+    with pytest.raises(InputError, match=words):
+        read_folds(tmp_path / "folds.txt", 3)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_folds(tmp_path / "none.txt", 3)

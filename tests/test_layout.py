@@ -1,0 +1,89 @@
+"""The rules of docs/architecture.md, as tests: who may import whom, what loads when, who may print."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fastgntk
+
+ROOT = Path(fastgntk.__file__).parent
+SOURCES = sorted(ROOT.rglob("*.py"))
+
+ALLOWED = {
+    "graph": set(),
+    "datasets": {"graph"},
+    "kernel": {"graph"},
+    "matrix": {"kernel", "graph"},
+    "learn": {"matrix", "kernel", "graph"},
+    "theory": {"kernel", "graph"},
+    "cli": {"learn", "theory", "matrix", "kernel", "graph", "datasets"},
+}
+
+
+def part_of(path: Path) -> str:
+    inside = path.relative_to(ROOT).parts
+    return inside[0] if len(inside) > 1 else ""
+
+
+def imports(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def test_every_folder_has_a_rule():
+    folders = {p.name for p in ROOT.iterdir() if (p / "__init__.py").is_file()}
+    assert folders == set(ALLOWED)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_keep_to_the_layers(path):
+    part = part_of(path)
+    if not part:
+        return
+    for name in imports(path):
+        pieces = name.split(".")
+        if pieces[0] == "fastgntk" and len(pieces) > 1 and (ROOT / pieces[1]).is_dir():
+            assert pieces[1] == part or pieces[1] in ALLOWED[part], f"{path} imports {name}"
+        if pieces[0] in ("sklearn", "joblib"):
+            assert part == "learn", f"{path} imports {name}"
+        assert pieces[0] != "pickle", f"{path} imports pickle"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_only_the_command_line_prints(path):
+    calls = [n.func for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+    prints = [c for c in calls if isinstance(c, ast.Name) and c.id == "print"]
+    assert not prints or part_of(path) == "cli"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_file_says_what_it_is(path):
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+def loaded_after(statement: str) -> set[str]:
+    program = f"import sys\n{statement}\nprint('\\n'.join(sys.modules))"
+    return set(
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    )
+
+
+def test_import_loads_nothing_heavy():
+    heavy = {"sklearn", "numba", "joblib", "pooch", "requests", "typer", "rich", "pandas", "matplotlib", "torch"}
+    assert not heavy & loaded_after("import fastgntk")
+    assert not heavy & loaded_after("import fastgntk as fg; fg.gram(fg.datasets.load('MUTAG').graphs[:2])")
+
+
+def test_every_public_name_exists_and_is_documented():
+    for name in fastgntk.__all__:
+        assert getattr(fastgntk, name).__doc__ or name == "__version__"
