@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test lint types pytest format clean
+.PHONY: run test lint types pytest mutants format clean
 
 run: $(VENV)/.installed
 	$(BIN)/fastgntk evaluate MUTAG
@@ -19,6 +19,9 @@ types: $(VENV)/.installed-dev
 
 pytest: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2
+
+mutants: $(VENV)/.installed-dev
+	$(BIN)/python tools/mutants.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

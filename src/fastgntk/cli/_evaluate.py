@@ -108,7 +108,7 @@ def _show(name: str, result: Evaluation, grid: Grid, published: str | None) -> N
         ("protocol", _PROTOCOLS[result.protocol]),
         (
             "published GNTK",
-            f"{published} %  (Du et al. 2019, chosen on the folds reported)" if published else "none",
+            f"{published} %  (Du et al. 2019, by the du2019 protocol)" if published else "none",
         ),
         ("data", f"{result.n_graphs} graphs, {result.n_classes} classes"),
         ("tried", f"{len(grid)} kernels × {len(grid.C)} values of C, {result.fits:,} fits"),

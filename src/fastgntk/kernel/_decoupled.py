@@ -47,7 +47,7 @@ class Decoupled:
     """Compute the kernel by two-sided products, sparse or dense by density, without compiled code."""
 
     name = "decoupled"
-    block_nodes = 320  # tiles of 320 × 320 stay in the second-level cache (benchmarks/blocks.py)
+    block_nodes = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/blocks.py)
 
     def prepare(self, batch: GraphBatch, spec: GNTK) -> _Block:
         """Aggregate the features once and find the norms of every level."""

@@ -1,0 +1,173 @@
+"""Break lines of the source on purpose, one at a time, and see that a test notices.
+
+Run: make mutants            (or: python tools/mutants.py [WORD ...] for the rows that contain a word)
+
+Each row is a file, a line of it, what to put in its place, and the tests that guard it. The source is copied and broken
+in a temporary folder; the working tree is not touched. Exit code 1 if a broken line went unnoticed, or if a line to break
+is no longer there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+EQUALS = "properties/test_equals_reference.py"
+ALGEBRA = "properties/test_algebra.py"
+CONSISTENCY = "properties/test_consistency.py"
+
+# (file under src/fastgntk, what stands there, what to put, tests that must fail)
+MUTANTS: list[tuple[str, str, str, str]] = [
+    # the mathematics
+    ("kernel/_activations.py", "return (np.pi - np.arccos(lam)) / np.pi", "return (np.pi - np.arccos(lam)) / (2 * np.pi)", "kernel/test_activations.py"),
+    ("kernel/_activations.py", "+ np.sqrt((1.0 - lam) * (1.0 + lam))) / np.pi", "+ np.sqrt(1.0 - lam * lam)) / np.pi", "kernel/test_activations.py"),
+    ("kernel/_activations.py", "    lam = np.clip(np.asarray(cosine, dtype=np.float64), -1.0, 1.0)\n    return (np", "    lam = np.asarray(cosine)\n    return (np", "kernel/test_activations.py"),
+    ("kernel/_activations.py", "    np.clip(lam, -1.0, 1.0, out=lam)\n", "    np.clip(lam, -0.9999, 0.9999, out=lam)\n", EQUALS),
+    ("kernel/_activations.py", "    k1 += work\n", "    k1 -= work\n", "kernel/test_activations.py"),
+    ("kernel/_activations.py", "    k0 *= 1.0 / np.pi\n", "    k0 *= 0.5 / np.pi\n", EQUALS),
+    ("kernel/_decoupled.py", "                kappas(lam, k0, lam, work)\n                theta *= k0\n", "                kappas(lam, k0, lam, work)\n                kappas(lam.copy(), k0, work, work.copy())\n                theta *= k0\n", EQUALS),
+    ("kernel/_decoupled.py", "                    theta += gain**r * lam\n", "                    theta += gain * lam\n", EQUALS),
+    ("kernel/_decoupled.py", "                    theta *= gain\n", "", EQUALS),
+    ("kernel/_decoupled.py", "                    sigma *= gain**spec.layers\n", "                    sigma *= gain\n", EQUALS),
+    ("kernel/_decoupled.py", "previous = p[level] * gain ** (spec.layers / 2)", "previous = p[level]", EQUALS),
+    ("kernel/_decoupled.py", "p[level] = q / aggregation.sums if spec", "p[level] = q / np.sqrt(aggregation.sums) if spec", EQUALS),
+    ("kernel/_decoupled.py", "            p[level] = q > 0\n", "            p[level] = 1.0\n", EQUALS),
+    ("kernel/_decoupled.py", "near, far = far, near", "pass", EQUALS),
+    ("kernel/_decoupled.py", "readout.T if level % 2 else readout", "readout", EQUALS),
+    ("kernel/_decoupled.py", "squared=level > 0", "squared=True", ALGEBRA),
+    ("kernel/_decoupled.py", "        q = np.where(aggregation.zero_norm(q, previous, squared=level > 0), 0.0, q)\n", "", ALGEBRA),
+    ("kernel/_decoupled.py", "    filled = np.flatnonzero(np.diff(offsets))\n", "    filled = np.arange(len(offsets) - 1)\n", EQUALS),
+    ("kernel/_decoupled.py", "        out[0] = rows.feature_sums @ cols.feature_sums.T\n", "        out[0] = 0.0\n", CONSISTENCY),
+    ("kernel/_kronecker.py", "(np.kron(B, B_prime) @", "(np.kron(B_prime, B) @", EQUALS),
+    ("kernel/_kronecker.py", "K = K * gain * kappa0(lam) * (pp > 0) + sigma", "K = K * gain * kappa0(kappa1(lam)) * (pp > 0) + sigma", EQUALS),
+    ("kernel/_kronecker.py", "K = K * gain * kappa0(lam) * (pp > 0) + sigma", "K = K * gain * kappa0(lam) + sigma", EQUALS),
+    ("kernel/_kronecker.py", "shrink = gain ** (r / 2)", "shrink = 1.0", EQUALS),
+    ("kernel/_kronecker.py", "            square[square <= 1e-14 * bound**2] = 0.0", "            square[square < 0] = 0.0", ALGEBRA),
+    ("kernel/_operator.py", "adjacency + sparse.eye_array(n", "adjacency + 2 * sparse.eye_array(n", EQUALS),
+    ("kernel/_operator.py", "np.matmul(dense, block[nodes], out=out[nodes])", "np.matmul(dense.T, block[nodes], out=out[nodes])", EQUALS),
+    ("kernel/_operator.py", "    if batch.weights is None:\n", "    if True:\n", "kernel/test_operator.py"),
+    ("kernel/_operator.py", "bad = np.flatnonzero(~(sums > 0))", "bad = np.flatnonzero(sums == 0)", "kernel/test_operator.py"),
+    ("kernel/_spec.py", "or value < 1:", "or value < 0:", "kernel/test_spec.py"),
+    ("kernel/_spec.py", "        unknown = sorted(set(options) - set(known))\n", "        unknown: list[str] = []\n", "kernel/test_spec.py"),
+    # the network behind it
+    ("theory/_finite_width.py", "            kernel += pooled @ pooled.T\n", "            kernel += 0.5 * pooled @ pooled.T\n", "theory/test_finite_width.py"),
+    ("theory/_finite_width.py", "            delta = delta + passes.readout[level]\n", "            delta = passes.readout[level] + 0 * delta\n", "theory/test_finite_width.py"),
+    ("theory/_finite_width.py", "delta = A_hat.T @ (passes.scales[level - 1][:, None] * delta)", "delta = A_hat.T @ delta", "theory/test_finite_width.py"),
+    ("theory/_finite_width.py", "h = np.sqrt(spec.c_phi / width) * np.maximum(before, 0.0)", "h = np.sqrt(2.0 / width) * np.maximum(before, 0.0)", "theory/test_finite_width.py"),
+    # matrices
+    ("matrix/_gram.py", "            out[..., cols, rows] = np.swapaxes(values, -1, -2)\n", "", ALGEBRA + " " + CONSISTENCY),
+    ("matrix/_gram.py", "                values = upper + np.swapaxes(np.triu(values, 1), -1, -2)\n", "                pass\n", ALGEBRA),
+    ("matrix/_gram.py", "levels.sum(axis=0)) if self.spec.jump", "levels[1:].sum(axis=0)) if self.spec.jump", EQUALS),
+    ("matrix/_gram.py", "        if not np.isfinite(levels).all():\n", "        if False:\n", CONSISTENCY),
+    ("matrix/_gram.py", "        if result + tile_bytes > self.memory:\n", "        if False:\n", "matrix/test_gram.py"),
+    ("matrix/_gram.py", "min(self.workers, (self.memory - result) // max(tile_bytes, 1))", "self.workers", "matrix/test_gram.py"),
+    ("matrix/_gram.py", "    step = NodeFeatures(features).fit(col_batch)\n", "    step = NodeFeatures(features).fit(_as_batch(rows))\n", "matrix/test_gram.py"),
+    ("matrix/_path.py", "self.levels[: blocks + 1]", "self.levels[:blocks]", CONSISTENCY),
+    ("matrix/_plan.py", "for j in range(i, len(blocks))]", "for j in range(len(blocks))]", "matrix/test_plan.py"),
+    ("matrix/_plan.py", "if i > start and nodes + size > block_nodes:", "if i > start and nodes > block_nodes:", "matrix/test_plan.py"),
+    ("matrix/_plan.py", "            start, nodes = i, 0\n", "            start = i\n", "matrix/test_plan.py"),
+    ("matrix/_executor.py", "        except BaseException:\n            stop.set()\n            raise\n", "        except BaseException:\n            raise\n", "matrix/test_executor.py"),
+    ("matrix/_executor.py", "threadpool_limits(limits=1,", "threadpool_limits(limits=None,", "matrix/test_executor.py"),
+    ("matrix/_normalize.py", "where=values > 0)", "where=values >= 0)", "matrix/test_gram.py"),
+    ("matrix/_resources.py", '"ki": 2**10', '"ki": 1000', "matrix/test_resources.py"),
+    # graphs
+    ("graph/_csr.py", "        rows, cols = np.concatenate([rows, cols]), np.concatenate([cols, rows])\n", "        pass\n", "graph/test_graph.py"),
+    ("graph/_csr.py", "    if len(loops):\n", "    if False:\n", "graph/test_graph.py"),
+    ("graph/_csr.py", "        if low < 0 or high >= n_nodes:\n", "        if low < 0 or high > n_nodes:\n", "graph/test_graph.py"),
+    ("graph/_csr.py", "        keep = weights != 0\n", "        keep = weights != -1\n", "graph/test_graph.py"),
+    ("graph/_csr.py", "        if len(differs):\n", "        if False:\n", "graph/test_graph.py"),
+    ("graph/_batch.py", "offsets=self.offsets[start : stop + 1] - nodes.start", "offsets=self.offsets[start : stop + 1]", "graph/test_batch.py"),
+    ("graph/_batch.py", "        if part.shape[1:] != first.shape[1:]:\n", "        if False:\n", "graph/test_batch.py"),
+    ("graph/_batch.py", "    view.flags.writeable = False\n", "", "graph/test_batch.py"),
+    ("graph/_features.py", "seen = categories[clipped] == column if len(categories)", "seen = np.ones(len(column), bool) if len(categories)", "graph/test_features.py"),
+    ("graph/_features.py", "        if unseen.any():\n", "        if False:\n", "graph/test_features.py"),
+    # data sets
+    ("datasets/_tu_reader.py", "    if len(across):\n", "    if False:\n", "datasets/test_tu.py"),
+    ("datasets/_tu_reader.py", "    if len(outside):\n", "    if False:\n", "datasets/test_tu.py"),
+    ("datasets/_tu_reader.py", "    if high != n_graphs:\n", "    if high > n_graphs:\n", "datasets/test_tu.py"),
+    ("datasets/_tu_reader.py", '".." in pure.parts', "False", "datasets/test_tu.py"),
+    ("datasets/_tu_reader.py", "    if table is not None and len(table) != expected:\n", "    if False:\n", "datasets/test_tu.py"),
+    ("datasets/_tu_reader.py", "        tail, head, indicator = place[tail], place[head], indicator[order]\n", "        indicator = indicator[order]\n", "datasets/test_tu.py"),
+    ("datasets/_tu_text.py", "    return bool(pattern[:, :-1].all() and not pattern[:, -1].any())\n", "    return True\n", "datasets/test_tu.py"),
+    ("datasets/_tu_text.py", "    if any(pair in compact for pair in", "    if False and any(pair in compact for pair in", "datasets/test_tu.py"),
+    ("datasets/_tu_writer.py", '"%.17g"', '"%.12g"', "datasets/test_tu.py"),
+    ("datasets/_cache.py", "            digest.update(content)\n", "", "datasets/test_load.py"),
+    ("datasets/_fetch.py", "retry_if_failed=_RETRIES", "retry_if_failed=0", "datasets/test_load.py"),
+    ("datasets/_load.py", "        downloaded.unlink(missing_ok=True)\n", "", "datasets/test_load.py"),
+    ("datasets/_load.py", "        if got != want:\n", "        if False:\n", "datasets/test_load.py"),
+    ("files.py", "        Path(temporary).unlink(missing_ok=True)\n", "        pass\n", "faults/test_interruptions.py"),
+    # learning
+    ("learn/_evaluate.py", "        ranking = selection.mean(axis=2).transpose(1, 0, 2).reshape(n_outer, -1)\n", "        ranking = tested\n", "learn/test_evaluate.py"),
+    ("learn/_evaluate.py", "groups.append([(train[a], train[b]) for a, b in within])", "groups.append([(a, b) for a, b in within])", "learn/test_evaluate.py"),
+    ("learn/_evaluate.py", "best % len(grid.C)", "best // len(grid.C) % len(grid.C)", "learn/test_evaluate.py"),
+    ("learn/_folds.py", "    if counts.min() < n_folds:\n", "    if False:\n", "learn/test_evaluate.py"),
+    # the command line
+    ("cli/_main.py", "    except InputError as error:\n        error_line(str(error))\n        sys.exit(2)\n", "", "cli/test_cli.py"),
+    ("cli/_console.py", 'return text.replace("[", r"\\[")', "return text", "cli/test_cli.py"),
+]  # fmt: skip
+
+
+def noticed(row: tuple[str, str, str, str], folder: Path) -> str:
+    """Break one line in the copy; return "noticed", or what went wrong."""
+    file, old, new, tests = row
+    path = folder / "src" / "fastgntk" / file
+    text = path.read_text()
+    if text.count(old) < 1:
+        return "GONE: there is no such line any more"
+    path.write_text(text.replace(old, new, 1))
+    try:
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-x",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                *[f"tests/{t}" for t in tests.split()],
+            ],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+    finally:
+        path.write_text(text)
+    if done.returncode == 1:
+        return "noticed"
+    return "SURVIVED" if done.returncode == 0 else f"ERROR: pytest ended with {done.returncode}\n{done.stdout[-800:]}"
+
+
+def main() -> None:
+    rows = [row for row in MUTANTS if all(word in " ".join(row) for word in sys.argv[1:])]
+    failures = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part in ("src", "tests", "docs"):
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        for file in ("pyproject.toml", "README.md"):
+            shutil.copy(ROOT / file, folder / file)
+        for row in rows:
+            start = time.perf_counter()
+            verdict = noticed(row, folder)
+            failures += verdict != "noticed"
+            print(
+                f"{verdict:10} {time.perf_counter() - start:5.1f} s  {row[0]}: {row[1].strip().splitlines()[0]}",
+                flush=True,
+            )
+    print(f"{len(rows) - failures} of {len(rows)} broken lines were noticed")
+    sys.exit(failures > 0)
+
+
+if __name__ == "__main__":
+    main()
