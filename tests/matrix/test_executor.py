@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -45,6 +46,20 @@ def test_the_first_error_stops_the_rest_and_is_raised(workers, error):
         run(work, range(10_000), workers=workers)
     assert len(done) < 10_000
     assert not [t for t in threading.enumerate() if t.name.startswith("fastgntk")]
+
+
+def test_an_error_in_any_worker_stops_the_others_at_once():
+    done = []
+
+    def work(task):
+        time.sleep(0.001)
+        if threading.current_thread().name.endswith("_1"):
+            raise ValueError("in the second worker")
+        done.append(task)
+
+    with pytest.raises(ValueError, match="in the second worker"):
+        run(work, range(1000), workers=2)
+    assert len(done) < 500
 
 
 def test_an_error_in_progress_is_raised_too():

@@ -8,7 +8,15 @@ from fastgntk.matrix import format_bytes, memory_budget, worker_count
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [("2GB", 2_000_000_000), ("1.5 gb", 1_500_000_000), ("512MiB", 2**29), ("100", 100), (12, 12), ("3k", 3000)],
+    [
+        ("2GB", 2_000_000_000),
+        ("1.5 gb", 1_500_000_000),
+        ("512MiB", 2**29),
+        ("4KiB", 4096),
+        ("100", 100),
+        (12, 12),
+        ("3k", 3000),
+    ],
 )
 def test_memory_is_read(given, expected):
     assert memory_budget(given) == expected

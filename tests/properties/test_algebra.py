@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.tables import ENGINES, EXACT, FAMILIES, FLOAT64, SPECS, joined
 
-from fastgntk import Graph, gram
+from fastgntk import GNTK, Graph, gram
 
 everywhere = pytest.mark.parametrize(
     ("engine", "spec", "family"), [(e, s, f) for e in ENGINES for s in SPECS for f in FAMILIES]
@@ -58,17 +58,21 @@ def test_scaled_features_scale_the_kernel_by_the_square(engine, spec, family, fa
     FLOAT64.check(gram(scaled, SPECS[spec], engine=engine), expected)
 
 
-@pytest.mark.parametrize("factor", [0.1, 1e-5, 7e7])
+@pytest.mark.parametrize(("whole", "tenths"), [((1, 2, -3), (0.1, 0.2, -0.3)), ((7, 1, -8), (0.7, 0.1, -0.8))])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_unit_scale_ignores_the_size_of_features_even_where_they_cancel(engine, factor):
-    # 0.1 + 0.2 − 0.3 is not 0 in floating point; its direction is noise and must not become a unit vector.
-    ones = [
-        Graph.from_edges([(0, 1), (1, 2)], 3, np.array([[1.0], [2.0], [-3.0]])),
-        Graph.from_edges([(0, 1)], 2, np.array([[2.0], [1.0]])),
-    ]
-    scaled = [Graph(g.adjacency, factor * g.features) for g in ones]
+def test_unit_scale_does_not_blow_up_the_remainder_of_a_cancelled_sum(engine, whole, tenths):
+    # 0.1 + 0.2 − 0.3 is 5.6e-17 in floating point; its direction is noise and must not become a unit vector.
+    assert sum(tenths) != 0 == sum(whole)
+    other = Graph.from_edges([(0, 1)], 2, np.array([[2.0], [1.0]]))
+    exact, rounded = (Graph.from_edges([(0, 1), (1, 2)], 3, np.array([values]).T) for values in (whole, tenths))
     spec = SPECS["unit, deep layers"]
-    FLOAT64.check(gram(scaled, spec, engine=engine), gram(ones, spec, engine=engine))
+    FLOAT64.check(gram([rounded, other], spec, engine=engine), gram([exact, other], spec, engine=engine))
+
+
+def test_small_sums_that_are_no_remainder_keep_their_direction():
+    # Both nodes sum to (0, 1e-9), which "unit" makes (0, 1): λ = 1 for all four pairs, each of which gives κ0 + κ1 = 2.
+    graph = Graph.from_edges([(0, 1)], 2, np.array([[1.0, 0.0], [-1.0, 1e-9]]))
+    FLOAT64.check(gram([graph], GNTK(1, 1, "unit", False)), [[8.0]])
 
 
 @pytest.mark.parametrize("engine", ENGINES)

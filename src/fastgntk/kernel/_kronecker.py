@@ -93,7 +93,7 @@ class Kronecker:
                 shrink = gain ** (r / 2)  # the norms after r layers, κ1(1) being 1
                 lam, pp = _cosine(sigma, g.p[block] * shrink, h.p[block] * shrink)
                 sigma = gain * pp * kappa1(lam)
-                K = K * gain * kappa0(lam) * (pp > 0) + sigma
+                K = K * gain * kappa0(lam) + sigma
             levels.append(K.sum())
         return np.array(levels)
 
