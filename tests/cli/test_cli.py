@@ -133,9 +133,14 @@ def folder(tmp_path) -> Path:
         (["evaluate", "MUTAG", "--scale", "big"], "scale must be one of uniform, degree, unit, but is 'big'"),
         (["evaluate", "MUTAG", "--jump", "maybe"], "--jump must be yes, no or both, but is 'maybe'"),
         (["evaluate", "MUTAG", "--c", "ten"], "--c takes numbers such as 1,10,100"),
-        (["evaluate", "MUTAG", "--c", "0"], "C must be above 0"),
+        (["evaluate", "MUTAG", "--c", "0"], "C must hold numbers above 0"),
         (["evaluate", "MUTAG", "--protocol", "loo"], "protocol must be one of nested, du2019"),
-        (["evaluate", "MUTAG", "--folds", "100"], "class -1 has 63 members, fewer than the 100 folds"),
+        (["evaluate", "MUTAG", "--folds", "100"], "class -1 has 63 members, fewer than folds=100"),
+        (["evaluate", "MUTAG", "--folds", "²"], "the folds file ² cannot be read"),
+        (["evaluate", "MUTAG", "--seed", "-1"], "seed must lie in 0..4294967295, but is -1"),
+        (["evaluate", "MUTAG", "--blocks", ""], "--blocks takes values separated by commas"),
+        (["gram", "MUTAG", "-o", ".npy/"], "--output must end in"),
+        (["info", "."], "holds no TU data set"),
         (["evaluate", "MUTAG", "--folds", "none.txt"], "the folds file none.txt cannot be read"),
         (["evaluate", "MUTAG", "--features", "attributes"], "carry no continuous features"),
         (["evaluate", "MUTAG", "--features", "x"], "features must be one of auto"),
@@ -162,7 +167,7 @@ def test_bad_input_is_one_sentence_with_exit_code_2(arguments, words, tmp_path, 
         ("graph_labels", "1\n" * 12, "at least two classes, but all 12 graphs are of class 1"),
         ("graph_labels", "1\n" * 11, "has 11 lines, but erdos-renyi_graph_indicator.txt speaks of 12"),
         ("node_attributes", "nan\n" * 72, "line 1 (graph 1): attributes must be finite"),
-        ("graph_labels", "1\n0\n" * 6, "class 0 has 6 members, fewer than the 10 folds"),
+        ("graph_labels", "1\n0\n" * 6, "class 0 has 6 members, fewer than folds=10"),
     ],
 )
 def test_bad_files_are_one_sentence_with_exit_code_2(folder, file, text, words):
@@ -173,6 +178,17 @@ def test_bad_files_are_one_sentence_with_exit_code_2(folder, file, text, words):
 def test_a_folder_without_targets_is_one_sentence(tmp_path):
     folder = write_tu(Dataset(synthetic.erdos_renyi(4, 5).graphs, None, "bare"), tmp_path)
     assert "there are no class labels" in sentence(fastgntk("evaluate", folder))
+
+
+def test_a_terminal_without_greek_gets_the_result_all_the_same():
+    done = fastgntk("evaluate", "MUTAG", "--folds", 3, "--inner-folds", 3, *QUICK, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert "accuracy" in done.stdout
+
+
+def test_a_folder_as_output_is_refused_before_the_work(tmp_path):
+    (tmp_path / "K.npy").mkdir()
+    assert "is a folder" in sentence(fastgntk("gram", "MUTAG", "-o", tmp_path / "K.npy"))
 
 
 def test_brackets_in_messages_are_shown_as_they_are():

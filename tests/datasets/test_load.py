@@ -70,6 +70,15 @@ def test_the_parsed_copy_is_keyed_by_content(tmp_path):
     assert len(cached("*.npz")) == 2
 
 
+def test_the_parsed_copy_knows_the_name_of_the_set(tmp_path):
+    folder = tmp_path / "set"
+    shutil.copytree(BUNDLED, folder)
+    load(folder)
+    for file in list(folder.iterdir()):
+        file.rename(folder / file.name.replace("MUTAG", "OTHER"))
+    assert load(folder).name == "OTHER"
+
+
 def test_a_damaged_copy_is_parsed_again(mutag_zip, caplog):
     load(mutag_zip)
     (copy,) = cached("*.npz")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import shutil
 import zipfile
 from pathlib import Path
@@ -63,6 +64,8 @@ def test_zip(tmp_path, prefix):
     folder = write(tmp_path)
     with zipfile.ZipFile(tmp_path / "any.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(f"{prefix}README.txt", "words")
+        archive.writestr(f"__MACOSX/{prefix}._DS_A.txt", "what macOS adds")
+        archive.writestr(f"{prefix}._DS_A.txt", "what macOS adds")
         for file in folder.iterdir():
             archive.write(file, prefix + file.name)
     check_good(read_tu(tmp_path / "any.zip"))
@@ -70,6 +73,23 @@ def test_zip(tmp_path, prefix):
 
 def test_windows_line_ends_and_blank_ends_are_accepted(tmp_path):
     check_good(read_tu(write(tmp_path, **{k: v.replace("\n", "\r\n") + "\r\n\r\n" for k, v in GOOD.items()})))
+
+
+def test_a_byte_order_mark_is_accepted(tmp_path):
+    check_good(read_tu(write(tmp_path, **{k: "\ufeff" + v for k, v in GOOD.items()})))
+
+
+def test_edge_labels_may_differ_by_direction(tmp_path):
+    data = read_tu(write(tmp_path, edge_labels="0\n1\n1\n1\n9\n2\n3\n"))
+    assert data.graphs.edge_labels.tolist() == [0, 1, 1, 1, 2, 3]
+
+
+@pytest.mark.parametrize("place", [".", "..", ""])
+def test_a_folder_without_a_set_is_named(tmp_path, monkeypatch, place):
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path / "inner")
+    with pytest.raises(InputError, match="holds no TU data set"):
+        read_tu(place)
 
 
 def test_no_line_end_at_the_end_is_accepted(tmp_path):
@@ -88,12 +108,13 @@ def test_nodes_of_a_graph_need_not_stand_together(tmp_path):
         graph_indicator="2\n1\n1\n2\n1\n",
         A="1, 4\n4, 1\n2, 3\n3, 2\n3, 5\n5, 3\n",
         node_labels="1\n0\n3\n1\n0\n",
-        node_attributes=None,
+        node_attributes="4\n1\n2\n5\n3\n",
         edge_labels=None,
     )
     data = read_tu(folder)
     assert data.graphs[0].adjacency.toarray().tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     assert data.graphs.labels.tolist() == [0, 3, 0, 1, 1]
+    assert data.graphs.features.ravel().tolist() == [1, 2, 3, 4, 5]
 
 
 def test_a_graph_without_nodes_is_kept(tmp_path):
@@ -134,7 +155,7 @@ def test_targets_may_be_missing(tmp_path):
         ({"node_attributes": "1, 2\n2\n3, 3\n4, 4\n5, 5\n"}, r"DS_node_attributes.txt, line 2: expected 2 numbers"),
         ({"node_attributes": "1\n2\nnan\n4\n5\n"}, r"line 3 \(graph 1\): attributes must be finite"),
         ({"edge_labels": "1\n"}, "DS_edge_labels.txt has 1 lines, but there are 7 edges"),
-        ({"edge_labels": "0\n1\n1\n1\n9\n2\n2\n"}, "is given with different labels"),
+        ({"A": "1, 2\n1, 2\n", "edge_labels": "0\n1\n"}, "DS_edge_labels.txt .* given twice with different labels"),
         ({"graph_labels": "1\n"}, "DS_graph_labels.txt has 1 lines, but DS_graph_attributes.txt has 2"),
         ({"graph_labels": "1\n", "graph_attributes": None}, "has 1 lines, but DS_graph_indicator.txt speaks of 2"),
         ({"graph_labels": "1\n1\n1\n", "graph_attributes": None}, "a line is missing or too many"),
@@ -172,8 +193,43 @@ def test_empty_and_damaged_zips_are_named(tmp_path):
     content = bytearray((tmp_path / "broken.zip").read_bytes())
     content[60:90] = bytes(30)
     (tmp_path / "broken.zip").write_bytes(content)
-    with pytest.raises(InputError, match=r"broken\.zip: member .* is damaged"):
+    with pytest.raises(InputError, match=r"broken\.zip cannot be read: .* is damaged or encrypted"):
         read_tu(tmp_path / "broken.zip")
+
+
+def test_any_flipped_bit_of_a_zip_is_harmless_or_one_sentence(tmp_path):
+    shutil.make_archive(str(tmp_path / "DS"), "zip", write(tmp_path))
+    whole = (tmp_path / "DS.zip").read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+    for place, bit in zip(rng.integers(len(whole), size=300), rng.integers(8, size=300), strict=True):
+        content = bytearray(whole)
+        content[place] ^= 1 << bit
+        (tmp_path / "flipped.zip").write_bytes(content)
+        with contextlib.suppress(InputError):  # any other exception is a failure
+            read_tu(tmp_path / "flipped.zip")
+            continue
+        refused += 1
+    assert refused > 50
+
+
+def test_a_zip_with_sets_in_two_folders_is_refused(tmp_path):
+    folder = write(tmp_path)
+    with zipfile.ZipFile(tmp_path / "DS.zip", "w") as archive:
+        for file in folder.iterdir():
+            archive.write(file, f"one/{file.name}")
+            archive.write(file, f"two/{file.name}")
+    with pytest.raises(InputError, match=r"data sets in several folders \(one, two\)"):
+        read_tu(tmp_path / "DS.zip")
+
+
+def test_files_in_other_folders_of_a_zip_are_not_mixed_in(tmp_path):
+    folder = write(tmp_path)
+    with zipfile.ZipFile(tmp_path / "DS.zip", "w") as archive:
+        for file in folder.iterdir():
+            archive.write(file, f"DS/{file.name}")
+        archive.writestr("old/DS_graph_labels.txt", "7\n8\n")
+    check_good(read_tu(tmp_path / "DS.zip"))
 
 
 def test_several_sets_in_one_folder_need_a_name(tmp_path):
@@ -216,12 +272,34 @@ def test_any_graphs_survive_the_round_trip(tmp_path_factory, sizes, random):
             assert a.features.tolist() == b.features.tolist()
 
 
+def test_writing_again_leaves_nothing_of_the_older_set(tmp_path):
+    write_tu(read_tu(write(tmp_path)), tmp_path / "out")
+    bare = Dataset(GraphBatch.from_graphs([Graph.from_edges([(0, 1)], 2)]), np.array([3]), "DS")
+    back = read_tu(write_tu(bare, tmp_path / "out"))
+    assert (back.graphs.labels, back.graphs.features, back.graph_attributes) == (None, None, None)
+    assert back.y.tolist() == [3]
+
+
+@pytest.mark.parametrize("name", ["", "a/b", ".."])
+def test_names_that_are_no_file_names_are_refused(tmp_path, name):
+    with pytest.raises(InputError, match="becomes file names"):
+        write_tu(Dataset(GraphBatch.from_graphs([Graph.from_edges([], 1)]), None, name), tmp_path)
+
+
+def test_two_different_real_targets_are_refused(tmp_path):
+    data = Dataset(GraphBatch.from_graphs([Graph.from_edges([], 1)]), np.array([0.5]), "DS", np.array([[0.7]]))
+    with pytest.raises(InputError, match="both real and differ"):
+        write_tu(data, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("graph", "y", "words"),
     [
+        (Graph.from_edges([(0, 1)], 2, directed=True), [1], "directed graphs would come back undirected"),
+        (Graph.from_edges([(0, 1)], 2), [[1, 2]], "targets must be one whole number or real numbers"),
         (Graph.from_edges([(0, 1)], 2, weights=[2.0]), [1], "no place for edge weights"),
         (Graph.from_edges([(0, 1)], 2, labels=["C", "O"]), [1], "node labels must be integers"),
-        (Graph.from_edges([(0, 1)], 2), ["yes"], "targets must be numbers"),
+        (Graph.from_edges([(0, 1)], 2), ["yes"], "targets must be one whole number or real numbers"),
         (Graph.from_edges([], 0), [1], "the last graph has no nodes"),
     ],
 )

@@ -47,8 +47,11 @@ def test_a_full_disk_is_one_sentence(tmp_path):
     if not os.path.exists("/dev/full"):  # noqa: PTH110  # a device, not a file of ours
         pytest.skip("this system has no /dev/full")
     program = (
-        "import tempfile, os; from fastgntk import files\n"
-        "files.tempfile.mkstemp = lambda **k: (os.open('/dev/full', os.O_WRONLY), k['dir'] / 'part')\n"
+        "import pathlib\n"
+        "real = pathlib.Path.open\n"
+        "def full(self, mode='r', *rest, **options):\n"
+        "    return real(pathlib.Path('/dev/full'), 'wb') if mode == 'xb' else real(self, mode, *rest, **options)\n"
+        "pathlib.Path.open = full\n"
         "from fastgntk.cli import main; main()"
     )
     done = subprocess.run(

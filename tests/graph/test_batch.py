@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from tests.tables import FAMILIES
 
-from fastgntk import Graph, GraphBatch, InputError, datasets, graphs
+from fastgntk import Graph, GraphBatch, InputError, cross_gram, datasets, gram, graphs
 
 FIELDS = ("indptr", "indices", "weights", "features", "labels", "edge_labels")
 
@@ -89,6 +92,15 @@ def test_a_slice_shares_memory_and_nothing_can_be_written():
             array[0] = 1
     with pytest.raises(AttributeError):
         batch.labels = None
+    with pytest.raises(ValueError, match="read-only"):
+        pickle.loads(pickle.dumps(part)).indices[0] = 1
+
+
+def test_other_features_are_checked():
+    batch = datasets.load("MUTAG").graphs[:1]
+    with pytest.raises(InputError, match="features has 3 rows, but the graph has 17 nodes"):
+        batch.with_features(np.ones((3, 2)))
+    assert batch.with_features([[1.0]] * 17).features.shape == (17, 1)
 
 
 def test_making_a_batch_leaves_the_callers_arrays_writable():
@@ -108,6 +120,11 @@ def test_graphs_past_the_end_are_an_index_error(index):
         batch[[index]]
     with pytest.raises(IndexError, match="mask has 2 entries"):
         batch[np.array([True, False])]
+    with pytest.raises(IndexError, match="whole numbers or a mask"):
+        batch[[0.7, 1.9]]
+    for wrong in (1.9, "1"):
+        with pytest.raises(TypeError):
+            batch[wrong]
 
 
 def features(width: int) -> Graph:
@@ -131,9 +148,20 @@ def test_graphs_that_do_not_fit_together_are_named(made, words):
         GraphBatch.from_graphs(made)
 
 
-def test_an_empty_graph_does_not_change_the_kind_of_labels():
-    batch = GraphBatch.from_graphs([Graph.from_edges([], 0, labels=[]), Graph.from_edges([], 1, labels=["C"])])
-    assert batch.labels.tolist() == ["C"]
+def test_a_graph_without_nodes_fits_all_others():
+    nothing = Graph(np.zeros((0, 0)))
+    for other in (
+        Graph.from_edges([], 1, labels=["C"]),
+        Graph.from_edges([], 1, labels=[[1, 2]]),
+        Graph.from_edges([], 1, np.ones((1, 3))),
+        Graph.from_edges([], 1, sparse.csr_array(np.ones((1, 3)))),
+    ):
+        for made in ([nothing, other], [other, nothing], [Graph.from_edges([], 0, labels=[]), other, nothing]):
+            batch = GraphBatch.from_graphs(made)
+            assert batch.n_nodes == 1
+            assert gram(made)[made.index(other), made.index(other)] > 0
+        assert cross_gram([nothing], [other]).tolist() == [[0.0]]
+        assert cross_gram([], [other]).shape == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -143,6 +171,7 @@ def test_an_empty_graph_does_not_change_the_kind_of_labels():
         ([(np.eye(2), np.full((2, 1), np.nan))], "graph 0: node 0 has the feature value nan"),
         ([np.eye(2), "CCO"], "graph 1 is a str; expected a Graph"),
         (np.eye(3), r"for a single graph pass \[matrix\]"),
+        ((np.eye(3), np.eye(3)), r"for a single graph pass \[\(adjacency, features\)\]"),
         ("MUTAG", "datasets.load"),
         (7, "must be a sequence of graphs"),
     ],

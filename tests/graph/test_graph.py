@@ -45,6 +45,31 @@ def test_weights_are_kept_and_ones_are_no_weights():
     assert Graph.from_edges([(0, 1)], 2, weights=[1.0]).weights is None
 
 
+def test_weights_are_none_also_when_only_a_loop_had_another():
+    assert Graph(np.array([[5, 1], [1, 0]])).weights is None
+
+
+def test_rounding_in_a_symmetric_matrix_is_averaged_away():
+    correlation = np.array([[1.0, 0.3], [np.nextafter(0.3, 1), 1.0]])
+    a, b = Graph(correlation).weights
+    assert a == b
+    assert abs(a - 0.3) < 1e-15
+
+
+def test_a_label_belongs_to_its_direction_and_serves_both_where_one_is_given():
+    graph = Graph.from_edges([(0, 1), (1, 0), (1, 2)], 3, edge_labels=[4, 5, 6])
+    assert graph.edge_labels.tolist() == [4, 5, 6, 6]
+
+
+def test_the_graph_keeps_its_own_copy():
+    features = sparse.csr_array(np.eye(2))
+    graph = Graph.from_edges([(0, 1)], 2, features, weights=[2.0])
+    features.data[0] = np.nan
+    graph.adjacency.data[:] = 9
+    assert graph.features.toarray().tolist() == [[1, 0], [0, 1]]
+    assert graph.weights.tolist() == [2.0, 2.0]
+
+
 def test_an_edge_of_weight_zero_is_no_edge():
     assert Graph.from_edges([(0, 1), (1, 2)], 3, weights=[0.0, 2.0]).n_edges == 1
     stored = sparse.csr_array((np.array([0.0, 3.0]), (np.array([0, 1]), np.array([1, 2]))), shape=(3, 3))
@@ -79,7 +104,13 @@ def test_edge_labels_follow_their_edges():
 
 @pytest.mark.parametrize(
     ("labels", "expected"),
-    [(["C", "O"], ["C", "O"]), ([3, 5], [3, 5]), (np.array([1.0, 2.0]), [1, 2]), ([[1, 2], [3, 4]], [[1, 2], [3, 4]])],
+    [
+        (["C", "O"], ["C", "O"]),
+        (np.array(["C", "Cl"], dtype=object), ["C", "Cl"]),
+        ([3, 5], [3, 5]),
+        (np.array([1.0, 2.0]), [1, 2]),
+        ([[1, 2], [3, 4]], [[1, 2], [3, 4]]),
+    ],
 )
 def test_labels_are_integers_or_strings(labels, expected):
     assert Graph.from_edges([(0, 1)], 2, labels=labels).labels.tolist() == expected
@@ -93,7 +124,7 @@ def test_labels_are_integers_or_strings(labels, expected):
         (lambda: Graph(np.zeros((0, 3))), r"adjacency must be square, but has shape \(0, 3\)"),
         (lambda: Graph([[0, 1], [1]]), "rows have different lengths"),
         (lambda: Graph([(0, 1), (1, 2), (2, 0)]), r"for a list of edges use Graph.from_edges"),
-        (lambda: Graph(np.array([["a", "b"], ["c", "d"]])), "adjacency must be numeric"),
+        (lambda: Graph(np.array([["a", "b"], ["c", "d"]])), "adjacency must be numeric and real"),
         (lambda: Graph(SQUARE, np.ones((3, 2))), "features has 3 rows, but the graph has 4 nodes"),
         (lambda: Graph(SQUARE, np.ones(4)), r"features must have shape \(nodes, width\).*labels="),
         (lambda: Graph(SQUARE, [["a"]] * 4), "features must be numbers"),
@@ -117,7 +148,18 @@ def test_labels_are_integers_or_strings(labels, expected):
             r"different weights 1.0 and 2.0; give it once, or pass directed=True",
         ),
         (lambda: Graph(np.array([[0, 2.0], [3.0, 0]])), "is given with different weights"),
-        (lambda: Graph.from_edges([(0, 1), (1, 0)], 2, edge_labels=[1, 2]), "different labels 1 and 2"),
+        (lambda: Graph.from_edges([(0, 1), (0, 1)], 2, edge_labels=[1, 2]), "given twice with different labels"),
+        (lambda: Graph.from_edges([(0, 1)], 2, edge_labels=[1.5]), "edge_labels must be whole numbers"),
+        (lambda: Graph.from_edges([(0, 1)], 2, edge_labels=["single"]), "edge_labels must be numbers"),
+        (lambda: Graph.from_edges([(0, 1)], 2, weights=["x"]), "weights must be numbers"),
+        (lambda: Graph.from_edges([(0, 1), (1,)], 2), "edges must be pairs of whole numbers, but their lengths differ"),
+        (lambda: Graph(sparse.csr_array(np.array([[0, 1j], [1j, 0]]))), "adjacency must be numeric and real"),
+        (lambda: Graph(SQUARE, labels=5), "labels must be a sequence"),
+        (lambda: Graph(SQUARE, labels=[[1], [1, 2], [3], [4]]), "labels must be a sequence"),
+        (lambda: Graph(SQUARE, labels=np.array([1, 2, 3, np.inf])), "labels must be whole numbers or strings"),
+        (lambda: Graph(SQUARE, labels=np.array([1, 2, 3, 1e300])), "labels must be whole numbers or strings"),
+        (lambda: Graph(SQUARE, labels=np.array([2**63 + 1] * 4, dtype=np.uint64)), "labels must be whole numbers"),
+        (lambda: Graph(SQUARE, labels=[None] * 4), "labels must be integers or strings, but has dtype object"),
     ],
 )
 def test_bad_input_is_named(make, words):

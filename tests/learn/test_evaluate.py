@@ -129,6 +129,35 @@ def test_the_record_is_plain_json(rings):
     assert back["engine"] == "decoupled"
 
 
+def test_numpy_values_in_a_grid_become_plain_ones():
+    grid = Grid(blocks=np.array([1, 2]), C=np.array([1, 10]), jump=np.array([True]))
+    assert json.loads(json.dumps(grid.to_dict()))["blocks"] == [1, 2]
+
+
+def test_a_run_that_converges_counts_no_stopped_fits(rings):
+    assert evaluate(rings, grid=SMALL, folds=3, workers=1).fits_stopped == 0
+
+
+@pytest.mark.parametrize("protocol", ["nested", "du2019"])
+def test_ties_go_to_the_first_of_the_grid(monkeypatch, rings, protocol):
+    monkeypatch.setattr(module, "_score", lambda kernel, y, splits, Cs: (np.full((len(splits), len(Cs)), 0.5), 0))
+    for choice in evaluate(rings, protocol=protocol, grid=SMALL, folds=3, workers=1).choices:
+        assert (choice.blocks, choice.normalize, choice.C) == (1, True, 1.0)
+
+
+def test_the_unit_of_c_is_taken_from_training_graphs_only():
+    """Self-similarities of test graphs must not reach the machine."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 4))
+    y = (X[:, 0] > 0).astype(int)
+    K = X @ X.T
+    train, test = np.arange(20), np.arange(20, 30)
+    seen, _ = module._score(K, y, [(train, test)], [0.05, 1.0])
+    inflated = K.copy()
+    inflated[test, test] *= 1e6
+    assert np.array_equal(seen, module._score(inflated, y, [(train, test)], [0.05, 1.0])[0])
+
+
 def test_the_default_grid_shrinks_for_many_graphs():
     assert len(Grid.default(500)) == len(Grid()) == 120
     assert len(Grid.default(501)) == 20
@@ -140,12 +169,17 @@ def test_the_default_grid_shrinks_for_many_graphs():
         ({"y": [0] * 59}, r"y must have one class for each of the 60 graphs, but has shape \(59,\)"),
         ({"y": [1] * 60}, "at least two classes, but all 60 graphs are of class 1"),
         ({"y": np.linspace(0, 1, 60)}, "y holds real numbers"),
-        ({"y": ["a"] * 57 + ["b"] * 3}, "class b has 3 members, fewer than the 10 folds; use at most 3 folds"),
+        (
+            {"y": ["a"] * 57 + ["b"] * 3},
+            "class b has 3 members, fewer than folds=10; lower folds or leave that",
+        ),
         (
             {"y": [0] * 56 + [1] * 4, "folds": 4},
-            "class 1 has 3 members in the training part of outer fold 1",
+            "3 members in the training part of outer fold 1, fewer than inner_folds=5; lower",
         ),
-        ({"folds": 1}, "number of folds must be 2 or more, but is 1"),
+        ({"folds": 1}, "folds must be 2 or more, but is 1"),
+        ({"inner_folds": 1}, "inner_folds must be 2 or more, but is 1"),
+        ({"seed": -1}, r"seed must lie in 0\.\.4294967295, but is -1"),
         ({"folds": [0] * 60}, "folds must have at least two different numbers"),
         ({"folds": [0, 1]}, "folds must hold one whole number for each of the 60 graphs"),
         ({"folds": np.arange(60) % 2}, "all members of class 0 are in fold 0, so nothing is left to learn it from"),
@@ -170,7 +204,12 @@ def test_graphs_without_classes_are_refused():
         ({"blocks": (0, 2)}, "blocks must be a whole number, 1 or more, but is 0"),
         ({"layers": (0,)}, "layers must be a whole number, 1 or more, but is 0"),
         ({"scale": ("loud",)}, "scale must be one of uniform, degree, unit, but is 'loud'"),
-        ({"C": (1.0, -1.0)}, "C must be above 0"),
+        ({"C": (1.0, -1.0)}, "C must hold numbers above 0"),
+        ({"C": ("a",)}, "C must hold numbers above 0"),
+        ({"blocks": 3}, "blocks must be a sequence of values to try, but is 3"),
+        ({"blocks": (1, 2.5)}, "blocks must be a whole number"),
+        ({"jump": ("no",)}, "jump must be True or False, but is 'no'"),
+        ({"normalize": (1,)}, "normalize must hold True and False only"),
     ],
 )
 def test_bad_grids_are_named(options, words):
@@ -180,7 +219,13 @@ def test_bad_grids_are_named(options, words):
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("0\n1\n", "has 2 lines, but there are 3 graphs"), ("0\nx\n1\n", r"line 2: expected a fold number, found 'x'")],
+    [
+        ("0\n1\n", "has 2 lines, but there are 3 graphs"),
+        ("0\nx\n1\n", r"line 2: expected a fold number, found 'x'"),
+        ("0\n1 2\n", r"line 2: expected a fold number, found '1 2'"),
+        ("0\n--5\n1\n", r"line 2: expected a fold number, found '--5'"),
+        ("0\n99999999999999999999\n1\n", "line 2: expected a fold number"),
+    ],
 )
 def test_bad_folds_files_are_named(tmp_path, text, words):
     (tmp_path / "folds.txt").write_text(text)

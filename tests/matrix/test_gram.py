@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from fastgntk import (
     GNTK,
     Graph,
     InputError,
+    NodeFeatures,
     UnseenLabelWarning,
     cross_gram,
     datasets,
@@ -53,16 +55,47 @@ def test_progress_ends_at_the_total():
 
 def test_too_little_memory_says_how_much_is_needed():
     big = [Graph.from_edges([(0, 1)], 700)]
-    with pytest.raises(InputError, match=r"memory=1 MB is too small: .* largest tile 24 MB; pass memory='26 MB'"):
+    with pytest.raises(InputError, match=r"memory=1 MB is too small: .* largest tile 31 MB; pass memory='32MB'"):
         gram(big, memory="1MB")
-    assert gram(big, GNTK(blocks=1, layers=1), memory="26 MB").shape == (1, 1)
+    assert gram(big, GNTK(blocks=1, layers=1), memory="32MB").shape == (1, 1)
 
 
 def test_memory_limits_how_many_tiles_are_in_flight(caplog):
     big = [Graph.from_edges([(0, 1)], 500) for _ in range(3)]
     with caplog.at_level(logging.INFO, logger="fastgntk"):
-        gram(big, GNTK(blocks=1, layers=1), memory="13MB", workers=4)
+        gram(big, GNTK(blocks=1, layers=1), memory="17MB", workers=4)
     assert "6 tiles on 1 threads" in caplog.text
+
+
+@pytest.mark.parametrize("needed", [123, 1_001, 1_450_000, 99_500_001])
+def test_the_memory_suggested_is_enough(needed):
+    from fastgntk.matrix._resources import memory_budget, round_up_bytes
+
+    assert needed <= memory_budget(round_up_bytes(needed)) < 1.1 * needed + 2
+
+
+@pytest.mark.parametrize("density", [0.002, 0.3])
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_peak_memory_is_what_the_engine_says(density, blocks):
+    batch = NodeFeatures().fit_transform(datasets.synthetic.erdos_renyi(2, 600, density).graphs)
+    engine = get_engine("decoupled")
+    spec = GNTK(blocks=blocks, layers=2)
+    allowed = engine.tile_bytes(600, 600)
+    tracemalloc.start()
+    rows, cols = engine.prepare(batch[:1], spec), engine.prepare(batch[1:], spec)
+    kept, peak = tracemalloc.get_traced_memory()
+    assert peak < allowed + kept
+    tracemalloc.reset_peak()
+    engine.tile(rows, cols)
+    assert tracemalloc.get_traced_memory()[1] < allowed + kept
+    tracemalloc.stop()
+
+
+def test_too_little_memory_is_said_before_any_work(monkeypatch):
+    monkeypatch.setattr(type(get_engine("decoupled")), "prepare", lambda *a: pytest.fail("prepared first"))
+    for compute in (gram, diagonal, gram_path, lambda graphs, **o: cross_gram(graphs, graphs, **o)):
+        with pytest.raises(InputError, match="is too small"):
+            compute([Graph.from_edges([(0, 1)], 700)], memory="1MB")
 
 
 def test_unseen_labels_in_the_rows_become_zero_rows_and_are_counted():
@@ -103,6 +136,18 @@ def test_normalize_of_gram_and_of_cross_gram_agree():
     FLOAT64.check(whole, gram(graphs, spec) / np.sqrt(np.outer(d, d)))
 
 
+def test_normalize_survives_very_small_and_very_large_kernels():
+    for factor in (1e-300, 1e300):
+        EXACT.check(normalize(factor * np.array([[1.0, 0.5], [0.5, 1.0]])), [[1.0, 0.5], [0.5, 1.0]])
+
+
+def test_a_path_gives_copies():
+    path = gram_path(FAMILIES["path"], GNTK(blocks=2))
+    for jump in (False, True):
+        path.at(1, jump)[:] = -1
+    assert (path.levels > 0).all()
+
+
 def test_normalize_gives_zero_for_graphs_similar_to_nothing():
     K = normalize(gram(FAMILIES["empty graph"]))
     EXACT.check(K, [[0, 0, 0], [0, 1, 0], [0, 0, 0]])
@@ -116,6 +161,7 @@ def test_normalize_gives_zero_for_graphs_similar_to_nothing():
         ((np.ones((2, 3)), np.ones(3), np.ones(3)), "lengths 3 and 3, but kernel has shape"),
         ((np.ones(3),), "must be a matrix"),
         ((-np.eye(2),), "must not be negative"),
+        (([[np.nan, 1], [1, 1]],), "must be finite"),
     ],
 )
 def test_normalize_refuses_what_it_cannot_mean(arguments, words):

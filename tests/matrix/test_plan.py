@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastgntk.matrix._plan import cut_blocks, plan_cross, plan_gram
+from fastgntk.matrix._plan import cut_blocks, plan_cross, plan_diagonal, plan_gram
 
 sizes = st.lists(st.integers(0, 50), max_size=40).map(lambda values: np.array(values, dtype=np.int64))
 limits = st.integers(1, 120)
@@ -41,7 +41,15 @@ def test_gram_tiles_are_the_upper_triangle_largest_first(sizes, limit):
     assert sorted(plan.tiles) == [(i, j) for i in range(n) for j in range(i, n)]
     costs = [plan.cost(tile) for tile in plan.tiles]
     assert costs == sorted(costs, reverse=True)
-    assert plan.total_cost == sum(costs)
+
+
+@given(sizes)
+def test_the_diagonal_is_one_graph_a_block_largest_first(sizes):
+    plan = plan_diagonal(sizes)
+    assert [(b.start, b.stop, b.nodes) for b in plan.rows] == [(i, i + 1, n) for i, n in enumerate(sizes.tolist())]
+    assert sorted(plan.tiles) == [(i, i) for i in range(len(sizes))]
+    nodes = [plan.rows[i].nodes for i, _ in plan.tiles]
+    assert nodes == sorted(nodes, reverse=True)
 
 
 @given(sizes, sizes, limits)

@@ -69,6 +69,27 @@ def test_unit_scale_does_not_blow_up_the_remainder_of_a_cancelled_sum(engine, wh
     FLOAT64.check(gram([rounded, other], spec, engine=engine), gram([exact, other], spec, engine=engine))
 
 
+@pytest.mark.parametrize("factor", [1e-160, 1e-130, 1e150])
+def test_unit_scale_ignores_the_size_of_features(factor):
+    graphs = FAMILIES["continuous features"]
+    scaled = [Graph(g.adjacency, factor * g.features) for g in graphs]
+    spec = SPECS["unit, deep layers"]
+    FLOAT64.check(gram(scaled, spec), gram(graphs, spec))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_cancellation_in_a_later_block_is_zero_too(engine):
+    # Node 1 sums itself minus node 0. Its features are three times those of node 0, so that after one block both are
+    # the same unit vector up to rounding, and after the second node 1 is nothing: node 0 alone is left.
+    spec = GNTK(2, 1, "unit", False)
+    for seed in range(20):
+        x = np.random.default_rng(seed).standard_normal((1, 3))
+        pair = Graph(np.array([[0, 0], [-1, 0]]), np.concatenate([x, 3 * x]), directed=True)
+        alone = Graph(np.zeros((1, 1)), x)
+        K = gram([pair, alone], spec, engine=engine)
+        FLOAT64.check(K, np.full((2, 2), K[1, 1]))
+
+
 def test_small_sums_that_are_no_remainder_keep_their_direction():
     # Both nodes sum to (0, 1e-9), which "unit" makes (0, 1): λ = 1 for all four pairs, each of which gives κ0 + κ1 = 2.
     graph = Graph.from_edges([(0, 1)], 2, np.array([[1.0, 0.0], [-1.0, 1e-9]]))

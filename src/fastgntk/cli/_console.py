@@ -31,7 +31,7 @@ def warning_line(message: Warning | str, *_: Any, **__: Any) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON to standard output."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def print_table(

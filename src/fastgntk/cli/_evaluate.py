@@ -55,12 +55,12 @@ def evaluate(
         dataset = load(data, progress=bar)
     grid = learn.Grid.default(len(dataset))
     given: dict[str, Any] = {
-        "blocks": blocks and options.parse_ints(blocks, "--blocks"),
-        "layers": layers and options.parse_ints(layers, "--layers"),
-        "scale": scale and options.parse_words(scale, "--scale"),
-        "jump": jump and options.parse_flags(jump, "--jump"),
-        "normalize": normalize and options.parse_flags(normalize, "--normalize"),
-        "C": c and options.parse_floats(c, "--c"),
+        "blocks": blocks is not None and options.parse_ints(blocks, "--blocks"),
+        "layers": layers is not None and options.parse_ints(layers, "--layers"),
+        "scale": scale is not None and options.parse_words(scale, "--scale"),
+        "jump": jump is not None and options.parse_flags(jump, "--jump"),
+        "normalize": normalize is not None and options.parse_flags(normalize, "--normalize"),
+        "C": c is not None and options.parse_floats(c, "--c"),
     }
     grid = replace(grid, **{name: value for name, value in given.items() if value})
     with _stages(quiet=json) as progress:
@@ -68,7 +68,7 @@ def evaluate(
             dataset,
             protocol=protocol,  # type: ignore[arg-type]  # learn.evaluate checks it and says what is allowed
             grid=grid,
-            folds=int(folds) if folds.isdigit() else learn.read_folds(Path(folds), len(dataset)),
+            folds=int(folds) if folds.isdecimal() else learn.read_folds(Path(folds), len(dataset)),
             inner_folds=inner_folds,
             seed=seed,
             features=features,  # type: ignore[arg-type]  # checked by NodeFeatures
@@ -122,15 +122,12 @@ def _show(name: str, result: Evaluation, grid: Grid, published: str | None) -> N
     columns = [("fold", "right"), ("accuracy", "right"), ("blocks", "right"), ("layers", "right")]
     columns += [("scale", "left"), ("jump", "left"), ("normalize", "left"), ("C", "right")]
     folds = list(zip(result.accuracies, result.choices, strict=True))
-    if result.optimistic:
-        table = [[str(k + 1), f"{100 * a:.1f} %", *_cells(ch)] for k, (a, ch) in enumerate(folds)]
-        print_table("The same options for every fold", columns, table)
-        return
     table = [[str(k + 1), f"{100 * a:.1f} %", *_cells(ch)] for k, (a, ch) in enumerate(folds)]
     often, count = Counter(result.choices).most_common(1)[0]
-    if count > 1:
+    if 1 < count < len(folds):
         table.append([f"{count} of {len(folds)}", "most often", *_cells(often)])
-    print_table("Options chosen in each outer fold", columns, table)
+    title = "The same options for every fold" if result.optimistic else "Options chosen in each outer fold"
+    print_table(title, columns, table)
 
 
 def _cells(choice: Choice) -> list[str]:

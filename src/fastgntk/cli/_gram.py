@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_module
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -45,6 +45,8 @@ def gram(
     """Compute the kernel matrix of DATA and write it to a file, whole or not at all."""
     if output.suffix not in (".npy", ".npz"):
         raise InputError(f"--output must end in .npy or .npz, but is {output}.")
+    if output.is_dir():
+        raise InputError(f"--output must be a file, but {output} is a folder.")
     if not output.parent.is_dir():
         raise InputError(f"the folder {output.parent} does not exist; make it first.")
     spec = GNTK(blocks, layers, scale, jump, c_phi)  # type: ignore[arg-type]  # GNTK checks the scale
@@ -67,10 +69,10 @@ def gram(
     if output.suffix == ".npy":
         atomic_save(output, lambda stream: np.save(stream, K, allow_pickle=False))
     else:
-        arrays = {"K": K, "spec": np.array(spec.to_json())}
+        arrays: dict[str, Any] = {"K": K, "spec": np.array(spec.to_json())}
         if dataset.y is not None:
             arrays["y"] = dataset.y
-        atomic_save(output, lambda stream: np.savez(stream, allow_pickle=False, **arrays))
+        atomic_save(output, lambda stream: np.savez(stream, **arrays))
     record = {
         "dataset": dataset.name,
         "version": __version__,

@@ -15,6 +15,7 @@ from fastgntk import __version__
 from fastgntk.cli._console import key_values, print_json, progress_bar
 from fastgntk.cli._options import JsonOption
 from fastgntk.datasets import Dataset, cache_folder, load
+from fastgntk.graph import NodeFeatures
 from fastgntk.kernel import engine_names
 from fastgntk.matrix import format_bytes, memory_budget, worker_count
 
@@ -68,7 +69,7 @@ def _dataset(dataset: Dataset) -> dict[str, Any]:
         "node_labels": labels,
         "node_attributes": attributes,
         "edge_labels": 0 if graphs.edge_labels is None else len(np.unique(graphs.edge_labels)),
-        "features_by_default": "attributes" if attributes else "labels" if labels else "degree",
+        "features_by_default": NodeFeatures().fit(graphs).kind_,
     }
 
 

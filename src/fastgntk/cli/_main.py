@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -51,6 +52,9 @@ def _root(
 def main() -> None:
     """Run the command line: exit code 0, or 2 with one sentence on bad input."""
     warnings.showwarning = warning_line
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ± must not cost the result of an hour
     try:
         app()
     except InputError as error:

@@ -29,18 +29,19 @@ def cache_folder() -> Path:
     chosen = os.environ.get("FASTGNTK_CACHE")
     if chosen:
         return Path(chosen)
-    from platformdirs import user_cache_dir  # comes with pooch; only needed when a data set is looked up
+    from platformdirs import user_cache_dir  # only needed when a data set is looked up
 
     return Path(user_cache_dir("fastgntk"))
 
 
 def fingerprint(path: Path) -> str:
-    """Return a hash of the content of a TU zip file or folder; names and dates do not enter."""
+    """Return a hash of the content of a TU zip file or folder; where it is and how old do not enter."""
     digest = hashlib.sha256(f"fastgntk parsed set {_FORMAT}\n".encode())
     if path.is_dir():
-        for part, read in sorted(tu_files(path)[1].items()):
+        name, source = tu_files(path)
+        for part, read in sorted(source.items()):
             content = read()
-            digest.update(f"{part} {len(content)}\n".encode())
+            digest.update(f"{name} {part} {len(content)}\n".encode())
             digest.update(content)
     else:
         with path.open("rb") as stream:
@@ -54,6 +55,7 @@ def read_tu_cached(path: Path) -> Dataset:
 
     A copy that cannot be read or written costs time, nothing else.
     """
+    path = path.resolve()
     name = path.stem if not path.is_dir() else path.name
     stored = cache_folder() / "parsed" / f"{name}-{fingerprint(path)[:24]}.npz"
     if stored.is_file():
@@ -74,7 +76,7 @@ def _save(stream: Any, dataset: Dataset) -> None:
     arrays = {name: getattr(dataset.graphs, name) for name in _ARRAYS}
     arrays |= {"y": dataset.y, "graph_attributes": dataset.graph_attributes}
     present = {name: array for name, array in arrays.items() if array is not None}
-    np.savez(stream, allow_pickle=False, meta=np.array(json.dumps({"name": dataset.name})), **present)
+    np.savez(stream, meta=np.array(json.dumps({"name": dataset.name})), **present)
 
 
 def _load(path: Path) -> Dataset:

@@ -7,7 +7,9 @@ their folder is refused.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,9 +22,9 @@ from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
 from fastgntk.graph._csr import from_edges
 
-__all__ = ["read_tu", "tu_files"]
+__all__ = ["TU_PARTS", "read_tu", "tu_files"]
 
-_PARTS = (
+TU_PARTS = (
     "A", "graph_indicator", "graph_labels", "node_labels", "node_attributes", "edge_labels", "graph_attributes",
 )  # fmt: skip
 
@@ -43,7 +45,7 @@ def read_tu(path: str | Path, *, directed: bool = False) -> Dataset:
     >>> data.name, len(data.graphs), data.y[:3].tolist()
     ('MUTAG', 188, [1, -1, -1])
     """
-    name, source = tu_files(Path(path))
+    name, source = tu_files(Path(path).resolve())
     for needed in ("A", "graph_indicator"):
         if needed not in source:
             raise InputError(f"{path} has no file {name}_{needed}.txt, which a TU data set must have.")
@@ -54,8 +56,9 @@ def tu_files(path: Path) -> tuple[str, Source]:
     """Find the files of the data set; each value reads one when called."""
     if path.is_dir():
         names: dict[str, Callable[[], bytes]] = {p.name: p.read_bytes for p in sorted(path.glob("*.txt"))}
-        if not any(n.endswith("_A.txt") for n in names) and (path / path.name).is_dir():
-            return tu_files(path / path.name)  # unpacking NAME.zip into NAME/ gives NAME/NAME/
+        inner = path / path.name
+        if not any(n.endswith("_A.txt") for n in names) and inner.is_dir():  # unpacking NAME.zip into NAME/ gives this
+            names = {p.name: p.read_bytes for p in sorted(inner.glob("*.txt"))}
     elif zipfile.is_zipfile(path):
         names = _zip_files(path)
     else:
@@ -66,32 +69,45 @@ def tu_files(path: Path) -> tuple[str, Source]:
     name = path.stem if path.stem in found else found[0]
     if len(found) > 1 and name != path.stem:
         raise InputError(f"{path} holds several data sets ({', '.join(found)}); keep one, or name the file after it.")
-    return name, {part: names[f"{name}_{part}.txt"] for part in _PARTS if f"{name}_{part}.txt" in names}
+    return name, {part: names[f"{name}_{part}.txt"] for part in TU_PARTS if f"{name}_{part}.txt" in names}
 
 
 def _zip_files(path: Path) -> dict[str, Callable[[], bytes]]:
-    names: dict[str, Callable[[], bytes]] = {}
-    with zipfile.ZipFile(path) as archive:
+    """Find the files of the one folder of the archive that holds a data set."""
+    with _damage_named(path, "it"), zipfile.ZipFile(path) as archive:
         members = [m for m in archive.namelist() if not m.endswith("/")]
     if not members:
         raise InputError(f"{path} is an empty zip file.")
+    folders: dict[PurePosixPath, dict[str, Callable[[], bytes]]] = {}
     for member in members:
         pure = PurePosixPath(member.replace("\\", "/"))
         if pure.is_absolute() or ".." in pure.parts or ":" in pure.parts[0]:
             raise InputError(f"{path} has a member {member!r} that points outside its folder; it is not read.")
-        names[pure.name] = _member_reader(path, member)
-    return names
+        if pure.parts[0] != "__MACOSX" and not pure.name.startswith("._"):  # what macOS adds to archives
+            folders.setdefault(pure.parent, {})[pure.name] = _member_reader(path, member)
+    holding = {str(folder): names for folder, names in folders.items() if any(n.endswith("_A.txt") for n in names)}
+    if len(holding) > 1:
+        raise InputError(f"{path} holds data sets in several folders ({', '.join(sorted(holding))}); keep one.")
+    return next(iter(holding.values()), {})
 
 
 def _member_reader(path: Path, member: str) -> Callable[[], bytes]:
     def read() -> bytes:
-        try:
-            with zipfile.ZipFile(path) as archive:
-                return archive.read(member)
-        except (zipfile.BadZipFile, EOFError, OSError) as error:
-            raise InputError(f"{path}: member {member} is damaged ({error}); get the file again.") from None
+        with _damage_named(path, f"its member {member}"), zipfile.ZipFile(path) as archive:
+            return archive.read(member)
 
     return read
+
+
+@contextmanager
+def _damage_named(path: Path, what: str) -> Iterator[None]:
+    """Turn all that Python raises for damaged, encrypted or exotic archives into one sentence."""
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError, OSError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} cannot be read: {what} is damaged or encrypted ({error}); get it again.") from None
 
 
 def _assemble(name: str, source: Source, directed: bool) -> Dataset:
@@ -140,7 +156,10 @@ def _assemble(name: str, source: Source, directed: bool) -> Dataset:
         node_labels = None if node_labels is None else node_labels[order]
         node_attributes = None if node_attributes is None else node_attributes[order]
 
-    adjacency = from_edges(tail, head, n_nodes, edge_labels=edge_labels, directed=directed)
+    try:
+        adjacency = from_edges(tail, head, n_nodes, edge_labels=edge_labels, directed=directed)
+    except InputError as error:  # all else was checked above, with its line
+        raise InputError(f"{name}_edge_labels.txt (nodes counted from 0 here): {error}") from None
     offsets = np.concatenate([[0], np.cumsum(np.bincount(indicator - 1, minlength=n_graphs))]).astype(np.int64)
     starts = np.repeat(offsets[:-1], np.diff(offsets)).astype(np.int32)
     graphs = GraphBatch(

@@ -25,7 +25,7 @@ def parse_table(text: bytes, dtype: type, file: str, columns: int | None = None)
     InputError
         With file and line number: something is no number, or a line has another length than the first.
     """
-    text = text.rstrip()
+    text = text.removeprefix(b"\xef\xbb\xbf").rstrip()  # some editors begin a file with this mark
     if not text:
         return np.zeros((0, columns or 1), dtype=dtype)
     compact = text.translate(None, b" \t\r")

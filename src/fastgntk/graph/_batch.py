@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk.errors import InputError
-from fastgntk.graph._graph import Graph
+from fastgntk.graph._graph import Graph, check_features
 
 __all__ = ["GraphBatch"]
 
@@ -75,6 +76,10 @@ class GraphBatch(Sequence[Graph]):
                 value = frozen[0]
             object.__setattr__(self, name, value)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # unpickled arrays are writable until this
+
     @classmethod
     def from_graphs(cls, graphs: Sequence[Graph]) -> GraphBatch:
         """Concatenate graphs; all must carry the same kinds of features and labels."""
@@ -94,8 +99,8 @@ class GraphBatch(Sequence[Graph]):
             indptr=np.concatenate([g.indptr[:-1] + s for g, s in zip(graphs, starts, strict=False)] + [starts[-1:]]),
             indices=np.concatenate([g.indices for g in graphs]),
             weights=weights,
-            features=_stack([g.features for g in graphs], "features"),
-            labels=_stack([g.labels for g in graphs], "labels"),
+            features=_stack(graphs, [g.features for g in graphs], "features"),
+            labels=_stack(graphs, [g.labels for g in graphs], "labels"),
             edge_labels=_edge_labels(graphs),
             self_loops=np.array([g.n_self_loops for g in graphs], dtype=np.int64),
         )
@@ -124,12 +129,12 @@ class GraphBatch(Sequence[Graph]):
         """Return the block-diagonal adjacency matrix of all graphs, CSR of shape (N, N), without self loops."""
         shift = np.repeat(self.offsets[:-1], self.sizes)
         columns = self.indices + np.repeat(shift, self.degrees)
-        data = np.ones(len(self.indices)) if self.weights is None else self.weights
+        data = np.ones(len(self.indices)) if self.weights is None else self.weights.copy()
         return sparse.csr_array((data, columns, self.indptr), shape=(self.n_nodes, self.n_nodes))
 
     def with_features(self, features: Any) -> GraphBatch:
-        """Return the same graphs with other node features, shape (N, d)."""
-        return replace(self, features=features)
+        """Return the same graphs with other node features, shape (N, d), dense or SciPy sparse."""
+        return replace(self, features=check_features(features, self.n_nodes))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -149,10 +154,16 @@ class GraphBatch(Sequence[Graph]):
             return self._take(np.arange(start, stop, step))
         if np.ndim(index) == 1:
             chosen = np.asarray(index)
+            if chosen.size == 0:
+                chosen = chosen.astype(np.int64)
+            if chosen.dtype.kind not in "biu":
+                raise IndexError(
+                    f"graphs are chosen by whole numbers or a mask, but the index has dtype {chosen.dtype}."
+                )
             if chosen.dtype.kind == "b" and len(chosen) != len(self):
                 raise IndexError(f"the mask has {len(chosen)} entries, but the batch has {len(self)} graphs.")
             return self._take(np.flatnonzero(chosen) if chosen.dtype.kind == "b" else chosen)
-        position = int(index)
+        position = operator.index(index)
         if not -len(self) <= position < len(self):
             raise IndexError(f"graph {position} of a batch of {len(self)}.")
         return self._graph(position % len(self))
@@ -227,31 +238,34 @@ def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np
     return np.arange(total) - before + np.repeat(starts, lengths)
 
 
-def _stack(parts: Sequence[Any], what: str) -> Any:
-    """Concatenate per-node arrays of several graphs, or say which graph does not fit the first."""
-    first = parts[0]
-    for i, part in enumerate(parts):
+def _stack(graphs: Sequence[Graph], parts: Sequence[Any], what: str) -> Any:
+    """Concatenate per-node arrays of several graphs, or say which graph does not fit the first.
+
+    A graph without nodes says nothing about features or labels, and fits all others.
+    """
+    counted = [(i, part) for i, part in enumerate(parts) if graphs[i].n_nodes]
+    if not counted:
+        return parts[0]
+    start, first = counted[0]
+    for i, part in counted:
         if (part is None) != (first is None):
-            has, lacks = (0, i) if part is None else (i, 0)
+            has, lacks = (start, i) if part is None else (i, start)
             raise InputError(f"graph {has} has {what} but graph {lacks} has none; give them to all graphs or to none.")
         if part is None:
             continue
         if part.shape[1:] != first.shape[1:]:
             raise InputError(
-                f"{what} must have the same width in all graphs, but graph 0 has {_width(first)} and graph {i} "
+                f"{what} must have the same width in all graphs, but graph {start} has {_width(first)} and graph {i} "
                 f"has {_width(part)}."
             )
-        if what == "labels" and part.size and first.size and part.dtype.kind != first.dtype.kind:
-            raise InputError(f"labels must be all integers or all strings, but graphs 0 and {i} differ.")
+        if what == "labels" and part.dtype.kind != first.dtype.kind:
+            raise InputError(f"labels must be all integers or all strings, but graphs {start} and {i} differ.")
     if first is None:
         return None
-    if any(sparse.issparse(part) for part in parts):
-        return sparse.vstack([sparse.csr_array(part) for part in parts], format="csr")
-    if what == "labels":
-        # An empty graph says nothing about the kind of labels and must not turn integers into strings.
-        kinds = [part for part in parts if part.size]
-        return np.concatenate(kinds) if kinds else first
-    return np.concatenate(parts)
+    filled = [part for _, part in counted]
+    if any(sparse.issparse(part) for part in filled):
+        return sparse.vstack([sparse.csr_array(part) for part in filled], format="csr")
+    return np.concatenate(filled)
 
 
 def _width(part: Any) -> int:

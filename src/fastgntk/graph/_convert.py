@@ -41,6 +41,8 @@ def graphs(source: Any) -> GraphBatch:
         return inner
     if sparse.issparse(source) or (isinstance(source, np.ndarray) and source.ndim == 2):
         raise InputError("graphs must be a sequence of graphs, but one matrix came; for a single graph pass [matrix].")
+    if isinstance(source, tuple) and len(source) == 2 and all(np.ndim(part) == 2 for part in source):
+        raise InputError("one pair (adjacency, features) came; for a single graph pass [(adjacency, features)].")
     if isinstance(source, str) or not isinstance(source, Iterable):
         raise InputError(
             f"graphs must be a sequence of graphs, but {source!r} came; load files and named data sets with "

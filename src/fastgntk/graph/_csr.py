@@ -18,6 +18,8 @@ from fastgntk.errors import InputError
 
 __all__ = ["Adjacency", "from_edges", "from_matrix"]
 
+_ROUNDING = 1e-12  # relative; what computed matrices that should be symmetric are off by, and more
+
 
 @dataclass(frozen=True)
 class Adjacency:
@@ -43,6 +45,8 @@ def from_matrix(matrix: Any, *, directed: bool) -> tuple[int, Adjacency]:
         coo.sum_duplicates()
         rows, cols, values = coo.coords[0], coo.coords[1], np.asarray(coo.data)
         n_nodes = int(coo.shape[0])
+        if values.dtype.kind not in "biuf":
+            raise InputError(f"adjacency must be numeric and real, but has dtype {values.dtype}.")
     else:
         try:
             dense = np.asarray(matrix)
@@ -58,7 +62,7 @@ def from_matrix(matrix: Any, *, directed: bool) -> tuple[int, Adjacency]:
                 "Graph.from_edges(edges, n_nodes)."
             )
         if dense.dtype.kind not in "biuf":
-            raise InputError(f"adjacency must be numeric, but has dtype {dense.dtype}.")
+            raise InputError(f"adjacency must be numeric and real, but has dtype {dense.dtype}.")
         n_nodes = dense.shape[0]
         rows, cols = np.nonzero(dense)
         values = dense[rows, cols]
@@ -77,42 +81,26 @@ def from_edges(
 ) -> Adjacency:
     """Bring edges (rows[i], cols[i]) into canonical form.
 
-    An undirected edge may be given once or in both directions. An edge given more than once counts once; if
-    its copies differ in weight or label, that is an error, because no choice among them would be right.
+    An undirected edge may be given once or in both directions, and an edge given more than once counts once. If
+    its copies differ in weight, that is an error, because no choice among them would be right; differences of
+    rounding are averaged. Labels belong to a direction: the one given for (u, v) stays, the one of (v, u) serves
+    where none is given.
     """
-    if len(rows):
-        low = min(rows.min(), cols.min())
-        high = max(rows.max(), cols.max())
-        if low < 0 or high >= n_nodes:
-            which = int(np.flatnonzero((rows < 0) | (cols < 0) | (rows >= n_nodes) | (cols >= n_nodes))[0])
-            raise InputError(
-                f"edge {which} is ({rows[which]}, {cols[which]}), but node numbers must lie in 0..{n_nodes - 1}."
-            )
+    _check_range(rows, cols, n_nodes)
+    keep = rows != cols
+    loops = np.unique(rows[~keep]).astype(np.int32)
     if weights is not None:
-        bad = np.flatnonzero(~np.isfinite(weights))
-        if len(bad):
-            which = int(bad[0])
-            raise InputError(
-                f"the weight of edge ({rows[which]}, {cols[which]}) is {weights[which]}; weights must be finite."
-            )
-        keep = weights != 0
-        if not keep.all():
-            rows, cols, weights = rows[keep], cols[keep], weights[keep]
-            edge_labels = None if edge_labels is None else edge_labels[keep]
-        if np.all(weights == 1.0):
-            weights = None
-
-    is_loop = rows == cols
-    loops = np.unique(rows[is_loop]).astype(np.int32)
-    if len(loops):
-        keep = ~is_loop
+        _check_finite(rows, cols, weights)
+        keep &= weights != 0
+    if not keep.all():
         rows, cols = rows[keep], cols[keep]
-        weights = None if weights is None else weights[keep]
-        edge_labels = None if edge_labels is None else edge_labels[keep]
+        weights, edge_labels = (None if v is None else v[keep] for v in (weights, edge_labels))
+    if weights is not None and np.all(weights == 1.0):
+        weights = None
+    given = len(rows)
     if not directed:
         rows, cols = np.concatenate([rows, cols]), np.concatenate([cols, rows])
-        weights = None if weights is None else np.concatenate([weights, weights])
-        edge_labels = None if edge_labels is None else np.concatenate([edge_labels, edge_labels])
+        weights, edge_labels = (None if v is None else np.concatenate([v, v]) for v in (weights, edge_labels))
 
     if weights is None and edge_labels is None:
         # The pattern alone needs no sort of pairs: SciPy's conversion is linear, which is what lets the
@@ -124,27 +112,72 @@ def from_edges(
         pattern.sum_duplicates()
         return Adjacency(pattern.indptr.astype(np.int64), pattern.indices.astype(np.int32), None, None, loops)
 
-    order = np.lexsort((cols, rows))
+    order = np.lexsort((cols, rows))  # stable: what was given stands before its mirror image
     rows, cols = rows[order], cols[order]
     first = np.ones(len(rows), dtype=bool)
     first[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
-    group = np.cumsum(first) - 1
-    kept: list[Any] = []
-    for what, values in (("weights", weights), ("labels", edge_labels)):
-        if values is None:
-            kept.append(None)
-            continue
-        values = values[order]
-        unique = values[first]
-        differs = np.flatnonzero(values != unique[group])
-        if len(differs):
-            which = int(differs[0])
-            hint = "give it once" if directed else "give it once, or pass directed=True if the directions differ"
-            raise InputError(
-                f"edge ({rows[which]}, {cols[which]}) is given with different {what} "
-                f"{unique[group[which]]} and {values[which]}; {hint}."
-            )
-        kept.append(unique)
+    if weights is not None:
+        weights = _merge_weights(rows, cols, weights[order], first, directed)
+    if edge_labels is not None:
+        edge_labels = _merge_labels(rows, cols, edge_labels[order], first, order < given)
     indptr = np.zeros(n_nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows[first], minlength=n_nodes), out=indptr[1:])
-    return Adjacency(indptr, cols[first].astype(np.int32), kept[0], kept[1], loops)
+    return Adjacency(indptr, cols[first].astype(np.int32), weights, edge_labels, loops)
+
+
+def _check_range(rows: NDArray[np.integer], cols: NDArray[np.integer], n_nodes: int) -> None:
+    if len(rows) and (min(rows.min(), cols.min()) < 0 or max(rows.max(), cols.max()) >= n_nodes):
+        which = int(np.flatnonzero((rows < 0) | (cols < 0) | (rows >= n_nodes) | (cols >= n_nodes))[0])
+        raise InputError(
+            f"edge {which} is ({rows[which]}, {cols[which]}), but node numbers must lie in 0..{n_nodes - 1}."
+        )
+
+
+def _check_finite(rows: NDArray[np.integer], cols: NDArray[np.integer], weights: NDArray[np.float64]) -> None:
+    bad = np.flatnonzero(~np.isfinite(weights))
+    if len(bad):
+        which = int(bad[0])
+        raise InputError(
+            f"the weight of edge ({rows[which]}, {cols[which]}) is {weights[which]}; weights must be finite."
+        )
+
+
+def _merge_weights(
+    rows: NDArray[np.integer],
+    cols: NDArray[np.integer],
+    weights: NDArray[np.float64],
+    first: NDArray[np.bool_],
+    directed: bool,
+) -> NDArray[np.float64]:
+    """Return one weight for each run of equal pairs, the same for both directions."""
+    starts = np.flatnonzero(first)
+    if not len(starts):
+        return weights
+    low, high = np.minimum.reduceat(weights, starts), np.maximum.reduceat(weights, starts)
+    differs = np.flatnonzero(high - low > _ROUNDING * np.maximum(np.abs(low), np.abs(high)))
+    if len(differs):
+        which = int(differs[0])
+        hint = "give it once" if directed else "give it once, or pass directed=True if the directions differ"
+        raise InputError(
+            f"edge ({rows[starts[which]]}, {cols[starts[which]]}) is given with different weights {low[which]} and "
+            f"{high[which]}; {hint}."
+        )
+    return np.where(low == high, low, low / 2 + high / 2)
+
+
+def _merge_labels(
+    rows: NDArray[np.integer],
+    cols: NDArray[np.integer],
+    labels: NDArray[np.int64],
+    first: NDArray[np.bool_],
+    given: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Return the first label of each run of equal pairs; labels given for the same pair must agree."""
+    unique = labels[first]
+    differs = np.flatnonzero(given & (labels != unique[np.cumsum(first) - 1]))
+    if len(differs):
+        which = int(differs[0])
+        raise InputError(
+            f"edge ({rows[which]}, {cols[which]}) is given twice with different labels; give each edge once."
+        )
+    return unique

@@ -65,7 +65,9 @@ class NodeFeatures:
             kind = "attributes" if batch.features is not None else "labels" if batch.labels is not None else "degree"
         self.kind_ = kind
         self.categories_ = []
-        if kind == "attributes":
+        if batch.n_nodes == 0:
+            self.width_ = 0
+        elif kind == "attributes":
             self.width_ = int(self._attributes(batch).shape[1])
         else:
             self.categories_ = [np.unique(column) for column in self._columns(batch)]
@@ -74,14 +76,16 @@ class NodeFeatures:
 
     def transform(self, batch: GraphBatch) -> GraphBatch:
         """Return the batch with its features replaced by X."""
-        if self.kind_ == "attributes":
-            features = self._attributes(batch)
-            if batch.n_nodes and features.shape[1] != self.width_:
-                raise InputError(
-                    f"features have width {features.shape[1]}, but the features were fitted on width {self.width_}."
-                )
-            return batch
-        return batch.with_features(self._one_hot(batch))
+        if batch.n_nodes == 0:  # graphs without nodes carry nothing that could fit or not
+            return batch.with_features(np.zeros((0, self.width_)))
+        if self.kind_ != "attributes":
+            return batch.with_features(self._one_hot(batch))
+        features = self._attributes(batch)
+        if features.shape[1] != self.width_:
+            raise InputError(
+                f"features have width {features.shape[1]}, but the features were fitted on width {self.width_}."
+            )
+        return batch
 
     def fit_transform(self, batch: GraphBatch) -> GraphBatch:
         """Fit and transform the same batch."""
@@ -89,8 +93,6 @@ class NodeFeatures:
 
     def _attributes(self, batch: GraphBatch) -> Any:
         if batch.features is None:
-            if batch.n_nodes == 0:
-                return np.zeros((0, 0))
             raise InputError("the graphs carry no continuous features; use features='labels' or features='degree'.")
         return batch.features
 
@@ -98,8 +100,6 @@ class NodeFeatures:
         if self.kind_ == "degree":
             return [batch.degrees]
         if batch.labels is None:
-            if batch.n_nodes == 0:
-                return [np.zeros(0, dtype=np.int64)]
             raise InputError("the graphs carry no node labels; use features='degree'.")
         return [batch.labels] if batch.labels.ndim == 1 else list(batch.labels.T)
 
@@ -128,7 +128,7 @@ class NodeFeatures:
             graphs = len(np.unique(batch.graph_of_node[unseen]))
             warnings.warn(
                 f"{int(unseen.sum())} nodes in {graphs} graphs have a {what} that was not there when the features "
-                "were fitted; their feature row is zero.",
+                "were fitted; its features are zero.",
                 UnseenLabelWarning,
                 stacklevel=3,
             )

@@ -76,7 +76,10 @@ class Graph:
         """Make a graph from pairs of node numbers (0 to n_nodes − 1), each edge once or in both directions."""
         if isinstance(n_nodes, bool) or not isinstance(n_nodes, int | np.integer) or n_nodes < 0:
             raise InputError(f"n_nodes must be a whole number, 0 or more, but is {n_nodes!r}.")
-        pairs = np.asarray(edges)
+        try:
+            pairs = np.asarray(edges)
+        except ValueError:
+            raise InputError("edges must be pairs of whole numbers, but their lengths differ.") from None
         if pairs.size == 0:
             pairs = np.empty((0, 2), dtype=np.int64)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
@@ -121,7 +124,7 @@ class Graph:
     def adjacency(self) -> Any:
         """The adjacency matrix A as a SciPy CSR array of shape (N, N), without self loops."""
         data = np.ones(len(self.indices)) if self.weights is None else self.weights
-        return sparse.csr_array((data, self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes))
+        return sparse.csr_array((data, self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes), copy=True)
 
     @property
     def degrees(self) -> NDArray[np.int64]:
@@ -140,9 +143,17 @@ class Graph:
 def _per_edge(values: ArrayLike | None, name: str, n_edges: int, dtype: type) -> NDArray[Any] | None:
     if values is None:
         return None
-    array: NDArray[Any] = np.asarray(values, dtype=dtype)
+    try:
+        array: NDArray[Any] = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be numbers, one for each edge.") from None
     if array.shape != (n_edges,):
         raise InputError(f"{name} must have one entry for each of the {n_edges} edges, but has shape {array.shape}.")
+    if dtype is not np.float64:
+        whole: NDArray[Any] = array.astype(dtype)
+        if not np.array_equal(whole, array):
+            raise InputError(f"{name} must be whole numbers.")
+        return whole
     return array
 
 
@@ -150,7 +161,7 @@ def check_features(features: ArrayLike, n_nodes: int) -> Any:
     """Return features as float64 of shape (N, d), dense or CSR, or say which node is at fault."""
     array: Any
     if sparse.issparse(features):
-        array = sparse.csr_array(features, dtype=np.float64)
+        array = sparse.csr_array(features, dtype=np.float64, copy=True)
         values_finite = bool(np.isfinite(array.data).all())
     else:
         try:
@@ -179,21 +190,28 @@ def check_features(features: ArrayLike, n_nodes: int) -> Any:
 
 def check_labels(labels: ArrayLike | Sequence[Any], n_nodes: int) -> NDArray[Any]:
     """Return labels as an integer or string array with one row for each node."""
-    if isinstance(labels, np.ndarray):
-        array = labels
-    else:
-        items = list(labels)  # type: ignore[arg-type]  # anything else fails in the next lines with a sentence
-        if len({isinstance(item, str) for item in items}) > 1:
-            raise InputError("labels must be all integers or all strings, but both kinds came.")
-        array = np.array(items) if items else np.zeros(0, dtype=np.int64)
+    array = labels if isinstance(labels, np.ndarray) and labels.dtype.kind != "O" else _label_array(labels)
     if array.ndim not in (1, 2) or array.shape[0] != n_nodes:
         raise InputError(f"labels must have one entry for each of the {n_nodes} nodes, but has shape {array.shape}.")
-    if array.dtype.kind == "f" and np.array_equal(array, np.rint(array)):
-        array = array.astype(np.int64)
-    if array.dtype.kind in "bui":
-        return array.astype(np.int64)
-    if array.dtype.kind in "US":
-        return array.astype(np.str_)
-    raise InputError(
-        f"labels must be integers or strings, but has dtype {array.dtype}; pass continuous values as features=."
-    )
+    if array.dtype.kind == "U":
+        return array.copy()
+    if array.dtype.kind in "buif":
+        with np.errstate(invalid="ignore"):
+            whole = array.astype(np.int64)
+        # Compared in the type that came, so that neither fractions nor numbers past 64 bits slip through.
+        if np.array_equal(whole.astype(array.dtype), array) and (array.dtype.kind != "u" or (whole >= 0).all()):
+            return whole
+        raise InputError("labels must be whole numbers or strings; pass continuous values as features=.")
+    raise InputError(f"labels must be integers or strings, but has dtype {array.dtype}.")
+
+
+def _label_array(labels: Any) -> NDArray[Any]:
+    try:
+        items = list(labels)
+        if len({isinstance(item, str) for item in items}) > 1:
+            raise InputError("labels must be all integers or all strings, but both kinds came.")
+        return np.array(items) if items else np.zeros(0, dtype=np.int64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError("labels must be a sequence with one integer or string for each node.") from None

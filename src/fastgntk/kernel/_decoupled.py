@@ -35,7 +35,7 @@ class _Block:
     offsets: NDArray[np.int64]
     feature_sums: Array  # (n, d), Σ_u x_u of each graph
     aggregation: Aggregation
-    H: Any  # (N, d), Â X, dense or CSR
+    directions: Any  # (N, d), rows of Â X made unit vectors, dense or CSR
     inverse_q: Array  # (L, N), 1/q, or 0 where q is 0
     p: Array  # (L, N)
 
@@ -52,11 +52,11 @@ class Decoupled:
     def prepare(self, batch: GraphBatch, spec: GNTK) -> _Block:
         """Aggregate the features once and find the norms of every level."""
         aggregation = Aggregation(batch)
-        H = aggregation.matrix @ batch.features
-        inverse_q, p = _norms(aggregation, batch.features, H, spec)
+        directions, q = _unit_rows(aggregation.matrix @ batch.features)
+        inverse_q, p = _norms(aggregation, _unit_rows(batch.features)[1], directions, q, spec)
         ones = np.ones(batch.n_nodes)
         owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(len(batch), len(ones)))
-        return _Block(spec, batch.offsets, _dense(owner @ batch.features), aggregation, H, inverse_q, p)
+        return _Block(spec, batch.offsets, _dense(owner @ batch.features), aggregation, directions, inverse_q, p)
 
     def tile(self, rows: _Block, cols: _Block) -> Array:
         """Run the recursion on all node pairs of two blocks and read out every level."""
@@ -64,23 +64,23 @@ class Decoupled:
         gain = spec.c_phi / 2
         out = np.empty((spec.blocks + 1, len(rows), len(cols)))
         out[0] = rows.feature_sums @ cols.feature_sums.T
-        sigma = np.ascontiguousarray(_dense(rows.H @ cols.H.T))
-        theta = sigma
+        # The first λ comes from unit vectors: as products of features it could leave the range of float64.
+        lam = np.ascontiguousarray(_dense(rows.directions @ cols.directions.T))
+        theta = lam.copy()  # K(0) = Σ(0), so one aggregation serves both
         # `near` holds the rows of the matrices, `far` the columns. Each aggregation leaves them transposed, so
         # that both of its products run along contiguous rows; the two blocks trade places from level to level.
         near, far = rows, cols
+        outer, work = np.empty_like(lam), np.empty_like(lam)
         for level in range(spec.blocks):
             if level:
-                sigma = far.aggregation.left(near.aggregation.left(sigma).T)
+                lam = far.aggregation.left(near.aggregation.left(lam).T)
                 theta = far.aggregation.left(near.aggregation.left(theta).T)
                 near, far = far, near
-            outer = np.multiply.outer(near.inverse_q[level], far.inverse_q[level])
-            lam = np.multiply(sigma, outer, out=sigma)
-            if level:
+                outer, work = outer.reshape(lam.shape), work.reshape(lam.shape)
+                np.multiply.outer(near.inverse_q[level], far.inverse_q[level], out=outer)
+                lam *= outer
                 theta *= outer
-            else:
-                theta = lam.copy()  # K(0) = Σ(0), so one aggregation serves both
-            k0, work = outer, np.empty_like(outer)
+            k0 = outer
             for r in range(1, spec.layers + 1):
                 kappas(lam, k0, lam, work)
                 theta *= k0
@@ -93,50 +93,67 @@ class Decoupled:
             theta *= outer
             readout = _readout(theta, near, far)
             out[level + 1] = readout.T if level % 2 else readout  # an odd number of trades
-            if level + 1 < spec.blocks:
-                sigma *= outer
+            if level + 1 < spec.blocks:  # from λ back to Σ
+                lam *= outer
                 if gain != 1.0:
-                    sigma *= gain**spec.layers
+                    lam *= gain**spec.layers
         return out
 
     def tile_bytes(self, row_nodes: int, col_nodes: int) -> int:
-        """Count Σ, K, two of work, and two in flight while a product is taken."""
-        return 8 * 6 * row_nodes * col_nodes
+        """Count Σ, K, two of work, and up to four in flight while SciPy takes a product."""
+        return 8 * 8 * row_nodes * col_nodes
 
 
-def _norms(aggregation: Aggregation, X: Any, H: Any, spec: GNTK) -> tuple[Array, Array]:
-    """Return 1/q and p, each (L, N), from the recursion of the block against itself."""
+def _norms(aggregation: Aggregation, previous: Array, directions: Any, q: Array, spec: GNTK) -> tuple[Array, Array]:
+    """Return 1/q and p, each (L, N), from the recursion of the block against itself.
+
+    ``previous`` are the norms of the features, ``q`` and ``directions`` those of the aggregated features: the first
+    norm comes from the vectors themselves, where cancellation costs ε, and not from the quadratic form, where it
+    costs sqrt(ε).
+    """
     gain = spec.c_phi / 2
-    inverse_q, p = (
-        np.zeros((spec.blocks, len(aggregation.sums))),
-        np.zeros((spec.blocks, len(aggregation.sums))),
-    )
-    sigma = _dense(H @ H.T)
-    # The first norm comes from the vectors themselves: cancellation there costs ε, in the quadratic form sqrt(ε).
-    q, previous = _row_norms(H), _row_norms(X)
+    inverse_q, p = np.zeros((spec.blocks, len(q))), np.zeros((spec.blocks, len(q)))
+    sigma = _dense(directions @ directions.T)
     for level in range(spec.blocks):
         if level:
             sigma = aggregation.left(aggregation.left(sigma).T)
             q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
         q = np.where(aggregation.zero_norm(q, previous, squared=level > 0), 0.0, q)
-        np.divide(1.0, q, out=inverse_q[level], where=q > 0)
+        inverse_q[level] = _inverse(q)
         if spec.scale == "unit":
             p[level] = q > 0
         else:
             p[level] = q / aggregation.sums if spec.scale == "degree" else q
         previous = p[level] * gain ** (spec.layers / 2)
         if level + 1 < spec.blocks:
-            sigma *= np.multiply.outer(inverse_q[level], inverse_q[level])
+            if level:
+                sigma *= np.multiply.outer(inverse_q[level], inverse_q[level])
             for _ in range(spec.layers):
                 sigma = kappa1(sigma)
             sigma *= np.multiply.outer(previous, previous)
     return inverse_q, p
 
 
-def _row_norms(matrix: Any) -> Array:
-    squares = matrix.multiply(matrix) if sparse.issparse(matrix) else matrix * matrix
-    sums: Array = np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
-    return np.sqrt(sums)
+def _unit_rows(matrix: Any) -> tuple[Any, Array]:
+    """Return the rows as unit vectors (a zero row stays zero) and their norms, safe from overflow and underflow."""
+    if 0 in matrix.shape:
+        return matrix, np.zeros(matrix.shape[0])
+    largest = abs(matrix).max(axis=1)
+    largest = np.asarray(largest.toarray() if sparse.issparse(largest) else largest, dtype=np.float64).ravel()
+    scaled = _scale_rows(matrix, _inverse(largest))
+    squares = scaled.multiply(scaled) if sparse.issparse(scaled) else scaled * scaled
+    root: Array = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
+    return _scale_rows(scaled, _inverse(root)), largest * root
+
+
+def _scale_rows(matrix: Any, factor: Array) -> Any:
+    if sparse.issparse(matrix):
+        return sparse.csr_array(sparse.diags_array(factor) @ matrix)
+    return matrix * factor[:, None]
+
+
+def _inverse(values: Array) -> Array:
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
 def _readout(theta: Array, near: _Block, far: _Block) -> Array:

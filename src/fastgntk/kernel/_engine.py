@@ -39,7 +39,10 @@ class Engine(Protocol):
         ...
 
     def tile_bytes(self, row_nodes: int, col_nodes: int) -> int:
-        """Return how much memory ``tile`` allocates at the most for blocks of these sizes."""
+        """Return how much memory ``tile``, or ``prepare`` of the larger block, allocates at the most.
+
+        Counted are matrices over node pairs; what is kept for each node comes on top.
+        """
         ...
 
 

@@ -30,7 +30,7 @@ class Aggregation:
         matrix.sort_indices()
         self.magnitude = abs(matrix)  # |Â|, for the bound in `zero_norm`
         self.terms = np.diff(matrix.indptr)  # |N(u)| + 1
-        self.sums = np.asarray(matrix.sum(axis=1)).ravel()
+        self.sums = degree_sums(batch)
         dense_cost = float(np.sum(batch.sizes.astype(np.float64) ** 2))
         self._sparse: Any = None
         self._dense: list[tuple[slice, NDArray[np.float64]]] = []

@@ -181,7 +181,8 @@ def _outer_folds(y: NDArray[Any], folds: int | Sequence[int] | NDArray[Any], see
 def _inner_folds(y: NDArray[Any], outer: list[Split], n_folds: int, seed: int) -> list[list[Split]]:
     groups = []
     for k, (train, _) in enumerate(outer):
-        within = stratified_folds(y[train], n_folds, seed, where=f" in the training part of outer fold {k + 1}")
+        where = f" in the training part of outer fold {k + 1}"
+        within = stratified_folds(y[train], n_folds, seed, name="inner_folds", where=where)
         groups.append([(train[a], train[b]) for a, b in within])
     return groups
 
@@ -282,6 +283,6 @@ def _score(
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always", ConvergenceWarning)
                     machine.fit(among, y[train])
-                stopped += bool(caught)
+                stopped += any(issubclass(w.category, ConvergenceWarning) for w in caught)
                 out[i, k] = np.mean(machine.predict(across) == y[test])
     return out, stopped

@@ -35,18 +35,20 @@ def check_classes(y: Any, n_graphs: int) -> NDArray[Any]:
     return labels
 
 
-def stratified_folds(y: NDArray[Any], n_folds: int, seed: int, *, where: str = "") -> list[Split]:
-    """Shuffle and split so that every fold has each class in proportion."""
+def stratified_folds(y: NDArray[Any], n_folds: int, seed: int, *, name: str = "folds", where: str = "") -> list[Split]:
+    """Shuffle and split so that every fold has each class in proportion; ``name`` is the option to blame."""
     from sklearn.model_selection import StratifiedKFold
 
     if n_folds < 2:
-        raise InputError(f"the number of folds must be 2 or more, but is {n_folds}.")
+        raise InputError(f"{name} must be 2 or more, but is {n_folds}.")
+    if not 0 <= seed < 2**32:
+        raise InputError(f"seed must lie in 0..{2**32 - 1}, but is {seed}.")
     classes, counts = np.unique(y, return_counts=True)
     if counts.min() < n_folds:
         rare = classes[counts.argmin()]
         raise InputError(
-            f"class {rare} has {counts.min()} members{where}, fewer than the {n_folds} folds; use at most "
-            f"{counts.min()} folds or leave that class out."
+            f"class {rare} has {counts.min()} members{where}, fewer than {name}={n_folds}; lower {name} or leave that "
+            "class out."
         )
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     return [(train, test) for train, test in folds.split(np.zeros(len(y)), y)]
@@ -73,12 +75,15 @@ def given_folds(fold_of_graph: Sequence[int] | NDArray[Any], y: NDArray[Any]) ->
 def read_folds(path: str | Path, n_graphs: int) -> NDArray[np.int64]:
     """Read a text file with one fold number a line, in the order of the graphs."""
     try:
-        lines = Path(path).read_text().split()
+        lines = Path(path).read_text().rstrip().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the folds file {path} cannot be read: {error}.") from None
-    for number, line in enumerate(lines, start=1):
-        if not line.lstrip("-").isdigit():
-            raise InputError(f"{path}, line {number}: expected a fold number, found {line!r}.")
-    if len(lines) != n_graphs:
-        raise InputError(f"{path} has {len(lines)} lines, but there are {n_graphs} graphs; one line each is needed.")
-    return np.array([int(line) for line in lines], dtype=np.int64)
+    folds = np.zeros(len(lines), dtype=np.int64)
+    for number, line in enumerate(lines):
+        try:
+            folds[number] = int(line)
+        except (ValueError, OverflowError):
+            raise InputError(f"{path}, line {number + 1}: expected a fold number, found {line[:40]!r}.") from None
+    if len(folds) != n_graphs:
+        raise InputError(f"{path} has {len(folds)} lines, but there are {n_graphs} graphs; one line each is needed.")
+    return folds

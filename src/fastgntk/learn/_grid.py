@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -41,17 +41,24 @@ class Grid:
 
     def __post_init__(self) -> None:
         for f in fields(self):
-            values = tuple(getattr(self, f.name))
+            values = getattr(self, f.name)
+            if isinstance(values, str) or not isinstance(values, Iterable):
+                raise InputError(f"{f.name} must be a sequence of values to try, but is {values!r}.")
+            values = tuple(values)
             if not values:
                 raise InputError(f"{f.name} must have at least one value to try.")
             object.__setattr__(self, f.name, values)
-        if any(not (np.isfinite(C) and C > 0) for C in self.C):
-            raise InputError(f"C must be above 0, but is {self.C}.")
-        for scale in self.scale:
-            if scale not in get_args(Scale):
-                raise InputError(f"scale must be one of {', '.join(get_args(Scale))}, but is {scale!r}.")
-        for spec in self.paths():  # a GNTK checks what is left
-            GNTK(blocks=min(self.blocks), layers=spec.layers)
+        # A GNTK checks its options and makes plain values of them.
+        object.__setattr__(self, "blocks", tuple(GNTK(blocks=b).blocks for b in self.blocks))
+        object.__setattr__(self, "layers", tuple(GNTK(layers=r).layers for r in self.layers))
+        object.__setattr__(self, "scale", tuple(GNTK(scale=s).scale for s in self.scale))
+        object.__setattr__(self, "jump", tuple(GNTK(jump=j).jump for j in self.jump))
+        if any(not isinstance(n, bool | np.bool_) for n in self.normalize):
+            raise InputError(f"normalize must hold True and False only, but is {self.normalize}.")
+        object.__setattr__(self, "normalize", tuple(bool(n) for n in self.normalize))
+        if any(not isinstance(C, int | float | np.number) or not (np.isfinite(C) and C > 0) for C in self.C):
+            raise InputError(f"C must hold numbers above 0, but is {self.C}.")
+        object.__setattr__(self, "C", tuple(float(C) for C in self.C))
 
     @classmethod
     def default(cls, n_graphs: int) -> Grid:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 __all__ = ["Progress", "run", "single_threaded_blas"]
 
@@ -30,7 +30,7 @@ def run(
 ) -> None:
     """Call ``function(task)`` for every task, in order of the sequence, on at most ``workers`` threads.
 
-    The first exception stops all workers after their current task and is raised here; so is Ctrl-C.
+    An exception stops all workers after their current task and is raised here; so is Ctrl-C.
     """
     total = sum(cost(task) for task in tasks) if progress else 0
     pending = iter(tasks)
@@ -60,12 +60,24 @@ def run(
         work()
         return
     with ThreadPoolExecutor(count, thread_name_prefix="fastgntk") as pool:
-        futures = [pool.submit(work) for _ in range(count)]
         try:
+            futures = [pool.submit(work) for _ in range(count)]
             for future in futures:
                 future.result()
         finally:
             stop.set()
+
+
+class _BlasLimit:
+    """The setting is one for the whole process, so calls from several threads share it: first in, last out."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.limits: Any = None
+
+
+_blas_limit = _BlasLimit()
 
 
 @contextmanager
@@ -76,5 +88,14 @@ def single_threaded_blas() -> Iterator[None]:
     """
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _blas_limit.lock:
+        if _blas_limit.users == 0:
+            _blas_limit.limits = threadpool_limits(limits=1, user_api="blas")
+        _blas_limit.users += 1
+    try:
         yield
+    finally:
+        with _blas_limit.lock:
+            _blas_limit.users -= 1
+            if _blas_limit.users == 0:
+                _blas_limit.limits.restore_original_limits()

@@ -11,12 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
-from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures, graphs
+from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures
+from fastgntk.graph import graphs as as_batch
 from fastgntk.kernel import GNTK, Engine, check_weights, get_engine
 from fastgntk.matrix._executor import Progress, run, single_threaded_blas
 from fastgntk.matrix._path import GramPath
-from fastgntk.matrix._plan import Block, Plan, cut_blocks, plan_cross, plan_gram
-from fastgntk.matrix._resources import Memory, Workers, format_bytes, memory_budget, worker_count
+from fastgntk.matrix._plan import Block, Plan, plan_cross, plan_diagonal, plan_gram
+from fastgntk.matrix._resources import (
+    Memory,
+    Workers,
+    format_bytes,
+    memory_budget,
+    round_up_bytes,
+    worker_count,
+)
 
 __all__ = ["cross_gram", "diagonal", "gram", "gram_path"]
 
@@ -47,7 +55,7 @@ def gram(
     engine : str
         How to compute it: ``"auto"``, ``"decoupled"`` or ``"kronecker"``.
     memory : int or str, optional
-        Upper limit for the result and the work together, as bytes or ``"2GB"``; a quarter of RAM by default.
+        Upper limit for the result and the tiles in work, as bytes or ``"2GB"``; a quarter of RAM by default.
     workers : int, optional
         Threads; by default every core. The numbers are the same for any count.
     progress : callable, optional
@@ -94,9 +102,9 @@ def cross_gram(
     array of shape (n, m), float64
     """
     job = _Job.create(spec, engine, memory, workers)
-    col_batch = _as_batch(cols)
+    col_batch = as_batch(cols)
     step = NodeFeatures(features).fit(col_batch)
-    row_batch, col_batch = step.transform(_as_batch(rows)), step.transform(col_batch)
+    row_batch, col_batch = step.transform(as_batch(rows)), step.transform(col_batch)
     for batch in (row_batch, col_batch):
         check_weights(batch, job.spec)
     out = np.zeros((len(row_batch), len(col_batch)))
@@ -183,7 +191,8 @@ class _Job:
     ) -> None:
         """Fill the symmetric matrix (or stack of matrices) ``out``, each pair computed once and mirrored."""
         plan = plan_gram(batch.sizes, self.engine.block_nodes)
-        prepared = self.prepare(batch, plan.rows)
+        workers = self.affordable_workers(plan, out.nbytes)
+        prepared = self.prepare(batch, plan.rows, workers)
 
         def compute(tile: tuple[int, int]) -> None:
             i, j = tile
@@ -195,35 +204,35 @@ class _Job:
             out[..., rows, cols] = values
             out[..., cols, rows] = np.swapaxes(values, -1, -2)
 
-        self.run(plan, compute, out.nbytes, progress)
+        self.run(plan, compute, workers, progress)
 
     def run_cross(self, rows: GraphBatch, cols: GraphBatch, out: Array, progress: Progress | None) -> None:
         """Fill the rectangular matrix ``out``."""
         plan = plan_cross(rows.sizes, cols.sizes, self.engine.block_nodes)
-        prepared_rows, prepared_cols = self.prepare(rows, plan.rows), self.prepare(cols, plan.cols)
+        workers = self.affordable_workers(plan, out.nbytes)
+        prepared_rows, prepared_cols = self.prepare(rows, plan.rows, workers), self.prepare(cols, plan.cols, workers)
 
         def compute(tile: tuple[int, int]) -> None:
             i, j = tile
             levels = self.tile(prepared_rows[i], prepared_cols[j], plan.rows[i], plan.cols[j])
             out[_span(plan.rows[i]), _span(plan.cols[j])] = self.combine(levels)
 
-        self.run(plan, compute, out.nbytes, progress)
+        self.run(plan, compute, workers, progress)
 
     def run_diagonal(self, batch: GraphBatch, out: Array, progress: Progress | None) -> None:
         """Fill the vector ``out`` graph by graph."""
-        blocks = cut_blocks(batch.sizes, 1)  # one graph a block: no pair but a graph with itself
-        order = sorted(range(len(blocks)), key=lambda i: -blocks[i].nodes)
-        plan = Plan(blocks, blocks, tuple((i, i) for i in order))
+        plan = plan_diagonal(batch.sizes)
+        workers = self.affordable_workers(plan, out.nbytes)
 
         def compute(tile: tuple[int, int]) -> None:
-            block = blocks[tile[0]]
+            block = plan.rows[tile[0]]
             prepared = self.prepare_block(batch[_span(block)])
             levels = self.tile(prepared, prepared, block, block)
             out[_span(block)] = np.diagonal(self.combine(levels))
 
-        self.run(plan, compute, out.nbytes, progress)
+        self.run(plan, compute, workers, progress)
 
-    def prepare(self, batch: GraphBatch, blocks: tuple[Block, ...]) -> list[Any]:
+    def prepare(self, batch: GraphBatch, blocks: tuple[Block, ...], workers: int) -> list[Any]:
         """Prepare every block once."""
         prepared: list[Any] = [None] * len(blocks)
 
@@ -231,7 +240,7 @@ class _Job:
             prepared[i] = self.prepare_block(batch[_span(blocks[i])])
 
         with single_threaded_blas():
-            run(compute, range(len(blocks)), workers=self.workers)
+            run(compute, range(len(blocks)), workers=workers)
         return prepared
 
     def prepare_block(self, batch: GraphBatch) -> Any:
@@ -257,32 +266,33 @@ class _Job:
             )
         return levels
 
-    def run(
-        self, plan: Plan, compute: Callable[[tuple[int, int]], None], result: int, progress: Progress | None
-    ) -> None:
-        """Run the tiles on as many threads as workers and memory allow."""
-        if not plan.tiles:
-            return
-        largest = plan.tiles[0]
-        tile_bytes = self.engine.tile_bytes(plan.rows[largest[0]].nodes, plan.cols[largest[1]].nodes)
-        if result + tile_bytes > self.memory:
+    def affordable_workers(self, plan: Plan, result: int) -> int:
+        """Return how many tiles may be in work at once beside a result of that many bytes; refuse if not even one."""
+        blocks = [*plan.rows, *plan.cols]
+        if not blocks:
+            return 1
+        # Preparing a block takes what a tile of the block against itself takes, so the largest block decides.
+        largest = max(block.nodes for block in blocks)
+        tile_bytes = self.engine.tile_bytes(largest, largest)
+        needed = result + tile_bytes
+        if needed > self.memory:
             raise InputError(
                 f"memory={format_bytes(self.memory)} is too small: the result takes {format_bytes(result)} and its "
-                f"largest tile {format_bytes(tile_bytes)}; pass memory='{format_bytes(1.1 * (result + tile_bytes))}' "
-                "or fewer graphs."
+                f"largest tile {format_bytes(tile_bytes)}; pass memory={round_up_bytes(needed)!r} or fewer graphs."
             )
-        workers = max(1, min(self.workers, (self.memory - result) // max(tile_bytes, 1)))
+        return max(1, min(self.workers, (self.memory - result) // max(tile_bytes, 1)))
+
+    def run(
+        self, plan: Plan, compute: Callable[[tuple[int, int]], None], workers: int, progress: Progress | None
+    ) -> None:
+        """Run the tiles."""
         _log.info("engine %s: %d tiles on %d threads", self.engine.name, len(plan.tiles), workers)
         with single_threaded_blas():
             run(compute, plan.tiles, workers=workers, cost=plan.cost, progress=progress)
 
 
-def _as_batch(source: Any) -> GraphBatch:
-    return graphs(source)
-
-
 def _with_features(source: Any, kind: FeatureKind) -> GraphBatch:
-    return NodeFeatures(kind).fit_transform(_as_batch(source))
+    return NodeFeatures(kind).fit_transform(as_batch(source))
 
 
 def _span(block: Block) -> slice:

@@ -32,13 +32,16 @@ def normalize(
             f"a cross matrix of shape {K.shape} needs the self-similarities of its rows and of its columns; pass "
             "row_diagonal and col_diagonal."
         )
-    rows = np.diagonal(K) if row_diagonal is None else np.asarray(row_diagonal, dtype=np.float64)
-    cols = np.diagonal(K) if col_diagonal is None else np.asarray(col_diagonal, dtype=np.float64)
+    rows = np.diagonal(K).copy() if row_diagonal is None else np.atleast_1d(np.asarray(row_diagonal, dtype=np.float64))
+    cols = np.diagonal(K).copy() if col_diagonal is None else np.atleast_1d(np.asarray(col_diagonal, dtype=np.float64))
     if (len(rows), len(cols)) != K.shape:
         raise InputError(f"the diagonals have lengths {len(rows)} and {len(cols)}, but kernel has shape {K.shape}.")
+    if not all(np.isfinite(values).all() for values in (K, rows, cols)):
+        raise InputError("kernel and self-similarities must be finite; this is not a kernel matrix.")
     if len(rows) and len(cols) and min(rows.min(), cols.min()) < 0:
         raise InputError("self-similarities must not be negative; this is not a kernel matrix.")
-    K *= np.multiply.outer(_inverse_root(rows), _inverse_root(cols))
+    K *= _inverse_root(rows)[:, None]  # one side at a time: the product of both factors could overflow
+    K *= _inverse_root(cols)
     if row_diagonal is None:
         np.fill_diagonal(K, (rows > 0).astype(np.float64))  # 1 exactly, not up to rounding
     return K

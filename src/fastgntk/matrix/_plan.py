@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Block", "Plan", "cut_blocks", "plan_cross", "plan_gram"]
+__all__ = ["Block", "Plan", "cut_blocks", "plan_cross", "plan_diagonal", "plan_gram"]
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,6 @@ class Plan:
     def cost(self, tile: tuple[int, int]) -> int:
         """Estimate the work of a tile: its node pairs, plus one so that nothing is free."""
         return self.rows[tile[0]].nodes * self.cols[tile[1]].nodes + 1
-
-    @property
-    def total_cost(self) -> int:
-        """The work of all tiles."""
-        return sum(self.cost(tile) for tile in self.tiles)
 
 
 def cut_blocks(sizes: NDArray[np.integer], block_nodes: int) -> tuple[Block, ...]:
@@ -69,6 +64,12 @@ def plan_cross(row_sizes: NDArray[np.integer], col_sizes: NDArray[np.integer], b
     rows, cols = cut_blocks(row_sizes, block_nodes), cut_blocks(col_sizes, block_nodes)
     tiles = [(i, j) for i in range(len(rows)) for j in range(len(cols))]
     return _largest_first(rows, cols, tiles)
+
+
+def plan_diagonal(sizes: NDArray[np.integer]) -> Plan:
+    """Plan each graph against itself, one graph a block, largest first."""
+    blocks = tuple(Block(i, i + 1, int(size)) for i, size in enumerate(sizes))
+    return _largest_first(blocks, blocks, [(i, i) for i in range(len(blocks))])
 
 
 def _largest_first(rows: tuple[Block, ...], cols: tuple[Block, ...], tiles: list[tuple[int, int]]) -> Plan:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastgntk.errors import InputError
 
-__all__ = ["Memory", "Workers", "format_bytes", "memory_budget", "worker_count"]
+__all__ = ["Memory", "Workers", "format_bytes", "memory_budget", "round_up_bytes", "worker_count"]
 
 Memory = int | float | str | None
 Workers = int | None
@@ -58,6 +58,18 @@ def memory_budget(memory: Memory) -> int:
     if not (np.isfinite(value) and value > 0):
         raise InputError(f"memory must be a number of bytes or a text such as '2GB', but is {memory!r}.")
     return int(value)
+
+
+def round_up_bytes(count: int) -> str:
+    """Write a number of bytes as a text for ``memory=`` that is enough, rounded up to two digits.
+
+    >>> round_up_bytes(1_234_567), memory_budget(round_up_bytes(1_234_567)) >= 1_234_567
+    ('1.3MB', True)
+    """
+    unit = min(3, max(0, len(str(count)) - 1) // 3)
+    step = 10 ** max(0, len(str(count)) - 2)
+    rounded = -(-count // step) * step
+    return f"{rounded / 1000**unit:g}{('B', 'kB', 'MB', 'GB')[unit]}"
 
 
 def format_bytes(count: float) -> str:
