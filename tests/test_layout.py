@@ -84,6 +84,13 @@ def test_import_loads_nothing_heavy():
     assert not heavy & loaded_after("import fastgntk as fg; fg.gram(fg.datasets.load('MUTAG').graphs[:2])")
 
 
+def test_learn_and_theory_load_when_used():
+    assert fastgntk.learn.evaluate
+    assert fastgntk.theory.finite_width_gram
+    with pytest.raises(AttributeError, match="has no attribute 'lern'"):
+        fastgntk.lern  # noqa: B018
+
+
 def test_every_public_name_exists_and_is_documented():
     for name in fastgntk.__all__:
         assert getattr(fastgntk, name).__doc__ or name == "__version__"

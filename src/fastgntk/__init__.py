@@ -7,6 +7,9 @@
 (10, 10)
 """
 
+from importlib import import_module
+from typing import Any
+
 from fastgntk import datasets
 from fastgntk._version import __version__
 from fastgntk.errors import DownloadError, InputError
@@ -27,8 +30,18 @@ __all__ = [
     "GramPath",
     "normalize",
     "datasets",
+    "learn",
+    "theory",
     "InputError",
     "DownloadError",
     "UnseenLabelWarning",
     "__version__",
 ]
+
+_LATER = ("learn", "theory")  # imported when first used: `import fastgntk` stays quick
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return import_module(f"fastgntk.{name}")
+    raise AttributeError(f"module 'fastgntk' has no attribute {name!r}")

@@ -54,7 +54,9 @@ def test_evaluate_json_and_given_folds(tmp_path):
     done = fastgntk("evaluate", "MUTAG", "--folds", tmp_path / "folds.txt", *QUICK, "--json", "--seed", 5)
     record = json.loads(done.stdout)
     assert record["dataset"] == "MUTAG"
-    assert record["published_accuracy"] == "90.0 ± 8.5"
+    assert record["published"] == {"mean": 0.9, "std": 0.085, "protocol": "du2019"}
+    assert record["folds"].endswith("folds.txt")
+    assert (record["features"], record["inner_folds"], record["seed"]) == ("auto", 5, 5)
     assert len(record["accuracies"]) == 3
     assert record["grid"] == {"blocks": [1], "layers": [1], "scale": ["degree"], "jump": [True], "normalize": [False],
                               "C": [10.0, 100.0]}  # fmt: skip
@@ -76,6 +78,9 @@ def test_gram_writes_the_matrix(tmp_path):
         assert np.array_equal(stored["K"], normalize(expected))
         assert stored["y"].tolist() == datasets.load("MUTAG").y.tolist()
         assert GNTK.from_json(str(stored["spec"])) == GNTK(2, 1, "degree", False, 1.5)
+        assert json.loads(str(stored["options"])) == {
+            "dataset": "MUTAG", "features": "auto", "normalize": True, "version": __version__,
+        }  # fmt: skip
     assert sorted(p.name for p in tmp_path.iterdir()) == ["K.npy", "K.npz"]
 
 
@@ -94,7 +99,7 @@ def test_datasets_lists_names_counts_and_places():
     assert rows["MUTAG"]["where"] == "bundled"
     assert Path(rows["MUTAG"]["path"]).is_dir()
     assert rows["PTC"]["where"] == "nowhere"
-    assert rows["NCI1"]["where"] == "online"
+    assert rows["NCI1"]["where"] == "to download"
     assert rows["ENZYMES"]["graphs"] == 600
 
 
@@ -107,6 +112,15 @@ def test_info_describes_installation_and_data():
     assert record["nodes_per_graph"] == {"min": 10, "mean": 17.93, "max": 28}
     assert "cache folder" in fastgntk("info").stdout
     assert "labels" in fastgntk("info", "MUTAG").stdout
+
+
+def test_a_data_folder_that_does_not_exist_is_said():
+    assert "/nowhere (does not exist)" in fastgntk("info", FASTGNTK_DATA="/nowhere").stdout
+
+
+def test_a_set_without_targets_is_not_called_regression(tmp_path):
+    folder = write_tu(Dataset(synthetic.erdos_renyi(4, 5).graphs, None, "bare"), tmp_path)
+    assert json.loads(fastgntk("info", folder, "--json").stdout)["targets"] == "none"
 
 
 def test_version_and_help():

@@ -39,6 +39,17 @@ def test_bundled_mutag_needs_nothing_and_leaves_nothing():
     assert not cached("*")
 
 
+def test_an_empty_folder_does_not_hide_a_known_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "MUTAG").mkdir()
+    assert find("MUTAG")[0] == "bundled"
+
+
+def test_a_data_set_takes_lists():
+    data = datasets.Dataset([np.eye(2), np.eye(3)], [0, 1], "mine")
+    assert (len(data), data.counts.classes) == (2, 2)
+
+
 def test_a_path_comes_first_then_the_data_folder(tmp_path, mutag_zip, monkeypatch):
     assert find(str(mutag_zip)) == ("path", mutag_zip)
     assert load(mutag_zip).counts == REGISTRY["MUTAG"].counts
@@ -166,7 +177,9 @@ def test_a_download_is_tried_again(site):
 
 def test_a_download_that_breaks_leaves_no_file(site):
     site.cut_at = len(site.content) // 2
-    with pytest.raises(DownloadError, match=r"MUTAG could not be downloaded from http.*set FASTGNTK_DATA"):
+    with pytest.raises(
+        DownloadError, match=r"could not be downloaded from http.*no connection, or it broke off.*set FASTGNTK_DATA"
+    ):
         load("MUTAG")
     assert site.requests == 4
     assert not cached("*")
@@ -182,7 +195,7 @@ def test_a_download_of_something_else_is_removed(site):
 def test_no_connection_is_one_sentence(monkeypatch):
     monkeypatch.setattr(_registry, "_TU_SITE", "http://127.0.0.1:9/sets/")
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    with pytest.raises(DownloadError, match="NCI109 could not be downloaded") as caught:
+    with pytest.raises(DownloadError, match="NCI109 is not on this machine and could not be downloaded") as caught:
         load("NCI109")
     assert "\n" not in str(caught.value)
     assert not cached("*")

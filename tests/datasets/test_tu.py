@@ -159,6 +159,7 @@ def test_targets_may_be_missing(tmp_path):
         ({"graph_labels": "1\n"}, "DS_graph_labels.txt has 1 lines, but DS_graph_attributes.txt has 2"),
         ({"graph_labels": "1\n", "graph_attributes": None}, "has 1 lines, but DS_graph_indicator.txt speaks of 2"),
         ({"graph_labels": "1\n1\n1\n", "graph_attributes": None}, "a line is missing or too many"),
+        ({"graph_indicator": "1\n1\nx\n2\n2\n"}, "line 3: expected a whole number, found 'x'"),
         ({"graph_indicator": "1\n1\n0\n2\n2\n"}, "line 3: graph 0; graphs count from 1"),
         ({"graph_indicator": None}, "has no file DS_graph_indicator.txt"),
         ({"A": None}, "there is no file that ends in _A.txt"),

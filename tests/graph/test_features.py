@@ -80,6 +80,21 @@ def test_what_does_not_fit_is_named(fit_on, use_on, kind, words):
         NodeFeatures(kind).fit(fit_on).transform(use_on)
 
 
+def test_what_is_not_fitted_says_so():
+    with pytest.raises(InputError, match="not fitted; call fit"):
+        NodeFeatures().transform(labelled(1))
+
+
+def test_lists_of_graphs_are_taken_too():
+    assert NodeFeatures().fit([np.eye(2)]).kind_ == "degree"
+
+
+def test_the_warning_points_at_the_caller():
+    with pytest.warns(UnseenLabelWarning) as caught:
+        NodeFeatures().fit(labelled(1)).transform(labelled(2))
+    assert caught[0].filename == __file__
+
+
 def test_unknown_kind_is_refused():
     with pytest.raises(InputError, match="features must be one of auto, attributes, labels, degree, but is 'onehot'"):
         NodeFeatures("onehot")

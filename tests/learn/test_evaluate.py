@@ -34,8 +34,10 @@ def test_du2019_is_the_best_mean_over_the_reported_folds(Cs):
             for C in SMALL.C:
                 scores = []
                 for train, test in folds:
-                    unit = np.diagonal(K)[train].mean()
-                    machine = SVC(kernel="precomputed", C=C).fit(K[np.ix_(train, train)] / unit, data.y[train])
+                    unit = np.diagonal(K)[train].mean() - K[np.ix_(train, train)].mean()
+                    machine = SVC(kernel="precomputed", C=C, tol=0.01).fit(
+                        K[np.ix_(train, train)] / unit, data.y[train]
+                    )
                     scores.append(machine.score(K[np.ix_(test, train)] / unit, data.y[test]))
                 means[blocks, normalized, C] = np.mean(scores)
     choice = result.choices[0]
@@ -171,12 +173,14 @@ def test_the_default_grid_shrinks_for_many_graphs():
         ({"y": np.linspace(0, 1, 60)}, "y holds real numbers"),
         (
             {"y": ["a"] * 57 + ["b"] * 3},
-            "class b has 3 members, fewer than folds=10; lower folds or leave that",
+            "class b has 3 members, fewer than folds=10; use at most folds=3, or leave",
         ),
         (
             {"y": [0] * 56 + [1] * 4, "folds": 4},
-            "3 members in the training part of outer fold 1, fewer than inner_folds=5; lower",
+            "3 members in the training part of outer fold 1, fewer than inner_folds=5; use at most inner_folds=3",
         ),
+        ({"y": [0, 1] * 2 + [2] * 56, "folds": 2, "inner_folds": 2}, "1 member .* more graphs of it are needed"),
+        ({"folds": ["a"] * 60}, r"but has shape \(60,\) and dtype <U1"),
         ({"folds": 1}, "folds must be 2 or more, but is 1"),
         ({"inner_folds": 1}, "inner_folds must be 2 or more, but is 1"),
         ({"seed": -1}, r"seed must lie in 0\.\.4294967295, but is -1"),

@@ -121,9 +121,35 @@ def test_an_error_in_a_worker_names_its_graphs(monkeypatch):
 
 def test_path_refuses_depths_it_does_not_have():
     path = gram_path(FAMILIES["path"], GNTK(blocks=2))
-    for blocks in (0, 3):
-        with pytest.raises(InputError, match=f"blocks must lie in 1..2, but is {blocks}"):
-            path.at(blocks)
+    for blocks, jump, words in [
+        (3, True, r"blocks must lie in 1\.\.2, but is 3"),
+        (0, True, "blocks must be a whole number, 1 or more, but is 0"),
+        ("2", True, "blocks must be a whole number"),
+        (2, "no", "jump must be True or False, but is 'no'"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            path.at(blocks, jump)
+
+
+def test_progress_must_be_a_function():
+    with pytest.raises(InputError, match="progress must be a function"):
+        gram(FAMILIES["path"], progress=True)
+
+
+def test_one_fitted_step_serves_rows_columns_and_diagonals():
+    chain = Graph.from_edges([(0, 1), (1, 2)], 3, labels=["C", "C", "O"])
+    train = [chain, Graph.from_edges([(0, 1)], 2, labels=["C", "O"])]
+    new = [Graph.from_edges([(0, 1)], 2, labels=["C", "Cl"])]
+    step = NodeFeatures().fit(train)
+    with pytest.warns(UnseenLabelWarning) as caught:
+        own = diagonal(new, features=step)
+    assert caught[0].filename == __file__
+    with pytest.warns(UnseenLabelWarning):
+        K = normalize(cross_gram(new, train, features=step), own, diagonal(train, features=step))
+    rows = [[[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]]
+    whole = normalize(gram([Graph(g.adjacency, x) for g, x in zip([*new, *train], rows, strict=True)]))
+    FLOAT64.check(K, whole[:1, 1:])
+    assert (np.abs(K) <= 1).all()
 
 
 def test_normalize_of_gram_and_of_cross_gram_agree():

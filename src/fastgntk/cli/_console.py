@@ -77,14 +77,17 @@ def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, i
 
     The bar appears after a second, so that quick work shows nothing, and is gone at the end.
     """
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda done, total: None  # noqa: ARG005  # nobody is watching
+        return
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         _TimeLeft(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
-        disable=quiet,
     )
     start = time.monotonic()
     task = bar.add_task(what, total=1.0)

@@ -20,7 +20,7 @@ def datasets(json: JsonOption = False) -> None:
             where, path = find(row.name)
             place: str | None = str(path)
             if where == "download":
-                where, place = "online", row.url
+                where, place = "to download", row.url
         except InputError:  # it has no public address and is in no folder
             where, place = "nowhere", None
         records.append(
@@ -43,5 +43,5 @@ def datasets(json: JsonOption = False) -> None:
          "yes" if r["node_labels"] else "no", str(r["where"])]
         for r in records
     ]  # fmt: skip
-    note = "online: downloaded on first use. nowhere: put NAME.zip into a folder and set FASTGNTK_DATA to it."
+    note = "to download: on first use. nowhere: put NAME.zip into a folder and set FASTGNTK_DATA to it."
     print_table(None, columns, table, note)

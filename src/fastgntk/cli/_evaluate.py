@@ -27,20 +27,50 @@ _PROTOCOLS = {
 }
 
 
+_FoldsOption = Annotated[
+    str,
+    typer.Option(
+        help="Number of outer folds, or a file with a fold number for each graph, one a line; each fold in turn is the "
+        "test part, in ascending order."
+    ),
+]
+_BlocksOption = Annotated[
+    str | None, typer.Option(help="Depths to try, such as 1,2,5 or 1-10.", show_default="1,2,3,5,8")
+]
+_LayersOption = Annotated[
+    str | None, typer.Option(help="Layers per block to try.", show_default="1-3; 1,2 past 500 graphs")
+]
+_ScaleOption = Annotated[
+    str | None, typer.Option(help="Scales to try: uniform,degree,unit.", show_default="uniform,degree")
+]
+_JumpOption = Annotated[
+    str | None, typer.Option(help="Jumping knowledge: yes, no or both.", show_default="both; yes past 500 graphs")
+]
+_NormalizeOption = Annotated[
+    str | None, typer.Option(help="Cosine normalisation: yes, no or both.", show_default="both; yes past 500 graphs")
+]
+_COption = Annotated[
+    str | None,
+    typer.Option(
+        "--c",
+        "--C",
+        help="C of the support vector machine, in units of the kernel's variance.",
+        show_default="0.1,1,10,100,1000; 1,10,100 past 500 graphs",
+    ),
+]
+
+
 def evaluate(
     data: options.DataArgument,
     protocol: Annotated[str, typer.Option(help="nested, or du2019 as the published figures were made.")] = "nested",
-    folds: Annotated[
-        str,
-        typer.Option(help="Number of outer folds, or a file with the fold number of each graph, one a line."),
-    ] = "10",
+    folds: _FoldsOption = "10",
     inner_folds: Annotated[int, typer.Option(help="Folds within each training part (nested only).")] = 5,
-    blocks: Annotated[str | None, typer.Option(help="Depths to try, such as 1-10.")] = None,
-    layers: Annotated[str | None, typer.Option(help="Layers per block to try, such as 1,2.")] = None,
-    scale: Annotated[str | None, typer.Option(help="Scales to try: uniform,degree,unit.")] = None,
-    jump: Annotated[str | None, typer.Option(help="Jumping knowledge: yes, no or both.")] = None,
-    normalize: Annotated[str | None, typer.Option(help="Cosine normalisation: yes, no or both.")] = None,
-    c: Annotated[str | None, typer.Option("--c", help="C of the support vector machine, such as 1,10,100.")] = None,
+    blocks: _BlocksOption = None,
+    layers: _LayersOption = None,
+    scale: _ScaleOption = None,
+    jump: _JumpOption = None,
+    normalize: _NormalizeOption = None,
+    c: _COption = None,
     features: options.FeaturesOption = "auto",
     engine: options.EngineOption = "auto",
     memory: options.MemoryOption = None,
@@ -80,8 +110,16 @@ def evaluate(
     row = REGISTRY.get(dataset.name)
     published = row.published if row else None
     if json:
-        record: dict[str, Any] = {"dataset": dataset.name, "version": __version__, "seed": seed}
-        print_json(record | result.to_dict() | {"published_accuracy": published})
+        record = {
+            "dataset": dataset.name,
+            "version": __version__,
+            "features": features,
+            "folds": int(folds) if folds.isdecimal() else folds,
+            "inner_folds": inner_folds if protocol == "nested" else None,
+            "seed": seed,
+            "published": published and {"mean": published[0], "std": published[1], "protocol": "du2019"},
+        }
+        print_json(record | result.to_dict())
     else:
         _show(dataset.name, result, grid, published)
 
@@ -99,17 +137,14 @@ def _stages(*, quiet: bool) -> Iterator[StageProgress]:
         yield progress
 
 
-def _show(name: str, result: Evaluation, grid: Grid, published: str | None) -> None:
+def _show(name: str, result: Evaluation, grid: Grid, published: tuple[float, float] | None) -> None:
     rows = [
         (
             "accuracy",
             f"{100 * result.mean:.1f} ± {100 * result.std:.1f} %  (mean ± std of {len(result.accuracies)} folds)",
         ),
         ("protocol", _PROTOCOLS[result.protocol]),
-        (
-            "published GNTK",
-            f"{published} %  (Du et al. 2019, by the du2019 protocol)" if published else "none",
-        ),
+        ("published GNTK", _published(published)),
         ("data", f"{result.n_graphs} graphs, {result.n_classes} classes"),
         ("tried", f"{len(grid)} kernels × {len(grid.C)} values of C, {result.fits:,} fits"),
         ("engine", result.engine),
@@ -117,7 +152,7 @@ def _show(name: str, result: Evaluation, grid: Grid, published: str | None) -> N
         ("learning time", seconds(result.learning_seconds)),
     ]
     if result.fits_stopped:
-        rows.append(("note", f"{result.fits_stopped:,} fits were stopped before they converged"))
+        rows.append(("note", f"{result.fits_stopped:,} fits reached the step limit and were used as they were"))
     key_values(f"fastgntk evaluate {name}", rows)
     columns = [("fold", "right"), ("accuracy", "right"), ("blocks", "right"), ("layers", "right")]
     columns += [("scale", "left"), ("jump", "left"), ("normalize", "left"), ("C", "right")]
@@ -128,6 +163,12 @@ def _show(name: str, result: Evaluation, grid: Grid, published: str | None) -> N
         table.append([f"{count} of {len(folds)}", "most often", *_cells(often)])
     title = "The same options for every fold" if result.optimistic else "Options chosen in each outer fold"
     print_table(title, columns, table)
+
+
+def _published(figures: tuple[float, float] | None) -> str:
+    if figures is None:
+        return "none"
+    return f"{100 * figures[0]:.1f} ± {100 * figures[1]:.1f} %  (Du et al. 2019, by the du2019 protocol)"
 
 
 def _cells(choice: Choice) -> list[str]:

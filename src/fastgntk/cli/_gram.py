@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json as json_module
 import time
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,7 +28,7 @@ def gram(
     data: options.DataArgument,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="Where to write: K.npy, or K.npz with targets and options too."),
+        typer.Option("--output", "-o", help="Where to write: K.npy; or K.npz with K, y, and spec and options as JSON."),
     ],
     blocks: Annotated[int, typer.Option(help="Number of blocks.")] = _DEFAULT.blocks,
     layers: Annotated[int, typer.Option(help="ReLU layers in each block.")] = _DEFAULT.layers,
@@ -69,7 +69,8 @@ def gram(
     if output.suffix == ".npy":
         atomic_save(output, lambda stream: np.save(stream, K, allow_pickle=False))
     else:
-        arrays: dict[str, Any] = {"K": K, "spec": np.array(spec.to_json())}
+        options_used = {"dataset": dataset.name, "features": features, "normalize": normalize, "version": __version__}
+        arrays: dict[str, Any] = {"K": K, "spec": np.array(spec.to_json()), "options": np.array(dumps(options_used))}
         if dataset.y is not None:
             arrays["y"] = dataset.y
         atomic_save(output, lambda stream: np.savez(stream, **arrays))
@@ -77,6 +78,7 @@ def gram(
         "dataset": dataset.name,
         "version": __version__,
         "spec": spec.to_dict(),
+        "features": features,
         "normalize": normalize,
         "shape": list(K.shape),
         "engine": get_engine(engine).name,
@@ -90,7 +92,7 @@ def gram(
         f"fastgntk gram {dataset.name}",
         [
             ("written", f"{output}, {K.shape[0]} × {K.shape[1]} float64"),
-            ("kernel", json_module.dumps(spec.to_dict()).strip("{}").replace('"', "")),
+            ("kernel", dumps(spec.to_dict()).strip("{}").replace('"', "")),
             ("normalized", "yes" if normalize else "no"),
             ("engine", str(record["engine"])),
             ("kernel time", seconds(took)),

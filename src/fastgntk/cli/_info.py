@@ -6,6 +6,7 @@ import os
 import platform
 from dataclasses import asdict
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -50,9 +51,16 @@ def _installation() -> dict[str, Any]:
         "workers": worker_count(None),
         "memory_limit": memory_budget(None),
         "engines": engine_names(),
-        "data_folder": os.environ.get("FASTGNTK_DATA", "none (set FASTGNTK_DATA)"),
+        "data_folder": _data_folder(),
         "cache_folder": str(cache_folder()),
     }
+
+
+def _data_folder() -> str:
+    folder = os.environ.get("FASTGNTK_DATA")
+    if not folder:
+        return "none (set FASTGNTK_DATA)"
+    return folder if Path(folder).is_dir() else f"{folder} (does not exist)"
 
 
 def _dataset(dataset: Dataset) -> dict[str, Any]:
@@ -63,6 +71,7 @@ def _dataset(dataset: Dataset) -> dict[str, Any]:
     return {
         "name": dataset.name,
         **asdict(dataset.counts),
+        "targets": "none" if dataset.y is None else "classes" if dataset.counts.classes else "real numbers",
         "nodes_per_graph": _spread(sizes),
         "neighbours_per_node": _spread(degrees),
         "isolated_nodes": int((degrees == 0).sum()),
@@ -87,5 +96,5 @@ def _show(name: str, value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(value)
     if value is None:
-        return "none (regression)"
+        return "none"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -29,7 +29,9 @@ DataArgument = Annotated[
     ),
 ]
 FeaturesOption = Annotated[str, typer.Option(help="What nodes start with: auto, attributes, labels or degree.")]
-EngineOption = Annotated[str, typer.Option(help="How to compute: auto, decoupled or kronecker.")]
+EngineOption = Annotated[
+    str, typer.Option(help="How to compute: decoupled (auto takes it), or kronecker, slow, for checking.")
+]
 MemoryOption = Annotated[str | None, typer.Option(help="Memory limit, such as 2GB.", show_default="a quarter of RAM")]
 WorkersOption = Annotated[int | None, typer.Option(help="Number of workers.", show_default="every core")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
-from fastgntk.graph import GraphBatch
+from fastgntk.graph import GraphBatch, graphs
 
 __all__ = ["Counts", "Dataset"]
 
@@ -47,6 +47,9 @@ class Dataset:
     graph_attributes: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "graphs", graphs(self.graphs))
+        if self.y is not None:
+            object.__setattr__(self, "y", np.asarray(self.y))
         if self.y is not None and len(self.y) != len(self.graphs):
             raise InputError(f"y has {len(self.y)} entries, but {self.name} has {len(self.graphs)} graphs.")
 

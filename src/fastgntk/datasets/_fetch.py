@@ -31,14 +31,17 @@ def fetch(row: Row, folder: Path, progress: Callable[[int, int], None] | None = 
         return Path(store.fetch(file, downloader=downloader))
     except (OSError, ValueError) as error:  # requests' errors are OSErrors
         raise DownloadError(
-            f"{row.name} could not be downloaded from {row.url} ({_reason(error)}); check the connection, or put "
-            f"{file} into a folder and set FASTGNTK_DATA to it."
+            f"{row.name} is not on this machine and could not be downloaded from {row.url} ({_reason(error)}); check "
+            f"the connection, or put {file} into a folder and set FASTGNTK_DATA to it."
         ) from None
 
 
 def _reason(error: Exception) -> str:
-    text = str(error).splitlines()[0] if str(error) else ""
-    return f"{type(error).__name__}: {text[:120]}"
+    """Say in a few words what went wrong; what requests says of a lost connection is no help to anyone."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"the site answered {response.status_code}"
+    return "no connection, or it broke off" if isinstance(error, OSError) else type(error).__name__
 
 
 class _Bar:

@@ -63,8 +63,9 @@ def load(name: str | Path, *, progress: Callable[[int, int], None] | None = None
 def find(name: str | Path) -> tuple[str, Path]:
     """Tell where a data set is: ("path" | "data folder" | "bundled" | "cache" | "download", its path)."""
     text = str(name)
-    if Path(text).exists():
-        return "path", Path(text)
+    path = Path(text)
+    if text and path.exists() and not (text in REGISTRY and path.is_dir() and not any(path.rglob("*_A.txt"))):
+        return "path", path  # an empty folder that happens to be called MUTAG does not hide MUTAG
     data_folder = os.environ.get("FASTGNTK_DATA")
     if data_folder and Path(text).name == text:
         for candidate in (Path(data_folder) / f"{text}.zip", Path(data_folder) / text):

@@ -77,5 +77,6 @@ def _first_bad_line(text: bytes, dtype: type, file: str, width: int) -> InputErr
             good = []
         if len(good) != width:
             shown = line if len(line) <= 40 else line[:37] + "..."
-            return InputError(f"{file}, line {number}: expected {width} {kind} separated by commas, found {shown!r}.")
+            wanted = f"{width} {kind} separated by commas" if width > 1 else f"a {kind.removesuffix('s')}"
+            return InputError(f"{file}, line {number}: expected {wanted}, found {shown!r}.")
     return InputError(f"{file} cannot be read as {kind}, {width} a line.")

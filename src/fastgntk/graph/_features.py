@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import sys
 import warnings
 from typing import Any, Literal, get_args
 
@@ -12,12 +12,11 @@ from scipy import sparse
 
 from fastgntk.errors import InputError
 from fastgntk.graph._batch import GraphBatch
+from fastgntk.graph._convert import graphs
 
 __all__ = ["FeatureKind", "NodeFeatures", "UnseenLabelWarning"]
 
 FeatureKind = Literal["auto", "attributes", "labels", "degree"]
-
-_log = logging.getLogger("fastgntk")
 
 
 class UnseenLabelWarning(UserWarning):
@@ -54,12 +53,16 @@ class NodeFeatures:
     categories_: list[NDArray[Any]]
 
     def __init__(self, kind: FeatureKind = "auto") -> None:
-        if kind not in get_args(FeatureKind):
+        if not isinstance(kind, str) or kind not in get_args(FeatureKind):
             raise InputError(f"features must be one of {', '.join(get_args(FeatureKind))}, but is {kind!r}.")
         self.kind = kind
 
-    def fit(self, batch: GraphBatch) -> NodeFeatures:
-        """Learn the width of the features, and the categories where there are any."""
+    def fit(self, source: Any) -> NodeFeatures:
+        """Learn the width of the features, and the categories where there are any.
+
+        ``source`` is anything that :func:`fastgntk.graphs` accepts, here and below.
+        """
+        batch = graphs(source)
         kind: str = self.kind
         if kind == "auto":
             kind = "attributes" if batch.features is not None else "labels" if batch.labels is not None else "degree"
@@ -74,8 +77,11 @@ class NodeFeatures:
             self.width_ = sum(len(c) for c in self.categories_)
         return self
 
-    def transform(self, batch: GraphBatch) -> GraphBatch:
-        """Return the batch with its features replaced by X."""
+    def transform(self, source: Any) -> GraphBatch:
+        """Return the graphs as a batch with their features replaced by X."""
+        batch = graphs(source)
+        if not hasattr(self, "kind_"):
+            raise InputError("these node features are not fitted; call fit(graphs) first.")
         if batch.n_nodes == 0:  # graphs without nodes carry nothing that could fit or not
             return batch.with_features(np.zeros((0, self.width_)))
         if self.kind_ != "attributes":
@@ -87,8 +93,9 @@ class NodeFeatures:
             )
         return batch
 
-    def fit_transform(self, batch: GraphBatch) -> GraphBatch:
-        """Fit and transform the same batch."""
+    def fit_transform(self, source: Any) -> GraphBatch:
+        """Fit and transform the same graphs."""
+        batch = graphs(source)
         return self.fit(batch).transform(batch)
 
     def _attributes(self, batch: GraphBatch) -> Any:
@@ -125,11 +132,19 @@ class NodeFeatures:
             unseen |= ~seen
         if unseen.any():
             what = "degree" if self.kind_ == "degree" else "label"
-            graphs = len(np.unique(batch.graph_of_node[unseen]))
+            count = len(np.unique(batch.graph_of_node[unseen]))
             warnings.warn(
-                f"{int(unseen.sum())} nodes in {graphs} graphs have a {what} that was not there when the features "
+                f"{int(unseen.sum())} nodes in {count} graphs have a {what} that was not there when the features "
                 "were fitted; its features are zero.",
                 UnseenLabelWarning,
-                stacklevel=3,
+                stacklevel=_levels_to_the_caller(),
             )
         return sparse.hstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
+
+
+def _levels_to_the_caller() -> int:
+    """Count the frames up to the first outside this package, so that a warning points at the user's own line."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("fastgntk."):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -1,4 +1,4 @@
-"""Learning with the kernel.
+"""Learning with the kernel: :func:`evaluate` says how well it classifies, docs/evaluate.md what to do with that.
 
 ==============  ====================================================================
 ``_evaluate``   :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.

@@ -45,10 +45,11 @@ def stratified_folds(y: NDArray[Any], n_folds: int, seed: int, *, name: str = "f
         raise InputError(f"seed must lie in 0..{2**32 - 1}, but is {seed}.")
     classes, counts = np.unique(y, return_counts=True)
     if counts.min() < n_folds:
-        rare = classes[counts.argmin()]
+        rare, few = classes[counts.argmin()], int(counts.min())
+        remedy = f"use at most {name}={few}" if few >= 2 else "more graphs of it are needed"
+        members = "member" if few == 1 else "members"
         raise InputError(
-            f"class {rare} has {counts.min()} members{where}, fewer than {name}={n_folds}; lower {name} or leave that "
-            "class out."
+            f"class {rare} has {few} {members}{where}, fewer than {name}={n_folds}; {remedy}, or leave that class out."
         )
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     return [(train, test) for train, test in folds.split(np.zeros(len(y)), y)]
@@ -59,7 +60,8 @@ def given_folds(fold_of_graph: Sequence[int] | NDArray[Any], y: NDArray[Any]) ->
     folds = np.asarray(fold_of_graph)
     if folds.shape != y.shape or folds.dtype.kind not in "iu":
         raise InputError(
-            f"folds must hold one whole number for each of the {len(y)} graphs, but has shape {folds.shape}."
+            f"folds must hold one whole number for each of the {len(y)} graphs, but has shape {folds.shape} and dtype "
+            f"{folds.dtype}."
         )
     numbers = np.unique(folds)
     if len(numbers) < 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ class Grid:
     scale: tuple[Scale, ...] = ("uniform", "degree")
     jump: tuple[bool, ...] = (False, True)
     normalize: tuple[bool, ...] = (True, False)
-    C: tuple[float, ...] = field(default=(1.0, 10.0, 100.0, 1_000.0, 10_000.0))
+    C: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1_000.0)
 
     def __post_init__(self) -> None:
         for f in fields(self):

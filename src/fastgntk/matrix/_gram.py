@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures
-from fastgntk.graph import graphs as as_batch
 from fastgntk.kernel import GNTK, Engine, check_weights, get_engine
 from fastgntk.matrix._executor import Progress, run, single_threaded_blas
 from fastgntk.matrix._path import GramPath
@@ -37,7 +36,7 @@ def gram(
     graphs: Any,
     spec: GNTK | None = None,
     *,
-    features: FeatureKind = "auto",
+    features: FeatureKind | NodeFeatures = "auto",
     engine: str = "auto",
     memory: Memory = None,
     workers: Workers = None,
@@ -50,16 +49,16 @@ def gram(
     graphs : anything that :func:`fastgntk.graphs` accepts, n graphs
     spec : GNTK, optional
         Which kernel; ``GNTK()`` if left out. Nothing else below changes values beyond rounding.
-    features : {"auto", "attributes", "labels", "degree"}
-        What nodes start with, see :class:`fastgntk.NodeFeatures`.
+    features : {"auto", "attributes", "labels", "degree"} or NodeFeatures
+        What nodes start with; a kind is fitted on ``graphs``, a fitted :class:`fastgntk.NodeFeatures` is used as it is.
     engine : str
-        How to compute it: ``"auto"``, ``"decoupled"`` or ``"kronecker"``.
+        How to compute it: ``"decoupled"``, which ``"auto"`` takes, or ``"kronecker"``, the slow literal formula.
     memory : int or str, optional
         Upper limit for the result and the tiles in work, as bytes or ``"2GB"``; a quarter of RAM by default.
     workers : int, optional
         Threads; by default every core. The numbers are the same for any count.
     progress : callable, optional
-        Called as ``progress(done, total)``.
+        Called as ``progress(done, total)`` in units of work; only their ratio has a meaning.
 
     Returns
     -------
@@ -73,8 +72,8 @@ def gram(
     >>> K.shape, bool(K[0, 1] == K[1, 0])
     ((2, 2), True)
     """
-    job = _Job.create(spec, engine, memory, workers)
-    batch = _with_features(graphs, features)
+    job = _Job.create(spec, engine, memory, workers, progress)
+    batch = _fitted(features, graphs).transform(graphs)
     check_weights(batch, job.spec)
     out = np.zeros((len(batch), len(batch)))
     job.run_gram(batch, out, job.combine, progress)
@@ -86,7 +85,7 @@ def cross_gram(
     cols: Any,
     spec: GNTK | None = None,
     *,
-    features: FeatureKind = "auto",
+    features: FeatureKind | NodeFeatures = "auto",
     engine: str = "auto",
     memory: Memory = None,
     workers: Workers = None,
@@ -95,16 +94,16 @@ def cross_gram(
     """Compute the kernel between n graphs (rows, say for testing) and m graphs (cols, say for training).
 
     Features are fitted on ``cols``: a node label in ``rows`` that ``cols`` does not have becomes a zero row,
-    with a warning that counts them. The other arguments are those of :func:`gram`.
+    with a warning that counts them. So this is a part of ``gram`` over all graphs only if no label is new. The other
+    arguments are those of :func:`gram`.
 
     Returns
     -------
     array of shape (n, m), float64
     """
-    job = _Job.create(spec, engine, memory, workers)
-    col_batch = as_batch(cols)
-    step = NodeFeatures(features).fit(col_batch)
-    row_batch, col_batch = step.transform(as_batch(rows)), step.transform(col_batch)
+    job = _Job.create(spec, engine, memory, workers, progress)
+    step = _fitted(features, cols)
+    row_batch, col_batch = step.transform(rows), step.transform(cols)
     for batch in (row_batch, col_batch):
         check_weights(batch, job.spec)
     out = np.zeros((len(row_batch), len(col_batch)))
@@ -116,7 +115,7 @@ def diagonal(
     graphs: Any,
     spec: GNTK | None = None,
     *,
-    features: FeatureKind = "auto",
+    features: FeatureKind | NodeFeatures = "auto",
     engine: str = "auto",
     memory: Memory = None,
     workers: Workers = None,
@@ -128,8 +127,8 @@ def diagonal(
     -------
     array of shape (n,), float64
     """
-    job = _Job.create(spec, engine, memory, workers)
-    batch = _with_features(graphs, features)
+    job = _Job.create(spec, engine, memory, workers, progress)
+    batch = _fitted(features, graphs).transform(graphs)
     check_weights(batch, job.spec)
     out = np.zeros(len(batch))
     job.run_diagonal(batch, out, progress)
@@ -140,7 +139,7 @@ def gram_path(
     graphs: Any,
     spec: GNTK | None = None,
     *,
-    features: FeatureKind = "auto",
+    features: FeatureKind | NodeFeatures = "auto",
     engine: str = "auto",
     memory: Memory = None,
     workers: Workers = None,
@@ -158,8 +157,8 @@ def gram_path(
     >>> path.at(blocks=2, jump=False).shape
     (5, 5)
     """
-    job = _Job.create(spec, engine, memory, workers)
-    batch = _with_features(graphs, features)
+    job = _Job.create(spec, engine, memory, workers, progress)
+    batch = _fitted(features, graphs).transform(graphs)
     check_weights(batch, job.spec)
     levels = np.zeros((job.spec.blocks + 1, len(batch), len(batch)))
     job.run_gram(batch, levels, lambda tile: tile, progress)
@@ -176,10 +175,14 @@ class _Job:
     workers: int
 
     @classmethod
-    def create(cls, spec: GNTK | None, engine: str, memory: Memory, workers: Workers) -> _Job:
+    def create(
+        cls, spec: GNTK | None, engine: str, memory: Memory, workers: Workers, progress: Progress | None
+    ) -> _Job:
         spec = GNTK() if spec is None else spec
         if not isinstance(spec, GNTK):
             raise InputError(f"spec must be a fastgntk.GNTK, but is a {type(spec).__name__}.")
+        if progress is not None and not callable(progress):
+            raise InputError(f"progress must be a function of (done, total), but is {progress!r}.")
         return cls(spec, get_engine(engine), memory_budget(memory), worker_count(workers))
 
     def combine(self, levels: Array) -> Array:
@@ -291,8 +294,8 @@ class _Job:
             run(compute, plan.tiles, workers=workers, cost=plan.cost, progress=progress)
 
 
-def _with_features(source: Any, kind: FeatureKind) -> GraphBatch:
-    return NodeFeatures(kind).fit_transform(as_batch(source))
+def _fitted(features: FeatureKind | NodeFeatures, source: Any) -> NodeFeatures:
+    return features if isinstance(features, NodeFeatures) else NodeFeatures(features).fit(source)
 
 
 def _span(block: Block) -> slice:

@@ -15,9 +15,9 @@ def normalize(
 ) -> NDArray[np.float64]:
     """Divide each entry by the self-similarities: K_ij / sqrt(K_ii K_jj).
 
-    For a Gram matrix the diagonals are its own. For a cross matrix pass :func:`fastgntk.diagonal` of the row
-    graphs and of the column graphs. A graph of self-similarity 0 (no nodes, or zero features) is similar to
-    nothing: its entries are 0.
+    For a Gram matrix the diagonals are its own. For a cross matrix pass :func:`fastgntk.diagonal` of the row graphs
+    and of the column graphs, all with the same fitted ``features=`` (docs/data.md). A graph of self-similarity 0 (no
+    nodes, or zero features) is similar to nothing: its entries are 0.
 
     Examples
     --------

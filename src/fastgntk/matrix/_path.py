@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,13 @@ class GramPath:
 
     def at(self, blocks: int | None = None, jump: bool | None = None) -> NDArray[np.float64]:
         """Return the Gram matrix of that depth; what is left out comes from ``spec``."""
-        blocks = self.spec.blocks if blocks is None else blocks
-        jump = self.spec.jump if jump is None else jump
-        if not 1 <= blocks <= self.spec.blocks:
+        wanted = replace(
+            self.spec,
+            blocks=self.spec.blocks if blocks is None else blocks,
+            jump=self.spec.jump if jump is None else jump,
+        )
+        if wanted.blocks > self.spec.blocks:
             raise InputError(f"blocks must lie in 1..{self.spec.blocks}, but is {blocks!r}.")
-        return np.asarray(self.levels[: blocks + 1].sum(axis=0)) if jump else self.levels[blocks].copy()
+        if wanted.jump:
+            return np.asarray(self.levels[: wanted.blocks + 1].sum(axis=0))
+        return np.array(self.levels[wanted.blocks])
