@@ -11,7 +11,7 @@ import fastgntk as fg
 from fastgntk.kernel import get_engine
 
 SPEC = fg.GNTK(blocks=3, layers=2)
-SIZES = (40, 80, 160, 320, 640, 1280)
+SIZES = (32, 64, 128, 256, 512, 1024)
 
 
 def main() -> None:

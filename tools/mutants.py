@@ -71,7 +71,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("matrix/_gram.py", "        if not np.isfinite(levels).all():\n", "        if False:\n", CONSISTENCY),
     ("matrix/_gram.py", "        if needed > self.memory:\n", "        if False:\n", "matrix/test_gram.py"),
     ("matrix/_gram.py", "min(self.workers, (self.memory - result) // max(tile_bytes, 1))", "self.workers", "matrix/test_gram.py"),
-    ("matrix/_gram.py", "    step = _fitted(features, cols)\n", "    step = _fitted(features, rows)\n", "matrix/test_gram.py"),
+    ("matrix/_gram.py", "    step = _fitted(features, col_batch)\n", "    step = _fitted(features, row_batch)\n", "matrix/test_gram.py"),
     ("matrix/_path.py", "np.array(self.levels[wanted.blocks])", "self.levels[wanted.blocks]", "matrix/test_gram.py"),
     ("matrix/_executor.py", "        if _blas_limit.users == 0:\n            _blas_limit.limits = ", "        if True:\n            _blas_limit.limits = ", "matrix/test_executor.py"),
     ("matrix/_path.py", "self.levels[: wanted.blocks + 1]", "self.levels[: wanted.blocks]", CONSISTENCY),

@@ -131,6 +131,13 @@ def test_path_refuses_depths_it_does_not_have():
             path.at(blocks, jump)
 
 
+def test_graphs_may_come_from_a_generator():
+    expected = gram(FAMILIES["path"])
+    assert np.array_equal(gram(g for g in FAMILIES["path"]), expected)
+    FLOAT64.check(cross_gram(iter(FAMILIES["path"]), iter(FAMILIES["path"])), expected)
+    FLOAT64.check(diagonal(iter(FAMILIES["path"])), np.diagonal(expected))
+
+
 def test_progress_must_be_a_function():
     with pytest.raises(InputError, match="progress must be a function"):
         gram(FAMILIES["path"], progress=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures
+from fastgntk.graph import graphs as as_batch
 from fastgntk.kernel import GNTK, Engine, check_weights, get_engine
 from fastgntk.matrix._executor import Progress, run, single_threaded_blas
 from fastgntk.matrix._path import GramPath
@@ -73,7 +74,8 @@ def gram(
     ((2, 2), True)
     """
     job = _Job.create(spec, engine, memory, workers, progress)
-    batch = _fitted(features, graphs).transform(graphs)
+    batch = as_batch(graphs)
+    batch = _fitted(features, batch).transform(batch)
     check_weights(batch, job.spec)
     out = np.zeros((len(batch), len(batch)))
     job.run_gram(batch, out, job.combine, progress)
@@ -102,8 +104,9 @@ def cross_gram(
     array of shape (n, m), float64
     """
     job = _Job.create(spec, engine, memory, workers, progress)
-    step = _fitted(features, cols)
-    row_batch, col_batch = step.transform(rows), step.transform(cols)
+    row_batch, col_batch = as_batch(rows), as_batch(cols)
+    step = _fitted(features, col_batch)
+    row_batch, col_batch = step.transform(row_batch), step.transform(col_batch)
     for batch in (row_batch, col_batch):
         check_weights(batch, job.spec)
     out = np.zeros((len(row_batch), len(col_batch)))
@@ -128,7 +131,8 @@ def diagonal(
     array of shape (n,), float64
     """
     job = _Job.create(spec, engine, memory, workers, progress)
-    batch = _fitted(features, graphs).transform(graphs)
+    batch = as_batch(graphs)
+    batch = _fitted(features, batch).transform(batch)
     check_weights(batch, job.spec)
     out = np.zeros(len(batch))
     job.run_diagonal(batch, out, progress)
@@ -158,7 +162,8 @@ def gram_path(
     (5, 5)
     """
     job = _Job.create(spec, engine, memory, workers, progress)
-    batch = _fitted(features, graphs).transform(graphs)
+    batch = as_batch(graphs)
+    batch = _fitted(features, batch).transform(batch)
     check_weights(batch, job.spec)
     levels = np.zeros((job.spec.blocks + 1, len(batch), len(batch)))
     job.run_gram(batch, levels, lambda tile: tile, progress)
@@ -294,8 +299,8 @@ class _Job:
             run(compute, plan.tiles, workers=workers, cost=plan.cost, progress=progress)
 
 
-def _fitted(features: FeatureKind | NodeFeatures, source: Any) -> NodeFeatures:
-    return features if isinstance(features, NodeFeatures) else NodeFeatures(features).fit(source)
+def _fitted(features: FeatureKind | NodeFeatures, batch: GraphBatch) -> NodeFeatures:
+    return features if isinstance(features, NodeFeatures) else NodeFeatures(features).fit(batch)
 
 
 def _span(block: Block) -> slice:
