@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No deadline: a loaded machine is not a defect. On CI the same examples every time; new ones are a developer's to meet.
+settings.register_profile("fastgntk", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("fastgntk")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -43,8 +43,8 @@ def test_the_first_error_stops_the_rest_and_is_raised(workers, error):
         done.append(task)
 
     with pytest.raises(error, match="task three"):
-        run(work, range(10_000), workers=workers)
-    assert len(done) <= 9_000
+        run(work, range(200_000), workers=workers)
+    assert len(done) < 150_000  # another thread may run on until the interpreter switches
     assert not [t for t in threading.enumerate() if t.name.startswith("fastgntk")]
 
 
