@@ -19,7 +19,7 @@ from scipy import sparse
 
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._activations import kappa1, kappas
-from fastgntk.kernel._operator import Aggregation
+from fastgntk.kernel._operator import Aggregation, inverse, unit_rows, zero_norm
 from fastgntk.kernel._spec import GNTK
 
 __all__ = ["Decoupled"]
@@ -52,8 +52,8 @@ class Decoupled:
     def prepare(self, batch: GraphBatch, spec: GNTK) -> _Block:
         """Aggregate the features once and find the norms of every level."""
         aggregation = Aggregation(batch)
-        directions, q = _unit_rows(aggregation.matrix @ batch.features)
-        inverse_q, p = _norms(aggregation, _unit_rows(batch.features)[1], directions, q, spec)
+        directions, q = unit_rows(aggregation.matrix @ batch.features)
+        inverse_q, p = _norms(aggregation, unit_rows(batch.features)[1], directions, q, spec)
         ones = np.ones(batch.n_nodes)
         owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(len(batch), len(ones)))
         return _Block(spec, batch.offsets, _dense(owner @ batch.features), aggregation, directions, inverse_q, p)
@@ -118,8 +118,8 @@ def _norms(aggregation: Aggregation, previous: Array, directions: Any, q: Array,
         if level:
             sigma = aggregation.left(aggregation.left(sigma).T)
             q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
-        q = np.where(aggregation.zero_norm(q, previous, squared=level > 0), 0.0, q)
-        inverse_q[level] = _inverse(q)
+        q = np.where(zero_norm(q, aggregation.magnitude @ previous, aggregation.terms, squared=level > 0), 0.0, q)
+        inverse_q[level] = inverse(q)
         if spec.scale == "unit":
             p[level] = q > 0
         else:
@@ -132,28 +132,6 @@ def _norms(aggregation: Aggregation, previous: Array, directions: Any, q: Array,
                 sigma = kappa1(sigma)
             sigma *= np.multiply.outer(previous, previous)
     return inverse_q, p
-
-
-def _unit_rows(matrix: Any) -> tuple[Any, Array]:
-    """Return the rows as unit vectors (a zero row stays zero) and their norms, safe from overflow and underflow."""
-    if 0 in matrix.shape:
-        return matrix, np.zeros(matrix.shape[0])
-    largest = abs(matrix).max(axis=1)
-    largest = np.asarray(largest.toarray() if sparse.issparse(largest) else largest, dtype=np.float64).ravel()
-    scaled = _scale_rows(matrix, _inverse(largest))
-    squares = scaled.multiply(scaled) if sparse.issparse(scaled) else scaled * scaled
-    root: Array = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
-    return _scale_rows(scaled, _inverse(root)), largest * root
-
-
-def _scale_rows(matrix: Any, factor: Array) -> Any:
-    if sparse.issparse(matrix):
-        return sparse.csr_array(sparse.diags_array(factor) @ matrix)
-    return matrix * factor[:, None]
-
-
-def _inverse(values: Array) -> Array:
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
 def _readout(theta: Array, near: _Block, far: _Block) -> Array:

@@ -12,7 +12,7 @@ from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._spec import GNTK
 
-__all__ = ["Aggregation", "check_weights", "degree_sums"]
+__all__ = ["Aggregation", "check_weights", "degree_sums", "inverse", "unit_rows", "zero_norm"]
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -28,7 +28,7 @@ class Aggregation:
         adjacency = batch.adjacency()
         matrix = sparse.csr_array(adjacency + sparse.eye_array(n, format="csr"))
         matrix.sort_indices()
-        self.magnitude = abs(matrix)  # |Â|, for the bound in `zero_norm`
+        self.magnitude = abs(matrix)  # |Â|, for the bound of `zero_norm`
         self.terms = np.diff(matrix.indptr)  # |N(u)| + 1
         self.sums = degree_sums(batch)
         dense_cost = float(np.sum(batch.sizes.astype(np.float64) ** 2))
@@ -51,20 +51,43 @@ class Aggregation:
             np.matmul(dense, block[nodes], out=out[nodes])
         return out
 
-    def zero_norm(
-        self, norm: NDArray[np.float64], previous: NDArray[np.float64], *, squared: bool
-    ) -> NDArray[np.bool_]:
-        """Tell which aggregated nodes have norm zero up to rounding.
 
-        ``previous`` are the norms before aggregation, so that |Â| previous bounds the norm after it. A sum
-        that cancels exactly in real numbers leaves a remainder of a few ε of that bound; its direction is
-        noise, which ``scale="unit"`` would blow up to a full vector. ``squared`` says that ``norm`` came from
-        a quadratic form, whose remainder is ε of the squared bound.
-        """
-        bound = self.magnitude @ previous
-        if squared:
-            return np.asarray(norm**2 <= (2.0 * self.terms + 8.0) * _EPS * bound**2)
-        return np.asarray(norm <= (self.terms + 8.0) * _EPS * bound)
+def zero_norm(
+    norm: NDArray[np.float64], bound: NDArray[np.float64], terms: NDArray[np.integer], *, squared: bool
+) -> NDArray[np.bool_]:
+    """Tell which aggregated nodes have norm zero up to rounding.
+
+    ``bound`` is |Â| times the norms before aggregation, which bounds the norm after it; ``terms`` are |N(u)| + 1. A
+    sum that cancels exactly in real numbers leaves a remainder of a few ε of that bound; its direction is noise, which
+    ``scale="unit"`` would blow up to a full vector. ``squared`` says that ``norm`` came from a quadratic
+    form, whose remainder is ε of the squared bound.
+    """
+    if squared:
+        return np.asarray(norm**2 <= (2.0 * terms + 8.0) * _EPS * bound**2)
+    return np.asarray(norm <= (terms + 8.0) * _EPS * bound)
+
+
+def unit_rows(matrix: Any) -> tuple[Any, NDArray[np.float64]]:
+    """Return the rows as unit vectors (a zero row stays zero) and their norms, safe from overflow and underflow."""
+    if 0 in matrix.shape:
+        return matrix, np.zeros(matrix.shape[0])
+    largest = abs(matrix).max(axis=1)
+    largest = np.asarray(largest.toarray() if sparse.issparse(largest) else largest, dtype=np.float64).ravel()
+    scaled = _scale_rows(matrix, inverse(largest))
+    squares = scaled.multiply(scaled) if sparse.issparse(scaled) else scaled * scaled
+    root: NDArray[np.float64] = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
+    return _scale_rows(scaled, inverse(root)), largest * root
+
+
+def inverse(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1/x, and 0 where x is 0."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+
+
+def _scale_rows(matrix: Any, factor: NDArray[np.float64]) -> Any:
+    if sparse.issparse(matrix):
+        return sparse.csr_array(sparse.diags_array(factor) @ matrix)
+    return matrix * factor[:, None]
 
 
 def degree_sums(batch: GraphBatch) -> NDArray[np.float64]:

@@ -1,0 +1,12 @@
+"""Compiled loops of the lossless engine. They see plain arrays only; this folder alone imports numba.
+
+====================  ==========================================================================
+``_jit``              the compiler's flags, each with its reason
+``_vector``           two vector operations that plain loops do not compile to
+``_layer``            one ReLU layer in a single pass: κ0 and κ1 from one square root
+``_refine``           colour refinement: equal neighbourhoods get equal numbers
+``_norms``            the norm of every colour, graph by graph
+``_block``            the part of a colouring that some graphs need, and its layout
+``_tile``             the recursion between two blocks
+====================  ==========================================================================
+"""

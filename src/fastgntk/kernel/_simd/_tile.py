@@ -1,0 +1,237 @@
+"""The recursion between two blocks: aggregate, layers, readout, panel by panel.
+
+A level is a matrix of pairs (λ, θ) between the colours of two blocks. It is stored in panels of LANES colours of one
+side: ``[panel, v, 0, lane]`` is λ and ``[panel, v, 1, lane]`` is θ between colour panel · LANES + lane of the
+panel side and colour v of the other. One level takes, for each panel of LANES colours of the `near` side (which was
+the other side before, so the two trade places from level to level):
+
+    gather       sum rows of the near side's neighbours           contiguous, in registers
+    transpose    LANES × LANES at a time, while in the first-level cache
+    gather       sum rows of the far side's neighbours            contiguous, in registers
+    layers       one pass each over a few rows, in the first-level cache
+    readout      sum rows by far graph
+
+Everything is normalised, so nothing is divided or scaled here. Nothing is allocated either.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.kernel._simd._block import Block
+from fastgntk.kernel._simd._jit import compiled
+from fastgntk.kernel._simd._layer import apply_layer
+from fastgntk.kernel._simd._vector import LANES, sum_row_pairs, sum_rows, transpose4
+
+__all__ = ["PATCH", "buffer_sizes", "compute_tile"]
+
+Array = NDArray[np.float64]
+
+_PAIR = 2 * LANES
+PATCH = LANES * _PAIR
+_CHUNK = 16  # rows that go through all layers together: 16 · 64 · 8 bytes are a sixth of a first-level cache
+
+
+def _padded(count: int, step: int) -> int:
+    return -(-count // step) * step
+
+
+def buffer_sizes(rows: Block, cols: Block) -> tuple[int, int, int]:
+    """Return how many entries `compute_tile` needs: for each of two levels, for the turned panel, for the readout."""
+    matrix, turned = 0, int(rows.counts[0]) * LANES
+    for m, k in zip(rows.counts[1:].tolist(), cols.counts[1:].tolist(), strict=True):
+        matrix = max(matrix, _padded(m, LANES) * _padded(k, 4) * 2, _padded(m, 4) * _padded(k, LANES) * 2)
+        turned = max(turned, _padded(max(m, k), LANES) * _PAIR)
+    most = max(len(rows.sum_ptr), len(cols.sum_ptr))
+    readout = most * _padded(int(max(rows.counts[1:].max(), cols.counts[1:].max())), LANES)
+    return matrix, turned, readout
+
+
+@compiled
+def compute_tile(
+    rows: Block,
+    cols: Block,
+    layers: int,
+    symmetric: bool,
+    front: Array,
+    back: Array,
+    patch: Array,
+    turned: Array,
+    readout: Array,
+    out: Array,
+) -> None:
+    """Write the readout of every level to ``out`` (L + 1, n, m).
+
+    ``symmetric`` says that both blocks are the same, which halves the work. The other arguments are buffers with
+    `buffer_sizes` entries and LANES · 2 · LANES for ``patch``; all flat, of any finite content.
+    """
+    deepest = len(rows.counts) - 1
+    _feature_products(rows, cols, turned, out[0])
+    near, far = rows, cols
+    old, new = back, front
+    for level in range(1, deepest + 1):
+        m, k = near.counts[level], far.counts[level]
+        panels = -(-m // LANES)
+        stride = -(-k // 4) * 4 * _PAIR  # entries of one panel
+        keep = symmetric or level < deepest  # the last level is read out panel by panel and forgotten
+        width = panels * LANES
+        if level == 1:
+            turned[: rows.counts[0] * LANES] = 0.0
+        for panel in range(panels):
+            first = panel * LANES
+            last = min(first + LANES, m)
+            start = panel * stride if keep else 0
+            stop = min(first + LANES, k) if symmetric else k
+            if level == 1:
+                _spread_features(near, first, last, turned)
+            else:
+                _turn(near, level, first, last, far.counts[level - 1], old, patch, turned)
+            _combine(far, level, stop, layers, turned, new, start)
+            if level == 1:
+                _clear_features(near, first, last, turned)
+            if not symmetric:
+                _read_panel(far, level, new, start, first, width, readout)
+        if symmetric:
+            _mirror(m, panels, stride, new)
+            for panel in range(panels):
+                _read_panel(far, level, new, panel * stride, panel * LANES, width, readout)
+        _read_rows(near, far, level, width, readout, out[level], level % 2 == 0)
+        near, far = far, near
+        old, new = new, old
+
+
+@compiled
+def _feature_products(rows: Block, cols: Block, dense: Array, out: Array) -> None:
+    """Write the products of feature sums, level 0."""
+    dense[: rows.counts[0]] = 0.0
+    for i in range(len(rows.sum_ptr) - 1):
+        for k in range(rows.sum_ptr[i], rows.sum_ptr[i + 1]):
+            dense[rows.sum_index[k]] = rows.sum_value[k]
+        for j in range(len(cols.sum_ptr) - 1):
+            total = 0.0
+            for k in range(cols.sum_ptr[j], cols.sum_ptr[j + 1]):
+                total += cols.sum_value[k] * dense[cols.sum_index[k]]
+            out[i, j] = total
+        for k in range(rows.sum_ptr[i], rows.sum_ptr[i + 1]):
+            dense[rows.sum_index[k]] = 0.0
+
+
+@compiled
+def _spread_features(near: Block, first: int, last: int, turned: Array) -> None:
+    """Write unit vectors of near colours into ``turned`` as (features, LANES), which is zero elsewhere."""
+    for u in range(first, last):
+        for k in range(near.ptr[near.at[1] + u], near.ptr[near.at[1] + u + 1]):
+            turned[near.index[k] * LANES + u - first] = near.value[k]
+
+
+@compiled
+def _clear_features(near: Block, first: int, last: int, turned: Array) -> None:
+    for u in range(first, last):
+        for k in range(near.ptr[near.at[1] + u], near.ptr[near.at[1] + u + 1]):
+            turned[near.index[k] * LANES + u - first] = 0.0
+
+
+@compiled
+def _turn(
+    near: Block, level: int, first: int, last: int, old_far: int, old: Array, patch: Array, turned: Array
+) -> None:
+    """Aggregate the near side for colours first..last − 1 and write it as (old far colours, 2, LANES)."""
+    old_stride = -(-near.counts[level - 1] // 4) * 4 * _PAIR
+    base = near.at[level]
+    for panel in range(-(-old_far // LANES)):
+        for u in range(first, last):
+            sum_row_pairs(
+                patch,
+                (u - first) * _PAIR,
+                old,
+                panel * old_stride,
+                _PAIR,
+                near.index,
+                near.value,
+                near.ptr[base + u],
+                near.ptr[base + u + 1],
+            )
+        to = panel * LANES * _PAIR
+        for half in range(0, _PAIR, LANES):
+            for i in range(0, LANES, 4):
+                for j in range(0, LANES, 4):
+                    transpose4(patch, i * _PAIR + half + j, _PAIR, turned, to + j * _PAIR + half + i, _PAIR)
+
+
+@compiled
+def _combine(far: Block, level: int, stop: int, layers: int, turned: Array, new: Array, start: int) -> None:
+    """Aggregate the far side for its colours below ``stop`` and apply the layers."""
+    base = far.at[level]
+    matrix = new[start : start + -(-stop // 4) * 4 * _PAIR].reshape((-1, 2, LANES))
+    for chunk in range(0, stop, _CHUNK):
+        end = min(chunk + _CHUNK, stop)
+        if level == 1:
+            for v in range(chunk, end):
+                to = start + v * _PAIR
+                sum_rows(
+                    new, to, turned, 0, LANES, far.index, far.value, far.ptr[base + v], far.ptr[base + v + 1]
+                )
+                matrix[v, 1] = matrix[v, 0]  # K(0) = Σ(0), so one aggregation serves both
+        else:
+            for v in range(chunk, end):
+                to = start + v * _PAIR
+                sum_row_pairs(
+                    new, to, turned, 0, _PAIR, far.index, far.value, far.ptr[base + v], far.ptr[base + v + 1]
+                )
+        for _ in range(layers):
+            apply_layer(matrix, chunk, end)
+
+
+@compiled
+def _mirror(m: int, panels: int, stride: int, new: Array) -> None:
+    """Fill panel p, colours of later panels, from those panels."""
+    for p in range(panels):
+        for later in range(p + 1, panels):
+            rows = min(LANES, m - later * LANES)
+            for half in range(0, _PAIR, LANES):
+                for i in range(0, LANES, 4):  # colours of panel p
+                    for j in range(0, rows, 4):  # colours of the later panel
+                        transpose4(
+                            new,
+                            later * stride + (p * LANES + i) * _PAIR + half + j,
+                            _PAIR,
+                            new,
+                            p * stride + (later * LANES + j) * _PAIR + half + i,
+                            _PAIR,
+                        )
+
+
+@compiled
+def _read_panel(far: Block, level: int, new: Array, start: int, first: int, width: int, readout: Array) -> None:
+    """Sum θ over the colours of each far graph: readout[graph, near colour]."""
+    n = len(far.sum_ptr) - 1
+    base = (level - 1) * (n + 1)
+    for g in range(n):
+        sum_rows(
+            readout,
+            g * width + first,
+            new,
+            start + LANES,
+            _PAIR,
+            far.read_index,
+            far.read_value,
+            far.read_ptr[base + g],
+            far.read_ptr[base + g + 1],
+        )
+
+
+@compiled
+def _read_rows(near: Block, far: Block, level: int, width: int, readout: Array, out: Array, turn: bool) -> None:
+    """Sum the readout over the colours of each near graph; ``turn`` says that near are the columns of ``out``."""
+    n = len(near.sum_ptr) - 1
+    base = (level - 1) * (n + 1)
+    for i in range(n):
+        for j in range(len(far.sum_ptr) - 1):
+            total = 0.0
+            for k in range(near.read_ptr[base + i], near.read_ptr[base + i + 1]):
+                total += near.read_value[k] * readout[j * width + near.read_index[k]]
+            if turn:
+                out[j, i] = total
+            else:
+                out[i, j] = total
