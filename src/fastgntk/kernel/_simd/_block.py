@@ -9,20 +9,25 @@ from numpy.typing import NDArray
 
 from fastgntk.kernel._simd._jit import compiled
 
-__all__ = ["Block", "build_block"]
+__all__ = ["CHUNK", "Block", "build_block"]
 
 Ints = NDArray[np.int64]
 Shorts = NDArray[np.int32]
 Array = NDArray[np.float64]
 
 
+CHUNK = 16
+"""Rows of a panel that are summed, layered and read out together: 16 · 64 · 8 bytes, a sixth of a first-level cache."""
+
+
 class Block(NamedTuple):
     """n graphs as rows of the normalised operators, level by level; everything is a flat array.
 
     Row u of level l is ``index[ptr[at[l] + u] : ptr[at[l] + u + 1]]`` with its ``value``: at level 1 a unit vector over
-    features, above it entries of P_l⁻¹ Q_l P_(l−1) over colours of level l − 1. Readouts are
-    kept by graph: at level l, graph g has ``read_index`` and ``read_value`` (count · p) in
-    ``read_ptr[(l − 1)(n + 1) + g : … + 2]``. ``sum_*`` is the (n, d) CSR matrix of feature sums.
+    features, above it entries of P_l⁻¹ Q_l P_(l−1) over colours of level l − 1. Readouts are kept by chunks of CHUNK
+    colours, within a chunk by graph: entry k of ``read_ptr[read_at[l] + chunk] : … + 1`` says that graph
+    ``read_graph[k]`` has colour ``read_index[k]`` with count · p = ``read_value[k]``. ``sum_*`` is the (n, d)
+    CSR matrix of feature sums.
     """
 
     counts: Ints  # (L + 1,): the number of features, then of colours of level 1..L
@@ -30,7 +35,9 @@ class Block(NamedTuple):
     ptr: Ints
     index: Shorts
     value: Array
+    read_at: Ints  # (L + 1,)
     read_ptr: Ints
+    read_graph: Shorts
     read_index: Shorts
     read_value: Array
     sum_ptr: Ints
@@ -53,7 +60,7 @@ def build_block(
     sum_index: Shorts,
     sum_value: Array,
     place: Shorts,
-) -> tuple[Ints, Ints, Ints, Shorts, Array, Ints, Shorts, Array, Ints, Shorts, Array]:
+) -> tuple[Ints, Ints, Ints, Shorts, Array, Ints, Ints, Shorts, Shorts, Array, Ints, Shorts, Array]:
     """Return the fields of a `Block` for some graphs of a colouring.
 
     Colours are numbered as they first occur, so that neighbours lie close together in memory. ``place`` has one
@@ -66,15 +73,16 @@ def build_block(
     counts, my_at = np.zeros(deepest + 1, np.int64), np.zeros(deepest + 1, np.int64)
     counts[0] = features
     chosen = np.empty(deepest * nodes, np.int64)  # rows of the colouring, level by level
-    read_ptr = np.zeros(deepest * (n + 1), np.int64)
-    read_index, read_value = np.empty(deepest * nodes, np.int32), np.empty(deepest * nodes)
-    seen_at = np.empty(nodes, np.int64)  # for each colour of the level its entry in the current graph
+    reads_of = np.empty((deepest * nodes, 2), np.int32)  # colour and graph, graph by graph
+    weight_of = np.empty(deepest * nodes)
+    reads_at = np.zeros(deepest + 2, np.int64)
+    seen_at = np.empty(nodes, np.int64)  # for each colour of the level its latest entry in `reads_of`
     rows, entries, reads = 0, 0, 0
     for level in range(1, deepest + 1):
         my_at[level] = rows + level - 1  # each level has one pointer more than rows
+        reads_at[level] = reads
         first_row = rows
         for i in range(n):
-            read_ptr[(level - 1) * (n + 1) + i] = reads
             first_read = reads
             for u in range(offsets[graphs[i]], offsets[graphs[i] + 1]):
                 row = at[level] + colours[level, u]
@@ -87,11 +95,11 @@ def build_block(
                 mine = place[row]
                 if seen_at[mine] < first_read:
                     seen_at[mine] = reads
-                    read_index[reads], read_value[reads] = mine, 0.0
+                    reads_of[reads, 0], reads_of[reads, 1], weight_of[reads] = mine, i, 0.0
                     reads += 1
-                read_value[seen_at[mine]] += p[row]
-        read_ptr[(level - 1) * (n + 1) + n] = reads
+                weight_of[seen_at[mine]] += p[row]
         counts[level] = rows - first_row
+    reads_at[deepest + 1] = reads
     my_ptr = np.empty(rows + deepest, np.int64)
     my_index, my_value = np.empty(entries, np.int32), np.empty(entries)
     filled, row_number = 0, 0
@@ -107,6 +115,25 @@ def build_block(
         my_ptr[my_at[level] + counts[level]] = filled
     for i in range(rows):
         place[chosen[i]] = -1
+    read_at = np.zeros(deepest + 1, np.int64)
+    chunks = 0
+    for level in range(1, deepest + 1):
+        read_at[level] = chunks
+        chunks += -(-counts[level] // CHUNK) + 1
+    read_ptr, filled_to = np.zeros(chunks, np.int64), np.zeros(chunks, np.int64)
+    read_graph, read_index, read_value = np.empty(reads, np.int32), np.empty(reads, np.int32), np.empty(reads)
+    for level in range(1, deepest + 1):
+        first, last, base = reads_at[level], reads_at[level + 1], read_at[level]
+        for k in range(first, last):
+            read_ptr[base + reads_of[k, 0] // CHUNK + 1] += 1
+        read_ptr[base] = first
+        for chunk in range(-(-counts[level] // CHUNK)):
+            read_ptr[base + chunk + 1] += read_ptr[base + chunk]
+            filled_to[base + chunk] = read_ptr[base + chunk]
+        for k in range(first, last):
+            to = filled_to[base + reads_of[k, 0] // CHUNK]
+            filled_to[base + reads_of[k, 0] // CHUNK] += 1
+            read_index[to], read_graph[to], read_value[to] = reads_of[k, 0], reads_of[k, 1], weight_of[k]
     my_sum_ptr = np.zeros(n + 1, np.int64)
     for i in range(n):
         my_sum_ptr[i + 1] = my_sum_ptr[i] + sum_ptr[graphs[i] + 1] - sum_ptr[graphs[i]]
@@ -121,9 +148,11 @@ def build_block(
         my_ptr,
         my_index,
         my_value,
+        read_at,
         read_ptr,
-        read_index[:reads].copy(),
-        read_value[:reads].copy(),
+        read_graph,
+        read_index,
+        read_value,
         my_sum_ptr,
         my_sum_index,
         my_sum_value,

@@ -1,4 +1,4 @@
-"""One ReLU layer, λ ← κ1(λ) and θ ← θ κ0(λ) + κ1(λ), in a single pass with one square root.
+"""One ReLU layer, λ ← κ1(λ) and θ ← θ κ0(λ) + κ1(λ), on vectors in registers, with one square root.
 
 On [0, 1], arccos(a) = π sqrt(1 − a²) P(a) with P smooth, so that one root s = sqrt(1 − λ²) serves both:
 
@@ -11,77 +11,87 @@ P interpolates arccos(a) / (π sqrt(1 − a²)) at the 19 Chebyshev points of [0
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba.core.cgutils import get_or_insert_function
 from numpy.typing import NDArray
 
-from fastgntk.kernel._simd._jit import compiled, inlined
-from fastgntk.kernel._simd._vector import LANES
+from fastgntk.kernel._activations import kappas
 
-__all__ = ["apply_layer", "kappa1_of"]
+__all__ = ["NEAR_ONE", "emit_layer", "layer_in_numpy"]
 
-_INVERSE_PI = 1.0 / math.pi
+NEAR_ONE = 8 * float(np.finfo(np.float64).eps)
+"""λ within this of ±1 counts as ±1.
 
-# A sum of neighbours that is 1 in real numbers comes out as 1 ± a few ε, and κ0 has an infinite slope there: the
-# noise would show as 1e-8 and depend on the order of the sum. So λ within 8 ε of ±1 counts as ±1.
-_NEAR_ONE = 8 * float(np.finfo(np.float64).eps)
+A sum of neighbours that is 1 in real numbers comes out as 1 ± a few ε, and κ0 has an infinite slope there: the noise
+would show as 1e-8 and depend on the order of the sum.
+"""
 
-
-@inlined
-def _arccos_over_root(a: float) -> float:
-    """Return arccos(a) / (π sqrt(1 − a²)) for 0 ≤ a ≤ 1."""
-    z = a * a
-    even = 8.618691594324804e-05 * z + 0.004526949541947604
-    odd = -0.0009083894963170486 * z - 0.014279892534414746
-    even = even * z + 0.03231780010360398
-    odd = odd * z - 0.05667930482074756
-    even = even * z + 0.0817795574962366
-    odd = odd * z - 0.10243716308579279
-    even = even * z + 0.11710739823961334
-    odd = odd * z - 0.1275063583100797
-    even = even * z + 0.13627740668007857
-    odd = odd * z - 0.14543273593816305
-    even = even * z + 0.15623921912092
-    odd = odd * z - 0.16976424807873847
-    even = even * z + 0.187499934829877
-    odd = odd * z - 0.21220658824400163
-    even = even * z + 0.24999999994717967
-    odd = odd * z - 0.31830988618335343
-    even = even * z + 0.4999999999999994
-    return even + a * odd
-
-
-@inlined
-def _root(a: float) -> float:
-    """Return sqrt(1 − a²) for 0 ≤ a, and 0 where a is 1 up to rounding."""
-    gap = 1.0 - a
-    gap = gap if gap > _NEAR_ONE else 0.0
-    return math.sqrt(gap * (1.0 + a))
+_EVEN = (
+    0.4999999999999994,
+    0.24999999994717967,
+    0.187499934829877,
+    0.15623921912092,
+    0.13627740668007857,
+    0.11710739823961334,
+    0.0817795574962366,
+    0.03231780010360398,
+    0.004526949541947604,
+    8.618691594324804e-05,
+)
+_ODD = (
+    -0.31830988618335343,
+    -0.21220658824400163,
+    -0.16976424807873847,
+    -0.14543273593816305,
+    -0.1275063583100797,
+    -0.10243716308579279,
+    -0.05667930482074756,
+    -0.014279892534414746,
+    -0.0009083894963170486,
+)
 
 
-@inlined
-def kappa1_of(lam: float) -> float:
-    """Return κ1(λ), with exactly the operations of `apply_layer`."""
-    a = abs(lam)
-    a = a if a < 1.0 - _NEAR_ONE else 1.0
-    lam = a if lam >= 0.0 else -a
-    root = _root(a)
-    bent = root * _arccos_over_root(a)
-    kappa0 = 1.0 - bent if lam >= 0.0 else bent
-    return lam * kappa0 + root * _INVERSE_PI
+def emit_layer(builder: Any, lam: Any, theta: Any) -> tuple[Any, Any]:
+    """Emit the layer for two vectors of the same kind; returns the new λ and θ."""
+    kind = lam.type
+
+    def constant(value: float) -> Any:
+        return ir.Constant(kind, [value] * kind.count)
+
+    def function(name: str, x: Any) -> Any:
+        declared = get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), f"{name}.v{kind.count}f64")
+        return builder.call(declared, [x])
+
+    def product(a: Any, b: Any) -> Any:
+        return builder.fmul(a, b, flags=("contract",))
+
+    def product_plus(a: Any, b: Any, c: Any) -> Any:
+        return builder.fadd(product(a, b), c, flags=("contract",))
+
+    one, zero = constant(1.0), constant(0.0)
+    a = function("llvm.fabs", lam)
+    gap = builder.fsub(one, a)
+    gap = builder.select(builder.fcmp_ordered(">", gap, constant(NEAR_ONE)), gap, zero)
+    root = function("llvm.sqrt", product(gap, builder.fadd(one, a)))
+    z = builder.fmul(a, a)
+    even, odd = constant(_EVEN[-1]), constant(_ODD[-1])
+    for coefficient in reversed(_EVEN[:-1]):
+        even = product_plus(even, z, constant(coefficient))
+    for coefficient in reversed(_ODD[:-1]):
+        odd = product_plus(odd, z, constant(coefficient))
+    bent = builder.fmul(root, product_plus(a, odd, even))
+    kappa0 = builder.select(builder.fcmp_ordered(">=", lam, zero), builder.fsub(one, bent), bent)
+    kappa1 = product_plus(root, constant(1.0 / math.pi), product(lam, kappa0))
+    return kappa1, product_plus(theta, kappa0, kappa1)
 
 
-@compiled
-def apply_layer(panel: NDArray[np.float64], start: int, stop: int) -> None:
-    """Apply one layer to rows start..stop − 1 of a panel of shape (rows, 2, LANES): λ in [:, 0], θ in [:, 1]."""
-    for v in range(start, stop):
-        lam, theta = panel[v, 0], panel[v, 1]
-        for i in range(LANES):
-            x = lam[i]
-            a = abs(x)
-            root = _root(a)
-            bent = root * _arccos_over_root(a)
-            kappa0 = 1.0 - bent if x >= 0.0 else bent
-            kappa1 = x * kappa0 + root * _INVERSE_PI
-            theta[i] = theta[i] * kappa0 + kappa1
-            lam[i] = kappa1
+def layer_in_numpy(lam: NDArray[np.float64], theta: NDArray[np.float64]) -> None:
+    """Do the same in place, with the JIT off."""
+    lam[np.abs(lam) > 1.0 - NEAR_ONE] = np.sign(lam[np.abs(lam) > 1.0 - NEAR_ONE])
+    kappa0, work = np.empty_like(lam), np.empty_like(lam)
+    kappas(lam, kappa0, lam, work)
+    theta *= kappa0
+    theta += lam

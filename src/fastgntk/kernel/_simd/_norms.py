@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.kernel._simd._jit import compiled
-from fastgntk.kernel._simd._layer import kappa1_of
+from fastgntk.kernel._simd._layer import NEAR_ONE
 
 __all__ = ["UNIFORM", "DEGREE", "UNIT", "measure_norms"]
 
@@ -86,7 +86,7 @@ def measure_norms(
                             for k in range(ptr[row], ptr[row + 1]):
                                 dot += value[k] * (p[below + index[k]] / q[row]) * sums[i, place[index[k]]]
                         for _ in range(layers):
-                            dot = kappa1_of(dot)
+                            dot = _kappa1(dot)
                         lam[i, j] = dot
             for i in range(n_old):
                 place[old[i]] = -1
@@ -95,6 +95,16 @@ def measure_norms(
                     for j in range(i):
                         lam[j, i] = lam[i, j]
             old, new, n_old = new, old, n_new
+
+
+@compiled
+def _kappa1(lam: float) -> float:
+    """Return κ1(λ), with λ that is ±1 up to rounding taken as ±1."""
+    if lam > 1.0 - NEAR_ONE:
+        return 1.0
+    if lam < NEAR_ONE - 1.0:
+        return 0.0
+    return (lam * (math.pi - math.acos(lam)) + math.sqrt((1.0 - lam) * (1.0 + lam))) / math.pi
 
 
 @compiled
@@ -147,7 +157,7 @@ def _first_level(
             for k in range(ptr[other], ptr[other + 1]):
                 dot += value[k] * dense[index[k]]
             for _ in range(layers):
-                dot = kappa1_of(dot)
+                dot = _kappa1(dot)
             lam[i, j] = dot
             lam[j, i] = dot
         for k in range(ptr[row], ptr[row + 1]):

@@ -6,7 +6,7 @@ panel side and colour v of the other. One level takes, for each panel of LANES c
 the other side before, so the two trade places from level to level):
 
     gather       sum rows of the near side's neighbours           contiguous, in registers
-    transpose    LANES × LANES at a time, while in the first-level cache
+    transpose    four rows at a time, while in the first-level cache
     gather       sum rows of the far side's neighbours            contiguous, in registers
     layers       one pass each over a few rows, in the first-level cache
     readout      sum rows by far graph
@@ -19,18 +19,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk.kernel._simd._block import Block
+from fastgntk.kernel._simd._block import CHUNK, Block
 from fastgntk.kernel._simd._jit import compiled
-from fastgntk.kernel._simd._layer import apply_layer
-from fastgntk.kernel._simd._vector import LANES, sum_row_pairs, sum_rows, transpose4
+from fastgntk.kernel._simd._vector import LANES, add_rows, apply_layer, sum_row_pairs, sum_rows_twice, transpose4
 
 __all__ = ["PATCH", "buffer_sizes", "compute_tile"]
 
 Array = NDArray[np.float64]
 
 _PAIR = 2 * LANES
-PATCH = LANES * _PAIR
-_CHUNK = 16  # rows that go through all layers together: 16 · 64 · 8 bytes are a sixth of a first-level cache
+PATCH = 4 * _PAIR
 
 
 def _padded(count: int, step: int) -> int:
@@ -64,7 +62,7 @@ def compute_tile(
     """Write the readout of every level to ``out`` (L + 1, n, m).
 
     ``symmetric`` says that both blocks are the same, which halves the work. The other arguments are buffers with
-    `buffer_sizes` entries and LANES · 2 · LANES for ``patch``; all flat, of any finite content.
+    `buffer_sizes` entries and PATCH for ``patch``; all flat, of any finite content.
     """
     deepest = len(rows.counts) - 1
     _feature_products(rows, cols, turned, out[0])
@@ -78,6 +76,7 @@ def compute_tile(
         width = panels * LANES
         if level == 1:
             turned[: rows.counts[0] * LANES] = 0.0
+        readout[: width * (len(far.sum_ptr) - 1)] = 0.0
         for panel in range(panels):
             first = panel * LANES
             last = min(first + LANES, m)
@@ -87,15 +86,14 @@ def compute_tile(
                 _spread_features(near, first, last, turned)
             else:
                 _turn(near, level, first, last, far.counts[level - 1], old, patch, turned)
-            _combine(far, level, stop, layers, turned, new, start)
+            _combine(far, level, stop, layers, turned, new, start, readout, width, -1 if symmetric else first)
             if level == 1:
                 _clear_features(near, first, last, turned)
-            if not symmetric:
-                _read_panel(far, level, new, start, first, width, readout)
         if symmetric:
             _mirror(m, panels, stride, new)
             for panel in range(panels):
-                _read_panel(far, level, new, panel * stride, panel * LANES, width, readout)
+                for chunk in range(-(-k // CHUNK)):
+                    _read_chunk(far, level, chunk, new, panel * stride, panel * LANES, width, readout)
         _read_rows(near, far, level, width, readout, out[level], level % 2 == 0)
         near, far = far, near
         old, new = new, old
@@ -140,47 +138,46 @@ def _turn(
     old_stride = -(-near.counts[level - 1] // 4) * 4 * _PAIR
     base = near.at[level]
     for panel in range(-(-old_far // LANES)):
-        for u in range(first, last):
-            sum_row_pairs(
-                patch,
-                (u - first) * _PAIR,
-                old,
-                panel * old_stride,
-                _PAIR,
-                near.index,
-                near.value,
-                near.ptr[base + u],
-                near.ptr[base + u + 1],
-            )
         to = panel * LANES * _PAIR
-        for half in range(0, _PAIR, LANES):
-            for i in range(0, LANES, 4):
+        for group in range(first, last, 4):
+            for u in range(group, min(group + 4, last)):
+                row, end = near.ptr[base + u], near.ptr[base + u + 1]
+                at = (u - group) * _PAIR
+                sum_row_pairs(patch, at, old, panel * old_stride, _PAIR, near.index, near.value, row, end)
+            for half in range(0, _PAIR, LANES):
                 for j in range(0, LANES, 4):
-                    transpose4(patch, i * _PAIR + half + j, _PAIR, turned, to + j * _PAIR + half + i, _PAIR)
+                    transpose4(patch, half + j, _PAIR, turned, to + j * _PAIR + half + group - first, _PAIR)
 
 
 @compiled
-def _combine(far: Block, level: int, stop: int, layers: int, turned: Array, new: Array, start: int) -> None:
-    """Aggregate the far side for its colours below ``stop`` and apply the layers."""
+def _combine(
+    far: Block,
+    level: int,
+    stop: int,
+    layers: int,
+    turned: Array,
+    new: Array,
+    start: int,
+    readout: Array,
+    width: int,
+    first: int,
+) -> None:
+    """Aggregate the far side for its colours below ``stop``, apply the layers, and read out unless ``first`` is −1."""
     base = far.at[level]
-    matrix = new[start : start + -(-stop // 4) * 4 * _PAIR].reshape((-1, 2, LANES))
-    for chunk in range(0, stop, _CHUNK):
-        end = min(chunk + _CHUNK, stop)
-        if level == 1:
-            for v in range(chunk, end):
-                to = start + v * _PAIR
-                sum_rows(
-                    new, to, turned, 0, LANES, far.index, far.value, far.ptr[base + v], far.ptr[base + v + 1]
-                )
-                matrix[v, 1] = matrix[v, 0]  # K(0) = Σ(0), so one aggregation serves both
-        else:
-            for v in range(chunk, end):
-                to = start + v * _PAIR
-                sum_row_pairs(
-                    new, to, turned, 0, _PAIR, far.index, far.value, far.ptr[base + v], far.ptr[base + v + 1]
-                )
+    for chunk in range(0, stop, CHUNK):
+        last = min(chunk + CHUNK, stop)
+        for v in range(chunk, last):
+            to = start + v * _PAIR
+            row, end = far.ptr[base + v], far.ptr[base + v + 1]
+            if level == 1:  # K(0) = Σ(0), so one aggregation serves both
+                sum_rows_twice(new, to, turned, 0, LANES, far.index, far.value, row, end)
+            else:
+                sum_row_pairs(new, to, turned, 0, _PAIR, far.index, far.value, row, end)
         for _ in range(layers):
-            apply_layer(matrix, chunk, end)
+            for v in range(chunk, last):
+                apply_layer(new, start + v * _PAIR)
+        if first >= 0:
+            _read_chunk(far, level, chunk // CHUNK, new, start, first, width, readout)
 
 
 @compiled
@@ -203,35 +200,29 @@ def _mirror(m: int, panels: int, stride: int, new: Array) -> None:
 
 
 @compiled
-def _read_panel(far: Block, level: int, new: Array, start: int, first: int, width: int, readout: Array) -> None:
-    """Sum θ over the colours of each far graph: readout[graph, near colour]."""
-    n = len(far.sum_ptr) - 1
-    base = (level - 1) * (n + 1)
-    for g in range(n):
-        sum_rows(
-            readout,
-            g * width + first,
-            new,
-            start + LANES,
-            _PAIR,
-            far.read_index,
-            far.read_value,
-            far.read_ptr[base + g],
-            far.read_ptr[base + g + 1],
-        )
+def _read_chunk(
+    far: Block, level: int, chunk: int, new: Array, start: int, first: int, width: int, readout: Array
+) -> None:
+    """Add θ of one chunk of far colours to readout[far graph, near colour] of one panel."""
+    k, stop = far.read_ptr[far.read_at[level] + chunk], far.read_ptr[far.read_at[level] + chunk + 1]
+    while k < stop:
+        graph, begin = far.read_graph[k], k
+        while k < stop and far.read_graph[k] == graph:
+            k += 1
+        to = graph * width + first
+        add_rows(readout, to, new, start + LANES, _PAIR, far.read_index, far.read_value, begin, k)
 
 
 @compiled
 def _read_rows(near: Block, far: Block, level: int, width: int, readout: Array, out: Array, turn: bool) -> None:
     """Sum the readout over the colours of each near graph; ``turn`` says that near are the columns of ``out``."""
-    n = len(near.sum_ptr) - 1
-    base = (level - 1) * (n + 1)
-    for i in range(n):
-        for j in range(len(far.sum_ptr) - 1):
-            total = 0.0
-            for k in range(near.read_ptr[base + i], near.read_ptr[base + i + 1]):
-                total += near.read_value[k] * readout[j * width + near.read_index[k]]
+    out[:] = 0.0
+    first = near.read_ptr[near.read_at[level]]
+    stop = near.read_ptr[near.read_at[level] + -(-near.counts[level] // CHUNK)]
+    for j in range(len(far.sum_ptr) - 1):
+        for k in range(first, stop):
+            value = near.read_value[k] * readout[j * width + near.read_index[k]]
             if turn:
-                out[j, i] = total
+                out[j, near.read_graph[k]] += value
             else:
-                out[i, j] = total
+                out[near.read_graph[k], j] += value
