@@ -15,7 +15,7 @@ from fastgntk._version import __version__
 from fastgntk.errors import DownloadError, InputError
 from fastgntk.graph import Graph, GraphBatch, NodeFeatures, UnseenLabelWarning, graphs
 from fastgntk.kernel import GNTK
-from fastgntk.matrix import GramPath, cross_gram, diagonal, gram, gram_path, normalize
+from fastgntk.matrix import GramPath, PreparedGraphs, cross_gram, diagonal, gram, gram_path, normalize, prepare
 
 __all__ = [
     "Graph",
@@ -28,6 +28,8 @@ __all__ = [
     "diagonal",
     "gram_path",
     "GramPath",
+    "prepare",
+    "PreparedGraphs",
     "normalize",
     "datasets",
     "learn",

@@ -32,13 +32,32 @@ why, is in docs/math.md.
 ``_operator``         Â of a block of graphs; when a norm counts as zero
 ``_kronecker``        the literal formula, slow and right
 ``_decoupled``        two-sided products in NumPy and SciPy
+``_lossless``         the same on distinct nodes only, in compiled loops
+``_colours``          which nodes are the same; used by ``_lossless``
+``_simd``             the compiled loops
 ``_engine``           the contract that engines share, and their table
+``_outline``          what the plan of a matrix may know of prepared graphs
+``_choice``           which engine ``auto`` takes, and why
 ====================  ==========================================================================
 """
 
 from fastgntk.kernel._activations import kappa0, kappa1
+from fastgntk.kernel._choice import Choice, choose_engine
 from fastgntk.kernel._engine import Engine, engine_names, get_engine
 from fastgntk.kernel._operator import check_weights
+from fastgntk.kernel._outline import Outline
 from fastgntk.kernel._spec import GNTK, Scale
 
-__all__ = ["GNTK", "Scale", "kappa0", "kappa1", "Engine", "engine_names", "get_engine", "check_weights"]
+__all__ = [
+    "GNTK",
+    "Scale",
+    "kappa0",
+    "kappa1",
+    "Engine",
+    "Outline",
+    "Choice",
+    "choose_engine",
+    "engine_names",
+    "get_engine",
+    "check_weights",
+]

@@ -20,6 +20,7 @@ from scipy import sparse
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._activations import kappa1, kappas
 from fastgntk.kernel._operator import Aggregation, inverse, unit_rows, zero_norm
+from fastgntk.kernel._outline import Outline, WholeGraphs
 from fastgntk.kernel._spec import GNTK
 
 __all__ = ["Decoupled"]
@@ -47,10 +48,19 @@ class Decoupled:
     """Compute the kernel by two-sided products, sparse or dense by density, without compiled code."""
 
     name = "decoupled"
-    block_nodes = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/blocks.py)
+    width = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/blocks.py)
 
-    def prepare(self, batch: GraphBatch, spec: GNTK) -> _Block:
+    def prepare(self, batch: GraphBatch, spec: GNTK) -> WholeGraphs:
+        """Keep the graphs: all work is done block by block, where memory is bounded."""
+        return WholeGraphs(batch, spec)
+
+    def outline(self, prepared: WholeGraphs) -> Outline:
+        """Every node counts for itself."""
+        return prepared.outline()
+
+    def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> _Block:
         """Aggregate the features once and find the norms of every level."""
+        batch, spec = prepared.part(graphs), prepared.spec
         aggregation = Aggregation(batch)
         directions, q = unit_rows(aggregation.matrix @ batch.features)
         inverse_q, p = _norms(aggregation, unit_rows(batch.features)[1], directions, q, spec)
@@ -99,9 +109,9 @@ class Decoupled:
                     lam *= gain**spec.layers
         return out
 
-    def tile_bytes(self, row_nodes: int, col_nodes: int) -> int:
+    def tile_bytes(self, row_width: int, col_width: int) -> int:
         """Count Σ, K, two of work, and up to four in flight while SciPy takes a product."""
-        return 8 * 8 * row_nodes * col_nodes
+        return 8 * 8 * row_width * col_width
 
 
 def _norms(aggregation: Aggregation, previous: Array, directions: Any, q: Array, spec: GNTK) -> tuple[Array, Array]:

@@ -1,11 +1,12 @@
 """The contract of every engine, and the table of those that exist.
 
-To add an engine: write ``prepare`` and ``tile`` in a file of its own, add a row to ``_ENGINES``, and add its
+To add an engine: write the five functions below in a file of its own, add a row to ``_ENGINES``, and add its
 name to ``ENGINES`` in ``tests/tables.py``; every property test then runs on it.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,40 +14,48 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
-from fastgntk.kernel._decoupled import Decoupled
-from fastgntk.kernel._kronecker import Kronecker
+from fastgntk.kernel._outline import Outline
 from fastgntk.kernel._spec import GNTK
 
-__all__ = ["Engine", "engine_names", "get_engine"]
+__all__ = ["Engine", "compiled_code_runs", "engine_names", "get_engine"]
 
 
 class Engine(Protocol):
     """Compute kernel values between blocks of graphs; knows the formula, nothing of tiles or workers."""
 
     name: str
-    block_nodes: int
-    """How many nodes of small graphs to put into one block; a larger graph is a block of its own."""
+    width: int
+    """How many nodes (distinct ones, where equal nodes are merged) of small graphs to put into one block."""
 
     def prepare(self, batch: GraphBatch, spec: GNTK) -> Any:
-        """Do everything that needs one graph only; the result is a picklable value."""
+        """Do everything that needs one graph only, for all graphs; the result is a picklable value."""
+        ...
+
+    def outline(self, prepared: Any) -> Outline:
+        """Tell the plan what it may know."""
+        ...
+
+    def block(self, prepared: Any, graphs: NDArray[np.int64]) -> Any:
+        """Return what tiles need of some graphs; the result is a picklable value."""
         ...
 
     def tile(self, rows: Any, cols: Any) -> NDArray[np.float64]:
-        """Return the readout of every level, shape (blocks + 1, len(rows), len(cols)).
+        """Return the readout of every level between two blocks, shape (blocks + 1, len(rows), len(cols)).
 
         Entry [l, i, j] is Σ_uv K(l)_uv between row graph i and column graph j; entry 0 is level 0.
         """
         ...
 
-    def tile_bytes(self, row_nodes: int, col_nodes: int) -> int:
-        """Return how much memory ``tile``, or ``prepare`` of the larger block, allocates at the most.
+    def tile_bytes(self, row_width: int, col_width: int) -> int:
+        """Return how much memory ``tile``, or preparing the larger block, allocates at the most.
 
-        Counted are matrices over node pairs; what is kept for each node comes on top.
+        A width is the number of nodes of a block, distinct ones where equal nodes are merged. Counted are matrices over
+        pairs of nodes; what is kept for each node comes on top.
         """
         ...
 
 
-_ENGINES: dict[str, type[Engine]] = {"decoupled": Decoupled, "kronecker": Kronecker}
+_ENGINES = {"lossless": "Lossless", "decoupled": "Decoupled", "kronecker": "Kronecker"}
 
 
 def engine_names() -> list[str]:
@@ -55,8 +64,23 @@ def engine_names() -> list[str]:
 
 
 def get_engine(name: str) -> Engine:
-    """Return the engine of that name; ``"auto"`` takes the fastest exact one."""
-    chosen = "decoupled" if name == "auto" else name
-    if chosen not in _ENGINES:
+    """Return the engine of that name."""
+    if name not in _ENGINES:
         raise InputError(f"engine must be one of {', '.join(engine_names())}, but is {name!r}.")
-    return _ENGINES[chosen]()
+    if name == "lossless" and not compiled_code_runs():
+        raise InputError(
+            "engine='lossless' needs numba, which cannot be imported here; install numba, or use engine='decoupled'."
+        )
+    # Imported when used: the lossless engine loads numba, which takes longer than the rest of the package.
+    module = import_module(f"fastgntk.kernel._{name}")
+    engine: Engine = getattr(module, _ENGINES[name])()
+    return engine
+
+
+def compiled_code_runs() -> bool:
+    """Tell whether numba can be imported; it is not available for every new Python at once."""
+    try:
+        import_module("numba")
+    except ImportError:
+        return False
+    return True

@@ -18,6 +18,7 @@ from scipy import sparse
 from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._activations import kappa0, kappa1
+from fastgntk.kernel._outline import Outline, WholeGraphs
 from fastgntk.kernel._spec import GNTK
 
 __all__ = ["Kronecker"]
@@ -39,10 +40,19 @@ class Kronecker:
     """Compute the kernel by the literal Kronecker formula."""
 
     name = "kronecker"
-    block_nodes = 1  # every graph is a block: the formula is for a pair
+    width = 1  # every graph is a block: the formula is for a pair
 
-    def prepare(self, batch: GraphBatch, spec: GNTK) -> list[_Graph]:
+    def prepare(self, batch: GraphBatch, spec: GNTK) -> WholeGraphs:
+        """Keep the graphs."""
+        return WholeGraphs(batch, spec)
+
+    def outline(self, prepared: WholeGraphs) -> Outline:
+        """Every node counts for itself."""
+        return prepared.outline()
+
+    def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> list[_Graph]:
         """Find B and p of every block by running the recursion of each graph against itself."""
+        batch, spec = prepared.part(graphs), prepared.spec
         return [self._prepare_one(batch[i : i + 1], spec) for i in range(len(batch))]
 
     def _prepare_one(self, one: GraphBatch, spec: GNTK) -> _Graph:
@@ -99,9 +109,9 @@ class Kronecker:
             levels.append(K.sum())
         return np.array(levels)
 
-    def tile_bytes(self, row_nodes: int, col_nodes: int) -> int:
+    def tile_bytes(self, row_width: int, col_width: int) -> int:
         """Count the Kronecker product and a few matrices of the pair."""
-        pairs = row_nodes * col_nodes
+        pairs = row_width * col_width
         return 8 * pairs * (pairs + 8)
 
     def _check_size(self, n: int, m: int) -> None:

@@ -25,6 +25,7 @@ from scipy import sparse
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._colours import Colouring, colour
 from fastgntk.kernel._operator import inverse, unit_rows, zero_norm
+from fastgntk.kernel._outline import Outline
 from fastgntk.kernel._spec import GNTK
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Lossless:
     """Compute the kernel on distinct colours, in compiled loops."""
 
     name = "lossless"
+    width = 320  # past this tiles leave the second-level cache, below it less is merged (benchmarks/blocks.py)
 
     def __init__(self) -> None:
         self._local = threading.local()  # buffers, one set for each thread
@@ -72,6 +74,22 @@ class Lossless:
         return PreparedColours(
             spec, batch.offsets, colouring.colours, colouring.hashes, sums.shape[1], at, ptr, index, value, p, sums
         )
+
+    def outline(self, prepared: PreparedColours) -> Outline:
+        """Give the colours of every level, and for each graph three keys that graphs with shared colours share.
+
+        A key is the least of the graph's colours in a random order (minhash): two graphs agree in it with the
+        probability that a colour of either is a colour of both.
+        """
+        level = min(2, prepared.spec.blocks)  # deeper colours are rarely shared, shallower ones nearly always
+        hashes, colours = prepared.hashes[level], prepared.colours[level]
+        filled = np.flatnonzero(np.diff(prepared.offsets))
+        keys = np.zeros((3, len(prepared.offsets) - 1), dtype=np.uint64)
+        for i, key in enumerate(keys):
+            shuffled = hashes * np.uint64(2 * i + 1) ^ (hashes >> np.uint64(29 + i))
+            if len(filled):
+                key[filled] = np.minimum.reduceat(shuffled[colours], prepared.offsets[filled])
+        return Outline(prepared.offsets, prepared.colours[1:], keys)
 
     def block(self, prepared: PreparedColours, graphs: NDArray[np.int64]) -> tuple[GNTK, Block]:
         """Pick what some graphs need."""
@@ -116,6 +134,10 @@ class Lossless:
             out,
         )
         return out
+
+    def tile_bytes(self, row_width: int, col_width: int) -> int:
+        """Count two levels of pairs of λ and θ; panels are padded to whole vectors."""
+        return 2 * 16 * (row_width + 32) * (col_width + 32) + 16 * 64 * (row_width + col_width)
 
     def _buffer(self, name: str, size: int, kind: type, fill: float) -> NDArray[Any]:
         """Return this thread's buffer of that name, at least that long; it keeps its content between calls."""

@@ -3,8 +3,11 @@
 =================  ==================================================================
 ``_gram``          :func:`gram`, :func:`cross_gram`, :func:`diagonal`, :func:`gram_path`
 ``_path``          :class:`GramPath`, every depth from one pass
+``_prepared``      :func:`prepare`, graphs made ready once for many rows
 ``_normalize``     :func:`normalize`
-``_plan``          blocks and tiles, pure functions of sizes
+``_options``       what all of them take, checked
+``_run``           engine, blocks, memory, tiles: one computation
+``_plan``          blocks and tiles, pure functions of sizes and colours
 ``_executor``      tasks on threads, with progress
 ``_resources``     workers and memory of this machine
 =================  ==================================================================
@@ -16,6 +19,7 @@ from fastgntk.matrix._executor import Progress, single_threaded_blas
 from fastgntk.matrix._gram import cross_gram, diagonal, gram, gram_path
 from fastgntk.matrix._normalize import normalize
 from fastgntk.matrix._path import GramPath
+from fastgntk.matrix._prepared import PreparedGraphs, prepare
 from fastgntk.matrix._resources import Memory, Workers, format_bytes, memory_budget, worker_count
 
 __all__ = [
@@ -24,6 +28,8 @@ __all__ = [
     "diagonal",
     "gram_path",
     "GramPath",
+    "prepare",
+    "PreparedGraphs",
     "normalize",
     "Progress",
     "Memory",

@@ -1,4 +1,4 @@
-"""How the work is cut: pure functions of sizes, known to nothing else."""
+"""How the work is cut: pure functions of sizes and colours, known to nothing else."""
 
 from __future__ import annotations
 
@@ -7,19 +7,32 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk.kernel import Outline
+
 __all__ = ["Block", "Plan", "cut_blocks", "plan_cross", "plan_diagonal", "plan_gram"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
-    """Graphs start..stop − 1, with this many nodes together."""
+    """Some graphs, by number, and how many distinct nodes they have together at each level."""
 
-    start: int
-    stop: int
-    nodes: int
+    graphs: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @property
+    def width(self) -> int:
+        """The most distinct nodes of any level."""
+        return int(self.counts.max(initial=0))
+
+    def __str__(self) -> str:
+        first, last = int(self.graphs[0]), int(self.graphs[-1])
+        if np.array_equal(self.graphs, np.arange(first, last + 1)):
+            return f"{first}..{last}"
+        shown = ", ".join(map(str, self.graphs[:8].tolist()))
+        return f"[{shown}{', …' if len(self.graphs) > 8 else ''}]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """Blocks of row graphs and of column graphs, and the tiles (row block, column block) to compute."""
 
@@ -28,50 +41,114 @@ class Plan:
     tiles: tuple[tuple[int, int], ...]
 
     def cost(self, tile: tuple[int, int]) -> int:
-        """Estimate the work of a tile: its node pairs, plus one so that nothing is free."""
-        return self.rows[tile[0]].nodes * self.cols[tile[1]].nodes + 1
+        """Estimate the work of a tile: its pairs of distinct nodes, plus one so that nothing is free."""
+        return int(self.rows[tile[0]].counts @ self.cols[tile[1]].counts) + 1
+
+    def pairs(self) -> NDArray[np.int64]:
+        """Count the pairs of distinct nodes that the tiles compute, level by level; symmetric tiles count half."""
+        if not self.tiles:
+            return np.zeros(1, dtype=np.int64)
+        rows, cols = _counts(self.rows), _counts(self.cols)
+        first, second = np.array(self.tiles).T
+        pairs = rows[first] * cols[second]
+        if self.rows is self.cols:
+            pairs[first == second] //= 2
+        return np.asarray(pairs.sum(axis=0))
 
 
-def cut_blocks(sizes: NDArray[np.integer], block_nodes: int) -> tuple[Block, ...]:
-    """Cut graphs into runs of at most ``block_nodes`` nodes; a larger graph is a run of its own.
+def cut_blocks(outline: Outline, width: int) -> tuple[Block, ...]:
+    """Cut graphs into blocks of at most ``width`` distinct nodes; a larger graph is a block of its own.
 
-    The cut depends on the sizes only, never on workers or memory, so neither can change a result.
+    Graphs that are likely to share nodes come next to each other. The cut depends on the graphs only, never on workers
+    or memory, so neither can change a result.
 
-    >>> cut_blocks(np.array([2, 2, 9, 1]), 4)
-    (Block(start=0, stop=2, nodes=4), Block(start=2, stop=3, nodes=9), Block(start=3, stop=4, nodes=1))
+    >>> blocks = cut_blocks(Outline(np.array([0, 2, 4, 13, 14])), 4)
+    >>> [(str(b), b.width) for b in blocks]
+    [('0..1', 4), ('2..2', 9), ('3..3', 1)]
     """
-    blocks: list[Block] = []
-    start = nodes = 0
-    for i, size in enumerate(sizes.tolist()):
-        if i > start and nodes + size > block_nodes:
-            blocks.append(Block(start, i, nodes))
-            start, nodes = i, 0
-        nodes += size
-    if len(sizes):
-        blocks.append(Block(start, len(sizes), nodes))
-    return tuple(blocks)
+    order = np.arange(len(outline))
+    if outline.keys is not None:
+        order = np.lexsort([*outline.keys[::-1]])
+    if outline.colours is None:
+        return _cut_by_size(outline.sizes, order, width)
+    return _cut_by_colours(outline, order, width)
 
 
-def plan_gram(sizes: NDArray[np.integer], block_nodes: int) -> Plan:
+def plan_gram(blocks: tuple[Block, ...]) -> Plan:
     """Plan the upper triangle of a symmetric matrix, largest tiles first so that workers end together."""
-    blocks = cut_blocks(sizes, block_nodes)
-    tiles = [(i, j) for i in range(len(blocks)) for j in range(i, len(blocks))]
-    return _largest_first(blocks, blocks, tiles)
+    return _largest_first(blocks, blocks, [(i, j) for i in range(len(blocks)) for j in range(i, len(blocks))])
 
 
-def plan_cross(row_sizes: NDArray[np.integer], col_sizes: NDArray[np.integer], block_nodes: int) -> Plan:
+def plan_cross(rows: tuple[Block, ...], cols: tuple[Block, ...]) -> Plan:
     """Plan a rectangular matrix, largest tiles first so that workers end together."""
-    rows, cols = cut_blocks(row_sizes, block_nodes), cut_blocks(col_sizes, block_nodes)
-    tiles = [(i, j) for i in range(len(rows)) for j in range(len(cols))]
-    return _largest_first(rows, cols, tiles)
+    return _largest_first(rows, cols, [(i, j) for i in range(len(rows)) for j in range(len(cols))])
 
 
-def plan_diagonal(sizes: NDArray[np.integer]) -> Plan:
+def plan_diagonal(outline: Outline) -> Plan:
     """Plan each graph against itself, one graph a block, largest first."""
-    blocks = tuple(Block(i, i + 1, int(size)) for i, size in enumerate(sizes))
+    groups = [np.array([i]) for i in range(len(outline))]
+    blocks = _counted(outline, groups)
     return _largest_first(blocks, blocks, [(i, i) for i in range(len(blocks))])
 
 
+def _cut_by_size(sizes: NDArray[np.int64], order: NDArray[np.int64], width: int) -> tuple[Block, ...]:
+    groups: list[list[int]] = []
+    nodes: list[int] = []
+    for i in order.tolist():
+        if not groups or nodes[-1] + sizes[i] > width:
+            groups.append([])
+            nodes.append(0)
+        groups[-1].append(i)
+        nodes[-1] += int(sizes[i])
+    return tuple(Block(np.array(g), np.array([n])) for g, n in zip(groups, nodes, strict=True))
+
+
+def _cut_by_colours(outline: Outline, order: NDArray[np.int64], width: int) -> tuple[Block, ...]:
+    """Count the distinct colours of the level that has most; the others are narrower or about as wide."""
+    assert outline.colours is not None
+    level = outline.colours[int(np.argmax(_distinct_of_each_level(outline.colours)))]
+    last_seen = np.full(int(level.max(initial=-1)) + 1, -1)  # the latest block that has the colour
+    groups: list[list[int]] = []
+    count = 0
+    for i in order.tolist():
+        mine = level[outline.offsets[i] : outline.offsets[i + 1]]
+        fresh = np.unique(mine[last_seen[mine] != len(groups) - 1])
+        if not groups or count + len(fresh) > width:
+            groups.append([])
+            count, fresh = 0, np.unique(mine)
+        last_seen[fresh] = len(groups) - 1
+        groups[-1].append(i)
+        count += len(fresh)
+    return _counted(outline, [np.array(g) for g in groups])
+
+
+def _distinct_of_each_level(colours: NDArray[np.int32]) -> NDArray[np.int64]:
+    return np.array([int(level.max(initial=-1)) + 1 for level in colours])
+
+
+def _counted(outline: Outline, groups: list[NDArray[np.int64]]) -> tuple[Block, ...]:
+    """Make blocks of groups of graphs that cover all graphs, counting the distinct colours of each level."""
+    if outline.colours is None:
+        sizes = outline.sizes
+        return tuple(Block(g, np.array([int(sizes[g].sum())])) for g in groups)
+    block_of_graph = np.empty(len(outline), dtype=np.int64)
+    for number, group in enumerate(groups):
+        block_of_graph[group] = number
+    block_of_node = np.repeat(block_of_graph, outline.sizes)
+    counts = np.zeros((len(groups), len(outline.colours)), dtype=np.int64)
+    for i, (level, most) in enumerate(zip(outline.colours, _distinct_of_each_level(outline.colours), strict=True)):
+        pairs = np.unique(block_of_node * most + level)
+        counts[:, i] = np.bincount(pairs // max(most, 1), minlength=len(groups))
+    return tuple(Block(g, c) for g, c in zip(groups, counts, strict=True))
+
+
+def _counts(blocks: tuple[Block, ...]) -> NDArray[np.int64]:
+    return np.stack([b.counts for b in blocks])
+
+
 def _largest_first(rows: tuple[Block, ...], cols: tuple[Block, ...], tiles: list[tuple[int, int]]) -> Plan:
-    tiles.sort(key=lambda tile: -rows[tile[0]].nodes * cols[tile[1]].nodes)
-    return Plan(rows, cols, tuple(tiles))
+    if not tiles:
+        return Plan(rows, cols, ())
+    first, second = np.array(tiles).T
+    costs = np.einsum("ij,ij->i", _counts(rows)[first], _counts(cols)[second])
+    return Plan(rows, cols, tuple(tiles[i] for i in np.argsort(-costs, kind="stable").tolist()))

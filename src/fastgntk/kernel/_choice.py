@@ -1,0 +1,89 @@
+"""Which engine ``engine="auto"`` takes: a cost model of the exact engines, and the reason in words."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastgntk.graph import GraphBatch
+from fastgntk.kernel._engine import Engine, compiled_code_runs, get_engine
+from fastgntk.kernel._spec import GNTK
+
+__all__ = ["Choice", "choose_engine", "lossless_seconds"]
+
+_log = logging.getLogger("fastgntk")
+
+# Nanoseconds on one core of a server of 2021; only their ratios matter here (benchmarks/choice.py measures them).
+_LAYER, _LAYER_NUMPY = 1.3, 14.0  # one ReLU layer on one pair
+_PAIR, _PAIR_NUMPY = 1.0, 12.0  # moving one pair of a level
+_NEIGHBOUR, _NEIGHBOUR_NUMPY, _DENSE = 0.15, 2.2, 0.16  # one neighbour of a pair: sparse, or one node of a dense graph
+_START = 0.3e9  # loading compiled code, once in a process
+
+_told_about_numba = False
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An engine, why it was taken, and the time it is expected to take on one core, in seconds."""
+
+    engine: Engine
+    reason: str
+    seconds: float
+
+
+def choose_engine(name: str, rows: GraphBatch, cols: GraphBatch | None, spec: GNTK) -> Choice:
+    """Return the engine of that name; for ``"auto"`` the exact one that is expected to take the least time.
+
+    ``cols`` is None for a symmetric matrix. Equal nodes are not counted here, so the lossless engine is usually
+    faster than expected.
+    """
+    decoupled, lossless = _decoupled_seconds(rows, cols, spec), lossless_seconds(rows, cols, spec)
+    if name != "auto":
+        engine = get_engine(name)
+        return Choice(engine, "asked for", lossless if name == "lossless" else decoupled)
+    if not compiled_code_runs():
+        _tell_once()
+        return Choice(get_engine("decoupled"), "numba cannot be imported, so there is no compiled code", decoupled)
+    if decoupled < _START / 1e9 + lossless:
+        why = "so little work that loading compiled code would take longer"
+        if lossless > _START / 1e9:
+            why = f"graphs so dense that NumPy's products are expected to win ({decoupled:.3g} s, {lossless:.3g} s)"
+        return Choice(get_engine("decoupled"), why, decoupled)
+    why = f"about {decoupled / lossless:.0f} times faster than decoupled, before equal nodes are merged"
+    return Choice(get_engine("lossless"), why, lossless)
+
+
+def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pairs: float | None = None) -> float:
+    """Estimate the time of the lossless engine on one core, from ``pairs`` of distinct nodes over all levels."""
+    if pairs is None:
+        pairs = _node_pairs(rows, cols) * spec.blocks
+    terms = _terms(rows) + _terms(rows if cols is None else cols)
+    return pairs * (_LAYER * spec.layers + _PAIR + _NEIGHBOUR * terms) / 1e9
+
+
+def _decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK) -> float:
+    aggregation = 0.0
+    for side in (rows, rows if cols is None else cols):
+        nodes = max(side.n_nodes, 1)
+        dense = _DENSE * float(np.sum(side.sizes.astype(np.float64) ** 2)) / nodes
+        aggregation += min(dense, _NEIGHBOUR_NUMPY * _terms(side))
+    pair = _LAYER_NUMPY * spec.layers + _PAIR_NUMPY + aggregation
+    return _node_pairs(rows, cols) * spec.blocks * pair / 1e9
+
+
+def _node_pairs(rows: GraphBatch, cols: GraphBatch | None) -> float:
+    return rows.n_nodes**2 / 2 if cols is None else float(rows.n_nodes) * cols.n_nodes
+
+
+def _terms(batch: GraphBatch) -> float:
+    """Return |N(u)| + 1 on average."""
+    return 1.0 + len(batch.indices) / max(batch.n_nodes, 1)
+
+
+def _tell_once() -> None:
+    global _told_about_numba
+    if not _told_about_numba:
+        _told_about_numba = True
+        _log.warning("numba cannot be imported: engine 'decoupled' is used, which is right but much slower.")

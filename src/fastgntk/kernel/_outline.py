@@ -1,0 +1,59 @@
+"""What a plan may know of prepared graphs: their sizes, and which nodes count as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.graph import GraphBatch
+from fastgntk.kernel._spec import GNTK
+
+__all__ = ["Outline", "WholeGraphs"]
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """Describe n graphs to the plan.
+
+    Attributes
+    ----------
+    offsets : int64, (n + 1,)
+        Nodes of graph i are offsets[i]..offsets[i + 1] − 1.
+    colours : int32, (levels, N), or None
+        Nodes of one block that share a number are computed once at that level; None means that none do.
+    keys : uint64, (k, n), or None
+        Graphs whose keys agree are likely to share colours, so it pays to put them into one block.
+    """
+
+    offsets: NDArray[np.int64]
+    colours: NDArray[np.int32] | None = None
+    keys: NDArray[np.uint64] | None = None
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of nodes of each graph."""
+        return np.diff(self.offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True)
+class WholeGraphs:
+    """A batch of which nothing can be prepared before it is cut into blocks."""
+
+    batch: GraphBatch
+    spec: GNTK
+
+    def outline(self) -> Outline:
+        """Every node counts for itself."""
+        return Outline(self.batch.offsets - self.batch.offsets[0])
+
+    def part(self, graphs: NDArray[np.int64]) -> Any:
+        """Return some graphs; a run of neighbours shares memory with the batch."""
+        if len(graphs) and np.array_equal(graphs, np.arange(graphs[0], graphs[0] + len(graphs))):
+            return self.batch[int(graphs[0]) : int(graphs[0]) + len(graphs)]
+        return self.batch[graphs]

@@ -1,0 +1,73 @@
+"""Graphs made ready once, for many matrices against them: the training set of a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastgntk.graph import FeatureKind, NodeFeatures
+from fastgntk.graph import graphs as as_batch
+from fastgntk.kernel import GNTK, check_weights
+from fastgntk.matrix._options import Options, fitted
+from fastgntk.matrix._resources import Memory, Workers
+from fastgntk.matrix._run import Cut, Run
+
+__all__ = ["PreparedGraphs", "prepare"]
+
+
+class PreparedGraphs:
+    """Hold n graphs ready for :func:`fastgntk.cross_gram`; made by :func:`prepare`.
+
+    Attributes
+    ----------
+    spec : GNTK
+    features : NodeFeatures
+        Fitted on the graphs.
+    engine : str
+    """
+
+    def __init__(self, features: NodeFeatures, run: Run, cut: Cut, count: int) -> None:
+        self.spec = run.spec
+        self.features = features
+        self.engine = run.engine.name
+        self.run = run
+        self.cut = cut
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __repr__(self) -> str:
+        return f"PreparedGraphs({len(self)} graphs, {self.spec}, engine={self.engine!r})"
+
+
+def prepare(
+    graphs: Any,
+    spec: GNTK | None = None,
+    *,
+    features: FeatureKind | NodeFeatures = "auto",
+    engine: str = "auto",
+    memory: Memory = None,
+    workers: Workers = None,
+) -> PreparedGraphs:
+    """Make graphs ready, so that rows against them cost what is new only.
+
+    ``cross_gram(new, prepare(graphs, spec))`` gives what ``cross_gram(new, graphs, spec)`` gives; it pays when
+    there are many calls. The arguments are those of :func:`gram`.
+
+    Examples
+    --------
+    >>> import fastgntk as fg
+    >>> data = fg.datasets.load("MUTAG").graphs
+    >>> train = fg.prepare(data[:100], fg.GNTK(blocks=2))
+    >>> fg.cross_gram(data[100:101], train).shape
+    (1, 100)
+    """
+    options = Options.check(spec, engine, memory, workers, None)
+    batch = as_batch(graphs)
+    step = fitted(features, batch)
+    batch = step.transform(batch)
+    check_weights(batch, options.spec)
+    run = options.start(batch, None, 0)
+    cut = run.cut(batch)
+    run.build(cut, options.workers)
+    return PreparedGraphs(step, run, cut, len(batch))

@@ -1,0 +1,163 @@
+"""From graphs to values, tile by tile: choose the engine, cut into blocks, keep to the memory, run, check."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError
+from fastgntk.graph import GraphBatch
+from fastgntk.kernel import GNTK, Choice, Engine, choose_engine
+from fastgntk.matrix._executor import Progress, run, single_threaded_blas
+from fastgntk.matrix._plan import Block, Plan, cut_blocks, plan_diagonal
+from fastgntk.matrix._resources import format_bytes, round_up_bytes
+
+__all__ = ["Cut", "Run", "Write"]
+
+_log = logging.getLogger("fastgntk")
+
+Array = NDArray[np.float64]
+Write = Callable[[NDArray[np.int64], NDArray[np.int64], Array], None]
+"""Called as write(row graphs, column graphs, levels) for every tile."""
+
+
+@dataclass(eq=False)
+class Cut:
+    """Graphs prepared by an engine and cut into blocks; what tiles need of each block is built when first needed."""
+
+    prepared: Any
+    blocks: tuple[Block, ...]
+    built: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One computation: which kernel, by which engine, with how much memory beside the result, on how many threads."""
+
+    spec: GNTK
+    choice: Choice
+    memory: int
+    workers: int
+    result: int  # bytes
+
+    @classmethod
+    def start(
+        cls, spec: GNTK, engine: str, memory: int, workers: int, rows: GraphBatch, cols: GraphBatch | None, result: int
+    ) -> Run:
+        """Choose the engine, and refuse at once a result that cannot be held."""
+        if result > memory:
+            raise InputError(
+                f"memory={format_bytes(memory)} is too small: the result alone takes {format_bytes(result)}; pass "
+                f"memory={round_up_bytes(result + result // 8)!r} or fewer graphs."
+            )
+        choice = choose_engine(engine, rows, cols, spec)
+        _log.info("engine %s: %s", choice.engine.name, choice.reason)
+        return cls(spec, choice, memory, workers, result)
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that was chosen."""
+        return self.choice.engine
+
+    def prepare(self, batch: GraphBatch) -> Any:
+        """Do what needs one graph only; an overflow here shows in the tiles, which say so."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.engine.prepare(batch, self.spec)
+
+    def cut(self, batch: GraphBatch) -> Cut:
+        """Prepare graphs and cut them into blocks."""
+        prepared = self.prepare(batch)
+        return Cut(prepared, cut_blocks(self.engine.outline(prepared), self.engine.width))
+
+    def build(self, cut: Cut, workers: int) -> list[Any]:
+        """Build every block of a cut, once."""
+        if len(cut.built) < len(cut.blocks):
+            built: list[Any] = [None] * len(cut.blocks)
+
+            def compute(i: int) -> None:
+                built[i] = self.block(cut.prepared, cut.blocks[i])
+
+            with single_threaded_blas():
+                run(compute, range(len(built)), workers=workers)
+            cut.built = built
+        return cut.built
+
+    def tiles(self, rows: Cut, cols: Cut, plan: Plan, write: Write, progress: Progress | None) -> None:
+        """Compute every tile of the plan and hand it to ``write``."""
+        workers = self.affordable_workers(plan)
+        near, far = self.build(rows, workers), self.build(cols, workers)
+
+        def compute(tile: tuple[int, int]) -> None:
+            i, j = tile
+            levels = self.tile(near[i], far[j], plan.rows[i], plan.cols[j])
+            write(plan.rows[i].graphs, plan.cols[j].graphs, levels)
+
+        self.run(plan, compute, workers, progress)
+
+    def diagonal(self, batch: GraphBatch, write: Write, progress: Progress | None) -> None:
+        """Compute each graph with itself; blocks are built and forgotten one by one."""
+        prepared = self.prepare(batch)
+        plan = plan_diagonal(self.engine.outline(prepared))
+        workers = self.affordable_workers(plan)
+
+        def compute(tile: tuple[int, int]) -> None:
+            block = plan.rows[tile[0]]
+            built = self.block(prepared, block)
+            write(block.graphs, block.graphs, self.tile(built, built, block, block))
+
+        self.run(plan, compute, workers, progress)
+
+    def block(self, prepared: Any, block: Block) -> Any:
+        """Build one block."""
+        # Threads start with NumPy's own settings, so this belongs here and not around the loop.
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self.engine.block(prepared, block.graphs)
+        except Exception as error:
+            error.add_note(f"while preparing graphs {block}")
+            raise
+
+    def tile(self, rows: Any, cols: Any, row_block: Block, col_block: Block) -> Array:
+        """Compute one tile and refuse values that are no numbers."""
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                levels = self.engine.tile(rows, cols)
+        except Exception as error:
+            error.add_note(f"while computing graphs {row_block} × {col_block}")
+            raise
+        if not np.isfinite(levels).all():
+            level = int(np.argwhere(~np.isfinite(levels))[0][0])
+            raise InputError(
+                f"kernel values of graphs {row_block} × {col_block} leave the range of float64 at block {level} of "
+                f"{self.spec.blocks}; use scale='degree' or scale='unit', fewer blocks, or smaller features."
+            )
+        return levels
+
+    def affordable_workers(self, plan: Plan) -> int:
+        """Return how many tiles may be in work at once beside the result; refuse if not even one."""
+        blocks = [*plan.rows, *plan.cols]
+        if not blocks:
+            return 1
+        # Preparing a block takes what a tile of the block against itself takes, so the widest block decides.
+        widest = max(block.width for block in blocks)
+        tile_bytes = self.engine.tile_bytes(widest, widest)
+        needed = self.result + tile_bytes
+        if needed > self.memory:
+            raise InputError(
+                f"memory={format_bytes(self.memory)} is too small: the result takes {format_bytes(self.result)} and "
+                f"its largest tile {format_bytes(tile_bytes)}; pass memory={round_up_bytes(needed)!r} or fewer graphs."
+            )
+        return max(1, min(self.workers, (self.memory - self.result) // max(tile_bytes, 1)))
+
+    def run(
+        self, plan: Plan, compute: Callable[[tuple[int, int]], None], workers: int, progress: Progress | None
+    ) -> None:
+        """Run the tiles."""
+        _log.info("engine %s: %d tiles on %d threads", self.engine.name, len(plan.tiles), workers)
+        with single_threaded_blas():
+            run(compute, plan.tiles, workers=workers, cost=plan.cost, progress=progress)
