@@ -8,7 +8,7 @@ import numpy as np
 
 from fastgntk import GNTK, Graph, GraphBatch
 
-ENGINES = ["decoupled", "kronecker"]
+ENGINES = ["lossless", "decoupled", "kronecker"]
 
 SPECS = {
     "one block, one layer": GNTK(blocks=1, layers=1, scale="uniform", jump=False),

@@ -38,11 +38,11 @@ def test_spec_of_another_type_is_refused():
 
 def test_each_pair_is_computed_once(monkeypatch):
     engine = type(get_engine("decoupled"))
-    monkeypatch.setattr(engine, "block_nodes", 1)
+    monkeypatch.setattr(engine, "width", 1)
     pairs = []
     original = engine.tile
     monkeypatch.setattr(engine, "tile", lambda self, r, c: pairs.append((id(r), id(c))) or original(self, r, c))
-    gram(datasets.load("MUTAG").graphs[:7], GNTK(blocks=1))
+    gram(datasets.load("MUTAG").graphs[:7], GNTK(blocks=1), engine="decoupled")
     assert len(pairs) == 7 * 8 // 2
     assert len({frozenset(pair) for pair in pairs}) == len(pairs)
 
@@ -82,7 +82,8 @@ def test_peak_memory_is_what_the_engine_says(density, blocks):
     spec = GNTK(blocks=blocks, layers=2)
     allowed = engine.tile_bytes(600, 600)
     tracemalloc.start()
-    rows, cols = engine.prepare(batch[:1], spec), engine.prepare(batch[1:], spec)
+    prepared = engine.prepare(batch, spec)
+    rows, cols = (engine.block(prepared, np.array([i])) for i in (0, 1))
     kept, peak = tracemalloc.get_traced_memory()
     assert peak < allowed + kept
     tracemalloc.reset_peak()
@@ -92,7 +93,7 @@ def test_peak_memory_is_what_the_engine_says(density, blocks):
 
 
 def test_too_little_memory_is_said_before_any_work(monkeypatch):
-    monkeypatch.setattr(type(get_engine("decoupled")), "prepare", lambda *a: pytest.fail("prepared first"))
+    monkeypatch.setattr(type(get_engine("decoupled")), "block", lambda *a: pytest.fail("prepared first"))
     for compute in (gram, diagonal, gram_path, lambda graphs, **o: cross_gram(graphs, graphs, **o)):
         with pytest.raises(InputError, match="is too small"):
             compute([Graph.from_edges([(0, 1)], 700)], memory="1MB")

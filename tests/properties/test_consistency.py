@@ -44,20 +44,20 @@ def test_gram_path_gives_every_depth(engine, spec, family):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("block_nodes", [1, 37, 60, 10_000])
-def test_cut_into_ragged_tiles_gives_the_same(engine, block_nodes, monkeypatch):
-    batch = datasets.load("MUTAG").graphs[: 14 if engine == "decoupled" else 5]
+@pytest.mark.parametrize("width", [1, 37, 60, 10_000])
+def test_cut_into_ragged_tiles_gives_the_same(engine, width, monkeypatch):
+    batch = datasets.load("MUTAG").graphs[: 5 if engine == "kronecker" else 14]
     spec = GNTK(blocks=2, layers=2)
     expected = gram(batch, spec, engine=engine)
-    monkeypatch.setattr(type(get_engine(engine)), "block_nodes", block_nodes)
+    monkeypatch.setattr(type(get_engine(engine)), "width", width)
     FLOAT64.check(gram(batch, spec, engine=engine), expected)
     FLOAT64.check(cross_gram(batch[:4], batch[2:], spec, engine=engine), expected[:4, 2:])
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_number_of_workers_changes_no_bit(engine, monkeypatch):
-    monkeypatch.setattr(type(get_engine(engine)), "block_nodes", 40)
-    batch = datasets.load("MUTAG").graphs[: 20 if engine == "decoupled" else 4]
+    monkeypatch.setattr(type(get_engine(engine)), "width", 40)
+    batch = datasets.load("MUTAG").graphs[: 4 if engine == "kronecker" else 20]
     one = gram(batch, GNTK(blocks=2), engine=engine, workers=1)
     for workers in (2, 5):
         assert np.array_equal(one, gram(batch, GNTK(blocks=2), engine=engine, workers=workers))
@@ -65,19 +65,23 @@ def test_number_of_workers_changes_no_bit(engine, monkeypatch):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_memory_limit_changes_no_bit(engine):
-    batch = datasets.load("MUTAG").graphs[: 60 if engine == "decoupled" else 4]  # several blocks of 256 nodes
-    little = "9MB" if engine == "decoupled" else "30MB"
+    batch = datasets.load("MUTAG").graphs[: 4 if engine == "kronecker" else 60]  # several blocks of 256 nodes
+    little = {"lossless": "5MB", "decoupled": "9MB", "kronecker": "30MB"}[engine]
     expected = gram(batch, engine=engine, memory="3GB", workers=2)
     assert np.array_equal(gram(batch, engine=engine, memory=little, workers=2), expected)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_prepared_blocks_survive_pickling(engine):
+def test_prepared_graphs_and_blocks_survive_pickling(engine):
     batch = NodeFeatures().fit_transform(graphs(FAMILIES["weighted"]))
     runner = get_engine(engine)
     prepared = runner.prepare(batch, GNTK(blocks=2))
-    copy = pickle.loads(pickle.dumps(prepared))
-    assert np.array_equal(runner.tile(copy, copy), runner.tile(prepared, prepared))
+    some = np.array([0, 2])
+    block = runner.block(prepared, some)
+    copy = pickle.loads(pickle.dumps(block))
+    assert np.array_equal(runner.tile(copy, copy), runner.tile(block, block))
+    again = runner.block(pickle.loads(pickle.dumps(prepared)), some)
+    assert np.array_equal(runner.tile(again, again), runner.tile(block, block))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -11,7 +11,7 @@ from fastgntk.graph import GraphBatch
 from fastgntk.kernel._engine import Engine, compiled_code_runs, get_engine
 from fastgntk.kernel._spec import GNTK
 
-__all__ = ["Choice", "choose_engine", "lossless_seconds"]
+__all__ = ["Choice", "choose_engine", "decoupled_seconds", "lossless_seconds"]
 
 _log = logging.getLogger("fastgntk")
 
@@ -39,7 +39,7 @@ def choose_engine(name: str, rows: GraphBatch, cols: GraphBatch | None, spec: GN
     ``cols`` is None for a symmetric matrix. Equal nodes are not counted here, so the lossless engine is usually
     faster than expected.
     """
-    decoupled, lossless = _decoupled_seconds(rows, cols, spec), lossless_seconds(rows, cols, spec)
+    decoupled, lossless = decoupled_seconds(rows, cols, spec), lossless_seconds(rows, cols, spec)
     if name != "auto":
         engine = get_engine(name)
         return Choice(engine, "asked for", lossless if name == "lossless" else decoupled)
@@ -63,7 +63,8 @@ def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pair
     return pairs * (_LAYER * spec.layers + _PAIR + _NEIGHBOUR * terms) / 1e9
 
 
-def _decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK) -> float:
+def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK) -> float:
+    """Estimate the time of the decoupled engine on one core."""
     aggregation = 0.0
     for side in (rows, rows if cols is None else cols):
         nodes = max(side.n_nodes, 1)

@@ -30,6 +30,7 @@ class Block(NamedTuple):
     CSR matrix of feature sums.
     """
 
+    widest: int  # the most colours of any level
     counts: Ints  # (L + 1,): the number of features, then of colours of level 1..L
     at: Ints  # (L + 1,)
     ptr: Ints
@@ -60,7 +61,7 @@ def build_block(
     sum_index: Shorts,
     sum_value: Array,
     place: Shorts,
-) -> tuple[Ints, Ints, Ints, Shorts, Array, Ints, Ints, Shorts, Shorts, Array, Ints, Shorts, Array]:
+) -> tuple[int, Ints, Ints, Ints, Shorts, Array, Ints, Ints, Shorts, Shorts, Array, Ints, Shorts, Array]:
     """Return the fields of a `Block` for some graphs of a colouring.
 
     Colours are numbered as they first occur, so that neighbours lie close together in memory. ``place`` has one
@@ -143,6 +144,7 @@ def build_block(
             my_sum_index[my_sum_ptr[i] + k] = sum_index[sum_ptr[graphs[i]] + k]
             my_sum_value[my_sum_ptr[i] + k] = sum_value[sum_ptr[graphs[i]] + k]
     return (
+        counts[1:].max(),
         counts,
         my_at,
         my_ptr,

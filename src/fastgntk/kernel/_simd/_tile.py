@@ -31,19 +31,11 @@ _PAIR = 2 * LANES
 PATCH = 4 * _PAIR
 
 
-def _padded(count: int, step: int) -> int:
-    return -(-count // step) * step
-
-
 def buffer_sizes(rows: Block, cols: Block) -> tuple[int, int, int]:
     """Return how many entries `compute_tile` needs: for each of two levels, for the turned panel, for the readout."""
-    matrix, turned = 0, int(rows.counts[0]) * LANES
-    for m, k in zip(rows.counts[1:].tolist(), cols.counts[1:].tolist(), strict=True):
-        matrix = max(matrix, _padded(m, LANES) * _padded(k, 4) * 2, _padded(m, 4) * _padded(k, LANES) * 2)
-        turned = max(turned, _padded(max(m, k), LANES) * _PAIR)
-    most = max(len(rows.sum_ptr), len(cols.sum_ptr))
-    readout = most * _padded(int(max(rows.counts[1:].max(), cols.counts[1:].max())), LANES)
-    return matrix, turned, readout
+    m, k = int(rows.widest) + LANES, int(cols.widest) + LANES
+    graphs = max(len(rows.sum_ptr), len(cols.sum_ptr))
+    return 2 * m * k, max(int(rows.counts[0]) * LANES, max(m, k) * _PAIR), graphs * max(m, k)
 
 
 @compiled

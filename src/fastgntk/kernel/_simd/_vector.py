@@ -21,7 +21,7 @@ from fastgntk.kernel._simd._layer import emit_layer, layer_in_numpy
 
 __all__ = ["LANES", "add_rows", "apply_layer", "sum_row_pairs", "sum_rows_twice", "transpose4"]
 
-LANES = 16
+LANES = 32
 """Width of a panel: entries of one row that are worked on together."""
 
 _INT = ir.IntType(64)
