@@ -18,7 +18,7 @@ from fastgntk.graph import GraphBatch
 from fastgntk.kernel import GNTK, get_engine
 from fastgntk.kernel._activations import kappas
 
-__all__ = ["pair_times"]
+__all__ = ["Baseline"]
 
 Array = NDArray[np.float64]
 
@@ -32,16 +32,30 @@ class _Graph:
     p: Array  # (L, N)
 
 
-def pair_times(batch: GraphBatch, spec: GNTK, pairs: NDArray[np.int64]) -> tuple[Array, float, float]:
-    """Return the kernel of each pair, the time of all pairs, and the time of preparing the graphs once.
+class Baseline:
+    """Graphs prepared when they first occur, and pairs of them timed."""
 
-    ``pairs`` is (k, 2), numbers of graphs.
-    """
-    start = time.perf_counter()
-    graphs = {int(i): _prepare(batch, spec, int(i)) for i in np.unique(pairs)}
-    prepared = time.perf_counter()
-    values = np.array([_pair(graphs[int(i)], graphs[int(j)], spec) for i, j in pairs])
-    return values, time.perf_counter() - prepared, prepared - start
+    def __init__(self, batch: GraphBatch, spec: GNTK) -> None:
+        self.spec = spec
+        self.prepare_seconds = 0.0
+        self._batch = batch
+        self._graphs: dict[int, _Graph] = {}
+
+    @property
+    def graphs(self) -> int:
+        """How many graphs were prepared."""
+        return len(self._graphs)
+
+    def time_pairs(self, pairs: NDArray[np.int64]) -> tuple[list[float], float]:
+        """Return the kernel of each pair (k, 2) of graph numbers, and the time of all of them."""
+        start = time.perf_counter()
+        for i in np.unique(pairs).tolist():
+            if i not in self._graphs:
+                self._graphs[i] = _prepare(self._batch, self.spec, i)
+        ready = time.perf_counter()
+        self.prepare_seconds += ready - start
+        values = [_pair(self._graphs[i], self._graphs[j], self.spec) for i, j in pairs.tolist()]
+        return values, time.perf_counter() - ready
 
 
 def _prepare(batch: GraphBatch, spec: GNTK, number: int) -> _Graph:

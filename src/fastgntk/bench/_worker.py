@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fastgntk import datasets
-from fastgntk.bench._baseline import pair_times
+from fastgntk.bench._baseline import Baseline
 from fastgntk.graph import GraphBatch, NodeFeatures
 from fastgntk.kernel import GNTK
 from fastgntk.matrix import gram, single_threaded_blas
@@ -78,19 +78,21 @@ def baseline(options: dict[str, Any]) -> dict[str, Any]:
     """Time single pairs in this process until the time is used up, at least as many as asked for."""
     batch, spec = _load(options)
     pairs = np.array(options["pairs"], dtype=np.int64)
+    runner = Baseline(batch, spec)
     values: list[float] = []
-    seconds = prepared = 0.0
-    done = 0
+    seconds = 0.0
     with single_threaded_blas():
-        pair_times(batch, spec, pairs[:2])
-        step = max(1, min(50, options["at_least"]))
-        while done < len(pairs) and (done < options["at_least"] or seconds < options["time"]):
-            part, took, first = pair_times(batch, spec, pairs[done : done + step])
-            values += part.tolist()
-            seconds, prepared = seconds + took, prepared + first
-            done += len(part)
-    graphs = len(np.unique(pairs[:done])) if done else 1
-    return {"seconds": seconds, "pairs": done, "values": values, "prepare_seconds": prepared, "graphs": graphs}
+        while len(values) < len(pairs) and (len(values) < options["at_least"] or seconds < options["time"]):
+            some, took = runner.time_pairs(pairs[len(values) : len(values) + 50])
+            values += some
+            seconds += took
+    return {
+        "seconds": seconds,
+        "pairs": len(values),
+        "values": values,
+        "prepare_seconds": runner.prepare_seconds,
+        "graphs": runner.graphs,
+    }
 
 
 def main() -> None:
