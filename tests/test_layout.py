@@ -21,7 +21,8 @@ ALLOWED = {
     "matrix": {"kernel", "graph"},
     "learn": {"matrix", "kernel", "graph"},
     "theory": {"kernel", "graph"},
-    "cli": {"learn", "theory", "matrix", "kernel", "graph", "datasets"},
+    "bench": {"matrix", "kernel", "graph", "datasets"},
+    "cli": {"bench", "learn", "theory", "matrix", "kernel", "graph", "datasets"},
 }
 
 

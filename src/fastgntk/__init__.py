@@ -15,7 +15,18 @@ from fastgntk._version import __version__
 from fastgntk.errors import DownloadError, InputError
 from fastgntk.graph import Graph, GraphBatch, NodeFeatures, UnseenLabelWarning, graphs
 from fastgntk.kernel import GNTK
-from fastgntk.matrix import GramPath, PreparedGraphs, cross_gram, diagonal, gram, gram_path, normalize, prepare
+from fastgntk.matrix import (
+    Forecast,
+    GramPath,
+    PreparedGraphs,
+    cross_gram,
+    diagonal,
+    forecast,
+    gram,
+    gram_path,
+    normalize,
+    prepare,
+)
 
 __all__ = [
     "Graph",
@@ -30,6 +41,8 @@ __all__ = [
     "GramPath",
     "prepare",
     "PreparedGraphs",
+    "forecast",
+    "Forecast",
     "normalize",
     "datasets",
     "learn",

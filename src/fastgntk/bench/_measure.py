@@ -104,16 +104,12 @@ def measure(
         pairs = _draw_pairs(n, rng)
         shares = [pairs[i::workers] for i in range(workers)]
         limits = {"at_least": -(-_AT_LEAST // workers), "time": time_limit}
-        answers = _run_together(
-            "baseline", [{**options, **limits, "pairs": share.tolist()} for share in shares], home
-        )
+        answers = _run_together("baseline", [{**options, **limits, "pairs": share.tolist()} for share in shares], home)
         progress("decoupled, in blocks")
         graphs = _draw_graphs(batch, case, time_limit, workers, rng)
         slow, _ = _run("decoupled", {**options, "graphs": graphs.tolist()}, home / "decoupled.json")
         K = np.load(output, mmap_mode="r")
-        difference = max(
-            _difference(K, share, answer["values"]) for share, answer in zip(shares, answers, strict=True)
-        )
+        difference = max(_difference(K, share, answer["values"]) for share, answer in zip(shares, answers, strict=True))
     all_pairs = n * (n + 1) // 2
     timed = sum(a["pairs"] for a in answers)
     rate = sum(a["pairs"] / a["seconds"] for a in answers)  # pairs a second, all workers together

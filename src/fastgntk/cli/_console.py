@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,18 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["error_line", "key_values", "print_json", "print_table", "progress_bar", "seconds", "warning_line"]
+from fastgntk.kernel import COMPILING
+
+__all__ = [
+    "error_line",
+    "key_values",
+    "print_json",
+    "print_table",
+    "progress_bar",
+    "seconds",
+    "show_notices",
+    "warning_line",
+]
 
 _SHOW_AFTER = 1.0  # seconds; what is quicker needs no bar
 
@@ -27,6 +39,23 @@ def error_line(message: str) -> None:
 def warning_line(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a Python warning as one sentence."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"[yellow]fastgntk:[/] {_escape(str(message))}")
+
+
+class _Notices(logging.Handler):
+    """Print what the library has to say: warnings, and that compiling takes a while."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.WARNING or record.getMessage() == COMPILING:
+            warning_line(record.getMessage())
+
+
+def show_notices() -> None:
+    """Show notices of the library on standard error."""
+    log = logging.getLogger("fastgntk")
+    if not any(isinstance(handler, _Notices) for handler in log.handlers):
+        log.addHandler(_Notices())
+    log.setLevel(logging.INFO)
+    log.propagate = False
 
 
 def print_json(value: Any) -> None:

@@ -15,7 +15,7 @@ from fastgntk.cli import _options as options
 from fastgntk.cli._console import key_values, print_json, progress_bar, seconds
 from fastgntk.errors import InputError
 from fastgntk.files import atomic_save
-from fastgntk.kernel import GNTK, get_engine
+from fastgntk.kernel import GNTK, choose_engine
 from fastgntk.matrix import gram as compute
 from fastgntk.matrix import normalize as normalized
 
@@ -64,6 +64,7 @@ def gram(
             progress=bar,
         )
     took = time.perf_counter() - start
+    used = choose_engine(engine, dataset.graphs, None, spec).engine.name
     if normalize:
         K = normalized(K)
     if output.suffix == ".npy":
@@ -81,7 +82,7 @@ def gram(
         "features": features,
         "normalize": normalize,
         "shape": list(K.shape),
-        "engine": get_engine(engine).name,
+        "engine": used,
         "seconds": took,
         "output": str(output),
     }
@@ -94,7 +95,7 @@ def gram(
             ("written", f"{output}, {K.shape[0]} × {K.shape[1]} float64"),
             ("kernel", dumps(spec.to_dict()).strip("{}").replace('"', "")),
             ("normalized", "yes" if normalize else "no"),
-            ("engine", str(record["engine"])),
+            ("engine", used),
             ("kernel time", seconds(took)),
         ],
     )

@@ -13,21 +13,43 @@ import numpy as np
 import typer
 
 from fastgntk import __version__
-from fastgntk.cli._console import key_values, print_json, progress_bar
-from fastgntk.cli._options import JsonOption
+from fastgntk.cli._console import key_values, print_json, progress_bar, seconds
+from fastgntk.cli._options import EngineOption, JsonOption, MemoryOption, WorkersOption
 from fastgntk.datasets import Dataset, cache_folder, load
+from fastgntk.errors import InputError
 from fastgntk.graph import NodeFeatures
-from fastgntk.kernel import engine_names
-from fastgntk.matrix import format_bytes, memory_budget, worker_count
+from fastgntk.kernel import GNTK, engine_names
+from fastgntk.matrix import Forecast, forecast, format_bytes, memory_budget, worker_count
 
 __all__ = ["info"]
+
+_DEFAULT = GNTK()
 
 
 def info(
     data: Annotated[str | None, typer.Argument(metavar="[DATA]", help="A data set to describe.")] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say what the kernel matrix of DATA will take, before anything runs.")
+    ] = False,
+    blocks: Annotated[int, typer.Option(help="Number of blocks, for --plan.")] = _DEFAULT.blocks,
+    layers: Annotated[int, typer.Option(help="ReLU layers in each block, for --plan.")] = _DEFAULT.layers,
+    engine: EngineOption = "auto",
+    memory: MemoryOption = None,
+    workers: WorkersOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Describe this installation, or the data set DATA."""
+    """Describe this installation, or the data set DATA, or with --plan how its kernel matrix would be computed."""
+    if plan:
+        if data is None:
+            raise InputError("--plan needs a data set: fastgntk info --plan NAME.")
+        with progress_bar("downloading", quiet=json) as bar:
+            dataset = load(data, progress=bar)
+        found = forecast(dataset.graphs, GNTK(blocks, layers), engine=engine, memory=memory, workers=workers)
+        if json:
+            print_json({"dataset": dataset.name, "blocks": blocks, "layers": layers, "plan": found.to_dict()})
+            return
+        key_values(f"{dataset.name}, {blocks} blocks of {layers} layers", _plan_rows(found))
+        return
     if data is None:
         record = _installation()
         title = "fastgntk"
@@ -40,6 +62,20 @@ def info(
         print_json(record)
         return
     key_values(title, [(name.replace("_", " "), _show(name, value)) for name, value in record.items()])
+
+
+def _plan_rows(plan: Forecast) -> list[tuple[str, str]]:
+    compression = ", ".join(f"{100 * share:.3g} %" for share in plan.compression)
+    return [
+        ("engine", f"{plan.engine}: {plan.reason}"),
+        ("graphs", f"{plan.graphs:,} with {plan.nodes:,} nodes"),
+        ("blocks of graphs", f"{plan.blocks:,}, at most {plan.widest:,} distinct nodes each"),
+        ("tiles", f"{plan.tiles:,} on {plan.workers} threads"),
+        ("pairs of nodes", f"{plan.node_pairs:,}"),
+        ("of these distinct", f"{compression} (block by block)"),
+        ("expected time", f"about {seconds(plan.seconds)}, and start-up"),
+        ("expected memory", f"{format_bytes(plan.bytes)}, beside Python itself"),
+    ]
 
 
 def _installation() -> dict[str, Any]:

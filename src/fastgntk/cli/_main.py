@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from fastgntk import __version__
-from fastgntk.cli._console import error_line, warning_line
+from fastgntk.cli._bench import bench
+from fastgntk.cli._console import error_line, show_notices, warning_line
 from fastgntk.cli._datasets import datasets
 from fastgntk.cli._evaluate import evaluate
 from fastgntk.cli._gram import gram
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 app.command()(evaluate)
 app.command()(gram)
+app.command()(bench)
 app.command()(datasets)
 app.command()(info)
 
@@ -52,6 +54,7 @@ def _root(
 def main() -> None:
     """Run the command line: exit code 0, or 2 with one sentence on bad input."""
     warnings.showwarning = warning_line
+    show_notices()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ± must not cost the result of an hour

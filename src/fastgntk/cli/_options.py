@@ -30,7 +30,11 @@ DataArgument = Annotated[
 ]
 FeaturesOption = Annotated[str, typer.Option(help="What nodes start with: auto, attributes, labels or degree.")]
 EngineOption = Annotated[
-    str, typer.Option(help="How to compute: decoupled (auto takes it), or kronecker, slow, for checking.")
+    str,
+    typer.Option(
+        help="How to compute: lossless (compiled; auto takes it, except for very little work), decoupled "
+        "(NumPy), or kronecker (slow, for checking). All give the same numbers."
+    ),
 ]
 MemoryOption = Annotated[str | None, typer.Option(help="Memory limit, such as 2GB.", show_default="a quarter of RAM")]
 WorkersOption = Annotated[int | None, typer.Option(help="Number of workers.", show_default="every core")]

@@ -38,11 +38,13 @@ why, is in docs/math.md.
 ``_engine``           the contract that engines share, and their table
 ``_outline``          what the plan of a matrix may know of prepared graphs
 ``_choice``           which engine ``auto`` takes, and why
+``_compilation``      a notice when code is about to be compiled
 ====================  ==========================================================================
 """
 
 from fastgntk.kernel._activations import kappa0, kappa1
-from fastgntk.kernel._choice import Choice, choose_engine
+from fastgntk.kernel._choice import Choice, choose_engine, forecast_seconds
+from fastgntk.kernel._compilation import COMPILING
 from fastgntk.kernel._engine import Engine, engine_names, get_engine
 from fastgntk.kernel._operator import check_weights
 from fastgntk.kernel._outline import Outline
@@ -57,7 +59,9 @@ __all__ = [
     "Outline",
     "Choice",
     "choose_engine",
+    "forecast_seconds",
     "engine_names",
     "get_engine",
     "check_weights",
+    "COMPILING",
 ]

@@ -11,7 +11,7 @@ from fastgntk.graph import GraphBatch
 from fastgntk.kernel._engine import Engine, compiled_code_runs, get_engine
 from fastgntk.kernel._spec import GNTK
 
-__all__ = ["Choice", "choose_engine", "decoupled_seconds", "lossless_seconds"]
+__all__ = ["Choice", "choose_engine", "decoupled_seconds", "forecast_seconds", "lossless_seconds"]
 
 _log = logging.getLogger("fastgntk")
 
@@ -43,14 +43,14 @@ def choose_engine(name: str, rows: GraphBatch, cols: GraphBatch | None, spec: GN
     if name != "auto":
         engine = get_engine(name)
         return Choice(engine, "asked for", lossless if name == "lossless" else decoupled)
-    if not compiled_code_runs():
-        _tell_once()
-        return Choice(get_engine("decoupled"), "numba cannot be imported, so there is no compiled code", decoupled)
     if decoupled < _START / 1e9 + lossless:
         why = "so little work that loading compiled code would take longer"
         if lossless > _START / 1e9:
             why = f"graphs so dense that NumPy's products are expected to win ({decoupled:.3g} s, {lossless:.3g} s)"
         return Choice(get_engine("decoupled"), why, decoupled)
+    if not compiled_code_runs():
+        _tell_once()
+        return Choice(get_engine("decoupled"), "numba cannot be imported, so there is no compiled code", decoupled)
     why = f"about {decoupled / lossless:.0f} times faster than decoupled, before equal nodes are merged"
     return Choice(get_engine("lossless"), why, lossless)
 
@@ -61,6 +61,18 @@ def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pair
         pairs = _node_pairs(rows, cols) * spec.blocks
     terms = _terms(rows) + _terms(rows if cols is None else cols)
     return pairs * (_LAYER * spec.layers + _PAIR + _NEIGHBOUR * terms) / 1e9
+
+
+def forecast_seconds(name: str, batch: GraphBatch, spec: GNTK, pairs: float) -> float:
+    """Estimate the time on one core of this machine, from ``pairs`` of distinct nodes over all levels.
+
+    For the lossless engine a short measurement scales the model to this machine.
+    """
+    if name != "lossless":
+        return decoupled_seconds(batch, None, spec)
+    from fastgntk.kernel._simd._floor import layer_nanoseconds
+
+    return lossless_seconds(batch, None, spec, pairs) * layer_nanoseconds() / _LAYER
 
 
 def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK) -> float:

@@ -53,14 +53,14 @@ def colour(batch: GraphBatch, depth: int, used_bits: int | None = None) -> Colou
     Costs a few nanoseconds for each edge and level. ``used_bits`` keeps only some bits of the hashes: results
     are the same with any, since equal hashes are verified and not trusted.
     """
-    from fastgntk.kernel._simd._refine import ALL_BITS, group_rows, hash_pairs, merge_neighbourhoods, operator_rows
+    from fastgntk.kernel._simd._refine import ALL_BITS, group_rows, merge_neighbourhoods, operator_rows
 
     mask = ALL_BITS if used_bits is None else np.uint64(used_bits)
     features = _canonical(batch.features)
     indptr = np.ascontiguousarray(features.indptr, dtype=np.int64)
     bits = (features.data + 0.0).view(np.uint64)  # −0.0 + 0.0 is 0.0
     number, hashes, first = group_rows(indptr, features.indices.astype(np.int32, copy=False), bits, mask)
-    neighbours = batch.indices + np.repeat(np.repeat(batch.offsets[:-1], batch.sizes), batch.degrees)
+    neighbours = batch.indices.astype(np.int64) + np.repeat(np.repeat(batch.offsets[:-1], batch.sizes), batch.degrees)
     weights = np.zeros(0) if batch.weights is None else np.ascontiguousarray(batch.weights)
     colours = np.empty((depth + 1, batch.n_nodes), dtype=np.int32)
     colours[0] = number
@@ -70,7 +70,7 @@ def colour(batch: GraphBatch, depth: int, used_bits: int | None = None) -> Colou
         old, old_hashes = colours[level - 1], all_hashes[-1]
         tokens, own, token_hashes = old[neighbours], old, old_hashes
         if batch.weights is not None:
-            tokens, own, token_hashes = _weighted_tokens(tokens, own, old_hashes, batch.weights, hash_pairs)
+            tokens, own, token_hashes = _weighted_tokens(tokens, own, old_hashes, batch.weights)
         colours[level], new_hashes, first = merge_neighbourhoods(batch.indptr, tokens, own, token_hashes, mask)
         rows = operator_rows(first, batch.indptr, neighbours, weights, old, old_hashes)
         operators.append(Operator(*rows, terms=batch.degrees[first] + 1))
@@ -93,13 +93,14 @@ def _weighted_tokens(
     own: NDArray[np.int32],
     hashes: NDArray[np.uint64],
     weights: Array,
-    hash_pairs: object,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint64]]:
-    """Number the pairs of colour and weight; a node itself counts with weight 1."""
+    """Give numbers to the pairs of colour and weight; a node itself counts with weight 1."""
+    from fastgntk.kernel._simd._refine import hash_pairs
+
     pairs = np.empty(len(tokens) + len(own), dtype=[("colour", np.int32), ("weight", np.uint64)])
     pairs["colour"] = np.concatenate([tokens, own])
     pairs["weight"] = np.concatenate([weights + 0.0, np.ones(len(own))]).view(np.uint64)
     distinct, number = np.unique(pairs, return_inverse=True)
-    number = number.astype(np.int32)
-    token_hashes = hash_pairs(hashes[distinct["colour"]], np.ascontiguousarray(distinct["weight"]))  # type: ignore[operator]
-    return number[: len(tokens)], number[len(tokens) :], token_hashes
+    numbers = np.asarray(number, dtype=np.int32)
+    token_hashes = hash_pairs(hashes[distinct["colour"]], np.ascontiguousarray(distinct["weight"]))
+    return numbers[: len(tokens)], numbers[len(tokens) :], token_hashes

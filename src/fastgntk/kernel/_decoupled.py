@@ -109,6 +109,9 @@ class Decoupled:
                     lam *= gain**spec.layers
         return out
 
+    def cancel(self) -> None:
+        """Do nothing: a tile is short."""
+
     def tile_bytes(self, row_width: int, col_width: int) -> int:
         """Count Σ, K, two of work, and up to four in flight while SciPy takes a product."""
         return 8 * 8 * row_width * col_width

@@ -1,6 +1,6 @@
 """The contract of every engine, and the table of those that exist.
 
-To add an engine: write the five functions below in a file of its own, add a row to ``_ENGINES``, and add its
+To add an engine: write the functions below in a file of its own, add a row to ``_ENGINES``, and add its
 name to ``ENGINES`` in ``tests/tables.py``; every property test then runs on it.
 """
 
@@ -44,6 +44,10 @@ class Engine(Protocol):
 
         Entry [l, i, j] is Σ_uv K(l)_uv between row graph i and column graph j; entry 0 is level 0.
         """
+        ...
+
+    def cancel(self) -> None:
+        """Make tiles in work return as soon as they can; their values have no meaning then."""
         ...
 
     def tile_bytes(self, row_width: int, col_width: int) -> int:

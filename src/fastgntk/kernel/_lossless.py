@@ -24,6 +24,7 @@ from scipy import sparse
 
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._colours import Colouring, colour
+from fastgntk.kernel._compilation import announce_compilation
 from fastgntk.kernel._operator import inverse, unit_rows, zero_norm
 from fastgntk.kernel._outline import Outline
 from fastgntk.kernel._spec import GNTK
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["Lossless", "PreparedColours"]
 
 Array = NDArray[np.float64]
+
+_GRAPHS_AT_ONCE = 256  # between these calls Python can see Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -57,16 +60,18 @@ class Lossless:
     """Compute the kernel on distinct colours, in compiled loops."""
 
     name = "lossless"
-    width = 320  # past this tiles leave the second-level cache, below it less is merged (benchmarks/blocks.py)
+    width = 384  # past this tiles leave the second-level cache, below it less is merged (benchmarks/blocks.py)
 
     def __init__(self) -> None:
         self._local = threading.local()  # buffers, one set for each thread
+        self._cancelled = np.zeros(1, dtype=np.uint8)  # compiled loops look here from time to time
 
     def prepare(self, batch: GraphBatch, spec: GNTK) -> PreparedColours:
         """Colour all graphs and find the norm of every colour."""
+        announce_compilation()
         colouring = colour(batch, spec.blocks)
         at = np.concatenate([[0, 0], np.cumsum(colouring.counts[1:])]).astype(np.int64)
-        ptr, index, value, q, p = _rows(batch, spec, colouring, at)
+        ptr, index, value, p = _rows(batch, spec, colouring, at)
         ones = np.ones(batch.n_nodes)
         owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(len(batch), len(ones)))
         sums = sparse.csr_array(owner @ sparse.csr_array(batch.features))
@@ -131,9 +136,14 @@ class Lossless:
             self._buffer("patch", PATCH, np.float64, 0.0),
             self._buffer("turned", turned, np.float64, 0.0),
             self._buffer("readout", readout, np.float64, 0.0),
+            self._cancelled,
             out,
         )
         return out
+
+    def cancel(self) -> None:
+        """Make tiles in work return; this engine is done then."""
+        self._cancelled[0] = 1
 
     def tile_bytes(self, row_width: int, col_width: int) -> int:
         """Count two levels of pairs of λ and θ; panels are padded to whole vectors."""
@@ -158,8 +168,8 @@ def _aligned(size: int, kind: type) -> NDArray[Any]:
 
 def _rows(
     batch: GraphBatch, spec: GNTK, colouring: Colouring, at: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32], Array, Array, Array]:
-    """Return the normalised operators of all levels as one CSR matrix, and q and p of each of its rows."""
+) -> tuple[NDArray[np.int64], NDArray[np.int32], Array, Array]:
+    """Return the normalised operators of all levels as one CSR matrix, and p of each of its rows."""
     from fastgntk.kernel._simd import _norms
 
     gain = (spec.c_phi / 2) ** (spec.layers / 2)
@@ -188,25 +198,26 @@ def _rows(
         terms = np.concatenate([o.terms for o in colouring.operators])
         known = np.zeros(at[-1], dtype=np.uint8)
         scale = {"uniform": _norms.UNIFORM, "degree": _norms.DEGREE, "unit": _norms.UNIT}[spec.scale]
-        _norms.measure_norms(
-            0,
-            len(batch),
-            batch.offsets,
-            colouring.colours,
-            at,
-            ptr,
-            index,
-            value,
-            magnitude,
-            terms,
-            directions.shape[1],
-            spec.layers,
-            scale,
-            gain,
-            q,
-            p,
-            known,
-        )
+        for start_graph in range(0, len(batch), _GRAPHS_AT_ONCE):
+            _norms.measure_norms(
+                start_graph,
+                min(start_graph + _GRAPHS_AT_ONCE, len(batch)),
+                batch.offsets,
+                colouring.colours,
+                at,
+                ptr,
+                index,
+                value,
+                magnitude,
+                terms,
+                directions.shape[1],
+                spec.layers,
+                scale,
+                gain,
+                q,
+                p,
+                known,
+            )
         below = np.concatenate([np.full(len(o.index), at[i + 1]) for i, o in enumerate(deeper)]) + index[start:]
         value[start:] *= p[below] * np.repeat(inverse(q[at[2] :]), np.diff(ptr[at[2] :]))
-    return ptr, index, value, q, p
+    return ptr, index, value, p

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graph import FeatureKind, GraphBatch, graphs
-from fastgntk.kernel import get_engine
+from fastgntk.kernel import choose_engine
 from fastgntk.learn._folds import Split, check_classes, given_folds, stratified_folds
 from fastgntk.learn._grid import Candidate, Grid
 from fastgntk.matrix import Memory, Workers, gram_path, normalize, single_threaded_blas, worker_count
@@ -172,7 +172,7 @@ def evaluate(
         grid=grid,
         n_graphs=len(batch),
         n_classes=len(np.unique(labels)),
-        engine=get_engine(engine).name,
+        engine=choose_engine(engine, batch, None, grid.paths()[0]).engine.name,
         kernel_seconds=run.kernel_seconds,
         learning_seconds=run.learning_seconds,
         fits=scores.size,

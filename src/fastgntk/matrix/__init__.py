@@ -5,6 +5,7 @@
 ``_path``          :class:`GramPath`, every depth from one pass
 ``_prepared``      :func:`prepare`, graphs made ready once for many rows
 ``_normalize``     :func:`normalize`
+``_forecast``      :func:`forecast`, what a matrix will take
 ``_options``       what all of them take, checked
 ``_run``           engine, blocks, memory, tiles: one computation
 ``_plan``          blocks and tiles, pure functions of sizes and colours
@@ -16,6 +17,7 @@ Nothing here knows the formula, and no engine knows of tiles. No option here cha
 """
 
 from fastgntk.matrix._executor import Progress, single_threaded_blas
+from fastgntk.matrix._forecast import Forecast, forecast
 from fastgntk.matrix._gram import cross_gram, diagonal, gram, gram_path
 from fastgntk.matrix._normalize import normalize
 from fastgntk.matrix._path import GramPath
@@ -30,6 +32,8 @@ __all__ = [
     "GramPath",
     "prepare",
     "PreparedGraphs",
+    "forecast",
+    "Forecast",
     "normalize",
     "Progress",
     "Memory",

@@ -27,10 +27,13 @@ def run(
     workers: int,
     cost: Callable[[Task], int] = lambda task: 1,  # noqa: ARG005  # every task counts the same
     progress: Progress | None = None,
+    cancel: Callable[[], None] = lambda: None,
 ) -> None:
     """Call ``function(task)`` for every task, in order of the sequence, on at most ``workers`` threads.
 
-    An exception stops all workers after their current task and is raised here; so is Ctrl-C.
+    An exception stops all workers after their current task and is raised here; so is Ctrl-C. ``cancel`` is called then,
+    and may make current tasks return early. Even a single worker is a thread of its own: Python hands Ctrl-C to
+    the main thread, which must not be inside compiled code.
     """
     total = sum(cost(task) for task in tasks) if progress else 0
     pending = iter(tasks)
@@ -53,19 +56,21 @@ def run(
                         progress(done, total)
         except BaseException:
             stop.set()
+            cancel()
             raise
 
     count = min(workers, len(tasks))
-    if count <= 1:
-        work()
+    if count == 0:
         return
     with ThreadPoolExecutor(count, thread_name_prefix="fastgntk") as pool:
         try:
             futures = [pool.submit(work) for _ in range(count)]
             for future in futures:
                 future.result()
-        finally:
+        except BaseException:
             stop.set()
+            cancel()
+            raise
 
 
 class _BlasLimit:

@@ -160,4 +160,4 @@ class Run:
         """Run the tiles."""
         _log.info("engine %s: %d tiles on %d threads", self.engine.name, len(plan.tiles), workers)
         with single_threaded_blas():
-            run(compute, plan.tiles, workers=workers, cost=plan.cost, progress=progress)
+            run(compute, plan.tiles, workers=workers, cost=plan.cost, progress=progress, cancel=self.engine.cancel)

@@ -23,9 +23,9 @@ CHUNK = 16
 class Block(NamedTuple):
     """n graphs as rows of the normalised operators, level by level; everything is a flat array.
 
-    Row u of level l is ``index[ptr[at[l] + u] : ptr[at[l] + u + 1]]`` with its ``value``: at level 1 a unit vector over
-    features, above it entries of P_l⁻¹ Q_l P_(l−1) over colours of level l − 1. Readouts are kept by chunks of CHUNK
-    colours, within a chunk by graph: entry k of ``read_ptr[read_at[l] + chunk] : … + 1`` says that graph
+    Row u of level l is ``columns[ptr[at[l] + u] : ptr[at[l] + u + 1]]`` with its ``value``: at level 1 a unit vector
+    over features, above it entries of P_l⁻¹ Q_l P_(l−1) over colours of level l − 1. Readouts are kept by chunks of
+    CHUNK colours, within a chunk by graph: entry k of ``read_ptr[read_at[l] + chunk] : … + 1`` says that graph
     ``read_graph[k]`` has colour ``read_index[k]`` with count · p = ``read_value[k]``. ``sum_*`` is the (n, d)
     CSR matrix of feature sums.
     """
@@ -34,7 +34,7 @@ class Block(NamedTuple):
     counts: Ints  # (L + 1,): the number of features, then of colours of level 1..L
     at: Ints  # (L + 1,)
     ptr: Ints
-    index: Shorts
+    columns: Shorts
     value: Array
     read_at: Ints  # (L + 1,)
     read_ptr: Ints
@@ -159,4 +159,3 @@ def build_block(
         my_sum_index,
         my_sum_value,
     )
-

@@ -62,7 +62,8 @@ def emit_layer(builder: Any, lam: Any, theta: Any) -> tuple[Any, Any]:
         return ir.Constant(kind, [value] * kind.count)
 
     def function(name: str, x: Any) -> Any:
-        declared = get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), f"{name}.v{kind.count}f64")
+        name = f"{name}.v{kind.count}f64"
+        declared = get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name)  # type: ignore[no-untyped-call]
         return builder.call(declared, [x])
 
     def product(a: Any, b: Any) -> Any:
@@ -75,6 +76,7 @@ def emit_layer(builder: Any, lam: Any, theta: Any) -> tuple[Any, Any]:
     a = function("llvm.fabs", lam)
     gap = builder.fsub(one, a)
     gap = builder.select(builder.fcmp_ordered(">", gap, constant(NEAR_ONE)), gap, zero)
+    a = builder.fsub(one, gap)  # exactly 1 where the gap was closed
     root = function("llvm.sqrt", product(gap, builder.fadd(one, a)))
     z = builder.fmul(a, a)
     even, odd = constant(_EVEN[-1]), constant(_ODD[-1])
@@ -83,14 +85,17 @@ def emit_layer(builder: Any, lam: Any, theta: Any) -> tuple[Any, Any]:
     for coefficient in reversed(_ODD[:-1]):
         odd = product_plus(odd, z, constant(coefficient))
     bent = builder.fmul(root, product_plus(a, odd, even))
-    kappa0 = builder.select(builder.fcmp_ordered(">=", lam, zero), builder.fsub(one, bent), bent)
-    kappa1 = product_plus(root, constant(1.0 / math.pi), product(lam, kappa0))
+    positive = builder.fcmp_ordered(">=", lam, zero)
+    rest = builder.fsub(one, bent)
+    kappa0 = builder.select(positive, rest, bent)
+    signed = builder.select(positive, rest, builder.fsub(zero, bent))  # κ0 with the sign of λ
+    kappa1 = product_plus(root, constant(1.0 / math.pi), product(a, signed))
     return kappa1, product_plus(theta, kappa0, kappa1)
 
 
 def layer_in_numpy(lam: NDArray[np.float64], theta: NDArray[np.float64]) -> None:
     """Do the same in place, with the JIT off."""
-    lam[np.abs(lam) > 1.0 - NEAR_ONE] = np.sign(lam[np.abs(lam) > 1.0 - NEAR_ONE])
+    np.copyto(lam, np.sign(lam), where=1.0 - np.abs(lam) <= NEAR_ONE)
     kappa0, work = np.empty_like(lam), np.empty_like(lam)
     kappas(lam, kappa0, lam, work)
     theta *= kappa0

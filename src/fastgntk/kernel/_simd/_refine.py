@@ -53,7 +53,7 @@ def _empty_table(entries: int) -> Shorts:
 
 @compiled
 def group_rows(indptr: Ints, indices: Shorts, bits: Hashes, used_bits: np.uint64) -> tuple[Shorts, Hashes, Ints]:
-    """Number the distinct rows of a canonical CSR matrix whose values are given as 64-bit patterns.
+    """Give numbers to the distinct rows of a canonical CSR matrix whose values are given as 64-bit patterns.
 
     Returns the number of each row, the hash of each number, and the first row that has it. ``used_bits`` masks
     the hashes; tests make them collide with it.
@@ -96,7 +96,7 @@ def group_rows(indptr: Ints, indices: Shorts, bits: Hashes, used_bits: np.uint64
 def merge_neighbourhoods(
     indptr: Ints, tokens: Shorts, own: Shorts, token_hashes: Hashes, used_bits: np.uint64
 ) -> tuple[Shorts, Hashes, Ints]:
-    """Number the distinct multisets {own[u]} ∪ {tokens[indptr[u]:indptr[u + 1]]}.
+    """Give numbers to the distinct multisets {own[u]} ∪ {tokens[indptr[u]:indptr[u + 1]]}.
 
     Returns the number of each node, the hash of each number, and the first node that has it.
     """
@@ -138,10 +138,10 @@ def _same_multiset(indptr: Ints, tokens: Shorts, own: Shorts, u: int, v: int, ta
     tally[own[v]] -= 1
     for k in range(indptr[v], indptr[v + 1]):
         tally[tokens[k]] -= 1
-    same = tally[own[u]] == 0  # as many came as went, so what u has too few of, v cannot have too many of alone
+    same = bool(tally[own[u]] == 0)  # both have equally many: if all of u's tokens balance, v has no others
     tally[own[u]] = 0
     for k in range(indptr[u], indptr[u + 1]):
-        same = same and tally[tokens[k]] == 0
+        same = same and bool(tally[tokens[k]] == 0)
         tally[tokens[k]] = 0
     tally[own[v]] = 0
     for k in range(indptr[v], indptr[v + 1]):

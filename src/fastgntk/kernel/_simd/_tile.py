@@ -49,12 +49,14 @@ def compute_tile(
     patch: Array,
     turned: Array,
     readout: Array,
+    cancelled: NDArray[np.uint8],
     out: Array,
 ) -> None:
     """Write the readout of every level to ``out`` (L + 1, n, m).
 
     ``symmetric`` says that both blocks are the same, which halves the work. The other arguments are buffers with
-    `buffer_sizes` entries and PATCH for ``patch``; all flat, of any finite content.
+    `buffer_sizes` entries and PATCH for ``patch``; all flat, of any finite content. The loop ends early
+    once ``cancelled[0]`` is not 0.
     """
     deepest = len(rows.counts) - 1
     _feature_products(rows, cols, turned, out[0])
@@ -70,6 +72,8 @@ def compute_tile(
             turned[: rows.counts[0] * LANES] = 0.0
         readout[: width * (len(far.sum_ptr) - 1)] = 0.0
         for panel in range(panels):
+            if cancelled[0]:
+                return
             first = panel * LANES
             last = min(first + LANES, m)
             start = panel * stride if keep else 0
@@ -112,14 +116,14 @@ def _spread_features(near: Block, first: int, last: int, turned: Array) -> None:
     """Write unit vectors of near colours into ``turned`` as (features, LANES), which is zero elsewhere."""
     for u in range(first, last):
         for k in range(near.ptr[near.at[1] + u], near.ptr[near.at[1] + u + 1]):
-            turned[near.index[k] * LANES + u - first] = near.value[k]
+            turned[near.columns[k] * LANES + u - first] = near.value[k]
 
 
 @compiled
 def _clear_features(near: Block, first: int, last: int, turned: Array) -> None:
     for u in range(first, last):
         for k in range(near.ptr[near.at[1] + u], near.ptr[near.at[1] + u + 1]):
-            turned[near.index[k] * LANES + u - first] = 0.0
+            turned[near.columns[k] * LANES + u - first] = 0.0
 
 
 @compiled
@@ -135,7 +139,7 @@ def _turn(
             for u in range(group, min(group + 4, last)):
                 row, end = near.ptr[base + u], near.ptr[base + u + 1]
                 at = (u - group) * _PAIR
-                sum_row_pairs(patch, at, old, panel * old_stride, _PAIR, near.index, near.value, row, end)
+                sum_row_pairs(patch, at, old, panel * old_stride, _PAIR, near.columns, near.value, row, end)
             for half in range(0, _PAIR, LANES):
                 for j in range(0, LANES, 4):
                     transpose4(patch, half + j, _PAIR, turned, to + j * _PAIR + half + group - first, _PAIR)
@@ -162,9 +166,9 @@ def _combine(
             to = start + v * _PAIR
             row, end = far.ptr[base + v], far.ptr[base + v + 1]
             if level == 1:  # K(0) = Σ(0), so one aggregation serves both
-                sum_rows_twice(new, to, turned, 0, LANES, far.index, far.value, row, end)
+                sum_rows_twice(new, to, turned, 0, LANES, far.columns, far.value, row, end)
             else:
-                sum_row_pairs(new, to, turned, 0, _PAIR, far.index, far.value, row, end)
+                sum_row_pairs(new, to, turned, 0, _PAIR, far.columns, far.value, row, end)
         for _ in range(layers):
             for v in range(chunk, last):
                 apply_layer(new, start + v * _PAIR)

@@ -1,0 +1,116 @@
+"""What a Gram matrix will take, before anything runs: engine and why, blocks, merging, time and memory."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fastgntk.graph import FeatureKind, NodeFeatures
+from fastgntk.graph import graphs as as_batch
+from fastgntk.kernel import GNTK, check_weights, forecast_seconds
+from fastgntk.matrix._options import Options, fitted
+from fastgntk.matrix._plan import plan_gram
+from fastgntk.matrix._resources import Memory, Workers
+
+__all__ = ["Forecast", "forecast"]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Say how :func:`fastgntk.gram` would compute a matrix.
+
+    Attributes
+    ----------
+    engine, reason : str
+        Which engine, and why it and no other.
+    graphs, nodes : int
+    blocks, tiles, workers : int
+        Graphs are cut into blocks, and tiles of two blocks run on that many workers.
+    widest : int
+        The most distinct nodes of a block.
+    node_pairs : int
+        Pairs of nodes, the diagonal and one triangle.
+    pairs : list of int
+        Pairs of distinct nodes that are computed, level by level.
+    compression : list of float
+        The second over the first.
+    seconds : float
+        Expected time on this machine, from a cost model and a short measurement.
+    bytes : int
+        Expected peak memory of result, tiles in work and prepared graphs, beside what Python itself takes.
+    """
+
+    engine: str
+    reason: str
+    graphs: int
+    nodes: int
+    blocks: int
+    tiles: int
+    workers: int
+    widest: int
+    node_pairs: int
+    pairs: list[int]
+    compression: list[float]
+    seconds: float
+    bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return asdict(self)
+
+
+def forecast(
+    graphs: Any,
+    spec: GNTK | None = None,
+    *,
+    features: FeatureKind | NodeFeatures = "auto",
+    engine: str = "auto",
+    memory: Memory = None,
+    workers: Workers = None,
+) -> Forecast:
+    """Tell what :func:`gram` with the same arguments would do, without computing the matrix.
+
+    Graphs are coloured and cut for it, which takes seconds where the matrix takes minutes. A budget that is too small
+    is refused here as there.
+
+    Examples
+    --------
+    >>> import fastgntk as fg
+    >>> plan = fg.forecast(fg.datasets.load("MUTAG").graphs, fg.GNTK(blocks=3), engine="lossless")
+    >>> plan.engine, plan.graphs, [round(share, 3) for share in plan.compression]
+    ('lossless', 188, [0.0, 0.003, 0.029])
+    """
+    options = Options.check(spec, engine, memory, workers, None)
+    batch = as_batch(graphs)
+    batch = fitted(features, batch).transform(batch)
+    check_weights(batch, options.spec)
+    run = options.start(batch, None, 8 * len(batch) ** 2)
+    cut = run.cut(batch)
+    plan = plan_gram(cut.blocks)
+    used = run.affordable_workers(plan)
+    widest = max((b.width for b in cut.blocks), default=0)
+    pairs = plan.pairs().tolist()
+    if len(pairs) < options.spec.blocks:  # an engine that merges nothing has the same pairs at every level
+        pairs = pairs * options.spec.blocks
+    node_pairs = batch.n_nodes**2 // 2
+    return Forecast(
+        engine=run.engine.name,
+        reason=run.choice.reason,
+        graphs=len(batch),
+        nodes=batch.n_nodes,
+        blocks=len(cut.blocks),
+        tiles=len(plan.tiles),
+        workers=used,
+        widest=widest,
+        node_pairs=node_pairs,
+        pairs=pairs,
+        compression=[count / max(node_pairs, 1) for count in pairs],
+        seconds=forecast_seconds(run.engine.name, batch, options.spec, sum(pairs)) / used,
+        bytes=run.result + used * run.engine.tile_bytes(widest, widest) + _kept_bytes(batch.n_nodes, batch, options),
+    )
+
+
+def _kept_bytes(nodes: int, batch: Any, options: Options) -> int:
+    """Estimate what prepared graphs take: for each level the colours, and the operator twice (whole and in blocks)."""
+    entries = nodes + len(batch.indices)
+    return options.spec.blocks * (8 * nodes + 2 * 12 * entries)

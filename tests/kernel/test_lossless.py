@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.oracles.plain import reference_gram
+from tests.tables import FAMILIES, FLOAT64, SPECS, Tolerance, one_hot
+
+from fastgntk import GNTK, Graph, InputError, NodeFeatures, cross_gram, datasets, gram, gram_path, graphs
+from fastgntk.kernel import get_engine
+
+PLAN = Tolerance(relative=1e-8, absolute=1e-12)
+
+
+@pytest.fixture(scope="module")
+def molecules():
+    return datasets.load("MUTAG").graphs
+
+
+@pytest.mark.parametrize("width", [1, 20, 100, 10_000])
+@pytest.mark.parametrize("spec", [GNTK(3, 2), GNTK(5, 1, "degree"), GNTK(3, 1, "unit", False)])
+def test_no_width_of_blocks_changes_values(width, spec, molecules, monkeypatch):
+    expected = gram(molecules, spec, engine="lossless")
+    monkeypatch.setattr(type(get_engine("lossless")), "width", width)
+    PLAN.check(gram(molecules, spec, engine="lossless"), expected)
+
+
+def test_the_order_of_graphs_changes_no_value(molecules):
+    order = np.random.default_rng(0).permutation(len(molecules))
+    K = gram(molecules, GNTK(4, 1), engine="lossless")
+    PLAN.check(gram(molecules[order], GNTK(4, 1), engine="lossless"), K[np.ix_(order, order)])
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_tile_with_itself_equals_the_tile_with_a_copy(spec, molecules):
+    engine = get_engine("lossless")
+    prepared = engine.prepare(NodeFeatures().fit_transform(molecules[:40]), SPECS[spec])
+    block, copy = (engine.block(prepared, np.arange(40)) for _ in range(2))
+    PLAN.check(engine.tile(block, block), engine.tile(block, copy))
+
+
+def test_a_tile_with_itself_does_half_of_the_work(molecules, monkeypatch):
+    from fastgntk.kernel._simd import _tile
+
+    seen = []
+    original = _tile.compute_tile
+    monkeypatch.setattr(_tile, "compute_tile", lambda *a: seen.append(a[3]) or original(*a))
+    engine = get_engine("lossless")
+    prepared = engine.prepare(NodeFeatures().fit_transform(molecules[:40]), GNTK(2))
+    block, copy = (engine.block(prepared, np.arange(40)) for _ in range(2))
+    engine.tile(block, block)
+    engine.tile(block, copy)
+    assert seen == [True, False]
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_many_continuous_features(layers):
+    rng = np.random.default_rng(0)
+    batch = [Graph(np.triu(rng.random((n, n)) < 0.2, 1), rng.standard_normal((n, 70))) for n in (40, 33, 1, 65)]
+    batch.append(batch[0])
+    spec = GNTK(3, layers)
+    FLOAT64.check(gram(batch, spec, engine="lossless"), gram(batch, spec, engine="decoupled"))
+
+
+@pytest.mark.parametrize("features", ["labels", "attributes"])
+def test_a_node_with_ten_thousand_neighbours(features):
+    leaves = 10_000 if features == "labels" else 600
+    edges = [(0, i) for i in range(1, leaves + 1)]
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 3, leaves + 1)
+    X = None if features == "labels" else rng.standard_normal((leaves + 1, 4))
+    star = Graph.from_edges(edges, leaves + 1, X, labels=kinds if X is None else None)
+    small = Graph.from_edges([(0, 1)], 2, None if X is None else X[:2], labels=[0, 1] if X is None else None)
+    for scale in ("uniform", "degree", "unit"):
+        spec = GNTK(2, 1, scale)
+        K = gram([star, small], spec, engine="lossless")
+        assert np.isfinite(K).all()
+        if features == "attributes":
+            FLOAT64.check(K, gram([star, small], spec, engine="decoupled"))
+        else:  # all leaves of a kind are one node with a weight; two graphs that differ in counts only
+            twin = star_of_kinds(kinds, spec)
+            FLOAT64.check(K[0, 0], twin)
+
+
+def star_of_kinds(kinds, spec):
+    """The kernel of the star with itself, by the definition on four distinct nodes: the centre and a leaf of each kind.
+
+    A star whose leaves of kind k number n_k has the operator B on distinct nodes: the centre sums n_k times leaf k.
+    """
+    counts = np.bincount(kinds[1:], minlength=3).astype(float)
+    X = np.vstack([np.eye(3)[kinds[0]], np.eye(3)])
+    B = np.eye(4)
+    B[0, 1:], B[1:, 0] = counts, 1.0
+    n = np.concatenate([[1.0], counts])
+    sigma = K = X @ X.T
+    total = n @ K @ n
+    if spec.scale == "degree":
+        B = B / B.sum(axis=1, keepdims=True)
+    for _ in range(spec.blocks):
+        sigma, K = B @ sigma @ B.T, B @ K @ B.T
+        p = np.sqrt(np.diag(sigma))
+        if spec.scale == "unit":
+            sigma, K, p = sigma / np.outer(p, p), K / np.outer(p, p), np.ones(4)
+        lam = np.clip(sigma / np.outer(p, p), -1, 1)
+        lam[np.abs(lam - 1) < 1e-14] = 1.0
+        angle = np.arccos(lam)
+        sigma = np.outer(p, p) * (lam * (np.pi - angle) + np.sin(angle)) / np.pi
+        K = K * (np.pi - angle) / np.pi + sigma
+        total = n @ K @ n + (total if spec.jump else 0.0)
+    return total
+
+
+def test_sixty_blocks(molecules):
+    few = molecules[:6]
+    for scale in ("degree", "unit", "uniform"):
+        spec = GNTK(60, 1, scale)
+        FLOAT64.check(gram(few, spec, engine="lossless"), gram(few, spec, engine="decoupled"))
+
+
+def test_what_leaves_the_range_of_numbers_is_said():
+    dense = datasets.synthetic.clique_egos(2, 60, 1).graphs
+    with pytest.raises(InputError, match=r"leave the range of float64 at block \d+ of 120; use scale='degree'"):
+        gram(dense, GNTK(120, 1), engine="lossless")
+
+
+@pytest.mark.parametrize("factor", [1e-160, 1e-20, 1e150])
+def test_features_of_any_size(factor):
+    small = [Graph.from_edges([(0, 1), (1, 2)], 3, np.array([[1.0, 2.0], [0.5, -1.0], [3.0, 0.1]]))]
+    scaled = [Graph.from_edges([(0, 1), (1, 2)], 3, factor * np.array([[1.0, 2.0], [0.5, -1.0], [3.0, 0.1]]))]
+    ratio = gram(scaled, GNTK(3, 2), engine="lossless") / factor / factor
+    if factor > 1e-100:
+        FLOAT64.check(ratio, gram(small, GNTK(3, 2), engine="lossless"))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_more_blocks_than_the_graph_is_wide(family):
+    batch = FAMILIES[family]
+    spec = GNTK(6, 1)
+    FLOAT64.check(gram(batch, spec, engine="lossless"), reference_gram(batch, one_hot(batch), spec))
+
+
+def test_every_depth_comes_from_one_pass(molecules, monkeypatch):
+    engine = type(get_engine("lossless"))
+    calls = []
+    original = engine.tile
+    monkeypatch.setattr(engine, "tile", lambda self, r, c: calls.append(1) or original(self, r, c))
+    path = gram_path(molecules[:30], GNTK(5, 1), engine="lossless")
+    for_all = len(calls)
+    for depth in range(1, 6):
+        calls.clear()
+        PLAN.check(path.at(depth), gram(molecules[:30], GNTK(depth, 1), engine="lossless"))
+    assert for_all == len(calls)
+
+
+def test_a_cancelled_tile_returns_at_once(molecules):
+    engine = get_engine("lossless")
+    prepared = engine.prepare(NodeFeatures().fit_transform(molecules[:40]), GNTK(2))
+    block = engine.block(prepared, np.arange(40))
+    engine.cancel()
+    assert engine.tile(block, block).shape == (3, 40, 40)  # of no meaning, but there
+
+
+def test_tiles_allocate_what_is_said(molecules):
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    big = [Graph(np.triu(rng.random((500, 500)) < 0.01, 1), rng.standard_normal((500, 3))) for _ in range(2)]
+    batch = graphs(big)
+    gram(batch[:1], GNTK(2), engine="lossless")
+    engine = get_engine("lossless")
+    tracemalloc.start()
+    prepared = engine.prepare(batch, GNTK(2))
+    kept, peak = tracemalloc.get_traced_memory()
+    assert peak < kept + engine.tile_bytes(500, 500) + 2**20
+    rows, cols = (engine.block(prepared, np.array([i])) for i in (0, 1))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    engine.tile(rows, cols)
+    assert tracemalloc.get_traced_memory()[1] < kept + engine.tile_bytes(500, 500)
+    tracemalloc.stop()
+
+
+def test_empty_graphs_are_blocks_too(monkeypatch):
+    monkeypatch.setattr(type(get_engine("lossless")), "width", 1)
+    batch = FAMILIES["empty graph"]
+    FLOAT64.check(gram(batch, engine="lossless"), gram(batch, engine="decoupled"))
+    assert cross_gram(batch[:1], batch, engine="lossless").tolist() == [[0.0, 0.0, 0.0]]
