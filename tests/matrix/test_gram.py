@@ -41,7 +41,7 @@ def test_each_pair_is_computed_once(monkeypatch):
     monkeypatch.setattr(engine, "width", 1)
     pairs = []
     original = engine.tile
-    monkeypatch.setattr(engine, "tile", lambda self, r, c: pairs.append((id(r), id(c))) or original(self, r, c))
+    monkeypatch.setattr(engine, "tile", lambda self, r, c, x: pairs.append((id(r), id(c))) or original(self, r, c))
     gram(datasets.load("MUTAG").graphs[:7], GNTK(blocks=1), engine="decoupled")
     assert len(pairs) == 7 * 8 // 2
     assert len({frozenset(pair) for pair in pairs}) == len(pairs)
@@ -111,7 +111,7 @@ def test_unseen_labels_in_the_rows_become_zero_rows_and_are_counted():
 def test_an_error_in_a_worker_names_its_graphs(monkeypatch):
     engine = type(get_engine("decoupled"))
 
-    def fail(self, rows, cols):
+    def fail(self, *_):
         raise ZeroDivisionError("inside")
 
     monkeypatch.setattr(engine, "tile", fail)

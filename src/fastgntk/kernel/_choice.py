@@ -18,7 +18,9 @@ _log = logging.getLogger("fastgntk")
 # Nanoseconds on one core of a server of 2021; only their ratios matter here (benchmarks/choice.py measures them).
 _LAYER, _LAYER_NUMPY = 1.3, 14.0  # one ReLU layer on one pair
 _PAIR, _PAIR_NUMPY = 1.0, 12.0  # moving one pair of a level
-_NEIGHBOUR, _NEIGHBOUR_NUMPY, _DENSE = 0.15, 2.2, 0.16  # one neighbour of a pair: sparse, or one node of a dense graph
+_NEIGHBOUR, _NEIGHBOUR_FAR, _IN_CACHE = 0.15, 0.35, 400  # one neighbour of a pair, in graphs up to this size and above
+_NEIGHBOUR_NUMPY, _DENSE = 2.2, 0.09  # one neighbour of a pair in a sparse product, one node in a dense one
+_NORM = 1.0  # one neighbour of a pair of nodes of one graph, in the norms
 _START = 0.3e9  # loading compiled code, once in a process
 
 _told_about_numba = False
@@ -59,8 +61,13 @@ def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pair
     """Estimate the time of the lossless engine on one core, from ``pairs`` of distinct nodes over all levels."""
     if pairs is None:
         pairs = _node_pairs(rows, cols) * spec.blocks
-    terms = _terms(rows) + _terms(rows if cols is None else cols)
-    return pairs * (_LAYER * spec.layers + _PAIR + _NEIGHBOUR * terms) / 1e9
+    total, norms = 0.0, 0.0
+    for side in (rows, rows if cols is None else cols):
+        near = _mean_size(side) <= _IN_CACHE
+        total += (_NEIGHBOUR if near else _NEIGHBOUR_FAR) * _terms(side)
+        squares = float(np.sum(side.sizes.astype(np.float64) ** 2))
+        norms += 0.5 * squares * (spec.blocks - 1) * _NORM * _terms(side)
+    return (pairs * (_LAYER * spec.layers + _PAIR + total) + norms) / 1e9
 
 
 def forecast_seconds(name: str, batch: GraphBatch, spec: GNTK, pairs: float) -> float:
@@ -79,15 +86,18 @@ def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK) -> 
     """Estimate the time of the decoupled engine on one core."""
     aggregation = 0.0
     for side in (rows, rows if cols is None else cols):
-        nodes = max(side.n_nodes, 1)
-        dense = _DENSE * float(np.sum(side.sizes.astype(np.float64) ** 2)) / nodes
-        aggregation += min(dense, _NEIGHBOUR_NUMPY * _terms(side))
+        aggregation += min(_DENSE * _mean_size(side), _NEIGHBOUR_NUMPY * _terms(side))
     pair = _LAYER_NUMPY * spec.layers + _PAIR_NUMPY + aggregation
     return _node_pairs(rows, cols) * spec.blocks * pair / 1e9
 
 
 def _node_pairs(rows: GraphBatch, cols: GraphBatch | None) -> float:
     return rows.n_nodes**2 / 2 if cols is None else float(rows.n_nodes) * cols.n_nodes
+
+
+def _mean_size(batch: GraphBatch) -> float:
+    """Return the size of a node's graph, on average over nodes."""
+    return float(np.sum(batch.sizes.astype(np.float64) ** 2)) / max(batch.n_nodes, 1)
 
 
 def _terms(batch: GraphBatch) -> float:

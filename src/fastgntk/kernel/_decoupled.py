@@ -68,7 +68,7 @@ class Decoupled:
         owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(len(batch), len(ones)))
         return _Block(spec, batch.offsets, _dense(owner @ batch.features), aggregation, directions, inverse_q, p)
 
-    def tile(self, rows: _Block, cols: _Block) -> Array:
+    def tile(self, rows: _Block, cols: _Block, cancelled: NDArray[np.uint8] | None = None) -> Array:  # noqa: ARG002
         """Run the recursion on all node pairs of two blocks and read out every level."""
         spec = rows.spec
         gain = spec.c_phi / 2
@@ -108,9 +108,6 @@ class Decoupled:
                 if gain != 1.0:
                     lam *= gain**spec.layers
         return out
-
-    def cancel(self) -> None:
-        """Do nothing: a tile is short."""
 
     def tile_bytes(self, row_width: int, col_width: int) -> int:
         """Count Σ, K, two of work, and up to four in flight while SciPy takes a product."""

@@ -39,15 +39,12 @@ class Engine(Protocol):
         """Return what tiles need of some graphs; the result is a picklable value."""
         ...
 
-    def tile(self, rows: Any, cols: Any) -> NDArray[np.float64]:
+    def tile(self, rows: Any, cols: Any, cancelled: NDArray[np.uint8] | None = None) -> NDArray[np.float64]:
         """Return the readout of every level between two blocks, shape (blocks + 1, len(rows), len(cols)).
 
-        Entry [l, i, j] is Σ_uv K(l)_uv between row graph i and column graph j; entry 0 is level 0.
+        Entry [l, i, j] is Σ_uv K(l)_uv between row graph i and column graph j; entry 0 is level 0. Once
+        ``cancelled[0]`` is not 0 a long tile returns as soon as it can, with values of no meaning.
         """
-        ...
-
-    def cancel(self) -> None:
-        """Make tiles in work return as soon as they can; their values have no meaning then."""
         ...
 
     def tile_bytes(self, row_width: int, col_width: int) -> int:

@@ -80,7 +80,12 @@ class Kronecker:
                 sigma = gain * pp * kappa1(lam)
         return graph
 
-    def tile(self, rows: list[_Graph], cols: list[_Graph]) -> NDArray[np.float64]:
+    def tile(
+        self,
+        rows: list[_Graph],
+        cols: list[_Graph],
+        cancelled: NDArray[np.uint8] | None = None,  # noqa: ARG002  # a pair that fits into memory is short
+    ) -> NDArray[np.float64]:
         """Return all levels for every pair of a row graph and a column graph."""
         spec = (rows or cols)[0].spec
         out = np.empty((spec.blocks + 1, len(rows), len(cols)))
@@ -108,9 +113,6 @@ class Kronecker:
                 K = K * gain * kappa0(lam) + sigma
             levels.append(K.sum())
         return np.array(levels)
-
-    def cancel(self) -> None:
-        """Do nothing: a tile is short."""
 
     def tile_bytes(self, row_width: int, col_width: int) -> int:
         """Count the Kronecker product and a few matrices of the pair."""

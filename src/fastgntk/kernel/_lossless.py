@@ -36,6 +36,7 @@ __all__ = ["Lossless", "PreparedColours"]
 
 Array = NDArray[np.float64]
 
+_NEVER = np.zeros(1, dtype=np.uint8)
 _GRAPHS_AT_ONCE = 256  # between these calls Python can see Ctrl-C
 
 
@@ -64,7 +65,6 @@ class Lossless:
 
     def __init__(self) -> None:
         self._local = threading.local()  # buffers, one set for each thread
-        self._cancelled = np.zeros(1, dtype=np.uint8)  # compiled loops look here from time to time
 
     def prepare(self, batch: GraphBatch, spec: GNTK) -> PreparedColours:
         """Colour all graphs and find the norm of every colour."""
@@ -119,7 +119,9 @@ class Lossless:
         )
         return prepared.spec, Block(*fields)
 
-    def tile(self, rows: tuple[GNTK, Block], cols: tuple[GNTK, Block]) -> Array:
+    def tile(
+        self, rows: tuple[GNTK, Block], cols: tuple[GNTK, Block], cancelled: NDArray[np.uint8] | None = None
+    ) -> Array:
         """Run the recursion on all pairs of colours of two blocks and read out every level."""
         from fastgntk.kernel._simd._tile import PATCH, buffer_sizes, compute_tile
 
@@ -136,14 +138,10 @@ class Lossless:
             self._buffer("patch", PATCH, np.float64, 0.0),
             self._buffer("turned", turned, np.float64, 0.0),
             self._buffer("readout", readout, np.float64, 0.0),
-            self._cancelled,
+            _NEVER if cancelled is None else cancelled,
             out,
         )
         return out
-
-    def cancel(self) -> None:
-        """Make tiles in work return; this engine is done then."""
-        self._cancelled[0] = 1
 
     def tile_bytes(self, row_width: int, col_width: int) -> int:
         """Count two levels of pairs of λ and θ; panels are padded to whole vectors."""

@@ -91,26 +91,28 @@ class Run:
         """Compute every tile of the plan and hand it to ``write``."""
         workers = self.affordable_workers(plan)
         near, far = self.build(rows, workers), self.build(cols, workers)
+        cancelled = np.zeros(1, dtype=np.uint8)  # of this call alone: prepared graphs may be in use elsewhere
 
         def compute(tile: tuple[int, int]) -> None:
             i, j = tile
-            levels = self.tile(near[i], far[j], plan.rows[i], plan.cols[j])
+            levels = self.tile(near[i], far[j], plan.rows[i], plan.cols[j], cancelled)
             write(plan.rows[i].graphs, plan.cols[j].graphs, levels)
 
-        self.run(plan, compute, workers, progress)
+        self.run(plan, compute, workers, progress, cancelled)
 
     def diagonal(self, batch: GraphBatch, write: Write, progress: Progress | None) -> None:
         """Compute each graph with itself; blocks are built and forgotten one by one."""
         prepared = self.prepare(batch)
         plan = plan_diagonal(self.engine.outline(prepared))
         workers = self.affordable_workers(plan)
+        cancelled = np.zeros(1, dtype=np.uint8)
 
         def compute(tile: tuple[int, int]) -> None:
             block = plan.rows[tile[0]]
             built = self.block(prepared, block)
-            write(block.graphs, block.graphs, self.tile(built, built, block, block))
+            write(block.graphs, block.graphs, self.tile(built, built, block, block, cancelled))
 
-        self.run(plan, compute, workers, progress)
+        self.run(plan, compute, workers, progress, cancelled)
 
     def block(self, prepared: Any, block: Block) -> Any:
         """Build one block."""
@@ -122,15 +124,15 @@ class Run:
             error.add_note(f"while preparing graphs {block}")
             raise
 
-    def tile(self, rows: Any, cols: Any, row_block: Block, col_block: Block) -> Array:
+    def tile(self, rows: Any, cols: Any, row_block: Block, col_block: Block, cancelled: NDArray[np.uint8]) -> Array:
         """Compute one tile and refuse values that are no numbers."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                levels = self.engine.tile(rows, cols)
+                levels = self.engine.tile(rows, cols, cancelled)
         except Exception as error:
             error.add_note(f"while computing graphs {row_block} × {col_block}")
             raise
-        if not np.isfinite(levels).all():
+        if not cancelled[0] and not np.isfinite(levels).all():
             level = int(np.argwhere(~np.isfinite(levels))[0][0])
             raise InputError(
                 f"kernel values of graphs {row_block} × {col_block} leave the range of float64 at block {level} of "
@@ -155,9 +157,21 @@ class Run:
         return max(1, min(self.workers, (self.memory - self.result) // max(tile_bytes, 1)))
 
     def run(
-        self, plan: Plan, compute: Callable[[tuple[int, int]], None], workers: int, progress: Progress | None
+        self,
+        plan: Plan,
+        compute: Callable[[tuple[int, int]], None],
+        workers: int,
+        progress: Progress | None,
+        cancelled: NDArray[np.uint8],
     ) -> None:
         """Run the tiles."""
         _log.info("engine %s: %d tiles on %d threads", self.engine.name, len(plan.tiles), workers)
         with single_threaded_blas():
-            run(compute, plan.tiles, workers=workers, cost=plan.cost, progress=progress, cancel=self.engine.cancel)
+            run(
+                compute,
+                plan.tiles,
+                workers=workers,
+                cost=plan.cost,
+                progress=progress,
+                cancel=lambda: cancelled.fill(1),
+            )
