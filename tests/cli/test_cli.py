@@ -106,7 +106,7 @@ def test_datasets_lists_names_counts_and_places():
 def test_info_describes_installation_and_data():
     record = json.loads(fastgntk("info", "--json").stdout)
     assert record["version"] == __version__
-    assert record["engines"] == ["auto", "decoupled", "kronecker"]
+    assert record["engines"] == ["auto", "lossless", "decoupled", "kronecker"]
     record = json.loads(fastgntk("info", "MUTAG", "--json").stdout)
     assert (record["nodes"], record["edges"], record["node_labels"], record["edge_labels"]) == (3371, 3721, 7, 4)
     assert record["nodes_per_graph"] == {"min": 10, "mean": 17.93, "max": 28}
@@ -207,3 +207,52 @@ def test_a_folder_as_output_is_refused_before_the_work(tmp_path):
 
 def test_brackets_in_messages_are_shown_as_they_are():
     assert "'[red]x[/red]'" in sentence(fastgntk("info", "[red]x[/red]"))
+
+
+def test_info_plan_says_what_a_matrix_will_take():
+    done = fastgntk("info", "--plan", "MUTAG", "--blocks", 3, "--layers", 2)
+    assert done.returncode == 0, done.stderr
+    for words in ["lossless: about", "188 with 3,371 nodes", "distinct", "expected time", "expected memory"]:
+        assert words in done.stdout
+    record = json.loads(fastgntk("info", "--plan", "MUTAG", "--engine", "decoupled", "--json").stdout)
+    assert record["plan"]["engine"] == "decoupled"
+    assert "needs a data set" in sentence(fastgntk("info", "--plan"))
+    assert "is too small" in sentence(fastgntk("info", "--plan", "MUTAG", "--memory", "1kB"))
+
+
+def test_bench_prints_the_table_and_writes_the_record(tmp_path):
+    data = write_tu(synthetic.erdos_renyi(30, 12), tmp_path / "data")
+    target = tmp_path / "record.json"
+    done = fastgntk("bench", f"{data}:2,1", "-o", target, "--time", 0.5, "--workers", 2)
+    assert done.returncode == 0, done.stderr
+    for words in ["baseline", "lossless", "ratio", "effic.", "memory", "First kernel of a process", "block by block"]:
+        assert words in done.stdout
+    record = json.loads(target.read_text())
+    assert record["cold_start_seconds"] > record["warm_start_seconds"] > 0
+    assert record["machine"]["version"] == __version__
+    (row,) = record["rows"]
+    assert (row["blocks"], row["layers"], row["workers"], row["graphs"]) == (2, 1, 2, 30)
+    assert row["baseline_pairs"] == 30 * 31 // 2
+    assert not row["baseline_scaled"]
+    assert not row["decoupled_scaled"]
+    assert row["largest_difference"] < 1e-7
+    assert row["ratio"] == row["baseline_seconds"] / row["lossless_seconds"]
+    assert 0 < row["efficiency"] < 1
+    assert row["peak_bytes"] > 50e6 or sys.platform != "linux"
+    assert len(row["compression"]) == 2
+
+
+def test_bench_refuses_what_it_cannot_do(tmp_path):
+    assert "write NAME:BLOCKS,LAYERS" in sentence(fastgntk("bench", "MUTAG:3", "-o", tmp_path / "r.json"))
+    assert "make it first" in sentence(fastgntk("bench", "MUTAG", "-o", tmp_path / "no" / "r.json"))
+    assert "--time must be above 0" in sentence(fastgntk("bench", "MUTAG", "--time", 0))
+    assert "unknown" in sentence(fastgntk("bench", "MUTAGG", "-o", tmp_path / "r.json")).lower()
+
+
+def test_compiling_is_announced_once(tmp_path):
+    first, second = (
+        fastgntk("gram", "MUTAG", "-o", tmp_path / "K.npy", "--engine", "lossless", NUMBA_CACHE_DIR=str(tmp_path / "c"))
+        for _ in range(2)
+    )
+    assert "compiling the fast loops" in first.stderr
+    assert second.stderr == ""

@@ -85,6 +85,50 @@ def test_ctrl_c_stops_within_two_seconds_and_leaves_no_file(tmp_path, workers):
     assert not list(tmp_path.glob("*K.npy*"))
 
 
+RING = (
+    "import sys, numpy as np, fastgntk as fg\n"
+    "rng = np.random.default_rng(0)\n"
+    "ring = lambda n: fg.Graph.from_edges([(i, (i + 1) % n) for i in range(n)], n, rng.standard_normal((n, 2)))\n"
+    "fg.gram([ring(4)], fg.GNTK(2, 1), engine='lossless')\n"
+    "print('ready', flush=True)\n"
+)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    "work",
+    ["fg.gram([ring(4000), ring(4000)], fg.GNTK(1, 2000)", "fg.gram([ring(2500) for _ in range(30)], fg.GNTK(2, 40)"],
+    ids=["a tile", "norms"],
+)
+def test_ctrl_c_stops_inside_compiled_code(work, workers):
+    # Each of these is in one compiled call for many seconds, where Python itself cannot stop it.
+    program = RING + f"{work}, engine='lossless', memory='8GB', workers={workers})"
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n", process.stderr.read()
+    time.sleep(3)
+    assert process.poll() is None, process.stderr.read()
+    process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    _, errors = process.communicate(timeout=60)
+    assert time.monotonic() - start < 2
+    assert b"KeyboardInterrupt" in errors
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+def test_peak_memory_stays_within_the_limit_seen_from_outside(tmp_path):
+    program = (
+        "import fastgntk as fg, sys\n"
+        "graphs = fg.datasets.synthetic.erdos_renyi(60, 150, 0.03).graphs\n"
+        "fg.gram(graphs[:2], fg.GNTK(2, 1), engine='lossless')\n"
+        "peak = lambda: [int(l.split()[1]) for l in open('/proc/self/status') if l.startswith('VmHWM')][0] * 1024\n"
+        "before = peak()\n"
+        "fg.gram(graphs, fg.GNTK(3, 1), engine='lossless', memory='40MB', workers=8)\n"
+        "print(peak() - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert int(done.stdout) < 40e6
+
+
 def test_a_killed_writer_leaves_the_old_file(tmp_path):
     target = tmp_path / "K.npy"
     np.save(target, np.eye(2))

@@ -6,9 +6,17 @@ from tests.oracles.plain import reference_gram
 from tests.tables import FAMILIES, FLOAT64, SPECS, Tolerance, one_hot
 
 from fastgntk import GNTK, Graph, InputError, NodeFeatures, cross_gram, datasets, gram, gram_path, graphs
-from fastgntk.kernel import get_engine
+from fastgntk.kernel import Extent, get_engine
 
 PLAN = Tolerance(relative=1e-8, absolute=1e-12)
+
+
+def ready(engine, batch, spec):
+    """Prepared to the end."""
+    prepared = engine.prepare(batch, spec)
+    for task in engine.tasks(prepared):
+        engine.work(prepared, task, np.zeros(1, dtype=np.uint8))
+    return engine.finish(prepared)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +41,7 @@ def test_the_order_of_graphs_changes_no_value(molecules):
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_tile_with_itself_equals_the_tile_with_a_copy(spec, molecules):
     engine = get_engine("lossless")
-    prepared = engine.prepare(NodeFeatures().fit_transform(molecules[:40]), SPECS[spec])
+    prepared = ready(engine, NodeFeatures().fit_transform(molecules[:40]), SPECS[spec])
     block, copy = (engine.block(prepared, np.arange(40)) for _ in range(2))
     PLAN.check(engine.tile(block, block), engine.tile(block, copy))
 
@@ -45,7 +53,7 @@ def test_a_tile_with_itself_does_half_of_the_work(molecules, monkeypatch):
     original = _tile.compute_tile
     monkeypatch.setattr(_tile, "compute_tile", lambda *a: seen.append(a[3]) or original(*a))
     engine = get_engine("lossless")
-    prepared = engine.prepare(NodeFeatures().fit_transform(molecules[:40]), GNTK(2))
+    prepared = ready(engine, NodeFeatures().fit_transform(molecules[:40]), GNTK(2))
     block, copy = (engine.block(prepared, np.arange(40)) for _ in range(2))
     engine.tile(block, block)
     engine.tile(block, copy)
@@ -153,7 +161,7 @@ def test_every_depth_comes_from_one_pass(molecules, monkeypatch):
 
 def test_a_cancelled_tile_returns_at_once(molecules):
     engine = get_engine("lossless")
-    prepared = engine.prepare(NodeFeatures().fit_transform(molecules[:40]), GNTK(2))
+    prepared = ready(engine, NodeFeatures().fit_transform(molecules[:40]), GNTK(2))
     block = engine.block(prepared, np.arange(40))
     expected = engine.tile(block, block)
     void = engine.tile(block, block, np.ones(1, dtype=np.uint8))
@@ -169,15 +177,20 @@ def test_tiles_allocate_what_is_said(molecules):
     batch = graphs(big)
     gram(batch[:1], GNTK(2), engine="lossless")
     engine = get_engine("lossless")
+    allowed = engine.tile_bytes(Extent(500, 1, 3), Extent(500, 1, 3))
     tracemalloc.start()
     prepared = engine.prepare(batch, GNTK(2))
-    kept, peak = tracemalloc.get_traced_memory()
-    assert peak < kept + engine.tile_bytes(500, 500) + 2**20
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    for task in engine.tasks(prepared):
+        engine.work(prepared, task, np.zeros(1, dtype=np.uint8))
+    assert tracemalloc.get_traced_memory()[1] < kept + allowed
+    prepared = engine.finish(prepared)
     rows, cols = (engine.block(prepared, np.array([i])) for i in (0, 1))
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()
     engine.tile(rows, cols)
-    assert tracemalloc.get_traced_memory()[1] < kept + engine.tile_bytes(500, 500)
+    assert tracemalloc.get_traced_memory()[1] < kept + allowed
     tracemalloc.stop()
 
 
@@ -186,3 +199,42 @@ def test_empty_graphs_are_blocks_too(monkeypatch):
     batch = FAMILIES["empty graph"]
     FLOAT64.check(gram(batch, engine="lossless"), gram(batch, engine="decoupled"))
     assert cross_gram(batch[:1], batch, engine="lossless").tolist() == [[0.0, 0.0, 0.0]]
+
+
+def test_unit_scale_does_not_hide_what_leaves_the_range_of_numbers():
+    A = np.zeros((4, 4))
+    A[0, 1:] = A[1, 2] = A[2, 1] = 1e308
+    graph = Graph(A, np.array([[1.0, 0], [0, 1], [0, 1], [1, 1]]), directed=True)
+    for engine in ("lossless", "decoupled"):
+        with pytest.raises(InputError, match="leave the range of float64"):
+            gram([graph], GNTK(1, 1, "unit"), engine=engine)
+
+
+def test_degree_scale_divides_by_the_sum_that_was_checked():
+    A = np.zeros((3, 3))
+    A[0, 1], A[0, 2] = 1e16, -1e16
+    graph = Graph(A, np.array([[1.0, 0], [0, 1], [1, 1]]), directed=True)
+    FLOAT64.check(
+        gram([graph], GNTK(2, 1, "degree"), engine="lossless"), gram([graph], GNTK(2, 1, "degree"), engine="decoupled")
+    )
+
+
+def test_norms_do_not_depend_on_how_they_are_shared_out(molecules):
+    engine = get_engine("lossless")
+    batch = NodeFeatures().fit_transform(molecules)
+    one, two = engine.prepare(batch, GNTK(4)), engine.prepare(batch, GNTK(4))
+    never = np.zeros(1, dtype=np.uint8)
+    engine.work(one, (0, len(batch)), never)
+    for start in reversed(range(0, len(batch), 7)):
+        engine.work(two, (start, min(start + 7, len(batch))), never)
+    assert np.array_equal(one.p, two.p)
+    assert np.array_equal(one.q, two.q)
+    assert (one.p > 0).all()
+
+
+def test_tasks_cover_every_graph_once(molecules):
+    engine = get_engine("lossless")
+    prepared = engine.prepare(NodeFeatures().fit_transform(molecules), GNTK(3))
+    tasks = engine.tasks(prepared)
+    assert [i for a, b in tasks for i in range(a, b)] == list(range(188))
+    assert engine.tasks(engine.prepare(NodeFeatures().fit_transform(molecules), GNTK(1))) == []

@@ -188,3 +188,43 @@ def test_a_second_process_loads_machine_code_instead_of_compiling():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.split() == ["1", "0"]
+
+
+def test_a_change_in_any_file_voids_the_machine_code(tmp_path):
+    import shutil
+
+    import fastgntk
+
+    package = tmp_path / "fastgntk"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(os.path.dirname(fastgntk.__file__), package, ignore=ignored)  # noqa: PTH120
+    program = (
+        "import fastgntk as fg; from fastgntk.kernel._simd._floor import _repeat; import numpy as np\n"
+        "x = np.full(1024, 0.5); _repeat(x, 1, 1); print(x[0])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run():
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120, check=True
+        )
+        return float(done.stdout)
+
+    assert run() == run() == pytest.approx(kappa1(0.5))
+    layer_file = package / "kernel" / "_simd" / "_layer.py"
+    layer_file.write_text(layer_file.read_text().replace("constant(1.0 / math.pi)", "constant(2.0 / math.pi)"))
+    assert run() > kappa1(0.5) + 0.1
+
+
+def test_without_a_place_for_machine_code_it_is_compiled_each_time(monkeypatch, caplog):
+    import logging
+
+    from fastgntk.kernel._simd import _jit
+
+    def nowhere(function):
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr(_jit, "_Cache", nowhere)
+    with caplog.at_level(logging.INFO, logger="fastgntk"):
+        assert _jit.compiled(lambda x: x + 1)(2) == 3
+    assert "cannot be kept on disk" in caplog.text

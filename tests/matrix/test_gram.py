@@ -18,9 +18,11 @@ from fastgntk import (
     diagonal,
     gram,
     gram_path,
+    graphs,
     normalize,
+    prepare,
 )
-from fastgntk.kernel import get_engine
+from fastgntk.kernel import Extent, get_engine
 
 
 def test_nothing_gives_nothing():
@@ -80,9 +82,9 @@ def test_peak_memory_is_what_the_engine_says(density, blocks):
     batch = NodeFeatures().fit_transform(datasets.synthetic.erdos_renyi(2, 600, density).graphs)
     engine = get_engine("decoupled")
     spec = GNTK(blocks=blocks, layers=2)
-    allowed = engine.tile_bytes(600, 600)
+    allowed = engine.tile_bytes(Extent(600), Extent(600))
     tracemalloc.start()
-    prepared = engine.prepare(batch, spec)
+    prepared = engine.finish(engine.prepare(batch, spec))
     rows, cols = (engine.block(prepared, np.array([i])) for i in (0, 1))
     kept, peak = tracemalloc.get_traced_memory()
     assert peak < allowed + kept
@@ -201,3 +203,41 @@ def test_normalize_gives_zero_for_graphs_similar_to_nothing():
 def test_normalize_refuses_what_it_cannot_mean(arguments, words):
     with pytest.raises(InputError, match=words):
         normalize(*arguments)
+
+
+def test_few_distinct_nodes_do_not_make_tiles_of_all_graphs():
+    # 4,000 graphs of one node each have five distinct nodes; their values still take memory.
+    many = [Graph.from_edges([], 1, labels=[i % 5]) for i in range(4000)]
+    tracemalloc.start()
+    K = gram(many, GNTK(3, 1), engine="lossless", memory="160MB")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 160e6
+    assert np.array_equal(K[:5, :5], K[5:10, 15:20])
+
+
+def test_wide_features_count():
+    from scipy import sparse
+
+    wide = sparse.csr_array(([1.0, 1.0], [5, 1_999_999], [0, 1, 2]), shape=(2, 2_000_000))
+    batch = graphs([Graph.from_edges([(0, 1)], 2)]).with_features(wide)
+    with pytest.raises(InputError, match=r"memory=1 MB is too small: .* largest tile 5\d\d MB"):
+        gram(batch, GNTK(1), engine="lossless", memory="1MB")
+    assert gram(batch, GNTK(1), engine="lossless", memory="1GB").shape == (1, 1)
+
+
+def test_memory_is_checked_before_work_that_needs_it(monkeypatch):
+    rng = np.random.default_rng(0)
+    large = [Graph.from_edges([(0, 1)], 1500, rng.standard_normal((1500, 2)))]
+    engine = type(get_engine("lossless"))
+    monkeypatch.setattr(engine, "work", lambda *a: pytest.fail("norms first"))
+    for compute in (gram, diagonal, gram_path, prepare):
+        with pytest.raises(InputError, match="memory=1 MB is too small"):
+            compute(large, GNTK(2), engine="lossless", memory="1MB")
+
+
+def test_a_star_of_many_equal_leaves_is_small():
+    n = 60_000
+    star = Graph.from_edges([(0, i) for i in range(1, n)], n)
+    K = gram([star], GNTK(3, 1), engine="lossless", memory="1MB")
+    assert np.isfinite(K).all()

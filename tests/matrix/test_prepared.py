@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from tests.tables import ENGINES, FAMILIES, FLOAT64
@@ -62,3 +64,22 @@ def test_a_failed_call_does_not_spoil_the_next():
         cross_gram(batch[:2], train, progress=stop)
     np.full((4, 2, 20), 7.0)  # what freed memory holds is no longer the right answer
     assert np.array_equal(cross_gram(batch[:2], train), expected)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_prepared_graphs_survive_pickling(engine):
+    batch = datasets.load("MUTAG").graphs[:5]
+    train = prepare(batch, GNTK(2, 1), engine=engine)
+    copy = pickle.loads(pickle.dumps(train))
+    assert np.array_equal(cross_gram(batch[:2], copy), cross_gram(batch[:2], train))
+
+
+def test_many_calls_are_expected():
+    assert prepare(datasets.load("MUTAG").graphs[:5]).engine == "lossless"
+
+
+def test_options_of_prepared_graphs_cannot_be_changed():
+    train = prepare(FAMILIES["path"], GNTK(2), engine="lossless")
+    for options in ({"engine": "decoupled"}, {"features": "degree"}):
+        with pytest.raises(InputError, match="are those of the prepared graphs; leave them out"):
+            cross_gram(FAMILIES["path"], train, **options)

@@ -76,6 +76,9 @@ def test_prepared_graphs_and_blocks_survive_pickling(engine):
     batch = NodeFeatures().fit_transform(graphs(FAMILIES["weighted"]))
     runner = get_engine(engine)
     prepared = runner.prepare(batch, GNTK(blocks=2))
+    for task in runner.tasks(prepared):
+        runner.work(prepared, task, np.zeros(1, dtype=np.uint8))
+    prepared = runner.finish(prepared)
     some = np.array([0, 2])
     block = runner.block(prepared, some)
     copy = pickle.loads(pickle.dumps(block))

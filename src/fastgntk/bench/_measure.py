@@ -12,16 +12,18 @@ import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from fastgntk import datasets
 from fastgntk._version import __version__
 from fastgntk.bench._cases import Case
+from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
 
 __all__ = ["Row", "machine", "measure", "start_up"]
@@ -93,6 +95,8 @@ def measure(
     name = data or case.name
     batch = datasets.load(name).graphs
     n = len(batch)
+    if n == 0:
+        raise InputError(f"{name} has no graphs to measure.")
     options = {"data": name, "blocks": case.blocks, "layers": case.layers, "workers": workers, "memory": memory}
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory(prefix="fastgntk-bench-") as folder:
@@ -102,7 +106,7 @@ def measure(
         fast, peak = _run("lossless", {**options, "output": str(output)}, home / "lossless.json")
         progress("baseline, one pair at a time")
         pairs = _draw_pairs(n, rng)
-        shares = [pairs[i::workers] for i in range(workers)]
+        shares = [pairs[i::workers] for i in range(min(workers, len(pairs)))]
         limits = {"at_least": -(-_AT_LEAST // workers), "time": time_limit}
         answers = _run_together("baseline", [{**options, **limits, "pairs": share.tolist()} for share in shares], home)
         progress("decoupled, in blocks")
@@ -157,11 +161,18 @@ def machine() -> dict[str, Any]:
     return {
         "version": __version__,
         "python": platform.python_version(),
-        **{name: version(name) for name in ("numpy", "scipy", "numba")},
+        **{name: _version(name) for name in ("numpy", "scipy", "numba")},
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "cores": os.cpu_count(),
     }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "none"
 
 
 def _processor() -> str:
@@ -246,7 +257,8 @@ def _draw_graphs(
     from fastgntk.kernel import GNTK
     from fastgntk.kernel._choice import decoupled_seconds
 
-    expected = decoupled_seconds(batch, None, GNTK(case.blocks, case.layers)) / workers
+    pairs = case.blocks * batch.n_nodes**2 / 2
+    expected = decoupled_seconds(batch, None, GNTK(case.blocks, case.layers), pairs) / workers
     share = min(1.0, (0.5 * time_limit / max(expected, 1e-9)) ** 0.5)
     if share == 1.0:
         return np.arange(len(batch))
@@ -266,4 +278,6 @@ def _checksum(batch: GraphBatch) -> str:
     for array in (batch.offsets, batch.indptr, batch.indices, batch.weights, batch.labels):
         if array is not None:
             digest.update(np.ascontiguousarray(array).tobytes())
+    if batch.features is not None:
+        digest.update(sparse.csr_array(batch.features).toarray().tobytes())
     return digest.hexdigest()[:16]

@@ -86,11 +86,13 @@ def key_values(title: str, rows: list[tuple[str, str]]) -> None:
 
 
 def seconds(value: float) -> str:
-    """Write a duration for people: 0.42 s, 12.3 s, 3 min 20 s.
+    """Write a duration for people: 17 ms, 0.42 s, 12.3 s, 3 min 20 s.
 
-    >>> seconds(0.4217), seconds(12.34), seconds(200), seconds(7300)
-    ('0.42 s', '12.3 s', '3 min 20 s', '2 h 1 min')
+    >>> seconds(0.0172), seconds(0.4217), seconds(12.34), seconds(200), seconds(7300)
+    ('17 ms', '0.42 s', '12.3 s', '3 min 20 s', '2 h 1 min')
     """
+    if value < 0.1:
+        return f"{1000 * value:.0f} ms"
     if value < 10:
         return f"{value:.2f} s"
     if value < 60:

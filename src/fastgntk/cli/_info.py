@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import asdict
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -82,7 +82,7 @@ def _installation() -> dict[str, Any]:
     return {
         "version": __version__,
         "python": platform.python_version(),
-        **{name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")},
+        **{name: _version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")},
         "system": f"{platform.system()} {platform.machine()}",
         "workers": worker_count(None),
         "memory_limit": memory_budget(None),
@@ -90,6 +90,13 @@ def _installation() -> dict[str, Any]:
         "data_folder": _data_folder(),
         "cache_folder": str(cache_folder()),
     }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "none"
 
 
 def _data_folder() -> str:

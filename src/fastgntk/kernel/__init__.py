@@ -47,7 +47,7 @@ from fastgntk.kernel._choice import Choice, choose_engine, forecast_seconds
 from fastgntk.kernel._compilation import COMPILING
 from fastgntk.kernel._engine import Engine, engine_names, get_engine
 from fastgntk.kernel._operator import check_weights
-from fastgntk.kernel._outline import Outline
+from fastgntk.kernel._outline import Extent, Outline
 from fastgntk.kernel._spec import GNTK, Scale
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "kappa0",
     "kappa1",
     "Engine",
+    "Extent",
     "Outline",
     "Choice",
     "choose_engine",

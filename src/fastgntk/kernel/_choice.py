@@ -17,7 +17,7 @@ _log = logging.getLogger("fastgntk")
 
 # Nanoseconds on one core of a server of 2021; only their ratios matter here (benchmarks/choice.py measures them).
 _LAYER, _LAYER_NUMPY = 1.3, 14.0  # one ReLU layer on one pair
-_PAIR, _PAIR_NUMPY = 1.0, 12.0  # moving one pair of a level
+_PAIR, _PAIR_NUMPY = 1.8, 12.0  # moving one pair of a level
 _NEIGHBOUR, _NEIGHBOUR_FAR, _IN_CACHE = 0.15, 0.35, 400  # one neighbour of a pair, in graphs up to this size and above
 _NEIGHBOUR_NUMPY, _DENSE = 2.2, 0.09  # one neighbour of a pair in a sparse product, one node in a dense one
 _NORM = 1.0  # one neighbour of a pair of nodes of one graph, in the norms
@@ -35,13 +35,18 @@ class Choice:
     seconds: float
 
 
-def choose_engine(name: str, rows: GraphBatch, cols: GraphBatch | None, spec: GNTK) -> Choice:
+def choose_engine(
+    name: str, rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pairs: float | None = None
+) -> Choice:
     """Return the engine of that name; for ``"auto"`` the exact one that is expected to take the least time.
 
-    ``cols`` is None for a symmetric matrix. Equal nodes are not counted here, so the lossless engine is usually
-    faster than expected.
+    ``cols`` is None for a symmetric matrix; ``pairs`` are the pairs of nodes where not all are computed. Equal nodes
+    are not counted as one here, so the lossless engine is usually faster than expected.
     """
-    decoupled, lossless = decoupled_seconds(rows, cols, spec), lossless_seconds(rows, cols, spec)
+    if pairs is None:
+        pairs = rows.n_nodes**2 / 2 if cols is None else float(rows.n_nodes) * cols.n_nodes
+    total = pairs * spec.blocks
+    decoupled, lossless = decoupled_seconds(rows, cols, spec, total), lossless_seconds(rows, cols, spec, total)
     if name != "auto":
         engine = get_engine(name)
         return Choice(engine, "asked for", lossless if name == "lossless" else decoupled)
@@ -57,10 +62,8 @@ def choose_engine(name: str, rows: GraphBatch, cols: GraphBatch | None, spec: GN
     return Choice(get_engine("lossless"), why, lossless)
 
 
-def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pairs: float | None = None) -> float:
+def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pairs: float) -> float:
     """Estimate the time of the lossless engine on one core, from ``pairs`` of distinct nodes over all levels."""
-    if pairs is None:
-        pairs = _node_pairs(rows, cols) * spec.blocks
     total, norms = 0.0, 0.0
     for side in (rows, rows if cols is None else cols):
         near = _mean_size(side) <= _IN_CACHE
@@ -76,23 +79,19 @@ def forecast_seconds(name: str, batch: GraphBatch, spec: GNTK, pairs: float) -> 
     For the lossless engine a short measurement scales the model to this machine.
     """
     if name != "lossless":
-        return decoupled_seconds(batch, None, spec)
+        return decoupled_seconds(batch, None, spec, pairs)
     from fastgntk.kernel._simd._floor import layer_nanoseconds
 
     return lossless_seconds(batch, None, spec, pairs) * layer_nanoseconds() / _LAYER
 
 
-def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK) -> float:
-    """Estimate the time of the decoupled engine on one core."""
+def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pairs: float) -> float:
+    """Estimate the time of the decoupled engine on one core, from ``pairs`` of nodes over all levels."""
     aggregation = 0.0
     for side in (rows, rows if cols is None else cols):
         aggregation += min(_DENSE * _mean_size(side), _NEIGHBOUR_NUMPY * _terms(side))
     pair = _LAYER_NUMPY * spec.layers + _PAIR_NUMPY + aggregation
-    return _node_pairs(rows, cols) * spec.blocks * pair / 1e9
-
-
-def _node_pairs(rows: GraphBatch, cols: GraphBatch | None) -> float:
-    return rows.n_nodes**2 / 2 if cols is None else float(rows.n_nodes) * cols.n_nodes
+    return pairs * pair / 1e9
 
 
 def _mean_size(batch: GraphBatch) -> float:

@@ -20,7 +20,7 @@ from scipy import sparse
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._activations import kappa1, kappas
 from fastgntk.kernel._operator import Aggregation, inverse, unit_rows, zero_norm
-from fastgntk.kernel._outline import Outline, WholeGraphs
+from fastgntk.kernel._outline import Extent, Outline, WholeGraphs
 from fastgntk.kernel._spec import GNTK
 
 __all__ = ["Decoupled"]
@@ -57,6 +57,17 @@ class Decoupled:
     def outline(self, prepared: WholeGraphs) -> Outline:
         """Every node counts for itself."""
         return prepared.outline()
+
+    def tasks(self, prepared: WholeGraphs) -> tuple[()]:  # noqa: ARG002
+        """Nothing is left: blocks are prepared one by one."""
+        return ()
+
+    def work(self, prepared: WholeGraphs, task: Any, cancelled: NDArray[np.uint8]) -> None:
+        """Do nothing."""
+
+    def finish(self, prepared: WholeGraphs) -> WholeGraphs:
+        """Return the graphs."""
+        return prepared
 
     def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> _Block:
         """Aggregate the features once and find the norms of every level."""
@@ -109,9 +120,9 @@ class Decoupled:
                     lam *= gain**spec.layers
         return out
 
-    def tile_bytes(self, row_width: int, col_width: int) -> int:
+    def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count Σ, K, two of work, and up to four in flight while SciPy takes a product."""
-        return 8 * 8 * row_width * col_width
+        return 8 * 8 * rows.width * cols.width
 
 
 def _norms(aggregation: Aggregation, previous: Array, directions: Any, q: Array, spec: GNTK) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ name to ``ENGINES`` in ``tests/tables.py``; every property test then runs on it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
-from fastgntk.kernel._outline import Outline
+from fastgntk.kernel._outline import Extent, Outline
 from fastgntk.kernel._spec import GNTK
 
 __all__ = ["Engine", "compiled_code_runs", "engine_names", "get_engine"]
@@ -28,11 +29,23 @@ class Engine(Protocol):
     """How many nodes (distinct ones, where equal nodes are merged) of small graphs to put into one block."""
 
     def prepare(self, batch: GraphBatch, spec: GNTK) -> Any:
-        """Do everything that needs one graph only, for all graphs; the result is a picklable value."""
+        """Do what is quick and needs one graph only, for all graphs; the result is a picklable value."""
         ...
 
     def outline(self, prepared: Any) -> Outline:
         """Tell the plan what it may know."""
+        ...
+
+    def tasks(self, prepared: Any) -> Sequence[Any]:
+        """Return the pieces of what else needs one graph only, and may take time and the memory of a tile."""
+        ...
+
+    def work(self, prepared: Any, task: Any, cancelled: NDArray[np.uint8]) -> None:
+        """Do one of these; they are independent. Once ``cancelled[0]`` is not 0 it returns as soon as it can."""
+        ...
+
+    def finish(self, prepared: Any) -> Any:
+        """Return what ``block`` takes, when all tasks are done."""
         ...
 
     def block(self, prepared: Any, graphs: NDArray[np.int64]) -> Any:
@@ -47,11 +60,10 @@ class Engine(Protocol):
         """
         ...
 
-    def tile_bytes(self, row_width: int, col_width: int) -> int:
+    def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Return how much memory ``tile``, or preparing the larger block, allocates at the most.
 
-        A width is the number of nodes of a block, distinct ones where equal nodes are merged. Counted are matrices over
-        pairs of nodes; what is kept for each node comes on top.
+        Counted are matrices over pairs; what is kept for each node comes on top.
         """
         ...
 

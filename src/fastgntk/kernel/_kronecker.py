@@ -10,6 +10,7 @@ that closely the other engines, which take the first norm from the vectors thems
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from scipy import sparse
 from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._activations import kappa0, kappa1
-from fastgntk.kernel._outline import Outline, WholeGraphs
+from fastgntk.kernel._outline import Extent, Outline, WholeGraphs
 from fastgntk.kernel._spec import GNTK
 
 __all__ = ["Kronecker"]
@@ -49,6 +50,17 @@ class Kronecker:
     def outline(self, prepared: WholeGraphs) -> Outline:
         """Every node counts for itself."""
         return prepared.outline()
+
+    def tasks(self, prepared: WholeGraphs) -> tuple[()]:  # noqa: ARG002
+        """Nothing is left: blocks are prepared one by one."""
+        return ()
+
+    def work(self, prepared: WholeGraphs, task: Any, cancelled: NDArray[np.uint8]) -> None:
+        """Do nothing."""
+
+    def finish(self, prepared: WholeGraphs) -> WholeGraphs:
+        """Return the graphs."""
+        return prepared
 
     def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> list[_Graph]:
         """Find B and p of every block by running the recursion of each graph against itself."""
@@ -114,13 +126,13 @@ class Kronecker:
             levels.append(K.sum())
         return np.array(levels)
 
-    def tile_bytes(self, row_width: int, col_width: int) -> int:
+    def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count the Kronecker product and a few matrices of the pair."""
-        pairs = row_width * col_width
+        pairs = rows.width * cols.width
         return 8 * pairs * (pairs + 8)
 
     def _check_size(self, n: int, m: int) -> None:
-        if self.tile_bytes(n, m) > _LARGEST:
+        if self.tile_bytes(Extent(n), Extent(m)) > _LARGEST:
             raise InputError(
                 f"engine='kronecker' would form a matrix of {n * m} × {n * m} for two graphs of {n} and {m} nodes; "
                 "use engine='decoupled', which gives the same values."

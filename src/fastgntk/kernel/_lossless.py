@@ -15,7 +15,8 @@ comes from unit vectors D_1 = unit(Q_1 X).
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +24,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk.graph import GraphBatch
-from fastgntk.kernel._colours import Colouring, colour
+from fastgntk.kernel._colours import colour
 from fastgntk.kernel._compilation import announce_compilation
 from fastgntk.kernel._operator import inverse, unit_rows, zero_norm
-from fastgntk.kernel._outline import Outline
+from fastgntk.kernel._outline import Extent, Outline
 from fastgntk.kernel._spec import GNTK
 
 if TYPE_CHECKING:
@@ -37,12 +38,15 @@ __all__ = ["Lossless", "PreparedColours"]
 Array = NDArray[np.float64]
 
 _NEVER = np.zeros(1, dtype=np.uint8)
-_GRAPHS_AT_ONCE = 256  # between these calls Python can see Ctrl-C
+_buffers = threading.local()  # one set for each thread, kept between tiles
 
 
 @dataclass(frozen=True)
 class PreparedColours:
-    """All graphs of a batch: colours, their norms, and the normalised operators of all levels in one CSR matrix."""
+    """All graphs of a batch: colours, their norms, and the operators of all levels in one CSR matrix.
+
+    ``prepare`` fills in level 1 of q and p, ``work`` the others; ``finish`` normalises ``value``.
+    """
 
     spec: GNTK
     offsets: NDArray[np.int64]  # nodes of each graph
@@ -53,7 +57,12 @@ class PreparedColours:
     ptr: NDArray[np.int64]
     index: NDArray[np.int32]
     value: Array
-    p: Array  # for each row
+    magnitude: Array
+    terms: NDArray[np.int64]  # of each row, like those below
+    sums: Array
+    owner: NDArray[np.int64]  # the first graph that has the colour
+    q: Array
+    p: Array
     feature_sums: sparse.csr_array  # (n, d)
 
 
@@ -63,22 +72,94 @@ class Lossless:
     name = "lossless"
     width = 384  # past this tiles leave the second-level cache, below it less is merged (benchmarks/blocks.py)
 
-    def __init__(self) -> None:
-        self._local = threading.local()  # buffers, one set for each thread
-
     def prepare(self, batch: GraphBatch, spec: GNTK) -> PreparedColours:
-        """Colour all graphs and find the norm of every colour."""
+        """Colour all graphs, and find the norms and directions of level 1."""
         announce_compilation()
         colouring = colour(batch, spec.blocks)
         at = np.concatenate([[0, 0], np.cumsum(colouring.counts[1:])]).astype(np.int64)
-        ptr, index, value, p = _rows(batch, spec, colouring, at)
+        first = colouring.operators[0]
+        Q = sparse.csr_array((first.value, first.index, first.ptr), shape=(len(first.terms), colouring.counts[0]))
+        size = sparse.csr_array((first.magnitude, first.index, first.ptr), shape=Q.shape)
+        directions, norm = unit_rows(sparse.csr_array(Q @ colouring.features))
+        directions.sort_indices()
+        bound = size @ unit_rows(colouring.features)[1]
+        norm = np.where(zero_norm(norm, bound, first.terms, squared=False), 0.0, norm)
+        q, p = np.zeros(at[-1]), np.zeros(at[-1])
+        q[: len(norm)] = norm
+        p[: len(norm)] = _gain(spec) * _scaled(norm, first.sums, spec)
+        deeper = colouring.operators[1:]
+        lengths = [np.diff(directions.indptr), *(np.diff(o.ptr) for o in deeper)]
         ones = np.ones(batch.n_nodes)
         owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(len(batch), len(ones)))
         sums = sparse.csr_array(owner @ sparse.csr_array(batch.features))
         sums.sort_indices()
         return PreparedColours(
-            spec, batch.offsets, colouring.colours, colouring.hashes, sums.shape[1], at, ptr, index, value, p, sums
+            spec=spec,
+            offsets=batch.offsets,
+            colours=colouring.colours,
+            hashes=colouring.hashes,
+            features=sums.shape[1],
+            at=at,
+            ptr=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64),
+            index=np.concatenate([directions.indices.astype(np.int32, copy=False), *(o.index for o in deeper)]),
+            value=np.concatenate([directions.data, *(o.value for o in deeper)]),
+            magnitude=np.concatenate([directions.data, *(o.magnitude for o in deeper)]),
+            terms=np.concatenate([o.terms for o in colouring.operators]),
+            sums=np.concatenate([o.sums for o in colouring.operators]),
+            owner=batch.graph_of_node[np.concatenate([o.first for o in colouring.operators])],
+            q=q,
+            p=p,
+            feature_sums=sums,
         )
+
+    def tasks(self, prepared: PreparedColours) -> list[tuple[int, int]]:
+        """Cut the graphs into runs whose norms take a fraction of a second each."""
+        if prepared.spec.blocks == 1:
+            return []  # level 1 has its norms already
+        sizes = np.diff(prepared.offsets).astype(np.float64)
+        cost = np.cumsum(sizes**2 * (len(prepared.index) / max(len(prepared.p), 1)) * prepared.spec.blocks + 1.0)
+        if not len(cost):
+            return []
+        step = min(max(cost[-1] / 16, 1e6), 1e8)
+        stops = np.unique(np.searchsorted(cost, np.arange(step, cost[-1] + step, step)) + 1)
+        bounds = [0, *np.minimum(stops, len(sizes)).tolist()]
+        return [(a, b) for a, b in pairwise(bounds) if a < b]
+
+    def work(self, prepared: PreparedColours, task: tuple[int, int], cancelled: NDArray[np.uint8]) -> None:
+        """Find the norms of all levels, for the colours that these graphs have first."""
+        from fastgntk.kernel._simd import _norms
+
+        spec = prepared.spec
+        _norms.measure_norms(
+            *task,
+            prepared.offsets,
+            prepared.colours,
+            prepared.at,
+            prepared.ptr,
+            prepared.index,
+            prepared.value,
+            prepared.magnitude,
+            prepared.terms,
+            prepared.sums,
+            prepared.owner,
+            prepared.features,
+            spec.layers,
+            {"uniform": _norms.UNIFORM, "degree": _norms.DEGREE, "unit": _norms.UNIT}[spec.scale],
+            _gain(spec),
+            prepared.q,
+            prepared.p,
+            cancelled,
+        )
+
+    def finish(self, prepared: PreparedColours) -> PreparedColours:
+        """Normalise the operators: D = q⁻¹ Q P of the level below."""
+        at, ptr, value = prepared.at, prepared.ptr, prepared.value.copy()
+        for level in range(2, prepared.spec.blocks + 1):
+            rows = slice(at[level], at[level + 1])
+            entries = slice(ptr[at[level]], ptr[at[level + 1]])
+            below = prepared.p[at[level - 1] + prepared.index[entries]]
+            value[entries] *= below * np.repeat(inverse(prepared.q[rows]), np.diff(ptr[at[level] : at[level + 1] + 1]))
+        return replace(prepared, value=value)
 
     def outline(self, prepared: PreparedColours) -> Outline:
         """Give the colours of every level, and for each graph three keys that graphs with shared colours share.
@@ -94,13 +175,13 @@ class Lossless:
             shuffled = hashes * np.uint64(2 * i + 1) ^ (hashes >> np.uint64(29 + i))
             if len(filled):
                 key[filled] = np.minimum.reduceat(shuffled[colours], prepared.offsets[filled])
-        return Outline(prepared.offsets, prepared.colours[1:], keys)
+        return Outline(prepared.offsets, prepared.colours[1:], keys, prepared.features)
 
     def block(self, prepared: PreparedColours, graphs: NDArray[np.int64]) -> tuple[GNTK, Block]:
         """Pick what some graphs need."""
         from fastgntk.kernel._simd._block import Block, build_block
 
-        place = self._buffer("place", len(prepared.p), np.int32, -1)
+        place = _buffer("place", len(prepared.p), np.int32, -1)
         sums = prepared.feature_sums
         fields = build_block(
             np.asarray(graphs, dtype=np.int64),
@@ -133,28 +214,23 @@ class Lossless:
             far,
             spec.layers,
             near is far,
-            self._buffer("front", matrix, np.float64, 0.0),
-            self._buffer("back", matrix, np.float64, 0.0),
-            self._buffer("patch", PATCH, np.float64, 0.0),
-            self._buffer("turned", turned, np.float64, 0.0),
-            self._buffer("readout", readout, np.float64, 0.0),
+            _buffer("front", matrix, np.float64, 0.0),
+            _buffer("back", matrix, np.float64, 0.0),
+            _buffer("patch", PATCH, np.float64, 0.0),
+            _buffer("turned", turned, np.float64, 0.0),
+            _buffer("readout", readout, np.float64, 0.0),
             _NEVER if cancelled is None else cancelled,
             out,
         )
         return out
 
-    def tile_bytes(self, row_width: int, col_width: int) -> int:
-        """Count two levels of pairs of λ and θ; panels are padded to whole vectors."""
-        return 2 * 16 * (row_width + 32) * (col_width + 32) + 16 * 64 * (row_width + col_width)
-
-    def _buffer(self, name: str, size: int, kind: type, fill: float) -> NDArray[Any]:
-        """Return this thread's buffer of that name, at least that long; it keeps its content between calls."""
-        buffer = getattr(self._local, name, None)
-        if buffer is None or len(buffer) < size:
-            buffer = _aligned(size, kind)
-            buffer[:] = fill
-            setattr(self._local, name, buffer)
-        return buffer
+    def tile_bytes(self, rows: Extent, cols: Extent) -> int:
+        """Count two levels of pairs of λ and θ, a panel of features, readouts, and the values with copies of them."""
+        m, k = rows.width + 32, cols.width + 32
+        levels = 2 * 16 * m * k
+        panel = 8 * 64 * max(m, k, rows.features // 2)
+        graphs = max(rows.graphs, cols.graphs)
+        return levels + panel + 8 * graphs * max(m, k) + 5 * 8 * rows.levels * rows.graphs * cols.graphs
 
 
 def _aligned(size: int, kind: type) -> NDArray[Any]:
@@ -164,58 +240,23 @@ def _aligned(size: int, kind: type) -> NDArray[Any]:
     return raw[start : start + size * np.dtype(kind).itemsize].view(kind)
 
 
-def _rows(
-    batch: GraphBatch, spec: GNTK, colouring: Colouring, at: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32], Array, Array]:
-    """Return the normalised operators of all levels as one CSR matrix, and p of each of its rows."""
-    from fastgntk.kernel._simd import _norms
+def _buffer(name: str, size: int, kind: type, fill: float) -> NDArray[Any]:
+    """Return this thread's buffer of that name, at least that long; it keeps its content between calls."""
+    buffer: NDArray[Any] | None = getattr(_buffers, name, None)
+    if buffer is None or len(buffer) < size:
+        buffer = _aligned(size, kind)
+        buffer[:] = fill
+        setattr(_buffers, name, buffer)
+    return buffer
 
-    gain = (spec.c_phi / 2) ** (spec.layers / 2)
-    first = colouring.operators[0]
-    Q = sparse.csr_array((first.value, first.index, first.ptr), shape=(len(first.terms), colouring.features.shape[0]))
-    directions, norm = unit_rows(sparse.csr_array(Q @ colouring.features))
-    directions.sort_indices()
-    size = sparse.csr_array((first.magnitude, first.index, first.ptr), shape=Q.shape)
-    bound = size @ unit_rows(colouring.features)[1]
-    norm = np.where(zero_norm(norm, bound, first.terms, squared=False), 0.0, norm)
-    q, p = np.zeros(at[-1]), np.zeros(at[-1])
-    q[: len(norm)] = norm
+
+def _gain(spec: GNTK) -> float:
+    """Return the factor by which the layers of a block change norms."""
+    return float((spec.c_phi / 2) ** (spec.layers / 2))
+
+
+def _scaled(norm: Array, sums: Array, spec: GNTK) -> Array:
+    """Return c_u times the norm; a norm that is no number stays one and shows in the result."""
     if spec.scale == "unit":
-        p[: len(norm)] = gain * (norm > 0)
-    else:
-        p[: len(norm)] = gain * (norm / Q.sum(axis=1) if spec.scale == "degree" else norm)
-
-    deeper = colouring.operators[1:]
-    lengths = [np.diff(directions.indptr), *(np.diff(o.ptr) for o in deeper)]
-    ptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
-    index = np.concatenate([directions.indices.astype(np.int32, copy=False), *(o.index for o in deeper)])
-    value = np.concatenate([directions.data, *(o.value for o in deeper)])
-    if deeper:
-        start = ptr[at[2]]
-        magnitude = np.concatenate([directions.data, *(o.magnitude for o in deeper)])
-        terms = np.concatenate([o.terms for o in colouring.operators])
-        known = np.zeros(at[-1], dtype=np.uint8)
-        scale = {"uniform": _norms.UNIFORM, "degree": _norms.DEGREE, "unit": _norms.UNIT}[spec.scale]
-        for start_graph in range(0, len(batch), _GRAPHS_AT_ONCE):
-            _norms.measure_norms(
-                start_graph,
-                min(start_graph + _GRAPHS_AT_ONCE, len(batch)),
-                batch.offsets,
-                colouring.colours,
-                at,
-                ptr,
-                index,
-                value,
-                magnitude,
-                terms,
-                directions.shape[1],
-                spec.layers,
-                scale,
-                gain,
-                q,
-                p,
-                known,
-            )
-        below = np.concatenate([np.full(len(o.index), at[i + 1]) for i, o in enumerate(deeper)]) + index[start:]
-        value[start:] *= p[below] * np.repeat(inverse(q[at[2] :]), np.diff(ptr[at[2] :]))
-    return ptr, index, value, p
+        return norm * 0.0 + (norm > 0)
+    return norm / sums if spec.scale == "degree" else norm

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._spec import GNTK
 
-__all__ = ["Outline", "WholeGraphs"]
+__all__ = ["Extent", "Outline", "WholeGraphs"]
+
+
+class Extent(NamedTuple):
+    """The size of a block, as far as memory depends on it."""
+
+    width: int  # nodes, distinct ones where equal nodes are merged; the most of any level
+    graphs: int = 1
+    levels: int = 1
+    features: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +35,14 @@ class Outline:
         Nodes of one block that share a number are computed once at that level; None means that none do.
     keys : uint64, (k, n), or None
         Graphs whose keys agree are likely to share colours, so it pays to put them into one block.
+    features : int
+        Width of the features, where an engine needs memory in proportion to it.
     """
 
     offsets: NDArray[np.int64]
     colours: NDArray[np.int32] | None = None
     keys: NDArray[np.uint64] | None = None
+    features: int = 0
 
     @property
     def sizes(self) -> NDArray[np.int64]:

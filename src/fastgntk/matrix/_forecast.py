@@ -7,9 +7,9 @@ from typing import Any
 
 from fastgntk.graph import FeatureKind, NodeFeatures
 from fastgntk.graph import graphs as as_batch
-from fastgntk.kernel import GNTK, check_weights, forecast_seconds
+from fastgntk.kernel import GNTK, Extent, check_weights, forecast_seconds
 from fastgntk.matrix._options import Options, fitted
-from fastgntk.matrix._plan import plan_gram
+from fastgntk.matrix._plan import largest_extent, plan_gram
 from fastgntk.matrix._resources import Memory, Workers
 
 __all__ = ["Forecast", "forecast"]
@@ -35,7 +35,7 @@ class Forecast:
     compression : list of float
         The second over the first.
     seconds : float
-        Expected time on this machine, from a cost model and a short measurement.
+        Expected time, from a cost model; for ``lossless`` scaled to this machine by a short measurement.
     bytes : int
         Expected peak memory of result, tiles in work and prepared graphs, beside what Python itself takes.
     """
@@ -88,11 +88,12 @@ def forecast(
     cut = run.cut(batch)
     plan = plan_gram(cut.blocks)
     used = run.affordable_workers(plan)
-    widest = max((b.width for b in cut.blocks), default=0)
+    largest = largest_extent(cut.blocks) if cut.blocks else Extent(0)
+    tile = run.engine.tile_bytes(largest, largest)
     pairs = plan.pairs().tolist()
     if len(pairs) < options.spec.blocks:  # an engine that merges nothing has the same pairs at every level
         pairs = pairs * options.spec.blocks
-    node_pairs = batch.n_nodes**2 // 2
+    node_pairs = batch.n_nodes * (batch.n_nodes + 1) // 2
     return Forecast(
         engine=run.engine.name,
         reason=run.choice.reason,
@@ -101,12 +102,12 @@ def forecast(
         blocks=len(cut.blocks),
         tiles=len(plan.tiles),
         workers=used,
-        widest=widest,
+        widest=largest.width,
         node_pairs=node_pairs,
         pairs=pairs,
         compression=[count / max(node_pairs, 1) for count in pairs],
-        seconds=forecast_seconds(run.engine.name, batch, options.spec, sum(pairs)) / used,
-        bytes=run.result + used * run.engine.tile_bytes(widest, widest) + _kept_bytes(batch.n_nodes, batch, options),
+        seconds=forecast_seconds(run.engine.name, batch, options.spec, sum(pairs)) / min(used, max(len(plan.tiles), 1)),
+        bytes=run.result + used * tile + _kept_bytes(batch.n_nodes, batch, options),
     )
 
 

@@ -19,7 +19,7 @@ from fastgntk.matrix._path import GramPath
 from fastgntk.matrix._plan import plan_cross, plan_gram
 from fastgntk.matrix._prepared import PreparedGraphs
 from fastgntk.matrix._resources import Memory, Workers
-from fastgntk.matrix._run import Cut, Run, Write
+from fastgntk.matrix._run import Cut, Run, Write, check_result
 
 __all__ = ["cross_gram", "diagonal", "gram", "gram_path"]
 
@@ -100,6 +100,8 @@ def cross_gram(
     array of shape (n, m), float64
     """
     if isinstance(cols, PreparedGraphs):
+        if engine not in ("auto", cols.engine) or features != "auto":
+            raise InputError("engine and features are those of the prepared graphs; leave them out.")
         return _cross_prepared(rows, cols, spec, memory, workers, progress)
     options = Options.check(spec, engine, memory, workers, progress)
     row_batch, col_batch = as_batch(rows), as_batch(cols)
@@ -119,6 +121,7 @@ def _cross_prepared(
     options = Options.check(cols.spec, cols.engine, memory, workers, progress)
     batch = cols.features.transform(as_batch(rows))
     check_weights(batch, options.spec)
+    check_result(8 * len(batch) * len(cols), options.memory)
     run = replace(cols.run, memory=options.memory, workers=options.workers, result=8 * len(batch) * len(cols))
     return _cross(run, run.cut(batch), cols.cut, (len(batch), len(cols)), progress)
 
@@ -158,8 +161,7 @@ def diagonal(
     def write(rows: NDArray[np.int64], _: NDArray[np.int64], levels: Array) -> None:
         out[rows] = np.diagonal(combine(levels))
 
-    # As many pairs as the largest graph has with itself, not as all graphs have with each other.
-    run = options.start(batch, batch[:1], out.nbytes)
+    run = options.start(batch, None, out.nbytes, pairs=float(np.sum(batch.sizes.astype(np.float64) ** 2)))
     run.diagonal(batch, write, progress)
     return out
 

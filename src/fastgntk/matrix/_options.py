@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from fastgntk.errors import InputError
 from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures
-from fastgntk.kernel import GNTK, engine_names
+from fastgntk.kernel import GNTK, choose_engine, engine_names
 from fastgntk.matrix._executor import Progress
 from fastgntk.matrix._resources import Memory, Workers, memory_budget, worker_count
-from fastgntk.matrix._run import Run
+from fastgntk.matrix._run import Run, check_result
 
 __all__ = ["Options", "fitted"]
 
@@ -37,9 +37,11 @@ class Options:
             raise InputError(f"engine must be one of {', '.join(engine_names())}, but is {engine!r}.")
         return cls(spec, engine, memory_budget(memory), worker_count(workers))
 
-    def start(self, rows: GraphBatch, cols: GraphBatch | None, result: int) -> Run:
-        """Start a computation whose result takes that many bytes."""
-        return Run.start(self.spec, self.engine, self.memory, self.workers, rows, cols, result)
+    def start(self, rows: GraphBatch, cols: GraphBatch | None, result: int, pairs: float | None = None) -> Run:
+        """Start a computation whose result takes that many bytes; ``pairs`` of nodes if not all of them."""
+        check_result(result, self.memory)
+        choice = choose_engine(self.engine, rows, cols, self.spec, pairs)
+        return Run(self.spec, choice, self.memory, self.workers, result)
 
 
 def fitted(features: FeatureKind | NodeFeatures, batch: GraphBatch) -> NodeFeatures:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk.kernel import Outline
+from fastgntk.kernel import Extent, Outline
 
-__all__ = ["Block", "Plan", "cut_blocks", "plan_cross", "plan_diagonal", "plan_gram"]
+__all__ = ["MOST_GRAPHS", "Block", "Plan", "cut_blocks", "largest_extent", "plan_cross", "plan_diagonal", "plan_gram"]
+
+MOST_GRAPHS = 256  # in a block: values of a tile take memory and time too, however few its distinct nodes are
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,10 +22,17 @@ class Block:
     graphs: NDArray[np.int64]
     counts: NDArray[np.int64]
 
+    features: int = 0
+
     @property
     def width(self) -> int:
         """The most distinct nodes of any level."""
         return int(self.counts.max(initial=0))
+
+    @property
+    def extent(self) -> Extent:
+        """What memory depends on."""
+        return Extent(self.width, len(self.graphs), len(self.counts) + 1, self.features)
 
     def __str__(self) -> str:
         first, last = int(self.graphs[0]), int(self.graphs[-1])
@@ -56,8 +66,13 @@ class Plan:
         return np.asarray(pairs.sum(axis=0))
 
 
+def largest_extent(blocks: Iterable[Block]) -> Extent:
+    """Return the most of everything."""
+    return Extent(*(max(values) for values in zip(*(b.extent for b in blocks), strict=True)))
+
+
 def cut_blocks(outline: Outline, width: int) -> tuple[Block, ...]:
-    """Cut graphs into blocks of at most ``width`` distinct nodes; a larger graph is a block of its own.
+    """Cut graphs into blocks of at most ``width`` distinct nodes and 256 graphs; a larger graph is its own block.
 
     Graphs that are likely to share nodes come next to each other. The cut depends on the graphs only, never on workers
     or memory, so neither can change a result.
@@ -95,7 +110,7 @@ def _cut_by_size(sizes: NDArray[np.int64], order: NDArray[np.int64], width: int)
     groups: list[list[int]] = []
     nodes: list[int] = []
     for i in order.tolist():
-        if not groups or nodes[-1] + sizes[i] > width:
+        if not groups or nodes[-1] + sizes[i] > width or len(groups[-1]) == MOST_GRAPHS:
             groups.append([])
             nodes.append(0)
         groups[-1].append(i)
@@ -113,7 +128,7 @@ def _cut_by_colours(outline: Outline, order: NDArray[np.int64], width: int) -> t
     for i in order.tolist():
         mine = level[outline.offsets[i] : outline.offsets[i + 1]]
         fresh = np.unique(mine[last_seen[mine] != len(groups) - 1])
-        if not groups or count + len(fresh) > width:
+        if not groups or count + len(fresh) > width or len(groups[-1]) == MOST_GRAPHS:
             groups.append([])
             count, fresh = 0, np.unique(mine)
         last_seen[fresh] = len(groups) - 1
@@ -139,7 +154,7 @@ def _counted(outline: Outline, groups: list[NDArray[np.int64]]) -> tuple[Block, 
     for i, (level, most) in enumerate(zip(outline.colours, _distinct_of_each_level(outline.colours), strict=True)):
         pairs = np.unique(block_of_node * most + level)
         counts[:, i] = np.bincount(pairs // max(most, 1), minlength=len(groups))
-    return tuple(Block(g, c) for g, c in zip(groups, counts, strict=True))
+    return tuple(Block(g, c, outline.features) for g, c in zip(groups, counts, strict=True))
 
 
 def _counts(blocks: tuple[Block, ...]) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ from fastgntk.graph import FeatureKind, NodeFeatures
 from fastgntk.graph import graphs as as_batch
 from fastgntk.kernel import GNTK, check_weights
 from fastgntk.matrix._options import Options, fitted
+from fastgntk.matrix._plan import plan_gram
 from fastgntk.matrix._resources import Memory, Workers
 from fastgntk.matrix._run import Cut, Run
 
@@ -52,7 +53,7 @@ def prepare(
     """Make graphs ready, so that rows against them cost what is new only.
 
     ``cross_gram(new, prepare(graphs, spec))`` gives what ``cross_gram(new, graphs, spec)`` gives; it pays when
-    there are many calls. The arguments are those of :func:`gram`.
+    there are many calls. The arguments are those of :func:`gram`, without progress.
 
     Examples
     --------
@@ -67,7 +68,8 @@ def prepare(
     step = fitted(features, batch)
     batch = step.transform(batch)
     check_weights(batch, options.spec)
-    run = options.start(batch, None, 0)
+    # Little work now may be much over many calls, so the quickest engine is taken whatever the number of graphs.
+    run = options.start(batch, None, 0, pairs=1e12)
     cut = run.cut(batch)
-    run.build(cut, options.workers)
+    run.build(cut, run.affordable_workers(plan_gram(cut.blocks)))
     return PreparedGraphs(step, run, cut, len(batch))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,12 +13,12 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
-from fastgntk.kernel import GNTK, Choice, Engine, choose_engine
+from fastgntk.kernel import GNTK, Choice, Engine
 from fastgntk.matrix._executor import Progress, run, single_threaded_blas
-from fastgntk.matrix._plan import Block, Plan, cut_blocks, plan_diagonal
+from fastgntk.matrix._plan import Block, Plan, cut_blocks, largest_extent, plan_diagonal
 from fastgntk.matrix._resources import format_bytes, round_up_bytes
 
-__all__ = ["Cut", "Run", "Write"]
+__all__ = ["Cut", "Run", "Write", "check_result"]
 
 _log = logging.getLogger("fastgntk")
 
@@ -33,6 +34,22 @@ class Cut:
     prepared: Any
     blocks: tuple[Block, ...]
     built: list[Any] = field(default_factory=list)
+    lock: Any = field(default_factory=threading.Lock)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"prepared": self.prepared, "blocks": self.blocks, "built": self.built}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, lock=threading.Lock())
+
+
+def check_result(result: int, memory: int) -> None:
+    """Refuse at once a result that cannot be held."""
+    if result > memory:
+        raise InputError(
+            f"memory={format_bytes(memory)} is too small: the result alone takes {format_bytes(result)}; pass "
+            f"memory={round_up_bytes(result + result // 8)!r} or fewer graphs."
+        )
 
 
 @dataclass(frozen=True)
@@ -45,20 +62,6 @@ class Run:
     workers: int
     result: int  # bytes
 
-    @classmethod
-    def start(
-        cls, spec: GNTK, engine: str, memory: int, workers: int, rows: GraphBatch, cols: GraphBatch | None, result: int
-    ) -> Run:
-        """Choose the engine, and refuse at once a result that cannot be held."""
-        if result > memory:
-            raise InputError(
-                f"memory={format_bytes(memory)} is too small: the result alone takes {format_bytes(result)}; pass "
-                f"memory={round_up_bytes(result + result // 8)!r} or fewer graphs."
-            )
-        choice = choose_engine(engine, rows, cols, spec)
-        _log.info("engine %s: %s", choice.engine.name, choice.reason)
-        return cls(spec, choice, memory, workers, result)
-
     @property
     def engine(self) -> Engine:
         """The engine that was chosen."""
@@ -66,7 +69,7 @@ class Run:
 
     def prepare(self, batch: GraphBatch) -> Any:
         """Do what needs one graph only; an overflow here shows in the tiles, which say so."""
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             return self.engine.prepare(batch, self.spec)
 
     def cut(self, batch: GraphBatch) -> Cut:
@@ -76,16 +79,31 @@ class Run:
 
     def build(self, cut: Cut, workers: int) -> list[Any]:
         """Build every block of a cut, once."""
-        if len(cut.built) < len(cut.blocks):
-            built: list[Any] = [None] * len(cut.blocks)
+        with cut.lock:
+            if len(cut.built) < len(cut.blocks):
+                finished = self.finish(cut.prepared, workers)
+                built: list[Any] = [None] * len(cut.blocks)
 
-            def compute(i: int) -> None:
-                built[i] = self.block(cut.prepared, cut.blocks[i])
+                def compute(i: int) -> None:
+                    built[i] = self.block(finished, cut.blocks[i])
 
-            with single_threaded_blas():
-                run(compute, range(len(built)), workers=workers)
-            cut.built = built
+                with single_threaded_blas():
+                    run(compute, range(len(built)), workers=workers)
+                cut.built = built
         return cut.built
+
+    def finish(self, prepared: Any, workers: int) -> Any:
+        """Do the part of preparing that takes time, on threads."""
+        cancelled = np.zeros(1, dtype=np.uint8)
+
+        def cancel() -> None:
+            cancelled[0] = 1
+
+        def work(task: Any) -> None:
+            self.engine.work(prepared, task, cancelled)
+
+        run(work, self.engine.tasks(prepared), workers=workers, cancel=cancel)
+        return self.engine.finish(prepared)
 
     def tiles(self, rows: Cut, cols: Cut, plan: Plan, write: Write, progress: Progress | None) -> None:
         """Compute every tile of the plan and hand it to ``write``."""
@@ -105,6 +123,7 @@ class Run:
         prepared = self.prepare(batch)
         plan = plan_diagonal(self.engine.outline(prepared))
         workers = self.affordable_workers(plan)
+        prepared = self.finish(prepared, workers)
         cancelled = np.zeros(1, dtype=np.uint8)
 
         def compute(tile: tuple[int, int]) -> None:
@@ -118,7 +137,7 @@ class Run:
         """Build one block."""
         # Threads start with NumPy's own settings, so this belongs here and not around the loop.
         try:
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(all="ignore"):
                 return self.engine.block(prepared, block.graphs)
         except Exception as error:
             error.add_note(f"while preparing graphs {block}")
@@ -127,16 +146,17 @@ class Run:
     def tile(self, rows: Any, cols: Any, row_block: Block, col_block: Block, cancelled: NDArray[np.uint8]) -> Array:
         """Compute one tile and refuse values that are no numbers."""
         try:
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(all="ignore"):
                 levels = self.engine.tile(rows, cols, cancelled)
         except Exception as error:
             error.add_note(f"while computing graphs {row_block} × {col_block}")
             raise
         if not cancelled[0] and not np.isfinite(levels).all():
             level = int(np.argwhere(~np.isfinite(levels))[0][0])
+            scales = " or ".join(f"scale={name!r}" for name in ("degree", "unit") if name != self.spec.scale)
             raise InputError(
                 f"kernel values of graphs {row_block} × {col_block} leave the range of float64 at block {level} of "
-                f"{self.spec.blocks}; use scale='degree' or scale='unit', fewer blocks, or smaller features."
+                f"{self.spec.blocks}; use {scales}, fewer blocks, or smaller features and weights."
             )
         return levels
 
@@ -145,9 +165,9 @@ class Run:
         blocks = [*plan.rows, *plan.cols]
         if not blocks:
             return 1
-        # Preparing a block takes what a tile of the block against itself takes, so the widest block decides.
-        widest = max(block.width for block in blocks)
-        tile_bytes = self.engine.tile_bytes(widest, widest)
+        # Preparing a block takes what a tile of the block against itself takes, so the largest block decides.
+        largest = largest_extent(blocks)
+        tile_bytes = self.engine.tile_bytes(largest, largest)
         needed = self.result + tile_bytes
         if needed > self.memory:
             raise InputError(
@@ -165,13 +185,11 @@ class Run:
         cancelled: NDArray[np.uint8],
     ) -> None:
         """Run the tiles."""
-        _log.info("engine %s: %d tiles on %d threads", self.engine.name, len(plan.tiles), workers)
+        reason = self.choice.reason
+        _log.info("engine %s (%s): %d tiles on %d threads", self.engine.name, reason, len(plan.tiles), workers)
+
+        def cancel() -> None:
+            cancelled[0] = 1
+
         with single_threaded_blas():
-            run(
-                compute,
-                plan.tiles,
-                workers=workers,
-                cost=plan.cost,
-                progress=progress,
-                cancel=lambda: cancelled.fill(1),
-            )
+            run(compute, plan.tiles, workers=workers, cost=plan.cost, progress=progress, cancel=cancel)

@@ -1,19 +1,24 @@
-"""The flags of every compiled function, in one place."""
+"""The flags of every compiled function, and where machine code is kept, in one place."""
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import FunctionCache
 
 __all__ = ["compiled", "inlined"]
+
+_log = logging.getLogger("fastgntk")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _FLAGS: dict[str, Any] = {
     "nogil": True,  # tiles run on threads
-    "cache": True,  # the second process loads machine code instead of compiling for half a minute
     "error_model": "numpy",  # x / 0 is inf, as in NumPy; the check would keep loops from vectorising
     # One rounding for a·b + c where the machine has it. Nothing more: reordering sums or assuming that no NaN
     # appears would break equal results for every plan and the check for overflow.
@@ -21,9 +26,36 @@ _FLAGS: dict[str, Any] = {
 }
 
 
+def _digest() -> str:
+    """Hash every source file of this folder: functions are compiled into each other across files."""
+    content = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        content.update(path.read_bytes())
+    return content.hexdigest()
+
+
+_DIGEST = _digest()
+
+
+class _Cache(FunctionCache):
+    """Machine code on disk, so that the second process need not compile; void when any file of this folder changed.
+
+    Numba's own key covers only the file that a function is in.
+    """
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), _DIGEST)  # type: ignore[no-untyped-call]
+
+
 def compiled(function: Function) -> Function:
     """Compile on first call."""
-    return cast(Function, numba.njit(**_FLAGS)(function))
+    dispatcher = numba.njit(**_FLAGS)(function)
+    if not getattr(numba.config, "DISABLE_JIT", False):
+        try:
+            dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
+        except RuntimeError:  # neither this folder nor the user's cache folder can be written
+            _log.info("machine code cannot be kept on disk, so it is compiled anew in every process")
+    return cast(Function, dispatcher)
 
 
 def inlined(function: Function) -> Function:

@@ -32,59 +32,74 @@ def measure_norms(
     value: Array,
     magnitude: Array,
     terms: Ints,
+    sums_of_weights: Array,
+    owner: Ints,
     features: int,
     layers: int,
     scale: int,
     gain: float,
     q: Array,
     p: Array,
-    known: NDArray[np.uint8],
+    cancelled: NDArray[np.uint8],
 ) -> None:
-    """Fill ``q`` and ``p`` for every colour from level 2 on that occurs in graphs start..stop − 1.
+    """Fill ``q`` and ``p`` for every colour from level 2 on whose ``owner`` is one of graphs start..stop − 1.
 
     Row ``at[l] + c`` of the CSR matrix (ptr, index, value) belongs to colour c of level l: at level 1 a unit
     vector over features, above it weights over the colours of level l − 1. With P the norms of level l − 1 and Λ
     its λ after the layers, q_u² = Σ_ab w_a P_a w_b P_b Λ_ab, and p_u = c_u q_u · gain. A sum that is zero up to
-    rounding gives q = p = 0 (the rule of `kernel._operator`). A colour's norm depends on its content only, so whichever
-    graph comes first computes it, and a graph of known colours is skipped.
+    rounding gives q = p = 0 (the rule of `kernel._operator`). A norm depends on the content of its colour only; the
+    first graph that has the colour writes it, so that threads agree to the last bit. A graph that owns nothing is
+    skipped.
     """
     deepest = colours.shape[0] - 1
-    widest = 0
-    for g in range(start, stop):
-        widest = max(widest, offsets[g + 1] - offsets[g])
-    most = features
+    most = 1
     for level in range(1, deepest + 1):
         most = max(most, at[level + 1] - at[level])
     place = np.full(most, -1, np.int64)
-    old, new = np.empty(widest, np.int64), np.empty(widest, np.int64)
+    longest = 0
+    for g in range(start, stop):
+        longest = max(longest, offsets[g + 1] - offsets[g])
+    old, new = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    widest = 0
+    for g in range(start, stop):
+        if _owns(g, colours, at, offsets[g], offsets[g + 1], owner):
+            for level in range(1, deepest + 1):
+                widest = max(widest, _distinct(colours[level], offsets[g], offsets[g + 1], place, old))
     lam, sums = np.empty((widest, widest)), np.empty((widest, widest))
+    old_p, new_p, new_q = np.empty(widest), np.empty(widest), np.empty(widest)
     dense = np.zeros(features)
     for g in range(start, stop):
         first, last = offsets[g], offsets[g + 1]
-        if _all_known(colours, at, first, last, known):
+        if not _owns(g, colours, at, first, last, owner):
             continue
         n_old = _distinct(colours[1], first, last, place, old)
-        _first_level(at[1], ptr, index, value, old, n_old, layers, dense, lam)
+        for i in range(n_old):
+            old_p[i] = p[at[1] + old[i]]
+        _first_level(at[1], ptr, index, value, old, n_old, layers, dense, lam, cancelled)
         for level in range(2, deepest + 1):
+            n_new = _distinct(colours[level], first, last, place, new)
             for i in range(n_old):
                 place[old[i]] = i
-            # `place` holds positions of old colours here; the new ones are marked in it only after these are gone
-            n_new = _distinct_apart(colours[level], first, last, new)
-            below = at[level - 1]
             for i in range(n_new):
+                if cancelled[0]:
+                    return
                 row = at[level] + new[i]
-                _sum_neighbours(row, ptr, index, value, p, below, place, lam, n_old, sums[i])
-                q[row] = _norm(row, ptr, index, value, magnitude, terms, p, below, place, sums[i], n_old)
-                p[row] = gain * _scaled(q[row], row, ptr, value, scale)
-                known[row] = 1
+                _sum_neighbours(row, ptr, index, value, old_p, place, lam, n_old, sums[i])
+                new_q[i] = _norm(row, ptr, index, value, magnitude, terms, old_p, place, sums[i], n_old)
+                new_p[i] = gain * _scaled(new_q[i], sums_of_weights[row], scale)
+                if owner[row] == g:
+                    q[row], p[row] = new_q[i], new_p[i]
             if level < deepest:
                 for i in range(n_new):
+                    if cancelled[0]:
+                        return
                     for j in range(i + 1):
                         row = at[level] + new[j]
                         dot = 0.0
-                        if q[row] > 0.0:
+                        if new_q[j] > 0.0:
                             for k in range(ptr[row], ptr[row + 1]):
-                                dot += value[k] * (p[below + index[k]] / q[row]) * sums[i, place[index[k]]]
+                                other = place[index[k]]
+                                dot += value[k] * (old_p[other] / new_q[j]) * sums[i, other]
                         for _ in range(layers):
                             dot = _kappa1(dot)
                         lam[i, j] = dot
@@ -95,6 +110,7 @@ def measure_norms(
                     for j in range(i):
                         lam[j, i] = lam[i, j]
             old, new, n_old = new, old, n_new
+            old_p, new_p = new_p, old_p
 
 
 @compiled
@@ -108,12 +124,13 @@ def _kappa1(lam: float) -> float:
 
 
 @compiled
-def _all_known(colours: Shorts, at: Ints, first: int, last: int, known: NDArray[np.uint8]) -> bool:
+def _owns(g: int, colours: Shorts, at: Ints, first: int, last: int, owner: Ints) -> bool:
+    """Tell whether any colour from level 2 on is to be written by graph g."""
     for level in range(2, colours.shape[0]):
         for u in range(first, last):
-            if known[at[level] + colours[level, u]] == 0:
-                return False
-    return True
+            if owner[at[level] + colours[level, u]] == g:
+                return True
+    return False
 
 
 @compiled
@@ -131,23 +148,22 @@ def _distinct(colours: Shorts, first: int, last: int, place: Ints, out: Ints) ->
 
 
 @compiled
-def _distinct_apart(colours: Shorts, first: int, last: int, out: Ints) -> int:
-    """List the distinct colours of a few nodes by sorting, without a table."""
-    part = np.sort(colours[first:last])
-    count = 0
-    for i in range(len(part)):
-        if i == 0 or part[i] != part[i - 1]:
-            out[count] = part[i]
-            count += 1
-    return count
-
-
-@compiled
 def _first_level(
-    base: int, ptr: Ints, index: Shorts, value: Array, old: Ints, count: int, layers: int, dense: Array, lam: Array
+    base: int,
+    ptr: Ints,
+    index: Shorts,
+    value: Array,
+    old: Ints,
+    count: int,
+    layers: int,
+    dense: Array,
+    lam: Array,
+    cancelled: NDArray[np.uint8],
 ) -> None:
     """Fill ``lam`` with κ1(…κ1(⟨x_i, x_j⟩)) of unit vectors; ``dense`` is zero before and after."""
     for i in range(count):
+        if cancelled[0]:
+            return
         row = base + old[i]
         for k in range(ptr[row], ptr[row + 1]):
             dense[index[k]] = value[k]
@@ -170,8 +186,7 @@ def _sum_neighbours(
     ptr: Ints,
     index: Shorts,
     value: Array,
-    p: Array,
-    below: int,
+    old_p: Array,
     place: Ints,
     lam: Array,
     count: int,
@@ -180,11 +195,11 @@ def _sum_neighbours(
     """Write Σ_a w_a P_a Λ_a· to ``out``, divided by the largest |w_a P_a| so that nothing overflows."""
     for j in range(count):
         out[j] = 0.0
-    largest = _largest(row, ptr, index, value, p, below)
+    largest = _largest(row, ptr, index, value, old_p, place)
     if largest == 0.0:
         return
     for k in range(ptr[row], ptr[row + 1]):
-        factor = value[k] * p[below + index[k]] / largest
+        factor = value[k] * old_p[place[index[k]]] / largest
         source = lam[place[index[k]]]
         for j in range(count):
             out[j] += factor * source[j]
@@ -198,19 +213,18 @@ def _norm(
     value: Array,
     magnitude: Array,
     terms: Ints,
-    p: Array,
-    below: int,
+    old_p: Array,
     place: Ints,
     sums: Array,
     count: int,
 ) -> float:
     """Return q of a colour and turn its sums into those of the unit vector; 0 if the norm is 0 up to rounding."""
-    largest = _largest(row, ptr, index, value, p, below)
+    largest = _largest(row, ptr, index, value, old_p, place)
     if largest == 0.0:
         return 0.0
     square, bound = 0.0, 0.0
     for k in range(ptr[row], ptr[row + 1]):
-        share = p[below + index[k]] / largest
+        share = old_p[place[index[k]]] / largest
         square += value[k] * share * sums[place[index[k]]]
         bound += magnitude[k] * share
     if square <= (2.0 * terms[row] + 8.0) * _EPS * bound * bound:
@@ -222,21 +236,18 @@ def _norm(
 
 
 @compiled
-def _largest(row: int, ptr: Ints, index: Shorts, value: Array, p: Array, below: int) -> float:
+def _largest(row: int, ptr: Ints, index: Shorts, value: Array, old_p: Array, place: Ints) -> float:
     largest = 0.0
     for k in range(ptr[row], ptr[row + 1]):
-        largest = max(largest, abs(value[k] * p[below + index[k]]))
+        size = abs(value[k] * old_p[place[index[k]]])
+        if size > largest or size != size:  # what is no number stays and shows in the result
+            largest = size
     return largest
 
 
 @compiled
-def _scaled(q: float, row: int, ptr: Ints, value: Array, scale: int) -> float:
-    """Return c_u q_u."""
+def _scaled(q: float, sum_of_weights: float, scale: int) -> float:
+    """Return c_u q_u; a norm that is no number stays one."""
     if scale == UNIT:
-        return 1.0 if q > 0.0 else 0.0
-    if scale == DEGREE:
-        total = 0.0
-        for k in range(ptr[row], ptr[row + 1]):
-            total += value[k]
-        return q / total
-    return q
+        return q * 0.0 + (1.0 if q > 0.0 else 0.0)
+    return q / sum_of_weights if scale == DEGREE else q
