@@ -96,6 +96,7 @@ def _cases(names: list[str] | None) -> list[Case]:
     chosen: list[Case] = []
     for name in names:
         data, _, depth = name.partition(":")
+        find(data)  # an unknown name is said before anything is measured
         if depth:
             parts = options.parse_ints(depth, name)
             if len(parts) != 2:

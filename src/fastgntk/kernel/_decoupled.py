@@ -120,6 +120,10 @@ class Decoupled:
                     lam *= gain**spec.layers
         return out
 
+    def kept_bytes(self, prepared: WholeGraphs) -> int:
+        """Count two matrices of neighbours."""
+        return 2 * 12 * (len(prepared.batch.indices) + prepared.batch.n_nodes)
+
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count Σ, K, two of work, and up to four in flight while SciPy takes a product."""
         return 8 * 8 * rows.width * cols.width

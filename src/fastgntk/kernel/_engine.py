@@ -67,6 +67,10 @@ class Engine(Protocol):
         """
         ...
 
+    def kept_bytes(self, prepared: Any) -> int:
+        """Return about how much memory prepared graphs and their blocks take."""
+        ...
+
 
 _ENGINES = {"lossless": "Lossless", "decoupled": "Decoupled", "kronecker": "Kronecker"}
 

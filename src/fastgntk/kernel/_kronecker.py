@@ -126,6 +126,10 @@ class Kronecker:
             levels.append(K.sum())
         return np.array(levels)
 
+    def kept_bytes(self, prepared: WholeGraphs) -> int:
+        """Count two matrices of neighbours."""
+        return 2 * 12 * (len(prepared.batch.indices) + prepared.batch.n_nodes)
+
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count the Kronecker product and a few matrices of the pair."""
         pairs = rows.width * cols.width

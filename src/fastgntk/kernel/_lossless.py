@@ -37,6 +37,7 @@ __all__ = ["Lossless", "PreparedColours"]
 
 Array = NDArray[np.float64]
 
+_THREAD = 3 * 2**20  # bytes that a thread takes, whatever it does: stack, arena of the allocator
 _NEVER = np.zeros(1, dtype=np.uint8)
 _buffers = threading.local()  # one set for each thread, kept between tiles
 
@@ -224,13 +225,19 @@ class Lossless:
         )
         return out
 
+    def kept_bytes(self, prepared: PreparedColours) -> int:
+        """Count all arrays twice: blocks hold what the whole holds."""
+        arrays = [v for v in vars(prepared).values() if isinstance(v, np.ndarray)]
+        return int(2 * sum(array.nbytes for array in arrays) + 24 * prepared.feature_sums.nnz)
+
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count two levels of pairs of λ and θ, a panel of features, readouts, and the values with copies of them."""
         m, k = rows.width + 32, cols.width + 32
         levels = 2 * 16 * m * k
         panel = 8 * 64 * max(m, k, rows.features // 2)
         graphs = max(rows.graphs, cols.graphs)
-        return levels + panel + 8 * graphs * max(m, k) + 5 * 8 * rows.levels * rows.graphs * cols.graphs
+        values = 5 * 8 * rows.levels * rows.graphs * cols.graphs
+        return levels + panel + 8 * graphs * max(m, k) + values + _THREAD
 
 
 def _aligned(size: int, kind: type) -> NDArray[Any]:

@@ -71,5 +71,5 @@ def prepare(
     # Little work now may be much over many calls, so the quickest engine is taken whatever the number of graphs.
     run = options.start(batch, None, 0, pairs=1e12)
     cut = run.cut(batch)
-    run.build(cut, run.affordable_workers(plan_gram(cut.blocks)))
+    run.build(cut, run.affordable_workers(plan_gram(cut.blocks), cut.prepared))
     return PreparedGraphs(step, run, cut, len(batch))

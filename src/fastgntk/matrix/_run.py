@@ -107,7 +107,8 @@ class Run:
 
     def tiles(self, rows: Cut, cols: Cut, plan: Plan, write: Write, progress: Progress | None) -> None:
         """Compute every tile of the plan and hand it to ``write``."""
-        workers = self.affordable_workers(plan)
+        sides = (rows.prepared,) if rows is cols else (rows.prepared, cols.prepared)
+        workers = self.affordable_workers(plan, *sides)
         near, far = self.build(rows, workers), self.build(cols, workers)
         cancelled = np.zeros(1, dtype=np.uint8)  # of this call alone: prepared graphs may be in use elsewhere
 
@@ -122,7 +123,7 @@ class Run:
         """Compute each graph with itself; blocks are built and forgotten one by one."""
         prepared = self.prepare(batch)
         plan = plan_diagonal(self.engine.outline(prepared))
-        workers = self.affordable_workers(plan)
+        workers = self.affordable_workers(plan, prepared)
         prepared = self.finish(prepared, workers)
         cancelled = np.zeros(1, dtype=np.uint8)
 
@@ -160,21 +161,22 @@ class Run:
             )
         return levels
 
-    def affordable_workers(self, plan: Plan) -> int:
-        """Return how many tiles may be in work at once beside the result; refuse if not even one."""
+    def affordable_workers(self, plan: Plan, *prepared: Any) -> int:
+        """Return how many tiles may be in work at once beside result and prepared graphs; refuse if not even one."""
         blocks = [*plan.rows, *plan.cols]
         if not blocks:
             return 1
         # Preparing a block takes what a tile of the block against itself takes, so the largest block decides.
         largest = largest_extent(blocks)
         tile_bytes = self.engine.tile_bytes(largest, largest)
-        needed = self.result + tile_bytes
+        kept = self.result + sum(self.engine.kept_bytes(p) for p in prepared)
+        needed = kept + tile_bytes
         if needed > self.memory:
             raise InputError(
-                f"memory={format_bytes(self.memory)} is too small: the result takes {format_bytes(self.result)} and "
-                f"its largest tile {format_bytes(tile_bytes)}; pass memory={round_up_bytes(needed)!r} or fewer graphs."
+                f"memory={format_bytes(self.memory)} is too small: result and graphs take {format_bytes(kept)} and the "
+                f"largest tile {format_bytes(tile_bytes)}; pass memory={round_up_bytes(needed)!r} or fewer graphs."
             )
-        return max(1, min(self.workers, (self.memory - self.result) // max(tile_bytes, 1)))
+        return max(1, min(self.workers, (self.memory - kept) // max(tile_bytes, 1)))
 
     def run(
         self,
