@@ -1,4 +1,4 @@
-"""Threads against processes for the tiles of a Gram matrix, end to end, as ratios to one worker.
+"""Threads against processes for the tiles of the decoupled engine, end to end, as ratios to one worker.
 
 Run: python benchmarks/workers.py
 """
@@ -13,32 +13,36 @@ from _common import best_of, sets
 import fastgntk as fg
 from fastgntk.kernel import get_engine
 from fastgntk.matrix import single_threaded_blas
-from fastgntk.matrix._plan import plan_gram
+from fastgntk.matrix._plan import cut_blocks, plan_gram
 
 SPEC = fg.GNTK(blocks=3, layers=2)
 
 
+ENGINE = "decoupled"
+
+
 def tile(pair):
     with single_threaded_blas():
-        return get_engine("decoupled").tile(*pair)
+        return get_engine(ENGINE).tile(*pair)
 
 
 def with_processes(batch: fg.GraphBatch, workers: int) -> None:
-    """Prepare here, send prepared blocks with each tile, take the tiles back."""
-    engine = get_engine("decoupled")
+    """Prepare here, send blocks with each tile, take the tiles back."""
+    engine = get_engine(ENGINE)
     batch = fg.NodeFeatures().fit_transform(batch)
-    plan = plan_gram(batch.sizes, engine.block_nodes)
-    prepared = [engine.prepare(batch[b.start : b.stop], SPEC) for b in plan.rows]
+    prepared = engine.finish(engine.prepare(batch, SPEC))
+    plan = plan_gram(cut_blocks(engine.outline(prepared), engine.width))
+    blocks = [engine.block(prepared, b.graphs) for b in plan.rows]
     # "spawn" is the only way to start that is safe in a program with threads, on every system.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        list(pool.map(tile, [(prepared[i], prepared[j]) for i, j in plan.tiles], chunksize=8))
+        list(pool.map(tile, [(blocks[i], blocks[j]) for i, j in plan.tiles], chunksize=8))
 
 
 def main() -> None:
     print(f"{'set':14}{'1 thread':>10}{'2 threads':>12}{'2 processes':>14}   speed-up over one thread")
     for name, batch in sets().items():
-        one = best_of(lambda batch=batch: fg.gram(batch, SPEC, workers=1))
-        threads = best_of(lambda batch=batch: fg.gram(batch, SPEC, workers=2))
+        one = best_of(lambda batch=batch: fg.gram(batch, SPEC, engine=ENGINE, workers=1))
+        threads = best_of(lambda batch=batch: fg.gram(batch, SPEC, engine=ENGINE, workers=2))
         processes = best_of(lambda batch=batch: with_processes(batch, 2))
         print(f"{name:14}{one:9.2f}s{one / threads:11.2f}×{one / processes:13.2f}×")
 

@@ -115,15 +115,20 @@ def _is_here(name: str) -> bool:
 
 
 def _title(row: Row) -> str:
-    return f"{row.name} {row.blocks}, {row.layers}"
+    return f"{row.name} {row.blocks},{row.layers}"
+
+
+def _time(value: float) -> str:
+    """Write a time so that ratios can be read from it: never in minutes."""
+    return seconds(value) if value < 10 else f"{value:,.0f} s"
 
 
 def _cells(row: Row) -> list[str]:
     return [
         _title(row),
-        ("~" if row.baseline_scaled else "") + seconds(row.baseline_seconds),
-        ("~" if row.decoupled_scaled else "") + seconds(row.decoupled_seconds),
-        seconds(row.lossless_seconds),
+        ("~" if row.baseline_scaled else "") + _time(row.baseline_seconds),
+        ("~" if row.decoupled_scaled else "") + _time(row.decoupled_seconds),
+        _time(row.lossless_seconds),
         f"{row.ratio:.0f}×",
         f"{100 * row.efficiency:.0f} %",
         format_bytes(row.peak_bytes) if row.peak_bytes else "unknown",

@@ -182,23 +182,27 @@ class Lossless:
         """Pick what some graphs need."""
         from fastgntk.kernel._simd._block import Block, build_block
 
-        place = _buffer("place", len(prepared.p), np.int32, -1)
         sums = prepared.feature_sums
-        fields = build_block(
-            np.asarray(graphs, dtype=np.int64),
-            prepared.offsets,
-            prepared.colours,
-            prepared.features,
-            prepared.at,
-            prepared.ptr,
-            prepared.index,
-            prepared.value,
-            prepared.p,
-            sums.indptr.astype(np.int64, copy=False),
-            sums.indices.astype(np.int32, copy=False),
-            sums.data,
-            place,
-        )
+        place = _buffer("place", len(prepared.p), np.int32, -1)
+        try:
+            fields = build_block(
+                np.asarray(graphs, dtype=np.int64),
+                prepared.offsets,
+                prepared.colours,
+                prepared.features,
+                prepared.at,
+                prepared.ptr,
+                prepared.index,
+                prepared.value,
+                prepared.p,
+                sums.indptr.astype(np.int64, copy=False),
+                sums.indices.astype(np.int32, copy=False),
+                sums.data,
+                place,
+            )
+        except BaseException:  # it may have ended without cleaning up
+            del _buffers.place
+            raise
         return prepared.spec, Block(*fields)
 
     def tile(

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 CHUNK = 16
-"""Rows of a panel that are summed, layered and read out together: 16 · 64 · 8 bytes, a sixth of a first-level cache."""
+"""Rows of a panel that are read out together: 16 · 64 · 8 bytes, a sixth of a first-level cache."""
 
 
 class Block(NamedTuple):

@@ -8,7 +8,7 @@ the other side before, so the two trade places from level to level):
     gather       sum rows of the near side's neighbours           contiguous, in registers
     transpose    four rows at a time, while in the first-level cache
     gather       sum rows of the far side's neighbours            contiguous, in registers
-    layers       one pass each over a few rows, in the first-level cache
+    layers       row by row, right after the sum
     readout      sum rows by far graph
 
 Everything is normalised, so nothing is divided or scaled here. Nothing is allocated either.
@@ -169,9 +169,8 @@ def _combine(
                 sum_rows_twice(new, to, turned, 0, LANES, far.columns, far.value, row, end)
             else:
                 sum_row_pairs(new, to, turned, 0, _PAIR, far.columns, far.value, row, end)
-        for _ in range(layers):
-            for v in range(chunk, last):
-                apply_layer(new, start + v * _PAIR)
+            for _ in range(layers):  # row by row: the root of one row overlaps with the sums of the next
+                apply_layer(new, to)
         if first >= 0:
             _read_chunk(far, level, chunk // CHUNK, new, start, first, width, readout)
 
