@@ -24,7 +24,7 @@ def main() -> None:
             times = {}
             for size in SIZES:
                 engine.width = size
-                times[size] = best_of(lambda batch=batch: fg.gram(batch, SPEC, engine=name, workers=1))
+                times[size] = best_of(lambda b=batch, n=name: fg.gram(b, SPEC, engine=n, workers=1))
             print(f"{title:14}" + "".join(f"{times[size] / times[kept]:8.2f}" for size in SIZES))
         engine.width = kept
 

@@ -22,7 +22,7 @@ __all__ = ["bench"]
 
 _NOTE = (
     "baseline: the decoupled method on one pair of graphs at a time in dense NumPy, as in the paper, one process a "
-    "worker; decoupled: the engine of that name, which takes many pairs at once; ~ timed on random pairs or graphs "
+    "worker; NumPy: the engine decoupled, which takes many pairs at once; ~ timed on random pairs or graphs "
     "and scaled; ratio: baseline over lossless; effic.: the ReLU layers alone on data in cache, over that of tiles; "
     "diff.: largest relative difference of lossless to the baseline."
 )
@@ -75,7 +75,7 @@ def bench(
     if json:
         print_json(record)
         return
-    headings = ["set", "baseline", "decoupled", "lossless", "ratio", "effic.", "memory", "diff."]
+    headings = ["set", "baseline", "NumPy", "lossless", "ratio", "effic.", "memory", "diff."]
     columns = [(heading, "right" if i else "left") for i, heading in enumerate(headings)]
     print_table(f"fastgntk bench, {count} workers", columns, [_cells(row) for row in rows], note=_NOTE)
     print_table(
