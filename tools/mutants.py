@@ -73,7 +73,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("kernel/_simd/_tile.py", "            _mirror(m, panels, stride, new)\n", "            pass\n", "kernel/test_lossless.py"),
     ("kernel/_simd/_tile.py", "out[level], level % 2 == 0)", "out[level], False)", CONSISTENCY + " kernel/test_lossless.py"),
     ("kernel/_simd/_tile.py", "            if cancelled[0]:\n                return\n", "", "faults/test_interruptions.py"),
-    ("kernel/_simd/_norms.py", "    if square <= (2.0 * terms[row] + 8.0) * _EPS * bound * bound:\n", "    if square <= 0.0:\n", ALGEBRA + " " + EQUALS),
+    ("kernel/_simd/_norms.py", "    if square <= (2.0 * terms[row] + 8.0) * _EPS * bound * bound:\n", "    if square <= 0.0:\n", "kernel/test_lossless.py"),
     ("kernel/_simd/_norms.py", "                if owner[row] == g:\n", "                if True:\n", "kernel/test_lossless.py"),
     ("kernel/_simd/_norms.py", "        return q * 0.0 + (1.0 if q > 0.0 else 0.0)\n", "        return q\n", EQUALS),
     ("kernel/_lossless.py", "        return norm * 0.0 + (norm > 0)\n", "        return 1.0 * (norm > 0)\n", "kernel/test_lossless.py"),

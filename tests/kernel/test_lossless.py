@@ -238,3 +238,15 @@ def test_tasks_cover_every_graph_once(molecules):
     tasks = engine.tasks(prepared)
     assert [i for a, b in tasks for i in range(a, b)] == list(range(188))
     assert engine.tasks(engine.prepare(NodeFeatures().fit_transform(molecules), GNTK(1))) == []
+
+
+@pytest.mark.parametrize("engine", ["lossless", "decoupled"])
+def test_a_sum_that_cancels_past_the_first_block_counts_as_zero(engine):
+    # Node 0 sees ten equal nodes with weight -0.1 each and is twice as long as they are: after one block it equals them,
+    # and after two it is 1 - 10 · 0.1, which in floating point is 1e-16 and no direction.
+    a = np.array([0.1, 0.7, 0.3])
+    A = np.zeros((11, 11))
+    A[0, 1:] = -0.1
+    graph = Graph(A, np.vstack([2 * a, np.tile(a, (10, 1))]), directed=True)
+    K = gram([graph], GNTK(2, 1, "unit", jump=False), engine=engine)
+    FLOAT64.check(K, [[10 * 10 * 3.0]])
