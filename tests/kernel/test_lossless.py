@@ -242,8 +242,8 @@ def test_tasks_cover_every_graph_once(molecules):
 
 @pytest.mark.parametrize("engine", ["lossless", "decoupled"])
 def test_a_sum_that_cancels_past_the_first_block_counts_as_zero(engine):
-    # Node 0 sees ten equal nodes with weight -0.1 each and is twice as long as they are: after one block it equals them,
-    # and after two it is 1 - 10 · 0.1, which in floating point is 1e-16 and no direction.
+    # Node 0 sees ten equal nodes with weight -0.1 each and is twice as long as they are. After one block it equals
+    # them, and after two it is 1 - 10 · 0.1, which in floating point is 1e-16 and no direction.
     a = np.array([0.1, 0.7, 0.3])
     A = np.zeros((11, 11))
     A[0, 1:] = -0.1
