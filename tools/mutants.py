@@ -64,7 +64,6 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("kernel/_simd/_refine.py", "                if same:\n                    found = c\n", "                if True:\n                    found = c\n", "kernel/test_colours.py"),
     ("kernel/_simd/_refine.py", "        _sort_by_hash(index[start:filled]", "        _sort_by_hash(index[start:start]", "kernel/test_colours.py"),
     ("kernel/_simd/_refine.py", "            magnitude[place[colour]] += abs(weight)\n", "            magnitude[place[colour]] += weight\n", "kernel/test_colours.py"),
-    ("kernel/_colours.py", "bits = (features.data + 0.0).view(np.uint64)", "bits = features.data.view(np.uint64)", "kernel/test_colours.py"),
     ("kernel/_colours.py", "    keys[: len(tokens)] += weight[:-1]\n", "", "kernel/test_colours.py"),
     ("kernel/_simd/_layer.py", "NEAR_ONE = 8 * float(np.finfo(np.float64).eps)", "NEAR_ONE = 0.0", "kernel/test_simd.py"),
     ("kernel/_simd/_layer.py", "    0.0817795574962366,\n", "    0.0817795574962466,\n", "kernel/test_simd.py"),

@@ -61,7 +61,7 @@ def colour(batch: GraphBatch, depth: int, used_bits: int | None = None) -> Colou
     mask = ALL_BITS if used_bits is None else np.uint64(used_bits)
     features = _canonical(batch.features)
     indptr = np.ascontiguousarray(features.indptr, dtype=np.int64)
-    bits = (features.data + 0.0).view(np.uint64)  # −0.0 + 0.0 is 0.0
+    bits = features.data.view(np.uint64)  # equal numbers have equal bits: zeros of either sign are not stored
     number, hashes, first = group_rows(indptr, features.indices.astype(np.int32, copy=False), bits, mask)
     neighbours = batch.indices.astype(np.int64) + np.repeat(np.repeat(batch.offsets[:-1], batch.sizes), batch.degrees)
     weights = np.zeros(0) if batch.weights is None else np.ascontiguousarray(batch.weights)
