@@ -184,12 +184,21 @@ def _processor() -> str:
 
 
 def _run(
-    task: str, options: dict[str, Any], path: Path, environment: dict[str, str] | None = None
+    task: str,
+    options: dict[str, Any],
+    path: Path,
+    environment: dict[str, str] | None = None,
+    started: list[subprocess.Popen[str]] | None = None,
 ) -> tuple[dict[str, Any], int]:
-    """Run a task in a process of its own; returns its answer and its peak memory, seen from here."""
+    """Run a task in a process of its own; returns its answer and its peak memory, seen from here.
+
+    The process is added to ``started``, so that another thread can end it.
+    """
     path.write_text(json.dumps(options))
     command = [sys.executable, "-m", "fastgntk.bench._worker", task, str(path)]
     process = subprocess.Popen(command, env={**os.environ, **(environment or {})}, stderr=subprocess.PIPE, text=True)
+    if started is not None:
+        started.append(process)
     peak = [0]
     watcher = threading.Thread(target=_watch, args=(process, peak), daemon=True)
     watcher.start()
@@ -221,18 +230,24 @@ def _watch(process: subprocess.Popen[str], peak: list[int]) -> None:
 def _run_together(task: str, each: list[dict[str, Any]], home: Path) -> list[dict[str, Any]]:
     answers: list[dict[str, Any]] = [{} for _ in each]
     errors: list[BaseException] = []
+    started: list[subprocess.Popen[str]] = []
 
     def work(i: int) -> None:
         try:
-            answers[i], _ = _run(task, each[i], home / f"{task}{i}.json")
+            answers[i], _ = _run(task, each[i], home / f"{task}{i}.json", started=started)
         except BaseException as error:
             errors.append(error)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(len(each))]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    try:
+        for thread in threads:
+            thread.join()
+    except BaseException:  # Ctrl-C reaches this thread only
+        for process in started:
+            process.kill()
+        raise
     if errors:
         raise errors[0]
     return answers
