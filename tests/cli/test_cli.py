@@ -223,7 +223,7 @@ def test_info_plan_says_what_a_matrix_will_take():
 def test_bench_prints_the_table_and_writes_the_record(tmp_path):
     data = write_tu(synthetic.erdos_renyi(30, 12), tmp_path / "data")
     target = tmp_path / "record.json"
-    done = fastgntk("bench", f"{data}:2,1", "-o", target, "--time", 0.5, "--workers", 2)
+    done = fastgntk("bench", f"{data}:2,2", "-o", target, "--time", 0.5, "--workers", 2)
     assert done.returncode == 0, done.stderr
     for words in ["baseline", "lossless", "ratio", "effic.", "memory", "First kernel of a process", "block by block"]:
         assert words in done.stdout
@@ -231,7 +231,7 @@ def test_bench_prints_the_table_and_writes_the_record(tmp_path):
     assert record["cold_start_seconds"] > record["warm_start_seconds"] > 0
     assert record["machine"]["version"] == __version__
     (row,) = record["rows"]
-    assert (row["blocks"], row["layers"], row["workers"], row["graphs"]) == (2, 1, 2, 30)
+    assert (row["blocks"], row["layers"], row["workers"], row["graphs"]) == (2, 2, 2, 30)
     assert row["baseline_pairs"] == 30 * 31 // 2
     assert not row["baseline_scaled"]
     assert not row["decoupled_scaled"]
@@ -244,6 +244,7 @@ def test_bench_prints_the_table_and_writes_the_record(tmp_path):
 
 def test_bench_refuses_what_it_cannot_do(tmp_path):
     assert "write NAME:BLOCKS,LAYERS" in sentence(fastgntk("bench", "MUTAG:3", "-o", tmp_path / "r.json"))
+    assert "write NAME:BLOCKS,LAYERS" in sentence(fastgntk("bench", "MUTAG:0,2", "-o", tmp_path / "r.json"))
     assert "make it first" in sentence(fastgntk("bench", "MUTAG", "-o", tmp_path / "no" / "r.json"))
     assert "--time must be above 0" in sentence(fastgntk("bench", "MUTAG", "--time", 0))
     assert "MUTAGG" in sentence(fastgntk("bench", "MUTAGG", "-o", tmp_path / "r.json"))

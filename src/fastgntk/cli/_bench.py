@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -98,10 +99,10 @@ def _cases(names: list[str] | None) -> list[Case]:
         data, _, depth = name.partition(":")
         find(data)  # an unknown name is said before anything is measured
         if depth:
-            parts = options.parse_ints(depth, name)
-            if len(parts) != 2:
+            match = re.fullmatch(r"([1-9]\d*),([1-9]\d*)", depth)
+            if not match:
                 raise InputError(f"{name}: write NAME:BLOCKS,LAYERS, such as MUTAG:3,2.")
-            chosen.append(Case(data, *parts))
+            chosen.append(Case(data, int(match[1]), int(match[2])))
             continue
         chosen += [case for case in CASES if case.name == data] or [Case(data, 3, 2)]
     return chosen
