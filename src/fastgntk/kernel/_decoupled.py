@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fastgntk.graph import GraphBatch
 from fastgntk.kernel._activations import kappa1, kappas
 from fastgntk.kernel._operator import Aggregation, inverse, unit_rows, zero_norm
-from fastgntk.kernel._outline import Extent, Outline, WholeGraphs
+from fastgntk.kernel._outline import BlockByBlock, Extent, WholeGraphs
 from fastgntk.kernel._spec import GNTK
 
 __all__ = ["Decoupled"]
@@ -44,30 +43,11 @@ class _Block:
         return len(self.offsets) - 1
 
 
-class Decoupled:
+class Decoupled(BlockByBlock):
     """Compute the kernel by two-sided products, sparse or dense by density, without compiled code."""
 
     name = "decoupled"
     width = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/blocks.py)
-
-    def prepare(self, batch: GraphBatch, spec: GNTK) -> WholeGraphs:
-        """Keep the graphs: all work is done block by block, where memory is bounded."""
-        return WholeGraphs(batch, spec)
-
-    def outline(self, prepared: WholeGraphs) -> Outline:
-        """Every node counts for itself."""
-        return prepared.outline()
-
-    def tasks(self, prepared: WholeGraphs) -> tuple[()]:  # noqa: ARG002
-        """Nothing is left: blocks are prepared one by one."""
-        return ()
-
-    def work(self, prepared: WholeGraphs, task: Any, cancelled: NDArray[np.uint8]) -> None:
-        """Do nothing."""
-
-    def finish(self, prepared: WholeGraphs) -> WholeGraphs:
-        """Return the graphs."""
-        return prepared
 
     def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> _Block:
         """Aggregate the features once and find the norms of every level."""
@@ -119,10 +99,6 @@ class Decoupled:
                 if gain != 1.0:
                     lam *= gain**spec.layers
         return out
-
-    def kept_bytes(self, prepared: WholeGraphs) -> int:
-        """Count two matrices of neighbours."""
-        return 2 * 12 * (len(prepared.batch.indices) + prepared.batch.n_nodes)
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count Σ, K, two of work, and up to four in flight while SciPy takes a product."""

@@ -10,7 +10,6 @@ that closely the other engines, which take the first norm from the vectors thems
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from scipy import sparse
 from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._activations import kappa0, kappa1
-from fastgntk.kernel._outline import Extent, Outline, WholeGraphs
+from fastgntk.kernel._outline import BlockByBlock, Extent, WholeGraphs
 from fastgntk.kernel._spec import GNTK
 
 __all__ = ["Kronecker"]
@@ -37,30 +36,11 @@ class _Graph:
     p: list[NDArray[np.float64]]
 
 
-class Kronecker:
+class Kronecker(BlockByBlock):
     """Compute the kernel by the literal Kronecker formula."""
 
     name = "kronecker"
     width = 1  # every graph is a block: the formula is for a pair
-
-    def prepare(self, batch: GraphBatch, spec: GNTK) -> WholeGraphs:
-        """Keep the graphs."""
-        return WholeGraphs(batch, spec)
-
-    def outline(self, prepared: WholeGraphs) -> Outline:
-        """Every node counts for itself."""
-        return prepared.outline()
-
-    def tasks(self, prepared: WholeGraphs) -> tuple[()]:  # noqa: ARG002
-        """Nothing is left: blocks are prepared one by one."""
-        return ()
-
-    def work(self, prepared: WholeGraphs, task: Any, cancelled: NDArray[np.uint8]) -> None:
-        """Do nothing."""
-
-    def finish(self, prepared: WholeGraphs) -> WholeGraphs:
-        """Return the graphs."""
-        return prepared
 
     def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> list[_Graph]:
         """Find B and p of every block by running the recursion of each graph against itself."""
@@ -125,10 +105,6 @@ class Kronecker:
                 K = K * gain * kappa0(lam) + sigma
             levels.append(K.sum())
         return np.array(levels)
-
-    def kept_bytes(self, prepared: WholeGraphs) -> int:
-        """Count two matrices of neighbours."""
-        return 2 * 12 * (len(prepared.batch.indices) + prepared.batch.n_nodes)
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count the Kronecker product and a few matrices of the pair."""

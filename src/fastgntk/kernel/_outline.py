@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._spec import GNTK
 
-__all__ = ["Extent", "Outline", "WholeGraphs"]
+__all__ = ["BlockByBlock", "Extent", "Outline", "WholeGraphs"]
 
 
 class Extent(NamedTuple):
@@ -69,3 +69,30 @@ class WholeGraphs:
         if len(graphs) and np.array_equal(graphs, np.arange(graphs[0], graphs[0] + len(graphs))):
             return self.batch[int(graphs[0]) : int(graphs[0]) + len(graphs)]
         return self.batch[graphs]
+
+
+class BlockByBlock:
+    """The part of an engine that is the same for all whose work is done block by block, where memory is bounded."""
+
+    def prepare(self, batch: GraphBatch, spec: GNTK) -> WholeGraphs:
+        """Keep the graphs."""
+        return WholeGraphs(batch, spec)
+
+    def outline(self, prepared: WholeGraphs) -> Outline:
+        """Every node counts for itself."""
+        return prepared.outline()
+
+    def tasks(self, prepared: WholeGraphs) -> tuple[()]:  # noqa: ARG002
+        """Nothing is left to do."""
+        return ()
+
+    def work(self, prepared: WholeGraphs, task: Any, cancelled: NDArray[np.uint8]) -> None:
+        """Do nothing."""
+
+    def finish(self, prepared: WholeGraphs) -> WholeGraphs:
+        """Return the graphs."""
+        return prepared
+
+    def kept_bytes(self, prepared: WholeGraphs) -> int:
+        """Count two matrices of neighbours."""
+        return 2 * 12 * (len(prepared.batch.indices) + prepared.batch.n_nodes)
