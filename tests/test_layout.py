@@ -16,13 +16,15 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 
 ALLOWED = {
     "graph": set(),
+    "sketch": set(),
     "datasets": {"graph"},
-    "kernel": {"graph"},
-    "matrix": {"kernel", "graph"},
-    "learn": {"matrix", "kernel", "graph"},
+    "kernel": {"sketch", "graph"},
+    "matrix": {"kernel", "sketch", "graph"},
+    "learn": {"matrix", "kernel", "sketch", "graph"},
     "theory": {"kernel", "graph"},
     "bench": {"matrix", "kernel", "graph", "datasets"},
-    "cli": {"bench", "learn", "theory", "matrix", "kernel", "graph", "datasets"},
+    "reproduce": {"bench", "learn", "theory", "matrix", "kernel", "sketch", "graph", "datasets"},
+    "cli": {"reproduce", "bench", "learn", "theory", "matrix", "kernel", "sketch", "graph", "datasets"},
 }
 
 

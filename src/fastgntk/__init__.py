@@ -18,6 +18,7 @@ from fastgntk.kernel import GNTK
 from fastgntk.matrix import (
     Forecast,
     GramPath,
+    NotSketchedWarning,
     PreparedGraphs,
     cross_gram,
     diagonal,
@@ -50,6 +51,7 @@ __all__ = [
     "InputError",
     "DownloadError",
     "UnseenLabelWarning",
+    "NotSketchedWarning",
     "__version__",
 ]
 

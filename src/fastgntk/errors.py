@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["InputError", "DownloadError"]
+import sys
+
+__all__ = ["InputError", "DownloadError", "levels_to_the_caller"]
 
 
 class InputError(ValueError):
@@ -15,3 +17,11 @@ class InputError(ValueError):
 
 class DownloadError(InputError):
     """Raised when a data set could not be fetched; nothing half-written is left behind."""
+
+
+def levels_to_the_caller() -> int:
+    """Count the frames up to the first outside this package, so that a warning points at the user's own line."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("fastgntk."):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -73,14 +73,19 @@ def evaluate(
     c: _COption = None,
     features: options.FeaturesOption = "auto",
     engine: options.EngineOption = "auto",
+    sketch: options.SketchOption = None,
+    sketch_size: options.SketchSizeOption = None,
+    fresh_each_block: options.FreshOption = None,
+    merge_nodes: options.MergeOption = None,
     memory: options.MemoryOption = None,
     workers: options.WorkersOption = None,
-    seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the folds, and of sketches.")] = 0,
     json: options.JsonOption = False,
 ) -> None:
     """Cross-validate the kernel on DATA, with its options chosen from a grid."""
     from fastgntk import learn  # scikit-learn takes a second, which --help need not wait for
 
+    sketching = options.sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes)
     with progress_bar("downloading", quiet=json) as bar:
         dataset = load(data, progress=bar)
     grid = learn.Grid.default(len(dataset))
@@ -106,6 +111,7 @@ def evaluate(
             memory=memory,
             workers=workers,
             progress=progress,
+            **sketching,  # type: ignore[misc]  # without a seed of its own
         )
     row = REGISTRY.get(dataset.name)
     published = row.published if row else None

@@ -18,6 +18,7 @@ from fastgntk.files import atomic_save
 from fastgntk.kernel import GNTK, choose_engine
 from fastgntk.matrix import gram as compute
 from fastgntk.matrix import normalize as normalized
+from fastgntk.sketch import Sketching
 
 __all__ = ["gram"]
 
@@ -38,8 +39,13 @@ def gram(
     normalize: Annotated[bool, typer.Option("--normalize", help="Divide by self-similarities.")] = False,
     features: options.FeaturesOption = "auto",
     engine: options.EngineOption = "auto",
+    sketch: options.SketchOption = None,
+    sketch_size: options.SketchSizeOption = None,
+    fresh_each_block: options.FreshOption = None,
+    merge_nodes: options.MergeOption = None,
     memory: options.MemoryOption = None,
     workers: options.WorkersOption = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of sketches.", show_default="0")] = None,
     json: options.JsonOption = False,
 ) -> None:
     """Compute the kernel matrix of DATA and write it to a file, whole or not at all."""
@@ -50,6 +56,8 @@ def gram(
     if not output.parent.is_dir():
         raise InputError(f"the folder {output.parent} does not exist; make it first.")
     spec = GNTK(blocks, layers, scale, jump, c_phi)  # type: ignore[arg-type]  # GNTK checks the scale
+    sketching = options.sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, seed)
+    chosen = Sketching.from_options(sketching) if engine == "sketched" else None
     with progress_bar("downloading", quiet=json) as bar:
         dataset = datasets.load(data, progress=bar)
     start = time.perf_counter()
@@ -62,15 +70,18 @@ def gram(
             memory=memory,
             workers=workers,
             progress=bar,
+            **sketching,
         )
     took = time.perf_counter() - start
-    used = choose_engine(engine, dataset.graphs, None, spec).engine.name
+    used = choose_engine(engine, dataset.graphs, None, spec, sketching=chosen).engine.name
+    described = chosen.to_dict() if chosen is not None else None
     if normalize:
         K = normalized(K)
     if output.suffix == ".npy":
         atomic_save(output, lambda stream: np.save(stream, K, allow_pickle=False))
     else:
         options_used = {"dataset": dataset.name, "features": features, "normalize": normalize, "version": __version__}
+        options_used |= {"engine": used, "sketching": described}
         arrays: dict[str, Any] = {"K": K, "spec": np.array(spec.to_json()), "options": np.array(dumps(options_used))}
         if dataset.y is not None:
             arrays["y"] = dataset.y
@@ -83,6 +94,7 @@ def gram(
         "normalize": normalize,
         "shape": list(K.shape),
         "engine": used,
+        "sketching": described,
         "seconds": took,
         "output": str(output),
     }
@@ -93,9 +105,13 @@ def gram(
         f"fastgntk gram {dataset.name}",
         [
             ("written", f"{output}, {K.shape[0]} × {K.shape[1]} float64"),
-            ("kernel", dumps(spec.to_dict()).strip("{}").replace('"', "")),
+            ("kernel", _words(spec.to_dict())),
             ("normalized", "yes" if normalize else "no"),
-            ("engine", used),
+            ("engine", used if chosen is None else f"{used}, {_words(chosen.to_dict())}"),
             ("kernel time", seconds(took)),
         ],
     )
+
+
+def _words(options: dict[str, Any]) -> str:
+    return dumps(options).strip("{}").replace('"', "")

@@ -14,7 +14,17 @@ import typer
 
 from fastgntk import __version__
 from fastgntk.cli._console import key_values, print_json, progress_bar, seconds
-from fastgntk.cli._options import EngineOption, JsonOption, MemoryOption, WorkersOption
+from fastgntk.cli._options import (
+    EngineOption,
+    FreshOption,
+    JsonOption,
+    MemoryOption,
+    MergeOption,
+    SketchOption,
+    SketchSizeOption,
+    WorkersOption,
+    sketch_options,
+)
 from fastgntk.datasets import Dataset, cache_folder, load
 from fastgntk.errors import InputError
 from fastgntk.graph import NodeFeatures
@@ -34,6 +44,10 @@ def info(
     blocks: Annotated[int, typer.Option(help="Number of blocks, for --plan.")] = _DEFAULT.blocks,
     layers: Annotated[int, typer.Option(help="ReLU layers in each block, for --plan.")] = _DEFAULT.layers,
     engine: EngineOption = "auto",
+    sketch: SketchOption = None,
+    sketch_size: SketchSizeOption = None,
+    fresh_each_block: FreshOption = None,
+    merge_nodes: MergeOption = None,
     memory: MemoryOption = None,
     workers: WorkersOption = None,
     json: JsonOption = False,
@@ -44,7 +58,9 @@ def info(
             raise InputError("--plan needs a data set: fastgntk info --plan NAME.")
         with progress_bar("downloading", quiet=json) as bar:
             dataset = load(data, progress=bar)
-        found = forecast(dataset.graphs, GNTK(blocks, layers), engine=engine, memory=memory, workers=workers)
+        sketching = sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes)
+        spec = GNTK(blocks, layers)
+        found = forecast(dataset.graphs, spec, engine=engine, memory=memory, workers=workers, **sketching)
         if json:
             print_json({"dataset": dataset.name, "blocks": blocks, "layers": layers, "plan": found.to_dict()})
             return

@@ -8,18 +8,24 @@ from typing import Annotated
 import typer
 
 from fastgntk.errors import InputError
+from fastgntk.sketch import SketchOptions
 
 __all__ = [
     "DataArgument",
     "EngineOption",
     "FeaturesOption",
+    "FreshOption",
     "JsonOption",
     "MemoryOption",
+    "MergeOption",
+    "SketchOption",
+    "SketchSizeOption",
     "WorkersOption",
     "parse_flags",
     "parse_floats",
     "parse_ints",
     "parse_words",
+    "sketch_options",
 ]
 
 DataArgument = Annotated[
@@ -33,12 +39,61 @@ EngineOption = Annotated[
     str,
     typer.Option(
         help="How to compute: lossless (compiled; auto takes it, except for very little work), decoupled "
-        "(NumPy), or kronecker (slow, for checking). All give the same numbers."
+        "(NumPy), or kronecker (slow, for checking), which give the same numbers; or sketched, an approximation for "
+        "large dense graphs."
+    ),
+]
+SketchOption = Annotated[
+    str | None,
+    typer.Option(help="For --engine sketched: ams, gaussian, srht, countsketch or sparse.", show_default="ams"),
+]
+SketchSizeOption = Annotated[
+    str | None,
+    typer.Option(help="Rows of a sketch, such as 64, or a rate with a point, such as 0.3.", show_default="0.3"),
+]
+FreshOption = Annotated[
+    bool | None, typer.Option("--fresh-each-block", help="Draw a new sketch for each block.", show_default=False)
+]
+MergeOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--merge-nodes/--all-nodes",
+        help="Sketch distinct nodes, or all of them as in the paper.",
+        show_default="merge-nodes",
     ),
 ]
 MemoryOption = Annotated[str | None, typer.Option(help="Memory limit, such as 2GB.", show_default="a quarter of RAM")]
 WorkersOption = Annotated[int | None, typer.Option(help="Number of workers.", show_default="every core")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
+
+
+def sketch_options(
+    sketch: str | None,
+    sketch_size: str | None,
+    fresh_each_block: bool | None,
+    merge_nodes: bool | None,
+    seed: int | None = None,
+) -> SketchOptions:
+    """Return those options of a sketch that were given.
+
+    >>> sketch_options("srht", "0.25", None, None)
+    {'sketch': 'srht', 'sketch_size': 0.25}
+    """
+    given: SketchOptions = {}
+    if sketch is not None:
+        given["sketch"] = sketch
+    if sketch_size is not None:
+        try:
+            given["sketch_size"] = int(sketch_size) if re.fullmatch(r"[-+]?\d+", sketch_size) else float(sketch_size)
+        except ValueError:
+            raise InputError(f"--sketch-size takes a number such as 64 or 0.3, but is {sketch_size!r}.") from None
+    if fresh_each_block is not None:
+        given["fresh_each_block"] = fresh_each_block
+    if merge_nodes is not None:
+        given["merge_nodes"] = merge_nodes
+    if seed is not None:
+        given["seed"] = seed
+    return given
 
 
 def parse_ints(text: str, name: str) -> tuple[int, ...]:

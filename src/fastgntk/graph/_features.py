@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any, Literal, get_args
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fastgntk.errors import InputError
+from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graph._batch import GraphBatch
 from fastgntk.graph._convert import graphs
 
@@ -137,14 +136,6 @@ class NodeFeatures:
                 f"{int(unseen.sum())} nodes in {count} graphs have a {what} that was not there when the features "
                 "were fitted; its features are zero.",
                 UnseenLabelWarning,
-                stacklevel=_levels_to_the_caller(),
+                stacklevel=levels_to_the_caller(),
             )
         return sparse.hstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
-
-
-def _levels_to_the_caller() -> int:
-    """Count the frames up to the first outside this package, so that a warning points at the user's own line."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("fastgntk."):
-        frame, level = frame.f_back, level + 1
-    return level

@@ -10,8 +10,16 @@ import numpy as np
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._engine import Engine, compiled_code_runs, get_engine
 from fastgntk.kernel._spec import GNTK
+from fastgntk.sketch import Sketching
 
-__all__ = ["Choice", "choose_engine", "decoupled_seconds", "forecast_seconds", "lossless_seconds"]
+__all__ = [
+    "Choice",
+    "choose_engine",
+    "decoupled_seconds",
+    "forecast_seconds",
+    "lossless_seconds",
+    "sketched_seconds",
+]
 
 _log = logging.getLogger("fastgntk")
 
@@ -36,16 +44,33 @@ class Choice:
 
 
 def choose_engine(
-    name: str, rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pairs: float | None = None
+    name: str,
+    rows: GraphBatch,
+    cols: GraphBatch | None,
+    spec: GNTK,
+    pairs: float | None = None,
+    sketching: Sketching | None = None,
+    *,
+    more_to_come: bool = False,
 ) -> Choice:
     """Return the engine of that name; for ``"auto"`` the exact one that is expected to take the least time.
 
     ``cols`` is None for a symmetric matrix; ``pairs`` are the pairs of nodes where not all are computed. Equal nodes
-    are not counted as one here, so the lossless engine is usually faster than expected.
+    are not counted as one here, so the lossless engine is usually faster than expected. Where ``"sketched"`` would
+    sketch no graph, nor any to come, an exact engine is taken.
     """
     if pairs is None:
         pairs = rows.n_nodes**2 / 2 if cols is None else float(rows.n_nodes) * cols.n_nodes
     total = pairs * spec.blocks
+    if name == "sketched":
+        sketching = sketching or Sketching()
+        sizes = rows.sizes if cols is None else np.concatenate([rows.sizes, cols.sizes])
+        if more_to_come or any(sketching.rows(size) is not None for size in np.unique(sizes).tolist()):
+            seconds = sketched_seconds(rows, spec, total, sketching)
+            return Choice(get_engine(name, sketching), "asked for", seconds)
+        exact = choose_engine("auto", rows, cols, spec, pairs)
+        reason = f"no graph has more nodes than its sketch would have rows, so all is exact; {exact.reason}"
+        return Choice(exact.engine, reason, exact.seconds)
     decoupled, lossless = decoupled_seconds(rows, cols, spec, total), lossless_seconds(rows, cols, spec, total)
     if name != "auto":
         engine = get_engine(name)
@@ -73,11 +98,15 @@ def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pair
     return (pairs * (_LAYER * spec.layers + _PAIR + total) + norms) / 1e9
 
 
-def forecast_seconds(name: str, batch: GraphBatch, spec: GNTK, pairs: float) -> float:
+def forecast_seconds(
+    name: str, batch: GraphBatch, spec: GNTK, pairs: float, sketching: Sketching | None = None
+) -> float:
     """Estimate the time on one core of this machine, from ``pairs`` of distinct nodes over all levels.
 
     For the lossless engine a short measurement scales the model to this machine.
     """
+    if name == "sketched":
+        return sketched_seconds(batch, spec, pairs, sketching or Sketching())
     if name != "lossless":
         return decoupled_seconds(batch, None, spec, pairs)
     from fastgntk.kernel._simd._floor import layer_nanoseconds
@@ -92,6 +121,15 @@ def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pai
         aggregation += min(_DENSE * _mean_size(side), _NEIGHBOUR_NUMPY * _terms(side))
     pair = _LAYER_NUMPY * spec.layers + _PAIR_NUMPY + aggregation
     return pairs * pair / 1e9
+
+
+def sketched_seconds(rows: GraphBatch, spec: GNTK, pairs: float, sketching: Sketching) -> float:
+    """Estimate the time of the sketched engine on one core, from ``pairs`` of nodes over all levels."""
+    size = max(round(_mean_size(rows)), 1)
+    b = sketching.rows(size) or size
+    # Two dense products of b multiply-adds a side, of which the last level needs one.
+    products = 2 * _DENSE * b * (2 * spec.blocks - 1) / spec.blocks
+    return pairs * (_LAYER * spec.layers + _PAIR + products) / 1e9
 
 
 def _mean_size(batch: GraphBatch) -> float:

@@ -17,6 +17,7 @@ from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._outline import Extent, Outline
 from fastgntk.kernel._spec import GNTK
+from fastgntk.sketch import Sketching
 
 __all__ = ["Engine", "compiled_code_runs", "engine_names", "get_engine"]
 
@@ -72,7 +73,8 @@ class Engine(Protocol):
         ...
 
 
-_ENGINES = {"lossless": "Lossless", "decoupled": "Decoupled", "kronecker": "Kronecker"}
+_ENGINES = {"lossless": "Lossless", "decoupled": "Decoupled", "kronecker": "Kronecker", "sketched": "Sketched"}
+_COMPILED = ("lossless", "sketched")
 
 
 def engine_names() -> list[str]:
@@ -80,17 +82,17 @@ def engine_names() -> list[str]:
     return ["auto", *_ENGINES]
 
 
-def get_engine(name: str) -> Engine:
-    """Return the engine of that name."""
+def get_engine(name: str, sketching: Sketching | None = None) -> Engine:
+    """Return the engine of that name; ``sketching`` is for the sketched one."""
     if name not in _ENGINES:
         raise InputError(f"engine must be one of {', '.join(engine_names())}, but is {name!r}.")
-    if name == "lossless" and not compiled_code_runs():
+    if name in _COMPILED and not compiled_code_runs():
         raise InputError(
-            "engine='lossless' needs numba, which cannot be imported here; install numba, or use engine='decoupled'."
+            f"engine={name!r} needs numba, which cannot be imported here; install numba, or use engine='decoupled'."
         )
-    # Imported when used: the lossless engine loads numba, which takes longer than the rest of the package.
-    module = import_module(f"fastgntk.kernel._{name}")
-    engine: Engine = getattr(module, _ENGINES[name])()
+    # Imported when used: compiled engines load numba, which takes longer than the rest of the package.
+    make = getattr(import_module(f"fastgntk.kernel._{name}"), _ENGINES[name])
+    engine: Engine = make(sketching or Sketching()) if name == "sketched" else make()
     return engine
 
 

@@ -9,17 +9,17 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graph import FeatureKind, GraphBatch, graphs
-from fastgntk.kernel import choose_engine
 from fastgntk.learn._folds import Split, check_classes, given_folds, stratified_folds
 from fastgntk.learn._grid import Candidate, Grid
 from fastgntk.matrix import Memory, Workers, gram_path, normalize, single_threaded_blas, worker_count
+from fastgntk.sketch import SketchKind
 
 __all__ = ["Choice", "Evaluation", "Protocol", "StageProgress", "evaluate"]
 
@@ -107,6 +107,7 @@ def evaluate(
     memory: Memory = None,
     workers: Workers = None,
     progress: StageProgress | None = None,
+    **sketching: Unpack[SketchKind],
 ) -> Evaluation:
     """Cross-validate a support vector machine on the kernel, options chosen from a grid.
 
@@ -125,8 +126,8 @@ def evaluate(
     inner_folds : int
         Folds for selection within each training part (nested only).
     seed : int
-        Seed of the folds.
-    features, engine, memory, workers
+        Seed of the folds, and of sketches.
+    features, engine, memory, workers, sketch, sketch_size, fresh_each_block, merge_nodes
         As in :func:`fastgntk.gram`.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` with stage ``"kernel"`` or ``"learning"``.
@@ -155,7 +156,10 @@ def evaluate(
     grid = Grid.default(len(batch)) if grid is None else grid
     splits = outer + [split for group in inner for split in group]
 
-    run = _Run(batch, labels, splits, grid, features, engine, memory, worker_count(workers), progress)
+    kernel_options: dict[str, Any] = {"features": features, "engine": engine, "memory": memory, **sketching}
+    if engine == "sketched":
+        kernel_options["seed"] = seed
+    run = _Run(batch, labels, splits, grid, kernel_options, worker_count(workers), progress)
     candidates, scores = run.scores()
     n_outer = len(outer)
     tested = scores[:, :n_outer].transpose(1, 0, 2).reshape(n_outer, -1)  # outer fold × (candidate, C)
@@ -172,7 +176,7 @@ def evaluate(
         grid=grid,
         n_graphs=len(batch),
         n_classes=len(np.unique(labels)),
-        engine=choose_engine(engine, batch, None, grid.paths()[0]).engine.name,
+        engine=run.engine,
         kernel_seconds=run.kernel_seconds,
         learning_seconds=run.learning_seconds,
         fits=scores.size,
@@ -209,17 +213,14 @@ class _Run:
         y: NDArray[Any],
         splits: list[Split],
         grid: Grid,
-        features: FeatureKind,
-        engine: str,
-        memory: Memory,
+        kernel_options: dict[str, Any],
         workers: int,
         progress: StageProgress | None,
     ) -> None:
         self.batch, self.y, self.splits, self.grid = batch, y, splits, grid
-        self.kernel_options: dict[str, Any] = {
-            "features": features, "engine": engine, "memory": memory, "workers": workers,
-        }  # fmt: skip
+        self.kernel_options = {**kernel_options, "workers": workers}
         self.workers, self.progress = workers, progress
+        self.engine = ""
         self.kernel_seconds = self.learning_seconds = 0.0
         self.fits_stopped = 0
 
@@ -241,6 +242,7 @@ class _Run:
                     **self.kernel_options,
                 )
                 middle = time.perf_counter()
+                self.engine = path.engine
                 along = list(self.grid.along(spec))
                 tasks = (
                     delayed(_score)(_matrix(path.at(c.spec.blocks, c.spec.jump), c), self.y, self.splits, self.grid.C)

@@ -13,13 +13,15 @@
 ``_resources``     workers and memory of this machine
 =================  ==================================================================
 
-Nothing here knows the formula, and no engine knows of tiles. No option here changes values beyond rounding.
+Nothing here knows the formula, and no engine knows of tiles. No option here changes values beyond rounding,
+except those of a sketch.
 """
 
 from fastgntk.matrix._executor import Progress, single_threaded_blas
 from fastgntk.matrix._forecast import Forecast, forecast
 from fastgntk.matrix._gram import cross_gram, diagonal, gram, gram_path
 from fastgntk.matrix._normalize import normalize
+from fastgntk.matrix._options import NotSketchedWarning
 from fastgntk.matrix._path import GramPath
 from fastgntk.matrix._prepared import PreparedGraphs, prepare
 from fastgntk.matrix._resources import Memory, Workers, format_bytes, memory_budget, worker_count
@@ -35,6 +37,7 @@ __all__ = [
     "forecast",
     "Forecast",
     "normalize",
+    "NotSketchedWarning",
     "Progress",
     "Memory",
     "Workers",

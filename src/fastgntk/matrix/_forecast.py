@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from fastgntk.graph import FeatureKind, NodeFeatures
 from fastgntk.graph import graphs as as_batch
@@ -11,6 +11,7 @@ from fastgntk.kernel import GNTK, Extent, check_weights, forecast_seconds
 from fastgntk.matrix._options import Options, fitted
 from fastgntk.matrix._plan import largest_extent, plan_gram
 from fastgntk.matrix._resources import Memory, Workers
+from fastgntk.sketch import SketchOptions
 
 __all__ = ["Forecast", "forecast"]
 
@@ -67,6 +68,7 @@ def forecast(
     engine: str = "auto",
     memory: Memory = None,
     workers: Workers = None,
+    **sketching: Unpack[SketchOptions],
 ) -> Forecast:
     """Tell what :func:`gram` with the same arguments would do, without computing the matrix.
 
@@ -80,7 +82,7 @@ def forecast(
     >>> plan.engine, plan.graphs, [round(share, 3) for share in plan.compression]
     ('lossless', 188, [0.0, 0.004, 0.039])
     """
-    options = Options.check(spec, engine, memory, workers, None)
+    options = Options.check(spec, engine, memory, workers, None, sketching)
     batch = as_batch(graphs)
     batch = fitted(features, batch).transform(batch)
     check_weights(batch, options.spec)
@@ -106,6 +108,7 @@ def forecast(
         node_pairs=node_pairs,
         pairs=pairs,
         compression=[count / max(node_pairs, 1) for count in pairs],
-        seconds=forecast_seconds(run.engine.name, batch, options.spec, sum(pairs)) / min(used, max(len(plan.tiles), 1)),
+        seconds=forecast_seconds(run.engine.name, batch, options.spec, sum(pairs), options.sketching)
+        / min(used, max(len(plan.tiles), 1)),
         bytes=run.result + run.engine.kept_bytes(cut.prepared) + used * tile,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from fastgntk.matrix._plan import plan_cross, plan_gram
 from fastgntk.matrix._prepared import PreparedGraphs
 from fastgntk.matrix._resources import Memory, Workers
 from fastgntk.matrix._run import Cut, Run, Write, check_result
+from fastgntk.sketch import SketchOptions
 
 __all__ = ["cross_gram", "diagonal", "gram", "gram_path"]
 
@@ -35,6 +36,7 @@ def gram(
     memory: Memory = None,
     workers: Workers = None,
     progress: Progress | None = None,
+    **sketching: Unpack[SketchOptions],
 ) -> Array:
     """Compute the kernel between all pairs of graphs.
 
@@ -42,19 +44,30 @@ def gram(
     ----------
     graphs : anything that :func:`fastgntk.graphs` accepts, n graphs
     spec : GNTK, optional
-        Which kernel; ``GNTK()`` if left out. Nothing else below changes values beyond rounding.
+        Which kernel; ``GNTK()`` if left out. Nothing below changes values beyond rounding, except a sketch.
     features : {"auto", "attributes", "labels", "degree"} or NodeFeatures
         What nodes start with; a kind is fitted on ``graphs``, a fitted :class:`fastgntk.NodeFeatures` is used as it is.
     engine : str
         How to compute it: ``"lossless"`` (compiled, equal nodes merged), ``"decoupled"`` (NumPy and SciPy) or
         ``"kronecker"`` (the slow literal formula); ``"auto"`` takes the first, or the second for very little work. All
-        give the same numbers.
+        of these give the same numbers. ``"sketched"`` is an approximation for large dense graphs, never taken unasked.
     memory : int or str, optional
         Upper limit for the result and the tiles in work, as bytes or ``"2GB"``; a quarter of RAM by default.
     workers : int, optional
         Threads; by default every core. The numbers are the same for any count.
     progress : callable, optional
         Called as ``progress(done, total)`` in units of work; only their ratio has a meaning.
+    sketch : {"ams", "gaussian", "srht", "countsketch", "sparse"}
+        For ``engine="sketched"``, like those below: the kind of random matrix.
+    sketch_size : int, or float in (0, 1]
+        Rows of a sketch, or a rate: its rows over the nodes of the graph; 0.3 by default. A graph that has no more
+        nodes than that is computed exactly, with a warning.
+    seed : int
+        0 by default. A graph's sketch depends on this and on its edges, so it is the same in every call.
+    fresh_each_block : bool
+        Draw a new sketch for each block; by default one serves all.
+    merge_nodes : bool
+        Sketch distinct nodes (the default) or, as in the paper, all nodes (docs/sketching.md).
 
     Returns
     -------
@@ -68,7 +81,7 @@ def gram(
     >>> K.shape, bool(K[0, 1] == K[1, 0])
     ((2, 2), True)
     """
-    options = Options.check(spec, engine, memory, workers, progress)
+    options = Options.check(spec, engine, memory, workers, progress, sketching)
     batch = _ready(graphs, features, options)
     result = 8 * len(batch) ** 2
     run = options.start(batch, None, result)
@@ -88,6 +101,7 @@ def cross_gram(
     memory: Memory = None,
     workers: Workers = None,
     progress: Progress | None = None,
+    **sketching: Unpack[SketchOptions],
 ) -> Array:
     """Compute the kernel between n graphs (rows, say for testing) and m graphs (cols, say for training).
 
@@ -100,10 +114,10 @@ def cross_gram(
     array of shape (n, m), float64
     """
     if isinstance(cols, PreparedGraphs):
-        if engine not in ("auto", cols.engine) or features != "auto":
-            raise InputError("engine and features are those of the prepared graphs; leave them out.")
+        if engine not in ("auto", cols.engine) or features != "auto" or sketching:
+            raise InputError("engine, sketch and features are those of the prepared graphs; leave them out.")
         return _cross_prepared(rows, cols, spec, memory, workers, progress)
-    options = Options.check(spec, engine, memory, workers, progress)
+    options = Options.check(spec, engine, memory, workers, progress, sketching)
     row_batch, col_batch = as_batch(rows), as_batch(cols)
     step = fitted(features, col_batch)
     row_batch, col_batch = step.transform(row_batch), step.transform(col_batch)
@@ -146,6 +160,7 @@ def diagonal(
     memory: Memory = None,
     workers: Workers = None,
     progress: Progress | None = None,
+    **sketching: Unpack[SketchOptions],
 ) -> Array:
     """Compute the kernel of each graph with itself, the diagonal of :func:`gram`, without the rest of it.
 
@@ -153,7 +168,7 @@ def diagonal(
     -------
     array of shape (n,), float64
     """
-    options = Options.check(spec, engine, memory, workers, progress)
+    options = Options.check(spec, engine, memory, workers, progress, sketching)
     batch = _ready(graphs, features, options)
     out = np.zeros(len(batch))
     combine = _combine(options.spec)
@@ -175,6 +190,7 @@ def gram_path(
     memory: Memory = None,
     workers: Workers = None,
     progress: Progress | None = None,
+    **sketching: Unpack[SketchOptions],
 ) -> GramPath:
     """Compute the kernels of every depth 1..blocks, with and without jump, in the one pass of the deepest.
 
@@ -188,14 +204,14 @@ def gram_path(
     >>> path.at(blocks=2, jump=False).shape
     (5, 5)
     """
-    options = Options.check(spec, engine, memory, workers, progress)
+    options = Options.check(spec, engine, memory, workers, progress, sketching)
     batch = _ready(graphs, features, options)
     shape = (options.spec.blocks + 1, len(batch), len(batch))
     run = options.start(batch, None, 8 * int(np.prod(shape)))
     cut = run.cut(batch)
     levels = np.zeros(shape)
     run.tiles(cut, cut, plan_gram(cut.blocks), _write_both_triangles(levels, lambda tile: tile), progress)
-    return GramPath(options.spec, levels)
+    return GramPath(options.spec, levels, run.engine.name)
 
 
 def _ready(graphs: Any, features: FeatureKind | NodeFeatures, options: Options) -> GraphBatch:

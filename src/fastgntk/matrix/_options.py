@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
-from fastgntk.errors import InputError
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures
 from fastgntk.kernel import GNTK, choose_engine, engine_names
 from fastgntk.matrix._executor import Progress
 from fastgntk.matrix._resources import Memory, Workers, memory_budget, worker_count
 from fastgntk.matrix._run import Run, check_result
+from fastgntk.sketch import Sketching, SketchOptions
 
-__all__ = ["Options", "fitted"]
+__all__ = ["NotSketchedWarning", "Options", "fitted"]
+
+
+class NotSketchedWarning(UserWarning):
+    """Graphs are not larger than their sketch, and so computed exactly."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +31,17 @@ class Options:
     engine: str
     memory: int
     workers: int
+    sketching: Sketching | None
 
     @classmethod
     def check(
-        cls, spec: GNTK | None, engine: str, memory: Memory, workers: Workers, progress: Progress | None
+        cls,
+        spec: GNTK | None,
+        engine: str,
+        memory: Memory,
+        workers: Workers,
+        progress: Progress | None,
+        sketching: SketchOptions | None = None,
     ) -> Options:
         """Refuse what has no meaning, before any work."""
         spec = GNTK() if spec is None else spec
@@ -35,13 +51,50 @@ class Options:
             raise InputError(f"progress must be a function of (done, total), but is {progress!r}.")
         if engine not in engine_names():
             raise InputError(f"engine must be one of {', '.join(engine_names())}, but is {engine!r}.")
-        return cls(spec, engine, memory_budget(memory), worker_count(workers))
+        sketching = sketching or {}
+        chosen = Sketching.from_options(sketching) if engine == "sketched" or sketching else None
+        if chosen is not None and engine != "sketched":
+            given = ", ".join(f"{name}={value!r}" for name, value in sketching.items())
+            raise InputError(
+                f"{given} needs engine='sketched', but engine is {engine!r}; exact engines take no sketch."
+            )
+        return cls(spec, engine, memory_budget(memory), worker_count(workers), chosen)
 
-    def start(self, rows: GraphBatch, cols: GraphBatch | None, result: int, pairs: float | None = None) -> Run:
-        """Start a computation whose result takes that many bytes; ``pairs`` of nodes if not all of them."""
+    def start(
+        self,
+        rows: GraphBatch,
+        cols: GraphBatch | None,
+        result: int,
+        pairs: float | None = None,
+        *,
+        more_to_come: bool = False,
+    ) -> Run:
+        """Start a computation whose result takes that many bytes; ``pairs`` of nodes if not all of them.
+
+        ``more_to_come`` says that graphs which are not known yet will meet these.
+        """
         check_result(result, self.memory)
-        choice = choose_engine(self.engine, rows, cols, self.spec, pairs)
+        choice = choose_engine(self.engine, rows, cols, self.spec, pairs, self.sketching, more_to_come=more_to_come)
+        if self.sketching is not None:
+            _tell_about_exact(self.sketching, np.concatenate([b.sizes for b in (rows, cols) if b is not None]))
         return Run(self.spec, choice, self.memory, self.workers, result)
+
+
+def _tell_about_exact(sketching: Sketching, sizes: NDArray[np.int64]) -> None:
+    """Warn if graphs are not sketched because of the size that was asked for."""
+    if isinstance(sketching.size, float) and sketching.size < 1.0:
+        return  # a rate leaves out graphs of one node only
+    distinct, counts = np.unique(sizes, return_counts=True)
+    exact = sum(
+        count for size, count in zip(distinct.tolist(), counts.tolist(), strict=True) if sketching.rows(size) is None
+    )
+    if exact:
+        warnings.warn(
+            f"sketch_size={sketching.size} is not below the number of nodes of {exact} of {len(sizes)} graphs; these "
+            "are computed exactly.",
+            NotSketchedWarning,
+            stacklevel=levels_to_the_caller(),
+        )
 
 
 def fitted(features: FeatureKind | NodeFeatures, batch: GraphBatch) -> NodeFeatures:

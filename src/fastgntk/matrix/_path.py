@@ -23,10 +23,13 @@ class GramPath:
         The deepest kernel.
     levels : array of shape (blocks + 1, n, n)
         ``levels[l]`` is Σ_uv K(l)_uv of every pair; level 0 is the features alone.
+    engine : str
+        What computed it.
     """
 
     spec: GNTK
     levels: NDArray[np.float64]
+    engine: str
 
     def at(self, blocks: int | None = None, jump: bool | None = None) -> NDArray[np.float64]:
         """Return the Gram matrix of that depth; what is left out comes from ``spec``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from fastgntk.graph import FeatureKind, NodeFeatures
 from fastgntk.graph import graphs as as_batch
@@ -11,6 +11,7 @@ from fastgntk.matrix._options import Options, fitted
 from fastgntk.matrix._plan import plan_gram
 from fastgntk.matrix._resources import Memory, Workers
 from fastgntk.matrix._run import Cut, Run
+from fastgntk.sketch import SketchOptions
 
 __all__ = ["PreparedGraphs", "prepare"]
 
@@ -49,6 +50,7 @@ def prepare(
     engine: str = "auto",
     memory: Memory = None,
     workers: Workers = None,
+    **sketching: Unpack[SketchOptions],
 ) -> PreparedGraphs:
     """Make graphs ready, so that rows against them cost what is new only.
 
@@ -63,13 +65,13 @@ def prepare(
     >>> fg.cross_gram(data[100:101], train).shape
     (1, 100)
     """
-    options = Options.check(spec, engine, memory, workers, None)
+    options = Options.check(spec, engine, memory, workers, None, sketching)
     batch = as_batch(graphs)
     step = fitted(features, batch)
     batch = step.transform(batch)
     check_weights(batch, options.spec)
     # Little work now may be much over many calls, so the quickest engine is taken whatever the number of graphs.
-    run = options.start(batch, None, 0, pairs=1e12)
+    run = options.start(batch, None, 0, pairs=1e12, more_to_come=True)
     cut = run.cut(batch)
     run.build(cut, run.affordable_workers(plan_gram(cut.blocks), cut.prepared))
     return PreparedGraphs(step, run, cut, len(batch))

@@ -14,6 +14,7 @@ mean Σ_k weight[k] · base[first + index[k] · stride : …] over start ≤ k <
 ``sum_rows_twice(out, at, ROWS)``       write the sum of LANES entries there, as λ and as θ
 ``add_rows(out, at, ROWS)``             add the sum of LANES entries to out[at : at + LANES]
 ``apply_layer(out, at)``                one ReLU layer on the pair at ``at``
+``apply_layer_apart(lam, theta, at)``   the same where λ and θ are in two arrays
 ``transpose4(source, s, s_stride,       out[o + j · o_stride + i] = source[s + i · s_stride + j] for i, j < 4
 out, o, o_stride)``
 ======================================  ==================================================================
@@ -32,7 +33,7 @@ from numba.np.arrayobj import make_array
 
 from fastgntk.kernel._simd._layer import emit_layer, layer_in_numpy
 
-__all__ = ["LANES", "add_rows", "apply_layer", "sum_row_pairs", "sum_rows_twice", "transpose4"]
+__all__ = ["LANES", "add_rows", "apply_layer", "apply_layer_apart", "sum_row_pairs", "sum_rows_twice", "transpose4"]
 
 LANES = 32
 """Width of a panel: entries of one row that are worked on together."""
@@ -156,6 +157,20 @@ def _apply_layer(typing: Any, out: Any, at: Any) -> Any:  # noqa: ARG001
 
 
 @intrinsic
+def _apply_layer_apart(typing: Any, lam: Any, theta: Any, at: Any) -> Any:  # noqa: ARG001
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointers = [_pointer(context, builder, signature.args[i], args[i]) for i in (0, 1)]
+        for i in range(0, LANES, _WIDTH):
+            place = _plus(builder, args[2], i)
+            new = emit_layer(builder, *(_load(builder, pointer, place) for pointer in pointers))
+            for value, pointer in zip(new, pointers, strict=True):
+                _store(builder, value, pointer, place)
+        return context.get_dummy_value()
+
+    return types.void(lam, theta, _LONG), emit
+
+
+@intrinsic
 def _transpose4(typing: Any, source: Any, s: Any, s_stride: Any, out: Any, o: Any, o_stride: Any) -> Any:  # noqa: ARG001
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         take, give = (_pointer(context, builder, signature.args[i], args[i]) for i in (0, 3))
@@ -202,6 +217,10 @@ def _apply_layer_in_numpy(out: Any, at: Any) -> None:
     layer_in_numpy(out[at : at + LANES], out[at + LANES : at + 2 * LANES])
 
 
+def _apply_layer_apart_in_numpy(lam: Any, theta: Any, at: Any) -> None:
+    layer_in_numpy(lam[at : at + LANES], theta[at : at + LANES])
+
+
 def _transpose4_in_numpy(source: Any, s: Any, s_stride: Any, out: Any, o: Any, o_stride: Any) -> None:
     for i in range(4):
         for j in range(4):
@@ -213,4 +232,5 @@ sum_row_pairs: Any = _sum_row_pairs if _jit else _sum_row_pairs_in_numpy
 sum_rows_twice: Any = _sum_rows_twice if _jit else _sum_rows_twice_in_numpy
 add_rows: Any = _add_rows if _jit else _add_rows_in_numpy
 apply_layer: Any = _apply_layer if _jit else _apply_layer_in_numpy
+apply_layer_apart: Any = _apply_layer_apart if _jit else _apply_layer_apart_in_numpy
 transpose4: Any = _transpose4 if _jit else _transpose4_in_numpy

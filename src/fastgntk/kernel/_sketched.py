@@ -1,0 +1,368 @@
+"""The sketched engine: Σ aggregated as B (SᵀS) Σ (S'ᵀS') B'ᵀ, the paper's second step. Approximate, and the only one.
+
+Each graph has one random S (b × N) with E[SᵀS] = I, drawn from its own content, so that it is the same in every pair.
+The result is therefore the exact kernel of the operator B SᵀS in the place of B, and positive semi-definite; norms come
+from the sketched Σ(G, G). The products are taken in the order of the paper's running-time theorem,
+
+    M = B Sᵀ (N × b), once for each graph;   P = S Σ S'ᵀ (b × b');   Σ ← M P M'ᵀ
+
+at T(N, N, b) instead of T(N, N, N). With norms folded in (M̂ = q⁻¹ M, Ŝ = S diag(p), as in `_lossless`) a level is
+
+    λ = M̂ P M̂'ᵀ,   θ = M̂ T M̂'ᵀ,   layers on λ and θ,   P ← Ŝ λ Ŝ'ᵀ,   T ← Ŝ θ Ŝ'ᵀ
+
+and since P and T are small, λ and θ need never exist as a whole: they are made, used and forgotten in patches.
+
+With ``merge_nodes`` the sketch is of distinct nodes. Let D count how often each distinct node of the level before
+occurs, and Q (m × m_before) how often each occurs in a neighbourhood. Then S is applied as Q D^(−½) SᵀS D^(½), which is
+Q in expectation, and no more spread about it than with all nodes: Σ_c Q_uc²/n_c ≤ Σ_c Q_uc, since Q_uc ≤ n_c.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fastgntk.graph import GraphBatch
+from fastgntk.kernel._colours import colour
+from fastgntk.kernel._compilation import announce_compilation
+from fastgntk.kernel._operator import degree_sums, inverse, unit_rows, zero_norm
+from fastgntk.kernel._outline import Extent, Outline
+from fastgntk.kernel._spec import GNTK
+from fastgntk.sketch import Sketching
+
+__all__ = ["Sketched"]
+
+Array = NDArray[np.float64]
+
+# Entries of λ in work at once: these and as many of θ take 2 MB, which second-level caches hold.
+_PATCH_ROWS, _PATCH_COLS = 128, 1024
+_SPARSE_OVER_DENSE = 20.0  # as in `_operator`: a multiply-add in a sparse product costs this many in a dense one
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    spec: GNTK
+    batch: GraphBatch
+    colours: NDArray[np.int32] | None  # (L + 1, N), None if nodes are not merged
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """One level of one graph, with m distinct nodes and b rows of its sketch."""
+
+    spread: Array  # M̂, (m, b)
+    gather: Array | None  # Ŝ of the next level, (b_next, m); None on the last level
+    p: Array  # (m,), norms, with the factor of the layers
+    counts: Array  # (m,), how many nodes each stands for
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One level of all graphs of a block; graph g has rows rows[g]..rows[g + 1] and sketch rows inner[g].."""
+
+    rows: NDArray[np.int64]
+    inner: NDArray[np.int64]
+    levels: list[_Level]
+    weights: Array  # counts · p of all rows
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, slice, slice]]:
+        """Yield for each graph in start..stop: its number, its rows counted from its own first, and from start."""
+        first = int(np.searchsorted(self.rows, start, side="right")) - 1
+        for g in range(first, len(self.levels)):
+            low, high = max(int(self.rows[g]), start), min(int(self.rows[g + 1]), stop)
+            if low >= stop:
+                return
+            if low < high:
+                own = int(self.rows[g])
+                yield g, slice(low - own, high - own), slice(low - start, high - start)
+
+    def part(self, g: int) -> slice:
+        """Return the sketch rows of a graph."""
+        return slice(int(self.inner[g]), int(self.inner[g + 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    spec: GNTK
+    feature_sums: Array  # (n, d)
+    inner_features: Array  # (Σ b_1, d), the sketched features of all graphs, as unit vectors
+    sides: list[_Side]
+
+    def __len__(self) -> int:
+        return len(self.feature_sums)
+
+
+class Sketched:
+    """Compute the kernel with sketched aggregations."""
+
+    name = "sketched"
+    width = 256
+
+    def __init__(self, sketching: Sketching) -> None:
+        self.sketching = sketching
+
+    def prepare(self, batch: GraphBatch, spec: GNTK) -> _Prepared:
+        """Find equal nodes, if they are to be merged."""
+        announce_compilation()
+        colours = colour(batch, spec.blocks, operators=False).colours if self.sketching.merge_nodes else None
+        return _Prepared(spec, batch, colours)
+
+    def outline(self, prepared: _Prepared) -> Outline:
+        """Every node counts for itself: nodes are merged within a graph only, so that blocks depend on sizes alone."""
+        return Outline(prepared.batch.offsets - prepared.batch.offsets[0], features=prepared.batch.features.shape[1])
+
+    def tasks(self, prepared: _Prepared) -> tuple[()]:  # noqa: ARG002
+        """Nothing is left to do; the rest is done block by block."""
+        return ()
+
+    def work(self, prepared: _Prepared, task: Any, cancelled: NDArray[np.uint8]) -> None:
+        """Do nothing."""
+
+    def finish(self, prepared: _Prepared) -> _Prepared:
+        """Return what was prepared."""
+        return prepared
+
+    def block(self, prepared: _Prepared, graphs: NDArray[np.int64]) -> _Block:
+        """Draw the sketches, multiply them with B, and find the norms of every level."""
+        spec = prepared.spec
+        sums, inner, levels = [], [], []
+        for i in graphs.tolist():
+            one = _Graph(prepared, int(i), self.sketching)
+            sums.append(one.feature_sum)
+            inner.append(one.inner_features)
+            levels.append(one.levels)
+        width = prepared.batch.features.shape[1]
+        return _Block(
+            spec,
+            np.stack(sums) if sums else np.zeros((0, width)),
+            np.concatenate(inner) if inner else np.zeros((0, width)),
+            [_side([one[level] for one in levels]) for level in range(spec.blocks)],
+        )
+
+    def tile(self, rows: _Block, cols: _Block, cancelled: NDArray[np.uint8] | None = None) -> Array:
+        """Run the recursion on all node pairs of two blocks and read out every level."""
+        spec = rows.spec
+        out = np.empty((spec.blocks + 1, len(rows), len(cols)))
+        out[0] = rows.feature_sums @ cols.feature_sums.T
+        inner = (rows.inner_features @ cols.inner_features.T)[None]  # K(0) = Σ(0), so one matrix serves both
+        for level in range(spec.blocks):
+            if cancelled is not None and cancelled[0]:
+                break
+            near, far = rows.sides[level], cols.sides[level]
+            inner = _advance(inner, near, far, spec.layers, out[level + 1], last=level + 1 == spec.blocks)
+        return out
+
+    def tile_bytes(self, rows: Extent, cols: Extent) -> int:
+        """Count a patch of λ and θ, and what is between M̂ and Ŝ: P and T, old and new, and their products."""
+        near, far = self._inner(rows), self._inner(cols)
+        patch = 2 * min(rows.width, _PATCH_ROWS) * (min(cols.width, _PATCH_COLS) + 2 * far)
+        # Building a block takes Â, S and M as arrays, one graph at a time.
+        largest = rows.width * (rows.width + 3 * near + rows.features)
+        return 8 * max(patch + 4 * near * far, largest)
+
+    def kept_bytes(self, prepared: _Prepared) -> int:
+        """Count M̂ and Ŝ of every level, and the colours."""
+        kept = 0.0
+        for size in prepared.batch.sizes.tolist():
+            b = self.sketching.rows(size) or size
+            kept += 16.0 * size * b * prepared.spec.blocks + 8.0 * b * prepared.batch.features.shape[1]
+        return int(kept) + (0 if prepared.colours is None else prepared.colours.nbytes)
+
+    def _inner(self, extent: Extent) -> int:
+        """Return about how many rows the sketches of a block have together."""
+        size = self.sketching.size
+        rows = size * extent.graphs if isinstance(size, int) else int(size * extent.width) + extent.graphs
+        return min(rows, extent.width)
+
+
+class _Graph:
+    """Build one graph: distinct nodes, sketch, M, and the norms from the recursion of the graph with itself."""
+
+    def __init__(self, prepared: _Prepared, number: int, sketching: Sketching) -> None:
+        self._spec, self._sketching = prepared.spec, sketching
+        self._batch = prepared.batch[number : number + 1]
+        nodes = slice(int(prepared.batch.offsets[number]), int(prepared.batch.offsets[number + 1]))
+        self._colours = None if prepared.colours is None else prepared.colours[:, nodes]
+        self._size = self._batch.n_nodes
+        self._content = _content(self._batch)
+        self._gain = float((self._spec.c_phi / 2) ** (self._spec.layers / 2))
+        self._A_hat = self._neighbours()
+        self._sums = degree_sums(self._batch)
+        features = self._batch.features
+        self.feature_sum = np.asarray(features.sum(axis=0), dtype=np.float64).ravel()
+        first, counts = self._distinct(0)
+        X = features[first]
+        norms = unit_rows(X)[1]
+        S = self._sketch(1, first, counts)
+        inner = X if S is None else S @ X
+        unit, size = unit_rows(inner.toarray() if sparse.issparse(inner) else np.asarray(inner))
+        self.inner_features: Array = unit
+        self.levels: list[_Level] = []
+        self._build(S, size, norms, first, counts)
+
+    def _build(self, S: Array | None, size: Array, norms: Array, first: NDArray[np.int64], counts: Array) -> None:
+        """Go down the levels; ``size`` are the norms of the sketched features, ``norms`` those of the features."""
+        spec = self._spec
+        inner = (self.inner_features @ self.inner_features.T)[None]
+        for level in range(1, spec.blocks + 1):
+            M = self._product(level, S, first, counts)
+            first, counts = self._distinct(level)
+            bound = np.abs(M) @ (norms if S is None else np.abs(S) @ norms)
+            if level == 1:
+                M = M * size
+                q = _norms_of_product(M, self.inner_features)
+            else:
+                # P is symmetric in real numbers; the mean of both halves makes it so, and no square comes out negative.
+                q = np.sqrt(np.maximum(np.einsum("ub,ub->u", M @ inner[0], M), 0.0))
+            # Rounding in a sum of N terms of either sign grows like sqrt(N).
+            terms = np.full(len(q), np.sqrt(self._size))
+            q = np.where(zero_norm(q, bound, terms, squared=level > 1), 0.0, q)
+            p = self._gain * _scaled(q, self._sums[first], spec)
+            norms = p
+            S, gather = None, None
+            if level < spec.blocks:
+                S = self._sketch(level + 1, first, counts)
+                gather = np.diag(p) if S is None else S * p
+            self.levels.append(_Level(M * inverse(q)[:, None], gather, p, counts))
+            if level < spec.blocks:
+                side = _side(self.levels[-1:])
+                inner = _advance(inner, side, side, spec.layers, np.empty((1, 1)), last=False)
+
+    def _distinct(self, level: int) -> tuple[NDArray[np.int64], Array]:
+        """Return the first node of each colour, in the order of nodes, and how many nodes have it."""
+        if self._colours is None:
+            return np.arange(self._size), np.ones(self._size)
+        _, first, counts = np.unique(self._colours[level], return_index=True, return_counts=True)
+        # The order must not depend on the numbers of colours, which other graphs of the batch have a part in.
+        order = np.argsort(first)
+        return first[order].astype(np.int64), counts[order].astype(np.float64)
+
+    def _sketch(self, level: int, first: NDArray[np.int64], counts: Array) -> Array | None:
+        """Return S D^(½) (b, m) for the aggregation of a level, or None where m ≤ b and it is exact."""
+        b = self._sketching.rows(self._size)
+        if b is None or len(first) <= b:
+            return None
+        S = self._sketching.draw(self._size, b, self._content, level).dense()
+        if len(first) == self._size:  # no two nodes are the same
+            return S
+        return S[:, first] * np.sqrt(counts)
+
+    def _product(self, level: int, S: Array | None, first_below: NDArray[np.int64], counts: Array) -> Array:
+        """Return M = Q D^(−½) Sᵀ (m, b), or Q where S is None; ``S`` is S D^(½)."""
+        rows = self._A_hat[self._distinct(level)[0]]
+        if self._colours is not None:
+            number = np.empty(self._colours.max(initial=-1) + 1, dtype=np.int64)
+            below = self._colours[level - 1]
+            number[below[first_below]] = np.arange(len(first_below))
+            shape = (rows.shape[0], len(first_below))
+            # Neighbours of one colour stay apart here; every product adds them up.
+            rows = sparse.csr_array((rows.data, number[below][rows.indices], rows.indptr), shape=shape)
+        if S is None:
+            return np.asarray(rows.toarray())
+        right = (S / counts).T
+        if rows.nnz * _SPARSE_OVER_DENSE < rows.shape[0] * rows.shape[1]:
+            return np.asarray(rows @ right)
+        return np.asarray(rows.toarray() @ right)
+
+    def _neighbours(self) -> sparse.csr_array:
+        return sparse.csr_array(self._batch.adjacency() + sparse.eye_array(self._size, format="csr"))
+
+
+def _content(batch: GraphBatch) -> bytes:
+    """Return a digest of a graph's edges and weights; features may depend on what they were fitted on."""
+    digest = hashlib.blake2b(digest_size=16)
+    for array in (batch.degrees, batch.indices):
+        digest.update(np.ascontiguousarray(array, dtype="<i4").tobytes())
+    if batch.weights is not None:
+        digest.update(np.ascontiguousarray(batch.weights, dtype="<f8").tobytes())
+    return digest.digest()
+
+
+def _norms_of_product(M: Array, unit: Array) -> Array:
+    """Return the norms of the rows of M U, some rows at a time."""
+    q = np.empty(len(M))
+    for start in range(0, len(M), _PATCH_COLS):
+        part = slice(start, start + _PATCH_COLS)
+        q[part] = unit_rows(M[part] @ unit)[1]
+    return q
+
+
+def _scaled(q: Array, sums: Array, spec: GNTK) -> Array:
+    if spec.scale == "unit":
+        return q * 0.0 + (q > 0)
+    return q / sums if spec.scale == "degree" else q
+
+
+def _side(levels: list[_Level]) -> _Side:
+    rows = np.concatenate([[0], np.cumsum([len(level.p) for level in levels])]).astype(np.int64)
+    inner = np.concatenate([[0], np.cumsum([level.spread.shape[1] for level in levels])]).astype(np.int64)
+    weights = np.concatenate([level.counts * level.p for level in levels]) if levels else np.zeros(0)
+    return _Side(rows, inner, levels, weights)
+
+
+def _advance(inner: Array, near: _Side, far: _Side, layers: int, out: Array, *, last: bool) -> Array:
+    """Go through one level in patches: read it out into ``out`` (n, n'), and return P and T of the next (2, b, b').
+
+    ``inner`` is P and T stacked, or P alone where both are the same.
+    """
+    from fastgntk.kernel._simd._entrywise import LANES, apply_layers
+
+    n_rows, n_cols = int(near.rows[-1]), int(far.rows[-1])
+    steps = [0, *np.cumsum([0 if lv.gather is None else len(lv.gather) for lv in near.levels]).tolist()]
+    far_steps = [0, *np.cumsum([0 if lv.gather is None else len(lv.gather) for lv in far.levels]).tolist()]
+    following = np.zeros((2, steps[-1], far_steps[-1]))
+    out[:] = 0.0
+    patch = min(n_rows, _PATCH_ROWS) * min(n_cols, _PATCH_COLS)
+    room = np.zeros((2, -(-patch // LANES) * LANES))
+    for top in range(0, n_rows, _PATCH_ROWS):
+        height = min(_PATCH_ROWS, n_rows - top)
+        left = np.empty((len(inner), height, inner.shape[2]))  # M̂ P and M̂ T
+        for g, own, place in near.pieces(top, top + height):
+            np.matmul(near.levels[g].spread[own], inner[:, near.part(g)], out=left[:, place])
+        right = np.zeros((2, height, far_steps[-1]))  # λ Ŝ'ᵀ and θ Ŝ'ᵀ
+        for start in range(0, n_cols, _PATCH_COLS):
+            width = min(_PATCH_COLS, n_cols - start)
+            both = room[:, : height * width].reshape(2, height, width)
+            for g, own, place in far.pieces(start, start + width):
+                spread = far.levels[g].spread[own].T
+                np.matmul(left[:, :, far.part(g)], spread, out=both[: len(left), :, place])
+            if len(left) == 1:
+                both[1] = both[0]
+            apply_layers(room[0], room[1], height * width, layers)
+            _read_out(both[1], near, far, top, start, out)
+            if last:
+                continue
+            for g, own, place in far.pieces(start, start + width):
+                gather = far.levels[g].gather
+                assert gather is not None
+                right[:, :, far_steps[g] : far_steps[g + 1]] += both[:, :, place] @ gather[:, own].T
+        if last:
+            continue
+        for g, own, place in near.pieces(top, top + height):
+            gather = near.levels[g].gather
+            assert gather is not None
+            following[:, steps[g] : steps[g + 1]] += gather[:, own] @ right[:, place]
+    return following
+
+
+def _read_out(theta: Array, near: _Side, far: _Side, top: int, start: int, out: Array) -> None:
+    """Add Σ_uv n_u p_u θ_uv p'_v n'_v of each pair of graphs in a patch to ``out``."""
+    rows = [(g, place) for g, _, place in near.pieces(top, top + theta.shape[0])]
+    cols = [(g, place) for g, _, place in far.pieces(start, start + theta.shape[1])]
+    weighted = theta @ _by_graph(far.weights[start : start + theta.shape[1]], cols)
+    sums = _by_graph(near.weights[top : top + theta.shape[0]], rows).T @ weighted
+    out[np.ix_([g for g, _ in rows], [g for g, _ in cols])] += sums
+
+
+def _by_graph(weights: Array, pieces: list[tuple[int, slice]]) -> Array:
+    """Return (rows, graphs): the weight of each row in the column of its graph."""
+    out = np.zeros((len(weights), len(pieces)))
+    for column, (_, place) in enumerate(pieces):
+        out[place, column] = weights[place]
+    return out

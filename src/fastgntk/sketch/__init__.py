@@ -1,0 +1,27 @@
+"""The five sketches: random b × N matrices S with E[SᵀS] = I, and how they are chosen for a graph.
+
+====================  ==========================================================================
+``_matrices``         :class:`AMS`, :class:`Gaussian`, :class:`SRHT`, :class:`CountSketch`,
+                      :class:`SparseEmbedding`: draw, apply from the left and from the right
+``_hadamard``         the fast Walsh–Hadamard transform
+``_sketching``        :class:`Sketching`: which sketch, how large, from which seed
+====================  ==========================================================================
+
+To add a sketch: a class in ``_matrices`` and a row in ``SKETCHES`` there; every test of the folder then runs on it.
+"""
+
+from fastgntk.sketch._matrices import AMS, SKETCHES, SRHT, CountSketch, Gaussian, Sketch, SparseEmbedding
+from fastgntk.sketch._sketching import Sketching, SketchKind, SketchOptions
+
+__all__ = [
+    "Sketching",
+    "SketchOptions",
+    "SketchKind",
+    "Sketch",
+    "SKETCHES",
+    "AMS",
+    "Gaussian",
+    "SRHT",
+    "CountSketch",
+    "SparseEmbedding",
+]

@@ -1,0 +1,136 @@
+"""Eigenvalues: γ_t, and how well a sketched matrix approximates the exact one as a quadratic form.
+
+Everywhere a matrix counts as singular in the directions whose eigenvalue is below ``cut`` times the largest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastgntk.errors import InputError
+from fastgntk.theory._moments import check_power, moment
+from fastgntk.theory._nodes import Array
+
+__all__ = ["CUT", "SpectralInterval", "eigen", "gamma", "spectral_interval"]
+
+CUT = 1e-12
+
+
+def gamma(t: int, source: Any, *, on_range: bool = False, cut: float = CUT) -> float:
+    """Return γ_t = ‖Φ_t‖_F / σ_min(Φ_t) = sqrt(tr M_t / λ_min(M_t)), infinite where M_t is singular.
+
+    Φ_t has the columns Σ_{u∈G_i} h̄_u^{⊗t}. Since these are symmetric tensors the rank of M_t is at most
+    (d+t−1 choose t), so γ_1 is infinite as soon as there are more graphs than features. Then ``on_range=True`` gives
+    the number with the smallest eigenvalue above the cut in place of λ_min; the theorem does not hold with it.
+
+    Jiang et al. 2022, the assumption on the sketch size; that γ_t is this number is our reading (docs/theory.md).
+
+    Examples
+    --------
+    >>> from fastgntk import Graph
+    >>> edge = Graph.from_edges([(0, 1)], 2, labels=["C", "O"])
+    >>> node = Graph.from_edges([], 1, labels=["C"])
+    >>> round(gamma(1, [edge, node]), 4)
+    3.377
+    >>> gamma(1, [edge, node, edge])
+    inf
+    """
+    values, _, rank = eigen(moment(check_power(t, 1), source), "M_t", cut)
+    if rank == 0 or (rank < len(values) and not on_range):
+        return float(np.inf)
+    return float(np.sqrt(values.sum() / values[-rank]))
+
+
+@dataclass(frozen=True)
+class SpectralInterval:
+    """Say how M̃ compares with M as a quadratic form.
+
+    Attributes
+    ----------
+    low, high : float
+        The largest and the smallest number with low · M ⪯ M̃ ⪯ high · M. ``high`` is infinite and ``low`` often 0
+        where M is singular and M̃ is not zero on its null space.
+    low_on_range, high_on_range : float
+        The same for vectors in the range of M only; equal to the former where M is regular.
+    rank, size : int
+        Rank of M after the cut, and its number of rows.
+    """
+
+    low: float
+    high: float
+    low_on_range: float
+    high_on_range: float
+    rank: int
+    size: int
+
+    @property
+    def epsilon(self) -> float:
+        """The smallest ε with (1−ε) M ⪯ M̃ ⪯ (1+ε) M."""
+        return max(1.0 - self.low, self.high - 1.0)
+
+
+def spectral_interval(M: Array, M_sketched: Array, *, cut: float = CUT) -> SpectralInterval:
+    """Measure low · M ⪯ M̃ ⪯ high · M as generalised eigenvalues of (M̃, M).
+
+    With M = U diag(s) Uᵀ on its range (s above ``cut`` times the largest), W = U diag(s)^(−1/2), and Z a basis of the
+    rest,
+
+        on the range:     eigenvalues of P = Wᵀ M̃ W
+        on all vectors:   low is the least eigenvalue of P − Wᵀ M̃ Z (Zᵀ M̃ Z)⁺ Zᵀ M̃ W, as a vector may take any part
+                          in the null space of M at no cost there; high is that of P if Zᵀ M̃ Z = 0, else infinite.
+
+    Costs one eigendecomposition of (n, n) and one of the rank. Jiang et al. 2022, the generalisation theorem: its proof
+    asks (1−ε) H̄ᵀH̄ ⪯ H̃ᵀH̃ ⪯ (1+ε) H̄ᵀH̄, which is M = M_1.
+
+    Examples
+    --------
+    >>> interval = spectral_interval(np.diag([2.0, 4.0]), np.diag([1.8, 4.2]))
+    >>> round(interval.low, 6), round(interval.high, 6), round(interval.epsilon, 6)
+    (0.9, 1.05, 0.1)
+    """
+    values, vectors, rank = eigen(M, "M", cut)
+    tilde, _, _ = eigen(M_sketched, "M_sketched", cut, semi_definite=False)
+    if len(tilde) != len(values):
+        raise InputError(f"M and M_sketched must have the same shape, but have {len(values)} and {len(tilde)} rows.")
+    if rank == 0:
+        raise InputError("M must have a positive eigenvalue, but is zero.")
+    W, Z = vectors[:, -rank:] / np.sqrt(values[-rank:]), vectors[:, :-rank]
+    P = W.T @ M_sketched @ W
+    on_range = np.linalg.eigvalsh(P)
+    low, high = float(on_range[0]), float(on_range[-1])
+    if rank < len(values):
+        threshold = cut * max(values[-1], np.abs(tilde).max())
+        beyond, basis = np.linalg.eigh(Z.T @ M_sketched @ Z)
+        if beyond[-1] > threshold:
+            high = float(np.inf)
+        leaking = beyond > threshold
+        C = (Z @ basis[:, leaking]).T @ M_sketched @ W
+        low = float(np.linalg.eigvalsh(P - C.T @ (C / beyond[leaking][:, None]))[0])
+        if beyond[0] < -threshold:
+            low = -float(np.inf)
+    return SpectralInterval(low, high, float(on_range[0]), float(on_range[-1]), rank, len(values))
+
+
+def eigen(M: Array, name: str, cut: float, *, semi_definite: bool = True) -> tuple[Array, Array, int]:
+    """Return the eigenvalues in rising order, the eigenvectors as columns, and how many are above the cut."""
+    M = np.asarray(M, dtype=np.float64)
+    if M.ndim != 2 or M.shape[0] != M.shape[1] or len(M) == 0:
+        raise InputError(f"{name} must be a square matrix with at least one row, but has shape {M.shape}.")
+    if not np.isfinite(M).all():
+        raise InputError(f"{name} must be finite, but {int((~np.isfinite(M)).sum())} entries are not.")
+    skew = float(np.abs(M - M.T).max())
+    if skew > 1e-8 * float(np.abs(M).max()):
+        raise InputError(f"{name} must be symmetric, but differs from its transpose by up to {skew:.3g}.")
+    if not 0 < cut < 1:
+        raise InputError(f"cut must lie between 0 and 1, but is {cut!r}.")
+    values, vectors = np.linalg.eigh((M + M.T) / 2)
+    threshold = cut * float(np.abs(values).max())
+    if semi_definite and values[0] < -threshold:
+        raise InputError(
+            f"{name} must be positive semi-definite, but its smallest eigenvalue is {values[0]:.3g} and its largest "
+            f"{values[-1]:.3g}."
+        )
+    return values, vectors, int((values > threshold).sum())
