@@ -17,6 +17,7 @@ from fastgntk.cli._datasets import datasets
 from fastgntk.cli._evaluate import evaluate
 from fastgntk.cli._gram import gram
 from fastgntk.cli._info import info
+from fastgntk.cli._reproduce import reproduce
 from fastgntk.errors import InputError
 
 __all__ = ["app", "main"]
@@ -31,6 +32,7 @@ app = typer.Typer(
 app.command()(evaluate)
 app.command()(gram)
 app.command()(bench)
+app.add_typer(reproduce, name="reproduce")
 app.command()(datasets)
 app.command()(info)
 

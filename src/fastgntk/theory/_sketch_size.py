@@ -82,7 +82,7 @@ def sketch_size(
     ``on_range=True`` takes the smallest eigenvalue above the cut for λ_min, where M_t is singular; that number is
     a lower bound on what would be needed, not enough for the theorem (:func:`spectral_interval`).
 
-    Costs N² powers for N nodes in all, for each t.
+    Costs N² powers for N nodes in all, for each t, and memory for n (d, d) matrices.
 
     Examples
     --------
@@ -97,8 +97,6 @@ def sketch_size(
         raise InputError(f"epsilon must lie between 0 and 1, but is {epsilon!r}.")
     powers = (1, *range(2, check_power(T, 1) + 1, 2))
     nodes, first, second = entry_errors(source, features)
-    if len(nodes) == 0:
-        raise InputError("source must hold at least one graph, but holds none.")
     largest = int(nodes.sizes.max())
     smallest, gammas = [], []
     for t in powers:
@@ -125,22 +123,24 @@ def entry_errors(source: Any, features: FeatureKind = "auto") -> tuple[UnitNodes
     e_uv is a sum of products of one factor of u and one of v, so sums over pairs of nodes are products of sums.
     """
     batch, X, aggregation = aggregate_features(source, features)
+    if len(batch) == 0:
+        raise InputError("source must hold at least one graph, but holds none.")
     nodes = aggregated(source, features)
     q = np.where(nodes.h.any(axis=1), unit_rows(np.asarray(aggregation.matrix @ X))[1], 0.0)
     r = unit_rows(aggregation.matrix)[1] * inverse(q)  # (N,), ‖â_u‖ / q_u
     n = len(nodes)
     graph = [slice(int(s), int(e)) for s, e in pairwise(batch.offsets)]
+    grams = np.stack([X[part].T @ X[part] for part in graph])  # (n, d, d), Xᵀ X of each graph
+    flat = grams.reshape(n, -1)
+    frobenius = np.sqrt(np.maximum(flat @ flat.T, 0.0))  # ‖X_i X_jᵀ‖_F
+    np.fill_diagonal(frobenius, np.trace(grams, axis1=1, axis2=2))  # ‖X_i‖_F², one sketch on both sides
     seen = np.zeros((n, n))  # Σ_{v∈G_j} ‖X_i h̄_v‖
     own = np.zeros(len(X))  # ‖X h̄_u‖ for the graph of u itself
-    frobenius = np.zeros((n, n))  # ‖X_i X_jᵀ‖_F, and ‖X_i‖_F² on the diagonal
-    grams = [X[part].T @ X[part] for part in graph]  # (d, d)
     cosines = np.zeros((n, len(X)))  # Σ_{v∈G_i} |λ_uv| for each node u
     for i, part in enumerate(graph):
-        norms = np.sqrt(np.maximum(np.einsum("ud,ud->u", nodes.h @ grams[i], nodes.h), 0.0))
+        norms = np.sqrt(np.maximum(np.sum((nodes.h @ grams[i]) * nodes.h, axis=1), 0.0))
         seen[i] = nodes.graph_sums(norms)
         own[part] = norms[part]
-        frobenius[i] = [np.sqrt(max(float(np.vdot(grams[i], other)), 0.0)) for other in grams]
-        frobenius[i, i] = float(np.trace(grams[i]))
         cosines[i] = np.abs(nodes.h[part] @ nodes.h.T).sum(axis=0)
     r_sums = nodes.graph_sums(r)
     left = r_sums[:, None] * seen

@@ -101,8 +101,8 @@ def spectral_interval(M: Array, M_sketched: Array, *, cut: float = CUT) -> Spect
     P = W.T @ M_sketched @ W
     on_range = np.linalg.eigvalsh(P)
     low, high = float(on_range[0]), float(on_range[-1])
+    threshold = cut * max(values[-1], np.abs(tilde).max())
     if rank < len(values):
-        threshold = cut * max(values[-1], np.abs(tilde).max())
         beyond, basis = np.linalg.eigh(Z.T @ M_sketched @ Z)
         if beyond[-1] > threshold:
             high = float(np.inf)
@@ -111,6 +111,8 @@ def spectral_interval(M: Array, M_sketched: Array, *, cut: float = CUT) -> Spect
         low = float(np.linalg.eigvalsh(P - C.T @ (C / beyond[leaking][:, None]))[0])
         if beyond[0] < -threshold:
             low = -float(np.inf)
+    if tilde[0] >= -threshold:  # then so is P, and what is below zero is rounding, blown up by 1/s
+        low, on_range = max(low, 0.0), np.maximum(on_range, 0.0)
     return SpectralInterval(low, high, float(on_range[0]), float(on_range[-1]), rank, len(values))
 
 
