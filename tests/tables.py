@@ -9,6 +9,8 @@ import numpy as np
 from fastgntk import GNTK, Graph, GraphBatch
 
 ENGINES = ["lossless", "decoupled", "kronecker"]
+"""Those that give the same numbers."""
+ALL_ENGINES = [*ENGINES, "sketched"]
 
 SPECS = {
     "one block, one layer": GNTK(blocks=1, layers=1, scale="uniform", jump=False),
@@ -40,6 +42,9 @@ class Tolerance:
 FLOAT64 = Tolerance(relative=1e-7, absolute=1e-9)
 # The same operations on the same numbers in another order or place of the matrix, without κ0 near 1 in between.
 EXACT = Tolerance(relative=1e-12, absolute=1e-13)
+
+# A sketched node can be a small difference of large terms, and its norm then has as many digits fewer.
+SKETCHED = Tolerance(relative=1e-6, absolute=1e-8)
 
 
 def _labels(*graphs: tuple[int, list[tuple[int, int]], list[int]]) -> list[Graph]:

@@ -80,8 +80,49 @@ def test_gram_writes_the_matrix(tmp_path):
         assert GNTK.from_json(str(stored["spec"])) == GNTK(2, 1, "degree", False, 1.5)
         assert json.loads(str(stored["options"])) == {
             "dataset": "MUTAG", "features": "auto", "normalize": True, "version": __version__,
+            "engine": "decoupled", "sketching": None,
         }  # fmt: skip
     assert sorted(p.name for p in tmp_path.iterdir()) == ["K.npy", "K.npz"]
+
+
+def test_gram_takes_a_sketch_and_keeps_its_options(tmp_path):
+    options = [
+        "--engine",
+        "sketched",
+        "--sketch",
+        "srht",
+        "--sketch-size",
+        0.4,
+        "--all-nodes",
+        "--seed",
+        3,
+        "--blocks",
+        2,
+    ]
+    done = fastgntk("gram", "MUTAG", "-o", tmp_path / "K.npz", *options)
+    assert done.returncode == 0, done.stderr
+    assert "sketched, sketch: srht, size: 0.4, seed: 3" in done.stdout
+    with np.load(tmp_path / "K.npz") as stored:
+        kept = json.loads(str(stored["options"]))
+        sketch = {"sketch": "srht", "sketch_size": 0.4, "merge_nodes": False, "seed": 3}
+        expected = gram(datasets.load("MUTAG"), GNTK(2), engine="sketched", **sketch)
+        assert np.array_equal(stored["K"], expected)
+    assert kept["engine"] == "sketched"
+    assert kept["sketching"] == {
+        "sketch": "srht", "size": 0.4, "seed": 3, "fresh_each_block": False, "merge_nodes": False,
+    }  # fmt: skip
+
+
+def test_a_sketch_as_large_as_the_graphs_is_said_to_be_exact(tmp_path):
+    done = fastgntk("gram", "MUTAG", "-o", tmp_path / "K.npy", "--engine", "sketched", "--sketch-size", 500)
+    assert "sketch_size=500 is not below the number of nodes of 188 of 188 graphs" in " ".join(done.stderr.split())
+    assert np.array_equal(np.load(tmp_path / "K.npy"), gram(datasets.load("MUTAG")))
+
+
+def test_evaluate_takes_a_sketch():
+    small = ["--blocks", 1, "--layers", 1, "--scale", "degree", "--jump", "yes", "--normalize", "yes", "--c", 10]
+    done = fastgntk("evaluate", "MUTAG", *small, "--folds", 3, "--engine", "sketched", "--sketch-size", 0.6, "--json")
+    assert json.loads(done.stdout)["engine"] == "sketched"
 
 
 def test_gram_reads_a_folder(tmp_path):
@@ -106,7 +147,7 @@ def test_datasets_lists_names_counts_and_places():
 def test_info_describes_installation_and_data():
     record = json.loads(fastgntk("info", "--json").stdout)
     assert record["version"] == __version__
-    assert record["engines"] == ["auto", "lossless", "decoupled", "kronecker"]
+    assert record["engines"] == ["auto", "lossless", "decoupled", "kronecker", "sketched"]
     record = json.loads(fastgntk("info", "MUTAG", "--json").stdout)
     assert (record["nodes"], record["edges"], record["node_labels"], record["edge_labels"]) == (3371, 3721, 7, 4)
     assert record["nodes_per_graph"] == {"min": 10, "mean": 17.93, "max": 28}
@@ -134,6 +175,9 @@ def test_version_and_help():
 @pytest.fixture
 def folder(tmp_path) -> Path:
     return write_tu(synthetic.erdos_renyi(12, 6), tmp_path)
+
+
+SKETCHED = ["gram", "MUTAG", "-o", "K.npy", "--engine", "sketched"]
 
 
 @pytest.mark.parametrize(
@@ -166,6 +210,17 @@ def folder(tmp_path) -> Path:
         (["gram", "MUTAG", "-o", "K.npy", "--layers", "0"], "layers must be a whole number, 1 or more, but is 0"),
         (["gram", "MUTAG", "-o", "K.npy", "--memory", "1kB"], "is too small"),
         (["info", "PTC"], "PTC has no public address"),
+        ([*SKETCHED, "--sketch-size", "0"], "1 or more, or a rate in (0, 1] such as 0.3, but is 0."),
+        ([*SKETCHED, "--sketch-size", "-4"], "1 or more, or a rate in (0, 1] such as 0.3, but is -4."),
+        ([*SKETCHED, "--sketch-size", "1.5"], "a rate in (0, 1] such as 0.3, but is 1.5."),
+        ([*SKETCHED, "--sketch-size", "many"], "--sketch-size takes a number such as 64 or 0.3, but is 'many'."),
+        (
+            [*SKETCHED, "--sketch", "fft"],
+            "sketch must be one of ams, gaussian, srht, countsketch, sparse, but is 'fft'",
+        ),
+        ([*SKETCHED, "--seed", "-1"], "seed must be a whole number, 0 or more, but is -1"),
+        (["gram", "MUTAG", "-o", "K.npy", "--sketch", "ams"], "sketch='ams' needs engine='sketched'"),
+        (["reproduce", "table-time", "--data", "MUTAGG"], "did you mean MUTAG?"),
     ],
 )
 def test_bad_input_is_one_sentence_with_exit_code_2(arguments, words, tmp_path, monkeypatch):
@@ -207,6 +262,11 @@ def test_a_folder_as_output_is_refused_before_the_work(tmp_path):
 
 def test_brackets_in_messages_are_shown_as_they_are():
     assert "'[red]x[/red]'" in sentence(fastgntk("info", "[red]x[/red]"))
+
+
+def test_info_plan_takes_a_sketch():
+    done = fastgntk("info", "MUTAG", "--plan", "--engine", "sketched", "--sketch-size", 0.2, "--json")
+    assert json.loads(done.stdout)["plan"]["engine"] == "sketched"
 
 
 def test_info_plan_says_what_a_matrix_will_take():

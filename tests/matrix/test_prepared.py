@@ -4,13 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
-from tests.tables import ENGINES, FAMILIES, FLOAT64
+from tests.tables import ALL_ENGINES, FAMILIES, FLOAT64
 
 from fastgntk import GNTK, Graph, InputError, UnseenLabelWarning, cross_gram, datasets, prepare
 from fastgntk.kernel import get_engine
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_rows_against_prepared_graphs_are_rows_against_the_graphs(engine):
     batch = datasets.load("MUTAG").graphs[:6]
     train = prepare(batch, GNTK(2, 1), engine=engine)
@@ -66,7 +66,7 @@ def test_a_failed_call_does_not_spoil_the_next():
     assert np.array_equal(cross_gram(batch[:2], train), expected)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_prepared_graphs_survive_pickling(engine):
     batch = datasets.load("MUTAG").graphs[:5]
     train = prepare(batch, GNTK(2, 1), engine=engine)

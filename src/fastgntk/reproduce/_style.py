@@ -14,7 +14,7 @@ ENGINE_COLOURS = {"kronecker": _BLACK, "decoupled": _SKY, "sketched": _ORANGE, "
 SKETCH_COLOURS = {"ams": _BLUE, "gaussian": _ORANGE, "srht": _GREEN, "countsketch": _RED, "sparse": _PURPLE}
 SKETCH_MARKERS = {"ams": "o", "gaussian": "s", "srht": "^", "countsketch": "v", "sparse": "D"}
 
-RC: dict[str, Any] = {
+RC: Any = {
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.titlelocation": "left",

@@ -34,8 +34,8 @@ def closed_form(source: Any) -> ClosedForm:
 
     A node of norm zero adds nothing, though κ1(0) = 1/π. Costs N² evaluations of arccos / 2 for N nodes in all.
 
-    Du et al. 2019, the formula before Theorem 4.3; Jiang et al. 2022, the closed form of the generalisation theorem.
-    Both print 1/(2π), where c_φ = 2 gives 1/π, and the latter ⟨h, h'⟩ before the square root too: docs/theory.md.
+    The kernel of Du et al. 2019, Theorem 4.3, and of Jiang et al. 2022, the generalisation theorem, which prints 1/(2π)
+    where c_φ = 2 gives 1/π, and the factor ⟨h, h'⟩ before the square root too: docs/theory.md.
 
     Parameters
     ----------

@@ -97,8 +97,8 @@ class LabelClass:
         "printed"  2, √(2π) (2l−1) in place of 1/sqrt(w_t)       the same with 1/(2π) for 1/π
         ========== ============================================ =================================================
 
-        Each is at most the next. "printed" is Du et al. 2019, Theorem 4.3, which Jiang et al. 2022 take over; with
-        the constants of the recursion it is √2 times too large.
+        Each is at most the next. "printed" is Du et al. 2019, Theorem 4.3; with 1/π, which is what c_φ = 2 gives, the
+        same argument leads to "first".
         """
         if form not in get_args(NormBound):
             raise InputError(f"form must be one of {', '.join(get_args(NormBound))}, but is {form!r}.")

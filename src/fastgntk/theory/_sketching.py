@@ -47,7 +47,7 @@ def beta(
     The papers give orders, not constants. For "sparse" β/√b = (log n)^1.5/√s does not fall with b: two coordinates
     share a row with probability about s²/b and are then off by 1/s, which no β free of b covers. For n = 1, log 2 is
     taken.
-    Song and Yu 2021, the table of coordinate-wise embeddings.
+    Song and Yu 2021, coordinate-wise embeddings; on "sparse" see docs/theory.md.
 
     Examples
     --------

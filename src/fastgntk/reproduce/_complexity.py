@@ -1,0 +1,195 @@
+"""Time against graph size on dense graphs, with fitted exponents, and a map of where sketching pays.
+
+Two random graphs (every pair of nodes joined with probability ½, degrees as features) of N nodes each, one worker, two
+blocks of two layers; timed is one pair, with all that needs one graph only already done. The paper says N⁴ for the
+Kronecker product, T(N, N, N) for the decoupled one and T(N, N, b) for the sketched one. The map compares the
+sketched engine with the faster of the exact ones, over size, density and rate.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastgntk.datasets import synthetic
+from fastgntk.graph import GraphBatch, NodeFeatures
+from fastgntk.kernel import GNTK, get_engine
+from fastgntk.matrix import single_threaded_blas
+from fastgntk.reproduce._study import Cell, Row, Study, StudyOptions
+from fastgntk.reproduce._style import ENGINE_COLOURS
+from fastgntk.sketch import Sketching
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["STUDY"]
+
+_SPEC = GNTK(blocks=2, layers=2)
+_DENSE = 0.5
+_ROWS = 64  # of the sketch while N grows: b fixed, as in T(N, N, b)
+_EXPECTED = {"kronecker": "N⁴", "decoupled": "T(N, N, N)", "sketched": "T(N, N, b)", "lossless": "merges, exact"}
+
+
+def _cells(options: StudyOptions) -> list[Cell]:
+    if options.quick:
+        sizes = {"kronecker": (8, 12, 16), "decoupled": (100, 200, 400)}
+        map_sizes, densities, rates = (100, 400), (0.05, 0.5), (0.1, 0.3)
+    else:
+        sizes = {"kronecker": (12, 16, 24, 32, 48), "decoupled": (125, 250, 500, 1000, 2000)}
+        map_sizes, densities, rates = (100, 200, 400, 800, 1600), (0.01, 0.05, 0.1, 0.3, 0.5), (0.05, 0.1, 0.3, 0.5)
+    lines = [
+        {"part": "time", "engine": engine, "nodes": N, "density": _DENSE, "rate": None}
+        for engine in _EXPECTED
+        for N in sizes.get(engine, sizes["decoupled"])
+    ]
+    exact = [
+        {"part": "map", "engine": engine, "nodes": N, "density": p, "rate": rate}
+        for N in map_sizes
+        for p in densities
+        for engine, rate in [("decoupled", None), ("lossless", None), *(("sketched", r) for r in rates)]
+    ]
+    return lines + exact
+
+
+def _measure(cell: Cell, options: StudyOptions) -> list[Row]:
+    batch = _graphs(cell["nodes"], cell["density"], options.seed)
+    size = _ROWS if cell["rate"] is None else float(cell["rate"])
+    engine = get_engine(cell["engine"], Sketching(size=size, seed=options.seed))
+    with single_threaded_blas():
+        prepared: Any = engine.prepare(batch, _SPEC)
+        start = time.perf_counter()
+        for task in engine.tasks(prepared):
+            engine.work(prepared, task, np.zeros(1, dtype=np.uint8))
+        prepared = engine.finish(prepared)
+        blocks = [engine.block(prepared, np.array([i])) for i in (0, 1)]
+        prepare = (time.perf_counter() - start) / 2
+        seconds = _least_time(lambda: engine.tile(*blocks))
+    return [{**cell, "seconds": seconds, "prepare_seconds": prepare}]
+
+
+@lru_cache(maxsize=1)
+def _graphs(nodes: int, density: float, seed: int) -> GraphBatch:
+    return NodeFeatures("degree").fit_transform(synthetic.erdos_renyi(2, nodes, density, seed=seed).graphs)
+
+
+def _least_time(work: Callable[[], Any]) -> float:
+    """Return the least time of a few runs: what else runs on the machine can only add to it."""
+    work()  # loads and compiles
+    least, spent, runs = np.inf, 0.0, 0
+    while runs < 3 or (spent < 0.3 and runs < 20):
+        start = time.perf_counter()
+        work()
+        took = time.perf_counter() - start
+        least, spent, runs = min(least, took), spent + took, runs + 1
+        if took > 2.0:
+            break
+    return float(least)
+
+
+def fitted_exponent(sizes: list[int], seconds: list[float]) -> float:
+    """Return the slope of log time over log size for the three largest sizes, where start-up no longer counts.
+
+    >>> round(fitted_exponent([10, 20, 40, 80], [9.0, 8.0, 64.0, 512.0]), 3)
+    3.0
+    """
+    return float(np.polyfit(np.log(sizes[-3:]), np.log(seconds[-3:]), 1)[0])
+
+
+def _lines(rows: list[Row]) -> dict[str, tuple[list[int], list[float]]]:
+    """Return sizes and times of each engine on dense graphs."""
+    out: dict[str, tuple[list[int], list[float]]] = {}
+    for row in rows:
+        if row["part"] == "time":
+            sizes, seconds = out.setdefault(row["engine"], ([], []))
+            sizes.append(row["nodes"])
+            seconds.append(row["seconds"])
+    return out
+
+
+def gains(rows: list[Row]) -> dict[tuple[int, float, float], float]:
+    """Return for (nodes, density, rate) how many times faster sketching is than the faster exact engine."""
+    best: dict[tuple[int, float], float] = {}
+    for row in rows:
+        if row["part"] == "map" and row["engine"] != "sketched":
+            place = (row["nodes"], row["density"])
+            best[place] = min(best.get(place, np.inf), row["seconds"])
+    return {
+        (row["nodes"], row["density"], row["rate"]): best[row["nodes"], row["density"]] / row["seconds"]
+        for row in rows
+        if row["part"] == "map" and row["engine"] == "sketched"
+    }
+
+
+def _draw(rows: list[Row], figure: Figure) -> None:
+    found = gains(rows)
+    rates = sorted({rate for _, _, rate in found})
+    top, bottom = figure.subfigures(2, 1, height_ratios=(1.15, 1.0))
+    axes = top.subplots()
+    for engine, (sizes, seconds) in _lines(rows).items():
+        label = f"{engine}: N^{fitted_exponent(sizes, seconds):.2f}  ({_EXPECTED[engine]})"
+        axes.plot(sizes, seconds, color=ENGINE_COLOURS[engine], marker="o", label=label)
+    axes.set(xscale="log", yscale="log", xlabel="nodes N of each graph", ylabel="seconds for one pair")
+    axes.set_title(f"One pair of dense graphs (density {_DENSE:g}, b = {_ROWS}), with fitted exponents")
+    axes.legend(fontsize=8)
+    panels = bottom.subplots(1, len(rates), sharey=True, squeeze=False)[0]
+    for axis, rate in zip(panels, rates, strict=True):
+        _draw_map(axis, found, rate)
+    panels[0].set_ylabel("density")
+    bottom.suptitle("How many times faster sketching is than the faster exact engine, for one pair", fontsize=10)
+
+
+def _draw_map(axis: Axes, found: dict[tuple[int, float, float], float], rate: float) -> None:
+    sizes = sorted({N for N, _, _ in found})
+    densities = sorted({p for _, p, _ in found})
+    values = np.array([[found[N, p, rate] for N in sizes] for p in densities])
+    axis.imshow(np.log2(values), cmap="RdBu", vmin=-4, vmax=4, origin="lower", aspect="auto")
+    for i, j in np.ndindex(values.shape):
+        strong = abs(np.log2(values[i, j])) > 2.5
+        axis.text(j, i, f"{values[i, j]:.2g}", ha="center", va="center", fontsize=7, color="w" if strong else "k")
+    axis.set_xticks(range(len(sizes)), [str(N) for N in sizes])
+    axis.set_yticks(range(len(densities)), [f"{p:g}" for p in densities])
+    axis.grid(visible=False)
+    axis.set(title=f"rate {rate:g}", xlabel="nodes")
+
+
+def _verdict(rows: list[Row]) -> list[str]:
+    exponents = ", ".join(
+        f"{engine} N^{fitted_exponent(sizes, seconds):.2f} (paper: {_EXPECTED[engine]})"
+        if engine != "lossless"
+        else f"{engine} N^{fitted_exponent(sizes, seconds):.2f}"
+        for engine, (sizes, seconds) in _lines(rows).items()
+    )
+    found = gains(rows)
+    sentences = [f"Fitted exponents of one dense pair: {exponents}."]
+    for density in sorted({p for _, p, _ in found}):
+        parts = []
+        for rate in sorted({r for _, _, r in found}):
+            paying = [N for N, p, r in found if (p, r) == (density, rate) and found[N, p, r] > 1.0]
+            sizes = sorted({N for N, _, _ in found})
+            # From the size on from which it pays at every larger one too.
+            start = next((N for N in sizes if all(M in paying for M in sizes if M >= N)), None)
+            parts.append(
+                f"rate {rate:g} from {start} nodes" if start else f"rate {rate:g} at no size up to {sizes[-1]}"
+            )
+        sentences.append(f"At density {density:g} sketching pays: {', '.join(parts)}.")
+    best = max(found, key=lambda place: found[place])
+    sentences.append(
+        f"The largest gain is {found[best]:.1f} times, at {best[0]} nodes, density {best[1]:g} and rate {best[2]:g}."
+    )
+    return sentences
+
+
+STUDY = Study(
+    name="complexity",
+    cells=_cells,
+    measure=_measure,
+    draw=_draw,
+    verdict=_verdict,
+    shown=("part", "engine", "nodes", "density", "rate", "seconds", "prepare_seconds"),
+    size=(10.0, 7.0),
+)

@@ -1,0 +1,247 @@
+"""The sketched engine: the kernel of a sketched operator, the same by every route, and what it falls back to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from tests.oracles.operators import operator_gram_levels
+from tests.tables import EXACT, FAMILIES, FLOAT64, SKETCHED, SPECS
+
+import fastgntk as fg
+from fastgntk.kernel import _sketched
+from fastgntk.kernel._operator import degree_sums
+from fastgntk.kernel._sketched import Sketched, _content
+from fastgntk.sketch import SKETCHES, Sketching
+from fastgntk.sketch._hadamard import padded_size
+
+LARGER = list(fg.datasets.load("MUTAG").graphs[:6])
+
+
+def prepared_batch(graphs):
+    return fg.NodeFeatures().fit_transform(fg.graphs(graphs))
+
+
+def colours_by_hand(one, depth):
+    """Colour refinement in plain Python, numbered by first node; weights count."""
+    X = one.features.toarray() if sparse.issparse(one.features) else np.asarray(one.features)
+    A_hat = one.adjacency().toarray() + np.eye(one.n_nodes)
+    keys = [tuple(row) for row in (X + 0.0).tolist()]
+    levels = []
+    for _ in range(depth + 1):
+        numbers: dict = {}
+        colours = [numbers.setdefault(key, len(numbers)) for key in keys]
+        levels.append(colours)
+        keys = [tuple(sorted((A_hat[u, v], colours[v]) for v in np.flatnonzero(A_hat[u]))) for u in range(len(A_hat))]
+    return levels
+
+
+def sketched_operators(one, spec, sketching):
+    """Write out Â SᵀS, or E Q D^(−½) SᵀS D^(½) E⁺ for distinct nodes, as (N, N) matrices."""
+    N = one.n_nodes
+    A_hat = one.adjacency().toarray() + np.eye(N)
+    b = sketching.rows(N)
+    levels = colours_by_hand(one, spec.blocks) if sketching.merge_nodes else [list(range(N))] * (spec.blocks + 1)
+    out = []
+    for block in range(1, spec.blocks + 1):
+        below = np.array(levels[block - 1], dtype=int)
+        distinct, first = np.unique(below, return_index=True)
+        if b is None or len(distinct) <= b:
+            out.append(A_hat)
+            continue
+        S = sketching.draw(N, b, _content(one), block).dense()[:, first]
+        counts = np.bincount(below)
+        E = (below[:, None] == distinct).astype(float)  # (N, m)
+        weigh = np.sqrt(counts)
+        # Rows of one colour of this level aggregate like their first node.
+        representative = [levels[block].index(c) for c in levels[block]]
+        Q = (A_hat @ E)[representative]
+        B = Q / weigh @ S.T @ S * weigh @ (E / counts).T
+        out.append(np.where(np.abs(B) < 1e-12, 0.0, B))  # what cancels in real numbers
+    return out
+
+
+def expected_levels(batch, spec, sketching):
+    operators, scales, features = [], [], []
+    for i in range(len(batch)):
+        one = batch[i : i + 1]
+        operators.append(sketched_operators(one, spec, sketching))
+        sums = degree_sums(one)
+        scales.append({"uniform": np.ones(len(sums)), "degree": 1.0 / sums, "unit": None}[spec.scale])
+        features.append(one.features.toarray() if sparse.issparse(one.features) else np.asarray(one.features))
+    return operator_gram_levels(operators, scales, features, spec)
+
+
+def options_of(sketching):
+    options = sketching.to_dict()
+    options["sketch_size"] = options.pop("size")
+    return options
+
+
+@pytest.mark.filterwarnings("ignore::fastgntk.NotSketchedWarning")  # families have graphs of one node
+@pytest.mark.parametrize("merge_nodes", [True, False])
+@pytest.mark.parametrize("sketch", SKETCHES)
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("family", [*FAMILIES, "molecules"])
+def test_it_is_the_exact_kernel_of_the_sketched_operator(family, spec, sketch, merge_nodes):
+    batch = prepared_batch(FAMILIES.get(family, LARGER))
+    sketching = Sketching(sketch, 0.6 if family != "molecules" else 7, seed=1, merge_nodes=merge_nodes)
+    path = fg.gram_path(batch, SPECS[spec], engine="sketched", **options_of(sketching))
+    SKETCHED.check(path.levels, expected_levels(batch, SPECS[spec], sketching))
+
+
+@pytest.mark.parametrize("merge_nodes", [True, False])
+def test_a_fresh_sketch_for_each_block(merge_nodes):
+    batch, spec = prepared_batch(LARGER), fg.GNTK(blocks=3)
+    sketching = Sketching("ams", 0.4, fresh_each_block=True, merge_nodes=merge_nodes)
+    levels = fg.gram_path(batch, spec, engine="sketched", **options_of(sketching)).levels
+    FLOAT64.check(levels, expected_levels(batch, spec, sketching))
+    once = fg.gram_path(batch, spec, engine="sketched", sketch_size=0.4, merge_nodes=merge_nodes).levels
+    assert not np.allclose(levels[2], once[2])
+
+
+@pytest.mark.parametrize("merge_nodes", [True, False])
+def test_patches_and_blocks_change_nothing(merge_nodes, monkeypatch):
+    spec = fg.GNTK(blocks=2)
+    options = {"engine": "sketched", "sketch_size": 0.3, "merge_nodes": merge_nodes}
+    expected = fg.gram(LARGER, spec, **options)
+    monkeypatch.setattr(_sketched, "_PATCH_ROWS", 7)
+    monkeypatch.setattr(_sketched, "_PATCH_COLS", 11)
+    FLOAT64.check(fg.gram(LARGER, spec, **options), expected)
+    monkeypatch.setattr(Sketched, "width", 30)
+    FLOAT64.check(fg.gram(LARGER, spec, **options), expected)
+
+
+@pytest.mark.parametrize("sketch", SKETCHES)
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("merge_nodes", [True, False])
+def test_it_is_positive_semi_definite(sketch, rate, merge_nodes):
+    graphs = fg.datasets.load("MUTAG").graphs[:40]
+    K = fg.gram(graphs, engine="sketched", sketch=sketch, sketch_size=rate, merge_nodes=merge_nodes)
+    assert np.array_equal(K, K.T)
+    values = np.linalg.eigvalsh(K)
+    assert values[0] >= -1e-10 * values[-1]
+
+
+@pytest.mark.parametrize("merge_nodes", [True, False])
+def test_srht_at_full_padded_size_is_exact(merge_nodes, monkeypatch):
+    graphs = fg.datasets.synthetic.erdos_renyi(3, 45, 0.5).graphs
+    exact = fg.gram(graphs, fg.GNTK(blocks=3), engine="decoupled")
+    monkeypatch.setattr(Sketching, "rows", lambda self, n: padded_size(n))
+    if merge_nodes:  # otherwise a level with few distinct nodes is exact without a sketch
+        monkeypatch.setattr(_sketched._Graph, "_sketch", always_sketch)
+    full = fg.gram(graphs, fg.GNTK(blocks=3), engine="sketched", sketch="srht", merge_nodes=merge_nodes)
+    np.testing.assert_allclose(full, exact, rtol=1e-8)
+
+
+def always_sketch(self, level, first, counts):
+    S = self._sketching.draw(self._size, padded_size(self._size), self._content, level).dense()
+    return S[:, first] * np.sqrt(counts)
+
+
+@pytest.mark.parametrize("merge_nodes", [True, False])
+def test_levels_are_unbiased_up_to_the_first_norm(merge_nodes):
+    """The sketched operator is Q in expectation, so the mean over seeds of what it does tends to what Q does."""
+    one = prepared_batch(LARGER[:1])
+    exact = one.adjacency().toarray() + np.eye(one.n_nodes)
+    spec = fg.GNTK(blocks=1)
+    draws = [sketched_operators(one, spec, Sketching("ams", 2, s, merge_nodes=merge_nodes))[0] for s in range(3_000)]
+    X = one.features.toarray()
+    mean = np.mean([B @ X for B in draws], axis=0)
+    error = np.std([B @ X for B in draws], axis=0) / np.sqrt(len(draws))
+    assert (np.abs(mean - exact @ X) <= 5 * error + 1e-12).all()
+    assert error.max() > 0
+
+
+def test_merged_nodes_spread_less_than_all_nodes():
+    one = prepared_batch(LARGER[:1])
+    spec = fg.GNTK(blocks=1)
+    exact = (one.adjacency().toarray() + np.eye(one.n_nodes)) @ one.features.toarray()
+
+    def spread(merge_nodes):
+        found = [
+            sketched_operators(one, spec, Sketching("ams", 2, s, merge_nodes=merge_nodes))[0] @ one.features.toarray()
+            for s in range(400)
+        ]
+        return np.mean([np.sum((f - exact) ** 2) for f in found])
+
+    assert spread(True) < 0.7 * spread(False)
+
+
+def test_the_sketch_of_a_graph_is_the_same_in_every_batch_and_call():
+    graphs, spec = fg.datasets.load("MUTAG").graphs, fg.GNTK(blocks=2)
+    features = fg.NodeFeatures().fit(graphs[:30])
+    options = {"engine": "sketched", "sketch_size": 0.4, "seed": 7, "features": features}
+    K = fg.gram(graphs[:30], spec, **options)
+    assert np.array_equal(fg.gram(graphs[:30], spec, workers=1, **options), K)
+    FLOAT64.check(fg.gram(graphs[10:30], spec, **options), K[10:, 10:])
+    FLOAT64.check(fg.cross_gram(graphs[20:30], graphs[:20], spec, **options), K[20:, :20])
+    FLOAT64.check(fg.diagonal(graphs[:30], spec, **options), np.diagonal(K))
+    train = fg.prepare(graphs[:20], spec, **options)
+    FLOAT64.check(fg.cross_gram(graphs[20:30], train), K[20:, :20])
+    assert not np.allclose(fg.gram(graphs[:30], spec, **options | {"seed": 8}), K)
+
+
+def test_prepared_small_graphs_meet_larger_ones_as_in_one_matrix():
+    small = [fg.Graph.from_edges([(0, 1), (1, 2)], 3, labels=[0, 1, 0])] * 2
+    large = [fg.Graph.from_edges([(i, (i + 1) % 9) for i in range(9)], 9, labels=[0, 1, 1] * 3)]
+    options = {"engine": "sketched", "sketch_size": 5}
+    with pytest.warns(fg.NotSketchedWarning, match="2 of 3 graphs; these are computed exactly"):
+        K = fg.gram([*small, *large], **options)
+    with pytest.warns(fg.NotSketchedWarning, match="2 of 2 graphs"):
+        train = fg.prepare(small, **options)
+    FLOAT64.check(fg.cross_gram(large, train), K[2:, :2])
+
+
+def test_a_size_of_all_nodes_falls_back_to_an_exact_engine_and_says_so():
+    graphs = fg.datasets.load("MUTAG").graphs[:20]
+    exact = fg.gram(graphs)
+    with pytest.warns(fg.NotSketchedWarning, match="sketch_size=1000 is not below the number of nodes of 20 of 20"):
+        assert np.array_equal(fg.gram(graphs, engine="sketched", sketch_size=1000), exact)
+    with pytest.warns(fg.NotSketchedWarning, match="sketch_size=1.0"):
+        plan = fg.forecast(graphs, engine="sketched", sketch_size=1.0)
+    assert plan.engine != "sketched"
+    assert "all is exact" in plan.reason
+
+
+def test_identical_graphs_have_identical_rows():
+    g = fg.datasets.load("MUTAG").graphs[0]
+    K = fg.gram([g, g], engine="sketched", sketch_size=4)
+    EXACT.check(K, np.full((2, 2), K[0, 0]))
+
+
+def test_auto_never_sketches():
+    large = fg.datasets.synthetic.erdos_renyi(2, 400, 0.5).graphs
+    assert fg.forecast(large).engine != "sketched"
+
+
+def test_options_of_a_sketch_need_the_sketched_engine():
+    graphs = fg.datasets.load("MUTAG").graphs[:2]
+    with pytest.raises(
+        fg.InputError, match=r"sketch='ams', sketch_size=3 needs engine='sketched', but engine is 'auto'"
+    ):
+        fg.gram(graphs, sketch="ams", sketch_size=3)
+    with pytest.raises(TypeError, match="'skech'"):
+        fg.gram(graphs, engine="sketched", skech="ams")
+    train = fg.prepare(graphs, engine="sketched", sketch_size=0.5)
+    with pytest.raises(fg.InputError, match="leave them out"):
+        fg.cross_gram(graphs, train, sketch="ams")
+
+
+def test_memory_is_bounded_where_all_pairs_of_nodes_would_not_fit():
+    graphs = fg.datasets.synthetic.erdos_renyi(2, 1500, 0.1).graphs
+    pairs = 8 * 1500 * 1500
+    options = {"engine": "sketched", "sketch_size": 20}
+    plan = fg.forecast(graphs, fg.GNTK(blocks=2), **options, workers=1)
+    exact = fg.forecast(graphs, fg.GNTK(blocks=2), engine="decoupled", workers=1)
+    assert plan.bytes < 2.5 * pairs < exact.bytes
+    with pytest.raises(fg.InputError, match="memory=1 MB is too small"):
+        fg.gram(graphs, fg.GNTK(blocks=2), **options, memory="1MB")
+
+
+def test_evaluate_takes_a_sketch():
+    grid = fg.learn.Grid(blocks=(1,), layers=(1,), scale=("degree",), jump=(True,), normalize=(True,), C=(10.0,))
+    data = fg.datasets.load("MUTAG")
+    result = fg.learn.evaluate(data, grid=grid, folds=3, workers=1, engine="sketched", sketch_size=0.7)
+    assert result.engine == "sketched"
+    assert result.mean > 0.7

@@ -1,0 +1,53 @@
+"""The recursion for given operators, dense and literal: what the sketched engine must compute exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def operator_gram_levels(operators, scales, features, spec):
+    """Return levels (L + 1, n, n) for operators[i][l], the (N, N) matrix of graph i in block l, and its scales[i].
+
+    A scale c_u is None for ``scale="unit"``, where it is whatever makes the aggregated node a unit vector.
+    """
+    n = len(operators)
+    own = [_own(operators[i], scales[i], features[i], spec) for i in range(n)]
+    out = np.zeros((spec.blocks + 1, n, n))
+    for i in range(n):
+        for j in range(n):
+            sigma = features[i] @ features[j].T
+            theta = sigma.copy()
+            out[0, i, j] = theta.sum()
+            for block in range(spec.blocks):
+                (B, p), (C, q) = own[i][block], own[j][block]
+                sigma, theta = B @ sigma @ C.T, B @ theta @ C.T
+                for r in range(spec.layers):
+                    norms = np.outer(p, q) * (spec.c_phi / 2) ** r
+                    with np.errstate(all="ignore"):
+                        cosine = np.clip(np.where(norms > 0, sigma / norms, 0.0), -1.0, 1.0)
+                    angle = np.pi - np.arccos(cosine)
+                    sigma = spec.c_phi / 2 * norms * (cosine * angle + np.sqrt((1 - cosine) * (1 + cosine))) / np.pi
+                    theta = np.where(norms > 0, theta * spec.c_phi / 2 * angle / np.pi + sigma, 0.0)
+                out[block + 1, i, j] = theta.sum()
+    return out
+
+
+def _own(operators, scale, X, spec):
+    """Return (B, p) of each block, from the graph against itself."""
+    sigma = X @ X.T
+    out = []
+    for block in range(spec.blocks):
+        raw = operators[block] @ sigma @ operators[block].T
+        bound = np.abs(operators[block]) @ np.sqrt(np.maximum(np.diag(sigma), 0.0))
+        norm = np.sqrt(np.where(np.diag(raw) > 1e-13 * bound**2, np.diag(raw), 0.0))
+        c = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0) if scale is None else scale
+        B, p = c[:, None] * operators[block], c * norm
+        out.append((B, p))
+        sigma = B @ sigma @ B.T
+        for r in range(spec.layers):
+            norms = np.outer(p, p) * (spec.c_phi / 2) ** r
+            with np.errstate(all="ignore"):
+                cosine = np.clip(np.where(norms > 0, sigma / norms, 0.0), -1.0, 1.0)
+            angle = np.pi - np.arccos(cosine)
+            sigma = spec.c_phi / 2 * norms * (cosine * angle + np.sqrt((1 - cosine) * (1 + cosine))) / np.pi
+    return out

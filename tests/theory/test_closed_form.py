@@ -1,0 +1,131 @@
+"""The closed form for L = R = 1 is the recursion, exact and sketched; as printed in the papers it is not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tests.oracles.plain import reference_gram
+from tests.tables import EXACT, FAMILIES, FLOAT64, NEGATIVE_WEIGHTS, one_hot
+
+from fastgntk import GNTK, Graph, InputError, gram
+from fastgntk import graphs as graphs_of
+from fastgntk.kernel._sketched import _content
+from fastgntk.sketch import Sketching
+from fastgntk.theory import UnitNodes, aggregated, closed_form
+
+SPEC = GNTK(blocks=1, layers=1, scale="unit", jump=False)
+HEXAGON = [
+    Graph.from_edges([], 1, np.array([[np.cos(angle), np.sin(angle)]])) for angle in np.arange(6) * np.pi / 3
+]  # six graphs of one node
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("engine", ["decoupled", "kronecker"])
+def test_it_equals_the_engines(family, engine):
+    FLOAT64.check(closed_form(FAMILIES[family]).K, gram(FAMILIES[family], SPEC, engine=engine))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_it_equals_the_recursion_in_plain_python(family):
+    graphs = FAMILIES[family]
+    FLOAT64.check(closed_form(graphs).K, reference_gram(graphs, one_hot(graphs), SPEC))
+
+
+def test_it_equals_the_recursion_with_negative_weights():
+    FLOAT64.check(closed_form(NEGATIVE_WEIGHTS).K, gram(NEGATIVE_WEIGHTS, SPEC, engine="decoupled"))
+
+
+def literal(h: np.ndarray, offsets: np.ndarray, entry) -> np.ndarray:
+    """Sum entry(λ) pair by pair, over nodes that are not zero."""
+    n = len(offsets) - 1
+    out = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            for u in h[offsets[i] : offsets[i + 1]]:
+                for v in h[offsets[j] : offsets[j + 1]]:
+                    if u.any() and v.any():
+                        out[i, j] += entry(max(-1.0, min(1.0, math.fsum(u * v))))
+    return out
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_parts_are_the_layer_and_the_readout(family):
+    nodes, parts = aggregated(FAMILIES[family]), closed_form(FAMILIES[family])
+    angle = lambda lam: math.pi - math.acos(lam)  # noqa: E731
+    FLOAT64.check(parts.K1, literal(nodes.h, nodes.offsets, lambda lam: lam * angle(lam) / math.pi))
+    readout = lambda lam: (lam * angle(lam) + math.sqrt((1 - lam) * (1 + lam))) / math.pi  # noqa: E731
+    FLOAT64.check(parts.K2, literal(nodes.h, nodes.offsets, readout))
+
+
+def test_a_node_of_norm_zero_adds_nothing_to_either_part():
+    X = np.array([[1.0, 0.5], [0.3, -1.0]])
+    without = [Graph.from_edges([(0, 1)], 2, X)]
+    with_zero = [Graph.from_edges([(0, 1)], 3, np.vstack([X, np.zeros(2)]))]
+    EXACT.check(closed_form(with_zero).K1, closed_form(without).K1)
+    EXACT.check(closed_form(with_zero).K2, closed_form(without).K2)
+
+
+def test_the_printed_closed_form_is_no_kernel_and_the_right_one_is():
+    lam = aggregated(HEXAGON).h @ aggregated(HEXAGON).h.T
+    angle = np.pi - np.arccos(np.clip(lam, -1, 1))
+    sine = np.sqrt(np.clip(1 - lam**2, 0, None))
+    printed = lam * angle / (2 * np.pi) + lam * (angle + sine) / (2 * np.pi)
+    assert np.linalg.eigvalsh(printed)[0] == pytest.approx(-0.2757, abs=1e-4)
+    right = closed_form(HEXAGON).K
+    assert np.linalg.eigvalsh(right)[0] > -EXACT.absolute * right.max()
+    EXACT.check(np.diag(right), np.full(6, 2.0))
+    FLOAT64.check(np.diag(printed), np.full(6, 1.0))
+
+
+def test_equal_graphs_have_equal_rows_to_the_last_digit():
+    # κ0 turns the noise of λ near 1 into 1e-8; without the snap copies of a graph would look different.
+    g = FAMILIES["continuous features"]
+    K = closed_form([*g, *g]).K
+    EXACT.check(K[:3], K[3:])
+
+
+def test_nodes_at_a_small_angle_are_told_apart():
+    angle = 1e-4  # λ = 1 − 5e-9
+    features = np.array([[1.0, 0.0], [np.cos(angle), np.sin(angle)]])
+    parts = closed_form([Graph.from_edges([], 1, x[None]) for x in features])
+    FLOAT64.check(parts.K1[0, 1], np.cos(angle) * (1 - angle / np.pi))
+
+
+@pytest.mark.parametrize("family", ["path", "weighted", "directed", "cancellation", "empty graph"])
+def test_sketched_rows_are_those_of_the_sketched_operator(family):
+    graphs, rng = FAMILIES[family], np.random.default_rng(1)
+    sketches = [rng.choice([-1.0, 1.0], (2, g.n_nodes)) / np.sqrt(2) for g in graphs]
+    nodes = aggregated(graphs, sketches=sketches)
+    assert isinstance(nodes, UnitNodes)
+    rows = []
+    for g, S, X in zip(graphs, sketches, one_hot(graphs), strict=True):
+        A_hat = g.adjacency.toarray() if hasattr(g.adjacency, "toarray") else np.asarray(g.adjacency)
+        for row in (A_hat + np.eye(g.n_nodes)) @ S.T @ S @ np.array(X).reshape(g.n_nodes, nodes.h.shape[1]):
+            norm = np.linalg.norm(row)
+            rows.append(row / norm if norm > 1e-12 else 0 * row)
+    EXACT.check(nodes.h, np.array(rows))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_orthogonal_sketch_changes_nothing(family):
+    rng = np.random.default_rng(2)
+    sketches = [np.linalg.qr(rng.standard_normal((g.n_nodes, g.n_nodes)))[0] for g in FAMILIES[family]]
+    FLOAT64.check(closed_form(aggregated(FAMILIES[family], sketches=sketches)).K, closed_form(FAMILIES[family]).K)
+
+
+def test_sketches_that_do_not_fit_are_refused():
+    graphs = FAMILIES["path"]
+    with pytest.raises(InputError, match="one matrix for each of 2 graphs, but holds 1"):
+        aggregated(graphs, sketches=[np.eye(4)])
+    with pytest.raises(InputError, match=r"sketch of graph 1 must have shape \(b, 3\).*\(4, 4\)"):
+        aggregated(graphs, sketches=[np.eye(4), np.eye(4)])
+
+
+def test_the_sketched_engine_is_the_closed_form_of_its_sketches():
+    graphs = graphs_of(FAMILIES["continuous features"])
+    options = Sketching("ams", size=2, merge_nodes=False)
+    sketches = [options.draw(n, 2, _content(graphs[i : i + 1]), 1).dense() for i, n in enumerate(graphs.sizes.tolist())]
+    K = gram(graphs, SPEC, engine="sketched", sketch="ams", sketch_size=2, merge_nodes=False)
+    FLOAT64.check(closed_form(aggregated(graphs, sketches=sketches)).K, K)
