@@ -36,24 +36,24 @@ _EXPECTED = {"kronecker": "N⁴", "decoupled": "T(N, N, N)", "sketched": "T(N, N
 
 
 def _cells(options: StudyOptions) -> list[Cell]:
+    sizes, small, map_sizes = [125, 250, 500, 1000, 2000], [12, 16, 24, 32, 48], [100, 200, 400, 800, 1600]
+    densities, rates = [0.01, 0.05, 0.1, 0.3, 0.5], [0.05, 0.1, 0.3, 0.5]
     if options.quick:
-        sizes = {"kronecker": (8, 12, 16), "decoupled": (100, 200, 400)}
-        map_sizes, densities, rates = (100, 400), (0.05, 0.5), (0.1, 0.3)
-    else:
-        sizes = {"kronecker": (12, 16, 24, 32, 48), "decoupled": (125, 250, 500, 1000, 2000)}
-        map_sizes, densities, rates = (100, 200, 400, 800, 1600), (0.01, 0.05, 0.1, 0.3, 0.5), (0.05, 0.1, 0.3, 0.5)
-    lines = [
+        sizes, small, map_sizes, densities, rates = [100, 200, 400], [16, 24, 32], [100, 400], [0.05, 0.5], [0.1, 0.3]
+    lines: list[Cell] = [
         {"part": "time", "engine": engine, "nodes": N, "density": _DENSE, "rate": None}
         for engine in _EXPECTED
-        for N in sizes.get(engine, sizes["decoupled"])
+        for N in (small if engine == "kronecker" else sizes)
     ]
-    exact = [
+    contenders: list[tuple[str, float | None]] = [("decoupled", None), ("lossless", None)]
+    contenders += [("sketched", rate) for rate in rates]
+    places: list[Cell] = [
         {"part": "map", "engine": engine, "nodes": N, "density": p, "rate": rate}
         for N in map_sizes
         for p in densities
-        for engine, rate in [("decoupled", None), ("lossless", None), *(("sketched", r) for r in rates)]
+        for engine, rate in contenders
     ]
-    return lines + exact
+    return lines + places
 
 
 def _measure(cell: Cell, options: StudyOptions) -> list[Row]:
@@ -103,7 +103,7 @@ def fitted_exponent(sizes: list[int], seconds: list[float]) -> float:
 def _lines(rows: list[Row]) -> dict[str, tuple[list[int], list[float]]]:
     """Return sizes and times of each engine on dense graphs."""
     out: dict[str, tuple[list[int], list[float]]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: row["nodes"]):  # an earlier run may have had others
         if row["part"] == "time":
             sizes, seconds = out.setdefault(row["engine"], ([], []))
             sizes.append(row["nodes"])
@@ -128,7 +128,7 @@ def gains(rows: list[Row]) -> dict[tuple[int, float, float], float]:
 def _draw(rows: list[Row], figure: Figure) -> None:
     found = gains(rows)
     rates = sorted({rate for _, _, rate in found})
-    top, bottom = figure.subfigures(2, 1, height_ratios=(1.15, 1.0))
+    top, bottom = np.asarray(figure.subfigures(2, 1, height_ratios=(1.15, 1.0)), dtype=object)
     axes = top.subplots()
     for engine, (sizes, seconds) in _lines(rows).items():
         label = f"{engine}: N^{fitted_exponent(sizes, seconds):.2f}  ({_EXPECTED[engine]})"

@@ -94,12 +94,14 @@ def _draw(rows: list[Row], figure: Figure) -> None:
         speed.plot(rates, [row["speedup"] for row in mine], color=colour, marker=marker, label=sketch)
     error.plot([], [], color="black", linestyle="--", linewidth=1, label="the lemma's bound")
     error.set(yscale="log", xlabel="sketching rate b/n", title="Relative error, mean of the runs, and bound")
-    error.legend(fontsize=8)
+    figure.legend(*error.get_legend_handles_labels(), ncols=6, fontsize=8, loc="outside lower center")
     speed.axhline(1.0, color="black", linewidth=1)
     speed.annotate(
         "as fast as the exact product", (0.98, 1.0), xycoords=("axes fraction", "data"), ha="right", va="bottom"
     )
-    speed.set(yscale="log", xlabel="sketching rate b/n", title=f"Speed-up over the exact product, n = {rows[0]['n']}")
+    speed.set_yscale("log", base=2)
+    speed.yaxis.set_major_formatter("{x:g}")
+    speed.set(xlabel="sketching rate b/n", title=f"Speed-up over the exact product, n = {rows[0]['n']}")
 
 
 def _verdict(rows: list[Row]) -> list[str]:

@@ -159,10 +159,10 @@ def _verdict(rows: list[Row]) -> list[str]:
         gntk, fast = PAPER_SECONDS.get(name, (None, float("nan")))
         printed = f"{_paper(name, 0) / fast:.1f}" if name in PAPER_SECONDS else "no"
         more = "more than " if name in PAPER_SECONDS and gntk is None else ""
-        sketching = found["decoupled"] / found["sketched"]
+        sketched, lossless = (found["decoupled"] / found[engine] for engine in ("sketched", "lossless"))
         sentences.append(
-            f"{name}: over the Kronecker product here {here}; the paper prints a speed-up of {more}{printed}. Sketching "
-            f"is {sketching:.2f} times as fast as decoupled, lossless {found['decoupled'] / found['lossless']:.0f} times."
+            f"{name}: over the Kronecker product here {here}; the paper prints a speed-up of {more}{printed}. "
+            f"Sketching is {sketched:.2f} times as fast as decoupled, lossless {lossless:.0f} times."
         )
     return sentences or ["Nothing to compare yet: not every engine was measured."]
 

@@ -1,0 +1,126 @@
+"""The studies of time, sketches and theory: a quick run of each, and the arithmetic behind their verdicts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.tables import EXACT
+
+from fastgntk import InputError
+from fastgntk.reproduce import StudyOptions, get_study, run_study
+from fastgntk.reproduce._complexity import fitted_exponent, gains
+from fastgntk.reproduce._figure_sketch import sketched_product
+from fastgntk.reproduce._published import DATA, GIN_ACCURACY, GNTK_ACCURACY, PAPER_SECONDS
+from fastgntk.reproduce._table_time import _half
+from fastgntk.sketch import AMS, SKETCHES
+
+
+def quick(name, folder):
+    outcome = run_study(get_study(name), folder, StudyOptions(quick=True))
+    assert all(path.stat().st_size > 0 for path in outcome.files.values())
+    assert run_study(get_study(name), folder, StudyOptions(quick=True)).measured == 0
+    return outcome
+
+
+def test_figure_sketch_lies_below_the_bound_and_falls_with_the_rate(tmp_path):
+    outcome = quick("figure-sketch", tmp_path)
+    assert {row["sketch"] for row in outcome.rows} == set(SKETCHES)
+    for row in outcome.rows:
+        assert (
+            0 < row["error"] < row["bound"] <= (row["bound_left"] + row["bound_right"] + row["bound_both"]) * 1.000001
+        )
+    for sketch in SKETCHES:
+        errors = [row["error"] for row in outcome.rows if row["sketch"] == sketch]
+        assert errors[0] > 1.5 * errors[-1]
+    assert "below the lemma's bound for every sketch and rate" in outcome.verdict[0]
+
+
+def test_a_mean_error_above_the_bound_is_said():
+    rows = [{"sketch": "ams", "rate": 0.1, "error": 2.0, "bound": 1.0, "speedup": 3.0}]
+    first, second = get_study("figure-sketch").verdict(rows)
+    assert "above the lemma's bound for ams at 0.1" in first
+    assert "ams up to rate 0.1" in second
+
+
+def test_the_sketched_product_is_the_product_written_out():
+    rng = np.random.default_rng(0)
+    G, A, H = rng.random((3, 12, 12))
+    R, S = AMS.draw(12, 5, rng), AMS.draw(12, 7, rng)
+    expected = G.T @ R.dense().T @ R.dense() @ A @ S.dense().T @ S.dense() @ H
+    EXACT.check(sketched_product(G, R, A, S, H), expected)
+
+
+def test_table_time_measures_every_engine(tmp_path):
+    outcome = quick("table-time", tmp_path)
+    assert [row["engine"] for row in outcome.rows] == ["kronecker", "decoupled", "sketched", "lossless"]
+    times = {row["engine"]: row["seconds"] for row in outcome.rows}
+    assert min(times.values()) > 0
+    assert "the paper prints a speed-up of 2.7" in outcome.verdict[0]
+
+
+def test_table_time_refuses_an_unknown_set_before_any_work(tmp_path):
+    with pytest.raises(InputError, match="did you mean MUTAG"):
+        run_study(get_study("table-time"), tmp_path, StudyOptions(data=("MUTAGG",)))
+
+
+def test_kronecker_times_are_scaled_by_all_pairs_of_squares():
+    squares = np.array([4.0, 9.0, 1.0])
+    pairs = [squares[i] * squares[j] for i in range(3) for j in range(i, 3)]
+    assert _half(squares) == sum(pairs)
+
+
+def test_complexity_has_exponents_and_a_map(tmp_path):
+    outcome = quick("complexity", tmp_path)
+    assert {row["part"] for row in outcome.rows} == {"time", "map"}
+    assert outcome.verdict[0].startswith("Fitted exponents of one dense pair: kronecker N^")
+    assert len(gains(outcome.rows)) == 8
+
+
+def test_a_gain_is_over_the_faster_exact_engine():
+    place = {"part": "map", "nodes": 10, "density": 0.5}
+    rows = [
+        {**place, "engine": "decoupled", "rate": None, "seconds": 6.0},
+        {**place, "engine": "lossless", "rate": None, "seconds": 3.0},
+        {**place, "engine": "sketched", "rate": 0.1, "seconds": 0.5},
+        {**place, "engine": "sketched", "rate": 0.3, "seconds": 6.0},
+    ]
+    assert gains(rows) == {(10, 0.5, 0.1): 6.0, (10, 0.5, 0.3): 0.5}
+
+
+def test_exponents_come_from_the_largest_sizes():
+    sizes = [10, 20, 40, 80]
+    assert fitted_exponent(sizes, [99.0, *(n**2.5 for n in sizes[1:])]) == pytest.approx(2.5)
+
+
+def test_crossovers_hold_for_every_larger_size():
+    study = get_study("complexity")
+    seconds = {100: 0.5, 200: 2.0, 400: 0.5, 800: 0.25}
+    rows = [
+        {"part": "map", "engine": "decoupled", "nodes": N, "density": 0.5, "rate": None, "seconds": 1.0}
+        for N in seconds
+    ]
+    rows += [
+        {"part": "map", "engine": "sketched", "nodes": N, "density": 0.5, "rate": 0.1, "seconds": s}
+        for N, s in seconds.items()
+    ]
+    rows += [{"part": "time", "engine": "sketched", "nodes": N, "seconds": float(N)} for N in seconds]
+    _, crossover, best = study.verdict(rows)
+    assert crossover == "At density 0.5 sketching pays: rate 0.1 from 400 nodes."
+    assert "4.0 times, at 800 nodes" in best
+
+
+def test_generalization_keeps_its_bounds_and_learns(tmp_path):
+    outcome = quick("generalization", tmp_path)
+    exact = [row for row in outcome.rows if row["rate"] is None]
+    for row in exact:
+        assert row["label_norm"] <= row["norm_bound"] <= row["norm_bound_printed"]
+        assert row["trace"] <= row["trace_bound"] == 2 * row["graphs"] * 100
+        assert row["test_loss"] < 0.5 * row["constant_loss"]
+        assert row["spectral_low"] == pytest.approx(1.0, abs=1e-6)
+    worst = max(row["test_loss"] for row in exact)
+    assert all(row["test_loss"] > worst for row in outcome.rows if row["rate"] == 0.5)
+    assert "norm and trace are below their bounds" in outcome.verdict[0]
+
+
+def test_printed_figures_are_there_for_every_set():
+    assert set(DATA) == set(PAPER_SECONDS) == set(GNTK_ACCURACY) == set(GIN_ACCURACY)

@@ -1,0 +1,113 @@
+"""How a study is run: what is kept, what is measured again, and what the files hold."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from fastgntk import InputError, __version__
+from fastgntk.reproduce import STUDIES, Study, StudyOptions, get_study, run_study
+from fastgntk.reproduce import _study as frame
+
+
+def a_study(calls, fail_at=None, cells=((1, "a"), (2, "b"), (3, "c"))):
+    def measure(cell, options):
+        if cell["size"] == fail_at:
+            raise KeyboardInterrupt
+        calls.append(cell["size"])
+        return [{**cell, "depth": depth, "value": cell["size"] / depth, "good": depth == 1} for depth in (1, 2)]
+
+    def draw(rows, figure):
+        figure.subplots().plot([row["value"] for row in rows])
+
+    return Study(
+        name="trial",
+        cells=lambda options: [{"size": n, "word": word, "rate": None} for n, word in cells],
+        measure=measure,
+        draw=draw,
+        verdict=lambda rows: [f"{len(rows)} rows."],
+        shown=("size", "value"),
+    )
+
+
+def test_it_writes_the_four_files(tmp_path):
+    outcome = run_study(a_study([]), tmp_path / "new" / "folder", StudyOptions())
+    assert outcome.verdict == ["6 rows."]
+    assert {path.name for path in outcome.files.values()} == {"trial.csv", "trial.png", "trial.svg", "trial.json"}
+    assert sorted(p.name for p in (tmp_path / "new" / "folder").iterdir()) == sorted(
+        p.name for p in outcome.files.values()
+    )
+    assert outcome.files["png"].read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in outcome.files["svg"].read_text()
+    with outcome.files["csv"].open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert rows[1] == {"size": "1", "word": "a", "rate": "", "depth": "2", "value": "0.5", "good": "false"}
+    record = json.loads(outcome.files["json"].read_text())
+    assert record["verdict"] == ["6 rows."]
+    assert record["conditions"]["version"] == __version__
+    assert record["machine"]["cores"] >= 1
+    assert record["finished"]
+
+
+def test_it_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    calls: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        run_study(a_study(calls, fail_at=3), tmp_path, StudyOptions())
+    assert calls == [1, 2]
+    kept = [
+        row["size"] for row in frame._earlier_rows({k: tmp_path / f"trial.{k}" for k in ("csv", "json")}, conditions())
+    ]
+    assert kept[0] == 1
+    outcome = run_study(a_study(calls), tmp_path, StudyOptions())
+    assert calls[-1] == 3
+    assert [row["size"] for row in outcome.rows] == [1, 1, 2, 2, 3, 3]
+    assert outcome.measured < 3
+    again = run_study(a_study(calls), tmp_path, StudyOptions())
+    assert again.measured == 0
+    assert again.rows == outcome.rows
+
+
+def conditions():
+    return {"version": __version__, "seed": 0, "workers": 1}
+
+
+@pytest.mark.parametrize("other", [StudyOptions(seed=1), StudyOptions(workers=2), StudyOptions(quick=True)])
+def test_rows_measured_under_other_conditions_are_not_used(tmp_path, other):
+    calls: list[int] = []
+    run_study(a_study(calls), tmp_path, StudyOptions())
+    assert run_study(a_study(calls), tmp_path, other).measured == 3
+
+
+def test_restart_measures_everything_anew(tmp_path):
+    calls: list[int] = []
+    run_study(a_study(calls), tmp_path, StudyOptions())
+    assert run_study(a_study(calls), tmp_path, StudyOptions(), restart=True).measured == 3
+    assert len(calls) == 6
+
+
+def test_a_broken_record_is_no_record(tmp_path):
+    calls: list[int] = []
+    files = run_study(a_study(calls), tmp_path, StudyOptions()).files
+    files["json"].write_text("{")
+    assert run_study(a_study(calls), tmp_path, StudyOptions()).measured == 3
+
+
+def test_rows_of_cells_no_longer_asked_for_stay_at_the_end(tmp_path):
+    run_study(a_study([]), tmp_path, StudyOptions())
+    outcome = run_study(a_study([], cells=((3, "c"), (4, "d"))), tmp_path, StudyOptions())
+    assert outcome.measured == 1
+    assert [row["size"] for row in outcome.rows] == [3, 3, 4, 4, 1, 1, 2, 2]
+
+
+def test_without_matplotlib_it_says_what_to_install_before_any_work(tmp_path, monkeypatch):
+    calls: list[int] = []
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    with pytest.raises(InputError, match=r"pip install 'fastgntk\[reproduce\]'"):
+        run_study(a_study(calls), tmp_path, StudyOptions())
+    assert not calls
+
+
+def test_every_study_has_the_name_it_is_found_by():
+    assert {name: get_study(name).name for name in STUDIES} == {name: name for name in STUDIES}
