@@ -15,6 +15,9 @@ from fastgntk.kernel._sketched import Sketched, _content
 from fastgntk.sketch import SKETCHES, Sketching
 from fastgntk.sketch._hadamard import padded_size
 
+PAPER = {"merge_nodes": False, "sketch_features": True}
+WAYS = {"default": {}, "merged": {"sketch_features": True}, "all nodes": {"merge_nodes": False}, "paper": PAPER}
+every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 LARGER = list(fg.datasets.load("MUTAG").graphs[:6])
 
 
@@ -46,7 +49,7 @@ def sketched_operators(one, spec, sketching):
     for block in range(1, spec.blocks + 1):
         below = np.array(levels[block - 1], dtype=int)
         distinct, first = np.unique(below, return_index=True)
-        if b is None or len(distinct) <= b:
+        if b is None or len(distinct) <= b or (block == 1 and not sketching.sketch_features):
             out.append(A_hat)
             continue
         S = sketching.draw(N, b, _content(one), block).dense()[:, first]
@@ -79,31 +82,32 @@ def options_of(sketching):
 
 
 @pytest.mark.filterwarnings("ignore::fastgntk.NotSketchedWarning")  # families have graphs of one node
-@pytest.mark.parametrize("merge_nodes", [True, False])
+@every_way
 @pytest.mark.parametrize("sketch", SKETCHES)
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("family", [*FAMILIES, "molecules"])
-def test_it_is_the_exact_kernel_of_the_sketched_operator(family, spec, sketch, merge_nodes):
+def test_it_is_the_exact_kernel_of_the_sketched_operator(family, spec, sketch, way):
     batch = prepared_batch(FAMILIES.get(family, LARGER))
-    sketching = Sketching(sketch, 0.6 if family != "molecules" else 7, seed=1, merge_nodes=merge_nodes)
+    sketching = Sketching(sketch, 0.6 if family != "molecules" else 7, seed=1, **way)
     path = fg.gram_path(batch, SPECS[spec], engine="sketched", **options_of(sketching))
     SKETCHED.check(path.levels, expected_levels(batch, SPECS[spec], sketching))
 
 
-@pytest.mark.parametrize("merge_nodes", [True, False])
-def test_a_fresh_sketch_for_each_block(merge_nodes):
+@every_way
+def test_a_fresh_sketch_for_each_block(way):
     batch, spec = prepared_batch(LARGER), fg.GNTK(blocks=3)
-    sketching = Sketching("ams", 0.4, fresh_each_block=True, merge_nodes=merge_nodes)
+    sketching = Sketching("ams", 0.2, fresh_each_block=True, **way)
     levels = fg.gram_path(batch, spec, engine="sketched", **options_of(sketching)).levels
-    FLOAT64.check(levels, expected_levels(batch, spec, sketching))
-    once = fg.gram_path(batch, spec, engine="sketched", sketch_size=0.4, merge_nodes=merge_nodes).levels
-    assert not np.allclose(levels[2], once[2])
+    SKETCHED.check(levels, expected_levels(batch, spec, sketching))
+    once = fg.gram_path(batch, spec, engine="sketched", sketch_size=0.2, **way).levels
+    assert not np.allclose(levels[3], once[3])
 
 
-@pytest.mark.parametrize("merge_nodes", [True, False])
-def test_patches_and_blocks_change_nothing(merge_nodes, monkeypatch):
+@every_way
+@pytest.mark.parametrize("sketch", ["ams", "countsketch"])
+def test_patches_and_blocks_change_nothing(sketch, way, monkeypatch):
     spec = fg.GNTK(blocks=2)
-    options = {"engine": "sketched", "sketch_size": 0.3, "merge_nodes": merge_nodes}
+    options = {"engine": "sketched", "sketch": sketch, "sketch_size": 0.3, **way}
     expected = fg.gram(LARGER, spec, **options)
     monkeypatch.setattr(_sketched, "_PATCH_ROWS", 7)
     monkeypatch.setattr(_sketched, "_PATCH_COLS", 11)
@@ -114,10 +118,10 @@ def test_patches_and_blocks_change_nothing(merge_nodes, monkeypatch):
 
 @pytest.mark.parametrize("sketch", SKETCHES)
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("merge_nodes", [True, False])
-def test_it_is_positive_semi_definite(sketch, rate, merge_nodes):
+@every_way
+def test_it_is_positive_semi_definite(sketch, rate, way):
     graphs = fg.datasets.load("MUTAG").graphs[:40]
-    K = fg.gram(graphs, engine="sketched", sketch=sketch, sketch_size=rate, merge_nodes=merge_nodes)
+    K = fg.gram(graphs, engine="sketched", sketch=sketch, sketch_size=rate, **way)
     assert np.array_equal(K, K.T)
     values = np.linalg.eigvalsh(K)
     assert values[0] >= -1e-10 * values[-1]
@@ -130,11 +134,13 @@ def test_srht_at_full_padded_size_is_exact(merge_nodes, monkeypatch):
     monkeypatch.setattr(Sketching, "rows", lambda self, n: padded_size(n))
     if merge_nodes:  # otherwise a level with few distinct nodes is exact without a sketch
         monkeypatch.setattr(_sketched._Graph, "_sketch", always_sketch)
-    full = fg.gram(graphs, fg.GNTK(blocks=3), engine="sketched", sketch="srht", merge_nodes=merge_nodes)
+    options = {"sketch": "srht", "merge_nodes": merge_nodes, "sketch_features": True}
+    full = fg.gram(graphs, fg.GNTK(blocks=3), engine="sketched", **options)
     np.testing.assert_allclose(full, exact, rtol=1e-8)
 
 
-def always_sketch(self, level, first, counts):
+def always_sketch(self, level, below):
+    first, counts = below
     S = self._sketching.draw(self._size, padded_size(self._size), self._content, level).dense()
     return S[:, first] * np.sqrt(counts)
 
@@ -145,7 +151,8 @@ def test_levels_are_unbiased_up_to_the_first_norm(merge_nodes):
     one = prepared_batch(LARGER[:1])
     exact = one.adjacency().toarray() + np.eye(one.n_nodes)
     spec = fg.GNTK(blocks=1)
-    draws = [sketched_operators(one, spec, Sketching("ams", 2, s, merge_nodes=merge_nodes))[0] for s in range(3_000)]
+    way = {"merge_nodes": merge_nodes, "sketch_features": True}
+    draws = [sketched_operators(one, spec, Sketching("ams", 2, s, **way))[0] for s in range(3_000)]
     X = one.features.toarray()
     mean = np.mean([B @ X for B in draws], axis=0)
     error = np.std([B @ X for B in draws], axis=0) / np.sqrt(len(draws))
@@ -159,10 +166,9 @@ def test_merged_nodes_spread_less_than_all_nodes():
     exact = (one.adjacency().toarray() + np.eye(one.n_nodes)) @ one.features.toarray()
 
     def spread(merge_nodes):
-        found = [
-            sketched_operators(one, spec, Sketching("ams", 2, s, merge_nodes=merge_nodes))[0] @ one.features.toarray()
-            for s in range(400)
-        ]
+        way = {"merge_nodes": merge_nodes, "sketch_features": True}
+        drawn = [sketched_operators(one, spec, Sketching("ams", 2, s, **way))[0] for s in range(400)]
+        found = [B @ one.features.toarray() for B in drawn]
         return np.mean([np.sum((f - exact) ** 2) for f in found])
 
     assert spread(True) < 0.7 * spread(False)
@@ -202,6 +208,25 @@ def test_a_size_of_all_nodes_falls_back_to_an_exact_engine_and_says_so():
         plan = fg.forecast(graphs, engine="sketched", sketch_size=1.0)
     assert plan.engine != "sketched"
     assert "all is exact" in plan.reason
+
+
+def test_one_block_is_exact_unless_features_are_sketched():
+    spec = fg.GNTK(blocks=1)
+    exact = fg.gram(LARGER, spec, engine="decoupled")
+    FLOAT64.check(fg.gram(LARGER, spec, engine="sketched", sketch_size=2), exact)
+    assert not np.allclose(
+        fg.gram(LARGER, spec, engine="sketched", sketch_size=2, sketch_features=True), exact, rtol=0.1
+    )
+
+
+def test_wide_sparse_features_stay_sparse_and_are_right():
+    rng = np.random.default_rng(0)
+    ring = [(i, (i + 1) % 40) for i in range(40)]
+    graphs = [fg.Graph.from_edges(ring, 40, labels=rng.integers(0, 400, 40)) for _ in range(3)]
+    FLOAT64.check(
+        fg.gram(graphs, fg.GNTK(blocks=1), engine="sketched", sketch_size=5),
+        fg.gram(graphs, fg.GNTK(blocks=1), engine="decoupled"),
+    )
 
 
 def test_identical_graphs_have_identical_rows():

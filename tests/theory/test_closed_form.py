@@ -127,5 +127,5 @@ def test_the_sketched_engine_is_the_closed_form_of_its_sketches():
     graphs = graphs_of(FAMILIES["continuous features"])
     options = Sketching("ams", size=2, merge_nodes=False)
     sketches = [options.draw(n, 2, _content(graphs[i : i + 1]), 1).dense() for i, n in enumerate(graphs.sizes.tolist())]
-    K = gram(graphs, SPEC, engine="sketched", sketch="ams", sketch_size=2, merge_nodes=False)
+    K = gram(graphs, SPEC, engine="sketched", sketch="ams", sketch_size=2, merge_nodes=False, sketch_features=True)
     FLOAT64.check(closed_form(aggregated(graphs, sketches=sketches)).K, K)

@@ -77,6 +77,7 @@ def evaluate(
     sketch_size: options.SketchSizeOption = None,
     fresh_each_block: options.FreshOption = None,
     merge_nodes: options.MergeOption = None,
+    sketch_features: options.SketchFeaturesOption = None,
     memory: options.MemoryOption = None,
     workers: options.WorkersOption = None,
     seed: Annotated[int, typer.Option(help="Seed of the folds, and of sketches.")] = 0,
@@ -85,7 +86,7 @@ def evaluate(
     """Cross-validate the kernel on DATA, with its options chosen from a grid."""
     from fastgntk import learn  # scikit-learn takes a second, which --help need not wait for
 
-    sketching = options.sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes)
+    sketching = options.sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features)
     with progress_bar("downloading", quiet=json) as bar:
         dataset = load(data, progress=bar)
     grid = learn.Grid.default(len(dataset))

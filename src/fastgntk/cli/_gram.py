@@ -43,6 +43,7 @@ def gram(
     sketch_size: options.SketchSizeOption = None,
     fresh_each_block: options.FreshOption = None,
     merge_nodes: options.MergeOption = None,
+    sketch_features: options.SketchFeaturesOption = None,
     memory: options.MemoryOption = None,
     workers: options.WorkersOption = None,
     seed: Annotated[int | None, typer.Option(help="Seed of sketches.", show_default="0")] = None,
@@ -56,7 +57,7 @@ def gram(
     if not output.parent.is_dir():
         raise InputError(f"the folder {output.parent} does not exist; make it first.")
     spec = GNTK(blocks, layers, scale, jump, c_phi)  # type: ignore[arg-type]  # GNTK checks the scale
-    sketching = options.sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, seed)
+    sketching = options.sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features, seed)
     chosen = Sketching.from_options(sketching) if engine == "sketched" else None
     with progress_bar("downloading", quiet=json) as bar:
         dataset = datasets.load(data, progress=bar)

@@ -20,6 +20,7 @@ from fastgntk.cli._options import (
     JsonOption,
     MemoryOption,
     MergeOption,
+    SketchFeaturesOption,
     SketchOption,
     SketchSizeOption,
     WorkersOption,
@@ -48,6 +49,7 @@ def info(
     sketch_size: SketchSizeOption = None,
     fresh_each_block: FreshOption = None,
     merge_nodes: MergeOption = None,
+    sketch_features: SketchFeaturesOption = None,
     memory: MemoryOption = None,
     workers: WorkersOption = None,
     json: JsonOption = False,
@@ -58,7 +60,7 @@ def info(
             raise InputError("--plan needs a data set: fastgntk info --plan NAME.")
         with progress_bar("downloading", quiet=json) as bar:
             dataset = load(data, progress=bar)
-        sketching = sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes)
+        sketching = sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features)
         spec = GNTK(blocks, layers)
         found = forecast(dataset.graphs, spec, engine=engine, memory=memory, workers=workers, **sketching)
         if json:

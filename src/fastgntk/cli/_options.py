@@ -18,6 +18,7 @@ __all__ = [
     "JsonOption",
     "MemoryOption",
     "MergeOption",
+    "SketchFeaturesOption",
     "SketchOption",
     "SketchSizeOption",
     "WorkersOption",
@@ -62,6 +63,14 @@ MergeOption = Annotated[
         show_default="merge-nodes",
     ),
 ]
+SketchFeaturesOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--sketch-features",
+        help="Sketch the aggregation of the features too, as in the paper; it saves no time.",
+        show_default=False,
+    ),
+]
 MemoryOption = Annotated[str | None, typer.Option(help="Memory limit, such as 2GB.", show_default="a quarter of RAM")]
 WorkersOption = Annotated[int | None, typer.Option(help="Number of workers.", show_default="every core")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
@@ -72,11 +81,12 @@ def sketch_options(
     sketch_size: str | None,
     fresh_each_block: bool | None,
     merge_nodes: bool | None,
+    sketch_features: bool | None,
     seed: int | None = None,
 ) -> SketchOptions:
     """Return those options of a sketch that were given.
 
-    >>> sketch_options("srht", "0.25", None, None)
+    >>> sketch_options("srht", "0.25", None, None, None)
     {'sketch': 'srht', 'sketch_size': 0.25}
     """
     given: SketchOptions = {}
@@ -91,6 +101,8 @@ def sketch_options(
         given["fresh_each_block"] = fresh_each_block
     if merge_nodes is not None:
         given["merge_nodes"] = merge_nodes
+    if sketch_features is not None:
+        given["sketch_features"] = sketch_features
     if seed is not None:
         given["seed"] = seed
     return given

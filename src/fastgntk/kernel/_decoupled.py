@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk.kernel._activations import kappa1, kappas
-from fastgntk.kernel._operator import Aggregation, inverse, unit_rows, zero_norm
+from fastgntk.kernel._operator import Aggregation, compact, inverse, unit_rows, zero_norm
 from fastgntk.kernel._outline import BlockByBlock, Extent, WholeGraphs
 from fastgntk.kernel._spec import GNTK
 
@@ -53,7 +53,7 @@ class Decoupled(BlockByBlock):
         """Aggregate the features once and find the norms of every level."""
         batch, spec = prepared.part(graphs), prepared.spec
         aggregation = Aggregation(batch)
-        directions, q = unit_rows(aggregation.matrix @ batch.features)
+        directions, q = unit_rows(compact(aggregation.matrix @ batch.features))
         inverse_q, p = _norms(aggregation, unit_rows(batch.features)[1], directions, q, spec)
         ones = np.ones(batch.n_nodes)
         owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(len(batch), len(ones)))

@@ -12,7 +12,7 @@ from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._spec import GNTK
 
-__all__ = ["Aggregation", "check_weights", "degree_sums", "inverse", "unit_rows", "zero_norm"]
+__all__ = ["Aggregation", "check_weights", "compact", "degree_sums", "inverse", "unit_rows", "zero_norm"]
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -53,7 +53,11 @@ class Aggregation:
 
 
 def zero_norm(
-    norm: NDArray[np.float64], bound: NDArray[np.float64], terms: NDArray[np.integer], *, squared: bool
+    norm: NDArray[np.float64],
+    bound: NDArray[np.float64],
+    terms: NDArray[np.integer] | NDArray[np.float64],
+    *,
+    squared: bool,
 ) -> NDArray[np.bool_]:
     """Tell which aggregated nodes have norm zero up to rounding.
 
@@ -77,6 +81,13 @@ def unit_rows(matrix: Any) -> tuple[Any, NDArray[np.float64]]:
     squares = scaled.multiply(scaled) if sparse.issparse(scaled) else scaled * scaled
     root: NDArray[np.float64] = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
     return _scale_rows(scaled, inverse(root)), largest * root
+
+
+def compact(matrix: Any) -> Any:
+    """Return a sparse matrix as an array where more than a tenth of it is set: products are then faster dense."""
+    if not sparse.issparse(matrix) or matrix.nnz <= 0.1 * matrix.shape[0] * matrix.shape[1]:
+        return matrix
+    return np.asarray(matrix.toarray())
 
 
 def inverse(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,6 +12,9 @@ at T(N, N, b) instead of T(N, N, N). With norms folded in (M̂ = q⁻¹ M, Ŝ = 
 
 and since P and T are small, λ and θ need never exist as a whole: they are made, used and forgotten in patches.
 
+The features are aggregated as they are unless ``sketch_features`` is set: that is done once for each graph, so that a
+sketch saves nothing there, and does the most harm.
+
 With ``merge_nodes`` the sketch is of distinct nodes. Let D count how often each distinct node of the level before
 occurs, and Q (m × m_before) how often each occurs in a neighbourhood. Then S is applied as Q D^(−½) SᵀS D^(½), which is
 Q in expectation, and no more spread about it than with all nodes: Σ_c Q_uc²/n_c ≤ Σ_c Q_uc, since Q_uc ≤ n_c.
@@ -21,7 +24,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,8 +34,8 @@ from scipy import sparse
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._colours import colour
 from fastgntk.kernel._compilation import announce_compilation
-from fastgntk.kernel._operator import degree_sums, inverse, unit_rows, zero_norm
-from fastgntk.kernel._outline import Extent, Outline
+from fastgntk.kernel._operator import compact, degree_sums, inverse, unit_rows, zero_norm
+from fastgntk.kernel._outline import BlockByBlock, Extent, Outline, WholeGraphs
 from fastgntk.kernel._spec import GNTK
 from fastgntk.sketch import Sketching
 
@@ -46,20 +49,15 @@ _SPARSE_OVER_DENSE = 20.0  # as in `_operator`: a multiply-add in a sparse produ
 
 
 @dataclass(frozen=True, eq=False)
-class _Prepared:
-    spec: GNTK
-    batch: GraphBatch
-    colours: NDArray[np.int32] | None  # (L + 1, N), None if nodes are not merged
-
-
-@dataclass(frozen=True, eq=False)
 class _Level:
     """One level of one graph, with m distinct nodes and b rows of its sketch."""
 
-    spread: Array  # M̂, (m, b)
+    spread: Array  # M̂, (m, b); no columns where the level has directions
     gather: Array | None  # Ŝ of the next level, (b_next, m); None on the last level
+    buckets: NDArray[np.int64] | None  # (m,), the one row of Ŝ that each column has an entry in; None if there are more
     p: Array  # (m,), norms, with the factor of the layers
     counts: Array  # (m,), how many nodes each stands for
+    directions: Any = None  # (m, d), level 1 where features are not sketched: unit vectors, dense or CSR
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +68,7 @@ class _Side:
     inner: NDArray[np.int64]
     levels: list[_Level]
     weights: Array  # counts · p of all rows
+    directions: Any = None  # (rows, d), in the place of M̂ and P on level 1 where features are not sketched
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[int, slice, slice]]:
         """Yield for each graph in start..stop: its number, its rows counted from its own first, and from start."""
@@ -98,7 +97,11 @@ class _Block:
         return len(self.feature_sums)
 
 
-class Sketched:
+_Distinct = tuple[NDArray[np.int64], Array]
+"""The first node of each distinct one, and how many there are of it."""
+
+
+class Sketched(BlockByBlock):
     """Compute the kernel with sketched aggregations."""
 
     name = "sketched"
@@ -107,33 +110,23 @@ class Sketched:
     def __init__(self, sketching: Sketching) -> None:
         self.sketching = sketching
 
-    def prepare(self, batch: GraphBatch, spec: GNTK) -> _Prepared:
-        """Find equal nodes, if they are to be merged."""
+    def prepare(self, batch: GraphBatch, spec: GNTK) -> WholeGraphs:
+        """Keep the graphs."""
         announce_compilation()
-        colours = colour(batch, spec.blocks, operators=False).colours if self.sketching.merge_nodes else None
-        return _Prepared(spec, batch, colours)
+        return super().prepare(batch, spec)
 
-    def outline(self, prepared: _Prepared) -> Outline:
+    def outline(self, prepared: WholeGraphs) -> Outline:
         """Every node counts for itself: nodes are merged within a graph only, so that blocks depend on sizes alone."""
-        return Outline(prepared.batch.offsets - prepared.batch.offsets[0], features=prepared.batch.features.shape[1])
+        return replace(prepared.outline(), features=prepared.batch.features.shape[1])
 
-    def tasks(self, prepared: _Prepared) -> tuple[()]:  # noqa: ARG002
-        """Nothing is left to do; the rest is done block by block."""
-        return ()
-
-    def work(self, prepared: _Prepared, task: Any, cancelled: NDArray[np.uint8]) -> None:
-        """Do nothing."""
-
-    def finish(self, prepared: _Prepared) -> _Prepared:
-        """Return what was prepared."""
-        return prepared
-
-    def block(self, prepared: _Prepared, graphs: NDArray[np.int64]) -> _Block:
-        """Draw the sketches, multiply them with B, and find the norms of every level."""
-        spec = prepared.spec
+    def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> _Block:
+        """Find equal nodes, draw the sketches, multiply them with B, and find the norms of every level."""
+        batch, spec = prepared.part(graphs), prepared.spec
+        colours = colour(batch, spec.blocks, operators=False).colours if self.sketching.merge_nodes else None
         sums, inner, levels = [], [], []
-        for i in graphs.tolist():
-            one = _Graph(prepared, int(i), self.sketching)
+        for i in range(len(batch)):
+            nodes = slice(int(batch.offsets[i]), int(batch.offsets[i + 1]))
+            one = _Graph(batch[i : i + 1], None if colours is None else colours[:, nodes], spec, self.sketching)
             sums.append(one.feature_sum)
             inner.append(one.inner_features)
             levels.append(one.levels)
@@ -166,13 +159,13 @@ class Sketched:
         largest = rows.width * (rows.width + 3 * near + rows.features)
         return 8 * max(patch + 4 * near * far, largest)
 
-    def kept_bytes(self, prepared: _Prepared) -> int:
-        """Count M̂ and Ŝ of every level, and the colours."""
+    def kept_bytes(self, prepared: WholeGraphs) -> int:
+        """Count M̂ and Ŝ of every level, and the directions of the first."""
         kept = 0.0
         for size in prepared.batch.sizes.tolist():
             b = self.sketching.rows(size) or size
-            kept += 16.0 * size * b * prepared.spec.blocks + 8.0 * b * prepared.batch.features.shape[1]
-        return int(kept) + (0 if prepared.colours is None else prepared.colours.nbytes)
+            kept += 16.0 * size * b * prepared.spec.blocks + 8.0 * (size + b) * prepared.batch.features.shape[1]
+        return int(kept)
 
     def _inner(self, extent: Extent) -> int:
         """Return about how many rows the sketches of a block have together."""
@@ -184,57 +177,79 @@ class Sketched:
 class _Graph:
     """Build one graph: distinct nodes, sketch, M, and the norms from the recursion of the graph with itself."""
 
-    def __init__(self, prepared: _Prepared, number: int, sketching: Sketching) -> None:
-        self._spec, self._sketching = prepared.spec, sketching
-        self._batch = prepared.batch[number : number + 1]
-        nodes = slice(int(prepared.batch.offsets[number]), int(prepared.batch.offsets[number + 1]))
-        self._colours = None if prepared.colours is None else prepared.colours[:, nodes]
-        self._size = self._batch.n_nodes
-        self._content = _content(self._batch)
-        self._gain = float((self._spec.c_phi / 2) ** (self._spec.layers / 2))
-        self._A_hat = self._neighbours()
-        self._sums = degree_sums(self._batch)
-        features = self._batch.features
+    def __init__(self, one: GraphBatch, colours: NDArray[np.int32] | None, spec: GNTK, sketching: Sketching) -> None:
+        self._spec, self._sketching = spec, sketching
+        self._colours = colours  # (L + 1, N), None if nodes are not merged
+        self._size = one.n_nodes
+        self._content = _content(one)
+        self._A_hat = sparse.csr_array(one.adjacency() + sparse.eye_array(self._size, format="csr"))
+        self._sums = degree_sums(one)
+        features = one.features
         self.feature_sum = np.asarray(features.sum(axis=0), dtype=np.float64).ravel()
-        first, counts = self._distinct(0)
-        X = features[first]
-        norms = unit_rows(X)[1]
-        S = self._sketch(1, first, counts)
-        inner = X if S is None else S @ X
-        unit, size = unit_rows(inner.toarray() if sparse.issparse(inner) else np.asarray(inner))
-        self.inner_features: Array = unit
+        self.inner_features = np.zeros((0, features.shape[1]))
         self.levels: list[_Level] = []
-        self._build(S, size, norms, first, counts)
+        below = self._distinct(0)
+        inner = self._first_level(features[below[0]], below)
+        for level in range(2, self._spec.blocks + 1):
+            inner = self._next_level(level, inner)
 
-    def _build(self, S: Array | None, size: Array, norms: Array, first: NDArray[np.int64], counts: Array) -> None:
-        """Go down the levels; ``size`` are the norms of the sketched features, ``norms`` those of the features."""
+    def _first_level(self, X: Any, below: _Distinct) -> Array:
+        """Build level 1 from the features X of distinct nodes; returns P of the next level."""
+        norms = unit_rows(X)[1]
+        S = self._sketch(1, below) if self._sketching.sketch_features else None
+        if S is None and not self._sketching.sketch_features:
+            rows = self._neighbours(1, below)
+            directions, q = unit_rows(compact(rows @ X))
+            # SciPy's own abs would sort and add up neighbours first, which takes longer than all the rest.
+            sizes = sparse.csr_array((np.abs(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+            bound, terms = sizes @ norms, np.diff(rows.indptr)
+            q = np.where(zero_norm(q, bound, terms, squared=False), 0.0, q)
+            return self._add(1, np.zeros((len(q), 0)), q, directions, np.zeros((1, 0, 0)))
+        inner = X if S is None else S @ X
+        self.inner_features, size = unit_rows(inner.toarray() if sparse.issparse(inner) else np.asarray(inner))
+        M = self._product(1, S, below)
+        bound = np.abs(M) @ (norms if S is None else np.abs(S) @ norms)
+        M = M * size
+        q = _norms_of_product(M, self.inner_features)
+        q = np.where(zero_norm(q, bound, self._terms(q), squared=False), 0.0, q)
+        return self._add(1, M, q, None, (self.inner_features @ self.inner_features.T)[None])
+
+    def _next_level(self, level: int, inner: Array) -> Array:
+        """Build a level from P of it (1, b, b); returns P of the next one."""
+        below = self._distinct(level - 1)
+        S = self._sketch(level, below)
+        M = self._product(level, S, below)
+        norms = self.levels[-1].p
+        bound = np.abs(M) @ (norms if S is None else np.abs(S) @ norms)
+        q = np.sqrt(np.maximum(np.einsum("ub,ub->u", M @ inner[0], M), 0.0))
+        q = np.where(zero_norm(q, bound, self._terms(q), squared=True), 0.0, q)
+        return self._add(level, M, q, None, inner)
+
+    def _add(self, level: int, M: Array, q: Array, directions: Any, inner: Array) -> Array:
+        """Keep a level with M and norms q; returns P of the next one from its own P."""
         spec = self._spec
-        inner = (self.inner_features @ self.inner_features.T)[None]
-        for level in range(1, spec.blocks + 1):
-            M = self._product(level, S, first, counts)
-            first, counts = self._distinct(level)
-            bound = np.abs(M) @ (norms if S is None else np.abs(S) @ norms)
-            if level == 1:
-                M = M * size
-                q = _norms_of_product(M, self.inner_features)
-            else:
-                # P is symmetric in real numbers; the mean of both halves makes it so, and no square comes out negative.
-                q = np.sqrt(np.maximum(np.einsum("ub,ub->u", M @ inner[0], M), 0.0))
-            # Rounding in a sum of N terms of either sign grows like sqrt(N).
-            terms = np.full(len(q), np.sqrt(self._size))
-            q = np.where(zero_norm(q, bound, terms, squared=level > 1), 0.0, q)
-            p = self._gain * _scaled(q, self._sums[first], spec)
-            norms = p
-            S, gather = None, None
-            if level < spec.blocks:
-                S = self._sketch(level + 1, first, counts)
-                gather = np.diag(p) if S is None else S * p
-            self.levels.append(_Level(M * inverse(q)[:, None], gather, p, counts))
-            if level < spec.blocks:
-                side = _side(self.levels[-1:])
-                inner = _advance(inner, side, side, spec.layers, np.empty((1, 1)), last=False)
+        distinct = self._distinct(level)
+        gain = float((spec.c_phi / 2) ** (spec.layers / 2))
+        p = gain * _scaled(q, self._sums[distinct[0]], spec)
+        gather, buckets = None, None
+        if level < spec.blocks:
+            S = self._sketch(level + 1, distinct)
+            gather = np.diag(p) if S is None else S * p
+            if S is None:
+                buckets = np.arange(len(p))
+            elif self._sketching.sketch == "countsketch":
+                buckets = np.argmax(S != 0, axis=0)
+        self.levels.append(_Level(M * inverse(q)[:, None], gather, buckets, p, distinct[1], directions))
+        if level == spec.blocks:
+            return inner
+        side = _side(self.levels[-1:])
+        return _advance(inner, side, side, spec.layers, None, last=False)
 
-    def _distinct(self, level: int) -> tuple[NDArray[np.int64], Array]:
+    def _terms(self, q: Array) -> Array:
+        """Return for `zero_norm` how rounding grows: in a sum of N terms of either sign, like sqrt(N)."""
+        return np.full(len(q), np.sqrt(self._size))
+
+    def _distinct(self, level: int) -> _Distinct:
         """Return the first node of each colour, in the order of nodes, and how many nodes have it."""
         if self._colours is None:
             return np.arange(self._size), np.ones(self._size)
@@ -243,8 +258,9 @@ class _Graph:
         order = np.argsort(first)
         return first[order].astype(np.int64), counts[order].astype(np.float64)
 
-    def _sketch(self, level: int, first: NDArray[np.int64], counts: Array) -> Array | None:
+    def _sketch(self, level: int, below: _Distinct) -> Array | None:
         """Return S D^(½) (b, m) for the aggregation of a level, or None where m ≤ b and it is exact."""
+        first, counts = below
         b = self._sketching.rows(self._size)
         if b is None or len(first) <= b:
             return None
@@ -253,25 +269,28 @@ class _Graph:
             return S
         return S[:, first] * np.sqrt(counts)
 
-    def _product(self, level: int, S: Array | None, first_below: NDArray[np.int64], counts: Array) -> Array:
+    def _neighbours(self, level: int, below: _Distinct) -> sparse.csr_array:
+        """Return Q (m, m_below); neighbours of one colour stay apart in it, since every product adds them up."""
+        own, first = self._distinct(level)[0], below[0]
+        rows = self._A_hat if len(own) == self._size else self._A_hat[own]
+        if self._colours is None or len(first) == self._size:  # no two nodes are the same
+            return rows
+        colours = self._colours[level - 1]
+        number = np.empty(int(colours.max(initial=-1)) + 1, dtype=np.int64)
+        number[colours[first]] = np.arange(len(first))
+        return sparse.csr_array(
+            (rows.data, number[colours][rows.indices], rows.indptr), shape=(rows.shape[0], len(first))
+        )
+
+    def _product(self, level: int, S: Array | None, below: _Distinct) -> Array:
         """Return M = Q D^(−½) Sᵀ (m, b), or Q where S is None; ``S`` is S D^(½)."""
-        rows = self._A_hat[self._distinct(level)[0]]
-        if self._colours is not None:
-            number = np.empty(self._colours.max(initial=-1) + 1, dtype=np.int64)
-            below = self._colours[level - 1]
-            number[below[first_below]] = np.arange(len(first_below))
-            shape = (rows.shape[0], len(first_below))
-            # Neighbours of one colour stay apart here; every product adds them up.
-            rows = sparse.csr_array((rows.data, number[below][rows.indices], rows.indptr), shape=shape)
+        rows = self._neighbours(level, below)
         if S is None:
             return np.asarray(rows.toarray())
-        right = (S / counts).T
+        right = (S / below[1]).T
         if rows.nnz * _SPARSE_OVER_DENSE < rows.shape[0] * rows.shape[1]:
             return np.asarray(rows @ right)
         return np.asarray(rows.toarray() @ right)
-
-    def _neighbours(self) -> sparse.csr_array:
-        return sparse.csr_array(self._batch.adjacency() + sparse.eye_array(self._size, format="csr"))
 
 
 def _content(batch: GraphBatch) -> bytes:
@@ -303,21 +322,31 @@ def _side(levels: list[_Level]) -> _Side:
     rows = np.concatenate([[0], np.cumsum([len(level.p) for level in levels])]).astype(np.int64)
     inner = np.concatenate([[0], np.cumsum([level.spread.shape[1] for level in levels])]).astype(np.int64)
     weights = np.concatenate([level.counts * level.p for level in levels]) if levels else np.zeros(0)
-    return _Side(rows, inner, levels, weights)
+    found = [level.directions for level in levels if level.directions is not None]
+    directions = None
+    if any(sparse.issparse(part) for part in found):
+        directions = compact(sparse.csr_array(sparse.vstack([sparse.csr_array(part) for part in found])))
+    elif found:
+        directions = np.concatenate(found)
+    return _Side(rows, inner, levels, weights, directions)
 
 
-def _advance(inner: Array, near: _Side, far: _Side, layers: int, out: Array, *, last: bool) -> Array:
+def _advance(inner: Array, near: _Side, far: _Side, layers: int, out: Array | None, *, last: bool) -> Array:
     """Go through one level in patches: read it out into ``out`` (n, n'), and return P and T of the next (2, b, b').
 
-    ``inner`` is P and T stacked, or P alone where both are the same.
+    ``inner`` is P and T stacked, or P alone where both are the same. Without ``out`` only λ is wanted: P is returned.
+    A block against itself is symmetric: only patches on and above the diagonal are made, those on it count half, and the
+    mirror image is added at the end.
     """
-    from fastgntk.kernel._simd._entrywise import LANES, apply_layers
+    from fastgntk.kernel._simd._entrywise import LANES, apply_layers, scatter
 
     n_rows, n_cols = int(near.rows[-1]), int(far.rows[-1])
     steps = [0, *np.cumsum([0 if lv.gather is None else len(lv.gather) for lv in near.levels]).tolist()]
     far_steps = [0, *np.cumsum([0 if lv.gather is None else len(lv.gather) for lv in far.levels]).tolist()]
-    following = np.zeros((2, steps[-1], far_steps[-1]))
-    out[:] = 0.0
+    kinds = 1 if out is None else 2
+    following = np.zeros((kinds, steps[-1], far_steps[-1]))
+    if out is not None:
+        out[:] = 0.0
     patch = min(n_rows, _PATCH_ROWS) * min(n_cols, _PATCH_COLS)
     room = np.zeros((2, -(-patch // LANES) * LANES))
     for top in range(0, n_rows, _PATCH_ROWS):
@@ -325,29 +354,46 @@ def _advance(inner: Array, near: _Side, far: _Side, layers: int, out: Array, *, 
         left = np.empty((len(inner), height, inner.shape[2]))  # M̂ P and M̂ T
         for g, own, place in near.pieces(top, top + height):
             np.matmul(near.levels[g].spread[own], inner[:, near.part(g)], out=left[:, place])
-        right = np.zeros((2, height, far_steps[-1]))  # λ Ŝ'ᵀ and θ Ŝ'ᵀ
-        for start in range(0, n_cols, _PATCH_COLS):
+        right = np.zeros((kinds, height, far_steps[-1]))  # λ Ŝ'ᵀ and θ Ŝ'ᵀ
+        for start in range(top if near is far else 0, n_cols, _PATCH_COLS):
             width = min(_PATCH_COLS, n_cols - start)
             both = room[:, : height * width].reshape(2, height, width)
+            if near.directions is not None:
+                product = near.directions[top : top + height] @ far.directions[start : start + width].T
+                both[0] = product.toarray() if sparse.issparse(product) else product
             for g, own, place in far.pieces(start, start + width):
-                spread = far.levels[g].spread[own].T
-                np.matmul(left[:, :, far.part(g)], spread, out=both[: len(left), :, place])
+                if far.directions is None:
+                    spread = far.levels[g].spread[own].T
+                    np.matmul(left[:, :, far.part(g)], spread, out=both[: len(left), :, place])
             if len(left) == 1:
                 both[1] = both[0]
             apply_layers(room[0], room[1], height * width, layers)
-            _read_out(both[1], near, far, top, start, out)
+            if near is far and start == top:
+                both[:, :, :height] *= 0.5
+            if out is not None:
+                _read_out(both[1], near, far, top, start, out)
             if last:
                 continue
             for g, own, place in far.pieces(start, start + width):
                 gather = far.levels[g].gather
                 assert gather is not None
-                right[:, :, far_steps[g] : far_steps[g + 1]] += both[:, :, place] @ gather[:, own].T
+                columns, buckets = slice(far_steps[g], far_steps[g + 1]), far.levels[g].buckets
+                if buckets is None:
+                    right[:, :, columns] += both[:kinds, :, place] @ gather[:, own].T
+                else:
+                    entries = gather[buckets[own], np.arange(own.start, own.stop)]
+                    for kind in range(kinds):
+                        scatter(both[kind], place.start, entries, buckets[own] + columns.start, right[kind])
         if last:
             continue
         for g, own, place in near.pieces(top, top + height):
             gather = near.levels[g].gather
             assert gather is not None
             following[:, steps[g] : steps[g + 1]] += gather[:, own] @ right[:, place]
+    if near is far:
+        following = following + following.swapaxes(1, 2)
+        if out is not None:
+            out += out.T.copy()
     return following
 
 

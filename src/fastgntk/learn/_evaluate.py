@@ -127,7 +127,7 @@ def evaluate(
         Folds for selection within each training part (nested only).
     seed : int
         Seed of the folds, and of sketches.
-    features, engine, memory, workers, sketch, sketch_size, fresh_each_block, merge_nodes
+    features, engine, memory, workers, sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features
         As in :func:`fastgntk.gram`.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` with stage ``"kernel"`` or ``"learning"``.

@@ -67,7 +67,10 @@ def gram(
     fresh_each_block : bool
         Draw a new sketch for each block; by default one serves all.
     merge_nodes : bool
-        Sketch distinct nodes (the default) or, as in the paper, all nodes (docs/sketching.md).
+        Sketch distinct nodes (the default) or, as in the paper, all nodes.
+    sketch_features : bool
+        Sketch the aggregation of the features too, as in the paper; by default it is exact, at no cost
+        (docs/sketching.md).
 
     Returns
     -------

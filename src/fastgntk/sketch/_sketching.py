@@ -21,6 +21,7 @@ class SketchKind(TypedDict, total=False):
     sketch_size: int | float
     fresh_each_block: bool
     merge_nodes: bool
+    sketch_features: bool
 
 
 class SketchOptions(SketchKind, total=False):
@@ -45,6 +46,9 @@ class Sketching:
     merge_nodes : bool
         Sketch distinct nodes, each weighted by how often it occurs, instead of all nodes: less error at the same b,
         and less work. False is what the paper does.
+    sketch_features : bool
+        Sketch the first aggregation too, that of the features. True is what the paper does; it saves no time, since
+        features are aggregated once for each graph and not for each pair.
 
     Examples
     --------
@@ -57,13 +61,14 @@ class Sketching:
     seed: int = 0
     fresh_each_block: bool = False
     merge_nodes: bool = True
+    sketch_features: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.sketch, str) or self.sketch not in SKETCHES:
             raise InputError(f"sketch must be one of {', '.join(SKETCHES)}, but is {self.sketch!r}.")
         object.__setattr__(self, "size", _check_size(self.size))
         object.__setattr__(self, "seed", _check_seed(self.seed))
-        for name in ("fresh_each_block", "merge_nodes"):
+        for name in ("fresh_each_block", "merge_nodes", "sketch_features"):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
                 raise InputError(f"{name} must be True or False, but is {value!r}.")
