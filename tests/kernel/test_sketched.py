@@ -264,6 +264,22 @@ def test_memory_is_bounded_where_all_pairs_of_nodes_would_not_fit():
         fg.gram(graphs, fg.GNTK(blocks=2), **options, memory="1MB")
 
 
+def test_a_cancelled_tile_returns_at_once():
+    engine = Sketched(Sketching())
+    prepared = engine.prepare(prepared_batch(LARGER), fg.GNTK(blocks=2))
+    block = engine.block(prepared, np.arange(6))
+    cancelled = np.ones(1, dtype=np.uint8)
+    assert not engine.tile(block, block, cancelled)[1:].any()
+    assert engine.tile(block, block, np.zeros(1, dtype=np.uint8))[1:].all()
+
+
+def test_dense_products_in_parts_are_the_same(monkeypatch):
+    graphs = fg.datasets.synthetic.erdos_renyi(2, 60, 0.6).graphs
+    expected = fg.gram(graphs, fg.GNTK(blocks=2), engine="sketched", sketch_size=9)
+    monkeypatch.setattr(_sketched, "_PATCH_COLS", 25)
+    FLOAT64.check(fg.gram(graphs, fg.GNTK(blocks=2), engine="sketched", sketch_size=9), expected)
+
+
 def test_evaluate_takes_a_sketch():
     grid = fg.learn.Grid(blocks=(1,), layers=(1,), scale=("degree",), jump=(True,), normalize=(True,), C=(10.0,))
     data = fg.datasets.load("MUTAG")

@@ -33,7 +33,8 @@ why, is in docs/math.md.
 ``_kronecker``        the literal formula, slow and right
 ``_decoupled``        two-sided products in NumPy and SciPy
 ``_lossless``         the same on distinct nodes only, in compiled loops
-``_colours``          which nodes are the same; used by ``_lossless``
+``_sketched``         an approximation: aggregation through random matrices
+``_colours``          which nodes are the same; used by ``_lossless`` and ``_sketched``
 ``_simd``             the compiled loops
 ``_engine``           the contract that engines share, and their table
 ``_outline``          what the plan of a matrix may know of prepared graphs

@@ -1,7 +1,8 @@
 """The contract of every engine, and the table of those that exist.
 
 To add an engine: write the functions below in a file of its own, add a row to ``_ENGINES``, and add its
-name to ``ENGINES`` in ``tests/tables.py``; every property test then runs on it.
+name to ``ENGINES`` in ``tests/tables.py`` (an approximate one to ``ALL_ENGINES`` only); every property test then
+runs on it.
 """
 
 from __future__ import annotations

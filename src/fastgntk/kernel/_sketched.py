@@ -145,18 +145,17 @@ class Sketched(BlockByBlock):
         out[0] = rows.feature_sums @ cols.feature_sums.T
         inner = (rows.inner_features @ cols.inner_features.T)[None]  # K(0) = Σ(0), so one matrix serves both
         for level in range(spec.blocks):
-            if cancelled is not None and cancelled[0]:
-                break
             near, far = rows.sides[level], cols.sides[level]
-            inner = _advance(inner, near, far, spec.layers, out[level + 1], last=level + 1 == spec.blocks)
+            last = level + 1 == spec.blocks
+            inner = _advance(inner, near, far, spec.layers, out[level + 1], last=last, cancelled=cancelled)
         return out
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count a patch of λ and θ, and what is between M̂ and Ŝ: P and T, old and new, and their products."""
         near, far = self._inner(rows), self._inner(cols)
         patch = 2 * min(rows.width, _PATCH_ROWS) * (min(cols.width, _PATCH_COLS) + 2 * far)
-        # Building a block takes Â, S and M as arrays, one graph at a time.
-        largest = rows.width * (rows.width + 3 * near + rows.features)
+        # Building a block takes some rows of Â, S and M as arrays, one graph at a time.
+        largest = rows.width * (min(rows.width, _PATCH_COLS) + 3 * near + rows.features)
         return 8 * max(patch + 4 * near * far, largest)
 
     def kept_bytes(self, prepared: WholeGraphs) -> int:
@@ -290,7 +289,11 @@ class _Graph:
         right = (S / below[1]).T
         if rows.nnz * _SPARSE_OVER_DENSE < rows.shape[0] * rows.shape[1]:
             return np.asarray(rows @ right)
-        return np.asarray(rows.toarray() @ right)
+        M = np.empty((rows.shape[0], right.shape[1]))
+        for start in range(0, len(M), _PATCH_COLS):  # Â as an array of N × N might not fit
+            part = slice(start, start + _PATCH_COLS)
+            np.matmul(rows[part].toarray(), right, out=M[part])
+        return M
 
 
 def _content(batch: GraphBatch) -> bytes:
@@ -331,12 +334,21 @@ def _side(levels: list[_Level]) -> _Side:
     return _Side(rows, inner, levels, weights, directions)
 
 
-def _advance(inner: Array, near: _Side, far: _Side, layers: int, out: Array | None, *, last: bool) -> Array:
+def _advance(
+    inner: Array,
+    near: _Side,
+    far: _Side,
+    layers: int,
+    out: Array | None,
+    *,
+    last: bool,
+    cancelled: NDArray[np.uint8] | None = None,
+) -> Array:
     """Go through one level in patches: read it out into ``out`` (n, n'), and return P and T of the next (2, b, b').
 
     ``inner`` is P and T stacked, or P alone where both are the same. Without ``out`` only λ is wanted: P is returned.
-    A block against itself is symmetric: only patches on and above the diagonal are made, those on it count half, and the
-    mirror image is added at the end.
+    A block against itself is symmetric: only patches on and above the diagonal are made, what is on it counts half, and
+    the mirror image is added at the end.
     """
     from fastgntk.kernel._simd._entrywise import LANES, apply_layers, scatter
 
@@ -350,6 +362,8 @@ def _advance(inner: Array, near: _Side, far: _Side, layers: int, out: Array | No
     patch = min(n_rows, _PATCH_ROWS) * min(n_cols, _PATCH_COLS)
     room = np.zeros((2, -(-patch // LANES) * LANES))
     for top in range(0, n_rows, _PATCH_ROWS):
+        if cancelled is not None and cancelled[0]:
+            break
         height = min(_PATCH_ROWS, n_rows - top)
         left = np.empty((len(inner), height, inner.shape[2]))  # M̂ P and M̂ T
         for g, own, place in near.pieces(top, top + height):
@@ -368,8 +382,8 @@ def _advance(inner: Array, near: _Side, far: _Side, layers: int, out: Array | No
             if len(left) == 1:
                 both[1] = both[0]
             apply_layers(room[0], room[1], height * width, layers)
-            if near is far and start == top:
-                both[:, :, :height] *= 0.5
+            if near is far and start < top + height:
+                both[:, :, : top + height - start] *= 0.5
             if out is not None:
                 _read_out(both[1], near, far, top, start, out)
             if last:

@@ -1,4 +1,4 @@
-"""Compiled loops of the lossless engine. They see plain arrays only; this folder alone imports numba.
+"""Compiled loops of the lossless and the sketched engine. They see plain arrays only; this folder alone imports numba.
 
 ====================  ==========================================================================
 ``_jit``              the compiler's flags, each with its reason
@@ -8,5 +8,6 @@
 ``_norms``            the norm of every colour, graph by graph
 ``_block``            the part of a colouring that some graphs need, and its layout
 ``_tile``             the recursion between two blocks
+``_entrywise``        layers on whole arrays, and columns added up by bucket, for the sketched engine
 ====================  ==========================================================================
 """
