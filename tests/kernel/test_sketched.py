@@ -105,12 +105,13 @@ def test_a_fresh_sketch_for_each_block(way):
 
 @every_way
 @pytest.mark.parametrize("sketch", ["ams", "countsketch"])
-def test_patches_and_blocks_change_nothing(sketch, way, monkeypatch):
+@pytest.mark.parametrize("patch", [(7, 11), (11, 7)])
+def test_patches_and_blocks_change_nothing(patch, sketch, way, monkeypatch):
     spec = fg.GNTK(blocks=2)
     options = {"engine": "sketched", "sketch": sketch, "sketch_size": 0.3, **way}
     expected = fg.gram(LARGER, spec, **options)
-    monkeypatch.setattr(_sketched, "_PATCH_ROWS", 7)
-    monkeypatch.setattr(_sketched, "_PATCH_COLS", 11)
+    monkeypatch.setattr(_sketched, "_PATCH_ROWS", patch[0])
+    monkeypatch.setattr(_sketched, "_PATCH_COLS", patch[1])
     FLOAT64.check(fg.gram(LARGER, spec, **options), expected)
     monkeypatch.setattr(Sketched, "width", 30)
     FLOAT64.check(fg.gram(LARGER, spec, **options), expected)
