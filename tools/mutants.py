@@ -144,10 +144,10 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("files.py", "        temporary.unlink(missing_ok=True)\n", "        pass\n", "faults/test_interruptions.py"),
     # learning
     ("learn/_evaluate.py", "        ranking = selection.mean(axis=2).transpose(1, 0, 2).reshape(n_outer, -1)\n", "        ranking = tested\n", "learn/test_evaluate.py"),
-    ("learn/_evaluate.py", "groups.append([(train[a], train[b]) for a, b in within])", "groups.append([(a, b) for a, b in within])", "learn/test_evaluate.py"),
+    ("learn/_folds.py", "groups.append([(train[a], train[b]) for a, b in within])", "groups.append([(a, b) for a, b in within])", "learn/test_evaluate.py"),
     ("learn/_evaluate.py", "grid.C[best % len(grid.C)]", "grid.C[0]", "learn/test_evaluate.py"),
-    ("learn/_evaluate.py", "unit = _variance(among)", "unit = _variance(kernel)", "learn/test_evaluate.py"),
-    ("learn/_evaluate.py", "stopped += any(", "stopped += 1 or any(", "learn/test_evaluate.py"),
+    ("learn/_machine.py", "unit = _variance(among)", "unit = _variance(kernel)", "learn/test_evaluate.py"),
+    ("learn/_machine.py", "stopped += any(", "stopped += 1 or any(", "learn/test_evaluate.py"),
     ("learn/_evaluate.py", "    picked = ranking.argmax(axis=1)\n", "    picked = ranking.shape[1] - 1 - ranking[:, ::-1].argmax(axis=1)\n", "learn/test_evaluate.py"),
     ("learn/_folds.py", "    if counts.min() < n_folds:\n", "    if False:\n", "learn/test_evaluate.py"),
     # the command line

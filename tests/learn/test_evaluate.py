@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 from fastgntk import GNTK, InputError, datasets, gram, normalize
 from fastgntk.datasets import synthetic
-from fastgntk.learn import Grid, evaluate, read_folds
+from fastgntk.learn import Grid, _machine, evaluate, read_folds
 from fastgntk.learn import _evaluate as module
 
 SMALL = Grid(blocks=(1, 2), layers=(1,), scale=("degree",), jump=(True,), normalize=(True, False), C=(1.0, 100.0))
@@ -51,14 +51,14 @@ def test_du2019_is_the_best_mean_over_the_reported_folds(Cs):
 def test_nested_never_selects_on_the_test_fold(monkeypatch, rings):
     """Whatever the test folds score, the choice must be the same."""
     chosen = evaluate(rings, grid=SMALL, folds=3, workers=1).choices
-    original = module._score
+    original = module.score_splits
 
     def lie_about_outer_folds(kernel, y, splits, Cs):
         scores, stopped = original(kernel, y, splits, Cs)
         scores[:3] = np.random.default_rng(int(abs(kernel).sum())).random(scores[:3].shape)
         return scores, stopped
 
-    monkeypatch.setattr(module, "_score", lie_about_outer_folds)
+    monkeypatch.setattr(module, "score_splits", lie_about_outer_folds)
     lied = evaluate(rings, grid=SMALL, folds=3, workers=1)
     assert lied.choices == chosen
     assert evaluate(rings, grid=SMALL, folds=3, workers=1, protocol="du2019").choices != chosen
@@ -66,13 +66,13 @@ def test_nested_never_selects_on_the_test_fold(monkeypatch, rings):
 
 def test_inner_folds_stay_within_the_training_part(monkeypatch, rings):
     seen = []
-    original = module._score
+    original = module.score_splits
 
     def look(kernel, y, splits, Cs):
         seen.append(splits)
         return original(kernel, y, splits, Cs)
 
-    monkeypatch.setattr(module, "_score", look)
+    monkeypatch.setattr(module, "score_splits", look)
     evaluate(rings, grid=SMALL, folds=3, inner_folds=4, workers=1)
     splits = seen[0]
     assert len(splits) == 3 + 3 * 4
@@ -116,7 +116,7 @@ def test_progress_runs_through_both_stages(rings):
 
 
 def test_fits_that_do_not_converge_are_counted(monkeypatch, rings):
-    monkeypatch.setattr(module, "_MAX_STEPS", 1)
+    monkeypatch.setattr(_machine, "_MAX_STEPS", 1)
     result = evaluate(rings, grid=SMALL, folds=3, workers=1)
     assert 0 < result.fits_stopped <= result.fits
 
@@ -142,7 +142,7 @@ def test_a_run_that_converges_counts_no_stopped_fits(rings):
 
 @pytest.mark.parametrize("protocol", ["nested", "du2019"])
 def test_ties_go_to_the_first_of_the_grid(monkeypatch, rings, protocol):
-    monkeypatch.setattr(module, "_score", lambda kernel, y, splits, Cs: (np.full((len(splits), len(Cs)), 0.5), 0))
+    monkeypatch.setattr(module, "score_splits", lambda kernel, y, splits, Cs: (np.full((len(splits), len(Cs)), 0.5), 0))
     for choice in evaluate(rings, protocol=protocol, grid=SMALL, folds=3, workers=1).choices:
         assert (choice.blocks, choice.normalize, choice.C) == (1, True, 1.0)
 
@@ -154,10 +154,10 @@ def test_the_unit_of_c_is_taken_from_training_graphs_only():
     y = (X[:, 0] > 0).astype(int)
     K = X @ X.T
     train, test = np.arange(20), np.arange(20, 30)
-    seen, _ = module._score(K, y, [(train, test)], [0.05, 1.0])
+    seen, _ = module.score_splits(K, y, [(train, test)], [0.05, 1.0])
     inflated = K.copy()
     inflated[test, test] *= 1e6
-    assert np.array_equal(seen, module._score(inflated, y, [(train, test)], [0.05, 1.0])[0])
+    assert np.array_equal(seen, module.score_splits(inflated, y, [(train, test)], [0.05, 1.0])[0])
 
 
 def test_the_default_grid_shrinks_for_many_graphs():

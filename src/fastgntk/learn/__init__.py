@@ -4,6 +4,7 @@
 ``_evaluate``   :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.
 ``_grid``       :class:`Grid`: the options that selection tries
 ``_folds``      splits, made or given
+``_machine``    the support vector machine: accuracies of one kernel
 ==============  ====================================================================
 """
 

@@ -6,7 +6,6 @@ No information flows from test to training through the kernel: its value for a p
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Unpack, get_args
@@ -16,9 +15,10 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graph import FeatureKind, GraphBatch, graphs
-from fastgntk.learn._folds import Split, check_classes, given_folds, stratified_folds
+from fastgntk.learn._folds import Split, check_classes, inner_splits, outer_splits
 from fastgntk.learn._grid import Candidate, Grid
-from fastgntk.matrix import Memory, Workers, gram_path, normalize, single_threaded_blas, worker_count
+from fastgntk.learn._machine import score_splits
+from fastgntk.matrix import Memory, Workers, gram_path, normalize, worker_count
 from fastgntk.sketch import SketchKind
 
 __all__ = ["Choice", "Evaluation", "Protocol", "StageProgress", "evaluate"]
@@ -27,11 +27,6 @@ Protocol = Literal["nested", "du2019"]
 
 StageProgress = Callable[[str, int, int], None]
 """Called as progress(stage, done, total) with stage "kernel" or "learning"."""
-
-# At large C libsvm takes ten times the steps for its default tolerance of 0.001, for the same predictions.
-_TOLERANCE = 0.01
-# A fit that needs more steps than this is used as it is, and counted.
-_MAX_STEPS = 200_000
 
 
 @dataclass(frozen=True)
@@ -151,8 +146,8 @@ def evaluate(
         raise InputError(f"protocol must be one of {', '.join(get_args(Protocol))}, but is {protocol!r}.")
     batch = graphs(source)
     labels = check_classes(getattr(source, "y", None) if y is None else y, len(batch))
-    outer = _outer_folds(labels, folds, seed)
-    inner = _inner_folds(labels, outer, inner_folds, seed) if protocol == "nested" else []
+    outer = outer_splits(labels, folds, seed)
+    inner = inner_splits(labels, outer, inner_folds, seed) if protocol == "nested" else []
     grid = Grid.default(len(batch)) if grid is None else grid
     splits = outer + [split for group in inner for split in group]
 
@@ -182,21 +177,6 @@ def evaluate(
         fits=scores.size,
         fits_stopped=run.fits_stopped,
     )
-
-
-def _outer_folds(y: NDArray[Any], folds: int | Sequence[int] | NDArray[Any], seed: int) -> list[Split]:
-    if isinstance(folds, int | np.integer):
-        return stratified_folds(y, int(folds), seed)
-    return given_folds(folds, y)
-
-
-def _inner_folds(y: NDArray[Any], outer: list[Split], n_folds: int, seed: int) -> list[list[Split]]:
-    groups = []
-    for k, (train, _) in enumerate(outer):
-        where = f" in the training part of outer fold {k + 1}"
-        within = stratified_folds(y[train], n_folds, seed, name="inner_folds", where=where)
-        groups.append([(train[a], train[b]) for a, b in within])
-    return groups
 
 
 def _choice(candidate: Candidate, C: float) -> Choice:
@@ -245,7 +225,9 @@ class _Run:
                 self.engine = path.engine
                 along = list(self.grid.along(spec))
                 tasks = (
-                    delayed(_score)(_matrix(path.at(c.spec.blocks, c.spec.jump), c), self.y, self.splits, self.grid.C)
+                    delayed(score_splits)(
+                        _matrix(path.at(c.spec.blocks, c.spec.jump), c), self.y, self.splits, self.grid.C
+                    )
                     for c in along
                 )
                 report = self._stage("learning", number, len(paths))
@@ -271,35 +253,4 @@ def _matrix(kernel: NDArray[np.float64], candidate: Candidate) -> NDArray[np.flo
     return normalize(kernel) if candidate.normalize else kernel
 
 
-def _variance(kernel: NDArray[np.float64]) -> float:
-    """Return the mean squared distance of graphs from their centre in feature space; 1 if they are all the same."""
-    size = float(kernel.diagonal().mean())
-    variance = size - float(kernel.mean())
-    return variance if variance > 1e-12 * size else 1.0
-
-
-def _score(
-    kernel: NDArray[np.float64], y: NDArray[Any], splits: Sequence[Split], Cs: Sequence[float]
-) -> tuple[NDArray[np.float64], int]:
-    """Return the accuracy for every split and C, and how many fits were stopped early."""
-    import sklearn
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.svm import SVC
-
-    out = np.empty((len(splits), len(Cs)))
-    stopped = 0
-    # Inputs were made here and are finite: checking them again would take most of the time of a small fit.
-    with sklearn.config_context(assume_finite=True, skip_parameter_validation=True), single_threaded_blas():
-        for i, (train, test) in enumerate(splits):
-            among, across = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
-            # C means the same for every kernel when the training graphs have variance 1 in feature space.
-            unit = _variance(among)
-            among, across = among / unit, across / unit
-            for k, C in enumerate(Cs):
-                machine = SVC(kernel="precomputed", C=C, tol=_TOLERANCE, max_iter=_MAX_STEPS)
-                with warnings.catch_warnings(record=True) as caught:
-                    warnings.simplefilter("always", ConvergenceWarning)
-                    machine.fit(among, y[train])
-                stopped += any(issubclass(w.category, ConvergenceWarning) for w in caught)
-                out[i, k] = np.mean(machine.predict(across) == y[test])
-    return out, stopped
+_score = score_splits

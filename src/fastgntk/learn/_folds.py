@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 
-__all__ = ["Split", "check_classes", "given_folds", "read_folds", "stratified_folds"]
+__all__ = [
+    "Split",
+    "check_classes",
+    "given_folds",
+    "inner_splits",
+    "outer_splits",
+    "read_folds",
+    "stratified_folds",
+]
 
 Split = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Indices of the training graphs and of the test graphs."""
@@ -89,3 +97,20 @@ def read_folds(path: str | Path, n_graphs: int) -> NDArray[np.int64]:
     if len(folds) != n_graphs:
         raise InputError(f"{path} has {len(folds)} lines, but there are {n_graphs} graphs; one line each is needed.")
     return folds
+
+
+def outer_splits(y: NDArray[Any], folds: int | Sequence[int] | NDArray[Any], seed: int) -> list[Split]:
+    """Return the outer splits: made for a number of folds, or given by a fold number for each graph."""
+    if isinstance(folds, int | np.integer):
+        return stratified_folds(y, int(folds), seed)
+    return given_folds(folds, y)
+
+
+def inner_splits(y: NDArray[Any], outer: list[Split], n_folds: int, seed: int) -> list[list[Split]]:
+    """Split the training part of each outer split again."""
+    groups = []
+    for k, (train, _) in enumerate(outer):
+        where = f" in the training part of outer fold {k + 1}"
+        within = stratified_folds(y[train], n_folds, seed, name="inner_folds", where=where)
+        groups.append([(train[a], train[b]) for a, b in within])
+    return groups
