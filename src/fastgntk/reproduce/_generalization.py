@@ -29,6 +29,7 @@ from fastgntk.theory import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
 __all__ = ["STUDY"]
@@ -109,11 +110,17 @@ def _draw(rows: list[Row], figure: Figure) -> None:
     trace.plot(sizes, [row["trace_bound"] for row in mine], "k--", linewidth=1, label="2 n N²")
     loss.plot(sizes, [row["constant_loss"] for row in mine], color="#999999", label="always the mean")
     loss.plot([], [], "k--", linewidth=1, label="bound of the theorem")
-    norm.set(yscale="log", xlabel="graphs n", title="Label norm ‖y‖ in K⁻¹")
-    trace.set(yscale="log", xlabel="graphs n", title="Trace of K")
-    loss.set(yscale="log", xlabel="graphs n", title="Loss on new graphs")
+    norm.set_title("Label norm ‖y‖ in K⁻¹")
+    trace.set_title("Trace of K")
+    loss.set_title("Loss on new graphs")
+    labels: dict[str, Artist] = {}
+    norm.set_yscale("log", base=2)
+    loss.set_yscale("log")
     for axis in (norm, trace, loss):
-        axis.legend(fontsize=7)
+        axis.set_xlabel("graphs n")
+        axis.yaxis.set_major_formatter("{x:g}")
+        labels |= {label: line for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(list(labels.values()), list(labels), loc="outside lower center", ncols=5, fontsize=8)
 
 
 def _verdict(rows: list[Row]) -> list[str]:
@@ -151,5 +158,5 @@ STUDY = Study(
     draw=_draw,
     verdict=_verdict,
     shown=("rate", "graphs", "label_norm", "norm_bound", "trace", "trace_bound", "test_loss", "bound"),
-    size=(11.0, 4.0),
+    size=(11.0, 4.5),
 )

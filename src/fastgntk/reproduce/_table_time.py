@@ -49,7 +49,7 @@ def _measure(cell: Cell, options: StudyOptions) -> list[Row]:
         raise InputError(f"{cell['data']} has no graphs to measure.")
     blocks, layers = _DEPTHS.get(cell["data"], (3, 2))
     spec = GNTK(blocks, layers)
-    limit = 3.0 if options.quick else 30.0
+    limit = 3.0 if options.quick else 15.0
     rng = np.random.default_rng(options.seed)
     seconds: float | None
     if cell["engine"] == "kronecker":
