@@ -117,6 +117,7 @@ def test_a_sketch_as_large_as_the_graphs_is_said_to_be_exact(tmp_path):
     done = fastgntk("gram", "MUTAG", "-o", tmp_path / "K.npy", "--engine", "sketched", "--sketch-size", 500)
     assert "sketch_size=500 is not below the number of nodes of 188 of 188 graphs" in " ".join(done.stderr.split())
     assert np.array_equal(np.load(tmp_path / "K.npy"), gram(datasets.load("MUTAG")))
+    assert "sketch:" not in done.stdout
 
 
 def test_evaluate_takes_a_sketch():
@@ -262,6 +263,10 @@ def test_a_folder_as_output_is_refused_before_the_work(tmp_path):
 
 def test_brackets_in_messages_are_shown_as_they_are():
     assert "'[red]x[/red]'" in sentence(fastgntk("info", "[red]x[/red]"))
+
+
+def test_info_refuses_a_sketch_without_a_plan():
+    assert "the options of a sketch are for --plan" in sentence(fastgntk("info", "MUTAG", "--sketch", "ams"))
 
 
 def test_info_plan_takes_a_sketch():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -241,6 +243,32 @@ def test_auto_never_sketches():
     assert fg.forecast(large).engine != "sketched"
 
 
+@pytest.mark.parametrize("rate", [0.05, 0.3, 0.8])
+@pytest.mark.parametrize("sketch", ["ams", "srht", "countsketch"])
+@every_way
+def test_memory_stays_below_the_estimate(sketch, rate, way):
+    batch = prepared_batch(fg.datasets.synthetic.erdos_renyi(2, 400, 0.5).graphs)
+    engine, spec = Sketched(Sketching(sketch, rate, **way)), fg.GNTK(blocks=2)
+    prepared = engine.prepare(batch, spec)
+    engine.tile(*[engine.block(prepared, np.array([i])) for i in (0, 1)])  # loads and compiles
+    plan = fg.forecast(batch, spec, engine="sketched", sketch=sketch, sketch_size=rate, workers=1, **way)
+    tracemalloc.start()
+    try:
+        engine.tile(*[engine.block(prepared, np.array([i])) for i in (0, 1)])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < plan.bytes < 6 * peak
+
+
+def test_prepared_graphs_warn_about_new_graphs_too():
+    graphs = fg.datasets.load("MUTAG").graphs
+    train = fg.prepare(graphs[:3], engine="sketched", sketch_size=12)
+    tiny = fg.Graph.from_edges([(0, 1)], 2, labels=[0, 0])
+    with pytest.warns(fg.NotSketchedWarning, match="1 of 1 graphs"):
+        fg.cross_gram([tiny], train)
+
+
 def test_options_of_a_sketch_need_the_sketched_engine():
     graphs = fg.datasets.load("MUTAG").graphs[:2]
     with pytest.raises(
@@ -282,8 +310,12 @@ def test_dense_products_in_parts_are_the_same(monkeypatch):
 
 
 def test_evaluate_takes_a_sketch():
-    grid = fg.learn.Grid(blocks=(1,), layers=(1,), scale=("degree",), jump=(True,), normalize=(True,), C=(10.0,))
+    grid = fg.learn.Grid(blocks=(2,), layers=(1,), scale=("degree",), jump=(True,), normalize=(True,), C=(10.0,))
     data = fg.datasets.load("MUTAG")
-    result = fg.learn.evaluate(data, grid=grid, folds=3, workers=1, engine="sketched", sketch_size=0.7)
-    assert result.engine == "sketched"
-    assert result.mean > 0.7
+    options = {"grid": grid, "folds": [i % 3 for i in range(188)], "workers": 1, "engine": "sketched"}
+    small, other = (fg.learn.evaluate(data, sketch_size=2, seed=seed, **options) for seed in (0, 1))
+    large = fg.learn.evaluate(data, sketch_size=0.7, seed=0, **options)
+    assert large.engine == "sketched"
+    assert large.sketching == Sketching("ams", 0.7, seed=0).to_dict()
+    assert len({small.accuracies, other.accuracies, large.accuracies}) == 3
+    assert large.mean > max(0.7, small.mean)

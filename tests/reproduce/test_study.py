@@ -46,8 +46,8 @@ def test_it_writes_the_four_files(tmp_path):
     assert rows[1] == {"size": "1", "word": "a", "rate": "", "depth": "2", "value": "0.5", "good": "false"}
     record = json.loads(outcome.files["json"].read_text())
     assert record["verdict"] == ["6 rows."]
-    assert record["conditions"]["version"] == __version__
-    assert record["machine"]["cores"] >= 1
+    assert record["conditions"]["machine"]["version"] == __version__
+    assert record["conditions"]["machine"]["cores"] >= 1
     assert record["finished"]
 
 
@@ -56,21 +56,16 @@ def test_it_goes_on_where_it_stopped(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run_study(a_study(calls, fail_at=3), tmp_path, StudyOptions())
     assert calls == [1, 2]
-    kept = [
-        row["size"] for row in frame._earlier_rows({k: tmp_path / f"trial.{k}" for k in ("csv", "json")}, conditions())
-    ]
-    assert kept[0] == 1
+    files = {kind: tmp_path / f"trial.{kind}" for kind in ("csv", "json")}
+    conditions = json.loads(files["json"].read_text())["conditions"]
+    assert [row["size"] for row in frame._earlier_rows(files, conditions)] == [1, 1, 2, 2]
     outcome = run_study(a_study(calls), tmp_path, StudyOptions())
     assert calls[-1] == 3
     assert [row["size"] for row in outcome.rows] == [1, 1, 2, 2, 3, 3]
-    assert outcome.measured < 3
+    assert outcome.measured == 1
     again = run_study(a_study(calls), tmp_path, StudyOptions())
     assert again.measured == 0
     assert again.rows == outcome.rows
-
-
-def conditions():
-    return {"version": __version__, "seed": 0, "workers": 1}
 
 
 @pytest.mark.parametrize("other", [StudyOptions(seed=1), StudyOptions(workers=2), StudyOptions(quick=True)])
@@ -87,11 +82,40 @@ def test_restart_measures_everything_anew(tmp_path):
     assert len(calls) == 6
 
 
-def test_a_broken_record_is_no_record(tmp_path):
+@pytest.mark.parametrize("record", [b"{", b"[]", b"\xff\xfe"])
+def test_a_broken_record_is_no_record(record, tmp_path):
     calls: list[int] = []
     files = run_study(a_study(calls), tmp_path, StudyOptions()).files
-    files["json"].write_text("{")
+    files["json"].write_bytes(record)
     assert run_study(a_study(calls), tmp_path, StudyOptions()).measured == 3
+
+
+def test_a_row_that_was_cut_off_is_measured_again(tmp_path):
+    calls: list[int] = []
+    files = run_study(a_study(calls), tmp_path, StudyOptions()).files
+    lines = files["csv"].read_text().splitlines()
+    files["csv"].write_text("\n".join([*lines[:5], "3,c"]))
+    assert run_study(a_study(calls), tmp_path, StudyOptions()).measured == 1
+
+
+def test_rows_of_another_commit_or_machine_are_not_used(tmp_path, monkeypatch):
+    calls: list[int] = []
+    run_study(a_study(calls), tmp_path, StudyOptions())
+    monkeypatch.setattr(frame, "_commit", lambda: "another")
+    assert run_study(a_study(calls), tmp_path, StudyOptions()).measured == 3
+
+
+def test_a_set_with_a_number_for_a_name_is_found_again(tmp_path):
+    study = a_study([], cells=((1, "2019"), (2, "true")))
+    run_study(study, tmp_path, StudyOptions())
+    assert run_study(study, tmp_path, StudyOptions()).measured == 0
+
+
+def test_what_a_study_has_no_use_for_is_refused(tmp_path):
+    with pytest.raises(InputError, match="trial is not about data sets; leave --data out"):
+        run_study(a_study([]), tmp_path, StudyOptions(data=("MUTAG",)))
+    with pytest.raises(InputError, match=r"seed must lie in 0\.\.4294967295, but is -1"):
+        StudyOptions(seed=-1)
 
 
 def test_rows_of_cells_no_longer_asked_for_stay_at_the_end(tmp_path):

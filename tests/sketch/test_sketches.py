@@ -124,6 +124,8 @@ def test_a_graph_has_the_same_sketch_in_every_call_and_another_one_otherwise():
 def test_sizes_and_rates():
     assert [Sketching(size=64).rows(n) for n in (10, 64, 65)] == [None, None, 64]
     assert [Sketching(size=0.3).rows(n) for n in (1, 2, 10, 11)] == [None, 1, 3, 4]
+    assert [Sketching(size=rate).rows(n) for rate, n in ((0.07, 100), (0.55, 100), (0.28, 25))] == [7, 55, 7]
+    assert [Sketching(size=rate).rows(n) for rate, n in ((1e-15, 9), (0.9, 5))] == [1, None]
     assert Sketching(size=1.0).rows(10) is None
     assert Sketching(size=np.int64(7)).size == 7
 

@@ -75,7 +75,7 @@ def gram(
         )
     took = time.perf_counter() - start
     used = choose_engine(engine, dataset.graphs, None, spec, sketching=chosen).engine.name
-    described = chosen.to_dict() if chosen is not None else None
+    described = chosen.to_dict() if chosen is not None and used == "sketched" else None
     if normalize:
         K = normalized(K)
     if output.suffix == ".npy":
@@ -108,7 +108,7 @@ def gram(
             ("written", f"{output}, {K.shape[0]} × {K.shape[1]} float64"),
             ("kernel", _words(spec.to_dict())),
             ("normalized", "yes" if normalize else "no"),
-            ("engine", used if chosen is None else f"{used}, {_words(chosen.to_dict())}"),
+            ("engine", used if described is None else f"{used}, {_words(described)}"),
             ("kernel time", seconds(took)),
         ],
     )

@@ -55,12 +55,14 @@ def info(
     json: JsonOption = False,
 ) -> None:
     """Describe this installation, or the data set DATA, or with --plan how its kernel matrix would be computed."""
+    sketching = sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features)
+    if sketching and not plan:
+        raise InputError("the options of a sketch are for --plan: fastgntk info --plan NAME --engine sketched.")
     if plan:
         if data is None:
             raise InputError("--plan needs a data set: fastgntk info --plan NAME.")
         with progress_bar("downloading", quiet=json) as bar:
             dataset = load(data, progress=bar)
-        sketching = sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features)
         spec = GNTK(blocks, layers)
         found = forecast(dataset.graphs, spec, engine=engine, memory=memory, workers=workers, **sketching)
         if json:

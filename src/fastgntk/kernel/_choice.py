@@ -66,7 +66,9 @@ def choose_engine(
         sketching = sketching or Sketching()
         sizes = rows.sizes if cols is None else np.concatenate([rows.sizes, cols.sizes])
         if more_to_come or any(sketching.rows(size) is not None for size in np.unique(sizes).tolist()):
-            seconds = sketched_seconds(rows, spec, total, sketching)
+            seconds = sketched_seconds(
+                rows if cols is None else max(rows, cols, key=_mean_size), spec, total, sketching
+            )
             return Choice(get_engine(name, sketching), "asked for", seconds)
         exact = choose_engine("auto", rows, cols, spec, pairs)
         reason = f"no graph has more nodes than its sketch would have rows, so all is exact; {exact.reason}"

@@ -12,12 +12,21 @@ from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._spec import GNTK
 
-__all__ = ["Aggregation", "check_weights", "compact", "degree_sums", "inverse", "unit_rows", "zero_norm"]
+__all__ = [
+    "SPARSE_OVER_DENSE",
+    "Aggregation",
+    "check_weights",
+    "compact",
+    "degree_sums",
+    "inverse",
+    "unit_rows",
+    "zero_norm",
+]
 
 _EPS = float(np.finfo(np.float64).eps)
 
 # A multiply-add in a dense product costs about a twentieth of one in a sparse product (benchmarks/operators.py).
-_SPARSE_OVER_DENSE = 20.0
+SPARSE_OVER_DENSE = 20.0
 
 
 class Aggregation:
@@ -34,7 +43,7 @@ class Aggregation:
         dense_cost = float(np.sum(batch.sizes.astype(np.float64) ** 2))
         self._sparse: Any = None
         self._dense: list[tuple[slice, NDArray[np.float64]]] = []
-        if n == 0 or matrix.nnz * _SPARSE_OVER_DENSE < dense_cost:
+        if n == 0 or matrix.nnz * SPARSE_OVER_DENSE < dense_cost:
             self._sparse = matrix
         else:
             for start, stop in zip(batch.offsets[:-1], batch.offsets[1:], strict=True):

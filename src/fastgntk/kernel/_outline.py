@@ -21,6 +21,7 @@ class Extent(NamedTuple):
     graphs: int = 1
     levels: int = 1
     features: int = 0
+    building: int = 0  # bytes that the graph which takes most needs while its part of a block is built
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +38,15 @@ class Outline:
         Graphs whose keys agree are likely to share colours, so it pays to put them into one block.
     features : int
         Width of the features, where an engine needs memory in proportion to it.
+    building : int64, (n,), or None
+        Bytes that each graph takes while its part of a block is built, where that is more than a tile takes.
     """
 
     offsets: NDArray[np.int64]
     colours: NDArray[np.int32] | None = None
     keys: NDArray[np.uint64] | None = None
     features: int = 0
+    building: NDArray[np.int64] | None = None
 
     @property
     def sizes(self) -> NDArray[np.int64]:

@@ -34,7 +34,7 @@ from scipy import sparse
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._colours import colour
 from fastgntk.kernel._compilation import announce_compilation
-from fastgntk.kernel._operator import compact, degree_sums, inverse, unit_rows, zero_norm
+from fastgntk.kernel._operator import SPARSE_OVER_DENSE, compact, degree_sums, inverse, unit_rows, zero_norm
 from fastgntk.kernel._outline import BlockByBlock, Extent, Outline, WholeGraphs
 from fastgntk.kernel._spec import GNTK
 from fastgntk.sketch import Sketching
@@ -45,7 +45,6 @@ Array = NDArray[np.float64]
 
 # Entries of λ in work at once: these and as many of θ take 2 MB, which second-level caches hold.
 _PATCH_ROWS, _PATCH_COLS = 128, 1024
-_SPARSE_OVER_DENSE = 20.0  # as in `_operator`: a multiply-add in a sparse product costs this many in a dense one
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +115,17 @@ class Sketched(BlockByBlock):
         return super().prepare(batch, spec)
 
     def outline(self, prepared: WholeGraphs) -> Outline:
-        """Every node counts for itself: nodes are merged within a graph only, so that blocks depend on sizes alone."""
-        return replace(prepared.outline(), features=prepared.batch.features.shape[1])
+        """Every node counts for itself: nodes are merged within a graph only, so that blocks depend on sizes alone.
+
+        While a graph is built, Â is there several times (about 48 bytes an edge), some of its rows as an array, and S
+        and M with what they are made from.
+        """
+        batch = prepared.batch
+        sizes = batch.sizes
+        edges = np.diff(batch.indptr[batch.offsets - batch.offsets[0]])
+        rows = np.array([self.sketching.rows(n) or n for n in sizes.tolist()], dtype=np.int64)
+        arrays = sizes * (np.minimum(sizes, _PATCH_COLS) + 6 * rows + batch.features.shape[1])
+        return replace(prepared.outline(), building=48 * edges + 8 * arrays)
 
     def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> _Block:
         """Find equal nodes, draw the sketches, multiply them with B, and find the norms of every level."""
@@ -154,9 +162,7 @@ class Sketched(BlockByBlock):
         """Count a patch of λ and θ, and what is between M̂ and Ŝ: P and T, old and new, and their products."""
         near, far = self._inner(rows), self._inner(cols)
         patch = 2 * min(rows.width, _PATCH_ROWS) * (min(cols.width, _PATCH_COLS) + 2 * far)
-        # Building a block takes some rows of Â, S and M as arrays, one graph at a time.
-        largest = rows.width * (min(rows.width, _PATCH_COLS) + 3 * near + rows.features)
-        return 8 * max(patch + 4 * near * far, largest)
+        return 8 * (patch + 6 * near * far) + max(rows.building, cols.building)
 
     def kept_bytes(self, prepared: WholeGraphs) -> int:
         """Count M̂ and Ŝ of every level, and the directions of the first."""
@@ -187,6 +193,7 @@ class _Graph:
         self.feature_sum = np.asarray(features.sum(axis=0), dtype=np.float64).ravel()
         self.inner_features = np.zeros((0, features.shape[1]))
         self.levels: list[_Level] = []
+        self._drawn: dict[int, Array] = {}  # the latest sketch, by block
         below = self._distinct(0)
         inner = self._first_level(features[below[0]], below)
         for level in range(2, self._spec.blocks + 1):
@@ -263,7 +270,10 @@ class _Graph:
         b = self._sketching.rows(self._size)
         if b is None or len(first) <= b:
             return None
-        S = self._sketching.draw(self._size, b, self._content, level).dense()
+        number = level if self._sketching.fresh_each_block else 0
+        if number not in self._drawn:
+            self._drawn = {number: self._sketching.draw(self._size, b, self._content, level).dense()}
+        S = self._drawn[number]
         if len(first) == self._size:  # no two nodes are the same
             return S
         return S[:, first] * np.sqrt(counts)
@@ -287,7 +297,7 @@ class _Graph:
         if S is None:
             return np.asarray(rows.toarray())
         right = (S / below[1]).T
-        if rows.nnz * _SPARSE_OVER_DENSE < rows.shape[0] * rows.shape[1]:
+        if rows.nnz * SPARSE_OVER_DENSE < rows.shape[0] * rows.shape[1]:
             return np.asarray(rows @ right)
         M = np.empty((rows.shape[0], right.shape[1]))
         for start in range(0, len(M), _PATCH_COLS):  # Â as an array of N × N might not fit

@@ -19,7 +19,7 @@ from fastgntk.learn._folds import Split, check_classes, inner_splits, outer_spli
 from fastgntk.learn._grid import Candidate, Grid
 from fastgntk.learn._machine import score_splits
 from fastgntk.matrix import Memory, Workers, gram_path, normalize, worker_count
-from fastgntk.sketch import SketchKind
+from fastgntk.sketch import Sketching, SketchKind
 
 __all__ = ["Choice", "Evaluation", "Protocol", "StageProgress", "evaluate"]
 
@@ -59,6 +59,8 @@ class Evaluation:
     fits: int
     fits_stopped: int
     """How many support vector machines were stopped before they converged."""
+    sketching: dict[str, Any] | None = None
+    """The sketch, where the kernel was sketched."""
 
     @property
     def mean(self) -> float:
@@ -152,8 +154,10 @@ def evaluate(
     splits = outer + [split for group in inner for split in group]
 
     kernel_options: dict[str, Any] = {"features": features, "engine": engine, "memory": memory, **sketching}
+    chosen = None
     if engine == "sketched":
         kernel_options["seed"] = seed
+        chosen = Sketching.from_options({**sketching, "seed": seed})
     run = _Run(batch, labels, splits, grid, kernel_options, worker_count(workers), progress)
     candidates, scores = run.scores()
     n_outer = len(outer)
@@ -176,6 +180,7 @@ def evaluate(
         learning_seconds=run.learning_seconds,
         fits=scores.size,
         fits_stopped=run.fits_stopped,
+        sketching=chosen.to_dict() if chosen is not None and run.engine == "sketched" else None,
     )
 
 

@@ -14,7 +14,7 @@ from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures
 from fastgntk.graph import graphs as as_batch
 from fastgntk.kernel import GNTK, check_weights
 from fastgntk.matrix._executor import Progress
-from fastgntk.matrix._options import Options, fitted
+from fastgntk.matrix._options import Options, fitted, tell_about_exact
 from fastgntk.matrix._path import GramPath
 from fastgntk.matrix._plan import plan_cross, plan_gram
 from fastgntk.matrix._prepared import PreparedGraphs
@@ -139,6 +139,8 @@ def _cross_prepared(
     batch = cols.features.transform(as_batch(rows))
     check_weights(batch, options.spec)
     check_result(8 * len(batch) * len(cols), options.memory)
+    if cols.sketching is not None:
+        tell_about_exact(cols.sketching, batch.sizes)
     run = replace(cols.run, memory=options.memory, workers=options.workers, result=8 * len(batch) * len(cols))
     return _cross(run, run.cut(batch), cols.cut, (len(batch), len(cols)), progress)
 

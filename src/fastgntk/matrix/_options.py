@@ -16,7 +16,7 @@ from fastgntk.matrix._resources import Memory, Workers, memory_budget, worker_co
 from fastgntk.matrix._run import Run, check_result
 from fastgntk.sketch import Sketching, SketchOptions
 
-__all__ = ["NotSketchedWarning", "Options", "fitted"]
+__all__ = ["NotSketchedWarning", "Options", "fitted", "tell_about_exact"]
 
 
 class NotSketchedWarning(UserWarning):
@@ -76,15 +76,13 @@ class Options:
         check_result(result, self.memory)
         choice = choose_engine(self.engine, rows, cols, self.spec, pairs, self.sketching, more_to_come=more_to_come)
         if self.sketching is not None:
-            _tell_about_exact(self.sketching, np.concatenate([b.sizes for b in (rows, cols) if b is not None]))
+            tell_about_exact(self.sketching, np.concatenate([b.sizes for b in (rows, cols) if b is not None]))
         return Run(self.spec, choice, self.memory, self.workers, result)
 
 
-def _tell_about_exact(sketching: Sketching, sizes: NDArray[np.int64]) -> None:
+def tell_about_exact(sketching: Sketching, sizes: NDArray[np.int64]) -> None:
     """Warn if graphs are not sketched because of the size that was asked for."""
-    if isinstance(sketching.size, float) and sketching.size < 1.0:
-        return  # a rate leaves out graphs of one node only
-    distinct, counts = np.unique(sizes, return_counts=True)
+    distinct, counts = np.unique(sizes[sizes > 1], return_counts=True)  # of one node nothing can be left out
     exact = sum(
         count for size, count in zip(distinct.tolist(), counts.tolist(), strict=True) if sketching.rows(size) is None
     )

@@ -23,6 +23,7 @@ class Block:
     counts: NDArray[np.int64]
 
     features: int = 0
+    building: int = 0
 
     @property
     def width(self) -> int:
@@ -32,7 +33,7 @@ class Block:
     @property
     def extent(self) -> Extent:
         """What memory depends on."""
-        return Extent(self.width, len(self.graphs), len(self.counts) + 1, self.features)
+        return Extent(self.width, len(self.graphs), len(self.counts) + 1, self.features, self.building)
 
     def __str__(self) -> str:
         first, last = int(self.graphs[0]), int(self.graphs[-1])
@@ -85,7 +86,7 @@ def cut_blocks(outline: Outline, width: int) -> tuple[Block, ...]:
     if outline.keys is not None:
         order = np.lexsort([*outline.keys[::-1]])
     if outline.colours is None:
-        return _cut_by_size(outline.sizes, order, width)
+        return _cut_by_size(outline, order, width)
     return _cut_by_colours(outline, order, width)
 
 
@@ -106,16 +107,17 @@ def plan_diagonal(outline: Outline) -> Plan:
     return _largest_first(blocks, blocks, [(i, i) for i in range(len(blocks))])
 
 
-def _cut_by_size(sizes: NDArray[np.int64], order: NDArray[np.int64], width: int) -> tuple[Block, ...]:
+def _cut_by_size(outline: Outline, order: NDArray[np.int64], width: int) -> tuple[Block, ...]:
+    sizes = outline.sizes
     groups: list[list[int]] = []
-    nodes: list[int] = []
+    nodes = 0
     for i in order.tolist():
-        if not groups or nodes[-1] + sizes[i] > width or len(groups[-1]) == MOST_GRAPHS:
+        if not groups or nodes + sizes[i] > width or len(groups[-1]) == MOST_GRAPHS:
             groups.append([])
-            nodes.append(0)
+            nodes = 0
         groups[-1].append(i)
-        nodes[-1] += int(sizes[i])
-    return tuple(Block(np.array(g), np.array([n])) for g, n in zip(groups, nodes, strict=True))
+        nodes += int(sizes[i])
+    return _counted(outline, [np.array(g) for g in groups])
 
 
 def _cut_by_colours(outline: Outline, order: NDArray[np.int64], width: int) -> tuple[Block, ...]:
@@ -145,7 +147,7 @@ def _counted(outline: Outline, groups: list[NDArray[np.int64]]) -> tuple[Block, 
     """Make blocks of groups of graphs that cover all graphs, counting the distinct colours of each level."""
     if outline.colours is None:
         sizes = outline.sizes
-        return tuple(Block(g, np.array([int(sizes[g].sum())])) for g in groups)
+        return tuple(Block(g, np.array([int(sizes[g].sum())]), outline.features, _building(outline, g)) for g in groups)
     block_of_graph = np.empty(len(outline), dtype=np.int64)
     for number, group in enumerate(groups):
         block_of_graph[group] = number
@@ -154,7 +156,11 @@ def _counted(outline: Outline, groups: list[NDArray[np.int64]]) -> tuple[Block, 
     for i, (level, most) in enumerate(zip(outline.colours, _distinct_of_each_level(outline.colours), strict=True)):
         pairs = np.unique(block_of_node * most + level)
         counts[:, i] = np.bincount(pairs // max(most, 1), minlength=len(groups))
-    return tuple(Block(g, c, outline.features) for g, c in zip(groups, counts, strict=True))
+    return tuple(Block(g, c, outline.features, _building(outline, g)) for g, c in zip(groups, counts, strict=True))
+
+
+def _building(outline: Outline, graphs: NDArray[np.int64]) -> int:
+    return 0 if outline.building is None else int(outline.building[graphs].max(initial=0))
 
 
 def _counts(blocks: tuple[Block, ...]) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from fastgntk.matrix._options import Options, fitted
 from fastgntk.matrix._plan import plan_gram
 from fastgntk.matrix._resources import Memory, Workers
 from fastgntk.matrix._run import Cut, Run
-from fastgntk.sketch import SketchOptions
+from fastgntk.sketch import Sketching, SketchOptions
 
 __all__ = ["PreparedGraphs", "prepare"]
 
@@ -25,12 +25,14 @@ class PreparedGraphs:
     features : NodeFeatures
         Fitted on the graphs.
     engine : str
+    sketching : Sketching, or None for an exact engine
     """
 
-    def __init__(self, features: NodeFeatures, run: Run, cut: Cut, count: int) -> None:
+    def __init__(self, features: NodeFeatures, run: Run, cut: Cut, count: int, sketching: Sketching | None) -> None:
         self.spec = run.spec
         self.features = features
         self.engine = run.engine.name
+        self.sketching = sketching
         self.run = run
         self.cut = cut
         self._count = count
@@ -74,4 +76,4 @@ def prepare(
     run = options.start(batch, None, 0, pairs=1e12, more_to_come=True)
     cut = run.cut(batch)
     run.build(cut, run.affordable_workers(plan_gram(cut.blocks), cut.prepared))
-    return PreparedGraphs(step, run, cut, len(batch))
+    return PreparedGraphs(step, run, cut, len(batch), options.sketching)

@@ -417,4 +417,5 @@ STUDY = Study(
         "accuracy",
     ),
     size=(13.0, 11.0),
+    takes_data=True,
 )

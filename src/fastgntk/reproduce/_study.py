@@ -6,14 +6,12 @@ import csv
 import io
 import json
 import subprocess
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastgntk._version import __version__
 from fastgntk.bench import machine
 from fastgntk.errors import InputError
 from fastgntk.files import atomic_save, atomic_write
@@ -39,6 +37,10 @@ class StudyOptions:
     workers: int = 1
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**32:
+            raise InputError(f"seed must lie in 0..{2**32 - 1}, but is {self.seed}.")
+
 
 @dataclass(frozen=True)
 class Study:
@@ -57,6 +59,8 @@ class Study:
     """The columns that fit on a screen; the CSV file has all."""
     size: tuple[float, float] = (8.0, 4.5)
     """Of the figure, in inches."""
+    takes_data: bool = False
+    """Whether it is about data sets, so that others can be asked for."""
 
 
 @dataclass(frozen=True)
@@ -80,25 +84,26 @@ def run_study(
 ) -> Outcome:
     """Measure what is missing, and write ``folder/name.csv``, ``.png``, ``.svg`` and ``.json``.
 
-    Rows of an earlier run are used again when they were measured by the same version with the same seed and number of
-    workers; ``restart`` measures everything anew. Quick runs have files of their own.
+    Rows of an earlier run are used again when they were measured by the same version and commit on the same machine,
+    with the same seed and number of workers; ``restart`` measures everything anew. Quick runs have files of their own.
     """
+    if options.data is not None and not study.takes_data:
+        raise InputError(f"{study.name} is not about data sets; leave --data out.")
     _need_matplotlib()
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{study.name}-quick" if options.quick else study.name
     files = {kind: folder / f"{stem}.{kind}" for kind in ("csv", "png", "svg", "json")}
-    conditions = {"version": __version__, "seed": options.seed, "workers": options.workers}
+    conditions = {"machine": machine(), "commit": _commit(), "seed": options.seed, "workers": options.workers}
     rows = [] if restart else _earlier_rows(files, conditions)
     cells = study.cells(options)
     missing = [cell for cell in cells if not any(_belongs(row, cell) for row in rows)]
     for number, cell in enumerate(missing):
         progress(number, len(missing))
-        start = time.perf_counter()
         rows += study.measure(cell, options)
-        if number == 0 or time.perf_counter() - start > 0.2 or number + 1 == len(missing):
-            # The record first: rows without one would not be used again.
+        if number == 0:  # before the rows, which would not be used again without it
             _write_record(files["json"], study, options, conditions, [])
-            _write_rows(files["csv"], rows)
+        _write_rows(files["csv"], rows)
+    progress(1, 1)
     rows = _in_order(rows, cells)
     _write_rows(files["csv"], rows)
     verdict = study.verdict(rows)
@@ -108,7 +113,8 @@ def run_study(
 
 
 def _belongs(row: Row, cell: Cell) -> bool:
-    return all(row.get(name) == value for name, value in cell.items())
+    # As text: a data set may be called 2019, which the CSV file gives back as a number.
+    return all(_field(row.get(name)) == _field(value) for name, value in cell.items())
 
 
 def _in_order(rows: list[Row], cells: list[Cell]) -> list[Row]:
@@ -121,11 +127,12 @@ def _earlier_rows(files: dict[str, Path], conditions: dict[str, Any]) -> list[Ro
     try:
         record = json.loads(files["json"].read_text())
         text = files["csv"].read_text()
-    except (OSError, json.JSONDecodeError):
+    except (OSError, ValueError):  # ValueError: neither JSON nor text
         return []
-    if record.get("conditions") != conditions:
+    if not isinstance(record, dict) or record.get("conditions") != conditions:
         return []
-    return [{name: _value(field) for name, field in row.items()} for row in csv.DictReader(io.StringIO(text))]
+    whole = [row for row in csv.DictReader(io.StringIO(text)) if None not in row and None not in row.values()]
+    return [{name: _value(field) for name, field in row.items()} for row in whole]
 
 
 def _value(field: str) -> Any:
@@ -166,8 +173,6 @@ def _write_record(
         "study": study.name,
         "options": asdict(options),
         "conditions": conditions,
-        "commit": _commit(),
-        "machine": machine(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds") if verdict else None,
         "verdict": verdict,
     }

@@ -213,4 +213,5 @@ STUDY = Study(
     verdict=_verdict,
     shown=("data", "method", "accuracy", "std", "published_gntk", "published_gin", "seconds"),
     size=(9.5, 4.8),
+    takes_data=True,
 )

@@ -81,7 +81,8 @@ def _node_labels(batch: GraphBatch) -> NDArray[np.int64]:
     """Return one whole number for each node."""
     if batch.labels is None:
         return batch.degrees
-    numbers: NDArray[np.int64] = np.unique(batch.labels, axis=0, return_inverse=True)[1]
+    # NumPy 2.0 gave these numbers another shape.
+    numbers: NDArray[np.int64] = np.unique(batch.labels, axis=0, return_inverse=True)[1].reshape(-1)
     return numbers
 
 

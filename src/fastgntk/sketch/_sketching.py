@@ -84,7 +84,8 @@ class Sketching:
 
     def rows(self, n_nodes: int) -> int | None:
         """Return b for a graph of that many nodes, or None where it is not sketched."""
-        b = self.size if isinstance(self.size, int) else math.ceil(self.size * n_nodes)
+        # 0.55 · 100 is a little more than 55 in floating point, and must not become 56.
+        b = self.size if isinstance(self.size, int) else max(1, math.ceil((self.size - 1e-12) * n_nodes))
         return b if b < n_nodes else None
 
     def draw(self, columns: int, size: int, content: bytes, block: int) -> Sketch:

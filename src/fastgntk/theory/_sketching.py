@@ -145,8 +145,8 @@ def sketching_rms(
     """Return sqrt(E (gᵀ RᵀR A SᵀS h − gᵀ A h)²) exactly, (p, q).
 
     For one sketch V_b(x, y) = E (xᵀ(SᵀS − I)y)² = (‖x‖² ‖y‖² + (xᵀy)² − 2 Σ_i x_i² y_i²)/b for random signs,
-    CountSketch and sparse embeddings alike (without the last term for Gaussian). The three terms of the error are
-    uncorrelated, so
+    CountSketch and, where s divides b, sparse embeddings alike (without the last term for Gaussian). The three terms of
+    the error are uncorrelated, so
 
         E error² = V_b1(g, A h) + V_b2(Aᵀg, h) + E_S V_b1(g, A F h),
 
