@@ -110,6 +110,7 @@ def test_gram_takes_a_sketch_and_keeps_its_options(tmp_path):
     assert kept["engine"] == "sketched"
     assert kept["sketching"] == {
         "sketch": "srht", "size": 0.4, "seed": 3, "fresh_each_block": False, "merge_nodes": False,
+        "sketch_features": False,
     }  # fmt: skip
 
 

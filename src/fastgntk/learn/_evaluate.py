@@ -256,6 +256,3 @@ class _Run:
 
 def _matrix(kernel: NDArray[np.float64], candidate: Candidate) -> NDArray[np.float64]:
     return normalize(kernel) if candidate.normalize else kernel
-
-
-_score = score_splits
