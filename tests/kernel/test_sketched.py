@@ -232,6 +232,27 @@ def test_wide_sparse_features_stay_sparse_and_are_right():
     )
 
 
+def test_the_sketch_depends_on_which_nodes_are_joined():
+    hexagon = fg.Graph.from_edges([(i, (i + 1) % 6) for i in range(6)], 6)
+    triangles = fg.Graph.from_edges([(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)], 6)
+    weighted = fg.Graph.from_edges([(i, (i + 1) % 6) for i in range(6)], 6, weights=np.full(6, 2.0))
+    contents = [_content(fg.graphs([g])) for g in (hexagon, triangles, weighted)]
+    assert len(set(contents)) == 3
+    assert _content(fg.graphs([triangles, hexagon])[1:2]) == contents[0]
+
+
+@pytest.mark.filterwarnings("ignore::fastgntk.NotSketchedWarning")  # small graphs, so that all is exact
+def test_cancellation_in_a_later_block_is_zero_too():
+    # As in tests/properties/test_algebra.py: after the second block node 1 is nothing, and node 0 alone is left.
+    for seed in range(20):
+        x = np.random.default_rng(seed).standard_normal((1, 3))
+        pair = fg.Graph(np.array([[0, 0], [-1, 0]]), np.concatenate([x, 3 * x]), directed=True)
+        alone = fg.Graph(np.zeros((1, 1)), x)
+        ready = fg.prepare([pair, alone], fg.GNTK(2, 1, "unit", False), engine="sketched", sketch_size=5)
+        K = fg.cross_gram([pair, alone], ready)
+        FLOAT64.check(K, np.full((2, 2), K[1, 1]))
+
+
 def test_identical_graphs_have_identical_rows():
     g = fg.datasets.load("MUTAG").graphs[0]
     K = fg.gram([g, g], engine="sketched", sketch_size=4)
