@@ -243,15 +243,18 @@ def test_the_sketch_depends_on_which_nodes_are_joined():
 
 @pytest.mark.filterwarnings("ignore::fastgntk.NotSketchedWarning")  # small graphs, so that all is exact
 def test_cancellation_in_a_later_block_is_zero_too():
-    # After one block all nodes are the same unit vector; in the second, node 0 sums to 1 − 0.7 − 0.3, which is 5.6e-17 in
-    # floating point and must not become a unit vector again: nodes 1 and 2 are left.
+    # After one block all nodes are the same unit vector. In the second, node 0 sums to 1 minus weights that add up to 1,
+    # a remainder of rounding that must not become a unit vector again: the other nodes are left.
     x = np.array([[0.6, 0.8]])
-    weights = np.array([[0, -0.7, -0.3], [0, 0, 0], [0, 0, 0]])
-    three = fg.Graph(weights, np.concatenate([3 * x, x, x]), directed=True)
-    two = fg.Graph(np.zeros((2, 2)), np.concatenate([x, x]))
-    ready = fg.prepare([three, two], fg.GNTK(2, 1, "unit", False), engine="sketched", sketch_size=5)
-    K = fg.cross_gram([three, two], ready)
-    FLOAT64.check(K, np.full((2, 2), K[1, 1]))
+    others = fg.Graph(np.zeros((6, 6)), np.repeat(x, 6, axis=0))
+    for seed in range(20):
+        parts = np.random.default_rng(seed).random(6)
+        adjacency = np.zeros((7, 7))
+        adjacency[0, 1:] = -parts / parts.sum()
+        graph = fg.Graph(adjacency, np.concatenate([3 * x, np.repeat(x, 6, axis=0)]), directed=True)
+        ready = fg.prepare([graph, others], fg.GNTK(2, 1, "unit", False), engine="sketched", sketch_size=9)
+        K = fg.cross_gram([graph, others], ready)
+        FLOAT64.check(K, np.full((2, 2), K[1, 1]))
 
 
 def test_identical_graphs_have_identical_rows():
