@@ -243,7 +243,7 @@ def test_the_sketch_depends_on_which_nodes_are_joined():
 
 @pytest.mark.filterwarnings("ignore::fastgntk.NotSketchedWarning")  # small graphs, so that all is exact
 def test_cancellation_in_a_later_block_is_zero_too():
-    # After one block all nodes are the same unit vector. In the second, node 0 sums to 1 minus weights that add up to 1,
+    # After one block all nodes are the same unit vector. In the second, node 0 sums to 1 minus weights that sum to 1,
     # a remainder of rounding that must not become a unit vector again: the other nodes are left.
     x = np.array([[0.6, 0.8]])
     others = fg.Graph(np.zeros((6, 6)), np.repeat(x, 6, axis=0))
