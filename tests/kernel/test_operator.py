@@ -12,7 +12,7 @@ from fastgntk.kernel._operator import Aggregation, degree_sums
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("ratio", [0.0, 1e12])
 def test_sparse_and_dense_products_equal_the_matrix(family, ratio, monkeypatch):
-    monkeypatch.setattr(_operator, "_SPARSE_OVER_DENSE", ratio)
+    monkeypatch.setattr(_operator, "SPARSE_OVER_DENSE", ratio)
     batch = graphs(FAMILIES[family])
     block = np.random.default_rng(0).standard_normal((batch.n_nodes, 5))
     whole = batch.adjacency().toarray() + np.eye(batch.n_nodes)
