@@ -43,8 +43,8 @@ __all__ = ["Sketched"]
 
 Array = NDArray[np.float64]
 
-# Entries of λ in work at once: these and as many of θ take 2 MB, which second-level caches hold.
-_PATCH_ROWS, _PATCH_COLS = 128, 1024
+# Entries of λ in work at once: these and as many of θ take 4 MB, which the caches of a core and its neighbours hold.
+_PATCH_ROWS, _PATCH_COLS = 256, 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,7 +403,9 @@ def _advance(
                 assert gather is not None
                 columns, buckets = slice(far_steps[g], far_steps[g + 1]), far.levels[g].buckets
                 if buckets is None:
-                    right[:, :, columns] += both[:kinds, :, place] @ gather[:, own].T
+                    # Sketch first: the same product the other way round is a sixth slower.
+                    product = gather[:, own] @ both[:kinds, :, place].swapaxes(1, 2)
+                    right[:, :, columns] += product.swapaxes(1, 2)
                 else:
                     entries = gather[buckets[own], np.arange(own.start, own.stop)]
                     for kind in range(kinds):
