@@ -25,8 +25,8 @@ def seconds(graphs, **options):
 
 
 def compare(nodes: int) -> None:
-    graphs = fg.datasets.synthetic.erdos_renyi(4, nodes, 0.5).graphs
-    print(f"4 graphs of {nodes} nodes, density 0.5, 2 blocks of 2 layers, sketches of rate 0.05")
+    graphs = fg.datasets.synthetic.erdos_renyi(8, nodes, 0.5).graphs
+    print(f"8 graphs of {nodes} nodes, density 0.5, 2 blocks of 2 layers, sketches of rate 0.05")
     exact = {name: seconds(graphs, engine=name) for name in ("decoupled", "lossless")}
     for name, (took, _) in exact.items():
         print(f"  {name:12} {took:7.2f} s")
