@@ -19,6 +19,7 @@ SPECS = {
     "unit, deep layers": GNTK(blocks=2, layers=3, scale="unit", jump=False),
     "the default": GNTK(),
     "degree, no jump": GNTK(blocks=3, layers=2, scale="degree", jump=False),
+    "weighted levels": GNTK(blocks=2, layers=1, scale="degree", jump=(0.3, 0.0, 1.7)),
     "small c_phi": GNTK(blocks=2, layers=2, scale="uniform", jump=True, c_phi=0.7),
     "large c_phi": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=3.1),
 }

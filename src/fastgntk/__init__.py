@@ -25,6 +25,7 @@ from fastgntk.matrix import (
     forecast,
     gram,
     gram_path,
+    node_gram,
     normalize,
     prepare,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "cross_gram",
     "diagonal",
     "gram_path",
+    "node_gram",
     "GramPath",
     "prepare",
     "PreparedGraphs",

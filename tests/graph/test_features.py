@@ -54,6 +54,24 @@ def test_an_unseen_degree_is_a_zero_row_and_counted():
         assert rows(step.transform(graphs([Graph.from_edges([(0, 1), (0, 2)], 3)]))) == [[0], [1], [1]]
 
 
+def test_extended_features_keep_columns_and_add_new_ones_at_the_end():
+    first = graphs([Graph.from_edges([], 2, labels=[["C", "x"], ["O", "y"]])])
+    second = graphs([Graph.from_edges([], 2, labels=[["B", "y"], ["C", "z"]])])
+    step = NodeFeatures().fit(first)
+    wider = step.extend(second)
+    assert rows(wider.transform(first)) == [[1, 0, 1, 0, 0, 0], [0, 1, 0, 1, 0, 0]]
+    assert rows(wider.transform(second)) == [[0, 0, 0, 1, 1, 0], [1, 0, 0, 0, 0, 1]]
+    assert step.width_ == 4
+    assert step.unseen(second).tolist() == [True, True]
+    assert wider.unseen(second).tolist() == [False, False]
+    assert rows(wider.extend(first).transform(second)) == rows(wider.transform(second))
+
+
+def test_features_fitted_on_nothing_are_extended_by_what_comes():
+    step = NodeFeatures("labels").fit([Graph.from_edges([], 0, labels=[])])
+    assert rows(step.extend(labelled(3, 1)).transform(labelled(3, 1))) == [[0, 1], [1, 0]]
+
+
 def test_attributes_are_used_as_they_are():
     values = np.array([[0.5, -1.0], [2.0, 0.0]])
     batch = graphs([Graph.from_edges([(0, 1)], 2, values)])

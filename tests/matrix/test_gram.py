@@ -5,14 +5,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from tests.tables import EXACT, FAMILIES, FLOAT64
+from tests.tables import ENGINES, EXACT, FAMILIES, FLOAT64
 
 from fastgntk import (
     GNTK,
     Graph,
     InputError,
     NodeFeatures,
-    UnseenLabelWarning,
     cross_gram,
     datasets,
     diagonal,
@@ -101,13 +100,16 @@ def test_too_little_memory_is_said_before_any_work(monkeypatch):
             compute([Graph.from_edges([(0, 1)], 700)], memory="1MB")
 
 
-def test_unseen_labels_in_the_rows_become_zero_rows_and_are_counted():
-    train = [Graph.from_edges([(0, 1)], 2, labels=["C", "O"])]
-    test = [Graph.from_edges([(0, 1), (1, 2)], 3, labels=["C", "N", "N"]), train[0]]
-    with pytest.warns(UnseenLabelWarning, match="2 nodes in 1 graphs have a label that was not there"):
-        K = cross_gram(test, train, GNTK(blocks=1))
-    zeroed = Graph.from_edges([(0, 1), (1, 2)], 3, np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
-    FLOAT64.check(K[0, 0], cross_gram([zeroed], [Graph(np.eye(2)[::-1], np.eye(2))], GNTK(blocks=1))[0, 0])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_value_depends_on_its_two_graphs_alone(engine):
+    train = [Graph.from_edges([(0, 1)], 2, labels=["C", "O"]), Graph.from_edges([(0, 1)], 2, labels=["C", "C"])]
+    test = [Graph.from_edges([(0, 1), (1, 2)], 3, labels=["B", "N", "N"]), train[0]]
+    whole = gram([*test, *train], GNTK(blocks=2), engine=engine)
+    FLOAT64.check(cross_gram(test, train, GNTK(blocks=2), engine=engine), whole[:2, 2:])
+    FLOAT64.check(cross_gram(test, prepare(train, GNTK(blocks=2), engine=engine)), whole[:2, 2:])
+    step = NodeFeatures().fit(train)
+    FLOAT64.check(gram(test, GNTK(blocks=2), features=step, engine=engine), whole[:2, :2])
+    FLOAT64.check(diagonal(test, GNTK(blocks=2), features=step, engine=engine), np.diagonal(whole)[:2])
 
 
 def test_an_error_in_a_worker_names_its_graphs(monkeypatch):
@@ -128,7 +130,7 @@ def test_path_refuses_depths_it_does_not_have():
         (3, True, r"blocks must lie in 1\.\.2, but is 3"),
         (0, True, "blocks must be a whole number, 1 or more, but is 0"),
         ("2", True, "blocks must be a whole number"),
-        (2, "no", "jump must be True or False, but is 'no'"),
+        (2, "no", "jump must be True, False or a weight for each level 0\\.\\.2, but is 'no'"),
     ]:
         with pytest.raises(InputError, match=words):
             path.at(blocks, jump)
@@ -151,14 +153,9 @@ def test_one_fitted_step_serves_rows_columns_and_diagonals():
     train = [chain, Graph.from_edges([(0, 1)], 2, labels=["C", "O"])]
     new = [Graph.from_edges([(0, 1)], 2, labels=["C", "Cl"])]
     step = NodeFeatures().fit(train)
-    with pytest.warns(UnseenLabelWarning) as caught:
-        own = diagonal(new, features=step)
-    assert caught[0].filename == __file__
-    with pytest.warns(UnseenLabelWarning):
-        K = normalize(cross_gram(new, train, features=step), own, diagonal(train, features=step))
-    rows = [[[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]]
-    whole = normalize(gram([Graph(g.adjacency, x) for g, x in zip([*new, *train], rows, strict=True)]))
-    FLOAT64.check(K, whole[:1, 1:])
+    own = diagonal(new, features=step)
+    K = normalize(cross_gram(new, train, features=step), own, diagonal(train, features=step))
+    FLOAT64.check(K, normalize(gram([*new, *train]))[:1, 1:])
     assert (np.abs(K) <= 1).all()
 
 

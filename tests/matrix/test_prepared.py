@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.tables import ALL_ENGINES, FAMILIES, FLOAT64
 
-from fastgntk import GNTK, Graph, InputError, UnseenLabelWarning, cross_gram, datasets, prepare
+from fastgntk import GNTK, Graph, InputError, cross_gram, datasets, prepare
 from fastgntk.kernel import get_engine
 
 
@@ -35,8 +35,8 @@ def test_graphs_are_prepared_once(monkeypatch):
 
 def test_features_are_those_of_the_prepared_graphs():
     train = prepare([Graph.from_edges([(0, 1)], 2, labels=["C", "O"])], GNTK(1))
-    with pytest.warns(UnseenLabelWarning, match="1 nodes in 1 graphs"):
-        cross_gram([Graph.from_edges([(0, 1)], 2, labels=["C", "N"])], train)
+    with pytest.raises(InputError, match="all integers or all strings"):
+        cross_gram([Graph.from_edges([(0, 1)], 2, labels=[6, 7])], train)
 
 
 def test_another_kernel_is_refused():

@@ -16,16 +16,23 @@ def reference_gram(graphs: list[Graph], features: list[list[list[float]]], spec:
 
 
 def reference_kernel(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], spec: GNTK) -> float:
+    return math.fsum(node_shares(g, x, h, y, spec))
+
+
+def node_shares(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], spec: GNTK) -> list[float]:
+    """Return for each node of g what it adds to the kernel."""
     levels = reference_levels(g, x, h, y, spec)
-    return math.fsum(levels) if spec.jump else levels[-1]
+    weights = list(spec.jump) if isinstance(spec.jump, tuple) else [float(spec.jump)] * spec.blocks + [1.0]
+    return [math.fsum(w * level[u] for w, level in zip(weights, levels, strict=True)) for u in range(len(x))]
 
 
-def reference_levels(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], spec: GNTK) -> list[float]:
+def reference_levels(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], spec: GNTK) -> list[list[float]]:
+    """Return for each level and each node u of g the sum Σ_v K(l)_uv."""
     a, b = _closed_neighbourhoods(g), _closed_neighbourhoods(h)
     own_g, own_h = _own_norms(a, x, spec), _own_norms(b, y, spec)
     sigma = [[_dot(u, v) for v in y] for u in x]
     theta = [row[:] for row in sigma]
-    levels = [_total(theta)]
+    levels = [[math.fsum(row) for row in theta]]
     for block in range(spec.blocks):
         c, norm_g = own_g[block]
         d, norm_h = own_h[block]
@@ -41,7 +48,7 @@ def reference_levels(g: Graph, x: list[list[float]], h: Graph, y: list[list[floa
                     sine = math.sqrt(max(0.0, (1 - lam) * (1 + lam)))
                     sigma[u][v] = spec.c_phi / 2 * pp * (lam * angle + sine) / math.pi
                     theta[u][v] = theta[u][v] * spec.c_phi / 2 * angle / math.pi + sigma[u][v] if pp > 0 else 0.0
-        levels.append(_total(theta))
+        levels.append([math.fsum(row) for row in theta])
     return levels
 
 
@@ -100,7 +107,3 @@ def _aggregate(
 
 def _dot(u: list[float], v: list[float]) -> float:
     return math.fsum(p * q for p, q in zip(u, v, strict=True))
-
-
-def _total(matrix: list[list[float]]) -> float:
-    return math.fsum(value for row in matrix for value in row)

@@ -70,7 +70,7 @@ def _pair(g: _Graph, h: _Graph, spec: GNTK) -> float:
     theta = lam.copy()
     k0, work = np.empty_like(lam), np.empty_like(lam)
     gain = spec.c_phi / 2
-    total = float(g.feature_sum @ h.feature_sum)
+    total = spec.level_weights[0] * float(g.feature_sum @ h.feature_sum)
     for level in range(spec.blocks):
         if level:
             scale = np.multiply.outer(g.inverse_q[level], h.inverse_q[level])
@@ -85,7 +85,7 @@ def _pair(g: _Graph, h: _Graph, spec: GNTK) -> float:
         theta *= outer
         lam *= outer
         lam *= gain**spec.layers
-        total = (total if spec.jump else 0.0) + float(theta.sum())
+        total += spec.level_weights[level + 1] * float(theta.sum())
     return total
 
 

@@ -34,7 +34,7 @@ def gram(
     blocks: Annotated[int, typer.Option(help="Number of blocks.")] = _DEFAULT.blocks,
     layers: Annotated[int, typer.Option(help="ReLU layers in each block.")] = _DEFAULT.layers,
     scale: Annotated[str, typer.Option(help="uniform, degree or unit.")] = _DEFAULT.scale,
-    jump: Annotated[bool, typer.Option(help="Read out every level, not only the last.")] = _DEFAULT.jump,
+    jump: Annotated[bool, typer.Option(help="Read out every level, not only the last.")] = bool(_DEFAULT.jump),
     c_phi: Annotated[float, typer.Option(help="Variance factor of the ReLU layers.")] = _DEFAULT.c_phi,
     normalize: Annotated[bool, typer.Option("--normalize", help="Divide by self-similarities.")] = False,
     features: options.FeaturesOption = "auto",

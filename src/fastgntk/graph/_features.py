@@ -34,9 +34,10 @@ class NodeFeatures:
 
     Notes
     -----
-    A label that was not there in ``fit`` becomes a zero row, which contributes nothing to the kernel, and a
-    warning says how many nodes that concerns. One-hot rows are returned as a SciPy CSR array, so that a
-    thousand degrees cost no more memory than two.
+    A label that was not there in ``fit`` becomes a zero row, and a warning says how many nodes that concerns;
+    :meth:`extend` gives it a column of its own instead, which is what kernels do: so the value for two graphs never
+    depends on what else was fitted. One-hot rows are returned as a SciPy CSR array, so that a thousand degrees
+    cost no more memory than two.
 
     Examples
     --------
@@ -50,6 +51,8 @@ class NodeFeatures:
     kind_: str
     width_: int
     categories_: list[NDArray[Any]]
+    columns_: list[NDArray[np.int64]]
+    """For each category the column that says so."""
 
     def __init__(self, kind: FeatureKind = "auto") -> None:
         if not isinstance(kind, str) or kind not in get_args(FeatureKind):
@@ -66,21 +69,59 @@ class NodeFeatures:
         if kind == "auto":
             kind = "attributes" if batch.features is not None else "labels" if batch.labels is not None else "degree"
         self.kind_ = kind
-        self.categories_ = []
+        self.categories_, self.columns_ = [], []
         if batch.n_nodes == 0:
             self.width_ = 0
         elif kind == "attributes":
             self.width_ = int(self._attributes(batch).shape[1])
         else:
             self.categories_ = [np.unique(column) for column in self._columns(batch)]
-            self.width_ = sum(len(c) for c in self.categories_)
+            self.width_ = 0
+            for known in self.categories_:
+                self.columns_.append(np.arange(self.width_, self.width_ + len(known)))
+                self.width_ += len(known)
         return self
+
+    def extend(self, source: Any) -> NodeFeatures:
+        """Return features that know the labels of these graphs too; columns keep their places, new ones come last.
+
+        >>> from fastgntk.graph import Graph
+        >>> known, new = Graph.from_edges([(0, 1)], 2, labels=[7, 9]), Graph.from_edges([(0, 1)], 2, labels=[8, 9])
+        >>> step = NodeFeatures().fit([known]).extend([new])
+        >>> step.transform([new]).features.toarray().tolist()
+        [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+        """
+        batch = graphs(source)
+        self._check_fitted()
+        if self.kind_ == "attributes" or batch.n_nodes == 0:
+            return self
+        if not self.categories_:  # fitted on graphs without nodes
+            return NodeFeatures(self.kind_).fit(batch)  # type: ignore[arg-type]
+        out = NodeFeatures(self.kind)
+        out.kind_, out.width_, out.categories_, out.columns_ = self.kind_, self.width_, [], []
+        for column, known, places in zip(self._matching(batch), self.categories_, self.columns_, strict=True):
+            new = np.setdiff1d(column, known)
+            both = np.concatenate([known, new])
+            order = np.argsort(both, kind="stable")
+            out.categories_.append(both[order])
+            out.columns_.append(np.concatenate([places, np.arange(out.width_, out.width_ + len(new))])[order])
+            out.width_ += len(new)
+        return out
+
+    def unseen(self, source: Any) -> NDArray[np.bool_]:
+        """Tell for each node whether it has a label or degree that was not there when the features were fitted."""
+        batch = graphs(source)
+        self._check_fitted()
+        out = np.zeros(batch.n_nodes, dtype=bool)
+        if self.kind_ != "attributes" and batch.n_nodes and self.categories_:
+            for column, known in zip(self._matching(batch), self.categories_, strict=True):
+                out |= ~np.isin(column, known)
+        return out
 
     def transform(self, source: Any) -> GraphBatch:
         """Return the graphs as a batch with their features replaced by X."""
         batch = graphs(source)
-        if not hasattr(self, "kind_"):
-            raise InputError("these node features are not fitted; call fit(graphs) first.")
+        self._check_fitted()
         if batch.n_nodes == 0:  # graphs without nodes carry nothing that could fit or not
             return batch.with_features(np.zeros((0, self.width_)))
         if self.kind_ != "attributes":
@@ -97,6 +138,10 @@ class NodeFeatures:
         batch = graphs(source)
         return self.fit(batch).transform(batch)
 
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "kind_"):
+            raise InputError("these node features are not fitted; call fit(graphs) first.")
+
     def _attributes(self, batch: GraphBatch) -> Any:
         if batch.features is None:
             raise InputError("the graphs carry no continuous features; use features='labels' or features='degree'.")
@@ -109,26 +154,28 @@ class NodeFeatures:
             raise InputError("the graphs carry no node labels; use features='degree'.")
         return [batch.labels] if batch.labels.ndim == 1 else list(batch.labels.T)
 
-    def _one_hot(self, batch: GraphBatch) -> Any:
+    def _matching(self, batch: GraphBatch) -> list[NDArray[Any]]:
+        """Return the labels of a batch, column by column, if they are of the kind that was fitted."""
         columns = self._columns(batch)
         if len(columns) != len(self.categories_):
             raise InputError(
                 f"nodes carry {len(columns)} labels each, but the features were fitted on {len(self.categories_)}."
             )
-        blocks, unseen = [], np.zeros(batch.n_nodes, dtype=bool)
-        for column, categories in zip(columns, self.categories_, strict=True):
-            if len(column) and len(categories) and column.dtype.kind != categories.dtype.kind:
+        for column, known in zip(columns, self.categories_, strict=True):
+            if len(column) and len(known) and column.dtype.kind != known.dtype.kind:
                 raise InputError("node labels must be of the kind that was fitted: all integers or all strings.")
-            place = np.searchsorted(categories, column)
-            clipped = np.minimum(place, max(len(categories) - 1, 0))
-            seen = categories[clipped] == column if len(categories) else np.zeros(len(column), dtype=bool)
-            indptr = np.concatenate([[0], np.cumsum(seen)])
-            blocks.append(
-                sparse.csr_array(
-                    (np.ones(int(indptr[-1])), clipped[seen], indptr), shape=(len(column), len(categories))
-                )
-            )
-            unseen |= ~seen
+        return columns
+
+    def _one_hot(self, batch: GraphBatch) -> Any:
+        labels = self._matching(batch)
+        seen = np.zeros((batch.n_nodes, len(labels)), dtype=bool)
+        places = np.zeros((batch.n_nodes, len(labels)), dtype=np.int64)
+        for i, (column, known, places_of) in enumerate(zip(labels, self.categories_, self.columns_, strict=True)):
+            if len(known):
+                nearest = np.minimum(np.searchsorted(known, column), len(known) - 1)
+                seen[:, i] = known[nearest] == column
+                places[:, i] = places_of[nearest]
+        unseen = ~seen.all(axis=1)
         if unseen.any():
             what = "degree" if self.kind_ == "degree" else "label"
             count = len(np.unique(batch.graph_of_node[unseen]))
@@ -138,4 +185,7 @@ class NodeFeatures:
                 UnseenLabelWarning,
                 stacklevel=levels_to_the_caller(),
             )
-        return sparse.hstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
+        indptr = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
+        matrix = sparse.csr_array((np.ones(int(indptr[-1])), places[seen], indptr), shape=(batch.n_nodes, self.width_))
+        matrix.sort_indices()
+        return matrix

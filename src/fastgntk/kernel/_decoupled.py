@@ -10,15 +10,16 @@ with Â alone: with q_u the norm of node u after Â and p_u = c_u q_u after the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk.graph import GraphBatch
 from fastgntk.kernel._activations import kappa1, kappas
-from fastgntk.kernel._operator import Aggregation, compact, inverse, unit_rows, zero_norm
+from fastgntk.kernel._operator import Aggregation, compact, inverse, shared_columns, unit_rows, zero_norm
 from fastgntk.kernel._outline import BlockByBlock, Extent, WholeGraphs
 from fastgntk.kernel._spec import GNTK
 
@@ -59,14 +60,19 @@ class Decoupled(BlockByBlock):
         owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(len(batch), len(ones)))
         return _Block(spec, batch.offsets, _dense(owner @ batch.features), aggregation, directions, inverse_q, p)
 
+    def node_block(self, prepared: WholeGraphs, batch: GraphBatch) -> _Block:
+        """Read out every node as if it were a graph."""
+        whole = self.block(prepared, np.arange(len(batch)))
+        return replace(whole, offsets=np.arange(batch.n_nodes + 1), feature_sums=_dense(batch.features))
+
     def tile(self, rows: _Block, cols: _Block, cancelled: NDArray[np.uint8] | None = None) -> Array:  # noqa: ARG002
         """Run the recursion on all node pairs of two blocks and read out every level."""
         spec = rows.spec
         gain = spec.c_phi / 2
         out = np.empty((spec.blocks + 1, len(rows), len(cols)))
-        out[0] = rows.feature_sums @ cols.feature_sums.T
+        out[0] = shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
         # The first λ comes from unit vectors: as products of features it could leave the range of float64.
-        lam = np.ascontiguousarray(_dense(rows.directions @ cols.directions.T))
+        lam = np.ascontiguousarray(_dense(shared_columns(rows.directions, cols.directions) @ cols.directions.T))
         theta = lam.copy()  # K(0) = Σ(0), so one aggregation serves both
         # `near` holds the rows of the matrices, `far` the columns. Each aggregation leaves them transposed, so
         # that both of its products run along contiguous rows; the two blocks trade places from level to level.

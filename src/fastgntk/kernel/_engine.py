@@ -54,10 +54,15 @@ class Engine(Protocol):
         """Return what tiles need of some graphs; the result is a picklable value."""
         ...
 
+    def node_block(self, prepared: Any, batch: GraphBatch) -> Any:
+        """Return the one graph of a batch as rows of a tile, one for each node: their sum is the graph's row."""
+        ...
+
     def tile(self, rows: Any, cols: Any, cancelled: NDArray[np.uint8] | None = None) -> NDArray[np.float64]:
         """Return the readout of every level between two blocks, shape (blocks + 1, len(rows), len(cols)).
 
-        Entry [l, i, j] is Σ_uv K(l)_uv between row graph i and column graph j; entry 0 is level 0. Once
+        Entry [l, i, j] is Σ_uv K(l)_uv between row graph i and column graph j; entry 0 is level 0. Features of the
+        rows may have more columns than those of the cols: what labels became that the cols do not have. Once
         ``cancelled[0]`` is not 0 a long tile returns as soon as it can, with values of no meaning.
         """
         ...

@@ -18,6 +18,7 @@ from scipy import sparse
 from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._activations import kappa0, kappa1
+from fastgntk.kernel._operator import shared_columns
 from fastgntk.kernel._outline import BlockByBlock, Extent, WholeGraphs
 from fastgntk.kernel._spec import GNTK
 
@@ -34,6 +35,10 @@ class _Graph:
     X: NDArray[np.float64]
     B: list[NDArray[np.float64]]
     p: list[NDArray[np.float64]]
+
+
+class _NodeByNode(list[_Graph]):
+    """One graph whose nodes are the rows of a tile."""
 
 
 class Kronecker(BlockByBlock):
@@ -72,6 +77,10 @@ class Kronecker(BlockByBlock):
                 sigma = gain * pp * kappa1(lam)
         return graph
 
+    def node_block(self, prepared: WholeGraphs, batch: GraphBatch) -> list[_Graph]:
+        """Return one graph, to be read out node by node."""
+        return _NodeByNode(self.block(prepared, np.arange(len(batch))))
+
     def tile(
         self,
         rows: list[_Graph],
@@ -80,20 +89,22 @@ class Kronecker(BlockByBlock):
     ) -> NDArray[np.float64]:
         """Return all levels for every pair of a row graph and a column graph."""
         spec = (rows or cols)[0].spec
+        if isinstance(rows, _NodeByNode):
+            return np.stack([self.pair(rows[0], h) for h in cols], axis=2)
         out = np.empty((spec.blocks + 1, len(rows), len(cols)))
         for i, g in enumerate(rows):
             for j, h in enumerate(cols):
-                out[:, i, j] = self.pair(g, h)
+                out[:, i, j] = self.pair(g, h).sum(axis=1)
         return out
 
     def pair(self, g: _Graph, h: _Graph) -> NDArray[np.float64]:
-        """Return Σ_uv K(l)_uv for l = 0..L."""
+        """Return Σ_v K(l)_uv for l = 0..L and every node u, shape (L + 1, N)."""
         self._check_size(len(g.X), len(h.X))
         spec = g.spec
         gain = spec.c_phi / 2
-        sigma = g.X @ h.X.T
+        sigma = shared_columns(g.X, h.X) @ h.X.T
         K = sigma.copy()
-        levels = [K.sum()]
+        levels = [K.sum(axis=1)]
         for block in range(spec.blocks):
             B, B_prime = g.B[block], h.B[block]
             sigma = _kron_apply(B, B_prime, sigma)
@@ -103,7 +114,7 @@ class Kronecker(BlockByBlock):
                 lam, pp = _cosine(sigma, g.p[block] * shrink, h.p[block] * shrink)
                 sigma = gain * pp * kappa1(lam)
                 K = K * gain * kappa0(lam) + sigma
-            levels.append(K.sum())
+            levels.append(K.sum(axis=1))
         return np.array(levels)
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:

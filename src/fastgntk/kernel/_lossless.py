@@ -205,6 +205,13 @@ class Lossless:
             raise
         return prepared.spec, Block(*fields)
 
+    def node_block(self, prepared: PreparedColours, batch: GraphBatch) -> tuple[GNTK, Block]:
+        """Read out every node as if it were a graph; what colours, norms and operators are stays as it is."""
+        nodes = np.arange(batch.n_nodes + 1)
+        features = sparse.csr_array(batch.features)
+        features.sort_indices()
+        return self.block(replace(prepared, offsets=nodes, feature_sums=features), nodes[:-1])
+
     def tile(
         self, rows: tuple[GNTK, Block], cols: tuple[GNTK, Block], cancelled: NDArray[np.uint8] | None = None
     ) -> Array:

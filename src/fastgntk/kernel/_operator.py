@@ -19,6 +19,7 @@ __all__ = [
     "compact",
     "degree_sums",
     "inverse",
+    "shared_columns",
     "unit_rows",
     "zero_norm",
 ]
@@ -132,3 +133,8 @@ def check_weights(batch: GraphBatch, spec: GNTK) -> None:
             f"scale='degree' divides by the sum of a node's weights plus one, which is {sums[node]:g} for node "
             f"{node - int(batch.offsets[graph])} of graph {graph}; use scale='uniform' or positive weights."
         )
+
+
+def shared_columns(rows: Any, cols: Any) -> Any:
+    """Return rows with as many columns as cols have; the others meet nothing."""
+    return rows if rows.shape[1] == cols.shape[1] else rows[:, : cols.shape[1]]

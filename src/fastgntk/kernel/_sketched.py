@@ -34,7 +34,15 @@ from scipy import sparse
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._colours import colour
 from fastgntk.kernel._compilation import announce_compilation
-from fastgntk.kernel._operator import SPARSE_OVER_DENSE, compact, degree_sums, inverse, unit_rows, zero_norm
+from fastgntk.kernel._operator import (
+    SPARSE_OVER_DENSE,
+    compact,
+    degree_sums,
+    inverse,
+    shared_columns,
+    unit_rows,
+    zero_norm,
+)
 from fastgntk.kernel._outline import BlockByBlock, Extent, Outline, WholeGraphs
 from fastgntk.kernel._spec import GNTK
 from fastgntk.sketch import Sketching
@@ -68,6 +76,13 @@ class _Side:
     levels: list[_Level]
     weights: Array  # counts · p of all rows
     directions: Any = None  # (rows, d), in the place of M̂ and P on level 1 where features are not sketched
+    node_by_node: bool = False  # whether every row is read out for itself
+
+    def readouts(self, start: int, stop: int) -> list[tuple[int, slice]]:
+        """Return for each readout that has rows in start..stop: its number, and its rows counted from start."""
+        if self.node_by_node:
+            return [(start + k, slice(k, k + 1)) for k in range(stop - start)]
+        return [(g, place) for g, _, place in self.pieces(start, stop)]
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[int, slice, slice]]:
         """Yield for each graph in start..stop: its number, its rows counted from its own first, and from start."""
@@ -91,6 +106,7 @@ class _Block:
     feature_sums: Array  # (n, d)
     inner_features: Array  # (Σ b_1, d), the sketched features of all graphs, as unit vectors
     sides: list[_Side]
+    places: list[NDArray[np.int64]] | None = None  # read out node by node: for each level which row each node is
 
     def __len__(self) -> int:
         return len(self.feature_sums)
@@ -146,16 +162,31 @@ class Sketched(BlockByBlock):
             [_side([one[level] for one in levels]) for level in range(spec.blocks)],
         )
 
+    def node_block(self, prepared: WholeGraphs, batch: GraphBatch) -> _Block:
+        """Read out every row of each level for itself."""
+        spec, features = prepared.spec, batch.features
+        colours = colour(batch, spec.blocks, operators=False).colours if self.sketching.merge_nodes else None
+        one = _Graph(batch, colours, spec, self.sketching)
+        sides = [replace(_side([level]), node_by_node=True) for level in one.levels]
+        sums = features.toarray() if sparse.issparse(features) else np.asarray(features)
+        places = [one.place_of_node(level) for level in range(1, spec.blocks + 1)]
+        return _Block(spec, sums, one.inner_features, sides, places)
+
     def tile(self, rows: _Block, cols: _Block, cancelled: NDArray[np.uint8] | None = None) -> Array:
         """Run the recursion on all node pairs of two blocks and read out every level."""
         spec = rows.spec
         out = np.empty((spec.blocks + 1, len(rows), len(cols)))
-        out[0] = rows.feature_sums @ cols.feature_sums.T
-        inner = (rows.inner_features @ cols.inner_features.T)[None]  # K(0) = Σ(0), so one matrix serves both
+        out[0] = shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
+        inner_features = shared_columns(rows.inner_features, cols.inner_features)
+        inner = (inner_features @ cols.inner_features.T)[None]  # K(0) = Σ(0), so one matrix serves both
         for level in range(spec.blocks):
             near, far = rows.sides[level], cols.sides[level]
             last = level + 1 == spec.blocks
-            inner = _advance(inner, near, far, spec.layers, out[level + 1], last=last, cancelled=cancelled)
+            read = out[level + 1] if rows.places is None else np.empty((int(near.rows[-1]), len(cols)))
+            inner = _advance(inner, near, far, spec.layers, read, last=last, cancelled=cancelled)
+            if rows.places is not None:  # nodes that are the same have the same share
+                place = rows.places[level]
+                out[level + 1] = (read / near.levels[0].counts[:, None])[place]
         return out
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
@@ -264,6 +295,15 @@ class _Graph:
         order = np.argsort(first)
         return first[order].astype(np.int64), counts[order].astype(np.float64)
 
+    def place_of_node(self, level: int) -> NDArray[np.int64]:
+        """Return for each node its number among the distinct nodes of a level."""
+        if self._colours is None:
+            return np.arange(self._size)
+        colours, first = self._colours[level], self._distinct(level)[0]
+        number = np.zeros(int(colours.max(initial=-1)) + 1, dtype=np.int64)
+        number[colours[first]] = np.arange(len(first))
+        return np.asarray(number[colours])
+
     def _sketch(self, level: int, below: _Distinct) -> Array | None:
         """Return S D^(½) (b, m) for the aggregation of a level, or None where m ≤ b and it is exact."""
         first, counts = below
@@ -284,12 +324,8 @@ class _Graph:
         rows = self._A_hat if len(own) == self._size else self._A_hat[own]
         if self._colours is None or len(first) == self._size:  # no two nodes are the same
             return rows
-        colours = self._colours[level - 1]
-        number = np.empty(int(colours.max(initial=-1)) + 1, dtype=np.int64)
-        number[colours[first]] = np.arange(len(first))
-        return sparse.csr_array(
-            (rows.data, number[colours][rows.indices], rows.indptr), shape=(rows.shape[0], len(first))
-        )
+        place = self.place_of_node(level - 1)
+        return sparse.csr_array((rows.data, place[rows.indices], rows.indptr), shape=(rows.shape[0], len(first)))
 
     def _product(self, level: int, S: Array | None, below: _Distinct) -> Array:
         """Return M = Q D^(−½) Sᵀ (m, b), or Q where S is None; ``S`` is S D^(½)."""
@@ -383,7 +419,8 @@ def _advance(
             width = min(_PATCH_COLS, n_cols - start)
             both = room[:, : height * width].reshape(2, height, width)
             if near.directions is not None:
-                product = near.directions[top : top + height] @ far.directions[start : start + width].T
+                directions = shared_columns(near.directions, far.directions)
+                product = directions[top : top + height] @ far.directions[start : start + width].T
                 both[0] = product.toarray() if sparse.issparse(product) else product
             for g, own, place in far.pieces(start, start + width):
                 if far.directions is None:
@@ -425,8 +462,8 @@ def _advance(
 
 def _read_out(theta: Array, near: _Side, far: _Side, top: int, start: int, out: Array) -> None:
     """Add Σ_uv n_u p_u θ_uv p'_v n'_v of each pair of graphs in a patch to ``out``."""
-    rows = [(g, place) for g, _, place in near.pieces(top, top + theta.shape[0])]
-    cols = [(g, place) for g, _, place in far.pieces(start, start + theta.shape[1])]
+    rows = near.readouts(top, top + theta.shape[0])
+    cols = far.readouts(start, start + theta.shape[1])
     weighted = theta @ _by_graph(far.weights[start : start + theta.shape[1]], cols)
     sums = _by_graph(near.weights[top : top + theta.shape[0]], rows).T @ weighted
     out[np.ix_([g for g, _ in rows], [g for g, _ in cols])] += sums

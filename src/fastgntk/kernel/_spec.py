@@ -30,8 +30,9 @@ class GNTK:
     scale : {"uniform", "degree", "unit"}
         The factor c_u of an aggregated node: 1, 1 / (|N(u)| + 1) (with weights, one over the sum of weights
         plus one), or whatever makes the node a unit vector.
-    jump : bool
-        Jumping knowledge: read out every level 0..L, not only the last.
+    jump : bool, or L + 1 numbers
+        Jumping knowledge: read out every level 0..L, not only the last. Numbers are the weights of the levels, 0 or
+        more and not all 0: True is all ones, False is ``(0, …, 0, 1)``.
     c_phi : float, above 0
         Variance factor of the ReLU layers; 2 keeps the norm of a node through a layer.
 
@@ -47,7 +48,7 @@ class GNTK:
     blocks: int = 3
     layers: int = 2
     scale: Scale = "uniform"
-    jump: bool = True
+    jump: bool | tuple[float, ...] = True
     c_phi: float = 2.0
 
     def __post_init__(self) -> None:
@@ -55,9 +56,7 @@ class GNTK:
             object.__setattr__(self, name, _positive_int(getattr(self, name), name))
         if self.scale not in get_args(Scale):
             raise InputError(f"scale must be one of {', '.join(get_args(Scale))}, but is {self.scale!r}.")
-        if not isinstance(self.jump, bool | np.bool_):
-            raise InputError(f"jump must be True or False, but is {self.jump!r}.")
-        object.__setattr__(self, "jump", bool(self.jump))
+        object.__setattr__(self, "jump", _jump(self.jump, self.blocks))
         try:
             c_phi = float(self.c_phi)
         except (TypeError, ValueError):
@@ -66,9 +65,21 @@ class GNTK:
             raise InputError(f"c_phi must be a number above 0, but is {self.c_phi!r}.")
         object.__setattr__(self, "c_phi", c_phi)
 
+    @property
+    def level_weights(self) -> tuple[float, ...]:
+        """How much each level 0..L counts in the readout.
+
+        >>> GNTK(blocks=2, jump=False).level_weights, GNTK(blocks=1, jump=(0, 0.5)).level_weights
+        ((0.0, 0.0, 1.0), (0.0, 0.5))
+        """
+        if isinstance(self.jump, tuple):
+            return self.jump
+        return (float(self.jump),) * self.blocks + (1.0,)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the options as plain Python values."""
-        return asdict(self)
+        out = asdict(self)
+        return out | {"jump": list(self.jump)} if isinstance(self.jump, tuple) else out
 
     def to_json(self) -> str:
         """Return the options as one line of JSON."""
@@ -93,6 +104,24 @@ class GNTK:
         if not isinstance(options, dict):
             raise InputError("kernel options must be a JSON object.")
         return cls.from_dict(options)
+
+
+def _jump(value: Any, blocks: int) -> bool | tuple[float, ...]:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    try:
+        weights = () if isinstance(value, str) else tuple(float(w) for w in value)
+    except (TypeError, ValueError):
+        weights = ()
+    if not weights:
+        raise InputError(f"jump must be True, False or a weight for each level 0..{blocks}, but is {value!r}.")
+    if len(weights) != blocks + 1:
+        raise InputError(
+            f"jump has {len(weights)} weights, but blocks={blocks} makes {blocks + 1} levels: features and each block."
+        )
+    if not all(math.isfinite(w) and w >= 0 for w in weights) or not any(weights):
+        raise InputError(f"the weights of jump must be 0 or more and not all 0, but are {weights}.")
+    return weights
 
 
 def _positive_int(value: Any, name: str) -> int:

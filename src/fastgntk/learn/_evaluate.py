@@ -186,7 +186,7 @@ def evaluate(
 
 def _choice(candidate: Candidate, C: float) -> Choice:
     spec = candidate.spec
-    return Choice(spec.blocks, spec.layers, spec.scale, spec.jump, candidate.normalize, C)
+    return Choice(spec.blocks, spec.layers, spec.scale, bool(spec.jump), candidate.normalize, C)
 
 
 class _Run:

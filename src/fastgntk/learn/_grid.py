@@ -52,7 +52,9 @@ class Grid:
         object.__setattr__(self, "blocks", tuple(GNTK(blocks=b).blocks for b in self.blocks))
         object.__setattr__(self, "layers", tuple(GNTK(layers=r).layers for r in self.layers))
         object.__setattr__(self, "scale", tuple(GNTK(scale=s).scale for s in self.scale))
-        object.__setattr__(self, "jump", tuple(GNTK(jump=j).jump for j in self.jump))
+        if any(not isinstance(j, bool | np.bool_) for j in self.jump):
+            raise InputError(f"jump must hold True and False only, but is {self.jump}.")
+        object.__setattr__(self, "jump", tuple(bool(j) for j in self.jump))
         if any(not isinstance(n, bool | np.bool_) for n in self.normalize):
             raise InputError(f"normalize must hold True and False only, but is {self.normalize}.")
         object.__setattr__(self, "normalize", tuple(bool(n) for n in self.normalize))

@@ -4,6 +4,7 @@
 ``_gram``          :func:`gram`, :func:`cross_gram`, :func:`diagonal`, :func:`gram_path`
 ``_path``          :class:`GramPath`, every depth from one pass
 ``_prepared``      :func:`prepare`, graphs made ready once for many rows
+``_nodes``         :func:`node_gram`, the kernel node by node
 ``_normalize``     :func:`normalize`
 ``_forecast``      :func:`forecast`, what a matrix will take
 ``_options``       what all of them take, checked
@@ -20,6 +21,7 @@ except those of a sketch.
 from fastgntk.matrix._executor import Progress, single_threaded_blas
 from fastgntk.matrix._forecast import Forecast, forecast
 from fastgntk.matrix._gram import cross_gram, diagonal, gram, gram_path
+from fastgntk.matrix._nodes import node_gram
 from fastgntk.matrix._normalize import normalize
 from fastgntk.matrix._options import NotSketchedWarning
 from fastgntk.matrix._path import GramPath
@@ -31,6 +33,7 @@ __all__ = [
     "cross_gram",
     "diagonal",
     "gram_path",
+    "node_gram",
     "GramPath",
     "prepare",
     "PreparedGraphs",

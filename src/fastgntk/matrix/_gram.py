@@ -15,7 +15,7 @@ from fastgntk.graph import graphs as as_batch
 from fastgntk.kernel import GNTK, check_weights
 from fastgntk.matrix._executor import Progress
 from fastgntk.matrix._options import Options, fitted, tell_about_exact
-from fastgntk.matrix._path import GramPath
+from fastgntk.matrix._path import GramPath, combine_levels
 from fastgntk.matrix._plan import plan_cross, plan_gram
 from fastgntk.matrix._prepared import PreparedGraphs
 from fastgntk.matrix._resources import Memory, Workers
@@ -46,7 +46,8 @@ def gram(
     spec : GNTK, optional
         Which kernel; ``GNTK()`` if left out. Nothing below changes values beyond rounding, except a sketch.
     features : {"auto", "attributes", "labels", "degree"} or NodeFeatures
-        What nodes start with; a kind is fitted on ``graphs``, a fitted :class:`fastgntk.NodeFeatures` is used as it is.
+        What nodes start with; a kind is fitted on ``graphs``, a fitted :class:`fastgntk.NodeFeatures` is extended by
+        labels that it does not know.
     engine : str
         How to compute it: ``"lossless"`` (compiled, equal nodes merged), ``"decoupled"`` (NumPy and SciPy) or
         ``"kronecker"`` (the slow literal formula); ``"auto"`` takes the first, or the second for very little work. All
@@ -108,9 +109,9 @@ def cross_gram(
 ) -> Array:
     """Compute the kernel between n graphs (rows, say for testing) and m graphs (cols, say for training).
 
-    Features are fitted on ``cols``: a node label in ``rows`` that ``cols`` does not have becomes a zero row,
-    with a warning that counts them. So this is a part of ``gram`` over all graphs only if no label is new. The other
-    arguments are those of :func:`gram`.
+    Features are fitted on ``cols``; a node label in ``rows`` that ``cols`` does not have is a label like any other, and
+    equal to none of ``cols``. So this is a part of ``gram`` over all graphs. The other arguments are those of
+    :func:`gram`.
 
     Returns
     -------
@@ -122,7 +123,7 @@ def cross_gram(
         return _cross_prepared(rows, cols, spec, memory, workers, progress)
     options = Options.check(spec, engine, memory, workers, progress, sketching)
     row_batch, col_batch = as_batch(rows), as_batch(cols)
-    step = fitted(features, col_batch)
+    step = fitted(features, col_batch, row_batch)
     row_batch, col_batch = step.transform(row_batch), step.transform(col_batch)
     for batch in (row_batch, col_batch):
         check_weights(batch, options.spec)
@@ -136,7 +137,8 @@ def _cross_prepared(
     if spec is not None and spec != cols.spec:
         raise InputError(f"the graphs were prepared for {cols.spec}, but spec is {spec}; leave spec out.")
     options = Options.check(cols.spec, cols.engine, memory, workers, progress)
-    batch = cols.features.transform(as_batch(rows))
+    batch = as_batch(rows)
+    batch = cols.features.extend(batch).transform(batch)
     check_weights(batch, options.spec)
     check_result(8 * len(batch) * len(cols), options.memory)
     if cols.sketching is not None:
@@ -242,4 +244,4 @@ def _write_both_triangles(out: Array, reduce: Callable[[Array], Array]) -> Write
 
 def _combine(spec: GNTK) -> Callable[[Array], Array]:
     """Return the reduction of the readouts of all levels (L + 1, …) to the value of the kernel."""
-    return (lambda levels: np.asarray(levels.sum(axis=0))) if spec.jump else (lambda levels: levels[-1])
+    return lambda levels: combine_levels(levels, spec)

@@ -95,6 +95,9 @@ def tell_about_exact(sketching: Sketching, sizes: NDArray[np.int64]) -> None:
         )
 
 
-def fitted(features: FeatureKind | NodeFeatures, batch: GraphBatch) -> NodeFeatures:
-    """Return fitted node features: those given, or that kind fitted on the batch."""
-    return features if isinstance(features, NodeFeatures) else NodeFeatures(features).fit(batch)
+def fitted(features: FeatureKind | NodeFeatures, *batches: GraphBatch) -> NodeFeatures:
+    """Return node features that know the labels of all batches: those given, or that kind fitted on the first."""
+    step = features if isinstance(features, NodeFeatures) else NodeFeatures(features).fit(batches[0])
+    for batch in batches:
+        step = step.extend(batch)
+    return step

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from fastgntk.errors import InputError
 from fastgntk.kernel import GNTK
 
-__all__ = ["GramPath"]
+__all__ = ["GramPath", "combine_levels"]
+
+
+def combine_levels(levels: NDArray[np.float64], spec: GNTK) -> NDArray[np.float64]:
+    """Return the value of the kernel from the readouts of all its levels, shape (L + 1, …)."""
+    if isinstance(spec.jump, tuple):
+        return np.asarray(np.einsum("l,l...->...", np.array(spec.jump), levels))
+    return np.asarray(levels.sum(axis=0)) if spec.jump else np.array(levels[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +38,7 @@ class GramPath:
     levels: NDArray[np.float64]
     engine: str
 
-    def at(self, blocks: int | None = None, jump: bool | None = None) -> NDArray[np.float64]:
+    def at(self, blocks: int | None = None, jump: bool | tuple[float, ...] | None = None) -> NDArray[np.float64]:
         """Return the Gram matrix of that depth; what is left out comes from ``spec``."""
         wanted = replace(
             self.spec,
@@ -40,6 +47,4 @@ class GramPath:
         )
         if wanted.blocks > self.spec.blocks:
             raise InputError(f"blocks must lie in 1..{self.spec.blocks}, but is {blocks!r}.")
-        if wanted.jump:
-            return np.asarray(self.levels[: wanted.blocks + 1].sum(axis=0))
-        return np.array(self.levels[wanted.blocks])
+        return combine_levels(self.levels[: wanted.blocks + 1], wanted)

@@ -15,7 +15,7 @@ from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel import GNTK, Choice, Engine
 from fastgntk.matrix._executor import Progress, run, single_threaded_blas
-from fastgntk.matrix._plan import Block, Plan, cut_blocks, largest_extent, plan_diagonal
+from fastgntk.matrix._plan import Block, Plan, cut_blocks, largest_extent, plan_cross, plan_diagonal
 from fastgntk.matrix._resources import format_bytes, round_up_bytes
 
 __all__ = ["Cut", "Run", "Write", "check_result"]
@@ -133,6 +133,23 @@ class Run:
             write(block.graphs, block.graphs, self.tile(built, built, block, block, cancelled))
 
         self.run(plan, compute, workers, progress, cancelled)
+
+    def nodes(self, batch: GraphBatch, cols: Cut, write: Write) -> None:
+        """Compute the rows of the nodes of one graph against every block of a cut."""
+        cut = self.cut(batch)
+        plan = plan_cross(cut.blocks, cols.blocks)
+        workers = self.affordable_workers(plan, cut.prepared, cols.prepared)
+        far = self.build(cols, workers)
+        with single_threaded_blas(), np.errstate(all="ignore"):
+            near = self.engine.node_block(self.finish(cut.prepared, workers), batch)
+        cancelled = np.zeros(1, dtype=np.uint8)
+
+        def compute(tile: tuple[int, int]) -> None:
+            i, j = tile
+            levels = self.tile(near, far[j], plan.rows[i], plan.cols[j], cancelled)
+            write(plan.rows[i].graphs, plan.cols[j].graphs, levels)
+
+        self.run(plan, compute, workers, None, cancelled)
 
     def block(self, prepared: Any, block: Block) -> Any:
         """Build one block."""

@@ -111,13 +111,11 @@ def _tangent(passes: _Passes, A_hat: Any, spec: GNTK, owner: Array) -> Array:
     """Sum ⟨∇f(G), ∇f(G')⟩ over all parameters, for all pairs of graphs."""
     kernel = np.zeros((len(owner), len(owner)))
     for level, h in enumerate(passes.levels):
-        if spec.jump or level == spec.blocks:
-            pooled = owner @ h  # ∂f/∂w_l
-            kernel += pooled @ pooled.T
+        pooled = owner @ h  # ∂f/∂w_l, but for the root of the level's weight
+        kernel += spec.level_weights[level] * (pooled @ pooled.T)
     delta = np.zeros_like(passes.levels[-1])  # ∂f/∂h_u, from the top down
     for level in range(spec.blocks, 0, -1):
-        if spec.jump or level == spec.blocks:
-            delta = delta + passes.readout[level]
+        delta = delta + np.sqrt(spec.level_weights[level]) * passes.readout[level]
         width = passes.levels[level].shape[1]
         for r in range(spec.layers - 1, -1, -1):
             signal = np.sqrt(spec.c_phi / width) * delta * passes.active[level - 1][r]
