@@ -47,6 +47,12 @@ __all__ = [
     "forecast",
     "Forecast",
     "normalize",
+    "GNTKRegressor",
+    "GNTKClassifier",
+    "GNTKRegressorCV",
+    "GNTKClassifierCV",
+    "GNTKKernel",
+    "load_model",
     "datasets",
     "learn",
     "theory",
@@ -57,10 +63,14 @@ __all__ = [
     "__version__",
 ]
 
-_LATER = ("learn", "theory")  # imported when first used: `import fastgntk` stays quick
+# Imported when first used: `import fastgntk` stays quick.
+_FOLDERS = ("learn", "theory")
+_LEARNING = ("GNTKRegressor", "GNTKClassifier", "GNTKRegressorCV", "GNTKClassifierCV", "GNTKKernel", "load_model")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
+    if name in _FOLDERS:
         return import_module(f"fastgntk.{name}")
+    if name in _LEARNING:
+        return getattr(import_module("fastgntk.learn"), name)
     raise AttributeError(f"module 'fastgntk' has no attribute {name!r}")

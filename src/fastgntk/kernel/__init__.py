@@ -35,6 +35,7 @@ why, is in docs/math.md.
 ``_lossless``         the same on distinct nodes only, in compiled loops
 ``_sketched``         an approximation: aggregation through random matrices
 ``_colours``          which nodes are the same; used by ``_lossless`` and ``_sketched``
+``_equal``            which graphs no kernel can tell apart
 ``_simd``             the compiled loops
 ``_engine``           the contract that engines share, and their table
 ``_outline``          what the plan of a matrix may know of prepared graphs
@@ -47,6 +48,7 @@ from fastgntk.kernel._activations import kappa0, kappa1
 from fastgntk.kernel._choice import Choice, choose_engine, forecast_seconds
 from fastgntk.kernel._compilation import COMPILING
 from fastgntk.kernel._engine import Engine, engine_names, get_engine
+from fastgntk.kernel._equal import equal_graphs
 from fastgntk.kernel._operator import check_weights
 from fastgntk.kernel._outline import Extent, Outline
 from fastgntk.kernel._spec import GNTK, Scale
@@ -65,5 +67,6 @@ __all__ = [
     "engine_names",
     "get_engine",
     "check_weights",
+    "equal_graphs",
     "COMPILING",
 ]

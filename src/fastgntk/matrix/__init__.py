@@ -19,6 +19,7 @@ except those of a sketch.
 """
 
 from fastgntk.matrix._executor import Progress, single_threaded_blas
+from fastgntk.matrix._executor import run as run_on_threads
 from fastgntk.matrix._forecast import Forecast, forecast
 from fastgntk.matrix._gram import cross_gram, diagonal, gram, gram_path
 from fastgntk.matrix._nodes import node_gram
@@ -48,4 +49,5 @@ __all__ = [
     "memory_budget",
     "format_bytes",
     "single_threaded_blas",
+    "run_on_threads",
 ]

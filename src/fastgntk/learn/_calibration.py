@@ -1,0 +1,100 @@
+"""Probabilities and intervals that mean what they say, from predictions for graphs that were left out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from fastgntk.errors import InputError
+
+__all__ = ["Intervals", "Sigmoids"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """How many of its own standard deviations a model is off, learned from leave-one-out residuals.
+
+    A Gaussian process gives each prediction a standard deviation; whether it has the right size depends on the kernel.
+    ``ratios`` (n, k) are the residuals over their standard deviations, without sign and sorted. Intervals of
+    coverage p are as many standard deviations wide as the share p of the ratios is, so that no shape of the errors
+    is assumed; the standard deviation is multiplied by the root mean square of the ratios.
+    """
+
+    ratios: Array
+
+    @classmethod
+    def from_residuals(cls, residuals: Array, variances: Array) -> Intervals:
+        """Take residuals (n, k) with their variances (n, k); those without a variance above 0 say nothing."""
+        deviations = np.sqrt(variances)
+        ratios = np.divide(np.abs(residuals), deviations, out=np.zeros_like(residuals), where=deviations > 0)
+        return cls(np.sort(ratios, axis=0))
+
+    @property
+    def factor(self) -> Array:
+        """What the standard deviations of each target (k,) are multiplied by."""
+        mean_square = np.mean(self.ratios**2, axis=0)
+        return np.asarray(np.where(mean_square > 0, np.sqrt(mean_square), 1.0))
+
+    def width(self, coverage: float) -> Array:
+        """Return the half width (k,) of an interval, in standard deviations of the model before ``factor``.
+
+        As in conformal prediction the ⌈p (n + 1)⌉-th ratio is taken; past the largest, the Gaussian tail goes on.
+
+        >>> Intervals(np.array([[0.1], [0.5], [1.0], [2.0]])).width(0.5).tolist()
+        [1.0]
+        """
+        if not (isinstance(coverage, int | float | np.number) and 0 < coverage < 1):
+            raise InputError(f"coverage must lie between 0 and 1, but is {coverage!r}.")
+        n = len(self.ratios)
+        place = math.ceil(float(coverage) * (n + 1))
+        if place <= n:
+            return np.asarray(self.ratios[place - 1])
+        return np.asarray(np.maximum(self.ratios[-1], self.factor * ndtri(0.5 + float(coverage) / 2)))
+
+
+@dataclass(frozen=True, eq=False)
+class Sigmoids:
+    """Probabilities from decision values: 1 / (1 + exp(−(a f + b))) for each class, then made to add up to 1."""
+
+    slope: Array  # (k,)
+    shift: Array  # (k,)
+
+    @classmethod
+    def fit(cls, decisions: Array, classes: NDArray[np.int64], n_classes: int) -> Sigmoids:
+        """Fit one sigmoid for each column of decision values (n, k) of graphs that were left out.
+
+        With two classes there is one column, of the second class. Platt's targets keep slopes finite where classes
+        do not overlap: of n₊ and n₋ graphs they are (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2) instead of 1 and 0.
+        """
+        columns = [1] if n_classes == 2 else range(n_classes)
+        fitted = [_platt(decisions[:, k], classes == c) for k, c in enumerate(columns)]
+        return cls(np.array([slope for slope, _ in fitted]), np.array([shift for _, shift in fitted]))
+
+    def probabilities(self, decisions: Array) -> Array:
+        """Return (t, classes) from decision values (t, k)."""
+        scores = 1.0 / (1.0 + np.exp(-np.clip(self.slope * decisions + self.shift, -500.0, 500.0)))
+        if scores.shape[1] == 1:
+            return np.column_stack([1.0 - scores[:, 0], scores[:, 0]])
+        total = scores.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(scores, total, out=np.full_like(scores, 1 / scores.shape[1]), where=total > 0))
+
+
+def _platt(decisions: Array, positive: NDArray[np.bool_]) -> tuple[float, float]:
+    from sklearn.linear_model import LogisticRegression
+
+    yes, no = int(positive.sum()), int((~positive).sum())
+    share = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
+    spread = float(np.std(decisions)) or 1.0  # the solver converges best for numbers of about 1
+    # Both classes for every graph, each with its share: a logistic regression on targets between 0 and 1.
+    model = LogisticRegression(C=1e6, max_iter=1000)
+    scaled = np.concatenate([decisions, decisions])[:, None] / spread
+    model.fit(scaled, np.repeat([1, 0], len(decisions)), sample_weight=np.concatenate([share, 1.0 - share]))
+    # More certain the smaller the value would be nonsense; then the value says nothing.
+    slope = max(float(model.coef_[0, 0]) / spread, 0.0)
+    return slope, float(model.intercept_[0]) if slope > 0 else float(np.log((yes + 1.0) / (no + 1.0)))

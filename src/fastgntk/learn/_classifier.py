@@ -1,0 +1,226 @@
+"""Classification: support vector machines or ridge regression on the kernel, one function for each class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+
+from fastgntk.errors import InputError
+from fastgntk.learn._calibration import Sigmoids
+from fastgntk.learn._estimator import GraphModel
+from fastgntk.learn._explanation import Expansion, Explanation
+from fastgntk.learn._folds import check_classes
+from fastgntk.learn._machine import decide, left_out_decisions
+from fastgntk.learn._rows import INTERCEPT, TrainingKernel, WithIntercept
+from fastgntk.learn._targets import check_sample_weight
+from fastgntk.learn.solve import solve
+
+__all__ = ["ClassificationModel", "GNTKClassifier", "class_signs"]
+
+Array = NDArray[np.float64]
+
+
+class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
+    """A fitted classification: what :class:`GNTKClassifier` and :class:`GNTKClassifierCV` do once they have options."""
+
+    classes_: NDArray[Any]
+    sigmoids_: Sigmoids | None
+
+    def _solve(
+        self, kernel: TrainingKernel, y: NDArray[Any], weights: Array | None, method: str, C: float, ridge: float
+    ) -> None:
+        """Find the functions of all classes, from a kernel and checked classes."""
+        balanced = self.class_weight == "balanced"
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        signs = class_signs(numbers, len(self.classes_))
+        left_out: Array | None
+        if method == "svc":
+            K = kernel.full()
+            found = decide(K, signs, C, balanced=balanced)
+            coefficients, offsets, basis = found.coefficients, found.offsets, np.arange(kernel.n)
+            left_out = None
+            if self.probability:
+                left_out = left_out_decisions(K, signs, numbers, C, self._seed(), balanced=balanced)
+        else:
+            if balanced:
+                share = 1.0 / np.bincount(numbers)[numbers]
+                weights = share * (1.0 if weights is None else weights) * kernel.n / len(self.classes_)
+            mean = np.average(signs, axis=0, weights=weights)
+            source = WithIntercept(kernel)
+            solution = solve(
+                source, signs - mean, ridge, solver=self.solver, weights=weights, rank=self.rank, seed=self._seed()
+            )
+            coefficients, basis = solution.alpha, solution.basis
+            offsets = mean + INTERCEPT * coefficients.sum(axis=0)
+            left_out = signs - solution.leave_one_out
+        names = [str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_)]
+        self.expansion_ = Expansion(kernel.rows_to(basis), coefficients, offsets, basis, tuple(names))
+        self.sigmoids_ = None
+        if self.probability and left_out is not None:
+            self.sigmoids_ = Sigmoids.fit(left_out, numbers, len(self.classes_))
+
+    def _check_options(self, sample_weight: Any) -> None:
+        if self.method not in ("svc", "ridge"):
+            raise InputError(f"method must be svc or ridge, but is {self.method!r}.")
+        if self.class_weight not in (None, "balanced"):
+            raise InputError(f"class_weight must be None or 'balanced', but is {self.class_weight!r}.")
+        if sample_weight is not None and self.method == "svc":
+            raise InputError("sample_weight needs method='ridge'; support vector machines take none here.")
+
+    def decision_function(self, X: Any) -> Array:
+        """Return how much each graph speaks for each class: (t, c), or for two classes (t,), for the second one."""
+        values = self._decisions(X)
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each graph."""
+        values = self._decisions(X)
+        if len(self.classes_) == 2:
+            return np.asarray(self.classes_[(values[:, 0] > 0).astype(np.int64)])
+        return np.asarray(self.classes_[values.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class for each graph, shape (t, c)."""
+        return self._probabilities(self._decisions(X))
+
+    def explain(self, graph: Any, of_class: Any = None) -> Explanation:
+        """Take the decision value of a class for one graph apart: exact shares of nodes and of training graphs.
+
+        ``of_class`` is one of ``classes_``; by default the one that is predicted. With two classes the shares of the
+        first are those of the second with the other sign.
+        """
+        values = self._decisions([graph])
+        if of_class is None:
+            of_class = self.classes_[int(values[0, 0] > 0) if len(self.classes_) == 2 else int(values[0].argmax())]
+        found = np.flatnonzero(self.classes_ == of_class)
+        if not len(found):
+            raise InputError(f"class {of_class!r} is not among {', '.join(map(str, self.classes_.tolist()))}.")
+        number = int(found[0])
+        if len(self.classes_) > 2:
+            return self.expansion_.explain(graph, number)
+        second = self.expansion_.explain(graph, 0)
+        if number == 1:
+            return second
+        return Explanation(-second.shares, -second.intercept, second.training, str(self.classes_[0]))
+
+    def _decisions(self, X: Any) -> Array:
+        batch = self._new(X)
+        out = np.zeros((len(batch), len(self.expansion_.offsets)))
+        for part, rows, _ in self.expansion_.rows.chunks(batch, self._progress()):
+            out[part] = self.expansion_.values(rows)
+        return out
+
+    def _probabilities(self, decisions: Array) -> Array:
+        if self.sigmoids_ is None:
+            raise InputError("probabilities were not calibrated; fit with probability=True.")
+        return self.sigmoids_.probabilities(decisions)
+
+
+class GNTKClassifier(ClassificationModel):
+    """Predict classes for graphs, with calibrated probabilities.
+
+    One function of graphs for each class against all others (one altogether for two classes), each a sum over training
+    graphs, so that its values can be explained. Probabilities come from the values that graphs get when they are left
+    out of training: by five folds, or for ``method="ridge"`` one by one in closed form.
+
+    Parameters
+    ----------
+    blocks, layers, scale, jump, c_phi
+        Which kernel, as in :class:`fastgntk.GNTK`.
+    normalize : bool
+        Whether to divide kernel values by self-similarities, so that size does not count.
+    method : {"svc", "ridge"}
+        Support vector machines, or ridge regression on targets −1 and 1.
+    C : float, above 0
+        Of the support vector machines, in units of the kernel's variance, as in :func:`fastgntk.learn.evaluate`.
+    ridge : float, 0 or more
+        Of ridge regression, as in :class:`GNTKRegressor`.
+    class_weight : None or "balanced"
+        Whether rare classes count as much as frequent ones.
+    probability : bool
+        Whether to calibrate probabilities when fitting; without it there is no ``predict_proba``.
+    features, solver, rank, engine, sketching, memory, workers, random_state, progress
+        As in :class:`GNTKRegressor`; solver and rank are for ridge regression.
+
+    Attributes
+    ----------
+    classes_ : array of shape (c,)
+    n_equal_graphs_ : int
+        Training graphs that equal an earlier one, as far as the kernel sees.
+
+    Examples
+    --------
+    >>> import fastgntk as fg
+    >>> data = fg.datasets.load("MUTAG")
+    >>> model = fg.GNTKClassifier(blocks=2, normalize=True, C=100).fit(data.graphs[:150], data.y[:150])
+    >>> model.score(data.graphs[150:], data.y[150:]) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        blocks: int = 3,
+        layers: int = 2,
+        scale: str = "uniform",
+        jump: Any = True,
+        c_phi: float = 2.0,
+        normalize: bool = False,
+        *,
+        method: str = "svc",
+        C: float = 10.0,
+        ridge: float = 1e-3,
+        class_weight: str | None = None,
+        probability: bool = True,
+        features: Any = "auto",
+        solver: str = "cholesky",
+        rank: int | None = None,
+        engine: str = "auto",
+        sketching: Any = None,
+        memory: Any = None,
+        workers: int | None = None,
+        random_state: int = 0,
+        progress: Any = None,
+    ) -> None:
+        self.blocks = blocks
+        self.layers = layers
+        self.scale = scale
+        self.jump = jump
+        self.c_phi = c_phi
+        self.normalize = normalize
+        self.method = method
+        self.C = C
+        self.ridge = ridge
+        self.class_weight = class_weight
+        self.probability = probability
+        self.features = features
+        self.solver = solver
+        self.rank = rank
+        self.engine = engine
+        self.sketching = sketching
+        self.memory = memory
+        self.workers = workers
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GNTKClassifier:
+        """Learn from graphs X (n) and their classes y (n,), integers or strings.
+
+        ``sample_weight`` is for ``method="ridge"``.
+        """
+        self._check_options(sample_weight)
+        if not (isinstance(self.C, int | float | np.number) and np.isfinite(self.C) and self.C > 0):
+            raise InputError(f"C must be a number above 0, but is {self.C!r}.")
+        kernel = self._training(X, self._options())
+        labels = check_classes(y, kernel.n)
+        weights = check_sample_weight(sample_weight, kernel.n)
+        self._solve(kernel, labels, weights, self.method, float(self.C), self.ridge)
+        return self
+
+
+def class_signs(numbers: NDArray[np.int64], n_classes: int) -> Array:
+    """Return 1 for the class and −1 for the others: one column for each class, or the second of two."""
+    columns = np.arange(n_classes) if n_classes > 2 else np.array([1])
+    return np.where(numbers[:, None] == columns, 1.0, -1.0)

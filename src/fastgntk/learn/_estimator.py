@@ -1,0 +1,158 @@
+"""What all estimators share: their kernel options, checking of graphs, and saving."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from fastgntk.errors import InputError, levels_to_the_caller
+from fastgntk.graph import GraphBatch, UnseenLabelWarning, graphs
+from fastgntk.kernel import GNTK, equal_graphs
+from fastgntk.learn._explanation import Expansion
+from fastgntk.learn._rows import KernelOptions, TrainingKernel
+from fastgntk.matrix import Progress
+
+__all__ = ["GraphEstimator", "GraphModel"]
+
+_log = logging.getLogger("fastgntk")
+
+
+class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Turn the parameters of an estimator into a kernel."""
+
+    def _options(self) -> KernelOptions:
+        normalize = self.normalize
+        if not isinstance(normalize, bool | np.bool_):
+            raise InputError(f"normalize must be True or False, but is {normalize!r}.")
+        return KernelOptions(
+            GNTK(self.blocks, self.layers, self.scale, self.jump, self.c_phi),
+            bool(normalize),
+            self.features,
+            self.engine,
+            dict(self.sketching or {}),
+            self.memory,
+            self.workers,
+        )
+
+    def _progress(self) -> Progress | None:
+        return self.progress  # type: ignore[no-any-return]
+
+    def _seed(self) -> int:
+        seed = self.random_state
+        if seed is None:  # what scikit-learn calls no seed; results here never depend on the moment
+            return 0
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+            raise InputError(f"random_state must be a whole number in 0..{2**32 - 1}, but is {seed!r}.")
+        return int(seed)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # graphs, not rows of numbers
+        tags.input_tags.one_d_array = True
+        tags.no_validation = True
+        return tags
+
+
+class GraphModel(GraphEstimator):
+    """A fitted function of graphs that can be explained and saved."""
+
+    expansion_: Expansion
+    n_graphs_: int
+    """Number of training graphs."""
+    n_equal_graphs_: int
+    """How many training graphs equal an earlier one: the kernel cannot tell them apart."""
+    names_: list[str]
+    """What the training graphs are called, if ``name`` was told; kept in model files."""
+    about_: dict[str, Any]
+    """Where the model comes from, if ``name`` was told; kept in model files."""
+
+    def _training(self, X: Any, options: KernelOptions) -> TrainingKernel:
+        """Check training graphs and make their kernel."""
+        batch = graphs(X)
+        if not len(batch):
+            raise InputError("there are no graphs to learn from.")
+        kernel = TrainingKernel(batch, options, self._progress())
+        self._count_equal(kernel)
+        return kernel
+
+    def _count_equal(self, kernel: TrainingKernel) -> NDArray[np.int64]:
+        """Find training graphs that equal an earlier one, and say how many."""
+        step: Any = kernel.options.features
+        groups = equal_graphs(step.transform(kernel.batch), kernel.options.spec.blocks)
+        self.n_graphs_ = kernel.n
+        self.n_equal_graphs_ = int(np.sum(groups != np.arange(kernel.n)))
+        if self.n_equal_graphs_:
+            _log.info(
+                "%d of %d training graphs equal an earlier one: %d blocks of refinement cannot tell them apart",
+                self.n_equal_graphs_,
+                kernel.n,
+                kernel.options.spec.blocks,
+            )
+        return groups
+
+    def _new(self, X: Any) -> GraphBatch:
+        """Check new graphs."""
+        check_is_fitted(self)
+        batch = graphs(X)
+        rows = self.expansion_.rows
+        rows.check(batch)
+        step = rows.prepared.features
+        if step.kind_ == "labels":
+            unseen = step.unseen(batch)
+            if unseen.any():
+                count = len(np.unique(batch.graph_of_node[unseen]))
+                warnings.warn(
+                    f"{int(unseen.sum())} nodes in {count} graphs have a label that no training graph has; the model "
+                    "knows nothing of these nodes themselves.",
+                    UnseenLabelWarning,
+                    stacklevel=levels_to_the_caller(),
+                )
+        return batch
+
+    def similarities(self, X: Any) -> NDArray[np.float64]:
+        """Return the cosine of each graph with each of the m graphs that carry coefficients, shape (t, m)."""
+        batch = self._new(X)
+        rows = self.expansion_.rows
+        own = rows(rows.batch)[1] if rows.own is None else None
+        out = np.zeros((len(batch), len(rows)))
+        for part, values, diagonal in rows.chunks(batch):
+            out[part] = values if own is None else _cosine(values, diagonal, own)
+        return out
+
+    def nearest(self, X: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return for each graph the number of the training graph most like it, and how like: the cosine, at most 1."""
+        cosine = self.similarities(X)
+        best = cosine.argmax(axis=1) if cosine.shape[1] else np.zeros(len(cosine), dtype=np.int64)
+        return self.expansion_.basis[best], cosine[np.arange(len(cosine)), best]
+
+    def name(self, names: Sequence[str] | None = None, **about: Any) -> Any:
+        """Say what the training graphs are called, and anything else (plain values) that the model file should tell."""
+        check_is_fitted(self)
+        if names is not None:
+            if len(names) != self.n_graphs_:
+                raise InputError(f"names must be {self.n_graphs_}, one for each training graph, but are {len(names)}.")
+            self.names_ = [str(name) for name in names]
+        if about:
+            self.about_ = about
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file (``.fgntk``), whole or not at all; :func:`fastgntk.load_model` reads it."""
+        from fastgntk.learn._model_file import save_model
+
+        check_is_fitted(self)
+        save_model(self, Path(path))
+
+
+def _cosine(values: NDArray[np.float64], rows: NDArray[np.float64], cols: NDArray[np.float64]) -> NDArray[np.float64]:
+    from fastgntk.matrix import normalize
+
+    return normalize(values, rows, cols)

@@ -1,0 +1,251 @@
+"""Models as files: what a fitted model is made of, into a container and back.
+
+The training graphs are kept as they came, as far as the kernel uses them, with the fitted node features beside them;
+colours and norms are found again on loading, which takes a fraction of a second and lets any engine use the file.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError
+from fastgntk.graph import GraphBatch
+from fastgntk.kernel import GNTK, engine_names
+from fastgntk.learn._calibration import Intervals, Sigmoids
+from fastgntk.learn._classifier import ClassificationModel, GNTKClassifier
+from fastgntk.learn._container import read_container, write_container
+from fastgntk.learn._estimator import GraphModel
+from fastgntk.learn._explanation import Expansion
+from fastgntk.learn._packing import pack_features, pack_graphs, unpack_features, unpack_graphs
+from fastgntk.learn._regressor import GNTKRegressor
+from fastgntk.learn._rows import KernelOptions, KernelRows
+from fastgntk.learn.solve import Solution
+
+__all__ = ["load_model", "save_model"]
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def save_model(model: GraphModel, path: Path) -> None:
+    """Write a fitted model to a file, whole or not at all."""
+    expansion = model.expansion_
+    rows = expansion.rows
+    features, arrays = pack_features(rows.prepared.features)
+    arrays |= pack_graphs(_what_counts(rows.batch, rows.prepared.features.kind_))
+    arrays |= {"coefficients": expansion.coefficients, "offsets": expansion.offsets, "basis": expansion.basis}
+    if rows.own is not None:
+        arrays["own"] = rows.own
+    document: dict[str, Any] = {
+        "model": "classifier" if isinstance(model, ClassificationModel) else "regressor",
+        "spec": rows.options.spec.to_dict(),
+        "normalize": rows.options.normalize,
+        "engine": rows.prepared.engine,
+        "sketching": dict(rows.options.sketching),
+        "features": features,
+        "unit": rows.unit,
+        "outputs": list(expansion.names),
+        "n_graphs": model.n_graphs_,
+        "n_equal_graphs": model.n_equal_graphs_,
+        "names": model.names_ if hasattr(model, "names_") else None,
+        "about": model.about_ if hasattr(model, "about_") else {},
+        "params": _plain_params(model),
+    }
+    if isinstance(model, ClassificationModel):
+        arrays["classes"] = model.classes_
+        if model.sigmoids_ is not None:
+            arrays |= {"sigmoids.slope": model.sigmoids_.slope, "sigmoids.shift": model.sigmoids_.shift}
+    else:
+        _pack_regression(model, document, arrays)
+    write_container(path, document, arrays)
+
+
+def load_model(path: str | Path, *, memory: Any = None, workers: int | None = None) -> Any:
+    """Read a model that ``save`` wrote: a fitted :class:`GNTKRegressor` or :class:`GNTKClassifier`.
+
+    A file that is damaged, made by hand or of a newer format is refused with a sentence that says why; nothing in it
+    is executed. ``memory`` and ``workers`` are for predictions on this machine.
+
+    Examples
+    --------
+    >>> import fastgntk as fg, pathlib, tempfile
+    >>> graphs = fg.datasets.load("MUTAG").graphs[:20]
+    >>> model = fg.GNTKRegressor(blocks=1).fit(graphs, graphs.sizes)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(pathlib.Path(folder) / "sizes.fgntk")
+    ...     again = fg.load_model(pathlib.Path(folder) / "sizes.fgntk")
+    >>> bool((again.predict(graphs) == model.predict(graphs)).all())
+    True
+    """
+    document, arrays = read_container(Path(path))
+    try:
+        return _assemble(document, arrays, memory, workers)
+    except InputError as error:
+        raise InputError(f"{path} is not a model that can be used: {error}") from None
+
+
+def _pack_regression(model: Any, document: dict[str, Any], arrays: Arrays) -> None:
+    parts, numbers = model.solution_.to_arrays()
+    if numbers["triangular"]:
+        parts["factor"] = _packed_triangle(parts["factor"])
+    arrays |= {f"solution.{name}": array for name, array in parts.items()}
+    arrays["intervals.ratios"] = model.intervals_.ratios
+    arrays["target_scale"] = model.target_scale_
+    arrays["log_marginal_likelihood"] = np.atleast_1d(np.asarray(model.log_marginal_likelihood_))
+    document |= {"solution": numbers, "single_target": bool(model.single_target_)}
+
+
+def _assemble(document: dict[str, Any], arrays: Arrays, memory: Any, workers: int | None) -> Any:
+    spec = GNTK.from_dict(_get(document, "spec", dict))
+    engine = _get(document, "engine", str)
+    options = KernelOptions(
+        spec,
+        _get(document, "normalize", bool),
+        unpack_features(_get(document, "features", dict), _named(arrays, "features.")),
+        engine if engine in engine_names() else "auto",
+        _get(document, "sketching", dict),
+        memory,
+        workers,
+    )
+    batch = unpack_graphs(_named(arrays, "graphs."))
+    m, k = len(batch), len(_get(document, "outputs", list))
+    own = _array(arrays, "own", (m,)) if options.normalize else None
+    unit = _number(document, "unit")
+    if not unit > 0:
+        raise InputError("its unit is not above 0.")
+    n = int(_number(document, "n_graphs"))
+    basis = _array(arrays, "basis", (m,), np.int64)
+    if m == 0 or basis.min() < 0 or basis.max() >= n:
+        raise InputError("its training graphs are not numbered as they should be.")
+    params = _get(document, "params", dict)
+    make = {"regressor": GNTKRegressor, "classifier": GNTKClassifier}.get(_get(document, "model", str))
+    if make is None:
+        raise InputError(f"it is a {document['model']!r}, which this version does not know.")
+    known = set(make().get_params())
+    unknown = sorted(set(params) - known)
+    if unknown:
+        raise InputError(f"it has the parameter {unknown[0]!r}, which this version does not know.")
+    model = make(**params, memory=memory, workers=workers)
+    model.set_params(**spec.to_dict() | {"normalize": options.normalize, "sketching": options.sketching or None})
+    names = tuple(str(name) for name in document["outputs"])
+    rows = KernelRows.prepare(batch, options, unit, own)
+    coefficients, offsets = _array(arrays, "coefficients", (m, k)), _array(arrays, "offsets", (k,))
+    model.expansion_ = Expansion(rows, coefficients, offsets, basis, names)
+    model.n_graphs_, model.n_equal_graphs_ = n, int(_number(document, "n_equal_graphs"))
+    model.about_ = _get(document, "about", dict)
+    if document.get("names") is not None:
+        model.names_ = [str(name) for name in _get(document, "names", list)]
+        if len(model.names_) != n:
+            raise InputError(f"it has {len(model.names_)} names for {n} training graphs.")
+    if make is GNTKClassifier:
+        _restore_classification(model, arrays, k)
+    else:
+        _restore_regression(model, document, arrays, k)
+    return model
+
+
+def _restore_classification(model: Any, arrays: Arrays, k: int) -> None:
+    classes = arrays.get("classes")
+    if classes is None or classes.ndim != 1 or len(classes) != (2 if k == 1 else k) or k == 2:
+        raise InputError("its classes do not fit its decision functions.")
+    model.classes_ = classes
+    model.sigmoids_ = None
+    if "sigmoids.slope" in arrays:
+        model.sigmoids_ = Sigmoids(_array(arrays, "sigmoids.slope", (k,)), _array(arrays, "sigmoids.shift", (k,)))
+
+
+def _restore_regression(model: Any, document: dict[str, Any], arrays: Arrays, k: int) -> None:
+    parts, numbers = _named(arrays, "solution."), _get(document, "solution", dict)
+    parts = {name.removeprefix("solution."): array for name, array in parts.items()}
+    n, m = model.n_graphs_, len(model.expansion_.rows)
+    landmarks = parts.get("landmarks")
+    if landmarks is None or landmarks.dtype != np.int64 or landmarks.ndim != 1:
+        raise InputError("its landmarks are missing.")
+    p = len(landmarks)
+    if p and not 0 <= landmarks.min() <= landmarks.max() < m:
+        raise InputError("its landmarks are not among its training graphs.")
+    shapes = {"alpha": (m, k), "scale2": (k,), "leave_one_out": (n, k), "leave_one_out_variance": (n,)}
+    for name, shape in shapes.items():
+        _array(parts, name, shape)
+    if numbers.get("triangular") is True:
+        parts["factor"] = _unpacked_triangle(_array(parts, "factor", (p * (p + 1) // 2,)), p)
+    for name in ("factor", "noise_factor"):
+        if name not in parts or parts[name].dtype != np.float64 or parts[name].ndim != 2 or len(parts[name]) != p:
+            raise InputError(f"its part {name!r} does not fit its landmarks.")
+    model.solution_ = Solution.from_arrays(parts, numbers)
+    model.intervals_ = Intervals(_array(arrays, "intervals.ratios", (n, k)))
+    model.target_scale_ = _array(arrays, "target_scale", (k,))
+    model.single_target_ = _get(document, "single_target", bool)
+    likelihood = arrays.get("log_marginal_likelihood")
+    if likelihood is None or likelihood.shape != (k,) or (model.single_target_ and k != 1):
+        raise InputError("its targets do not fit each other.")
+    model.log_marginal_likelihood_ = float(likelihood[0]) if model.single_target_ else likelihood
+
+
+def _plain_params(model: GraphModel) -> dict[str, Any]:
+    """Return the parameters of the plain estimator that this model is, without those of the kernel and the machine."""
+    plain = GNTKClassifier() if isinstance(model, ClassificationModel) else GNTKRegressor()
+    left_out = {"memory", "workers", "progress", "features", "normalize", "sketching", *GNTK().to_dict()}
+    given = model.get_params() | getattr(model, "best_params_", {})
+    wanted = {name: given[name] for name in plain.get_params() if name in given and name not in left_out}
+    return dict(json.loads(json.dumps(wanted, default=_as_number)))
+
+
+def _as_number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def _what_counts(batch: GraphBatch, kind: str) -> GraphBatch:
+    """Leave out what the kernel does not use."""
+    return replace(
+        batch,
+        features=batch.features if kind == "attributes" else None,
+        labels=batch.labels if kind == "labels" else None,
+        edge_labels=None,
+    )
+
+
+def _packed_triangle(factor: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the lower triangle row by row: half of the file is zeros otherwise."""
+    return np.concatenate([factor[i, : i + 1] for i in range(len(factor))])
+
+
+def _unpacked_triangle(packed: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    out = np.zeros((size, size), order="F")
+    for i in range(size):
+        out[i, : i + 1] = packed[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2]
+    return out
+
+
+def _named(arrays: Arrays, prefix: str) -> Arrays:
+    return {name: array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _array(arrays: Arrays, name: str, shape: tuple[int, ...], kind: type = np.float64) -> NDArray[Any]:
+    """Return an array of the file if it is what it should be."""
+    array = arrays.get(name)
+    if array is None or array.dtype != kind or array.shape != shape:
+        found = "missing" if array is None else f"{array.dtype} of shape {array.shape}"
+        raise InputError(f"its part {name!r} must be {np.dtype(kind)} of shape {shape}, but is {found}.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError(f"its part {name!r} holds values that are no numbers.")
+    return array
+
+
+def _get(document: dict[str, Any], name: str, kind: type) -> Any:
+    value = document.get(name)
+    if not isinstance(value, kind):
+        raise InputError(f"its entry {name!r} is missing or not of the right kind.")
+    return value
+
+
+def _number(document: dict[str, Any], name: str) -> float:
+    value = document.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"its entry {name!r} is missing or no number.")
+    return value

@@ -1,0 +1,208 @@
+"""Regression: kernel ridge regression, which is the mean of a Gaussian process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from fastgntk.errors import InputError
+from fastgntk.learn._calibration import Intervals
+from fastgntk.learn._estimator import GraphModel
+from fastgntk.learn._explanation import Expansion, Explanation
+from fastgntk.learn._rows import INTERCEPT, TrainingKernel, WithIntercept
+from fastgntk.learn._targets import Targets, check_sample_weight, check_targets
+from fastgntk.learn.solve import Solution, solve
+
+__all__ = ["GNTKRegressor", "RegressionModel"]
+
+Array = NDArray[np.float64]
+
+
+class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ignore[misc]
+    """A fitted regression: what :class:`GNTKRegressor` and :class:`GNTKRegressorCV` do once they have a solution."""
+
+    solution_: Solution
+    intervals_: Intervals
+    target_scale_: Array
+    single_target_: bool
+    log_marginal_likelihood_: Any
+
+    def _solve(self, kernel: TrainingKernel, y: Array, weights: Array | None, ridge: float) -> None:
+        """Find coefficients, from a kernel and checked targets."""
+        targets = Targets.from_y(y, weights)
+        source = WithIntercept(kernel)
+        solution = solve(
+            source, targets.values, ridge, solver=self.solver, weights=weights, rank=self.rank, seed=self._seed()
+        )
+        k = len(targets.mean)
+        names = ("y",) if k == 1 else tuple(f"y{i}" for i in range(k))
+        self.solution_ = solution
+        coefficients = solution.alpha * targets.scale
+        offsets = targets.mean + INTERCEPT * coefficients.sum(axis=0)
+        self.expansion_ = Expansion(kernel.rows_to(solution.basis), coefficients, offsets, solution.basis, names)
+        self.target_scale_ = targets.scale
+        self.single_target_ = targets.single
+        variances = np.multiply.outer(solution.leave_one_out_variance, solution.scale2)
+        self.intervals_ = Intervals.from_residuals(solution.leave_one_out, variances)
+        likelihood = solution.log_marginal_likelihood - kernel.n * np.log(targets.scale)
+        self.log_marginal_likelihood_ = float(likelihood[0]) if targets.single else likelihood
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Return the prediction for each graph and, if asked for, the standard deviation of a new measurement of it.
+
+        The standard deviation holds what the model does not know and the noise of the targets, and is calibrated
+        unless ``calibrate=False``.
+        """
+        batch = self._new(X)
+        k = len(self.expansion_.offsets)
+        mean, std = np.zeros((len(batch), k)), np.zeros((len(batch), k))
+        for part, rows, own in self.expansion_.rows.chunks(batch, self._progress()):
+            mean[part] = self.expansion_.values(rows)
+            if return_std:
+                std[part] = self._deviation(rows, own)
+        if self.calibrate:
+            std *= self.intervals_.factor
+        if self.single_target_:
+            mean, std = mean[:, 0], std[:, 0]
+        return (mean, std) if return_std else mean
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Return the lower and upper end of an interval that holds a new measurement with probability ``coverage``.
+
+        Its width comes from the leave-one-out residuals, in standard deviations of each graph's own prediction; with
+        ``calibrate=False`` from the Gaussian distribution.
+        """
+        from scipy.special import ndtri
+
+        batch = self._new(X)
+        k = len(self.expansion_.offsets)
+        mean, std = np.zeros((len(batch), k)), np.zeros((len(batch), k))
+        width = self.intervals_.width(coverage)  # checks coverage
+        if not self.calibrate:
+            width = np.full(k, ndtri(0.5 + coverage / 2))
+        for part, rows, own in self.expansion_.rows.chunks(batch, self._progress()):
+            mean[part] = self.expansion_.values(rows)
+            std[part] = self._deviation(rows, own)
+        low, high = mean - width * std, mean + width * std
+        return (low[:, 0], high[:, 0]) if self.single_target_ else (low, high)
+
+    def explain(self, graph: Any, target: int | None = None) -> Explanation:
+        """Take the prediction for one graph apart: exact shares of its nodes and of the training graphs.
+
+        ``target`` is the number of the target, where there are several.
+        """
+        self._new([graph])
+        k = len(self.expansion_.offsets)
+        if target is None and k > 1:
+            raise InputError(f"there are {k} targets; say which one to explain, 0..{k - 1}.")
+        output = 0 if target is None else target
+        if isinstance(output, bool) or not isinstance(output, int | np.integer) or not 0 <= output < k:
+            raise InputError(f"target must lie in 0..{k - 1}, but is {target!r}.")
+        return self.expansion_.explain(graph, int(output))
+
+    def _deviation(self, rows: Array, own: Array) -> Array:
+        """Return standard deviations (t, k) of new measurements, before calibration."""
+        solution = self.solution_
+        variance = solution.variance(rows + INTERCEPT, own + INTERCEPT) + solution.ridge + solution.jitter
+        return np.sqrt(np.multiply.outer(variance, solution.scale2)) * self.target_scale_
+
+
+class GNTKRegressor(RegressionModel):
+    """Predict numbers for graphs, with a standard deviation for each.
+
+    Kernel ridge regression: f minimises Σ_i w_i (y_i − f(G_i))² + ridge · ‖f‖², with targets centred and scaled and
+    the kernel divided by its mean self-similarity, so that the same ridge means the same everywhere; plus 1, so that
+    f has an intercept. It is the mean of the Gaussian process with that kernel and noise of variance ridge, which
+    gives the standard deviations.
+
+    Parameters
+    ----------
+    blocks, layers, scale, jump, c_phi
+        Which kernel, as in :class:`fastgntk.GNTK`.
+    normalize : bool
+        Whether to divide kernel values by self-similarities, so that size does not count.
+    ridge : float, 0 or more
+        How much to smooth. :class:`GNTKRegressorCV` chooses it, and the kernel.
+    features : str or NodeFeatures
+        What nodes start with, as in :func:`fastgntk.gram`; fitted on the training graphs.
+    solver : {"cholesky", "eigen", "nystrom", "sketched", "cg"}
+        The first two are exact; the others are for tens of thousands of graphs (docs/estimators.md).
+    rank : int, optional
+        Landmarks or rows of the approximate solvers.
+    calibrate : bool
+        Whether standard deviations are set right by leave-one-out residuals.
+    engine, sketching, memory, workers
+        How to compute the kernel; ``sketching`` is a mapping of the options of a sketch.
+    random_state : int
+        Seed of the approximate solvers.
+    progress : callable, optional
+        Called as ``progress(done, total)`` while kernels are computed.
+
+    Attributes
+    ----------
+    log_marginal_likelihood_ : float, or array for several targets
+        Of the targets as they came, at the best scale of the process.
+    solution_ : fastgntk.learn.solve.Solution
+        Coefficients, jitter, leave-one-out residuals.
+    n_equal_graphs_ : int
+        Training graphs that equal an earlier one, as far as the kernel sees.
+
+    Examples
+    --------
+    >>> import fastgntk as fg
+    >>> graphs = fg.datasets.load("MUTAG").graphs
+    >>> edges = [graph.n_edges for graph in graphs]
+    >>> model = fg.GNTKRegressor(blocks=1, ridge=1e-6).fit(graphs[:100], edges[:100])
+    >>> mean, std = model.predict(graphs[100:102], return_std=True)
+    >>> mean.round().tolist(), edges[100:102]
+    ([27.0, 28.0], [27, 28])
+    """
+
+    def __init__(
+        self,
+        blocks: int = 3,
+        layers: int = 2,
+        scale: str = "uniform",
+        jump: Any = True,
+        c_phi: float = 2.0,
+        normalize: bool = False,
+        *,
+        ridge: float = 1e-3,
+        features: Any = "auto",
+        solver: str = "cholesky",
+        rank: int | None = None,
+        calibrate: bool = True,
+        engine: str = "auto",
+        sketching: Any = None,
+        memory: Any = None,
+        workers: int | None = None,
+        random_state: int = 0,
+        progress: Any = None,
+    ) -> None:
+        self.blocks = blocks
+        self.layers = layers
+        self.scale = scale
+        self.jump = jump
+        self.c_phi = c_phi
+        self.normalize = normalize
+        self.ridge = ridge
+        self.features = features
+        self.solver = solver
+        self.rank = rank
+        self.calibrate = calibrate
+        self.engine = engine
+        self.sketching = sketching
+        self.memory = memory
+        self.workers = workers
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GNTKRegressor:
+        """Learn from graphs X (n) and targets y, shape (n,) or (n, k)."""
+        kernel = self._training(X, self._options())
+        values = check_targets(y, kernel.n)
+        self._solve(kernel, values, check_sample_weight(sample_weight, kernel.n), self.ridge)
+        return self

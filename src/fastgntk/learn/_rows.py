@@ -1,0 +1,225 @@
+"""Kernel values as learning needs them: among the training graphs, and from new graphs to these.
+
+Values are divided by the self-similarities if ``normalize`` is set, otherwise by the mean self-similarity of the
+training graphs (``unit``), so that a ridge means the same for every kernel.
+
+Ridge regression gets the kernel plus a constant, ``INTERCEPT``. Its functions then have an intercept of their own:
+without it they are 0 for the empty graph, and a target that grows with size from another value is out of reach (on
+ESOL the squared error is half as large again). As a Gaussian process the intercept has that variance; anything from a
+tenth to a hundred times as much gives the same predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError
+from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures
+from fastgntk.kernel import GNTK
+from fastgntk.matrix import PreparedGraphs, Progress, cross_gram, diagonal, gram, node_gram, normalize, prepare
+
+__all__ = ["INTERCEPT", "KernelOptions", "KernelRows", "TrainingKernel", "WithIntercept"]
+
+INTERCEPT = 1.0
+"""What ridge regression adds to every kernel value, in units of the mean self-similarity."""
+
+Array = NDArray[np.float64]
+
+_CHUNK = 2048  # new graphs whose rows are held at a time
+
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """Which kernel a model uses, and how to compute it."""
+
+    spec: GNTK
+    normalize: bool
+    features: FeatureKind | NodeFeatures = "auto"
+    engine: str = "auto"
+    sketching: dict[str, Any] = field(default_factory=dict)
+    memory: Any = None
+    workers: Any = None
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """What functions of `fastgntk.matrix` take beside graphs and spec."""
+        return {"engine": self.engine, "memory": self.memory, "workers": self.workers, **self.sketching}
+
+
+class TrainingKernel:
+    """The kernel among n training graphs, computed when asked for: a ``KernelSource`` of the solvers.
+
+    ``in_units`` says whether values are divided by their ``unit``.
+    """
+
+    def __init__(
+        self, batch: GraphBatch, options: KernelOptions, progress: Progress | None = None, *, in_units: bool = True
+    ) -> None:
+        features = options.features
+        step = features if isinstance(features, NodeFeatures) else NodeFeatures(features).fit(batch)
+        self.options = replace(options, features=step)
+        self.batch, self.n, self._progress = batch, len(batch), progress
+        self._in_units = in_units and not options.normalize
+        self._own: Array | None = None
+        self._matrix: Array | None = None
+
+    @property
+    def self_similarity(self) -> Array:
+        """The raw kernel of each graph with itself."""
+        if self._own is None:
+            self._own = diagonal(self.batch, self.options.spec, features=self.options.features, **self.options.how)
+        return self._own
+
+    @property
+    def unit(self) -> float:
+        """What values are divided by: the mean self-similarity, but 1 after normalising and if all are 0."""
+        return (float(self.self_similarity.mean()) if self._in_units else 1.0) or 1.0
+
+    def full(self) -> Array:
+        """Return the matrix (n, n)."""
+        if self._matrix is None:
+            K = gram(
+                self.batch,
+                self.options.spec,
+                features=self.options.features,
+                progress=self._progress,
+                **self.options.how,
+            )
+            self._take(K)
+        assert self._matrix is not None
+        return self._matrix
+
+    def columns(self, indices: NDArray[np.int64]) -> Array:
+        """Return some columns (n, m)."""
+        if self._matrix is not None:
+            return self._matrix[:, indices]
+        values = cross_gram(
+            self.batch,
+            self.batch[indices],
+            self.options.spec,
+            features=self.options.features,
+            progress=self._progress,
+            **self.options.how,
+        )
+        if self.options.normalize:
+            return normalize(values, self.self_similarity, self.self_similarity[indices])
+        values /= self.unit
+        return values
+
+    def diagonal(self) -> Array:
+        """Return the diagonal (n,)."""
+        own = self.self_similarity
+        return (own > 0).astype(np.float64) if self.options.normalize else own / self.unit
+
+    def rows_to(self, basis: NDArray[np.int64]) -> KernelRows:
+        """Return the kernel from any graphs to some of the training graphs."""
+        own = self.self_similarity[basis] if self.options.normalize else None
+        return KernelRows.prepare(self.batch[basis], self.options, self.unit, own)
+
+    def forget(self) -> None:
+        """Give up the matrix; it would be computed again."""
+        self._matrix = None
+
+    def _take(self, K: Array) -> None:
+        self._own = np.diagonal(K).copy()
+        if self.options.normalize:
+            K = normalize(K)
+        else:
+            K /= self.unit
+        self._matrix = K
+
+
+class WithIntercept:
+    """A kernel among training graphs plus the constant, for the solvers; the kernel's own matrix is used up."""
+
+    def __init__(self, kernel: TrainingKernel) -> None:
+        self.kernel, self.n = kernel, kernel.n
+        self._matrix: Array | None = None
+
+    def full(self) -> Array:
+        """Return the matrix (n, n)."""
+        if self._matrix is None:
+            self._matrix = self.kernel.full()
+            self.kernel.forget()  # two of them would be one too many for large n
+            self._matrix += INTERCEPT
+        return self._matrix
+
+    def columns(self, indices: NDArray[np.int64]) -> Array:
+        """Return some columns (n, m)."""
+        return self.kernel.columns(indices) + INTERCEPT
+
+    def diagonal(self) -> Array:
+        """Return the diagonal (n,)."""
+        return self.kernel.diagonal() + INTERCEPT
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRows:
+    """The kernel from any graphs to the m graphs that carry coefficients."""
+
+    prepared: PreparedGraphs
+    batch: GraphBatch
+    options: KernelOptions
+    unit: float
+    own: Array | None
+    """Raw self-similarities of the m graphs, if values are normalised."""
+
+    @classmethod
+    def prepare(cls, batch: GraphBatch, options: KernelOptions, unit: float, own: Array | None) -> KernelRows:
+        """Make the m graphs ready."""
+        prepared = prepare(batch, options.spec, features=options.features, **options.how)
+        return cls(prepared, batch, options, unit, own)
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    def chunks(self, batch: GraphBatch, progress: Progress | None = None) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield new graphs in chunks: which, their rows (t, m), and their kernel with themselves (t,)."""
+        total = max(len(batch), 1)
+        for start in range(0, len(batch), _CHUNK):
+            part = slice(start, min(start + _CHUNK, len(batch)))
+            yield part, *self(batch[part], _share(progress, start, part.stop, total))
+
+    def __call__(self, batch: GraphBatch, progress: Progress | None = None) -> tuple[Array, Array]:
+        """Return rows (t, m) and the kernel of new graphs with themselves (t,)."""
+        own = diagonal(batch, self.options.spec, features=self.prepared.features, **self.options.how)
+        rows = cross_gram(
+            batch, self.prepared, memory=self.options.memory, workers=self.options.workers, progress=progress
+        )
+        if self.own is not None:
+            return normalize(rows, own, self.own), (own > 0).astype(np.float64)
+        return rows / self.unit, own / self.unit
+
+    def nodes(self, batch: GraphBatch) -> Array:
+        """Return the share of each node of one graph in its row, shape (N, m)."""
+        shares = node_gram(batch, self.prepared, memory=self.options.memory, workers=self.options.workers)
+        if self.own is None:
+            return shares / self.unit
+        own = diagonal(batch, self.options.spec, features=self.prepared.features, **self.options.how)
+        return normalize(shares, np.repeat(own, len(shares)), self.own)
+
+    def check(self, batch: GraphBatch) -> None:
+        """Refuse graphs whose features do not fit those of the training graphs."""
+        step = self.prepared.features
+        if step.kind_ == "attributes" and batch.n_nodes:
+            if batch.features is None:
+                raise InputError(
+                    f"the model was trained on node features of width {step.width_}, but these graphs have none."
+                )
+            if batch.features.shape[1] != step.width_:
+                raise InputError(
+                    f"the model was trained on node features of width {step.width_}, but these graphs have width "
+                    f"{batch.features.shape[1]}."
+                )
+
+
+def _share(progress: Progress | None, start: int, stop: int, total: int) -> Progress | None:
+    """Return a progress callback for the share of some graphs in all of them."""
+    if progress is None:
+        return None
+    return lambda done, whole: progress(round(1e6 * (start + (stop - start) * done / max(whole, 1)) / total), 10**6)

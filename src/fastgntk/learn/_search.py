@@ -1,0 +1,374 @@
+"""Estimators that choose their kernel, and its ridge or C, from the training graphs alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError
+from fastgntk.graph import GraphBatch, graphs
+from fastgntk.kernel import GNTK
+from fastgntk.learn._classifier import ClassificationModel, class_signs
+from fastgntk.learn._estimator import GraphModel
+from fastgntk.learn._folds import check_classes, stratified_folds
+from fastgntk.learn._grid import Grid
+from fastgntk.learn._machine import score_splits
+from fastgntk.learn._regressor import RegressionModel
+from fastgntk.learn._rows import KernelOptions, TrainingKernel
+from fastgntk.learn._selection import Advance, Criterion, Score, Selected, check_ridges, mixed, select
+from fastgntk.learn._targets import Targets, check_sample_weight, check_targets
+from fastgntk.learn.solve import EigenPath
+from fastgntk.matrix import worker_count
+
+__all__ = ["GNTKClassifierCV", "GNTKRegressorCV"]
+
+Array = NDArray[np.float64]
+
+_FULL = Grid(blocks=tuple(range(1, 11)))
+_FOLDS = 5
+
+
+class _Search(GraphModel):
+    """What both searches share: grid, candidates, and the table of what was tried."""
+
+    grid: Grid | None
+    depth: str
+    ridges: Sequence[float] | None
+    screen: int
+    finalists: int
+    features: Any
+    engine: str
+    sketching: Any
+    memory: Any
+    workers: int | None
+    progress: Any
+
+    best_params_: dict[str, Any]
+    best_score_: float
+    cv_results_: dict[str, list[Any]]
+    single_depth_score_: float
+
+    def _grid(self) -> Grid:
+        grid = _FULL if self.grid is None else self.grid
+        if not isinstance(grid, Grid):
+            raise InputError(f"grid must be a fastgntk.learn.Grid, but is a {type(grid).__name__}.")
+        return grid
+
+    def _candidates(self, batch: GraphBatch, Y: Array, options: KernelOptions, score: Score) -> list[Selected]:
+        """Return the best kernels, best first, and keep what every kernel scored."""
+        if self.depth not in ("best", "mix"):
+            raise InputError(f"depth must be best or mix, but is {self.depth!r}.")
+        grid, ridges = self._grid(), check_ridges(self.ridges)
+        mix = self.depth == "mix"
+        how: dict[str, Any] = {
+            "ridges": ridges,
+            "score": score,
+            "screen": self.screen,
+            "seed": self._seed(),
+        }
+        advance = self._advance(0.0, 0.5 if mix else 0.8)
+        best, tried = select(
+            batch,
+            Y,
+            grid,
+            options,
+            **how,
+            finalists=self.finalists,
+            advance=advance,
+        )
+        self.single_depth_score_ = min(one.score for one in tried)
+        if mix:
+            best = [mixed(batch, Y, grid, options, tried, **how, advance=self._advance(0.5, 0.8))]
+            tried = [*tried, *best]
+        self.cv_results_ = {
+            "params": [_params(one) | {"ridge": one.ridge} for one in tried],
+            "score": [one.score for one in tried],
+        }
+        return best
+
+    def _advance(self, start: float, stop: float) -> Advance:
+        """Return a callback for one part of the work."""
+        progress = self.progress
+        if progress is None:
+            return lambda share: None  # noqa: ARG005  # nobody is watching
+        return lambda share: progress(round(1000 * (start + (stop - start) * share)), 1000)
+
+    def _how(self) -> KernelOptions:
+        """Return how to compute kernels; which one is found here."""
+        return KernelOptions(
+            GNTK(),
+            False,
+            self.features,
+            self.engine,
+            dict(self.sketching or {}),
+            self.memory,
+            self.workers,
+        )
+
+
+def _params(one: Selected) -> dict[str, Any]:
+    return one.candidate.spec.to_dict() | {"normalize": one.candidate.normalize}
+
+
+def _with(options: KernelOptions, one: Selected) -> KernelOptions:
+    return KernelOptions(
+        one.candidate.spec,
+        one.candidate.normalize,
+        options.features,
+        options.engine,
+        options.sketching,
+        options.memory,
+        options.workers,
+    )
+
+
+class GNTKRegressorCV(RegressionModel, _Search):
+    """Regression with the kernel and the ridge chosen by closed-form leave-one-out.
+
+    Every kernel of the grid is compared on at most ``screen`` of the training graphs, each with every ridge from one
+    eigendecomposition; the best ``finalists`` again on all of them.
+
+    Parameters
+    ----------
+    grid : Grid, optional
+        Kernels to try; by default blocks 1..10, layers 1..3, two scales, with and without jump and normalisation.
+    depth : {"best", "mix"}
+        One depth, or a mix: weights on the kernels of all levels, chosen by marginal likelihood.
+    ridges : sequence of float, optional
+        By default powers of ten from 1e-8 to 10.
+    criterion : {"leave_one_out", "likelihood"}
+        Leave-one-out error, or the marginal likelihood of the Gaussian process.
+    screen, finalists : int
+        How many graphs the first comparison uses, and how many kernels the second.
+    features, solver, rank, calibrate, engine, sketching, memory, workers, random_state, progress
+        As in :class:`GNTKRegressor`.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        Parameters of the :class:`GNTKRegressor` that this is.
+    best_score_ : float
+        Its mean squared leave-one-out error over the variance of the targets (or minus its log likelihood).
+    cv_results_ : dict
+        ``"params"`` and ``"score"`` of every kernel in the first comparison.
+    single_depth_score_ : float
+        The best score of a single depth in the first comparison, to compare a mix with.
+
+    Examples
+    --------
+    >>> import fastgntk as fg
+    >>> from fastgntk.learn import Grid
+    >>> graphs = fg.datasets.load("MUTAG").graphs[:60]
+    >>> small = Grid(blocks=(1, 2), layers=(1,), scale=("uniform",))
+    >>> model = fg.GNTKRegressorCV(small).fit(graphs, graphs.sizes)
+    >>> model.best_score_ < 0.01, model.predict(graphs[:1]).shape
+    (True, (1,))
+    """
+
+    def __init__(
+        self,
+        grid: Grid | None = None,
+        *,
+        depth: str = "best",
+        ridges: Sequence[float] | None = None,
+        criterion: Criterion = "leave_one_out",
+        screen: int = 500,
+        finalists: int = 8,
+        features: Any = "auto",
+        solver: str = "cholesky",
+        rank: int | None = None,
+        calibrate: bool = True,
+        engine: str = "auto",
+        sketching: Any = None,
+        memory: Any = None,
+        workers: int | None = None,
+        random_state: int = 0,
+        progress: Any = None,
+    ) -> None:
+        self.grid = grid
+        self.depth = depth
+        self.ridges = ridges
+        self.criterion = criterion
+        self.screen = screen
+        self.finalists = finalists
+        self.features = features
+        self.solver = solver
+        self.rank = rank
+        self.calibrate = calibrate
+        self.engine = engine
+        self.sketching = sketching
+        self.memory = memory
+        self.workers = workers
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GNTKRegressorCV:
+        """Choose and learn from graphs X (n) and targets y, shape (n,) or (n, k).
+
+        Weights count in the final fit, not in the comparison of kernels.
+        """
+        if self.criterion not in get_args(Criterion):
+            raise InputError(f"criterion must be one of {', '.join(get_args(Criterion))}, but is {self.criterion!r}.")
+        batch = graphs(X)
+        values = check_targets(y, len(batch))
+        weights = check_sample_weight(sample_weight, len(batch))
+
+        def score(path: EigenPath, Y: Array, ridges: Sequence[float]) -> Array:
+            if not Y.any():  # nothing varies, so nothing is better than anything else
+                return np.zeros(len(ridges))
+            return path.scores(Y, ridges, self.criterion)
+
+        options = self._how()
+        best = self._candidates(batch, Targets.from_y(values, None).values, options, score)[0]
+        self.best_params_ = _params(best) | {"ridge": best.ridge}
+        self.best_score_ = best.score
+        kernel = TrainingKernel(batch, _with(options, best), _as_progress(self._advance(0.8, 1.0)))
+        self._count_equal(kernel)
+        self._solve(kernel, values, weights, best.ridge)
+        return self
+
+
+class GNTKClassifierCV(ClassificationModel, _Search):
+    """Classification with the kernel, and C or the ridge, chosen on the training graphs.
+
+    Kernels are compared by closed-form leave-one-out of ridge regression on the classes, on at most ``screen`` of the
+    graphs and then the best ``finalists`` on all. For ``method="svc"`` these are compared once more, each with every C
+    of the grid, by the accuracy of support vector machines over five folds.
+
+    Parameters
+    ----------
+    grid : Grid, optional
+        Kernels and C to try; by default blocks 1..10, layers 1..3, two scales, with and without jump and normalisation,
+        and C from 0.1 to 1,000.
+    method : {"svc", "ridge"}
+    depth, ridges, screen, finalists
+        As in :class:`GNTKRegressorCV`.
+    class_weight, probability, features, solver, rank, engine, sketching, memory, workers, random_state, progress
+        As in :class:`GNTKClassifier`.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        Parameters of the :class:`GNTKClassifier` that this is.
+    best_score_ : float
+        Accuracy over the five folds, or for ``method="ridge"`` the share of graphs that leave-one-out gets right.
+    cv_results_, single_depth_score_
+        As in :class:`GNTKRegressorCV`.
+
+    Examples
+    --------
+    >>> import fastgntk as fg
+    >>> from fastgntk.learn import Grid
+    >>> data = fg.datasets.load("MUTAG")
+    >>> small = Grid(blocks=(1, 2), layers=(1,), scale=("uniform",), C=(10.0, 100.0))
+    >>> model = fg.GNTKClassifierCV(small).fit(data.graphs[:150], data.y[:150])
+    >>> model.best_score_ > 0.8, model.predict_proba(data.graphs[150:]).shape
+    (True, (38, 2))
+    """
+
+    def __init__(
+        self,
+        grid: Grid | None = None,
+        *,
+        method: str = "svc",
+        depth: str = "best",
+        ridges: Sequence[float] | None = None,
+        screen: int = 500,
+        finalists: int = 8,
+        class_weight: str | None = None,
+        probability: bool = True,
+        features: Any = "auto",
+        solver: str = "cholesky",
+        rank: int | None = None,
+        engine: str = "auto",
+        sketching: Any = None,
+        memory: Any = None,
+        workers: int | None = None,
+        random_state: int = 0,
+        progress: Any = None,
+    ) -> None:
+        self.grid = grid
+        self.method = method
+        self.depth = depth
+        self.ridges = ridges
+        self.screen = screen
+        self.finalists = finalists
+        self.class_weight = class_weight
+        self.probability = probability
+        self.features = features
+        self.solver = solver
+        self.rank = rank
+        self.engine = engine
+        self.sketching = sketching
+        self.memory = memory
+        self.workers = workers
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GNTKClassifierCV:
+        """Choose and learn from graphs X (n) and their classes y (n,); weights are for ``method="ridge"``."""
+        self._check_options(sample_weight)
+        batch = graphs(X)
+        labels = check_classes(y, len(batch))
+        weights = check_sample_weight(sample_weight, len(batch))
+        classes, numbers = np.unique(labels, return_inverse=True)
+        options = self._how()
+        best = self._candidates(batch, class_signs(numbers, len(classes)), options, _misplaced)
+        kernels = [TrainingKernel(batch, _with(options, one)) for one in best]
+        chosen, C, accuracy = 0, 10.0, float("nan")
+        if self.method == "svc":
+            chosen, C, accuracy = self._compare_machines(kernels, numbers)
+        one = best[chosen]
+        self.best_params_ = _params(one) | {"method": self.method}
+        self.best_params_ |= {"C": C} if self.method == "svc" else {"ridge": one.ridge}
+        self.best_score_ = accuracy if self.method == "svc" else 1.0 - np.floor(one.score * len(batch)) / len(batch)
+        self._count_equal(kernels[chosen])
+        self._solve(kernels[chosen], labels, weights, self.method, C, one.ridge)
+        self._advance(0.0, 1.0)(1.0)
+        return self
+
+    def _compare_machines(self, kernels: list[TrainingKernel], classes: NDArray[np.int64]) -> tuple[int, float, float]:
+        """Return the best kernel, its best C, and their accuracy over folds."""
+        from joblib import Parallel, delayed
+
+        Cs = self._grid().C
+        folds = min(_FOLDS, int(np.bincount(classes).min()))
+        if folds < 2:  # a class of one graph: nothing can be left out, so the first kernel and the middle C
+            return 0, Cs[len(Cs) // 2], float("nan")
+        splits = stratified_folds(classes, folds, self._seed())
+        advance = self._advance(0.8, 0.99)
+        # Processes, where they pay: what scikit-learn does around libsvm holds the interpreter lock.
+        jobs = worker_count(self.workers) if len(classes) > 300 else 1
+        with Parallel(n_jobs=jobs, return_as="generator") as parallel:
+            tasks = (delayed(score_splits)(kernel.full(), classes, splits, Cs) for kernel in kernels)
+            table = []
+            for done, (accuracies, _) in enumerate(parallel(tasks), start=1):
+                table.append(accuracies.mean(axis=0))
+                advance(done / len(kernels))
+        scores = np.array(table)  # (kernels, C)
+        best = int(scores.argmax())
+        return best // len(Cs), Cs[best % len(Cs)], float(scores.max())
+
+
+def _misplaced(path: EigenPath, Y: Array, ridges: Sequence[float]) -> Array:
+    """Score ridges by the share of graphs that leave-one-out gets wrong, ties by the squared error."""
+    if not Y.any():
+        return np.zeros(len(ridges))
+    signs = Y - Y.min(axis=0)  # targets were centred: now 0 for the other classes, and 2 for the class
+    offsets = Y.min(axis=0) + 1.0
+    residuals = path.leave_one_out(Y, ridges)  # (R, n, k)
+    values = Y - residuals - offsets
+    wrong = (values > 0) != (signs > 0) if Y.shape[1] == 1 else None
+    if wrong is None:
+        misses = np.mean(values.argmax(axis=2) != signs.argmax(axis=1), axis=1)
+    else:
+        misses = wrong[:, :, 0].mean(axis=1)
+    squares = np.mean(residuals**2, axis=(1, 2)) / np.mean(Y**2)
+    return np.asarray(misses + np.minimum(squares, 1.0) * 0.999 / len(Y))
+
+
+def _as_progress(advance: Advance) -> Any:
+    return lambda done, total: advance(done / max(total, 1))

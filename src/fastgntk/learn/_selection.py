@@ -1,0 +1,212 @@
+"""Which kernel and which ridge: scored by closed-form leave-one-out, all depths from one pass.
+
+Many kernels are compared on some of the graphs, and the few best of them on all. Graphs that no kernel of the grid can
+tell apart are computed once. A kernel costs one eigendecomposition, whatever the number of ridges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError
+from fastgntk.graph import GraphBatch, NodeFeatures
+from fastgntk.kernel import GNTK, equal_graphs
+from fastgntk.learn._grid import Candidate, Grid
+from fastgntk.learn._mix import mix_levels
+from fastgntk.learn._rows import INTERCEPT, KernelOptions
+from fastgntk.learn.solve import EigenPath
+from fastgntk.matrix import gram_path, normalize, run_on_threads, single_threaded_blas, worker_count
+
+__all__ = ["RIDGES", "Advance", "Criterion", "Score", "Selected", "check_ridges", "in_units", "mixed", "select"]
+
+Array = NDArray[np.float64]
+Criterion = Literal["leave_one_out", "likelihood"]
+Score = Callable[[EigenPath, Array, Sequence[float]], Array]
+"""score(path, Y, ridges) says how bad each ridge is, of shape (R,)."""
+Advance = Callable[[float], None]
+"""Called with the share of the work that is done, 0 to 1."""
+
+RIDGES = tuple(float(r) for r in 10.0 ** np.arange(-8.0, 2.0))
+"""Ridges that are tried, in units of the mean self-similarity."""
+
+_ALL_LEVELS = 5000  # graphs; past this the levels of a path, or an eigendecomposition, take too long
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A kernel with its best ridge and what that scored: the smaller, the better."""
+
+    candidate: Candidate
+    ridge: float
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Graphs with targets, equal ones merged."""
+
+    distinct: GraphBatch  # m graphs
+    kinds: NDArray[np.int64]  # (n,), which of them each graph is
+    Y: Array  # (n, k)
+
+
+def select(
+    batch: GraphBatch,
+    Y: Array,
+    grid: Grid,
+    options: KernelOptions,
+    *,
+    ridges: Sequence[float] = RIDGES,
+    score: Score,
+    screen: int,
+    finalists: int,
+    seed: int = 0,
+    advance: Advance = lambda share: None,  # noqa: ARG005  # nobody is watching
+) -> tuple[list[Selected], list[Selected]]:
+    """Return the finalists, best first, and what every kernel scored in the first round.
+
+    ``options`` say how kernels are computed; their own kernel is not used. Up to ``screen`` graphs there is one round.
+    """
+    for name, count in (("screen", screen), ("finalists", finalists)):
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+            raise InputError(f"{name} must be a whole number, 1 or more, but is {count!r}.")
+    groups = equal_graphs(_encoded(batch, options), max(grid.blocks))
+    some = _subset(len(batch), Y, screen, seed)
+    two_rounds = len(some) < len(batch) <= _ALL_LEVELS
+    first_share = 0.5 if two_rounds else 1.0
+    candidates = [(path, list(grid.along(path))) for path in grid.paths()]
+    first = _score_all(
+        _sample(batch, groups, Y, some), candidates, options, ridges, score, lambda done: advance(first_share * done)
+    )
+    # Stable, so that of equal kernels the first of the grid wins.
+    ranked = sorted(first, key=lambda found: found.score)
+    best = ranked[:finalists]
+    if two_rounds:
+        again = [(path, [b.candidate for b in best if _on_path(b.candidate, path)]) for path in grid.paths()]
+        shorter = [(replace(path, blocks=max(c.spec.blocks for c in along)), along) for path, along in again if along]
+        everything = _sample(batch, groups, Y, np.arange(len(batch)))
+        second = _score_all(everything, shorter, options, ridges, score, lambda done: advance(0.5 + 0.5 * done))
+        best = sorted(second, key=lambda found: found.score)
+    return best, first
+
+
+def in_units(K: Array, kinds: NDArray[np.int64], normalized: bool) -> Array:
+    """Return the raw kernel among distinct graphs as ridge regression takes it (`_rows`)."""
+    return INTERCEPT + (normalize(K) if normalized else K / (float(K.diagonal()[kinds].mean()) or 1.0))
+
+
+def check_ridges(ridges: Any) -> tuple[float, ...]:
+    """Return ridges to try as numbers above 0."""
+    if ridges is None:
+        return RIDGES
+    try:
+        values = tuple(float(r) for r in ridges)
+    except (TypeError, ValueError):
+        values = ()
+    if not values or not all(np.isfinite(r) and r > 0 for r in values):
+        raise InputError(f"ridges must be numbers above 0 to try, but is {ridges!r}.")
+    return values
+
+
+def _score_all(
+    sample: _Sample,
+    candidates: list[tuple[GNTK, list[Candidate]]],
+    options: KernelOptions,
+    ridges: Sequence[float],
+    score: Score,
+    advance: Advance,
+) -> list[Selected]:
+    """Score kernels path by path, on threads: what takes time there is LAPACK, which releases the interpreter."""
+    out: list[Selected] = []
+    for number, (spec, along) in enumerate(candidates):
+        levels = gram_path(sample.distinct, spec, features=options.features, **options.how)
+        found: list[Selected | None] = [None] * len(along)
+
+        def compute(i: int, along: Any = along, levels: Any = levels, found: Any = found) -> None:
+            candidate = along[i]
+            K = in_units(levels.at(candidate.spec.blocks, candidate.spec.jump), sample.kinds, candidate.normalize)
+            scores = score(EigenPath(K, sample.kinds), sample.Y, ridges)
+            best = int(np.argmin(scores))
+            found[i] = Selected(candidate, ridges[best], float(scores[best]))
+
+        def report(done: int, total: int, number: int = number) -> None:
+            advance((number + done / total) / len(candidates))
+
+        with single_threaded_blas():
+            run_on_threads(compute, range(len(along)), workers=worker_count(options.workers), progress=report)
+        out += [one for one in found if one is not None]
+    return out
+
+
+def _encoded(batch: GraphBatch, options: KernelOptions) -> GraphBatch:
+    features = options.features
+    step = features if isinstance(features, NodeFeatures) else NodeFeatures(features).fit(batch)
+    return step.extend(batch).transform(batch)
+
+
+def _sample(batch: GraphBatch, groups: NDArray[np.int64], Y: Array, some: NDArray[np.int64]) -> _Sample:
+    _, first, kinds = np.unique(groups[some], return_index=True, return_inverse=True)
+    targets = Y[some]
+    return _Sample(batch[some[first]], np.asarray(kinds, dtype=np.int64), targets - targets.mean(axis=0))
+
+
+def _subset(n: int, Y: Array, most: int, seed: int) -> NDArray[np.int64]:
+    """Return some graphs, in order; targets that are constant among them would say nothing, so a few more are taken."""
+    if n <= most:
+        return np.arange(n)
+    shuffled = np.random.default_rng(seed).permutation(n)
+    varied = np.ptp(Y[shuffled[:most]], axis=0) > 0
+    extra = [int(np.argmax(Y[:, k] != Y[shuffled[0], k])) for k in np.flatnonzero(~varied)]
+    return np.unique(np.concatenate([shuffled[:most], np.array(extra, dtype=np.int64)]))
+
+
+def _on_path(candidate: Candidate, path: GNTK) -> bool:
+    return (candidate.spec.layers, candidate.spec.scale) == (path.layers, path.scale)
+
+
+def mixed(
+    batch: GraphBatch,
+    Y: Array,
+    grid: Grid,
+    options: KernelOptions,
+    single: Sequence[Selected],
+    *,
+    ridges: Sequence[float],
+    score: Score,
+    screen: int,
+    seed: int = 0,
+    tried: int = 3,
+    advance: Advance = lambda share: None,  # noqa: ARG005
+) -> Selected:
+    """Return the best mix of depths: level weights of the largest marginal likelihood, ridge by ``score``.
+
+    Layers, scale and normalisation are those of the ``tried`` best combinations among kernels of a single depth.
+    """
+    some = _subset(len(batch), Y, screen, seed)
+    sample = _sample(batch, equal_graphs(_encoded(batch, options), max(grid.blocks)), Y, some)
+    kinds: list[tuple[int, Any, bool]] = []
+    for found in sorted(single, key=lambda one: one.score):
+        kind = (found.candidate.spec.layers, found.candidate.spec.scale, found.candidate.normalize)
+        if kind not in kinds:
+            kinds.append(kind)
+    best: Selected | None = None
+    for number, (layers, scale, normalized) in enumerate(kinds[:tried]):
+        path = gram_path(
+            sample.distinct, GNTK(max(grid.blocks), layers, scale), features=options.features, **options.how
+        )
+        weights = mix_levels(path.levels[:, sample.kinds[:, None], sample.kinds], sample.Y, normalized)
+        deepest = max(1, int(np.flatnonzero(weights)[-1]))
+        spec = GNTK(deepest, layers, scale, tuple(weights[: deepest + 1].tolist()))
+        K = in_units(path.at(deepest, spec.jump), sample.kinds, normalized)
+        scores = score(EigenPath(K, sample.kinds), sample.Y, ridges)
+        place = int(np.argmin(scores))
+        if best is None or scores[place] < best.score:
+            best = Selected(Candidate(spec, normalized), ridges[place], float(scores[place]))
+        advance((number + 1) / min(tried, len(kinds)))
+    assert best is not None  # a grid has at least one kernel
+    return best

@@ -1,0 +1,93 @@
+"""Targets of regression: checked, centred and scaled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError
+
+__all__ = ["Targets", "check_sample_weight", "check_targets", "some_rows"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """k targets of n graphs, each with mean 0 and standard deviation 1 where it varies at all."""
+
+    values: Array  # (n, k)
+    mean: Array  # (k,)
+    scale: Array  # (k,)
+    single: bool
+    """Whether y came without a second axis, and predictions go without."""
+
+    @classmethod
+    def from_y(cls, y: Array, weights: Array | None) -> Targets:
+        """Centre and scale, by weighted moments if there are weights."""
+        single = y.ndim == 1
+        table = y[:, None] if single else y
+        mean = np.average(table, axis=0, weights=weights)
+        centred = table - mean
+        scale = np.sqrt(np.average(centred**2, axis=0, weights=weights))
+        scale = np.where(scale > 1e-12 * np.abs(mean), scale, 1.0)  # a constant, up to the rounding of its mean
+        return cls(centred / scale, mean, scale, single)
+
+
+def check_targets(y: Any, n_graphs: int) -> Array:
+    """Return real targets of shape (n,) or (n, k), or say what is wrong and in which rows."""
+    if y is None:
+        raise InputError("regression needs targets: pass y.")
+    table = np.asarray(y)
+    if table.ndim == 2 and table.shape[1] == 1:
+        table = table[:, 0]
+    if table.ndim not in (1, 2) or len(table) != n_graphs or (table.ndim == 2 and table.shape[1] == 0):
+        raise InputError(f"y must have one row for each of the {n_graphs} graphs, but has shape {table.shape}.")
+    if n_graphs == 0:
+        raise InputError("there are no graphs to learn from.")
+    if table.dtype.kind not in "buif":
+        wrong = [i for i, row in enumerate(table.tolist()) if not _numbers(row)]
+        if wrong or np.iscomplexobj(table):
+            found = f"graphs {some_rows(wrong)} have text" if wrong else "complex numbers came"
+            raise InputError(f"regression needs numbers as targets, but {found}; for classes use a classifier.")
+    values = np.array(table, dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
+    if len(bad):
+        raise InputError(f"targets must be finite, but those of graphs {some_rows(bad.tolist())} are not.")
+    return values
+
+
+def check_sample_weight(weights: Any, n_graphs: int) -> Array | None:
+    """Return positive weights, or None for equal ones."""
+    if weights is None:
+        return None
+    values = np.asarray(weights, dtype=np.float64)
+    if values.ndim == 0:
+        values = np.full(n_graphs, float(values))
+    if values.shape != (n_graphs,):
+        raise InputError(f"sample_weight must have shape ({n_graphs},), but has {values.shape}.")
+    if not np.isfinite(values).all() or (values <= 0).any():
+        bad = np.flatnonzero(~(np.isfinite(values) & (values > 0))).tolist()
+        raise InputError(f"sample_weight must be above 0, but is not for graphs {some_rows(bad)}.")
+    return values
+
+
+def some_rows(numbers: list[int], most: int = 5) -> str:
+    """Write the first of many numbers.
+
+    >>> some_rows([1, 2]), some_rows([3, 1, 4, 1, 5, 9, 2])
+    ('1, 2', '3, 1, 4, 1, 5 and 2 more')
+    """
+    text = ", ".join(str(n) for n in numbers[:most])
+    return text if len(numbers) <= most else f"{text} and {len(numbers) - most} more"
+
+
+def _numbers(row: Any) -> bool:
+    try:
+        np.asarray(row, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True

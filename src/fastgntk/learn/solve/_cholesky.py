@@ -1,0 +1,90 @@
+"""The exact solution by a Cholesky factor, A = L Lᵀ: n³/3 operations, as many again for leave-one-out."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigvalsh, lapack
+
+from fastgntk.learn.solve._problem import Problem, jitter_ladder, log_jitter, not_definite
+from fastgntk.learn.solve._solution import Solution, likelihood
+from fastgntk.learn.solve._source import BLOCK
+
+__all__ = ["cholesky"]
+
+Array = NDArray[np.float64]
+
+
+def cholesky(problem: Problem) -> Solution:
+    """Solve A α = Y; with the matrix K itself, memory for one more of its size.
+
+    Everything happens in one array: L in its lower triangle, and for a while L⁻¹ in its upper one, whose columns give
+    the diagonal of A⁻¹ = L⁻ᵀ L⁻¹ and with it leave-one-out: y_i − f₋ᵢ(x_i) = α_i / (A⁻¹)_ii.
+    """
+    n, Y = problem.source.n, problem.Y
+    problem.report(0, 2)
+    L, pivots, jitter = _factor(problem)
+    problem.report(1, 2)
+    alpha, _ = lapack.dpotrs(L, Y, lower=1)
+    scale2, log_likelihood = likelihood(np.einsum("ij,ij->j", Y, alpha), float(np.log(pivots).sum()), n)
+    precision = _inverse_diagonal(L)
+    problem.report(2, 2)
+    return Solution(
+        solver="cholesky",
+        basis=np.arange(n),
+        alpha=np.ascontiguousarray(alpha),
+        ridge=problem.ridge,
+        jitter=jitter,
+        scale2=scale2,
+        log_marginal_likelihood=log_likelihood,
+        leave_one_out=alpha / precision[:, None],
+        leave_one_out_variance=1.0 / precision,
+        factor=L,
+        noise_factor=np.zeros((n, 0)),
+        landmarks=np.arange(n),
+        triangular=True,
+        rank=n,
+        iterations=0,
+    )
+
+
+def _factor(problem: Problem) -> tuple[Array, Array, float]:
+    """Return an array with L in its lower triangle, the squares of its diagonal, and the jitter that it took."""
+    K = problem.source.full()
+    diagonal = problem.source.diagonal()
+    n = len(K)
+    A = np.empty((n, n), order="F")  # the order of LAPACK, which would copy any other
+    for jitter in jitter_ladder(diagonal):
+        A.T[...] = K  # the transpose of a symmetric matrix, read and written along rows
+        own = diagonal + problem.noise(jitter)
+        np.fill_diagonal(A, own)
+        L, info = lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)
+        pivots: Array = L.diagonal() ** 2
+        # Of a singular matrix a pivot may come out just above 0: what is left of `own` is rounding, and so would α be.
+        if info == 0 and (pivots > n * np.finfo(float).eps * own).all():
+            log_jitter(jitter, problem.ridge, diagonal)
+            return L, pivots, jitter
+    A.T[...] = K
+    smallest = eigvalsh(A, subset_by_index=(0, 0), overwrite_a=True, check_finite=False)[0]
+    raise not_definite(float(smallest), diagonal, problem.ridge)
+
+
+def _inverse_diagonal(L: Array) -> Array:
+    """Return the diagonal of (L Lᵀ)⁻¹ for L in the lower triangle; the upper one is used, and zero afterwards."""
+    n = len(L)
+    diagonal = L.diagonal().copy()
+    for start in range(0, n, BLOCK):
+        stop = min(n, start + BLOCK)
+        L[start:stop, stop:] = L[stop:, start:stop].T
+        corner = L[start:stop, start:stop]
+        corner[:] = np.tril(corner) + np.tril(corner, -1).T
+    L, _ = lapack.dtrtri(L, lower=0, overwrite_c=1)  # the upper triangle alone: now L⁻ᵀ
+    out = np.empty(n)
+    for start in range(0, n, BLOCK):
+        stop = min(n, start + BLOCK)
+        corner, beyond = L[start:stop, start:stop], L[start:stop, stop:]
+        out[start:stop] = (np.triu(corner) ** 2).sum(axis=1) + np.einsum("ij,ij->i", beyond, beyond)
+        corner[:] = np.tril(corner)
+        beyond[:] = 0.0
+    np.fill_diagonal(L, diagonal)
+    return out
