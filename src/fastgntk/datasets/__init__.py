@@ -1,4 +1,4 @@
-"""Data sets: by name, from files in TU format, or made from a seed.
+"""Data sets: by name, from files in TU format, from tables of molecules, or made from a seed.
 
 =================  =====================================================================
 ``_load``          :func:`load` and where it looks
@@ -7,6 +7,7 @@
 ``_tu_reader``     :func:`read_tu`, from a folder or zip file
 ``_tu_text``       its text files as arrays, quickly
 ``_tu_writer``     :func:`write_tu`
+``_table``         :func:`read_table`, molecules as SMILES in a CSV file
 ``_cache``         parsed sets in binary form
 ``_fetch``         downloads
 ``synthetic``      random families with a seed
@@ -19,6 +20,7 @@ from fastgntk.datasets._cache import cache_folder
 from fastgntk.datasets._dataset import Counts, Dataset
 from fastgntk.datasets._load import find, load
 from fastgntk.datasets._registry import REGISTRY
+from fastgntk.datasets._table import MoleculeTable, read_table
 from fastgntk.datasets._tu_reader import read_tu
 from fastgntk.datasets._tu_writer import write_tu
 
@@ -27,6 +29,8 @@ __all__ = [
     "find",
     "read_tu",
     "write_tu",
+    "read_table",
+    "MoleculeTable",
     "Dataset",
     "Counts",
     "REGISTRY",

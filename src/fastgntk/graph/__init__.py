@@ -6,6 +6,7 @@
 ``_csr``         the canonical form of adjacency: where loops, duplicates and bad edges end
 ``_convert``     :func:`graphs`, from what people have to a batch
 ``_features``    :class:`NodeFeatures`, one-hot labels or degrees as a fitted step
+``_molecule``    :func:`from_smiles`, :func:`molecule`: molecules by RDKit, and what atoms start with
 ===============  =========================================================================
 """
 
@@ -13,5 +14,19 @@ from fastgntk.graph._batch import GraphBatch
 from fastgntk.graph._convert import graphs
 from fastgntk.graph._features import FeatureKind, NodeFeatures, UnseenLabelWarning
 from fastgntk.graph._graph import Graph
+from fastgntk.graph._molecule import ATOM_FEATURES, BOND_KINDS, AtomFeature, from_smiles, molecule, molecules
 
-__all__ = ["Graph", "GraphBatch", "graphs", "NodeFeatures", "FeatureKind", "UnseenLabelWarning"]
+__all__ = [
+    "Graph",
+    "GraphBatch",
+    "graphs",
+    "NodeFeatures",
+    "FeatureKind",
+    "UnseenLabelWarning",
+    "from_smiles",
+    "molecule",
+    "molecules",
+    "ATOM_FEATURES",
+    "AtomFeature",
+    "BOND_KINDS",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,18 @@ from fastgntk.learn.solve import solve
 __all__ = ["ClassificationModel", "GNTKClassifier", "class_signs"]
 
 Array = NDArray[np.float64]
+
+
+class ClassReview(NamedTuple):
+    """All that a classification says about t graphs."""
+
+    label: NDArray[Any]
+    probabilities: Array | None
+    """(t, classes), if they were calibrated."""
+    nearest: NDArray[np.int64]
+    """The number of the training graph that is most similar."""
+    similarity: Array
+    """Its cosine, at most 1."""
 
 
 class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
@@ -77,14 +89,22 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each graph."""
-        values = self._decisions(X)
-        if len(self.classes_) == 2:
-            return np.asarray(self.classes_[(values[:, 0] > 0).astype(np.int64)])
-        return np.asarray(self.classes_[values.argmax(axis=1)])
+        return self._classes_of(self._decisions(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each graph, shape (t, c)."""
         return self._probabilities(self._decisions(X))
+
+    def review(self, X: Any) -> ClassReview:
+        """Return everything about each graph in one pass: class, probabilities, most similar training graph."""
+        batch = self._new(X)
+        decisions = np.zeros((len(batch), len(self.expansion_.offsets)))
+        nearest, similarity = np.zeros(len(batch), dtype=np.int64), np.zeros(len(batch))
+        for part, rows, own in self.expansion_.rows.chunks(batch, self._progress()):
+            decisions[part] = self.expansion_.values(rows)
+            nearest[part], similarity[part] = self._nearest(self.expansion_.rows.cosine(rows, own))
+        probabilities = None if self.sigmoids_ is None else self.sigmoids_.probabilities(decisions)
+        return ClassReview(self._classes_of(decisions), probabilities, nearest, similarity)
 
     def explain(self, graph: Any, of_class: Any = None) -> Explanation:
         """Take the decision value of a class for one graph apart: exact shares of nodes and of training graphs.
@@ -94,7 +114,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         """
         values = self._decisions([graph])
         if of_class is None:
-            of_class = self.classes_[int(values[0, 0] > 0) if len(self.classes_) == 2 else int(values[0].argmax())]
+            of_class = self._classes_of(values)[0]
         found = np.flatnonzero(self.classes_ == of_class)
         if not len(found):
             raise InputError(f"class {of_class!r} is not among {', '.join(map(str, self.classes_.tolist()))}.")
@@ -105,6 +125,11 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         if number == 1:
             return second
         return Explanation(-second.shares, -second.intercept, second.training, str(self.classes_[0]))
+
+    def _classes_of(self, decisions: Array) -> NDArray[Any]:
+        if len(self.classes_) == 2:
+            return np.asarray(self.classes_[(decisions[:, 0] > 0).astype(np.int64)])
+        return np.asarray(self.classes_[decisions.argmax(axis=1)])
 
     def _decisions(self, X: Any) -> Array:
         batch = self._new(X)

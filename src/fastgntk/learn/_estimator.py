@@ -121,16 +121,20 @@ class GraphModel(GraphEstimator):
         """Return the cosine of each graph with each of the m graphs that carry coefficients, shape (t, m)."""
         batch = self._new(X)
         rows = self.expansion_.rows
-        own = rows(rows.batch)[1] if rows.own is None else None
         out = np.zeros((len(batch), len(rows)))
-        for part, values, diagonal in rows.chunks(batch):
-            out[part] = values if own is None else _cosine(values, diagonal, own)
+        for part, values, own in rows.chunks(batch, self._progress()):
+            out[part] = rows.cosine(values, own)
         return out
 
     def nearest(self, X: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return for each graph the number of the training graph most like it, and how like: the cosine, at most 1."""
-        cosine = self.similarities(X)
-        best = cosine.argmax(axis=1) if cosine.shape[1] else np.zeros(len(cosine), dtype=np.int64)
+        """Return for each graph the number of the training graph most like it, and how like: the cosine, at most 1.
+
+        With an approximate solver only its landmarks are compared.
+        """
+        return self._nearest(self.similarities(X))
+
+    def _nearest(self, cosine: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        best = cosine.argmax(axis=1)
         return self.expansion_.basis[best], cosine[np.arange(len(cosine)), best]
 
     def name(self, names: Sequence[str] | None = None, **about: Any) -> Any:
@@ -150,9 +154,3 @@ class GraphModel(GraphEstimator):
 
         check_is_fitted(self)
         save_model(self, Path(path))
-
-
-def _cosine(values: NDArray[np.float64], rows: NDArray[np.float64], cols: NDArray[np.float64]) -> NDArray[np.float64]:
-    from fastgntk.matrix import normalize
-
-    return normalize(values, rows, cols)

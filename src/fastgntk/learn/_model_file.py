@@ -39,13 +39,12 @@ def save_model(model: GraphModel, path: Path) -> None:
     features, arrays = pack_features(rows.prepared.features)
     arrays |= pack_graphs(_what_counts(rows.batch, rows.prepared.features.kind_))
     arrays |= {"coefficients": expansion.coefficients, "offsets": expansion.offsets, "basis": expansion.basis}
-    if rows.own is not None:
-        arrays["own"] = rows.own
+    arrays["own"] = rows.own
     document: dict[str, Any] = {
         "model": "classifier" if isinstance(model, ClassificationModel) else "regressor",
         "spec": rows.options.spec.to_dict(),
         "normalize": rows.options.normalize,
-        "engine": rows.prepared.engine,
+        "engine": rows.options.engine,
         "sketching": dict(rows.options.sketching),
         "features": features,
         "unit": rows.unit,
@@ -114,7 +113,9 @@ def _assemble(document: dict[str, Any], arrays: Arrays, memory: Any, workers: in
     )
     batch = unpack_graphs(_named(arrays, "graphs."))
     m, k = len(batch), len(_get(document, "outputs", list))
-    own = _array(arrays, "own", (m,)) if options.normalize else None
+    own = _array(arrays, "own", (m,))
+    if (own < 0).any():
+        raise InputError("its self-similarities are not all 0 or more.")
     unit = _number(document, "unit")
     if not unit > 0:
         raise InputError("its unit is not above 0.")

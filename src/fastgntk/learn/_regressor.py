@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from fastgntk.errors import InputError
@@ -16,9 +17,22 @@ from fastgntk.learn._rows import INTERCEPT, TrainingKernel, WithIntercept
 from fastgntk.learn._targets import Targets, check_sample_weight, check_targets
 from fastgntk.learn.solve import Solution, solve
 
-__all__ = ["GNTKRegressor", "RegressionModel"]
+__all__ = ["GNTKRegressor", "RegressionModel", "Review"]
 
 Array = NDArray[np.float64]
+
+
+class Review(NamedTuple):
+    """All that a regression says about t graphs; with several targets the first four have a column for each."""
+
+    value: Array
+    std: Array
+    low: Array
+    high: Array
+    nearest: NDArray[np.int64]
+    """The number of the training graph that is most similar."""
+    similarity: Array
+    """Its cosine, at most 1."""
 
 
 class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ignore[misc]
@@ -57,17 +71,13 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         unless ``calibrate=False``.
         """
         batch = self._new(X)
-        k = len(self.expansion_.offsets)
-        mean, std = np.zeros((len(batch), k)), np.zeros((len(batch), k))
+        shape = (len(batch), len(self.expansion_.offsets))
+        mean, std = np.zeros(shape), np.zeros(shape)
         for part, rows, own in self.expansion_.rows.chunks(batch, self._progress()):
             mean[part] = self.expansion_.values(rows)
             if return_std:
-                std[part] = self._deviation(rows, own)
-        if self.calibrate:
-            std *= self.intervals_.factor
-        if self.single_target_:
-            mean, std = mean[:, 0], std[:, 0]
-        return (mean, std) if return_std else mean
+                std[part] = self._factor() * self._deviation(rows, own)
+        return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """Return the lower and upper end of an interval that holds a new measurement with probability ``coverage``.
@@ -75,19 +85,31 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         Its width comes from the leave-one-out residuals, in standard deviations of each graph's own prediction; with
         ``calibrate=False`` from the Gaussian distribution.
         """
-        from scipy.special import ndtri
+        found = self.review(X, coverage)
+        return found.low, found.high
 
+    def review(self, X: Any, coverage: float = 0.9) -> Review:
+        """Return everything about each graph in one pass, the most similar training graph included."""
         batch = self._new(X)
-        k = len(self.expansion_.offsets)
-        mean, std = np.zeros((len(batch), k)), np.zeros((len(batch), k))
+        shape = (len(batch), len(self.expansion_.offsets))
+        mean, std, half = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        nearest, similarity = np.zeros(len(batch), dtype=np.int64), np.zeros(len(batch))
         width = self.intervals_.width(coverage)  # checks coverage
         if not self.calibrate:
-            width = np.full(k, ndtri(0.5 + coverage / 2))
+            width = np.full(len(width), ndtri(0.5 + coverage / 2))
         for part, rows, own in self.expansion_.rows.chunks(batch, self._progress()):
             mean[part] = self.expansion_.values(rows)
-            std[part] = self._deviation(rows, own)
-        low, high = mean - width * std, mean + width * std
-        return (low[:, 0], high[:, 0]) if self.single_target_ else (low, high)
+            deviation = self._deviation(rows, own)
+            std[part], half[part] = self._factor() * deviation, width * deviation
+            nearest[part], similarity[part] = self._nearest(self.expansion_.rows.cosine(rows, own))
+        value, low, high = self._shaped(mean), self._shaped(mean - half), self._shaped(mean + half)
+        return Review(value, self._shaped(std), low, high, nearest, similarity)
+
+    def _factor(self) -> Any:
+        return self.intervals_.factor if self.calibrate else 1.0
+
+    def _shaped(self, values: Array) -> Array:
+        return values[:, 0] if self.single_target_ else values
 
     def explain(self, graph: Any, target: int | None = None) -> Explanation:
         """Take the prediction for one graph apart: exact shares of its nodes and of the training graphs.

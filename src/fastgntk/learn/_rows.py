@@ -118,8 +118,7 @@ class TrainingKernel:
 
     def rows_to(self, basis: NDArray[np.int64]) -> KernelRows:
         """Return the kernel from any graphs to some of the training graphs."""
-        own = self.self_similarity[basis] if self.options.normalize else None
-        return KernelRows.prepare(self.batch[basis], self.options, self.unit, own)
+        return KernelRows.prepare(self.batch[basis], self.options, self.unit, self.self_similarity[basis])
 
     def forget(self) -> None:
         """Give up the matrix; it would be computed again."""
@@ -166,14 +165,16 @@ class KernelRows:
     batch: GraphBatch
     options: KernelOptions
     unit: float
-    own: Array | None
-    """Raw self-similarities of the m graphs, if values are normalised."""
+    own: Array
+    """Raw self-similarities of the m graphs."""
 
     @classmethod
-    def prepare(cls, batch: GraphBatch, options: KernelOptions, unit: float, own: Array | None) -> KernelRows:
+    def prepare(cls, batch: GraphBatch, options: KernelOptions, unit: float, own: Array) -> KernelRows:
         """Make the m graphs ready."""
         prepared = prepare(batch, options.spec, features=options.features, **options.how)
-        return cls(prepared, batch, options, unit, own)
+        # From now on one engine for everything: a model that was saved and loaded must not differ in the last digits.
+        engine = options.engine if options.engine == "sketched" else prepared.engine
+        return cls(prepared, batch, replace(options, engine=engine), unit, own)
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -191,14 +192,18 @@ class KernelRows:
         rows = cross_gram(
             batch, self.prepared, memory=self.options.memory, workers=self.options.workers, progress=progress
         )
-        if self.own is not None:
+        if self.options.normalize:
             return normalize(rows, own, self.own), (own > 0).astype(np.float64)
         return rows / self.unit, own / self.unit
+
+    def cosine(self, rows: Array, own: Array) -> Array:
+        """Return cosines (t, m) from what a call returned."""
+        return rows if self.options.normalize else normalize(rows, own, self.own / self.unit)
 
     def nodes(self, batch: GraphBatch) -> Array:
         """Return the share of each node of one graph in its row, shape (N, m)."""
         shares = node_gram(batch, self.prepared, memory=self.options.memory, workers=self.options.workers)
-        if self.own is None:
+        if not self.options.normalize:
             return shares / self.unit
         own = diagonal(batch, self.options.spec, features=self.prepared.features, **self.options.how)
         return normalize(shares, np.repeat(own, len(shares)), self.own)

@@ -13,8 +13,8 @@ where the likelihood is largest. All variances here are in units of s².
 ``_problem``        :class:`Problem`: what is to be solved, checked; the jitter
 ``_source``         :class:`KernelSource`: where kernel values come from; :class:`MatrixSource`: a matrix in memory
 ``_solution``       :class:`Solution`: coefficients, leave-one-out, likelihood, variance; arrays that can be saved
-``_cholesky``       exact, n³: the one to take while K fits into memory twice
-``_eigen``          exact, about 20 n³ once and n² for every ridge: :class:`EigenPath`, to choose the ridge
+``_cholesky``       exact, 2/3 n³: the one to take while K fits into memory twice
+``_eigen``          exact, 6 to 11 times Cholesky once, n² for every ridge: :class:`EigenPath`, to choose the ridge
 ``_low_rank``       what the next three share: regression on m features, by an orthogonal factor
 ``_nystrom``        m columns of K only: n m² and no n² anywhere
 ``_sketched``       K Sᵀ with a random matrix S: all columns are computed, but only m combinations of them kept

@@ -23,8 +23,8 @@ def nystrom(problem: Problem) -> Solution:
 def draw_landmarks(n: int, rank: int, seed: int) -> NDArray[np.int64]:
     """Draw landmarks uniformly without replacement, in ascending order.
 
-    Uniformly: draws by what earlier landmarks leave unexpressed (randomly pivoted Cholesky) or by ridge leverage
-    were no better on random graphs at any rank from 50 to 800 of 2,000, and the greedy choice was better at 50 only.
+    Uniformly: on 2,000 random graphs and ranks of 50 to 800, draws by what earlier landmarks leave unexpressed (randomly
+    pivoted Cholesky) or by ridge leverage were not clearly better, and the greedy choice was so at a rank of 50 only.
     """
     # PCG64 by name: the default generator may change with NumPy, and old results would not come back.
     rng = np.random.Generator(np.random.PCG64(seed))

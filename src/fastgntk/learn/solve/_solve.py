@@ -67,7 +67,8 @@ def solve(
     tolerance : float in (0, 1)
         Relative residual at which ``cg`` stops.
     sketch : {"ams", "gaussian", "srht", "countsketch", "sparse"}
-        The random matrix of ``sketched``. All five came equally close in ``benchmarks/solvers.py``.
+        The random matrix of ``sketched``. In ``benchmarks/solvers.py`` all came about equally close, except that
+        ``countsketch`` wastes rows where rank is a large part of n.
     max_iterations : int
         Of ``cg``; when they do not do, an error says how far it came.
     progress : callable, optional
