@@ -2,9 +2,15 @@
 
 ==================  ===========================================
 ``_evaluate``       ``fastgntk evaluate``
+``_train``          ``fastgntk train``
+``_predict``        ``fastgntk predict``
+``_explain``        ``fastgntk explain``
 ``_gram``           ``fastgntk gram``
+``_bench``          ``fastgntk bench``
+``_reproduce``      ``fastgntk reproduce``
 ``_datasets``       ``fastgntk datasets``
 ``_info``           ``fastgntk info``
+``_data``           graphs from tables, names and TU files
 ``_options``        options that several commands share
 ``_console``        tables, progress bars, JSON
 ``_main``           the entry point; where errors become one sentence

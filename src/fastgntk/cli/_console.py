@@ -25,6 +25,7 @@ __all__ = [
     "progress_bar",
     "seconds",
     "show_notices",
+    "verbose",
     "warning_line",
 ]
 
@@ -44,8 +45,10 @@ def warning_line(message: Warning | str, *_: Any, **__: Any) -> None:
 class _Notices(logging.Handler):
     """Print what the library has to say: warnings, and that compiling takes a while."""
 
+    everything = False
+
     def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno >= logging.WARNING or record.getMessage() == COMPILING:
+        if self.everything or record.levelno >= logging.WARNING or record.getMessage() == COMPILING:
             warning_line(record.getMessage())
 
 
@@ -56,6 +59,13 @@ def show_notices() -> None:
         log.addHandler(_Notices())
     log.setLevel(logging.INFO)
     log.propagate = False
+
+
+def verbose(wanted: bool) -> None:
+    """Show everything that the library logs, if wanted."""
+    for handler in logging.getLogger("fastgntk").handlers:
+        if isinstance(handler, _Notices):
+            handler.everything = wanted
 
 
 def print_json(value: Any) -> None:

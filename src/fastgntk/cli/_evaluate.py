@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -34,30 +34,6 @@ _FoldsOption = Annotated[
         "test part, in ascending order."
     ),
 ]
-_BlocksOption = Annotated[
-    str | None, typer.Option(help="Depths to try, such as 1,2,5 or 1-10.", show_default="1,2,3,5,8")
-]
-_LayersOption = Annotated[
-    str | None, typer.Option(help="Layers per block to try.", show_default="1-3; 1,2 past 500 graphs")
-]
-_ScaleOption = Annotated[
-    str | None, typer.Option(help="Scales to try: uniform,degree,unit.", show_default="uniform,degree")
-]
-_JumpOption = Annotated[
-    str | None, typer.Option(help="Jumping knowledge: yes, no or both.", show_default="both; yes past 500 graphs")
-]
-_NormalizeOption = Annotated[
-    str | None, typer.Option(help="Cosine normalisation: yes, no or both.", show_default="both; yes past 500 graphs")
-]
-_COption = Annotated[
-    str | None,
-    typer.Option(
-        "--c",
-        "--C",
-        help="C of the support vector machine, in units of the kernel's variance.",
-        show_default="0.1,1,10,100,1000; 1,10,100 past 500 graphs",
-    ),
-]
 
 
 def evaluate(
@@ -65,12 +41,12 @@ def evaluate(
     protocol: Annotated[str, typer.Option(help="nested, or du2019 as the published figures were made.")] = "nested",
     folds: _FoldsOption = "10",
     inner_folds: Annotated[int, typer.Option(help="Folds within each training part (nested only).")] = 5,
-    blocks: _BlocksOption = None,
-    layers: _LayersOption = None,
-    scale: _ScaleOption = None,
-    jump: _JumpOption = None,
-    normalize: _NormalizeOption = None,
-    c: _COption = None,
+    blocks: options.BlocksOption = None,
+    layers: options.LayersOption = None,
+    scale: options.ScaleOption = None,
+    jump: options.JumpOption = None,
+    normalize: options.NormalizeOption = None,
+    c: options.COption = None,
     features: options.FeaturesOption = "auto",
     engine: options.EngineOption = "auto",
     sketch: options.SketchOption = None,
@@ -90,15 +66,7 @@ def evaluate(
     with progress_bar("downloading", quiet=json) as bar:
         dataset = load(data, progress=bar)
     grid = learn.Grid.default(len(dataset))
-    given: dict[str, Any] = {
-        "blocks": blocks is not None and options.parse_ints(blocks, "--blocks"),
-        "layers": layers is not None and options.parse_ints(layers, "--layers"),
-        "scale": scale is not None and options.parse_words(scale, "--scale"),
-        "jump": jump is not None and options.parse_flags(jump, "--jump"),
-        "normalize": normalize is not None and options.parse_flags(normalize, "--normalize"),
-        "C": c is not None and options.parse_floats(c, "--c"),
-    }
-    grid = replace(grid, **{name: value for name, value in given.items() if value})
+    grid = replace(grid, **options.grid_options(blocks, layers, scale, jump, normalize, c))
     with _stages(quiet=json) as progress:
         result = learn.evaluate(
             dataset,

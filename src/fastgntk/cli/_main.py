@@ -15,9 +15,12 @@ from fastgntk.cli._bench import bench
 from fastgntk.cli._console import error_line, show_notices, warning_line
 from fastgntk.cli._datasets import datasets
 from fastgntk.cli._evaluate import evaluate
+from fastgntk.cli._explain import explain
 from fastgntk.cli._gram import gram
 from fastgntk.cli._info import info
+from fastgntk.cli._predict import predict
 from fastgntk.cli._reproduce import reproduce
+from fastgntk.cli._train import train
 from fastgntk.errors import InputError
 
 __all__ = ["app", "main"]
@@ -30,6 +33,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(evaluate)
+app.command()(train)
+app.command()(predict)
+app.command()(explain)
 app.command()(gram)
 app.command()(bench)
 app.add_typer(reproduce, name="reproduce")

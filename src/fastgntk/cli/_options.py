@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,17 +11,25 @@ from fastgntk.errors import InputError
 from fastgntk.sketch import SketchOptions
 
 __all__ = [
+    "BlocksOption",
+    "COption",
     "DataArgument",
     "EngineOption",
     "FeaturesOption",
     "FreshOption",
     "JsonOption",
+    "JumpOption",
+    "LayersOption",
     "MemoryOption",
     "MergeOption",
+    "NormalizeOption",
+    "ScaleOption",
     "SketchFeaturesOption",
     "SketchOption",
     "SketchSizeOption",
+    "VerboseOption",
     "WorkersOption",
+    "grid_options",
     "parse_flags",
     "parse_floats",
     "parse_ints",
@@ -73,6 +81,27 @@ SketchFeaturesOption = Annotated[
 ]
 MemoryOption = Annotated[str | None, typer.Option(help="Memory limit, such as 2GB.", show_default="a quarter of RAM")]
 WorkersOption = Annotated[int | None, typer.Option(help="Number of workers.", show_default="every core")]
+BlocksOption = Annotated[
+    str | None, typer.Option(help="Depths to try, such as 1,2,5 or 1-10.", show_default="see docs")
+]
+LayersOption = Annotated[str | None, typer.Option(help="Layers per block to try.", show_default="see docs")]
+ScaleOption = Annotated[
+    str | None, typer.Option(help="Scales to try: uniform,degree,unit.", show_default="uniform,degree")
+]
+JumpOption = Annotated[str | None, typer.Option(help="Jumping knowledge: yes, no or both.", show_default="see docs")]
+NormalizeOption = Annotated[
+    str | None, typer.Option(help="Cosine normalisation: yes, no or both.", show_default="see docs")
+]
+COption = Annotated[
+    str | None,
+    typer.Option(
+        "--c",
+        "--C",
+        help="C of support vector machines, in units of the kernel's variance.",
+        show_default="0.1 to 1000",
+    ),
+]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Say what is done, on standard error.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 
 
@@ -106,6 +135,30 @@ def sketch_options(
     if seed is not None:
         given["seed"] = seed
     return given
+
+
+def grid_options(
+    blocks: str | None,
+    layers: str | None,
+    scale: str | None,
+    jump: str | None,
+    normalize: str | None,
+    c: str | None,
+) -> dict[str, Any]:
+    """Return those options of a grid that were given.
+
+    >>> grid_options("1-3", None, None, "no", None, None)
+    {'blocks': (1, 2, 3), 'jump': (False,)}
+    """
+    given = {
+        "blocks": None if blocks is None else parse_ints(blocks, "--blocks"),
+        "layers": None if layers is None else parse_ints(layers, "--layers"),
+        "scale": None if scale is None else parse_words(scale, "--scale"),
+        "jump": None if jump is None else parse_flags(jump, "--jump"),
+        "normalize": None if normalize is None else parse_flags(normalize, "--normalize"),
+        "C": None if c is None else parse_floats(c, "--c"),
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def parse_ints(text: str, name: str) -> tuple[int, ...]:

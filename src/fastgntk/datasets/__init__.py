@@ -20,7 +20,7 @@ from fastgntk.datasets._cache import cache_folder
 from fastgntk.datasets._dataset import Counts, Dataset
 from fastgntk.datasets._load import find, load
 from fastgntk.datasets._registry import REGISTRY
-from fastgntk.datasets._table import MoleculeTable, read_table
+from fastgntk.datasets._table import MoleculeTable, read_columns, read_table
 from fastgntk.datasets._tu_reader import read_tu
 from fastgntk.datasets._tu_writer import write_tu
 
@@ -30,6 +30,7 @@ __all__ = [
     "read_tu",
     "write_tu",
     "read_table",
+    "read_columns",
     "MoleculeTable",
     "Dataset",
     "Counts",

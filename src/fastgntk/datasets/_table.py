@@ -19,7 +19,7 @@ from fastgntk.datasets._dataset import Dataset
 from fastgntk.errors import InputError
 from fastgntk.graph import molecules
 
-__all__ = ["MoleculeTable", "read_table"]
+__all__ = ["MoleculeTable", "read_columns", "read_table"]
 
 _NAMED = 5  # how many lines or rows an error names before it only counts
 # As they are written, not in any case: Na is sodium.
@@ -125,6 +125,11 @@ def read_table(
         skipped=tuple(int(i) + 1 for i in unread),
         columns=table.columns,
     )
+
+
+def read_columns(path: str | Path) -> tuple[str, ...]:
+    """Return the names of the columns of a table."""
+    return _read(Path(path)).columns
 
 
 @dataclass(frozen=True)

@@ -258,7 +258,7 @@ def _check_ends(stream: BinaryIO, size: int) -> None:
     stream.seek(max(0, size - 98))
     tail = stream.read(98)
     end = tail[-22:]
-    if len(end) < 22 or not end.startswith(b"PK\x05\x06") or not end.endswith(b"\0\0"):
+    if not end.startswith(b"PK\x05\x06") or not end.endswith(b"\0\0"):
         raise InputError(f"is cut short, or was changed after it was saved; {_AGAIN}.")
     directory = int.from_bytes(end[12:16], "little")
     if tail[-42:-38] == b"PK\x06\x07":  # the directory of a file over 4 GB has a second, longer end record
@@ -297,8 +297,10 @@ def _read_model(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], size: 
 def _check_members(members: list[zipfile.ZipInfo], size: int) -> None:
     seen = set()
     for member in members:
-        name = member.orig_filename  # as it stands in the file; `filename` has its backslashes turned on Windows
-        if name != member.filename or len(name) > _LONGEST_NAME + 4 or not _NAME.fullmatch(name):
+        name = (
+            member.orig_filename
+        )  # as it stands in the file; `filename` is cut at a NUL and has no backslash on Windows
+        if len(name) > _LONGEST_NAME + 4 or not _NAME.fullmatch(name):
             raise InputError(f"holds a part with the name {_show(name)}, which no model has; do not use this file.")
         if name in seen:
             raise InputError(f"holds the part {name} twice; do not use this file.")

@@ -69,6 +69,11 @@ class Grid:
             return cls()
         return cls(layers=(1, 2), jump=(True,), normalize=(True,), C=(1.0, 10.0, 100.0))
 
+    @classmethod
+    def full(cls) -> Grid:
+        """Return the grid of the estimators that choose for themselves: every depth up to ten."""
+        return cls(blocks=tuple(range(1, 11)))
+
     def paths(self) -> list[GNTK]:
         """Return the deepest kernel for each pair of layers and scale; the other depths come with it."""
         deepest = max(self.blocks)

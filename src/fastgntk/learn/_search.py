@@ -27,7 +27,6 @@ __all__ = ["GNTKClassifierCV", "GNTKRegressorCV"]
 
 Array = NDArray[np.float64]
 
-_FULL = Grid(blocks=tuple(range(1, 11)))
 _FOLDS = 5
 
 
@@ -52,7 +51,7 @@ class _Search(GraphModel):
     single_depth_score_: float
 
     def _grid(self) -> Grid:
-        grid = _FULL if self.grid is None else self.grid
+        grid = Grid.full() if self.grid is None else self.grid
         if not isinstance(grid, Grid):
             raise InputError(f"grid must be a fastgntk.learn.Grid, but is a {type(grid).__name__}.")
         return grid

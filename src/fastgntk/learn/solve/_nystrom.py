@@ -23,7 +23,7 @@ def nystrom(problem: Problem) -> Solution:
 def draw_landmarks(n: int, rank: int, seed: int) -> NDArray[np.int64]:
     """Draw landmarks uniformly without replacement, in ascending order.
 
-    Uniformly: on 2,000 random graphs and ranks of 50 to 800, draws by what earlier landmarks leave unexpressed (randomly
+    Uniformly: on 2,000 random graphs at ranks 50 to 800, draws by what earlier landmarks leave unexpressed (randomly
     pivoted Cholesky) or by ridge leverage were not clearly better, and the greedy choice was so at a rank of 50 only.
     """
     # PCG64 by name: the default generator may change with NumPy, and old results would not come back.

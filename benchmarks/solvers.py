@@ -1,0 +1,94 @@
+"""Which solver for how many graphs? Accuracy against time, on random graphs and a smooth quantity of them.
+
+python benchmarks/solvers.py [N ...]        training graphs, 1000 2000 4000 by default; up to 20000 with 8 GB
+
+Seconds are those of the solver, with the kernel matrix there already. "apart" is the root mean square of the difference
+to the predictions of Cholesky, "less" the share of test graphs whose variance is below the exact one, and "least" the
+smallest ratio of the two. The target has variance 1.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+
+import fastgntk as fg
+from fastgntk.learn.solve import EigenPath, MatrixSource, default_rank, solve
+from fastgntk.sketch import SKETCHES
+
+SPEC = fg.GNTK(blocks=3)
+TEST = 500
+# Past these an eigendecomposition takes many minutes, and a sketch by dense random matrices as long as Cholesky.
+MOST_FOR_EIGEN = 5_000
+MOST_FOR_ALL_SKETCHES = 2_000
+
+
+def random_graphs(n: int) -> tuple[fg.GraphBatch, np.ndarray]:
+    """Return n random graphs of 16 nodes, sparse to dense, and the energy of each: the sum of |eigenvalues|."""
+    graphs = fg.datasets.synthetic.erdos_renyi(n, 16, list(np.linspace(0.05, 0.35, 31)), seed=0).graphs
+    order = np.random.default_rng(0).permutation(n)  # the family deals its densities out in turn
+    graphs = graphs[order]
+    energy = [np.abs(np.linalg.eigvalsh(g.adjacency.toarray())).sum() for g in graphs]
+    return graphs, np.array(energy)
+
+
+def kernels(graphs: fg.GraphBatch, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the kernel among the first n graphs, and of the rest with them; normalized in place, to save memory."""
+    K = fg.gram(graphs[:n], SPEC, memory="16GB")
+    cross = fg.cross_gram(graphs[n:], graphs[:n], SPEC, memory="16GB")
+    size = np.sqrt(K.diagonal())
+    K /= size[:, None]
+    K /= size
+    cross /= np.sqrt(fg.diagonal(graphs[n:], SPEC))[:, None]
+    cross /= size
+    return K, cross
+
+
+def compare(n: int) -> None:
+    graphs, y = random_graphs(n + TEST)
+    start = time.perf_counter()
+    K, cross = kernels(graphs, n)
+    took = time.perf_counter() - start
+    Y = (y - y[:n].mean()) / y[:n].std()
+    few = min(n, 1000)
+    ridge = EigenPath(K[:few, :few]).best_ridge(Y[:few], 10.0 ** np.arange(-6.0, 2.0))
+    print(f"{n} graphs, kernel in {took:.1f} s, ridge {ridge:g} by leave-one-out on {few}")
+    print("  solver              rank  steps  seconds    RMSE   apart  leave-one-out   less  least")
+    source, own = MatrixSource(K), np.ones(TEST)
+    exact = None
+    for label, options in cases(n):
+        start = time.perf_counter()
+        found = solve(source, Y[:n], ridge, **options)
+        took = time.perf_counter() - start
+        near = cross[:, found.basis]
+        f, variance = found.predict(near)[:, 0], found.variance(near, own)
+        if exact is None:
+            exact = f, variance
+        ratio = variance / exact[1]
+        less, loo = np.mean(ratio < 1 - 1e-6), rms(found.leave_one_out)
+        print(
+            f"  {label:18} {found.rank:5} {found.iterations:6} {took:8.2f} {rms(f - Y[n:]):7.4f} "
+            f"{rms(f - exact[0]):7.4f} {loo:14.4f} {less:6.1%} {ratio.min():6.2f}"
+        )
+
+
+def cases(n: int):
+    yield "cholesky", {"solver": "cholesky"}
+    if n <= MOST_FOR_EIGEN:
+        yield "eigen", {"solver": "eigen"}
+    for rank in sorted({min(n, 100), default_rank(n), min(n, 2 * default_rank(n))}):
+        yield "nystrom", {"solver": "nystrom", "rank": rank}
+        for sketch in SKETCHES if n <= MOST_FOR_ALL_SKETCHES else ["sparse"]:
+            yield f"sketched, {sketch}"[:18], {"solver": "sketched", "rank": rank, "sketch": sketch}
+        yield "cg", {"solver": "cg", "rank": rank}
+
+
+def rms(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(values**2)))
+
+
+if __name__ == "__main__":
+    for n_graphs in [int(a) for a in sys.argv[1:]] or [1000, 2000, 4000]:
+        compare(n_graphs)

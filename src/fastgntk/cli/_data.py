@@ -1,0 +1,125 @@
+"""Graphs for learning from whatever is named: a table of molecules, a known data set, or TU files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from fastgntk.cli._console import progress_bar
+from fastgntk.datasets import Dataset, MoleculeTable, load, read_table
+from fastgntk.errors import InputError
+
+__all__ = [
+    "SkipInvalidOption",
+    "SmilesOption",
+    "TableArgument",
+    "Task",
+    "graph_name",
+    "is_table",
+    "load_data",
+    "output_file",
+    "task_of",
+]
+
+Task = Literal["regression", "classification"]
+
+TableArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A table of molecules (.csv, .tsv, also .gz), a known name (see `fastgntk datasets`), or a folder or zip "
+        "file in TU format.",
+    ),
+]
+SmilesOption = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="The column of SMILES of a table.", show_default="smiles")
+]
+SkipInvalidOption = Annotated[
+    bool, typer.Option("--skip-invalid", help="Leave out rows whose SMILES cannot be read, and say which.")
+]
+
+_TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_FEW_CLASSES = 10  # whole numbers with no more distinct values than this are taken for classes
+_NAMED = 5  # rows that an error names
+
+
+def is_table(data: str) -> bool:
+    """Tell whether a table of molecules is meant."""
+    return data.lower().endswith(_TABLES)
+
+
+def load_data(
+    data: str,
+    *,
+    smiles: str | None = None,
+    target: list[str] | None = None,
+    skip_invalid: bool = False,
+    quiet: bool = False,
+) -> Dataset:
+    """Read a table, or load a data set in TU format."""
+    if is_table(data):
+        wanted: Any = None if not target else target[0] if len(target) == 1 else target
+        with progress_bar("reading molecules", quiet=quiet) as bar:
+            return read_table(data, smiles=smiles, target=wanted, skip_invalid=skip_invalid, progress=bar)
+    for option, given in (("--smiles", smiles), ("--target", target), ("--skip-invalid", skip_invalid)):
+        if given:
+            raise InputError(f"{option} is for tables (.csv, .tsv), but DATA is {data}; leave it out.")
+    with progress_bar("downloading", quiet=quiet) as bar:
+        return load(data, progress=bar)
+
+
+def graph_name(dataset: Dataset, index: int) -> str:
+    """Return what a graph is called: its SMILES, or its number counted from 1."""
+    return dataset.smiles[index] if isinstance(dataset, MoleculeTable) else str(index + 1)
+
+
+def task_of(y: NDArray[Any], asked: str, column: str) -> tuple[Task, NDArray[Any]]:
+    """Return what is to be learned, and targets of that kind.
+
+    Text is classes, and so are whole numbers of few values; other numbers are regression.
+    """
+    if asked not in ("auto", "regression", "classification"):
+        raise InputError(f"--task must be auto, regression or classification, but is {asked!r}.")
+    if y.dtype.kind == "U":
+        wrong = [i + 1 for i, text in enumerate(y.ravel().tolist()) if not _is_number(text)]
+        few = len(np.unique(y)) <= _FEW_CLASSES
+        if asked == "regression" or (asked == "auto" and not few and len(wrong) < len(y) / 2):
+            some = ", ".join(map(str, wrong[:_NAMED])) + (
+                f" and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
+            )
+            raise InputError(
+                f"column {column!r} has text where numbers are needed, in rows {some}; mend these rows, or pass --task "
+                "classification if they are classes."
+            )
+        return "classification", y
+    whole = bool(np.array_equal(y, np.rint(y)))
+    if asked == "auto":
+        asked = "classification" if y.ndim == 1 and whole and len(np.unique(y)) <= _FEW_CLASSES else "regression"
+    if asked == "regression":
+        return "regression", y.astype(np.float64)
+    if y.ndim != 1 or not whole:
+        what = "several targets" if y.ndim != 1 else f"numbers that are not whole in column {column!r}"
+        raise InputError(f"classification needs one column of classes, but there are {what}.")
+    return "classification", y.astype(np.int64)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def output_file(path: Path, *suffixes: str) -> None:
+    """Refuse at once a place where no file can be written."""
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InputError(f"--output must end in {' or '.join(suffixes)}, but is {path}.")
+    if path.is_dir():
+        raise InputError(f"--output must be a file, but {path} is a folder.")
+    if not path.parent.is_dir():
+        raise InputError(f"the folder {path.parent} does not exist; make it first.")

@@ -1,0 +1,148 @@
+"""``fastgntk explain``: which nodes a prediction comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fastgntk.cli import _options as options
+from fastgntk.cli._console import key_values, print_json, print_table, verbose
+from fastgntk.cli._data import SmilesOption, TableArgument, is_table, load_data, output_file
+from fastgntk.cli._predict import ModelArgument, smiles_column
+from fastgntk.datasets import Dataset, MoleculeTable
+from fastgntk.errors import InputError
+
+__all__ = ["explain"]
+
+_SHOWN = 10  # nodes and training graphs in the tables
+
+
+def explain(
+    model: ModelArgument,
+    data: TableArgument,
+    row: Annotated[int, typer.Option(help="Which graph: its row in the table, or its number; the first is 1.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Where to draw it: NAME.svg or NAME.png.", show_default="no picture"),
+    ] = None,
+    smiles: SmilesOption = None,
+    target: Annotated[str | None, typer.Option(help="Which target, where the model has several.")] = None,
+    of_class: Annotated[
+        str | None, typer.Option("--class", help="Which class's decision value.", show_default="the predicted one")
+    ] = None,
+    memory: options.MemoryOption = None,
+    workers: options.WorkersOption = None,
+    json: options.JsonOption = False,
+    chatty: options.VerboseOption = False,
+) -> None:
+    """Take one prediction apart: the exact share of every node, drawn, and of the training graphs."""
+    if output is not None:
+        output_file(output, ".svg", ".png")
+    from fastgntk import learn
+
+    verbose(chatty)
+    loaded = learn.load_model(model, memory=memory, workers=workers)
+    column = smiles_column(loaded, data, smiles)
+    # Other rows that cannot be read do not matter here; the one asked for does.
+    dataset = load_data(data, smiles=column, skip_invalid=is_table(data), quiet=json)
+    index = _index(dataset, row)
+    graph = dataset.graphs[index]
+    told = _explanation(loaded, graph, target, of_class)
+    what = told.output if hasattr(loaded, "classes_") else _target_name(loaded, told.output)
+    molecule = dataset.smiles[index] if isinstance(dataset, MoleculeTable) else None
+    names = getattr(loaded, "names_", None)
+    influential = [(names[i] if names else str(i + 1), share) for i, share in told.most_influential(_SHOWN)]
+    line = f"{_sentence(loaded, graph, told, what)} = {told.intercept:.3g} + nodes {told.nodes.sum():+.3g}"
+    if output is not None:
+        from fastgntk.report import draw_attribution
+
+        title = molecule or f"{dataset.name}, graph {row}"
+        draw_attribution(graph, told.nodes, output, smiles=molecule, title=title, caption=line)
+    if json:
+        print_json(
+            {
+                "model": str(model),
+                "row": row,
+                "smiles": molecule,
+                "output": what,
+                "prediction": told.prediction,
+                "intercept": told.intercept,
+                "nodes": told.nodes.tolist(),
+                "training_graphs": [{"name": name, "share": share} for name, share in influential],
+                "picture": None if output is None else str(output),
+            }
+        )
+        return
+    rows = [("graph", molecule or f"number {row}"), ("prediction", line)]
+    if output is not None:
+        rows.append(("drawn", str(output)))
+    key_values(f"fastgntk explain {dataset.name}, row {row}", rows)
+    order = sorted(range(len(told.nodes)), key=lambda u: -abs(told.nodes[u]))[:_SHOWN]
+    symbols = [str(label) for label in graph.labels] if graph.labels is not None and graph.labels.ndim == 1 else None
+    print_table(
+        "Nodes with the largest shares",
+        [("node", "right"), ("label", "left"), ("share", "right")],
+        [[str(u + 1), symbols[u] if symbols else "", f"{told.nodes[u]:+.4g}"] for u in order],
+    )
+    print_table(
+        "Training graphs with the largest shares",
+        [("graph", "left"), ("share", "right")],
+        [[name, f"{share:+.4g}"] for name, share in influential],
+    )
+
+
+def _index(dataset: Dataset, row: int) -> int:
+    """Return the position of a row among the graphs."""
+    if not isinstance(dataset, MoleculeTable):
+        if not 1 <= row <= len(dataset):
+            raise InputError(f"--row must lie in 1..{len(dataset)}, but is {row}.")
+        return row - 1
+    if row in dataset.skipped:
+        raise InputError(f"the SMILES of row {row} cannot be read; correct it.")
+    found = [i for i, number in enumerate(dataset.rows.tolist()) if number == row]
+    if not found:
+        raise InputError(f"--row must lie in 1..{max(int(dataset.rows[-1]), *dataset.skipped, 1)}, but is {row}.")
+    return found[0]
+
+
+def _explanation(model: Any, graph: Any, target: str | None, of_class: str | None) -> Any:
+    if hasattr(model, "classes_"):
+        if target is not None:
+            raise InputError("--target is for regression; this model classifies: use --class.")
+        if of_class is None:
+            return model.explain(graph)
+        for known in model.classes_:
+            if str(known) == of_class:
+                return model.explain(graph, known)
+        raise InputError(f"--class must be one of {', '.join(map(str, model.classes_))}, but is {of_class!r}.")
+    if of_class is not None:
+        raise InputError("--class is for classification; this model predicts numbers.")
+    names = [_target_name(model, name) for name in model.expansion_.names]
+    if target is None:
+        if len(names) > 1:
+            raise InputError(f"the model has several targets; name one with --target: {', '.join(names)}.")
+        return model.explain(graph)
+    if target not in names:
+        raise InputError(f"--target must be one of {', '.join(names)}, but is {target!r}.")
+    return model.explain(graph, names.index(target))
+
+
+def _target_name(model: Any, output: str) -> str:
+    names = getattr(model, "about_", {}).get("targets")
+    outputs = model.expansion_.names
+    return str(names[outputs.index(output)]) if isinstance(names, list) and len(names) == len(outputs) else output
+
+
+def _sentence(model: Any, graph: Any, told: Any, what: str) -> str:
+    """Return the prediction in words."""
+    if hasattr(model, "classes_"):
+        probability = ""
+        if model.sigmoids_ is not None:
+            share = model.predict_proba([graph])[0][[str(c) for c in model.classes_].index(what)]
+            probability = f" (probability {100 * share:.0f} %)"
+        return f"decision for class {what}{probability} {told.prediction:.3g}"
+    std = model.predict([graph], return_std=True)[1].ravel()
+    spread = std[model.expansion_.names.index(told.output)]
+    return f"{what} {told.prediction:.3g} ± {spread:.2g}"

@@ -1,0 +1,131 @@
+"""``fastgntk predict``: what a model says about new graphs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from fastgntk.cli import _options as options
+from fastgntk.cli._console import key_values, print_json, progress_bar, seconds, verbose
+from fastgntk.cli._data import SkipInvalidOption, SmilesOption, TableArgument, is_table, load_data, output_file
+from fastgntk.datasets import Dataset, MoleculeTable, read_columns
+from fastgntk.files import atomic_write
+
+__all__ = ["ModelArgument", "predict", "smiles_column"]
+
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `fastgntk train` wrote.")]
+
+
+def predict(
+    model: ModelArgument,
+    data: TableArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Where to write: NAME.csv.", show_default="standard output"),
+    ] = None,
+    smiles: SmilesOption = None,
+    coverage: Annotated[float, typer.Option(help="Share of measurements that intervals are to hold.")] = 0.9,
+    skip_invalid: SkipInvalidOption = False,
+    memory: options.MemoryOption = None,
+    workers: options.WorkersOption = None,
+    json: options.JsonOption = False,
+    chatty: options.VerboseOption = False,
+) -> None:
+    """Predict for every graph of DATA: value, standard deviation and interval, or class and probabilities.
+
+    Each row also names the training graph that is most similar, and how similar it is (at most 1).
+    """
+    if output is not None:
+        output_file(output, ".csv")
+    from fastgntk import learn
+
+    verbose(chatty)
+    loaded = learn.load_model(model, memory=memory, workers=workers)
+    column = smiles_column(loaded, data, smiles)
+    dataset = load_data(data, smiles=column, skip_invalid=skip_invalid, quiet=json)
+    start = time.perf_counter()
+    with progress_bar("predicting", quiet=json) as bar:
+        loaded.set_params(progress=bar)
+        found = (
+            loaded.review(dataset.graphs) if hasattr(loaded, "classes_") else loaded.review(dataset.graphs, coverage)
+        )
+    took = time.perf_counter() - start
+    heading, rows = _table(loaded, dataset, found, coverage)
+    if json:
+        print_json(
+            {
+                "model": str(model),
+                "dataset": dataset.name,
+                "output": None if output is None else str(output),
+                "skipped_rows": list(dataset.skipped) if isinstance(dataset, MoleculeTable) else [],
+                "seconds": took,
+                "predictions": [dict(zip(heading, row, strict=True)) for row in rows],
+            }
+        )
+    if output is None:
+        if not json:
+            sys.stdout.write(_csv(heading, rows))
+        return
+    atomic_write(output, _csv(heading, rows).encode())
+    if not json:
+        shown = [("written", f"{output}, {len(rows):,} rows: {', '.join(heading)}"), ("time", seconds(took))]
+        if isinstance(dataset, MoleculeTable) and dataset.skipped:
+            shown.append(("left out", f"{len(dataset.skipped)} rows, whose SMILES cannot be read"))
+        key_values(f"fastgntk predict {dataset.name}", shown)
+
+
+def smiles_column(model: Any, data: str, asked: str | None) -> str | None:
+    """Return the column of SMILES: the one asked for, or the one that the model was trained on if that was named."""
+    if asked is not None or not is_table(data):
+        return asked
+    named = getattr(model, "about_", {}).get("smiles")
+    if not isinstance(named, str):
+        return None
+    return named if named in read_columns(data) else None
+
+
+def _table(model: Any, dataset: Dataset, found: Any, coverage: float) -> tuple[list[str], list[list[Any]]]:
+    """Return headings and rows, one for each graph."""
+    n = len(dataset)
+    columns: dict[str, Any] = {"row": np.arange(1, n + 1)}
+    if isinstance(dataset, MoleculeTable):
+        columns = {"row": dataset.rows, "smiles": dataset.smiles}
+    if hasattr(model, "classes_"):
+        columns["class"] = found.label
+        if found.probabilities is not None:
+            columns |= {f"probability of {c}": found.probabilities[:, i] for i, c in enumerate(model.classes_)}
+    else:
+        names = _targets(model)
+        percent = f"{100 * coverage:g}%"
+        for i, name in enumerate(names):
+            one = (part if part.ndim == 1 else part[:, i] for part in found[:4])
+            headings = ("value", "std", f"low {percent}", f"high {percent}")
+            of = [heading if len(names) == 1 else f"{name}: {heading}" for heading in headings]
+            columns |= dict(zip(of, one, strict=True))
+    known = getattr(model, "names_", None)
+    columns["nearest"] = [known[i] if known else i + 1 for i in found.nearest.tolist()]
+    columns["similarity"] = found.similarity
+    plain = [values.tolist() if isinstance(values, np.ndarray) else list(values) for values in columns.values()]
+    return list(columns), [list(row) for row in zip(*plain, strict=True)]
+
+
+def _targets(model: Any) -> list[str]:
+    k = len(model.expansion_.offsets)
+    names = getattr(model, "about_", {}).get("targets")
+    return [str(n) for n in names] if isinstance(names, list) and len(names) == k else [f"y{i}" for i in range(k)]
+
+
+def _csv(heading: list[str], rows: list[list[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(heading)
+    for row in rows:
+        writer.writerow([f"{value:.10g}" if isinstance(value, float) else value for value in row])
+    return text.getvalue()

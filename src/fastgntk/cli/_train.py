@@ -1,0 +1,181 @@
+"""``fastgntk train``: a model in a file."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from fastgntk import __version__
+from fastgntk.cli import _options as options
+from fastgntk.cli._console import key_values, print_json, progress_bar, seconds, verbose
+from fastgntk.cli._data import (
+    SkipInvalidOption,
+    SmilesOption,
+    TableArgument,
+    graph_name,
+    load_data,
+    output_file,
+    task_of,
+)
+from fastgntk.datasets import Dataset, MoleculeTable
+from fastgntk.errors import InputError
+
+__all__ = ["train"]
+
+
+def train(
+    data: TableArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the model: NAME.fgntk.")],
+    target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="The column to learn, of a table; several times for several targets."),
+    ] = None,
+    smiles: SmilesOption = None,
+    task: Annotated[
+        str,
+        typer.Option(help="regression, classification, or auto: text, and whole numbers of few values, are classes."),
+    ] = "auto",
+    method: Annotated[str, typer.Option(help="Classification by svc or ridge.")] = "svc",
+    depth: Annotated[str, typer.Option(help="best single depth, or mix of depths.")] = "best",
+    blocks: options.BlocksOption = None,
+    layers: options.LayersOption = None,
+    scale: options.ScaleOption = None,
+    jump: options.JumpOption = None,
+    normalize: options.NormalizeOption = None,
+    c: options.COption = None,
+    ridges: Annotated[
+        str | None,
+        typer.Option(help="Ridges to try, in units of the kernel's mean self-similarity.", show_default="1e-8 to 10"),
+    ] = None,
+    solver: Annotated[str, typer.Option(help="cholesky, eigen, nystrom, sketched or cg.")] = "cholesky",
+    rank: Annotated[int | None, typer.Option(help="Landmarks or rows of the approximate solvers.")] = None,
+    skip_invalid: SkipInvalidOption = False,
+    features: options.FeaturesOption = "auto",
+    memory: options.MemoryOption = None,
+    workers: options.WorkersOption = None,
+    seed: Annotated[int, typer.Option(help="Seed of folds, samples and landmarks.")] = 0,
+    json: options.JsonOption = False,
+    chatty: options.VerboseOption = False,
+) -> None:
+    """Learn from DATA, with the kernel and its options chosen, and write a model file, whole or not at all."""
+    output_file(output, ".fgntk")
+    from fastgntk import learn  # scikit-learn takes a second, which --help need not wait for
+
+    verbose(chatty)
+    dataset = load_data(data, smiles=smiles, target=target, skip_invalid=skip_invalid, quiet=json)
+    if dataset.y is None:
+        columns = f"; its columns are {', '.join(dataset.columns)}" if isinstance(dataset, MoleculeTable) else ""
+        raise InputError(f"{data} has nothing to learn; name a column with --target{columns}.")
+    column = ", ".join(target) if target else "y"
+    kind, y = task_of(dataset.y, task, column)
+    grid = replace(learn.Grid.full(), **options.grid_options(blocks, layers, scale, jump, normalize, c))
+    how: dict[str, Any] = {
+        "depth": depth,
+        "ridges": None if ridges is None else options.parse_floats(ridges, "--ridges"),
+        "solver": solver,
+        "rank": rank,
+        "features": features,
+        "memory": memory,
+        "workers": workers,
+        "random_state": seed,
+    }
+    start = time.perf_counter()
+    with progress_bar("training", quiet=json) as bar:
+        if kind == "regression":
+            model: Any = learn.GNTKRegressorCV(grid, progress=bar, **how).fit(dataset.graphs, y)
+        else:
+            model = learn.GNTKClassifierCV(grid, method=method, progress=bar, **how).fit(dataset.graphs, y)
+    took = time.perf_counter() - start
+    targets = list(dataset.targets) if isinstance(dataset, MoleculeTable) else ["y"]
+    model.name(
+        [graph_name(dataset, i) for i in range(len(dataset))],
+        data=dataset.name,
+        targets=targets,
+        molecules=isinstance(dataset, MoleculeTable),
+        smiles=smiles,
+        version=__version__,
+    )
+    model.save(output)
+    record = {
+        "model": str(output),
+        "bytes": output.stat().st_size,
+        "dataset": dataset.name,
+        "version": __version__,
+        "task": kind,
+        "targets": targets,
+        "graphs": len(dataset),
+        "equal_graphs": model.n_equal_graphs_,
+        "skipped_rows": list(dataset.skipped) if isinstance(dataset, MoleculeTable) else [],
+        "params": model.best_params_,
+        "seconds": took,
+        **_outcome(model, kind, y),
+    }
+    if json:
+        print_json(record)
+    else:
+        _show(record, dataset)
+
+
+def _outcome(model: Any, kind: str, y: Any) -> dict[str, Any]:
+    """Return how good the model is, as far as the training graphs can tell."""
+    if kind == "classification":
+        score = float(model.best_score_)
+        return {"classes": model.classes_.tolist(), "accuracy": None if np.isnan(score) else score}
+    residuals = model.solution_.leave_one_out * model.target_scale_
+    likelihood = np.atleast_1d(model.log_marginal_likelihood_)
+    return {
+        "leave_one_out_rmse": np.sqrt(np.mean(residuals**2, axis=0)).tolist(),
+        "standard_deviation": np.atleast_1d(np.std(y, axis=0)).tolist(),
+        "calibration": model.intervals_.factor.tolist(),
+        "log_marginal_likelihood": [float(v) if np.isfinite(v) else None for v in likelihood],
+    }
+
+
+def _show(record: dict[str, Any], dataset: Dataset) -> None:
+    params = record["params"]
+    rows = [("written", f"{record['model']}, {record['bytes'] / 1e6:.1f} MB")]
+    if record["task"] == "classification":
+        classes = record["classes"]
+        rows.append(("task", f"classification, {len(classes)} classes: {', '.join(map(str, classes[:8]))}"))
+        accuracy = record["accuracy"]
+        rows.append(("accuracy", "not known" if accuracy is None else f"{100 * accuracy:.1f} %  {_how(params)}"))
+    else:
+        rows.append(("task", f"regression of {', '.join(record['targets'])}"))
+        for name, error, spread in zip(
+            record["targets"], record["leave_one_out_rmse"], record["standard_deviation"], strict=True
+        ):
+            label = "error" if len(record["targets"]) == 1 else f"error of {name}"
+            rows.append(
+                (label, f"{error:.3g}  (leave-one-out root mean square; the targets' own spread is {spread:.3g})")
+            )
+    rows.append(("data", f"{dataset.name}, {record['graphs']:,} graphs"))
+    if record["equal_graphs"]:
+        rows.append(("equal graphs", f"{record['equal_graphs']:,} equal an earlier one, as far as the kernel sees"))
+    if record["skipped_rows"]:
+        skipped = record["skipped_rows"]
+        some = ", ".join(map(str, skipped[:10])) + (f" and {len(skipped) - 10} more" if len(skipped) > 10 else "")
+        rows.append(("left out", f"rows {some}, whose SMILES cannot be read"))
+    rows.append(("kernel", ", ".join(f"{name} {_word(value)}" for name, value in params.items() if name != "c_phi")))
+    rows.append(("time", seconds(record["seconds"])))
+    key_values(f"fastgntk train {dataset.name}", rows)
+
+
+def _how(params: dict[str, Any]) -> str:
+    return (
+        "(over five folds of the training graphs; a little optimistic, since it was used to choose)"
+        if (params["method"] == "svc")
+        else "(leave-one-out on the training graphs; a little optimistic, since it was used to choose)"
+    )
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return "(" + ", ".join(f"{v:.2g}" for v in value) + ")"
+    return f"{value:g}" if isinstance(value, float) else str(value)
