@@ -224,6 +224,18 @@ def test_parts_and_files_over_four_gigabytes_have_64_bit_sizes(saved, path, monk
     refused(path, "is damaged: its zip directory cannot be read")
 
 
+def test_a_place_that_no_file_reaches_is_refused(path, monkeypatch):
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)
+    write_container(path, DOCUMENT, ARRAYS)
+    content = bytearray(path.read_bytes())
+    extra = content.rindex(b"model.json") + len("model.json")
+    assert struct.unpack_from("<HH", content, extra) == (1, 24)  # two sizes and a place of 64 bits
+    for place in (2**63, 2**64 - 1, 2**40):
+        struct.pack_into("<Q", content, extra + 4 + 16, place)
+        path.write_bytes(content)
+        refused(path, r"is damaged: the part model\.json cannot be read")
+
+
 # Writing goes wrong
 
 

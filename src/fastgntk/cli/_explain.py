@@ -54,7 +54,9 @@ def explain(
     molecule = dataset.smiles[index] if isinstance(dataset, MoleculeTable) else None
     names = getattr(loaded, "names_", None)
     influential = [(names[i] if names else str(i + 1), share) for i, share in told.most_influential(_SHOWN)]
-    line = f"{_sentence(loaded, graph, told, what)} = {told.intercept:.3g} + nodes {told.nodes.sum():+.3g}"
+    alike = _most_similar(loaded, graph, names)
+    parts = "nodes" if molecule is None else "atoms"
+    line = f"{_sentence(loaded, graph, told, what)} = intercept {told.intercept:.3g}, {parts} {told.nodes.sum():+.3g}"
     if output is not None:
         from fastgntk.report import draw_attribution
 
@@ -71,6 +73,7 @@ def explain(
                 "intercept": told.intercept,
                 "nodes": told.nodes.tolist(),
                 "training_graphs": [{"name": name, "share": share} for name, share in influential],
+                "most_similar": [{"name": name, "similarity": similarity} for name, similarity in alike],
                 "picture": None if output is None else str(output),
             }
         )
@@ -87,10 +90,18 @@ def explain(
         [[str(u + 1), symbols[u] if symbols else "", f"{told.nodes[u]:+.4g}"] for u in order],
     )
     print_table(
-        "Training graphs with the largest shares",
-        [("graph", "left"), ("share", "right")],
-        [[name, f"{share:+.4g}"] for name, share in influential],
+        "Most similar training graphs",
+        [("graph", "left"), ("similarity", "right")],
+        [[name, f"{similarity:.4f}"] for name, similarity in alike],
     )
+
+
+def _most_similar(model: Any, graph: Any, names: list[str] | None) -> list[tuple[str, float]]:
+    """Return the training graphs that are most like a graph, with their cosines."""
+    cosines = model.similarities([graph])[0]
+    basis = model.expansion_.basis
+    best = (-cosines).argsort(kind="stable")[:5]
+    return [(names[int(basis[i])] if names else str(int(basis[i]) + 1), float(cosines[i])) for i in best]
 
 
 def _index(dataset: Dataset, row: int) -> int:

@@ -297,9 +297,7 @@ def _read_model(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], size: 
 def _check_members(members: list[zipfile.ZipInfo], size: int) -> None:
     seen = set()
     for member in members:
-        name = (
-            member.orig_filename
-        )  # as it stands in the file; `filename` is cut at a NUL and has no backslash on Windows
+        name = member.orig_filename  # as it stands in the file: `filename` is cut at a NUL, and tidied on Windows
         if len(name) > _LONGEST_NAME + 4 or not _NAME.fullmatch(name):
             raise InputError(f"holds a part with the name {_show(name)}, which no model has; do not use this file.")
         if name in seen:
@@ -398,7 +396,7 @@ def _read_small(archive: zipfile.ZipFile, member: zipfile.ZipInfo, size: int, li
 
 @contextmanager
 def _zip_faults(what: str) -> Iterator[None]:
-    """Turn whatever ``zipfile`` raises on a damaged file into one sentence."""
+    """Turn whatever ``zipfile`` raises on a damaged file, which differs between versions, into one sentence."""
     try:
         yield
     except InputError:
