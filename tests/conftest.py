@@ -12,6 +12,9 @@ from hypothesis import settings
 settings.register_profile("fastgntk", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("fastgntk")
 
+# Test modules load bundled sets while they are imported, which is before any fixture.
+os.environ.pop("FASTGNTK_DATA", None)
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -21,13 +21,18 @@ from fastgntk.learn._rows import KernelOptions, TrainingKernel
 from fastgntk.learn._selection import Advance, Criterion, Score, Selected, check_ridges, mixed, select
 from fastgntk.learn._targets import Targets, check_sample_weight, check_targets
 from fastgntk.learn.solve import EigenPath
-from fastgntk.matrix import worker_count
+from fastgntk.matrix import GramPath, gram_path, worker_count
+from fastgntk.matrix import normalize as normalized
 
 __all__ = ["GNTKClassifierCV", "GNTKRegressorCV"]
 
 Array = NDArray[np.float64]
 
 _FOLDS = 5
+_FINALISTS = 8
+_MOST_FINALISTS = 80
+_QUICK_MACHINES = 300  # graphs up to which starting processes takes longer than what they do
+_MACHINE_WORK = 20_000_000  # kernels times squared graphs whose machines take some twenty seconds on two cores
 
 
 class _Search(GraphModel):
@@ -37,7 +42,7 @@ class _Search(GraphModel):
     depth: str
     ridges: Sequence[float] | None
     screen: int
-    finalists: int
+    finalists: int | None
     features: Any
     engine: str
     sketching: Any
@@ -68,6 +73,7 @@ class _Search(GraphModel):
             "screen": self.screen,
             "seed": self._seed(),
         }
+        finalists = self._finalists(len(batch)) if self.finalists is None else self.finalists
         advance = self._advance(0.0, 0.5 if mix else 0.8)
         best, tried = select(
             batch,
@@ -75,7 +81,7 @@ class _Search(GraphModel):
             grid,
             options,
             **how,
-            finalists=self.finalists,
+            finalists=finalists,
             advance=advance,
         )
         self.single_depth_score_ = min(one.score for one in tried)
@@ -87,6 +93,9 @@ class _Search(GraphModel):
             "score": [one.score for one in tried],
         }
         return best
+
+    def _finalists(self, n_graphs: int) -> int:  # noqa: ARG002  # a classifier's depends on it
+        return _FINALISTS
 
     def _advance(self, start: float, stop: float) -> Advance:
         """Return a callback for one part of the work."""
@@ -243,8 +252,11 @@ class GNTKClassifierCV(ClassificationModel, _Search):
         Kernels and C to try; by default blocks 1..10, layers 1..3, two scales, with and without jump and normalisation,
         and C from 0.1 to 1,000.
     method : {"svc", "ridge"}
-    depth, ridges, screen, finalists
+    depth, ridges, screen
         As in :class:`GNTKRegressorCV`.
+    finalists : int, optional
+        How many kernels are compared on all graphs; by default as many as a few hundred machines allow: 80 up to 500
+        graphs, 20 of 1,000, at least 8. Leave-one-out of ridge regression alone is not the best judge of a machine.
     class_weight, probability, features, solver, rank, engine, sketching, memory, workers, random_state, progress
         As in :class:`GNTKClassifier`.
 
@@ -276,7 +288,7 @@ class GNTKClassifierCV(ClassificationModel, _Search):
         depth: str = "best",
         ridges: Sequence[float] | None = None,
         screen: int = 500,
-        finalists: int = 8,
+        finalists: int | None = None,
         class_weight: str | None = None,
         probability: bool = True,
         features: Any = "auto",
@@ -316,40 +328,66 @@ class GNTKClassifierCV(ClassificationModel, _Search):
         classes, numbers = np.unique(labels, return_inverse=True)
         options = self._how()
         best = self._candidates(batch, class_signs(numbers, len(classes)), options, _misplaced)
-        kernels = [TrainingKernel(batch, _with(options, one)) for one in best]
-        chosen, C, accuracy = 0, 10.0, float("nan")
+        one, C, accuracy = best[0], 10.0, float("nan")
         if self.method == "svc":
-            chosen, C, accuracy = self._compare_machines(kernels, numbers)
-        one = best[chosen]
+            one, C, accuracy = self._compare_machines(batch, numbers, best, options)
         self.best_params_ = _params(one) | {"method": self.method}
         self.best_params_ |= {"C": C} if self.method == "svc" else {"ridge": one.ridge}
         self.best_score_ = accuracy if self.method == "svc" else 1.0 - np.floor(one.score * len(batch)) / len(batch)
-        self._count_equal(kernels[chosen])
-        self._solve(kernels[chosen], labels, weights, self.method, C, one.ridge)
+        kernel = TrainingKernel(batch, _with(options, one))
+        self._count_equal(kernel)
+        self._solve(kernel, labels, weights, self.method, C, one.ridge)
         self._advance(0.0, 1.0)(1.0)
         return self
 
-    def _compare_machines(self, kernels: list[TrainingKernel], classes: NDArray[np.int64]) -> tuple[int, float, float]:
-        """Return the best kernel, its best C, and their accuracy over folds."""
+    def _finalists(self, n_graphs: int) -> int:
+        if self.method == "ridge":
+            return _FINALISTS
+        return int(np.clip(_MACHINE_WORK // n_graphs**2, _FINALISTS, _MOST_FINALISTS))
+
+    def _compare_machines(
+        self, batch: GraphBatch, classes: NDArray[np.int64], finalists: list[Selected], options: KernelOptions
+    ) -> tuple[Selected, float, float]:
+        """Return the best kernel, its best C, and their accuracy over folds; of equals the first."""
         from joblib import Parallel, delayed
 
         Cs = self._grid().C
         folds = min(_FOLDS, int(np.bincount(classes).min()))
         if folds < 2:  # a class of one graph: nothing can be left out, so the first kernel and the middle C
-            return 0, Cs[len(Cs) // 2], float("nan")
+            return finalists[0], Cs[len(Cs) // 2], float("nan")
         splits = stratified_folds(classes, folds, self._seed())
         advance = self._advance(0.8, 0.99)
+        scores = np.zeros((len(finalists), len(Cs)))
+        done = 0
         # Processes, where they pay: what scikit-learn does around libsvm holds the interpreter lock.
-        jobs = worker_count(self.workers) if len(classes) > 300 else 1
+        jobs = worker_count(self.workers) if len(classes) > _QUICK_MACHINES else 1
         with Parallel(n_jobs=jobs, return_as="generator") as parallel:
-            tasks = (delayed(score_splits)(kernel.full(), classes, splits, Cs) for kernel in kernels)
-            table = []
-            for done, (accuracies, _) in enumerate(parallel(tasks), start=1):
-                table.append(accuracies.mean(axis=0))
-                advance(done / len(kernels))
-        scores = np.array(table)  # (kernels, C)
+            for places, kernels in _matrices(batch, finalists, options):
+                tasks = (delayed(score_splits)(K, classes, splits, Cs) for K in kernels)
+                for place, (accuracies, _) in zip(places, parallel(tasks), strict=True):
+                    scores[place] = accuracies.mean(axis=0)
+                    done += 1
+                    advance(done / len(finalists))
         best = int(scores.argmax())
-        return best // len(Cs), Cs[best % len(Cs)], float(scores.max())
+        return finalists[best // len(Cs)], Cs[best % len(Cs)], float(scores.max())
+
+
+def _matrices(
+    batch: GraphBatch, chosen: list[Selected], options: KernelOptions
+) -> Iterator[tuple[list[int], Iterator[Array]]]:
+    """Yield the Gram matrices of some kernels, those of one pass together: their places among ``chosen``, and them."""
+    specs = [one.candidate.spec for one in chosen]
+    for layers, scale in dict.fromkeys((spec.layers, spec.scale) for spec in specs):
+        places = [i for i, spec in enumerate(specs) if (spec.layers, spec.scale) == (layers, scale)]
+        deepest = GNTK(max(specs[i].blocks for i in places), layers, scale)
+        path = gram_path(batch, deepest, features=options.features, **options.how)
+
+        def along(path: GramPath = path, places: list[int] = places) -> Iterator[Array]:
+            for i in places:
+                K = path.at(specs[i].blocks, specs[i].jump)
+                yield normalized(K) if chosen[i].candidate.normalize else K
+
+        yield places, along()
 
 
 def _misplaced(path: EigenPath, Y: Array, ridges: Sequence[float]) -> Array:
