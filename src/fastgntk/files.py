@@ -23,8 +23,10 @@ def atomic_save(path: Path, write: Callable[[BinaryIO], None]) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is not None:
+            error.filename = str(path)  # what the user asked for
         raise
 
 

@@ -175,7 +175,7 @@ def test_smiles_that_cannot_be_read_are_named_by_line(tmp_path, capfd):
         " has SMILES that RDKit cannot read, on lines 2, 6 and 9; correct them, or leave them out with "
         "skip_invalid=True (--skip-invalid)."
     )
-    assert "on lines 2, 3, 4, 5, 6 and 4 more;" in refused(write(tmp_path, "smiles\n" + "C1\n" * 9))
+    assert "on lines 2, 3, 4, 5, 6 and 4 more;" in refused(write(tmp_path, "smiles\n" + "C1\n" * 9 + "C\n"))
     assert "on line 3;" in refused(write(tmp_path, "smiles\nC\nC1\n"))
     assert capfd.readouterr() == ("", "")
 
@@ -191,7 +191,11 @@ def test_smiles_that_cannot_be_read_are_left_out_on_demand(tmp_path):
 
 def test_a_table_of_nothing_but_unreadable_smiles(tmp_path):
     path = write(tmp_path, "smiles\nC1\n")
-    assert refused(path, skip_invalid=True) == " has no SMILES in column 'smiles' that RDKit can read."
+    for skip_invalid in (True, False):
+        assert refused(path, skip_invalid=skip_invalid) == (
+            " has no SMILES in column 'smiles' that RDKit can read; name the right column with smiles= (--smiles) "
+            "among 'smiles'."
+        )
 
 
 @pytest.mark.parametrize(

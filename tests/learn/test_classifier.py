@@ -85,6 +85,8 @@ def test_a_class_of_one_graph_can_be_learned():
 def test_without_calibration_there_are_no_probabilities():
     model = GNTKClassifier(1, 1, probability=False).fit(DATA.graphs[:40], DATA.y[:40])
     assert model.review(DATA.graphs[:3]).probabilities is None
+    assert not hasattr(model, "predict_proba")
+    model.probability = True
     with pytest.raises(InputError, match="not calibrated; fit with probability=True"):
         model.predict_proba(DATA.graphs[:3])
 

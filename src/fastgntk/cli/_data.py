@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -65,6 +66,9 @@ def load_data(
         wanted: Any = None if not target else target[0] if len(target) == 1 else target
         with progress_bar("reading molecules", quiet=quiet) as bar:
             return read_table(data, smiles=smiles, target=wanted, skip_invalid=skip_invalid, progress=bar)
+    suffix = Path(data).suffix.lower()
+    if (smiles or target) and Path(data).is_file() and suffix != ".zip":
+        raise InputError(f"{data} is not a table that can be read; save it as .csv or .tsv.")
     for option, given in (("--smiles", smiles), ("--target", target), ("--skip-invalid", skip_invalid)):
         if given:
             raise InputError(f"{option} is for tables (.csv, .tsv), but DATA is {data}; leave it out.")
@@ -77,17 +81,35 @@ def graph_name(dataset: Dataset, index: int) -> str:
     return dataset.smiles[index] if isinstance(dataset, MoleculeTable) else str(index + 1)
 
 
-def task_of(y: NDArray[Any], asked: str, column: str) -> tuple[Task, NDArray[Any]]:
-    """Return what is to be learned, and targets of that kind.
+def task_of(dataset: Dataset, asked: str, column: str) -> tuple[Task, NDArray[Any]]:
+    """Return what is to be learned, and targets of that kind; refuse what has nothing to learn.
 
     Text is classes, and so are whole numbers of few values; other numbers are regression.
     """
     if asked not in ("auto", "regression", "classification"):
         raise InputError(f"--task must be auto, regression or classification, but is {asked!r}.")
+    kind, y = _task(dataset, asked, column)
+    values = np.unique(y, axis=0)
+    if kind == "regression" and len(values) == 1:
+        raise InputError(f"all targets in column {column!r} are {y.ravel()[0]:g}; there is nothing to learn from them.")
+    if kind == "classification" and len(values) == len(y) > 2:
+        raise InputError(
+            f"column {column!r} has a class of its own for each of the {len(y)} graphs; name a column with classes, or "
+            "pass --task regression if it holds numbers."
+        )
+    return kind, y
+
+
+def _task(dataset: Dataset, asked: str, column: str) -> tuple[Task, NDArray[Any]]:
+    y = dataset.y
+    assert y is not None  # the caller checked
     if y.dtype.kind == "U":
-        wrong = [i + 1 for i, text in enumerate(y.ravel().tolist()) if not _is_number(text)]
+        numbers = [_number(text) for text in y.ravel().tolist()]
+        rows = dataset.rows.tolist() if isinstance(dataset, MoleculeTable) else range(1, len(y) + 1)
+        wrong = [row for row, number in zip(rows, numbers, strict=True) if number is None]
         few = len(np.unique(y)) <= _FEW_CLASSES
-        if asked == "regression" or (asked == "auto" and not few and len(wrong) < len(y) / 2):
+        measured = any(number is not None and number != round(number) for number in numbers)
+        if asked == "regression" or (asked == "auto" and (measured or (not few and len(wrong) < len(y) / 2))):
             some = ", ".join(map(str, wrong[:_NAMED])) + (
                 f" and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
             )
@@ -107,12 +129,12 @@ def task_of(y: NDArray[Any], asked: str, column: str) -> tuple[Task, NDArray[Any
     return "classification", y.astype(np.int64)
 
 
-def _is_number(text: str) -> bool:
+def _number(text: str) -> float | None:
     try:
-        float(text)
+        value = float(text)
     except ValueError:
-        return False
-    return True
+        return None
+    return value if np.isfinite(value) else None
 
 
 def output_file(path: Path, *suffixes: str) -> None:
@@ -123,3 +145,5 @@ def output_file(path: Path, *suffixes: str) -> None:
         raise InputError(f"--output must be a file, but {path} is a folder.")
     if not path.parent.is_dir():
         raise InputError(f"the folder {path.parent} does not exist; make it first.")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{path} cannot be written (Permission denied); choose another place.")

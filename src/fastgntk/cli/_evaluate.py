@@ -59,7 +59,10 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Seed of the folds, and of sketches.")] = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Cross-validate the kernel on DATA, with its options chosen from a grid."""
+    """Cross-validate the kernel on DATA, with its options chosen from a grid.
+
+    Past 500 graphs the default grid is smaller: layers 1 and 2, jump, normalised, C of 1, 10 and 100.
+    """
     from fastgntk import learn  # scikit-learn takes a second, which --help need not wait for
 
     sketching = options.sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features)

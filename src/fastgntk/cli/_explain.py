@@ -153,7 +153,7 @@ def _sentence(model: Any, graph: Any, told: Any, what: str) -> str:
         if model.sigmoids_ is not None:
             share = model.predict_proba([graph])[0][[str(c) for c in model.classes_].index(what)]
             probability = f" (probability {100 * share:.0f} %)"
-        return f"decision for class {what}{probability} {told.prediction:.3g}"
+        return f"class {what}{probability}: decision {told.prediction:.3g}"
     std = model.predict([graph], return_std=True)[1].ravel()
     spread = std[model.expansion_.names.index(told.output)]
     return f"{what} {told.prediction:.3g} ± {spread:.2g}"

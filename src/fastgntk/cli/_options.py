@@ -82,15 +82,16 @@ SketchFeaturesOption = Annotated[
 MemoryOption = Annotated[str | None, typer.Option(help="Memory limit, such as 2GB.", show_default="a quarter of RAM")]
 WorkersOption = Annotated[int | None, typer.Option(help="Number of workers.", show_default="every core")]
 BlocksOption = Annotated[
-    str | None, typer.Option(help="Depths to try, such as 1,2,5 or 1-10.", show_default="see docs")
+    str | None,
+    typer.Option(help="Depths to try, such as 1,2,5 or 1-10.", show_default="train: 1-10; evaluate: 1,2,3,5,8"),
 ]
-LayersOption = Annotated[str | None, typer.Option(help="Layers per block to try.", show_default="see docs")]
+LayersOption = Annotated[str | None, typer.Option(help="Layers per block to try.", show_default="1-3")]
 ScaleOption = Annotated[
     str | None, typer.Option(help="Scales to try: uniform,degree,unit.", show_default="uniform,degree")
 ]
-JumpOption = Annotated[str | None, typer.Option(help="Jumping knowledge: yes, no or both.", show_default="see docs")]
+JumpOption = Annotated[str | None, typer.Option(help="Jumping knowledge: yes, no or both.", show_default="both")]
 NormalizeOption = Annotated[
-    str | None, typer.Option(help="Cosine normalisation: yes, no or both.", show_default="see docs")
+    str | None, typer.Option(help="Cosine normalisation: yes, no or both.", show_default="both")
 ]
 COption = Annotated[
     str | None,

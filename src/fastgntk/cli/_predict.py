@@ -6,6 +6,7 @@ import csv
 import io
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,9 +14,10 @@ import numpy as np
 import typer
 
 from fastgntk.cli import _options as options
-from fastgntk.cli._console import key_values, print_json, progress_bar, seconds, verbose
+from fastgntk.cli._console import key_values, print_json, progress_bar, seconds, verbose, warning_line
 from fastgntk.cli._data import SkipInvalidOption, SmilesOption, TableArgument, is_table, load_data, output_file
 from fastgntk.datasets import Dataset, MoleculeTable, read_columns
+from fastgntk.errors import InputError
 from fastgntk.files import atomic_write
 
 __all__ = ["ModelArgument", "predict", "smiles_column"]
@@ -31,7 +33,10 @@ def predict(
         typer.Option("--output", "-o", help="Where to write: NAME.csv.", show_default="standard output"),
     ] = None,
     smiles: SmilesOption = None,
-    coverage: Annotated[float, typer.Option(help="Share of measurements that intervals are to hold.")] = 0.9,
+    coverage: Annotated[
+        float | None,
+        typer.Option(help="Share of measurements that intervals are to hold; for regression.", show_default="0.9"),
+    ] = None,
     skip_invalid: SkipInvalidOption = False,
     memory: options.MemoryOption = None,
     workers: options.WorkersOption = None,
@@ -48,6 +53,9 @@ def predict(
 
     verbose(chatty)
     loaded = learn.load_model(model, memory=memory, workers=workers)
+    if coverage is not None and hasattr(loaded, "classes_"):
+        raise InputError("--coverage is for regression; this model classifies: leave it out.")
+    coverage = 0.9 if coverage is None else coverage
     column = smiles_column(loaded, data, smiles)
     dataset = load_data(data, smiles=column, skip_invalid=skip_invalid, quiet=json)
     start = time.perf_counter()
@@ -58,6 +66,8 @@ def predict(
         )
     took = time.perf_counter() - start
     heading, rows = _table(loaded, dataset, found, coverage)
+    if isinstance(dataset, MoleculeTable) and dataset.skipped and not json:
+        warning_line(f"left out {_rows(dataset.skipped)}, whose SMILES cannot be read.")
     if json:
         print_json(
             {
@@ -76,9 +86,19 @@ def predict(
     atomic_write(output, _csv(heading, rows).encode())
     if not json:
         shown = [("written", f"{output}, {len(rows):,} rows: {', '.join(heading)}"), ("time", seconds(took))]
-        if isinstance(dataset, MoleculeTable) and dataset.skipped:
-            shown.append(("left out", f"{len(dataset.skipped)} rows, whose SMILES cannot be read"))
         key_values(f"fastgntk predict {dataset.name}", shown)
+
+
+def _rows(numbers: Sequence[int]) -> str:
+    """Name the first of some rows.
+
+    >>> _rows([3]), _rows([3, 7]), _rows(range(1, 20))
+    ('row 3', 'rows 3 and 7', 'rows 1, 2, 3, 4, 5 and 14 more')
+    """
+    first = [str(n) for n in numbers[:5]]
+    if len(numbers) > len(first):
+        return f"rows {', '.join(first)} and {len(numbers) - len(first)} more"
+    return f"row {first[0]}" if len(first) == 1 else f"rows {', '.join(first[:-1])} and {first[-1]}"
 
 
 def smiles_column(model: Any, data: str, asked: str | None) -> str | None:

@@ -65,6 +65,7 @@ def train(
     """Learn from DATA, with the kernel and its options chosen, and write a model file, whole or not at all."""
     output_file(output, ".fgntk")
     from fastgntk import learn  # scikit-learn takes a second, which --help need not wait for
+    from fastgntk.learn.solve import SOLVERS
 
     verbose(chatty)
     dataset = load_data(data, smiles=smiles, target=target, skip_invalid=skip_invalid, quiet=json)
@@ -72,7 +73,13 @@ def train(
         columns = f"; its columns are {', '.join(dataset.columns)}" if isinstance(dataset, MoleculeTable) else ""
         raise InputError(f"{data} has nothing to learn; name a column with --target{columns}.")
     column = ", ".join(target) if target else "y"
-    kind, y = task_of(dataset.y, task, column)
+    kind, y = task_of(dataset, task, column)
+    if method not in ("svc", "ridge"):
+        raise InputError(f"--method must be svc or ridge, but is {method!r}.")
+    if not 0 <= seed < 2**32:
+        raise InputError(f"--seed must lie in 0..{2**32 - 1}, but is {seed}.")
+    if solver not in SOLVERS:
+        raise InputError(f"--solver must be one of {', '.join(SOLVERS)}, but is {solver!r}.")
     grid = replace(learn.Grid.full(), **options.grid_options(blocks, layers, scale, jump, normalize, c))
     how: dict[str, Any] = {
         "depth": depth,
@@ -141,9 +148,13 @@ def _show(record: dict[str, Any], dataset: Dataset) -> None:
     rows = [("written", f"{record['model']}, {record['bytes'] / 1e6:.1f} MB")]
     if record["task"] == "classification":
         classes = record["classes"]
-        rows.append(("task", f"classification, {len(classes)} classes: {', '.join(map(str, classes[:8]))}"))
+        hint = (
+            "  (--task regression if these are quantities)" if isinstance(classes[0], int) and len(classes) > 2 else ""
+        )
+        rows.append(("task", f"classification, {len(classes)} classes: {', '.join(map(str, classes[:8]))}{hint}"))
         accuracy = record["accuracy"]
-        rows.append(("accuracy", "not known" if accuracy is None else f"{100 * accuracy:.1f} %  {_how(params)}"))
+        unknown = "not known: a class has one member only, and folds need two"
+        rows.append(("accuracy", unknown if accuracy is None else f"{100 * accuracy:.1f} %  {_how(params)}"))
     else:
         rows.append(("task", f"regression of {', '.join(record['targets'])}"))
         for name, error, spread in zip(

@@ -102,14 +102,17 @@ def read_table(
 
     texts = [row[smiles_at].strip() for row in table.cells]
     graphs, unread = molecules(texts, progress=progress)
+    if len(unread) == len(texts):
+        raise InputError(
+            f"{path} has no SMILES in column {table.columns[smiles_at]!r} that RDKit can read; name the right column "
+            f"with smiles= (--smiles) among {', '.join(map(repr, table.columns))}."
+        )
     if len(unread) and not skip_invalid:
         where = _some("line", [table.lines[i] for i in unread])
         raise InputError(
             f"{path} has SMILES that RDKit cannot read, on {where}; "
             "correct them, or leave them out with skip_invalid=True (--skip-invalid)."
         )
-    if len(unread) == len(texts):
-        raise InputError(f"{path} has no SMILES in column {table.columns[smiles_at]!r} that RDKit can read.")
     kept = np.setdiff1d(np.arange(len(texts)), unread)
     y = None
     if wanted:

@@ -59,7 +59,7 @@ class GNTK:
         object.__setattr__(self, "jump", _jump(self.jump, self.blocks))
         try:
             c_phi = float(self.c_phi)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             c_phi = math.nan
         if not (math.isfinite(c_phi) and c_phi > 0):
             raise InputError(f"c_phi must be a number above 0, but is {self.c_phi!r}.")
@@ -111,7 +111,7 @@ def _jump(value: Any, blocks: int) -> bool | tuple[float, ...]:
         return bool(value)
     try:
         weights = () if isinstance(value, str) else tuple(float(w) for w in value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         weights = ()
     if not weights:
         raise InputError(f"jump must be True, False or a weight for each level 0..{blocks}, but is {value!r}.")

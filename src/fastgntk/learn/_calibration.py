@@ -33,7 +33,7 @@ class Intervals:
         """Take residuals (n, k) with their variances (n, k); those without a variance above 0 say nothing."""
         deviations = np.sqrt(variances)
         ratios = np.divide(np.abs(residuals), deviations, out=np.zeros_like(residuals), where=deviations > 0)
-        return cls(np.sort(ratios, axis=0))
+        return cls(np.ascontiguousarray(np.sort(ratios, axis=0)))  # sums come out the same after saving and loading
 
     @property
     def factor(self) -> Array:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from fastgntk.errors import InputError
 from fastgntk.learn._calibration import Sigmoids
@@ -60,6 +61,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             if balanced:
                 share = 1.0 / np.bincount(numbers)[numbers]
                 weights = share * (1.0 if weights is None else weights) * kernel.n / len(self.classes_)
+            kernel.weights = weights
             mean = np.average(signs, axis=0, weights=weights)
             source = WithIntercept(kernel)
             solution = solve(
@@ -91,9 +93,16 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         """Return the class of each graph."""
         return self._classes_of(self._decisions(X))
 
+    @available_if(lambda model: model.probability)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class for each graph, shape (t, c)."""
-        return self._probabilities(self._decisions(X))
+        """Return the probability of each class for each graph, shape (t, c).
+
+        Near a border the most probable class can be another than the predicted one, as each class is calibrated apart.
+        """
+        decisions = self._decisions(X)
+        if self.sigmoids_ is None:
+            raise InputError("probabilities were not calibrated; fit with probability=True.")
+        return self.sigmoids_.probabilities(decisions)
 
     def review(self, X: Any) -> ClassReview:
         """Return everything about each graph in one pass: class, probabilities, most similar training graph."""
@@ -137,11 +146,6 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         for part, rows, _ in self.expansion_.rows.chunks(batch, self._progress()):
             out[part] = self.expansion_.values(rows)
         return out
-
-    def _probabilities(self, decisions: Array) -> Array:
-        if self.sigmoids_ is None:
-            raise InputError("probabilities were not calibrated; fit with probability=True.")
-        return self.sigmoids_.probabilities(decisions)
 
 
 class GNTKClassifier(ClassificationModel):

@@ -85,8 +85,10 @@ class GraphModel(GraphEstimator):
 
     def _count_equal(self, kernel: TrainingKernel) -> NDArray[np.int64]:
         """Find training graphs that equal an earlier one, and say how many."""
+        for told in ("names_", "about_"):  # of graphs that were fitted before
+            self.__dict__.pop(told, None)
         step: Any = kernel.options.features
-        groups = equal_graphs(step.transform(kernel.batch), kernel.options.spec.blocks)
+        groups = equal_graphs(step.extend(kernel.batch).transform(kernel.batch), kernel.options.spec.blocks)
         self.n_graphs_ = kernel.n
         self.n_equal_graphs_ = int(np.sum(groups != np.arange(kernel.n)))
         if self.n_equal_graphs_:

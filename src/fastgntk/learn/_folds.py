@@ -28,18 +28,35 @@ Split = tuple[NDArray[np.int64], NDArray[np.int64]]
 def check_classes(y: Any, n_graphs: int) -> NDArray[Any]:
     """Return class labels as an array, or say why they are none."""
     if y is None:
-        raise InputError("there are no class labels to evaluate on; pass y.")
-    labels = np.asarray(y)
+        raise InputError("there are no class labels; pass y.")
+    labels = _label_array(y)
     if labels.ndim != 1 or len(labels) != n_graphs:
         raise InputError(f"y must have one class for each of the {n_graphs} graphs, but has shape {labels.shape}.")
     if labels.dtype.kind == "f":
+        if not np.isfinite(labels).all():
+            raise InputError("y holds values that are no classes: NaN or infinite.")
         if not np.array_equal(labels, np.rint(labels)):
-            raise InputError("y holds real numbers; evaluation is for classes, given as integers or strings.")
+            raise InputError("y holds real numbers; classes are given as integers or strings.")
         labels = labels.astype(np.int64)
     classes = np.unique(labels)
     if len(classes) < 2:
         found = f"all {n_graphs} graphs are of class {classes[0]}" if len(classes) else "there are no graphs"
         raise InputError(f"a classifier needs at least two classes, but {found}.")
+    return labels
+
+
+def _label_array(y: Any) -> NDArray[Any]:
+    """Return an array of integers, floats or strings; pandas gives strings as objects."""
+    try:
+        labels = np.asarray(y)
+        if labels.dtype.kind == "O":
+            items = labels.ravel().tolist()
+            kinds = {str if isinstance(item, str) else float for item in items}
+            labels = np.array(items, dtype=kinds.pop()).reshape(labels.shape) if len(kinds) == 1 else labels
+    except (TypeError, ValueError):
+        raise InputError("classes must be all integers or all strings, one for each graph.") from None
+    if labels.dtype.kind not in "biufU":
+        raise InputError("classes must be all integers or all strings, but y holds other things.")
     return labels
 
 

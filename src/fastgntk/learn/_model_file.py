@@ -7,9 +7,11 @@ colours and norms are found again on loading, which takes a fraction of a second
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +28,16 @@ from fastgntk.learn._packing import pack_features, pack_graphs, unpack_features,
 from fastgntk.learn._regressor import GNTKRegressor
 from fastgntk.learn._rows import KernelOptions, KernelRows
 from fastgntk.learn.solve import Solution
+from fastgntk.matrix import memory_budget, worker_count
+from fastgntk.sketch import Sketching, SketchOptions
 
 __all__ = ["load_model", "save_model"]
 
 Arrays = dict[str, NDArray[Any]]
+
+_NOT_SAVED = {"memory", "workers", "progress", "features", "normalize", "sketching", *GNTK().to_dict()}
+"""Parameters that belong to the reader, or are kept elsewhere in the file."""
+_DEEPEST = 1000  # blocks and layers; what a file asks for past this would only keep the machine busy
 
 
 def save_model(model: GraphModel, path: Path) -> None:
@@ -81,6 +89,8 @@ def load_model(path: str | Path, *, memory: Any = None, workers: int | None = No
     >>> bool((again.predict(graphs) == model.predict(graphs)).all())
     True
     """
+    memory_budget(memory)  # refused here, not as a fault of the file
+    worker_count(workers)
     document, arrays = read_container(Path(path))
     try:
         return _assemble(document, arrays, memory, workers)
@@ -101,13 +111,20 @@ def _pack_regression(model: Any, document: dict[str, Any], arrays: Arrays) -> No
 
 def _assemble(document: dict[str, Any], arrays: Arrays, memory: Any, workers: int | None) -> Any:
     spec = GNTK.from_dict(_get(document, "spec", dict))
+    if max(spec.blocks, spec.layers) > _DEEPEST:
+        raise InputError(f"it asks for {spec.blocks} blocks of {spec.layers} layers, which nobody can mean.")
     engine = _get(document, "engine", str)
+    sketching = _get(document, "sketching", dict)
+    if sketching and engine != "sketched":
+        raise InputError(f"it has options of a sketch, but its engine is {engine!r}.")
+    if engine == "sketched":
+        Sketching.from_options(_known(sketching, get_type_hints(SketchOptions)))  # type: ignore[arg-type]
     options = KernelOptions(
         spec,
         _get(document, "normalize", bool),
         unpack_features(_get(document, "features", dict), _named(arrays, "features.")),
         engine if engine in engine_names() else "auto",
-        _get(document, "sketching", dict),
+        sketching,
         memory,
         workers,
     )
@@ -119,25 +136,30 @@ def _assemble(document: dict[str, Any], arrays: Arrays, memory: Any, workers: in
     unit = _number(document, "unit")
     if not unit > 0:
         raise InputError("its unit is not above 0.")
-    n = int(_number(document, "n_graphs"))
+    n = _get(document, "n_graphs", int)
     basis = _array(arrays, "basis", (m,), np.int64)
-    if m == 0 or basis.min() < 0 or basis.max() >= n:
+    if m == 0 or k == 0 or basis.min() < 0 or basis.max() >= n:
         raise InputError("its training graphs are not numbered as they should be.")
     params = _get(document, "params", dict)
     make = {"regressor": GNTKRegressor, "classifier": GNTKClassifier}.get(_get(document, "model", str))
     if make is None:
         raise InputError(f"it is a {document['model']!r}, which this version does not know.")
-    known = set(make().get_params())
-    unknown = sorted(set(params) - known)
-    if unknown:
-        raise InputError(f"it has the parameter {unknown[0]!r}, which this version does not know.")
-    model = make(**params, memory=memory, workers=workers)
-    model.set_params(**spec.to_dict() | {"normalize": options.normalize, "sketching": options.sketching or None})
+    model = make(**_known(params, set(make().get_params()) - _NOT_SAVED), memory=memory, workers=workers)
+    model.set_params(
+        blocks=spec.blocks,
+        layers=spec.layers,
+        scale=spec.scale,
+        jump=spec.jump,
+        c_phi=spec.c_phi,
+        normalize=options.normalize,
+        features=document["features"]["kind"],
+        sketching=options.sketching or None,
+    )
     names = tuple(str(name) for name in document["outputs"])
     rows = KernelRows.prepare(batch, options, unit, own)
     coefficients, offsets = _array(arrays, "coefficients", (m, k)), _array(arrays, "offsets", (k,))
     model.expansion_ = Expansion(rows, coefficients, offsets, basis, names)
-    model.n_graphs_, model.n_equal_graphs_ = n, int(_number(document, "n_equal_graphs"))
+    model.n_graphs_, model.n_equal_graphs_ = n, _get(document, "n_equal_graphs", int)
     model.about_ = _get(document, "about", dict)
     if document.get("names") is not None:
         model.names_ = [str(name) for name in _get(document, "names", list)]
@@ -165,25 +187,36 @@ def _restore_regression(model: Any, document: dict[str, Any], arrays: Arrays, k:
     parts = {name.removeprefix("solution."): array for name, array in parts.items()}
     n, m = model.n_graphs_, len(model.expansion_.rows)
     landmarks = parts.get("landmarks")
-    if landmarks is None or landmarks.dtype != np.int64 or landmarks.ndim != 1:
-        raise InputError("its landmarks are missing.")
-    p = len(landmarks)
-    if p and not 0 <= landmarks.min() <= landmarks.max() < m:
+    p = 0 if landmarks is None or landmarks.ndim != 1 else len(landmarks)
+    _array(parts, "landmarks", (p,), np.int64)
+    if landmarks is None or p > m or (p and not 0 <= landmarks.min() <= landmarks.max() < m):
         raise InputError("its landmarks are not among its training graphs.")
+    if not np.array_equal(_array(parts, "basis", (m,), np.int64), model.expansion_.basis):
+        raise InputError("its solution is of other training graphs.")
     shapes = {"alpha": (m, k), "scale2": (k,), "leave_one_out": (n, k), "leave_one_out_variance": (n,)}
     for name, shape in shapes.items():
         _array(parts, name, shape)
-    if numbers.get("triangular") is True:
+    if (parts["scale2"] < 0).any():
+        raise InputError("its variances are not all 0 or more.")
+    if _get(numbers, "triangular", bool):
         parts["factor"] = _unpacked_triangle(_array(parts, "factor", (p * (p + 1) // 2,)), p)
     for name in ("factor", "noise_factor"):
-        if name not in parts or parts[name].dtype != np.float64 or parts[name].ndim != 2 or len(parts[name]) != p:
-            raise InputError(f"its part {name!r} does not fit its landmarks.")
+        wide = parts[name].shape[1] if name in parts and parts[name].ndim == 2 else 0
+        _array(parts, name, (p, wide))
+    for name in ("ridge", "jitter"):
+        if _number(numbers, name) < 0:
+            raise InputError(f"its {name} is below 0.")
+    for name, kind in (("solver", str), ("rank", int), ("iterations", int)):
+        _get(numbers, name, kind)
+    if set(parts) & set(numbers):
+        raise InputError("its solution has parts that are there twice.")
     model.solution_ = Solution.from_arrays(parts, numbers)
     model.intervals_ = Intervals(_array(arrays, "intervals.ratios", (n, k)))
     model.target_scale_ = _array(arrays, "target_scale", (k,))
     model.single_target_ = _get(document, "single_target", bool)
     likelihood = arrays.get("log_marginal_likelihood")
-    if likelihood is None or likelihood.shape != (k,) or (model.single_target_ and k != 1):
+    whole = likelihood is not None and likelihood.dtype == np.float64 and likelihood.shape == (k,)
+    if likelihood is None or not whole or (model.single_target_ and k != 1):
         raise InputError("its targets do not fit each other.")
     model.log_marginal_likelihood_ = float(likelihood[0]) if model.single_target_ else likelihood
 
@@ -191,9 +224,8 @@ def _restore_regression(model: Any, document: dict[str, Any], arrays: Arrays, k:
 def _plain_params(model: GraphModel) -> dict[str, Any]:
     """Return the parameters of the plain estimator that this model is, without those of the kernel and the machine."""
     plain = GNTKClassifier() if isinstance(model, ClassificationModel) else GNTKRegressor()
-    left_out = {"memory", "workers", "progress", "features", "normalize", "sketching", *GNTK().to_dict()}
     given = model.get_params() | getattr(model, "best_params_", {})
-    wanted = {name: given[name] for name in plain.get_params() if name in given and name not in left_out}
+    wanted = {name: given[name] for name in plain.get_params() if name in given and name not in _NOT_SAVED}
     return dict(json.loads(json.dumps(wanted, default=_as_number)))
 
 
@@ -238,15 +270,23 @@ def _array(arrays: Arrays, name: str, shape: tuple[int, ...], kind: type = np.fl
     return array
 
 
+def _known(options: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Return options if all of them are known."""
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise InputError(f"it has the option {unknown[0]!r}, which this version does not know.")
+    return options
+
+
 def _get(document: dict[str, Any], name: str, kind: type) -> Any:
     value = document.get(name)
-    if not isinstance(value, kind):
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise InputError(f"its entry {name!r} is missing or not of the right kind.")
     return value
 
 
 def _number(document: dict[str, Any], name: str) -> float:
     value = document.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise InputError(f"its entry {name!r} is missing or no number.")
-    return value
+    return float(value)

@@ -46,6 +46,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
 
     def _solve(self, kernel: TrainingKernel, y: Array, weights: Array | None, ridge: float) -> None:
         """Find coefficients, from a kernel and checked targets."""
+        kernel.weights = weights
         targets = Targets.from_y(y, weights)
         source = WithIntercept(kernel)
         solution = solve(

@@ -54,8 +54,10 @@ class KernelOptions:
 class TrainingKernel:
     """The kernel among n training graphs, computed when asked for: a ``KernelSource`` of the solvers.
 
-    ``in_units`` says whether values are divided by their ``unit``.
+    ``in_units`` says whether values are divided by their ``unit``; ``weights`` how much each graph counts in that.
     """
+
+    weights: Array | None = None
 
     def __init__(
         self, batch: GraphBatch, options: KernelOptions, progress: Progress | None = None, *, in_units: bool = True
@@ -78,7 +80,7 @@ class TrainingKernel:
     @property
     def unit(self) -> float:
         """What values are divided by: the mean self-similarity, but 1 after normalising and if all are 0."""
-        return (float(self.self_similarity.mean()) if self._in_units else 1.0) or 1.0
+        return (float(np.average(self.self_similarity, weights=self.weights)) if self._in_units else 1.0) or 1.0
 
     def full(self) -> Array:
         """Return the matrix (n, n)."""
@@ -176,6 +178,15 @@ class KernelRows:
         engine = options.engine if options.engine == "sketched" else prepared.engine
         return cls(prepared, batch, replace(options, engine=engine), unit, own)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Prepared graphs are made again: they are larger than the graphs, and compiled code must own them.
+        return {name: value for name, value in self.__dict__.items() if name != "prepared"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        again = prepare(self.batch, self.options.spec, features=self.options.features, **self.options.how)
+        object.__setattr__(self, "prepared", again)
+
     def __len__(self) -> int:
         return len(self.batch)
 
@@ -198,7 +209,8 @@ class KernelRows:
 
     def cosine(self, rows: Array, own: Array) -> Array:
         """Return cosines (t, m) from what a call returned."""
-        return rows if self.options.normalize else normalize(rows, own, self.own / self.unit)
+        cosine = rows if self.options.normalize else normalize(rows, own, self.own / self.unit)
+        return np.minimum(cosine, 1.0)  # rounding
 
     def nodes(self, batch: GraphBatch) -> Array:
         """Return the share of each node of one graph in its row, shape (N, m)."""
@@ -209,18 +221,28 @@ class KernelRows:
         return normalize(shares, np.repeat(own, len(shares)), self.own)
 
     def check(self, batch: GraphBatch) -> None:
-        """Refuse graphs whose features do not fit those of the training graphs."""
+        """Refuse graphs that do not carry what the training graphs carried."""
         step = self.prepared.features
-        if step.kind_ == "attributes" and batch.n_nodes:
-            if batch.features is None:
-                raise InputError(
-                    f"the model was trained on node features of width {step.width_}, but these graphs have none."
-                )
-            if batch.features.shape[1] != step.width_:
-                raise InputError(
-                    f"the model was trained on node features of width {step.width_}, but these graphs have width "
-                    f"{batch.features.shape[1]}."
-                )
+        if not batch.n_nodes or step.kind_ == "degree":
+            return
+        if step.kind_ == "attributes":
+            trained = f"node features of width {step.width_}"
+            found = None if batch.features is None else f"width {batch.features.shape[1]}"
+            fits = batch.features is not None and batch.features.shape[1] == step.width_
+        else:
+            kinds = {"U": "text", "i": "whole numbers"}
+            known = step.categories_[0].dtype.kind if step.categories_ else "i"
+            trained = f"node labels that are {kinds[known]}"
+            found = None if batch.labels is None else f"labels that are {kinds[batch.labels.dtype.kind]}"
+            fits = batch.labels is not None and batch.labels.dtype.kind == known
+            columns = 1 if batch.labels is None or batch.labels.ndim == 1 else batch.labels.shape[1]
+            if fits and columns != max(len(step.categories_), 1):
+                trained, found, fits = f"{len(step.categories_)} labels a node", f"{columns} labels a node", False
+        if not fits:
+            raise InputError(
+                f"the model was trained on graphs with {trained}, but these have {found or 'none'}; give it graphs of "
+                "the kind that it was trained on."
+            )
 
 
 def _share(progress: Progress | None, start: int, stop: int, total: int) -> Progress | None:

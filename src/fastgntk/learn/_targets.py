@@ -41,7 +41,10 @@ def check_targets(y: Any, n_graphs: int) -> Array:
     """Return real targets of shape (n,) or (n, k), or say what is wrong and in which rows."""
     if y is None:
         raise InputError("regression needs targets: pass y.")
-    table = np.asarray(y)
+    try:
+        table = np.asarray(y)
+    except ValueError:
+        raise InputError("the rows of y must all have the same number of targets.") from None
     if table.ndim == 2 and table.shape[1] == 1:
         table = table[:, 0]
     if table.ndim not in (1, 2) or len(table) != n_graphs or (table.ndim == 2 and table.shape[1] == 0):
@@ -64,7 +67,10 @@ def check_sample_weight(weights: Any, n_graphs: int) -> Array | None:
     """Return positive weights, or None for equal ones."""
     if weights is None:
         return None
-    values = np.asarray(weights, dtype=np.float64)
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("sample_weight must be numbers, one for each graph.") from None
     if values.ndim == 0:
         values = np.full(n_graphs, float(values))
     if values.shape != (n_graphs,):

@@ -1,0 +1,727 @@
+"""Train, predict, explain as a user meets them: files, tables, JSON, and one sentence for whatever cannot be done.
+
+Most commands run inside this process, which saves the seconds that imports take; what needs a process has one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import io
+import json
+import logging
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import warnings
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from tests.tables import Tolerance
+
+from fastgntk import GNTKClassifierCV, GNTKRegressorCV, __version__, datasets, load_model
+from fastgntk.cli import main
+from fastgntk.datasets import Dataset, read_table, synthetic, write_tu
+from fastgntk.kernel import COMPILING
+from fastgntk.learn import Grid
+
+# A prediction is kernel values, good to 1e-8 (tests/tables.py), over a ridge of 1e-3 or more; files hold ten digits.
+PREDICTED = Tolerance(relative=1e-6, absolute=1e-4)
+
+GRID = ["--blocks", "1,2", "--layers", "1", "--scale", "degree", "--jump", "yes", "--normalize", "no"]
+SAME = replace(Grid.full(), blocks=(1, 2), layers=(1,), scale=("degree",), jump=(True,), normalize=(False,))
+
+# smiles, boiling point, molar mass
+ALKANES = """C -161.5 16.04, CC -88.6 30.07, CCC -42.1 44.1, CCCC -0.5 58.12, CCCCC 36.1 72.15, CCCCCC 68.7 86.18,
+CCCCCCC 98.4 100.2, CC(C)C -11.7 58.12"""
+ALCOHOLS = """CO 64.7 32.04, CCO 78.2 46.07, CCCO 97.2 60.1, CCCCO 117.7 74.12, CCCCCO 138.1 88.15, CC(C)O 82.6 60.1,
+CC(C)CO 107.9 74.12, CCC(C)O 99.5 74.12"""
+AMINES = """CN -6.3 31.06, CCN 16.6 45.08, CCCN 47.8 59.11, CCCCN 77.8 73.14, CCCCCN 104.4 87.16, CC(C)N 32.4 59.11,
+CNC 7.4 45.08, CCNCC 55.5 73.14"""
+HEADING = ["smiles", "boils", "weight", "kind"]
+ROWS = [
+    [*molecule.split(), kind]
+    for kind, family in [("alkane", ALKANES), ("alcohol", ALCOHOLS), ("amine", AMINES)]
+    for molecule in family.split(",")
+]
+SMILES, BOILS = [row[0] for row in ROWS], [row[1] for row in ROWS]
+
+
+class Done(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(*arguments: object) -> Done:
+    """Run the command line in this process, and undo what it does to logging and warnings."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    log = logging.getLogger("fastgntk")
+    before = log.handlers[:], log.level, log.propagate, warnings.showwarning
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        patch.setenv("COLUMNS", "300")
+        patch.setattr(sys, "argv", ["fastgntk", *map(str, arguments)])
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        finally:
+            log.handlers[:], log.level, log.propagate, warnings.showwarning = before
+    noted = [line for line in err.getvalue().splitlines(keepends=True) if COMPILING not in line]
+    return Done(code, out.getvalue(), "".join(noted))
+
+
+def sentence(done: Done) -> str:
+    """Return the error message, having checked that it is one line and all there is, with exit code 2."""
+    assert done.code == 2, done
+    assert done.out == ""
+    assert len(done.err.strip().splitlines()) == 1
+    assert done.err.startswith("fastgntk: ")
+    assert done.err.endswith(".\n")
+    return done.err
+
+
+def record(done: Done) -> dict:
+    assert (done.code, done.err) == (0, "")
+    return json.loads(done.out)
+
+
+def table(path: Path, rows: list[list[str]] = ROWS, *, separator: str = ",", **changes: dict[int, str]) -> Path:
+    """Write a table; ``changes`` are new cells of a column, by data row."""
+    rows = [list(row) for row in rows]
+    for column, cells in changes.items():
+        for number, text in cells.items():
+            rows[number - 1][HEADING.index(column)] = text
+    text = io.StringIO()
+    csv.writer(text, delimiter=separator, lineterminator="\n").writerows([HEADING, *rows])
+    content = text.getvalue().encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def read_csv(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def column(rows: list[dict], name: str) -> np.ndarray:
+    return np.array([float(row[name]) for row in rows])
+
+
+def close(found, expected) -> None:
+    np.testing.assert_allclose(found, expected, PREDICTED.relative, PREDICTED.absolute)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A folder with tables, a TU folder, and a model of each kind, none of which a test may change."""
+    folder = tmp_path_factory.mktemp("made")
+    table(folder / "oils.csv")
+    mutag = datasets.load("MUTAG")
+    write_tu(Dataset(mutag.graphs[:50], mutag.y[:50], "some"), folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FASTGNTK_CACHE", str(tmp_path_factory.mktemp("cache")))
+        for name, *arguments in [
+            ("number", "oils.csv", "--target", "boils"),
+            ("numbers", "oils.csv", "--target", "boils", "--target", "weight"),
+            ("kind", "oils.csv", "--target", "kind"),
+            ("some", "some"),
+        ]:
+            done = run("train", folder / arguments[0], *arguments[1:], *GRID, "-o", folder / f"{name}.fgntk", "--json")
+            (folder / f"{name}.json").write_text(json.dumps(record(done)))
+    return folder
+
+
+@pytest.fixture
+def here(made, tmp_path, monkeypatch) -> Path:
+    """The current folder, with copies of all that was made."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("oils.csv", "number.fgntk", "numbers.fgntk", "kind.fgntk", "some.fgntk"):
+        shutil.copy(made / name, tmp_path / name)
+    shutil.copytree(made / "some", tmp_path / "some")
+    return tmp_path
+
+
+# Training
+
+
+def test_train_tells_what_it_chose_as_json(made):
+    told = json.loads((made / "number.json").read_text())
+    expected = GNTKRegressorCV(SAME).fit(*graphs_and(made, "boils"))
+    residuals = expected.solution_.leave_one_out * expected.target_scale_
+    assert told.pop("seconds") > 0
+    assert told["params"] == expected.best_params_
+    close(told.pop("leave_one_out_rmse"), [np.sqrt(np.mean(residuals**2))])
+    close(told.pop("standard_deviation"), [np.std(np.array(BOILS, dtype=float))])
+    close(told.pop("log_marginal_likelihood"), [expected.log_marginal_likelihood_])
+    close(told.pop("calibration"), expected.intervals_.factor)
+    assert told == {
+        "model": str(made / "number.fgntk"), "bytes": (made / "number.fgntk").stat().st_size, "dataset": "oils",
+        "version": __version__, "task": "regression", "targets": ["boils"], "graphs": 24, "equal_graphs": 0,
+        "skipped_rows": [], "params": expected.best_params_,
+    }  # fmt: skip
+
+
+def test_train_tells_classes_and_accuracy(made):
+    told = json.loads((made / "kind.json").read_text())
+    expected = GNTKClassifierCV(SAME).fit(*graphs_and(made, "kind"))
+    assert (told["task"], told["classes"]) == ("classification", ["alcohol", "alkane", "amine"])
+    assert told["accuracy"] == pytest.approx(expected.best_score_)
+    assert told["params"] == expected.best_params_
+    told = json.loads((made / "some.json").read_text())
+    assert (told["classes"], told["targets"], told["graphs"], told["dataset"]) == ([-1, 1], ["y"], 50, "some")
+
+
+def test_train_prints_a_table_for_people(here):
+    done = run("train", "oils.csv", "--target", "boils", "--target", "weight", *GRID, "-o", "m.fgntk")
+    assert done.code == 0
+    for words in [
+        "m.fgntk, ", "regression of boils, weight", "error of boils", "error of weight", "the targets' own spread is ",
+        "oils, 24 graphs", "layers 1, scale degree, jump yes, normalize no, ridge ",
+    ]:  # fmt: skip
+        assert words in done.out
+    done = run("train", "some", *GRID, "-o", "m.fgntk", "--method", "ridge")
+    for words in ["classification, 2 classes: -1, 1", " %  (leave-one-out on the training graphs", "equal an earlier"]:
+        assert words in done.out
+
+
+def test_train_verbose_says_what_is_done_on_standard_error(here):
+    arguments = ["train", "oils.csv", "--target", "boils", *GRID, "-o", "m.fgntk", "--json"]
+    done = run(*arguments, "-v")
+    assert "engine " in done.err
+    assert json.loads(done.out)["task"] == "regression"
+    assert run(*arguments).err == ""
+
+
+@pytest.mark.parametrize("name", ["oils.csv.gz", "oils.tsv", "oils.TSV.gz"])
+def test_tables_in_every_format_give_the_same_model(here, name):
+    table(here / name, separator="\t" if ".tsv" in name.lower() else ",")
+    record(run("train", name, "--target", "boils", *GRID, "-o", "m.fgntk", "--json"))
+    assert (here / "m.fgntk").read_bytes() == (here / "number.fgntk").read_bytes()
+    assert run("predict", "m.fgntk", name).out == run("predict", "number.fgntk", "oils.csv").out
+
+
+def test_rows_without_a_molecule_are_left_out_and_named(here):
+    table(here / "holes.csv", smiles={3: "C1CC", 7: "?"})
+    told = record(run("train", "holes.csv", "--target", "boils", *GRID, "-o", "m.fgntk", "--json", "--skip-invalid"))
+    assert (told["skipped_rows"], told["graphs"]) == ([3, 7], 22)
+    done = run("train", "holes.csv", "--target", "boils", *GRID, "-o", "m.fgntk", "--skip-invalid")
+    assert "rows 3, 7, whose SMILES cannot be read" in done.out
+    told = record(run("predict", "m.fgntk", "holes.csv", "--skip-invalid", "--json"))
+    assert told["skipped_rows"] == [3, 7]
+    assert [row["row"] for row in told["predictions"]] == [i for i in range(1, 25) if i not in (3, 7)]
+    assert record(run("explain", "m.fgntk", "holes.csv", "--row", 8, "--json"))["smiles"] == SMILES[7]
+
+
+def test_whole_numbers_of_few_values_are_classes_unless_asked_otherwise(here):
+    table(here / "whole.csv", boils={i + 1: str(i % 3) for i in range(24)})
+    arguments = ["train", "whole.csv", "--target", "boils", *GRID, "-o", "m.fgntk", "--json"]
+    assert record(run(*arguments))["classes"] == [0, 1, 2]
+    assert record(run(*arguments, "--task", "regression"))["task"] == "regression"
+    table(here / "whole.csv", boils={i + 1: str(i % 11) for i in range(24)})
+    assert record(run(*arguments))["task"] == "regression"
+
+
+def test_only_what_was_asked_for_is_tried(here):
+    asked = ["--blocks", 3, "--layers", 2, "--scale", "unit", "--jump", "no", "--normalize", "yes", "--ridges", 0.5]
+    told = record(run("train", "oils.csv", "--target", "boils", *asked, "-o", "m.fgntk", "--json"))
+    expected = {"blocks": 3, "layers": 2, "scale": "unit", "jump": False, "normalize": True, "ridge": 0.5}
+    assert told["params"] == expected | {"c_phi": 2.0}
+    told = record(run("train", "oils.csv", "--target", "kind", *GRID, "--c", 7, "-o", "m.fgntk", "--json"))
+    assert told["params"]["C"] == 7
+
+
+def test_a_folder_with_numbers_as_targets_is_regression(here):
+    graphs = datasets.load("MUTAG").graphs[:20]
+    write_tu(Dataset(graphs, graphs.sizes + 0.5, "sizes"), here)
+    told = record(run("train", "sizes", *GRID, "-o", "m.fgntk", "--json"))
+    assert (told["task"], told["targets"]) == ("regression", ["y"])
+    rows = read_csv(run("predict", "m.fgntk", "sizes").out)
+    assert list(rows[0]) == ["row", "value", "std", "low 90%", "high 90%", "nearest", "similarity"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--solver", "eigen"], ["--solver", "cg"], ["--solver", "nystrom", "--rank", 12], ["--depth", "mix"]],
+    ids=str,
+)
+def test_other_ways_of_training_make_models_too(here, options):
+    told = record(run("train", "oils.csv", "--target", "boils", *GRID, *options, "-o", "m.fgntk", "--json"))
+    value = column(read_csv(run("predict", "m.fgntk", "oils.csv").out), "value")
+    error = np.sqrt(np.mean((value - np.array(BOILS, dtype=float)) ** 2))
+    assert error < told["standard_deviation"][0] / 2
+
+
+# Prediction
+
+
+def graphs_and(made: Path, target: str):
+    read = read_table(made / "oils.csv", target=target)
+    return read.graphs, read.y
+
+
+def test_predict_writes_what_the_estimator_says(here):
+    done = run("predict", "number.fgntk", "oils.csv", "-o", "p.csv", "--coverage", 0.8)
+    assert "p.csv, 24 rows: row, smiles, value, std, low 80%, high 80%, nearest, similarity" in done.out
+    rows = read_csv((here / "p.csv").read_text())
+    graphs, y = graphs_and(here, "boils")
+    expected = GNTKRegressorCV(SAME).fit(graphs, y).review(graphs, 0.8)
+    for name, values in zip(["value", "std", "low 80%", "high 80%"], expected[:4], strict=True):
+        close(column(rows, name), values)
+    assert [row["row"] for row in rows] == [str(i) for i in range(1, 25)]
+    assert [row["smiles"] for row in rows] == SMILES
+    assert [row["nearest"] for row in rows] == [SMILES[i] for i in expected.nearest]
+    close(column(rows, "similarity"), expected.similarity)
+
+
+def test_predict_writes_columns_for_each_target(here):
+    rows = read_csv(run("predict", "numbers.fgntk", "oils.csv").out)
+    expected = load_model(here / "numbers.fgntk").review(graphs_and(here, "boils")[0])
+    for i, name in enumerate(["boils", "weight"]):
+        for heading, values in zip(["value", "std", "low 90%", "high 90%"], expected[:4], strict=True):
+            close(column(rows, f"{name}: {heading}"), values[:, i])
+
+
+def test_predict_writes_classes_and_probabilities(here):
+    rows = read_csv(run("predict", "kind.fgntk", "oils.csv").out)
+    graphs, y = graphs_and(here, "kind")
+    model = GNTKClassifierCV(SAME).fit(graphs, y)
+    assert [row["class"] for row in rows] == model.predict(graphs).tolist()
+    found = np.stack([column(rows, f"probability of {name}") for name in model.classes_], axis=1)
+    close(found, model.predict_proba(graphs))
+    close(found.sum(axis=1), 1)
+
+
+def test_predict_numbers_graphs_that_have_no_smiles(here):
+    rows = read_csv(run("predict", "some.fgntk", "some").out)
+    assert list(rows[0]) == ["row", "class", "probability of -1", "probability of 1", "nearest", "similarity"]
+    model, graphs = load_model(here / "some.fgntk"), datasets.load("MUTAG").graphs[:50]
+    assert [int(row["class"]) for row in rows] == model.predict(graphs).tolist()
+    assert [int(row["nearest"]) - 1 for row in rows] == model.review(graphs).nearest.tolist()
+
+
+def test_predict_json_holds_what_the_file_holds(here):
+    told = record(run("predict", "numbers.fgntk", "oils.csv", "--json", "-o", "p.csv"))
+    rows = read_csv((here / "p.csv").read_text())
+    assert (told["model"], told["dataset"], told["output"]) == ("numbers.fgntk", "oils", "p.csv")
+    assert len(told["predictions"]) == len(rows) == 24
+    for one, row in zip(told["predictions"], rows, strict=True):
+        assert {k: f"{v:.10g}" if isinstance(v, float) else str(v) for k, v in one.items()} == row
+
+
+def test_predict_without_output_prints_the_same_table(here):
+    done = run("predict", "number.fgntk", "oils.csv")
+    run("predict", "number.fgntk", "oils.csv", "-o", "p.csv")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == (here / "p.csv").read_text()
+
+
+def test_predict_finds_the_column_of_smiles_that_training_named(here):
+    renamed = (here / "oils.csv").read_text().replace("smiles", "structure", 1)
+    (here / "renamed.csv").write_text(renamed)
+    run("train", "renamed.csv", "--smiles", "structure", "--target", "boils", *GRID, "-o", "m.fgntk")
+    expected = run("predict", "number.fgntk", "oils.csv").out
+    assert run("predict", "m.fgntk", "renamed.csv").out == expected
+    assert run("predict", "m.fgntk", "oils.csv").out == expected
+    assert run("predict", "number.fgntk", "renamed.csv", "--smiles", "structure").out == expected
+
+
+# Explanation
+
+
+@pytest.mark.parametrize(("model", "options", "name"), [
+    ("number", [], "value"),
+    ("numbers", ["--target", "weight"], "weight: value"),
+])  # fmt: skip
+def test_shares_of_nodes_add_up_to_the_prediction(here, model, options, name):
+    for row in (1, 16):
+        told = record(run("explain", f"{model}.fgntk", "oils.csv", "--row", row, *options, "--json"))
+        predicted = column(read_csv(run("predict", f"{model}.fgntk", "oils.csv").out), name)[row - 1]
+        assert (told["row"], told["smiles"]) == (row, SMILES[row - 1])
+        assert len(told["nodes"]) == sum(letter.isalpha() for letter in SMILES[row - 1])
+        close(told["intercept"] + sum(told["nodes"]), predicted)
+        close(told["prediction"], predicted)
+
+
+def test_shares_of_nodes_add_up_to_the_decision_of_each_class(here):
+    graph = graphs_and(here, "kind")[0][11]
+    decisions = load_model(here / "kind.fgntk").decision_function([graph])[0]
+    for name, decision in zip(["alcohol", "alkane", "amine"], decisions, strict=True):
+        told = record(run("explain", "kind.fgntk", "oils.csv", "--row", 12, "--class", name, "--json"))
+        assert told["output"] == name
+        close(told["intercept"] + sum(told["nodes"]), decision)
+
+
+def test_the_predicted_class_is_explained_unless_another_is_named(here):
+    classes = [row["class"] for row in read_csv(run("predict", "some.fgntk", "some").out)]
+    for row in (classes.index("1") + 1, classes.index("-1") + 1):
+        told = record(run("explain", "some.fgntk", "some", "--row", row, "--json"))
+        assert told["output"] == classes[row - 1]
+        assert told["prediction"] > 0
+        assert told["smiles"] is None
+        other = record(run("explain", "some.fgntk", "some", "--row", row, "--json", "--class", -int(told["output"])))
+        close(other["nodes"], -np.array(told["nodes"]))
+
+
+def test_explain_prints_the_largest_shares(here):
+    told = record(run("explain", "number.fgntk", "oils.csv", "--row", 15, "--json"))
+    done = run("explain", "number.fgntk", "oils.csv", "--row", 15)
+    largest = int(np.argmax(np.abs(told["nodes"])))
+    for words in ["CC(C)CO", f"boils {told['prediction']:.3g} ± ", f"{told['nodes'][largest]:+.4g}"]:
+        assert words in done.out
+    done = run("explain", "some.fgntk", "some", "--row", 2)
+    assert "number 2" in done.out
+    assert "probability" in done.out
+
+
+@pytest.mark.parametrize("arguments", [["number.fgntk", "oils.csv"], ["some.fgntk", "some"]], ids=str)
+@pytest.mark.parametrize(("name", "first"), [("e.svg", b"<?xml"), ("e.PNG", b"\x89PNG\r\n")])
+def test_explain_draws_a_picture(here, arguments, name, first):
+    told = record(run("explain", *arguments, "--row", 5, "-o", name, "--json"))
+    assert told["picture"] == name
+    content = (here / name).read_bytes()
+    assert content.startswith(first)
+    assert (b"<svg" in content) == name.endswith("svg")
+    assert not list(here.glob(".*"))
+
+
+# What cannot be done
+
+TRAIN = ["train", "oils.csv", "--target", "boils", "-o", "m.fgntk"]
+CLASSES = ["train", "oils.csv", "--target", "kind", "-o", "m.fgntk"]
+PREDICT = ["predict", "number.fgntk", "oils.csv"]
+EXPLAIN = ["explain", "number.fgntk", "oils.csv", "--row", "1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["train", "oils.csv", "-o", "m.fgntk"], "name a column with --target; its columns are smiles, boils, weight"),
+        (["train", "oils.csv", "--target", "melts", "-o", "m.fgntk"], "no column 'melts'; choose"),
+        (["train", "oils.csv", "--target", "melts", "-o", "m.fgntk"], "'smiles', 'boils', 'weight', 'kind'"),
+        ([*TRAIN, "--smiles", "structure"], "no column 'structure'; choose"),
+        ([*TRAIN, "--target", "boils"], "each target may be named once"),
+        ([*TRAIN, "--target", "kind"], "other than a number in column 'kind' in data rows 1, 2, 3, 4, 5 and 19 more"),
+        (["train", "none.csv", "--target", "boils", "-o", "m.fgntk"], "none.csv does not exist"),
+        (["train", "none", "-o", "m.fgntk"], "there is no data set, file or folder 'none'"),
+        (["train", "some", "--target", "y", "-o", "m.fgntk"], "--target is for tables (.csv, .tsv), but DATA is some"),
+        (["train", "some", "--smiles", "y", "-o", "m.fgntk"], "--smiles is for tables"),
+        (["train", "some", "--skip-invalid", "-o", "m.fgntk"], "--skip-invalid is for tables"),
+        ([*TRAIN, "--task", "sorting"], "--task must be auto, regression or classification, but is 'sorting'"),
+        ([*TRAIN, "--task", "classification"], "numbers that are not whole in column 'boils'"),
+        ([*TRAIN, "--target", "weight", "--task", "classification"], "but there are several targets"),
+        ([*CLASSES, "--task", "regression"], "text where numbers are needed, in rows 1, 2, 3, 4, 5 and 19 more"),
+        ([*CLASSES, "--method", "tree"], "method must be svc or ridge, but is 'tree'"),
+        ([*TRAIN, *GRID, "--solver", "lu"], "solver must be one of cholesky, eigen, nystrom, sketched, cg, but is"),
+        ([*TRAIN, *GRID, "--depth", "deep"], "depth must be best or mix, but is 'deep'"),
+        ([*CLASSES, *GRID, "--depth", "deep"], "depth must be best or mix, but is 'deep'"),
+        ([*TRAIN, *GRID, "--rank", "0"], "rank must be a whole number, 1 or more, but is 0"),
+        ([*TRAIN, "--ridges", "low"], "--ridges takes numbers such as"),
+        ([*TRAIN, "--ridges=-1"], "ridges must be numbers above 0"),
+        ([*TRAIN, "--blocks", "0"], "blocks must be a whole number, 1 or more, but is 0"),
+        ([*TRAIN, "--features", "colour"], "features must be one of auto"),
+        ([*TRAIN, "--seed=-1"], "but is -1"),
+        ([*TRAIN, "--memory", "little"], "memory must be a number of bytes or a text such as '2GB', but is 'little'"),
+        ([*TRAIN, "--workers", "0"], "workers must be a whole number, 1 or more, but is 0"),
+        ([*TRAIN[:-1], "m.pkl"], "--output must end in .fgntk, but is m.pkl"),
+        ([*TRAIN[:-1], "no/m.fgntk"], "the folder no does not exist; make it first"),
+        (["predict", "oils.csv", "oils.csv"], "oils.csv is not a fastgntk model; give a file that"),
+        (["predict", "none.fgntk", "oils.csv"], "none.fgntk does not exist; check the name"),
+        (["predict", "some", "oils.csv"], "some is a folder; give the name of a model file"),
+        (["predict", "some.fgntk", "oils.csv"], "labels that are whole numbers, but these have labels that are text"),
+        (["predict", "number.fgntk", "some"], "trained on graphs with node features of width 32, but these have none"),
+        (["predict", "number.fgntk", "none.csv"], "none.csv does not exist"),
+        ([*PREDICT, "--coverage", "2"], "coverage must lie between 0 and 1, but is 2.0"),
+        ([*PREDICT, "--coverage", "0"], "coverage must lie between 0 and 1, but is 0.0"),
+        ([*PREDICT, "--coverage", "nan"], "coverage must lie between 0 and 1, but is nan"),
+        ([*PREDICT, "--smiles", "structure"], "no column 'structure'; choose"),
+        (["predict", "some.fgntk", "some", "--smiles", "x"], "--smiles is for tables"),
+        ([*PREDICT, "-o", "p.txt"], "--output must end in .csv, but is p.txt"),
+        ([*PREDICT, "-o", "no/p.csv"], "the folder no does not exist; make it first"),
+        ([*PREDICT, "--memory", "little"], "memory must be a number of bytes or a text such as '2GB', but is 'little'"),
+        ([*PREDICT, "--workers", "0"], "workers must be a whole number, 1 or more, but is 0"),
+        ([*EXPLAIN[:-1], "0"], "--row must lie in 1..24, but is 0"),
+        ([*EXPLAIN[:-1], "25"], "--row must lie in 1..24, but is 25"),
+        (["explain", "some.fgntk", "some", "--row", "51"], "--row must lie in 1..50, but is 51"),
+        (["explain", "some.fgntk", "oils.csv", "--row", "1"], "graphs with node labels that are whole numbers"),
+        (["explain", "number.fgntk", "some", "--row", "1"], "give it graphs of the kind that it was trained on"),
+        (["explain", "numbers.fgntk", "oils.csv", "--row", "1"], "name one with --target: boils, weight"),
+        ([*EXPLAIN, "--target", "melts"], "--target must be one of boils, but is 'melts'"),
+        ([*EXPLAIN, "--class", "alkane"], "--class is for classification; this model predicts numbers"),
+        (["explain", "kind.fgntk", "oils.csv", "--row", "1", "--target", "kind"], "this model classifies: use --class"),
+        (["explain", "kind.fgntk", "oils.csv", "--row", "1", "--class", "oil"], "one of alcohol, alkane, amine, but"),
+        ([*EXPLAIN, "-o", "e.pdf"], "--output must end in .svg or .png, but is e.pdf"),
+        ([*EXPLAIN, "-o", "no/e.png"], "the folder no does not exist; make it first"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_what_cannot_be_done_is_one_sentence_with_exit_code_2(here, arguments, words):
+    before = sorted(here.iterdir())
+    assert words in sentence(run(*arguments))
+    assert sorted(here.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"boils": {2: "nan"}}, "no finite value in column 'boils' in data row 2"),
+        ({"boils": {2: "", 9: "NA"}}, "no finite value in column 'boils' in data rows 2 and 9"),
+        ({"boils": dict.fromkeys(range(3, 11), "inf")}, "in data rows 3, 4, 5, 6, 7 and 3 more"),
+        ({"boils": {4: "warm", 8: "hot"}}, "text where numbers are needed, in rows 4, 8; mend these rows, or pass"),
+        ({"boils": dict.fromkeys(range(1, 25), "1")}, "needs at least two classes, but all 24 graphs are of class 1"),
+        ({"boils": dict.fromkeys(range(1, 25), "x")}, "needs at least two classes, but all 24 graphs are of class x"),
+        ({"smiles": {4: "C1CC", 6: "?"}}, "has SMILES that RDKit cannot read, on lines 5 and 7; correct them, or"),
+    ],
+)
+def test_bad_cells_are_one_sentence_that_names_them(here, changes, words):
+    table(here / "bad.csv", **changes)
+    assert words in sentence(run("train", "bad.csv", "--target", "boils", *GRID, "-o", "m.fgntk"))
+    assert not list(here.glob("*m.fgntk*"))
+
+
+def test_cells_that_are_not_used_may_be_bad(here):
+    table(here / "bad.csv", boils={2: "nan"}, weight={3: "heavy"})
+    assert run("predict", "number.fgntk", "bad.csv").out == run("predict", "number.fgntk", "oils.csv").out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["train", "t.csv", "--target", "boils", "-o", "m.fgntk"],
+        ["predict", "number.fgntk", "t.csv"],
+        ["explain", "number.fgntk", "t.csv", "--row", "1"],
+    ],
+    ids=["train", "predict", "explain"],
+)
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "t.csv is empty; a table needs a header"),
+        (b"smiles,boils\n", "t.csv has a header but no rows"),
+        (b"smiles;boils\nC;1\n", "separated by semicolons: save it with commas"),
+        (b"smiles,boils\nC,1,2\n", "line 2: the row has 3 cells, but the header has 2"),
+        (b"name,boils\nC,1\n", "has no column called smiles"),
+        (b"\xff\xfe\x00", "is not text in UTF-8"),
+    ],
+)
+def test_tables_that_are_none_are_one_sentence(here, command, content, words):
+    (here / "t.csv").write_bytes(content)
+    assert words in sentence(run(*command))
+    assert not list(here.glob("*m.fgntk*"))
+
+
+def test_a_molecule_that_cannot_be_read_cannot_be_explained(here):
+    table(here / "holes.csv", smiles={24: "C1CC"})
+    assert "the SMILES of row 24 cannot be read" in sentence(run("explain", "number.fgntk", "holes.csv", "--row", 24))
+    assert "--row must lie in 1..24, but is 25" in sentence(run("explain", "number.fgntk", "holes.csv", "--row", 25))
+    assert "on line 25" in sentence(run("predict", "number.fgntk", "holes.csv"))
+
+
+def test_a_table_of_unreadable_molecules_is_refused(here):
+    table(here / "bad.csv", smiles=dict.fromkeys(range(1, 25), "?"))
+    assert "no SMILES in column 'smiles'" in sentence(run("predict", "number.fgntk", "bad.csv", "--skip-invalid"))
+
+
+def test_a_folder_without_targets_has_nothing_to_learn(here):
+    write_tu(Dataset(synthetic.erdos_renyi(4, 5).graphs, None, "bare"), here)
+    assert "has nothing to learn" in sentence(run("train", "bare", "-o", "m.fgntk"))
+
+
+def cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def flip(content: bytes) -> bytes:
+    at = content.index(b"NUMPY") + 200
+    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+def newer(content: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            part = old.read(name)
+            if name == "model.json":
+                part = json.dumps(json.loads(part) | {"format_version": 99}).encode()
+            new.writestr(name, part)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda _: b"", "is empty; "),
+        (cut, "is cut short, or was changed after it was saved"),
+        (flip, "is damaged: "),
+        (newer, "was written by a newer fastgntk (format 99, this version reads up to "),
+    ],
+    ids=["empty", "cut", "flipped", "newer"],
+)
+@pytest.mark.parametrize("command", [["predict"], ["explain", "--row", "1"]], ids=["predict", "explain"])
+def test_model_files_that_are_none_are_refused(here, damage, words, command):
+    (here / "m.fgntk").write_bytes(damage((here / "number.fgntk").read_bytes()))
+    assert f"m.fgntk {words}" in sentence(run(*command, "m.fgntk", "oils.csv"))
+
+
+@pytest.mark.parametrize("name", ["m.fgntk", "p.csv", "e.svg"])
+def test_a_folder_as_output_is_refused(here, name):
+    (here / name).mkdir()
+    command = {"m.fgntk": TRAIN[:-2], "p.csv": PREDICT, "e.svg": EXPLAIN}[name]
+    assert f"--output must be a file, but {name} is a folder" in sentence(run(*command, "-o", name))
+
+
+def forbid(monkeypatch) -> None:
+    """Let every attempt to make a file fail, as in a folder that is read-only; root could write to a real one."""
+    real = Path.open
+
+    def refuse(self, mode="r", *rest, **options):
+        if mode == "xb":
+            raise PermissionError(13, "Permission denied", str(self))
+        return real(self, mode, *rest, **options)
+
+    monkeypatch.setattr(Path, "open", refuse)
+
+
+WRITING = [[*TRAIN, *GRID], [*PREDICT, "-o", "p.csv"], [*EXPLAIN, "-o", "e.svg"], [*EXPLAIN, "-o", "e.png"]]
+
+
+@pytest.mark.parametrize("command", WRITING, ids=["train", "predict", "explain svg", "explain png"])
+def test_a_read_only_folder_is_one_sentence(here, monkeypatch, command):
+    forbid(monkeypatch)
+    before = sorted(here.iterdir())
+    assert "Permission denied" in sentence(run(*command))
+    assert sorted(here.iterdir()) == before
+
+
+def test_a_failed_training_leaves_the_old_model(here):
+    before = (here / "number.fgntk").read_bytes()
+    assert run("train", "oils.csv", "--target", "boils", *GRID, "--solver", "lu", "-o", "number.fgntk").code == 2
+    assert (here / "number.fgntk").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [("train", "NAME.fgntk"), ("predict", "NAME.csv"), ("explain", "NAME.svg or NAME.png")],
+)
+def test_help_and_missing_arguments(command, words):
+    assert words in run(command, "--help").out
+    done = run(command)
+    assert (done.code, done.out) == (2, "")
+    assert "Missing argument" in done.err
+
+
+# What looks like input and is none
+
+
+def learn(data: str, target: str = "boils") -> list[str]:
+    return ["train", data, "--target", target, *GRID, "-o", "m.fgntk"]
+
+
+MISTAKES = {
+    "text in a row after one that is skipped": ([*learn("holes.csv"), "--skip-invalid"], " 8"),
+    "a typing error among numbers": (learn("tiny.csv"), " 5"),
+    "every molecule a class of its own": (learn("oils.csv", "smiles"), "smiles"),
+    "targets that are all equal": (learn("flat.csv"), "1.5"),
+    "a method that regression would not use": ([*learn("oils.csv"), "--method", "tree"], "svc or ridge"),
+    "a solver that machines would not use": ([*learn("oils.csv", "kind"), "--solver", "lu"], "cholesky"),
+    "coverage for a classifier": (["predict", "kind.fgntk", "oils.csv", "--coverage", "2"], "coverage"),
+    "another kind of file": (learn("oils.xlsx"), "as .csv"),
+    "a wrong column of SMILES": ([*learn("oils.csv"), "--smiles", "kind"], "--smiles"),
+    "graphs of another kind": (["predict", "some.fgntk", "oils.csv"], "trained on"),
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    MISTAKES.values(),
+    ids=MISTAKES,
+)
+def test_what_should_be_refused(here, arguments, words):
+    table(here / "holes.csv", smiles={3: "C1CC"}, boils={8: "warm"})
+    table(here / "tiny.csv", ROWS[:10], boils={5: "n.d."})
+    table(here / "flat.csv", boils=dict.fromkeys(range(1, 25), "1.5"))
+    (here / "oils.xlsx").write_bytes(b"PK")
+    assert words in sentence(run(*arguments))
+
+
+@pytest.mark.parametrize("option", [["--memory", "little"], ["--workers", "0"]], ids=str)
+def test_the_model_is_not_blamed_for_an_option(here, option):
+    assert "not a model" not in sentence(run(*PREDICT, *option))
+
+
+@pytest.mark.parametrize("command", WRITING[1:], ids=["predict", "explain svg", "explain png"])
+def test_a_file_that_cannot_be_written_is_called_by_its_name(here, monkeypatch, command):
+    forbid(monkeypatch)
+    said = sentence(run(*command))
+    assert f" {command[-1]}" in said
+    assert ".part" not in said
+
+
+def test_similarities_are_at_most_1(here):
+    told = [row["similarity"] for name in ("number.fgntk", "kind.fgntk")
+            for row in record(run("predict", name, "oils.csv", "--json"))["predictions"]]  # fmt: skip
+    assert max(told) <= 1
+
+
+@pytest.mark.parametrize("output", [[], ["-o", "p.csv"]], ids=["printed", "written"])
+def test_predict_says_which_rows_it_left_out(here, output):
+    table(here / "holes.csv", smiles={3: "C1CC", 7: "?"})
+    done = run("predict", "number.fgntk", "holes.csv", "--skip-invalid", *output)
+    assert "rows 3 and 7" in done.err + done.out.replace("3, 7", "3 and 7")
+
+
+# In processes of their own
+
+
+def start(*arguments: object) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", "from fastgntk.cli import main; main()", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_an_error_in_a_process_is_one_line_on_standard_error(here):
+    table(here / "holes.csv", smiles={3: "C1CC"})
+    with start("predict", "number.fgntk", "holes.csv") as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err.count(b"\n")) == (2, b"", 1)  # RDKit says nothing of its own
+    assert b"on line 4" in err
+
+
+def test_labels_that_no_training_graph_has_are_said(here):
+    graphs = datasets.load("MUTAG").graphs[:5]
+    write_tu(Dataset(replace(graphs, labels=graphs.labels + 5), None, "other"), here)
+    with start("predict", "some.fgntk", "other") as process:
+        out, err = process.communicate(timeout=60)
+    assert b"have a label that no training graph has" in err
+    assert len(read_csv(out.decode())) == 5
+
+
+def test_a_reader_that_goes_away_ends_predict_without_a_word(here):
+    with start("predict", "number.fgntk", "oils.csv") as process:
+        process.stdout.close()  # what `head` does, only sooner
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+def test_ctrl_c_stops_training_within_two_seconds_and_leaves_no_file(here):
+    folder = write_tu(synthetic.erdos_renyi(400, 60), here)
+    old = (here / "some.fgntk").read_bytes()
+    with start("train", folder, "--blocks", 30, "--scale", "unit", "-o", "some.fgntk", "-v") as process:
+        assert any(b"engine" in line for line in process.stderr)  # the kernel has begun
+        time.sleep(1)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        out, err = process.communicate(timeout=30)
+        assert time.monotonic() - begin < 2
+    assert (process.returncode, out) == (130, b"")
+    assert b"Traceback" not in err
+    assert (here / "some.fgntk").read_bytes() == old
+    assert not list(here.glob(".*"))
