@@ -10,6 +10,8 @@ from fastgntk import GNTK, GNTKClassifier, InputError, datasets, gram, normalize
 
 DATA = datasets.load("MUTAG")
 TRAIN, TEST = slice(0, 140), slice(140, 188)
+# libsvm stops at violations of 0.01; a kernel that differs in the last digits may make it stop elsewhere.
+SVC_STOPS = 0.02
 SIZES = np.digitize(DATA.graphs.sizes, [15, 20])  # three classes
 
 
@@ -20,8 +22,10 @@ def test_two_classes_are_those_of_a_support_vector_machine():
     machine = SVC(kernel="precomputed", C=100.0, tol=1e-2).fit(among / unit, DATA.y[TRAIN])
     model = GNTKClassifier(2, 1, normalize=True, C=100.0).fit(DATA.graphs[TRAIN], DATA.y[TRAIN])
     decisions = model.decision_function(DATA.graphs[TEST])
-    np.testing.assert_allclose(decisions, machine.decision_function(K[TEST, TRAIN] / unit), atol=1e-5)
-    assert np.array_equal(model.predict(DATA.graphs[TEST]), machine.predict(K[TEST, TRAIN] / unit))
+    expected = machine.decision_function(K[TEST, TRAIN] / unit)
+    np.testing.assert_allclose(decisions, expected, atol=SVC_STOPS)
+    sure = np.abs(expected) > SVC_STOPS
+    assert np.array_equal(model.predict(DATA.graphs[TEST])[sure], machine.predict(K[TEST, TRAIN] / unit)[sure])
 
 
 def test_each_of_three_classes_has_a_machine_against_the_others():
@@ -32,7 +36,8 @@ def test_each_of_three_classes_has_a_machine_against_the_others():
     decisions = model.decision_function(DATA.graphs[TEST])
     for c in range(3):
         machine = SVC(kernel="precomputed", C=10.0, tol=1e-2).fit(among / unit, SIZES[TRAIN] == c)
-        np.testing.assert_allclose(decisions[:, c], machine.decision_function(K[TEST, TRAIN] / unit), atol=1e-5)
+        expected = machine.decision_function(K[TEST, TRAIN] / unit)
+        np.testing.assert_allclose(decisions[:, c], expected, atol=SVC_STOPS)
     assert np.array_equal(model.predict(DATA.graphs[TEST]), decisions.argmax(axis=1))
 
 

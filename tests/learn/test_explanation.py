@@ -89,4 +89,5 @@ def test_the_largest_shares_come_first():
 def test_one_graph_at_a_time_is_explained():
     model = GNTKRegressor(1, 1).fit(TRAIN, TRAIN.sizes)
     with pytest.raises(InputError, match="explain takes one graph, but 2 came"):
-        model.expansion_.explain(TRAIN[:2], 0)
+        model.explain(TRAIN[:2])
+    assert np.array_equal(model.explain(TRAIN[:1]).nodes, model.explain(TRAIN[0]).nodes)

@@ -187,3 +187,20 @@ def test_bad_coverage_is_named(coverage):
     model = GNTKRegressor(1, 1).fit(TRAIN, edges(TRAIN))
     with pytest.raises(InputError, match="coverage must lie between 0 and 1"):
         model.predict_interval(TEST, coverage)
+
+
+def test_fitting_and_predicting_use_the_same_numbers():
+    y = edges(TRAIN)
+    model = GNTKRegressor(3, 1, ridge=1e-8).fit(TRAIN, y)
+    solution = model.solution_
+    left = (solution.ridge + solution.jitter) * solution.alpha[:, 0] * model.target_scale_[0]
+    np.testing.assert_allclose(model.predict(TRAIN), y - left, atol=1e-4 * y.std())
+
+
+@pytest.mark.parametrize("weight", [1e-3, 1.0, 50.0])
+def test_intervals_do_not_depend_on_the_unit_of_weights(weight):
+    y = edges(TRAIN) + np.random.default_rng(0).normal(0, 2, len(TRAIN))
+    plain = GNTKRegressor(2, 1, ridge=1e-2).fit(TRAIN, y)
+    scaled = GNTKRegressor(2, 1, ridge=1e-2 * weight).fit(TRAIN, y, np.full(len(TRAIN), weight))
+    for one, other in zip(scaled.review(TEST)[:4], plain.review(TEST)[:4], strict=True):
+        SOLVED.check(one, other)

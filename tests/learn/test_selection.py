@@ -5,6 +5,7 @@ import pytest
 
 from fastgntk import GNTK, GNTKClassifierCV, GNTKRegressor, GNTKRegressorCV, InputError, datasets, gram, normalize
 from fastgntk.learn import Grid
+from fastgntk.learn._folds import spread_folds
 from fastgntk.learn._mix import _objective, mix_levels
 from fastgntk.learn._search import _misplaced
 from fastgntk.learn.solve import EigenPath
@@ -178,3 +179,58 @@ def test_bad_options_are_named(options, words):
 def test_constant_targets_choose_anything_and_are_predicted():
     model = GNTKRegressorCV(Grid(blocks=(1,), layers=(1,))).fit(SOME, np.full(50, 2.0))
     assert np.array_equal(model.predict(SOME[:3]), np.full(3, 2.0))
+
+
+def test_a_mix_for_constant_targets_is_no_error():
+    model = GNTKRegressorCV(Grid(blocks=(2,), layers=(1,)), depth="mix").fit(SOME, np.full(50, 2.0))
+    assert np.array_equal(model.predict(SOME[:3]), np.full(3, 2.0))
+
+
+def test_weights_count_in_the_choice_of_a_ridge():
+    plain = GNTKRegressorCV(GRID, ridges=(1e-3, 1e-1)).fit(SOME, Y)
+    light = GNTKRegressorCV(GRID, ridges=(1e-5, 1e-3)).fit(SOME, Y, np.full(50, 1e-2))
+    assert light.best_params_["ridge"] == pytest.approx(1e-2 * plain.best_params_["ridge"])
+    np.testing.assert_allclose(light.predict(SOME[:5]), plain.predict(SOME[:5]), rtol=1e-5)
+    assert light.best_score_ == pytest.approx(plain.best_score_, rel=CLOSE)
+
+
+def test_the_score_of_ridge_classification_is_what_leaving_out_gets_right():
+    model = GNTKClassifierCV(GRID, method="ridge", screen=30).fit(SOME, DATA.y[:50])
+    params = model.best_params_
+    K = gram(SOME, GNTK(*(params[name] for name in ("blocks", "layers", "scale", "jump"))))
+    K = 1.0 + (normalize(K) if params["normalize"] else K / K.diagonal().mean())
+    signs = np.where(DATA.y[:50] == DATA.y[:50].max(), 1.0, -1.0)
+    right = 0
+    for i in range(50):
+        others = np.delete(np.arange(50), i)
+        A = K[np.ix_(others, others)] + params["ridge"] * np.eye(49)
+        value = K[i, others] @ np.linalg.solve(A, signs[others] - signs.mean()) + signs.mean()
+        right += (value > 0) == (signs[i] > 0)
+    assert model.best_score_ == right / 50
+
+
+def test_past_the_limit_machines_are_compared_on_a_sample(monkeypatch):
+    monkeypatch.setattr("fastgntk.learn._search.ALL_LEVELS", 40)
+    monkeypatch.setattr("fastgntk.learn._selection.ALL_LEVELS", 40)
+    model = GNTKClassifierCV(GRID, screen=30).fit(SOME, DATA.y[:50])
+    assert (model.best_score_ * 30).is_integer()
+
+
+def test_machines_take_no_solver():
+    with pytest.raises(InputError, match="solver and rank are for method='ridge'"):
+        GNTKClassifierCV(GRID, solver="nystrom").fit(SOME, DATA.y[:50])
+    with pytest.raises(InputError, match="solver must be one of"):
+        GNTKClassifierCV(GRID, method="ridge", solver="lu").fit(SOME, DATA.y[:50])
+
+
+@pytest.mark.parametrize("counts", [[10, 9, 1], [2, 30], [1, 1], [6, 7, 8]])
+def test_folds_hold_each_graph_once_and_classes_in_proportion(counts):
+    classes = np.repeat(np.arange(len(counts)), counts)
+    splits = spread_folds(classes, 0)
+    tested = np.concatenate([test for _, test in splits])
+    assert sorted(tested.tolist()) == list(range(len(classes)))
+    for train, test in splits:
+        assert not set(train) & set(test)
+        assert len(train) + len(test) == len(classes)
+        share = np.bincount(classes[test], minlength=len(counts)) - np.array(counts) / len(splits)
+        assert np.abs(share).max() <= 1

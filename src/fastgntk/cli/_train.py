@@ -40,7 +40,7 @@ def train(
         str,
         typer.Option(help="regression, classification, or auto: text, and whole numbers of few values, are classes."),
     ] = "auto",
-    method: Annotated[str, typer.Option(help="Classification by svc or ridge.")] = "svc",
+    method: Annotated[str | None, typer.Option(help="Classification by svc or ridge.", show_default="svc")] = None,
     depth: Annotated[str, typer.Option(help="best single depth, or mix of depths.")] = "best",
     blocks: options.BlocksOption = None,
     layers: options.LayersOption = None,
@@ -74,7 +74,13 @@ def train(
         raise InputError(f"{data} has nothing to learn; name a column with --target{columns}.")
     column = ", ".join(target) if target else "y"
     kind, y = task_of(dataset, task, column)
-    if method not in ("svc", "ridge"):
+    if kind == "regression":
+        for option, asked in (("--method (svc or ridge)", method), ("--c", c)):
+            if asked is not None:
+                raise InputError(
+                    f"{option} is for classification, but {column!r} is learned by regression; leave it out."
+                )
+    elif method not in (None, "svc", "ridge"):
         raise InputError(f"--method must be svc or ridge, but is {method!r}.")
     if not 0 <= seed < 2**32:
         raise InputError(f"--seed must lie in 0..{2**32 - 1}, but is {seed}.")
@@ -96,7 +102,7 @@ def train(
         if kind == "regression":
             model: Any = learn.GNTKRegressorCV(grid, progress=bar, **how).fit(dataset.graphs, y)
         else:
-            model = learn.GNTKClassifierCV(grid, method=method, progress=bar, **how).fit(dataset.graphs, y)
+            model = learn.GNTKClassifierCV(grid, method=method or "svc", progress=bar, **how).fit(dataset.graphs, y)
     took = time.perf_counter() - start
     targets = list(dataset.targets) if isinstance(dataset, MoleculeTable) else ["y"]
     model.name(
@@ -131,8 +137,7 @@ def train(
 def _outcome(model: Any, kind: str, y: Any) -> dict[str, Any]:
     """Return how good the model is, as far as the training graphs can tell."""
     if kind == "classification":
-        score = float(model.best_score_)
-        return {"classes": model.classes_.tolist(), "accuracy": None if np.isnan(score) else score}
+        return {"classes": model.classes_.tolist(), "accuracy": float(model.best_score_)}
     residuals = model.solution_.leave_one_out * model.target_scale_
     likelihood = np.atleast_1d(model.log_marginal_likelihood_)
     return {
@@ -153,8 +158,7 @@ def _show(record: dict[str, Any], dataset: Dataset) -> None:
         )
         rows.append(("task", f"classification, {len(classes)} classes: {', '.join(map(str, classes[:8]))}{hint}"))
         accuracy = record["accuracy"]
-        unknown = "not known: a class has one member only, and folds need two"
-        rows.append(("accuracy", unknown if accuracy is None else f"{100 * accuracy:.1f} %  {_how(params)}"))
+        rows.append(("accuracy", f"{100 * accuracy:.1f} %  {_how(params)}"))
     else:
         rows.append(("task", f"regression of {', '.join(record['targets'])}"))
         for name, error, spread in zip(

@@ -47,7 +47,7 @@ why, is in docs/math.md.
 from fastgntk.kernel._activations import kappa0, kappa1
 from fastgntk.kernel._choice import Choice, choose_engine, forecast_seconds
 from fastgntk.kernel._compilation import COMPILING
-from fastgntk.kernel._engine import Engine, engine_names, get_engine
+from fastgntk.kernel._engine import Engine, compiled_code_runs, engine_names, get_engine
 from fastgntk.kernel._equal import equal_graphs
 from fastgntk.kernel._operator import check_weights
 from fastgntk.kernel._outline import Extent, Outline
@@ -67,6 +67,7 @@ __all__ = [
     "engine_names",
     "get_engine",
     "check_weights",
+    "compiled_code_runs",
     "equal_graphs",
     "COMPILING",
 ]

@@ -12,9 +12,9 @@ from sklearn.utils.metaestimators import available_if
 from fastgntk.errors import InputError
 from fastgntk.learn._calibration import Sigmoids
 from fastgntk.learn._estimator import GraphModel
-from fastgntk.learn._explanation import Expansion, Explanation
+from fastgntk.learn._explanation import Expansion, Explanation, one_graph
 from fastgntk.learn._folds import check_classes
-from fastgntk.learn._machine import decide, left_out_decisions
+from fastgntk.learn._machine import decide, left_out_decisions, place
 from fastgntk.learn._rows import INTERCEPT, TrainingKernel, WithIntercept
 from fastgntk.learn._targets import check_sample_weight
 from fastgntk.learn.solve import solve
@@ -41,6 +41,8 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     classes_: NDArray[Any]
     sigmoids_: Sigmoids | None
+    left_out_: Array | None
+    """Decision values (n, k) that training graphs get when they are left out; None where nobody asked for them."""
 
     def _solve(
         self, kernel: TrainingKernel, y: NDArray[Any], weights: Array | None, method: str, C: float, ridge: float
@@ -58,9 +60,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             if self.probability:
                 left_out = left_out_decisions(K, signs, numbers, C, self._seed(), balanced=balanced)
         else:
-            if balanced:
-                share = 1.0 / np.bincount(numbers)[numbers]
-                weights = share * (1.0 if weights is None else weights) * kernel.n / len(self.classes_)
+            weights = self._ridge_weights(numbers, weights)
             kernel.weights = weights
             mean = np.average(signs, axis=0, weights=weights)
             source = WithIntercept(kernel)
@@ -70,17 +70,30 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             coefficients, basis = solution.alpha, solution.basis
             offsets = mean + INTERCEPT * coefficients.sum(axis=0)
             left_out = signs - solution.leave_one_out
+        self.left_out_ = left_out
         names = [str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_)]
         self.expansion_ = Expansion(kernel.rows_to(basis), coefficients, offsets, basis, tuple(names))
         self.sigmoids_ = None
         if self.probability and left_out is not None:
             self.sigmoids_ = Sigmoids.fit(left_out, numbers, len(self.classes_))
 
+    def _ridge_weights(self, numbers: NDArray[np.int64], weights: Array | None) -> Array | None:
+        """Return how much each graph counts: as asked for, times what makes classes count the same if they should."""
+        if self.class_weight is None:
+            return weights
+        counts = np.bincount(numbers)
+        share = len(numbers) / len(counts) / counts[numbers]
+        return share if weights is None else share * weights
+
     def _check_options(self, sample_weight: Any) -> None:
         if self.method not in ("svc", "ridge"):
             raise InputError(f"method must be svc or ridge, but is {self.method!r}.")
         if self.class_weight not in (None, "balanced"):
             raise InputError(f"class_weight must be None or 'balanced', but is {self.class_weight!r}.")
+        if self.method == "svc" and (self.solver != "cholesky" or self.rank is not None):
+            raise InputError(
+                "solver and rank are for method='ridge'; support vector machines have a solver of their own."
+            )
         if sample_weight is not None and self.method == "svc":
             raise InputError("sample_weight needs method='ridge'; support vector machines take none here.")
 
@@ -121,9 +134,9 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         ``of_class`` is one of ``classes_``; by default the one that is predicted. With two classes the shares of the
         first are those of the second with the other sign.
         """
-        values = self._decisions([graph])
+        batch = self._new(one_graph(graph))
         if of_class is None:
-            of_class = self._classes_of(values)[0]
+            of_class = self.predict(batch)[0]
         found = np.flatnonzero(self.classes_ == of_class)
         if not len(found):
             raise InputError(f"class {of_class!r} is not among {', '.join(map(str, self.classes_.tolist()))}.")
@@ -136,9 +149,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         return Explanation(-second.shares, -second.intercept, second.training, str(self.classes_[0]))
 
     def _classes_of(self, decisions: Array) -> NDArray[Any]:
-        if len(self.classes_) == 2:
-            return np.asarray(self.classes_[(decisions[:, 0] > 0).astype(np.int64)])
-        return np.asarray(self.classes_[decisions.argmax(axis=1)])
+        return np.asarray(self.classes_[place(decisions)])
 
     def _decisions(self, X: Any) -> Array:
         batch = self._new(X)

@@ -15,7 +15,7 @@ from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch, graphs
 from fastgntk.learn._rows import KernelRows
 
-__all__ = ["Expansion", "Explanation"]
+__all__ = ["Expansion", "Explanation", "one_graph"]
 
 Array = NDArray[np.float64]
 
@@ -62,6 +62,14 @@ class Explanation:
         return [(int(self.training[i]), float(self.training_graphs[i])) for i in order]
 
 
+def one_graph(graph: Any) -> GraphBatch:
+    """Return one graph in any form, or a batch of one, as a batch."""
+    batch = graph if isinstance(graph, GraphBatch) else graphs([graph])
+    if len(batch) != 1:
+        raise InputError(f"explain takes one graph, but {len(batch)} came.")
+    return batch
+
+
 @dataclass(frozen=True, eq=False)
 class Expansion:
     """A function of graphs with k values: offsets + Σ_i coefficients_i k(G, G_i) over m training graphs."""
@@ -78,9 +86,6 @@ class Expansion:
 
     def explain(self, graph: Any, output: int) -> Explanation:
         """Take one value of the function for one graph apart."""
-        batch = graph if isinstance(graph, GraphBatch) else graphs([graph])
-        if len(batch) != 1:
-            raise InputError(f"explain takes one graph, but {len(batch)} came.")
-        self.rows.check(batch)
+        batch = one_graph(graph)
         shares = self.rows.nodes(batch) * self.coefficients[:, output]
         return Explanation(shares, float(self.offsets[output]), self.basis, self.names[output])

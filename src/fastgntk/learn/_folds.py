@@ -18,6 +18,7 @@ __all__ = [
     "inner_splits",
     "outer_splits",
     "read_folds",
+    "spread_folds",
     "stratified_folds",
 ]
 
@@ -78,6 +79,21 @@ def stratified_folds(y: NDArray[Any], n_folds: int, seed: int, *, name: str = "f
         )
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     return [(train, test) for train, test in folds.split(np.zeros(len(y)), y)]
+
+
+def spread_folds(classes: NDArray[np.int64], seed: int, n_folds: int = 5) -> list[Split]:
+    """Split into folds that have each class in proportion; one with fewer members than folds is dealt out to some.
+
+    ``classes`` are numbers from 0 on.
+    """
+    if np.bincount(classes).min() >= n_folds:
+        return stratified_folds(classes, n_folds, seed)
+    rng = np.random.default_rng(seed)
+    shuffled = rng.permutation(len(classes))
+    dealt = shuffled[np.argsort(classes[shuffled], kind="stable")]  # class after class
+    fold = np.empty(len(classes), dtype=np.int64)
+    fold[dealt] = np.arange(len(classes)) % min(n_folds, len(classes))
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(int(fold.max()) + 1)]
 
 
 def given_folds(fold_of_graph: Sequence[int] | NDArray[Any], y: NDArray[Any]) -> list[Split]:

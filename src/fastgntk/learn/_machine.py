@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk.learn._folds import Split, stratified_folds
+from fastgntk.learn._folds import Split, spread_folds
 from fastgntk.matrix import single_threaded_blas
 
-__all__ = ["Machines", "decide", "left_out_decisions", "score_splits"]
+__all__ = ["Machines", "decide", "left_out_decisions", "place", "score_machines", "score_splits"]
 
 Array = NDArray[np.float64]
 
 # At large C libsvm takes ten times the steps for its default tolerance of 0.001, for the same predictions.
 _TOLERANCE = 0.01
-# A fit that needs more steps than this is used as it is, and counted.
+# A fit that needs more steps than this is used as it is; `evaluate` counts them.
 _MAX_STEPS = 200_000
 
 
@@ -100,20 +100,36 @@ def decide(kernel: Array, signs: Array, C: float, *, balanced: bool = False) -> 
 def left_out_decisions(
     kernel: Array, signs: Array, classes: NDArray[np.int64], C: float, seed: int, *, balanced: bool = False
 ) -> Array:
-    """Return the values (n, k) that graphs get from machines that never saw them, by five folds.
-
-    A class with fewer members makes fewer folds; with one member nothing can be left out, and the values are those of
-    machines that saw all.
-    """
-    folds = min(5, int(np.bincount(classes).min()))
-    if folds < 2:
-        found = decide(kernel, signs, C, balanced=balanced)
-        return np.asarray(kernel @ found.coefficients + found.offsets)
+    """Return the values (n, k) that graphs get from machines that never saw them, by five folds."""
     out = np.zeros_like(signs)
-    for train, test in stratified_folds(classes, folds, seed):
+    for train, test in spread_folds(classes, seed):
         found = decide(kernel[np.ix_(train, train)], signs[train], C, balanced=balanced)
         out[test] = kernel[np.ix_(test, train)] @ found.coefficients + found.offsets
     return out
+
+
+def score_machines(
+    kernel: Array,
+    signs: Array,
+    classes: NDArray[np.int64],
+    splits: Sequence[Split],
+    Cs: Sequence[float],
+    *,
+    balanced: bool = False,
+) -> Array:
+    """Return for each C the share of graphs that machines which never saw them place right."""
+    right = np.zeros(len(Cs))
+    for train, test in splits:
+        among, across = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
+        for i, C in enumerate(Cs):
+            found = decide(among, signs[train], C, balanced=balanced)
+            right[i] += np.sum(place(across @ found.coefficients + found.offsets) == classes[test])
+    return right / len(classes)
+
+
+def place(decisions: Array) -> NDArray[np.int64]:
+    """Return the number of the class with the largest value; of one value, whether it is above 0."""
+    return (decisions[:, 0] > 0).astype(np.int64) if decisions.shape[1] == 1 else decisions.argmax(axis=1)
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def mix_levels(levels: Array, Y: Array, normalized: bool) -> Array:
     """
     sizes = np.einsum("lii->l", levels) / levels.shape[1]
     used = np.flatnonzero(sizes > 0)
-    if not len(used):
+    if not len(used) or not Y.any():
         return np.ones(len(levels))
     units = levels[used] / sizes[used, None, None]
     targets = Y[:, np.any(Y != 0, axis=0)]
@@ -70,7 +70,7 @@ def _objective(theta: Array, units: Array, targets: Array, normalized: bool) -> 
     try:
         factor = cho_factor(A, lower=True, check_finite=False)
     except LinAlgError:  # a step too far; the line search comes back
-        return np.inf, np.zeros_like(theta)
+        return 1e10, np.zeros_like(theta)
     inverse = cho_solve(factor, np.eye(n), check_finite=False)
     alpha = inverse @ targets  # (n, k)
     quadratic = np.einsum("nk,nk->k", targets, alpha)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
-from fastgntk.kernel import GNTK, engine_names
+from fastgntk.kernel import GNTK, compiled_code_runs, engine_names
 from fastgntk.learn._calibration import Intervals, Sigmoids
 from fastgntk.learn._classifier import ClassificationModel, GNTKClassifier
 from fastgntk.learn._container import read_container, write_container
@@ -106,7 +106,7 @@ def _pack_regression(model: Any, document: dict[str, Any], arrays: Arrays) -> No
     arrays["intervals.ratios"] = model.intervals_.ratios
     arrays["target_scale"] = model.target_scale_
     arrays["log_marginal_likelihood"] = np.atleast_1d(np.asarray(model.log_marginal_likelihood_))
-    document |= {"solution": numbers, "single_target": bool(model.single_target_)}
+    document |= {"solution": numbers, "single_target": bool(model.single_target_), "noise": float(model.noise_)}
 
 
 def _assemble(document: dict[str, Any], arrays: Arrays, memory: Any, workers: int | None) -> Any:
@@ -123,7 +123,7 @@ def _assemble(document: dict[str, Any], arrays: Arrays, memory: Any, workers: in
         spec,
         _get(document, "normalize", bool),
         unpack_features(_get(document, "features", dict), _named(arrays, "features.")),
-        engine if engine in engine_names() else "auto",
+        "auto" if engine not in engine_names() or (engine == "lossless" and not compiled_code_runs()) else engine,
         sketching,
         memory,
         workers,
@@ -214,6 +214,9 @@ def _restore_regression(model: Any, document: dict[str, Any], arrays: Arrays, k:
     model.intervals_ = Intervals(_array(arrays, "intervals.ratios", (n, k)))
     model.target_scale_ = _array(arrays, "target_scale", (k,))
     model.single_target_ = _get(document, "single_target", bool)
+    model.noise_ = _number(document, "noise")
+    if model.noise_ < 0:
+        raise InputError("its noise is below 0.")
     likelihood = arrays.get("log_marginal_likelihood")
     whole = likelihood is not None and likelihood.dtype == np.float64 and likelihood.shape == (k,)
     if likelihood is None or not whole or (model.single_target_ and k != 1):

@@ -12,10 +12,10 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from fastgntk.errors import InputError
 from fastgntk.learn._calibration import Intervals
 from fastgntk.learn._estimator import GraphModel
-from fastgntk.learn._explanation import Expansion, Explanation
+from fastgntk.learn._explanation import Expansion, Explanation, one_graph
 from fastgntk.learn._rows import INTERCEPT, TrainingKernel, WithIntercept
 from fastgntk.learn._targets import Targets, check_sample_weight, check_targets
-from fastgntk.learn.solve import Solution, solve
+from fastgntk.learn.solve import Solution, check_solver, solve
 
 __all__ = ["GNTKRegressor", "RegressionModel", "Review"]
 
@@ -41,6 +41,8 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     solution_: Solution
     intervals_: Intervals
     target_scale_: Array
+    noise_: float
+    """Variance of the noise of a new measurement, in the units of the kernel."""
     single_target_: bool
     log_marginal_likelihood_: Any
 
@@ -60,6 +62,9 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         self.expansion_ = Expansion(kernel.rows_to(solution.basis), coefficients, offsets, solution.basis, names)
         self.target_scale_ = targets.scale
         self.single_target_ = targets.single
+        # A graph of weight w has noise ridge / w; a new one is taken to be like the training graphs.
+        share = 1.0 if weights is None else float(np.mean(1.0 / weights))
+        self.noise_ = (solution.ridge + solution.jitter) * share
         variances = np.multiply.outer(solution.leave_one_out_variance, solution.scale2)
         self.intervals_ = Intervals.from_residuals(solution.leave_one_out, variances)
         likelihood = solution.log_marginal_likelihood - kernel.n * np.log(targets.scale)
@@ -117,7 +122,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
 
         ``target`` is the number of the target, where there are several.
         """
-        self._new([graph])
+        self._new(one_graph(graph))
         k = len(self.expansion_.offsets)
         if target is None and k > 1:
             raise InputError(f"there are {k} targets; say which one to explain, 0..{k - 1}.")
@@ -129,7 +134,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     def _deviation(self, rows: Array, own: Array) -> Array:
         """Return standard deviations (t, k) of new measurements, before calibration."""
         solution = self.solution_
-        variance = solution.variance(rows + INTERCEPT, own + INTERCEPT) + solution.ridge + solution.jitter
+        variance = solution.variance(rows + INTERCEPT, own + INTERCEPT) + self.noise_
         return np.sqrt(np.multiply.outer(variance, solution.scale2)) * self.target_scale_
 
 
@@ -225,6 +230,7 @@ class GNTKRegressor(RegressionModel):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GNTKRegressor:
         """Learn from graphs X (n) and targets y, shape (n,) or (n, k)."""
+        check_solver(self.solver, self.rank)
         kernel = self._training(X, self._options())
         values = check_targets(y, kernel.n)
         self._solve(kernel, values, check_sample_weight(sample_weight, kernel.n), self.ridge)

@@ -20,17 +20,29 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures
-from fastgntk.kernel import GNTK
-from fastgntk.matrix import PreparedGraphs, Progress, cross_gram, diagonal, gram, node_gram, normalize, prepare
+from fastgntk.kernel import GNTK, choose_engine
+from fastgntk.matrix import (
+    PreparedGraphs,
+    Progress,
+    cross_gram,
+    diagonal,
+    fitted,
+    gram,
+    memory_budget,
+    node_gram,
+    normalize,
+    prepare,
+)
 
-__all__ = ["INTERCEPT", "KernelOptions", "KernelRows", "TrainingKernel", "WithIntercept"]
+__all__ = ["INTERCEPT", "KernelOptions", "KernelRows", "TrainingKernel", "WithIntercept", "settled"]
 
 INTERCEPT = 1.0
 """What ridge regression adds to every kernel value, in units of the mean self-similarity."""
 
 Array = NDArray[np.float64]
 
-_CHUNK = 2048  # new graphs whose rows are held at a time
+_CHUNK = 2048  # new graphs whose rows are held at a time, if memory allows
+_MANY_PAIRS = 1e12  # of nodes; a model is used again and again, so starting compiled code always pays
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,19 @@ class KernelOptions:
         return {"engine": self.engine, "memory": self.memory, "workers": self.workers, **self.sketching}
 
 
+def settled(options: KernelOptions, batch: GraphBatch) -> KernelOptions:
+    """Fit the node features on the training graphs and choose the engine, once for everything that follows.
+
+    Engines agree to 1e-8. Over a ridge of 1e-8 that is not enough: what was fitted with one must be used with the same.
+    """
+    step = fitted(options.features, batch)
+    engine = options.engine
+    if engine == "auto":
+        ready = step.transform(batch)
+        engine = choose_engine("auto", ready, None, options.spec, _MANY_PAIRS, more_to_come=True).engine.name
+    return replace(options, features=step, engine=engine)
+
+
 class TrainingKernel:
     """The kernel among n training graphs, computed when asked for: a ``KernelSource`` of the solvers.
 
@@ -62,12 +87,11 @@ class TrainingKernel:
     def __init__(
         self, batch: GraphBatch, options: KernelOptions, progress: Progress | None = None, *, in_units: bool = True
     ) -> None:
-        features = options.features
-        step = features if isinstance(features, NodeFeatures) else NodeFeatures(features).fit(batch)
-        self.options = replace(options, features=step)
+        self.options = settled(options, batch)
         self.batch, self.n, self._progress = batch, len(batch), progress
         self._in_units = in_units and not options.normalize
         self._own: Array | None = None
+        self._prepared: PreparedGraphs | None = None
         self._matrix: Array | None = None
 
     @property
@@ -99,15 +123,11 @@ class TrainingKernel:
     def columns(self, indices: NDArray[np.int64]) -> Array:
         """Return some columns (n, m)."""
         if self._matrix is not None:
-            return self._matrix[:, indices]
-        values = cross_gram(
-            self.batch,
-            self.batch[indices],
-            self.options.spec,
-            features=self.options.features,
-            progress=self._progress,
-            **self.options.how,
-        )
+            return np.array(self._matrix[:, indices])
+        if self._prepared is None:  # a solver may ask for columns many times
+            self._prepared = prepare(self.batch, self.options.spec, features=self.options.features, **self.options.how)
+        how = {"memory": self.options.memory, "workers": self.options.workers, "progress": self._progress}
+        values = np.ascontiguousarray(cross_gram(self.batch[indices], self._prepared, **how).T)
         if self.options.normalize:
             return normalize(values, self.self_similarity, self.self_similarity[indices])
         values /= self.unit
@@ -152,7 +172,9 @@ class WithIntercept:
 
     def columns(self, indices: NDArray[np.int64]) -> Array:
         """Return some columns (n, m)."""
-        return self.kernel.columns(indices) + INTERCEPT
+        values = self.kernel.columns(indices)
+        values += INTERCEPT
+        return values
 
     def diagonal(self) -> Array:
         """Return the diagonal (n,)."""
@@ -173,10 +195,9 @@ class KernelRows:
     @classmethod
     def prepare(cls, batch: GraphBatch, options: KernelOptions, unit: float, own: Array) -> KernelRows:
         """Make the m graphs ready."""
+        options = settled(options, batch)
         prepared = prepare(batch, options.spec, features=options.features, **options.how)
-        # From now on one engine for everything: a model that was saved and loaded must not differ in the last digits.
-        engine = options.engine if options.engine == "sketched" else prepared.engine
-        return cls(prepared, batch, replace(options, engine=engine), unit, own)
+        return cls(prepared, batch, options, unit, own)
 
     def __getstate__(self) -> dict[str, Any]:
         # Prepared graphs are made again: they are larger than the graphs, and compiled code must own them.
@@ -193,8 +214,11 @@ class KernelRows:
     def chunks(self, batch: GraphBatch, progress: Progress | None = None) -> Iterator[tuple[slice, Array, Array]]:
         """Yield new graphs in chunks: which, their rows (t, m), and their kernel with themselves (t,)."""
         total = max(len(batch), 1)
-        for start in range(0, len(batch), _CHUNK):
-            part = slice(start, min(start + _CHUNK, len(batch)))
+        # Rows, rows plus the constant, cosines and what the variance needs are there at a time.
+        affordable = memory_budget(self.options.memory) // (6 * 8 * max(len(self), 1))
+        step = int(np.clip(affordable, 1, _CHUNK))
+        for start in range(0, len(batch), step):
+            part = slice(start, min(start + step, len(batch)))
             yield part, *self(batch[part], _share(progress, start, part.stop, total))
 
     def __call__(self, batch: GraphBatch, progress: Progress | None = None) -> tuple[Array, Array]:

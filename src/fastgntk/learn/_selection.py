@@ -14,15 +14,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
-from fastgntk.graph import GraphBatch, NodeFeatures
+from fastgntk.graph import GraphBatch
 from fastgntk.kernel import GNTK, equal_graphs
 from fastgntk.learn._grid import Candidate, Grid
 from fastgntk.learn._mix import mix_levels
 from fastgntk.learn._rows import INTERCEPT, KernelOptions
 from fastgntk.learn.solve import EigenPath
-from fastgntk.matrix import gram_path, normalize, run_on_threads, single_threaded_blas, worker_count
+from fastgntk.matrix import (
+    fitted,
+    gram_path,
+    memory_budget,
+    normalize,
+    run_on_threads,
+    single_threaded_blas,
+    worker_count,
+)
 
-__all__ = ["RIDGES", "Advance", "Criterion", "Score", "Selected", "check_ridges", "in_units", "mixed", "select"]
+__all__ = [
+    "ALL_LEVELS",
+    "RIDGES",
+    "Advance",
+    "Criterion",
+    "Score",
+    "Selected",
+    "check_ridges",
+    "mixed",
+    "select",
+    "subset",
+]
 
 Array = NDArray[np.float64]
 Criterion = Literal["leave_one_out", "likelihood"]
@@ -34,7 +53,8 @@ Advance = Callable[[float], None]
 RIDGES = tuple(float(r) for r in 10.0 ** np.arange(-8.0, 2.0))
 """Ridges that are tried, in units of the mean self-similarity."""
 
-_ALL_LEVELS = 5000  # graphs; past this the levels of a path, or an eigendecomposition, take too long
+ALL_LEVELS = 5000
+"""Graphs past which the levels of a path, or an eigendecomposition, take too long."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +72,33 @@ class _Sample:
 
     distinct: GraphBatch  # m graphs
     kinds: NDArray[np.int64]  # (n,), which of them each graph is
-    Y: Array  # (n, k)
+    Y: Array  # (n, k), centred
+    weights: Array | None  # (n,)
+
+    @classmethod
+    def of(
+        cls,
+        batch: GraphBatch,
+        groups: NDArray[np.int64],
+        Y: Array,
+        weights: Array | None,
+        some: NDArray[np.int64],
+    ) -> _Sample:
+        """Take some graphs of a batch."""
+        _, first, kinds = np.unique(groups[some], return_index=True, return_inverse=True)
+        targets, own = Y[some], None if weights is None else weights[some]
+        centred = targets - np.average(targets, axis=0, weights=own)
+        return cls(batch[some[first]], np.asarray(kinds, dtype=np.int64), centred, own)
+
+    def in_units(self, K: Array, normalized: bool) -> Array:
+        """Return the raw kernel among distinct graphs as ridge regression takes it (`_rows`)."""
+        if normalized:
+            return INTERCEPT + normalize(K)
+        return INTERCEPT + K / (float(np.average(K.diagonal()[self.kinds], weights=self.weights)) or 1.0)
+
+    def path(self, K: Array, normalized: bool) -> EigenPath:
+        """Decompose a raw kernel among distinct graphs."""
+        return EigenPath(self.in_units(K, normalized), self.kinds, weights=self.weights)
 
 
 def select(
@@ -61,6 +107,7 @@ def select(
     grid: Grid,
     options: KernelOptions,
     *,
+    weights: Array | None = None,
     ridges: Sequence[float] = RIDGES,
     score: Score,
     screen: int,
@@ -75,13 +122,19 @@ def select(
     for name, count in (("screen", screen), ("finalists", finalists)):
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
             raise InputError(f"{name} must be a whole number, 1 or more, but is {count!r}.")
-    groups = equal_graphs(_encoded(batch, options), max(grid.blocks))
-    some = _subset(len(batch), Y, screen, seed)
-    two_rounds = len(some) < len(batch) <= _ALL_LEVELS
+    groups = _equal(batch, options, grid)
+    some = subset(len(batch), Y, screen, seed)
+    levels = 8 * (max(grid.blocks) + 1) * len(batch) ** 2
+    two_rounds = len(some) < len(batch) <= ALL_LEVELS and levels <= memory_budget(options.memory) // 2
     first_share = 0.5 if two_rounds else 1.0
     candidates = [(path, list(grid.along(path))) for path in grid.paths()]
     first = _score_all(
-        _sample(batch, groups, Y, some), candidates, options, ridges, score, lambda done: advance(first_share * done)
+        _Sample.of(batch, groups, Y, weights, some),
+        candidates,
+        options,
+        ridges,
+        score,
+        lambda done: advance(first_share * done),
     )
     # Stable, so that of equal kernels the first of the grid wins.
     ranked = sorted(first, key=lambda found: found.score)
@@ -89,15 +142,10 @@ def select(
     if two_rounds:
         again = [(path, [b.candidate for b in best if _on_path(b.candidate, path)]) for path in grid.paths()]
         shorter = [(replace(path, blocks=max(c.spec.blocks for c in along)), along) for path, along in again if along]
-        everything = _sample(batch, groups, Y, np.arange(len(batch)))
+        everything = _Sample.of(batch, groups, Y, weights, np.arange(len(batch)))
         second = _score_all(everything, shorter, options, ridges, score, lambda done: advance(0.5 + 0.5 * done))
         best = sorted(second, key=lambda found: found.score)
     return best, first
-
-
-def in_units(K: Array, kinds: NDArray[np.int64], normalized: bool) -> Array:
-    """Return the raw kernel among distinct graphs as ridge regression takes it (`_rows`)."""
-    return INTERCEPT + (normalize(K) if normalized else K / (float(K.diagonal()[kinds].mean()) or 1.0))
 
 
 def check_ridges(ridges: Any) -> tuple[float, ...]:
@@ -129,33 +177,29 @@ def _score_all(
 
         def compute(i: int, along: Any = along, levels: Any = levels, found: Any = found) -> None:
             candidate = along[i]
-            K = in_units(levels.at(candidate.spec.blocks, candidate.spec.jump), sample.kinds, candidate.normalize)
-            scores = score(EigenPath(K, sample.kinds), sample.Y, ridges)
+            K = levels.at(candidate.spec.blocks, candidate.spec.jump)
+            scores = score(sample.path(K, candidate.normalize), sample.Y, ridges)
             best = int(np.argmin(scores))
             found[i] = Selected(candidate, ridges[best], float(scores[best]))
 
         def report(done: int, total: int, number: int = number) -> None:
             advance((number + done / total) / len(candidates))
 
+        # A decomposition takes some seven matrices beside the levels.
+        spare = memory_budget(options.memory) - levels.levels.nbytes
+        workers = min(worker_count(options.workers), max(1, spare // (7 * 8 * len(sample.distinct) ** 2 + 1)))
         with single_threaded_blas():
-            run_on_threads(compute, range(len(along)), workers=worker_count(options.workers), progress=report)
+            run_on_threads(compute, range(len(along)), workers=workers, progress=report)
         out += [one for one in found if one is not None]
     return out
 
 
-def _encoded(batch: GraphBatch, options: KernelOptions) -> GraphBatch:
-    features = options.features
-    step = features if isinstance(features, NodeFeatures) else NodeFeatures(features).fit(batch)
-    return step.extend(batch).transform(batch)
+def _equal(batch: GraphBatch, options: KernelOptions, grid: Grid) -> NDArray[np.int64]:
+    step = fitted(options.features, batch)
+    return equal_graphs(step.transform(batch), max(grid.blocks))
 
 
-def _sample(batch: GraphBatch, groups: NDArray[np.int64], Y: Array, some: NDArray[np.int64]) -> _Sample:
-    _, first, kinds = np.unique(groups[some], return_index=True, return_inverse=True)
-    targets = Y[some]
-    return _Sample(batch[some[first]], np.asarray(kinds, dtype=np.int64), targets - targets.mean(axis=0))
-
-
-def _subset(n: int, Y: Array, most: int, seed: int) -> NDArray[np.int64]:
+def subset(n: int, Y: Array, most: int, seed: int) -> NDArray[np.int64]:
     """Return some graphs, in order; targets that are constant among them would say nothing, so a few more are taken."""
     if n <= most:
         return np.arange(n)
@@ -176,6 +220,7 @@ def mixed(
     options: KernelOptions,
     single: Sequence[Selected],
     *,
+    weights: Array | None = None,
     ridges: Sequence[float],
     score: Score,
     screen: int,
@@ -187,8 +232,7 @@ def mixed(
 
     Layers, scale and normalisation are those of the ``tried`` best combinations among kernels of a single depth.
     """
-    some = _subset(len(batch), Y, screen, seed)
-    sample = _sample(batch, equal_graphs(_encoded(batch, options), max(grid.blocks)), Y, some)
+    sample = _Sample.of(batch, _equal(batch, options, grid), Y, weights, subset(len(batch), Y, screen, seed))
     kinds: list[tuple[int, Any, bool]] = []
     for found in sorted(single, key=lambda one: one.score):
         kind = (found.candidate.spec.layers, found.candidate.spec.scale, found.candidate.normalize)
@@ -199,11 +243,10 @@ def mixed(
         path = gram_path(
             sample.distinct, GNTK(max(grid.blocks), layers, scale), features=options.features, **options.how
         )
-        weights = mix_levels(path.levels[:, sample.kinds[:, None], sample.kinds], sample.Y, normalized)
-        deepest = max(1, int(np.flatnonzero(weights)[-1]))
-        spec = GNTK(deepest, layers, scale, tuple(weights[: deepest + 1].tolist()))
-        K = in_units(path.at(deepest, spec.jump), sample.kinds, normalized)
-        scores = score(EigenPath(K, sample.kinds), sample.Y, ridges)
+        mix = mix_levels(path.levels[:, sample.kinds[:, None], sample.kinds], sample.Y, normalized)
+        deepest = max(1, int(np.flatnonzero(mix)[-1]))
+        spec = GNTK(deepest, layers, scale, tuple(mix[: deepest + 1].tolist()))
+        scores = score(sample.path(path.at(deepest, spec.jump), normalized), sample.Y, ridges)
         place = int(np.argmin(scores))
         if best is None or scores[place] < best.score:
             best = Selected(Candidate(spec, normalized), ridges[place], float(scores[place]))

@@ -33,8 +33,9 @@ class Targets:
         mean = np.average(table, axis=0, weights=weights)
         centred = table - mean
         scale = np.sqrt(np.average(centred**2, axis=0, weights=weights))
-        scale = np.where(scale > 1e-12 * np.abs(mean), scale, 1.0)  # a constant, up to the rounding of its mean
-        return cls(centred / scale, mean, scale, single)
+        varies = scale > 1e-12 * np.abs(mean)  # otherwise it is a constant, up to the rounding of its mean
+        scale = np.where(varies, scale, 1.0)
+        return cls(np.where(varies, centred / scale, 0.0), mean, scale, single)
 
 
 def check_targets(y: Any, n_graphs: int) -> Array:

@@ -24,7 +24,7 @@ from fastgntk.matrix._forecast import Forecast, forecast
 from fastgntk.matrix._gram import cross_gram, diagonal, gram, gram_path
 from fastgntk.matrix._nodes import node_gram
 from fastgntk.matrix._normalize import normalize
-from fastgntk.matrix._options import NotSketchedWarning
+from fastgntk.matrix._options import NotSketchedWarning, fitted
 from fastgntk.matrix._path import GramPath
 from fastgntk.matrix._prepared import PreparedGraphs, prepare
 from fastgntk.matrix._resources import Memory, Workers, format_bytes, memory_budget, worker_count
@@ -50,4 +50,5 @@ __all__ = [
     "format_bytes",
     "single_threaded_blas",
     "run_on_threads",
+    "fitted",
 ]

@@ -138,7 +138,7 @@ class Run:
         """Compute the rows of the nodes of one graph against every block of a cut."""
         cut = self.cut(batch)
         plan = plan_cross(cut.blocks, cols.blocks)
-        workers = self.affordable_workers(plan, cut.prepared, cols.prepared)
+        workers = self.affordable_workers(plan, cut.prepared, cols.prepared, readouts=batch.n_nodes)
         far = self.build(cols, workers)
         with single_threaded_blas(), np.errstate(all="ignore"):
             near = self.engine.node_block(self.finish(cut.prepared, workers), batch)
@@ -178,13 +178,17 @@ class Run:
             )
         return levels
 
-    def affordable_workers(self, plan: Plan, *prepared: Any) -> int:
-        """Return how many tiles may be in work at once beside result and prepared graphs; refuse if not even one."""
+    def affordable_workers(self, plan: Plan, *prepared: Any, readouts: int = 1) -> int:
+        """Return how many tiles may be in work at once beside result and prepared graphs; refuse if not even one.
+
+        A block has at least that many ``readouts``: one for each of its graphs, or for each node.
+        """
         blocks = [*plan.rows, *plan.cols]
         if not blocks:
             return 1
         # Preparing a block takes what a tile of the block against itself takes, so the largest block decides.
         largest = largest_extent(blocks)
+        largest = largest._replace(graphs=max(largest.graphs, readouts))
         tile_bytes = self.engine.tile_bytes(largest, largest)
         kept = self.result + sum(self.engine.kept_bytes(p) for p in prepared)
         needed = kept + tile_bytes

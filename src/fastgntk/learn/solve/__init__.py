@@ -28,7 +28,17 @@ To add a solver: a file with a function from :class:`Problem` to :class:`Solutio
 from fastgntk.learn.solve._eigen import EigenPath, RidgeScore
 from fastgntk.learn.solve._problem import default_rank
 from fastgntk.learn.solve._solution import Solution
-from fastgntk.learn.solve._solve import SOLVERS, solve
+from fastgntk.learn.solve._solve import SOLVERS, check_solver, solve
 from fastgntk.learn.solve._source import KernelSource, MatrixSource
 
-__all__ = ["solve", "SOLVERS", "Solution", "EigenPath", "RidgeScore", "KernelSource", "MatrixSource", "default_rank"]
+__all__ = [
+    "solve",
+    "SOLVERS",
+    "check_solver",
+    "Solution",
+    "EigenPath",
+    "RidgeScore",
+    "KernelSource",
+    "MatrixSource",
+    "default_rank",
+]

@@ -20,7 +20,7 @@ from fastgntk.learn.solve._source import KernelSource
 from fastgntk.matrix import Progress
 from fastgntk.sketch import SKETCHES
 
-__all__ = ["SOLVERS", "solve"]
+__all__ = ["SOLVERS", "check_solver", "solve"]
 
 SOLVERS: dict[str, Callable[[Problem], Solution]] = {
     "cholesky": cholesky,
@@ -85,8 +85,7 @@ def solve(
     >>> found.alpha.round(3).tolist(), found.predict([[1.0, 0.0]]).round(3).tolist()
     ([[0.5], [-0.5]], [[0.5]])
     """
-    if not isinstance(solver, str) or solver not in SOLVERS:
-        raise InputError(f"solver must be one of {', '.join(SOLVERS)}, but is {solver!r}.")
+    check_solver(solver, rank)
     if not isinstance(sketch, str) or sketch not in SKETCHES:
         raise InputError(f"sketch must be one of {', '.join(SKETCHES)}, but is {sketch!r}.")
     n = source.n
@@ -107,6 +106,14 @@ def solve(
         progress,
     )
     return SOLVERS[solver](problem)
+
+
+def check_solver(solver: Any, rank: Any) -> None:
+    """Refuse a solver that does not exist, or a rank that is none, before anything is computed for it."""
+    if not isinstance(solver, str) or solver not in SOLVERS:
+        raise InputError(f"solver must be one of {', '.join(SOLVERS)}, but is {solver!r}.")
+    if rank is not None:
+        _whole("rank", rank, 1)
 
 
 def _whole(name: str, value: Any, least: int) -> int:
