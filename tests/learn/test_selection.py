@@ -50,7 +50,7 @@ def test_the_best_kernel_is_the_one_that_predicts():
     assert model.n_equal_graphs_ == plain.n_equal_graphs_
 
 
-def test_many_graphs_are_screened_and_finalists_compared_on_all():
+def test_many_graphs_are_screened_and_finalists_compared_on_more():
     model = GNTKRegressorCV(GRID, ridges=RIDGES, screen=20, finalists=2).fit(SOME, Y)
     whole = GNTKRegressorCV(GRID, ridges=RIDGES).fit(SOME, Y)
     first = model.cv_results_
@@ -210,8 +210,7 @@ def test_the_score_of_ridge_classification_is_what_leaving_out_gets_right():
 
 
 def test_past_the_limit_machines_are_compared_on_a_sample(monkeypatch):
-    monkeypatch.setattr("fastgntk.learn._search.ALL_LEVELS", 40)
-    monkeypatch.setattr("fastgntk.learn._selection.ALL_LEVELS", 40)
+    monkeypatch.setattr("fastgntk.learn._search._MOST_MACHINES", 40)
     model = GNTKClassifierCV(GRID, screen=30).fit(SOME, DATA.y[:50])
     assert (model.best_score_ * 30).is_integer()
 

@@ -20,7 +20,6 @@ from fastgntk.learn._machine import place, score_machines
 from fastgntk.learn._regressor import RegressionModel
 from fastgntk.learn._rows import KernelOptions, TrainingKernel, settled
 from fastgntk.learn._selection import (
-    ALL_LEVELS,
     Advance,
     Criterion,
     Score,
@@ -42,6 +41,7 @@ Array = NDArray[np.float64]
 _FINALISTS = 8
 _MOST_FINALISTS = 80
 _QUICK_MACHINES = 300  # graphs up to which starting processes takes longer than what they do
+_MOST_MACHINES = 5000  # graphs past which machines are compared on a sample
 _MACHINE_WORK = 20_000_000  # kernels times squared graphs whose machines take some twenty seconds on two cores
 
 
@@ -142,7 +142,7 @@ class GNTKRegressorCV(RegressionModel, _Search):
     """Regression with the kernel and the ridge chosen by closed-form leave-one-out.
 
     Every kernel of the grid is compared on at most ``screen`` of the training graphs, each with every ridge from one
-    eigendecomposition; the best ``finalists`` again on all of them.
+    eigendecomposition; the best ``finalists`` again on three times as many.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ class GNTKClassifierCV(ClassificationModel, _Search):
     """Classification with the kernel, and C or the ridge, chosen on the training graphs.
 
     Kernels are compared by closed-form leave-one-out of ridge regression on the classes, on at most ``screen`` of the
-    graphs and then the best ``finalists`` on all. For ``method="svc"`` these are compared once more, each with every C
+    graphs and then the best ``finalists`` on three times as many. For ``method="svc"`` these are compared once more, each with every C
     of the grid, by the accuracy of support vector machines over five folds.
 
     Parameters
@@ -364,7 +364,7 @@ class GNTKClassifierCV(ClassificationModel, _Search):
         from joblib import Parallel, delayed
 
         Cs = self._grid().C
-        if len(classes) > ALL_LEVELS:  # machines of all graphs, for every kernel and C, would take hours
+        if len(classes) > _MOST_MACHINES:  # machines of all graphs, for every kernel and C, would take hours
             some = subset(len(classes), classes[:, None].astype(np.float64), self.screen, self._seed())
             batch, classes = batch[some], np.unique(classes[some], return_inverse=True)[1]
         splits = spread_folds(classes, self._seed())

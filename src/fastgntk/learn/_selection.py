@@ -1,7 +1,8 @@
 """Which kernel and which ridge: scored by closed-form leave-one-out, all depths from one pass.
 
-Many kernels are compared on some of the graphs, and the few best of them on all. Graphs that no kernel of the grid can
-tell apart are computed once. A kernel costs one eigendecomposition, whatever the number of ridges.
+Many kernels are compared on some of the graphs, and the few best of them on three times as many: what an
+eigendecomposition takes grows with the cube, and what is learned from more graphs about which kernel is better does not.
+Graphs that no kernel of the grid can tell apart are computed once. A kernel costs one eigendecomposition, whatever the number of ridges.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ from fastgntk.matrix import (
 )
 
 __all__ = [
-    "ALL_LEVELS",
     "RIDGES",
     "Advance",
     "Criterion",
@@ -53,8 +53,7 @@ Advance = Callable[[float], None]
 RIDGES = tuple(float(r) for r in 10.0 ** np.arange(-8.0, 2.0))
 """Ridges that are tried, in units of the mean self-similarity."""
 
-ALL_LEVELS = 5000
-"""Graphs past which the levels of a path, or an eigendecomposition, take too long."""
+_SECOND_ROUND = 3  # times as many graphs as in the first
 
 
 @dataclass(frozen=True)
@@ -124,8 +123,7 @@ def select(
             raise InputError(f"{name} must be a whole number, 1 or more, but is {count!r}.")
     groups = _equal(batch, options, grid)
     some = subset(len(batch), Y, screen, seed)
-    levels = 8 * (max(grid.blocks) + 1) * len(batch) ** 2
-    two_rounds = len(some) < len(batch) <= ALL_LEVELS and levels <= memory_budget(options.memory) // 2
+    two_rounds = len(some) < len(batch)
     first_share = 0.5 if two_rounds else 1.0
     candidates = [(path, list(grid.along(path))) for path in grid.paths()]
     first = _score_all(
@@ -142,8 +140,15 @@ def select(
     if two_rounds:
         again = [(path, [b.candidate for b in best if _on_path(b.candidate, path)]) for path in grid.paths()]
         shorter = [(replace(path, blocks=max(c.spec.blocks for c in along)), along) for path, along in again if along]
-        everything = _Sample.of(batch, groups, Y, weights, np.arange(len(batch)))
-        second = _score_all(everything, shorter, options, ridges, score, lambda done: advance(0.5 + 0.5 * done))
+        more = subset(len(batch), Y, _SECOND_ROUND * screen, seed)
+        second = _score_all(
+            _Sample.of(batch, groups, Y, weights, more),
+            shorter,
+            options,
+            ridges,
+            score,
+            lambda done: advance(0.5 + 0.5 * done),
+        )
         best = sorted(second, key=lambda found: found.score)
     return best, first
 
