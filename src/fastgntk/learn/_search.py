@@ -246,8 +246,8 @@ class GNTKClassifierCV(ClassificationModel, _Search):
     """Classification with the kernel, and C or the ridge, chosen on the training graphs.
 
     Kernels are compared by closed-form leave-one-out of ridge regression on the classes, on at most ``screen`` of the
-    graphs and then the best ``finalists`` on three times as many. For ``method="svc"`` these are compared once more, each with every C
-    of the grid, by the accuracy of support vector machines over five folds.
+    graphs and then the best ``finalists`` on three times as many. For ``method="svc"`` these are compared once more,
+    each with every C of the grid, by the accuracy of support vector machines over five folds.
 
     Parameters
     ----------

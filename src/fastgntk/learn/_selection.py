@@ -1,8 +1,9 @@
 """Which kernel and which ridge: scored by closed-form leave-one-out, all depths from one pass.
 
-Many kernels are compared on some of the graphs, and the few best of them on three times as many: what an
-eigendecomposition takes grows with the cube, and what is learned from more graphs about which kernel is better does not.
-Graphs that no kernel of the grid can tell apart are computed once. A kernel costs one eigendecomposition, whatever the number of ridges.
+Many kernels are compared on some of the graphs, and the few best of them on three times as many: the time of an
+eigendecomposition grows with the cube, and what more graphs tell about which kernel is better does not. Graphs that no
+kernel of the grid can tell apart are computed once. A kernel costs one eigendecomposition, whatever the number of
+ridges.
 """
 
 from __future__ import annotations
