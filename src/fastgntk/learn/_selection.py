@@ -249,7 +249,8 @@ def mixed(
         path = gram_path(
             sample.distinct, GNTK(max(grid.blocks), layers, scale), features=options.features, **options.how
         )
-        mix = mix_levels(path.levels[:, sample.kinds[:, None], sample.kinds], sample.Y, normalized)
+        with single_threaded_blas():  # matrices this small gain nothing from more, and lose much on a busy machine
+            mix = mix_levels(path.levels[:, sample.kinds[:, None], sample.kinds], sample.Y, normalized)
         deepest = max(1, int(np.flatnonzero(mix)[-1]))
         spec = GNTK(deepest, layers, scale, tuple(mix[: deepest + 1].tolist()))
         scores = score(sample.path(path.at(deepest, spec.jump), normalized), sample.Y, ridges)
