@@ -37,7 +37,7 @@ __all__ = ["Lossless", "PreparedColours"]
 
 Array = NDArray[np.float64]
 
-_THREAD = 3 * 2**20  # bytes that a thread takes, whatever it does: stack, arena of the allocator
+_THREAD = 4 * 2**20  # bytes that a thread takes, whatever it does: stack, arena of the allocator
 _NEVER = np.zeros(1, dtype=np.uint8)
 _buffers = threading.local()  # one set for each thread, kept between tiles
 
