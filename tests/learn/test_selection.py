@@ -8,6 +8,7 @@ from fastgntk.learn import Grid
 from fastgntk.learn._folds import spread_folds
 from fastgntk.learn._mix import _objective, mix_levels
 from fastgntk.learn._search import _misplaced
+from fastgntk.learn._selection import _Sample
 from fastgntk.learn.solve import EigenPath
 
 DATA = datasets.load("MUTAG")
@@ -62,6 +63,19 @@ def test_many_graphs_are_screened_and_finalists_compared_on_more():
     expected = min(scores[str({k: v for k, v in p.items() if k != "ridge"})] for p in finalists)
     assert model.best_score_ == pytest.approx(expected, rel=CLOSE)
     assert first["score"] != whole.cv_results_["score"]
+
+
+def test_a_sample_that_lacks_the_first_of_equal_graphs_is_in_order():
+    batch = SOME[[5, *range(20), 5]]  # graph 1 + 5 and the last one equal graph 0
+    groups = np.array([0, *range(1, 6), 0, *range(7, 21), 0])
+    targets = np.arange(22.0)[:, None]
+    lacking = np.arange(1, 21)  # the graph of group 0 stands sixth here
+    sample = _Sample.of(batch, groups, targets, None, lacking)
+    assert sample.kinds.tolist() == list(range(20))
+    K = gram(sample.distinct[sample.kinds], GNTK(1))
+    np.testing.assert_allclose(K, gram(batch[lacking], GNTK(1)), rtol=1e-7)
+    whole = _Sample.of(batch, groups, targets, None, np.arange(22))
+    np.testing.assert_allclose(gram(whole.distinct[whole.kinds], GNTK(1)), gram(batch, GNTK(1)), rtol=1e-7)
 
 
 def test_likelihood_can_choose_as_well():

@@ -86,6 +86,9 @@ class _Sample:
     ) -> _Sample:
         """Take some graphs of a batch."""
         _, first, kinds = np.unique(groups[some], return_index=True, return_inverse=True)
+        # Numbered as they first occur: without equal graphs, kinds and graphs are then in the same order.
+        order = np.argsort(first)
+        first, kinds = first[order], np.argsort(order)[kinds]
         targets, own = Y[some], None if weights is None else weights[some]
         centred = targets - np.average(targets, axis=0, weights=own)
         return cls(batch[some[first]], np.asarray(kinds, dtype=np.int64), centred, own)
