@@ -80,11 +80,11 @@ class GraphModel(GraphEstimator):
         if not len(batch):
             raise InputError("there are no graphs to learn from.")
         kernel = TrainingKernel(batch, options, self._progress())
-        self._count_equal(kernel)
+        self._start_anew(kernel)
         return kernel
 
-    def _count_equal(self, kernel: TrainingKernel) -> NDArray[np.int64]:
-        """Find training graphs that equal an earlier one, and say how many."""
+    def _start_anew(self, kernel: TrainingKernel) -> None:
+        """Forget what belongs to graphs fitted before, and count training graphs that equal an earlier one."""
         for told in ("names_", "about_"):  # of graphs that were fitted before
             self.__dict__.pop(told, None)
         step: Any = kernel.options.features
@@ -98,7 +98,6 @@ class GraphModel(GraphEstimator):
                 kernel.n,
                 kernel.options.spec.blocks,
             )
-        return groups
 
     def _new(self, X: Any) -> GraphBatch:
         """Check new graphs."""

@@ -237,7 +237,7 @@ class GNTKRegressorCV(RegressionModel, _Search):
         self.best_params_ = _params(best) | {"ridge": best.ridge}
         self.best_score_ = best.score
         kernel = TrainingKernel(batch, _with(options, best), _as_progress(self._advance(0.8, 1.0)))
-        self._count_equal(kernel)
+        self._start_anew(kernel)
         self._solve(kernel, values, weights, best.ridge)
         return self
 
@@ -343,7 +343,7 @@ class GNTKClassifierCV(ClassificationModel, _Search):
         self.best_params_ = _params(one) | {"method": self.method}
         self.best_params_ |= {"C": C} if self.method == "svc" else {"ridge": one.ridge}
         kernel = TrainingKernel(batch, _with(options, one))
-        self._count_equal(kernel)
+        self._start_anew(kernel)
         self._solve(kernel, labels, weights, self.method, C, one.ridge)
         if self.method == "ridge":
             assert self.left_out_ is not None  # in closed form, whether probabilities are wanted or not
