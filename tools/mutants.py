@@ -200,7 +200,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("kernel/_simd/_entrywise.py", "(entries + LANES - 1) // LANES", "entries // LANES", "kernel/test_sketched.py"),
     ("reproduce/_study.py", " or record.get(\"conditions\") != conditions:", ":", "reproduce/test_study.py"),
     ("reproduce/_study.py", "rows = [] if restart else _earlier_rows(files, conditions)", "rows = _earlier_rows(files, conditions)", "reproduce/test_study.py"),
-    ("reproduce/_study.py", "    except (OSError, ValueError):\n", "    except OSError:\n", "reproduce/test_study.py"),
+    ("reproduce/_study.py", "    except (OSError, ValueError):", "    except OSError:", "reproduce/test_study.py"),
     ("reproduce/_study.py", "    return all(_field(row.get(name))", "    return any(_field(row.get(name))", "reproduce/test_study.py"),
     ("reproduce/_complexity.py", "best[place] = min(best.get(place, np.inf), row[\"seconds\"])", "best[place] = max(best.get(place, 0.0), row[\"seconds\"])", "reproduce/test_studies.py"),
     ("reproduce/_complexity.py", "all(M in paying for M in sizes if M >= N)", "N in paying", "reproduce/test_studies.py"),
