@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
-__all__ = ["InputError", "DownloadError", "levels_to_the_caller"]
+__all__ = ["InputError", "DownloadError", "levels_to_the_caller", "some"]
 
 
 class InputError(ValueError):
@@ -17,6 +18,20 @@ class InputError(ValueError):
 
 class DownloadError(InputError):
     """Raised when a data set could not be fetched; nothing half-written is left behind."""
+
+
+def some(what: str, numbers: Sequence[int], most: int = 5) -> str:
+    """Name the first of some numbered things, and say how many more there are.
+
+    >>> some("row", [3]), some("row", [3, 7]), some("row", range(1, 20))
+    ('row 3', 'rows 3 and 7', 'rows 1, 2, 3, 4, 5 and 14 more')
+    """
+    named = [str(n) for n in numbers[:most]]
+    if len(numbers) == 1:
+        return f"{what} {named[0]}"
+    if len(numbers) > most:
+        return f"{what}s {', '.join(named)} and {len(numbers) - most} more"
+    return f"{what}s {', '.join(named[:-1])} and {named[-1]}"
 
 
 def levels_to_the_caller() -> int:

@@ -214,7 +214,7 @@ def test_rows_without_a_molecule_are_left_out_and_named(here):
     told = record(run("train", "holes.csv", "--target", "boils", *GRID, "-o", "m.fgntk", "--json", "--skip-invalid"))
     assert (told["skipped_rows"], told["graphs"]) == ([3, 7], 22)
     done = run("train", "holes.csv", "--target", "boils", *GRID, "-o", "m.fgntk", "--skip-invalid")
-    assert "rows 3, 7, whose SMILES cannot be read" in done.out
+    assert "rows 3 and 7, whose SMILES cannot be read" in done.out
     told = record(run("predict", "m.fgntk", "holes.csv", "--skip-invalid", "--json"))
     assert told["skipped_rows"] == [3, 7]
     assert [row["row"] for row in told["predictions"]] == [i for i in range(1, 25) if i not in (3, 7)]
@@ -475,10 +475,13 @@ def test_what_cannot_be_done_is_one_sentence_with_exit_code_2(here, arguments, w
         ({"boils": {2: "nan"}}, "no finite value in column 'boils' in data row 2"),
         ({"boils": {2: "", 9: "NA"}}, "no finite value in column 'boils' in data rows 2 and 9"),
         ({"boils": dict.fromkeys(range(3, 11), "inf")}, "in data rows 3, 4, 5, 6, 7 and 3 more"),
-        ({"boils": {4: "warm", 8: "hot"}}, "text where numbers are needed, in rows 4, 8; mend these rows, or pass"),
+        ({"boils": {4: "warm", 8: "hot"}}, "text where numbers are needed, in rows 4 and 8; mend that, or pass"),
         ({"boils": dict.fromkeys(range(1, 25), "1")}, "needs at least two classes, but all 24 graphs are of class 1"),
         ({"boils": dict.fromkeys(range(1, 25), "x")}, "needs at least two classes, but all 24 graphs are of class x"),
-        ({"smiles": {4: "C1CC", 6: "?"}}, "has SMILES that RDKit cannot read, on lines 5 and 7; correct them, or"),
+        (
+            {"smiles": {4: "C1CC", 6: "?"}},
+            "has SMILES that RDKit cannot read, in data rows 4 and 6 (lines 5 and 7 of the file); correct them, or",
+        ),
     ],
 )
 def test_bad_cells_are_one_sentence_that_names_them(here, changes, words):
@@ -522,7 +525,7 @@ def test_a_molecule_that_cannot_be_read_cannot_be_explained(here):
     table(here / "holes.csv", smiles={24: "C1CC"})
     assert "the SMILES of row 24 cannot be read" in sentence(run("explain", "number.fgntk", "holes.csv", "--row", 24))
     assert "--row must lie in 1..24, but is 25" in sentence(run("explain", "number.fgntk", "holes.csv", "--row", 25))
-    assert "on line 25" in sentence(run("predict", "number.fgntk", "holes.csv"))
+    assert "(line 25 of the file)" in sentence(run("predict", "number.fgntk", "holes.csv"))
 
 
 def test_a_table_of_unreadable_molecules_is_refused(here):
@@ -691,7 +694,7 @@ def test_an_error_in_a_process_is_one_line_on_standard_error(here):
     with start("predict", "number.fgntk", "holes.csv") as process:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err.count(b"\n")) == (2, b"", 1)  # RDKit says nothing of its own
-    assert b"on line 4" in err
+    assert b"(line 4 of the file)" in err
 
 
 def test_labels_that_no_training_graph_has_are_said(here):

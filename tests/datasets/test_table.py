@@ -109,21 +109,22 @@ def test_the_column_of_smiles_can_be_named(tmp_path):
     message = refused(path)
     assert (
         message
-        == " has several columns called smiles; name the right one with smiles= among 'smiles', 'SMILES', 'raw'."
+        == " has several columns called smiles; name the right one with smiles= (--smiles) among 'smiles', 'SMILES', "
+        "'raw'."
     )
 
 
 def test_columns_that_are_missing(tmp_path):
     path = write(tmp_path, "mol,y\nC,1\n")
-    assert refused(path) == " has no column called smiles; name the right one with smiles= among 'mol', 'y'."
-    assert refused(path, smiles="Mol") == " has no column 'Mol'; choose smiles= among 'mol', 'y'."
-    assert refused(path, smiles="mol", target="z") == " has no column 'z'; choose target= among 'mol', 'y'."
+    assert refused(path) == " has no column called smiles; name the right one with smiles= (--smiles) among 'mol', 'y'."
+    assert refused(path, smiles="Mol") == " has no column 'Mol'; choose smiles= (--smiles) among 'mol', 'y'."
+    assert refused(path, smiles="mol", target="z") == " has no column 'z'; choose target= (--target) among 'mol', 'y'."
     assert refused(path, smiles="mol", target=["y", "z"]).startswith(" has no column 'z'")
 
 
 def test_a_target_is_named_once_and_names_one_column(tmp_path):
     path = write(tmp_path, "smiles,y,y\nC,1,2\n")
-    assert refused(path, target="y") == " has 2 columns called 'y'; rename them so that target= names one."
+    assert refused(path, target="y") == " has 2 columns called 'y'; rename them so that target= (--target) names one."
     with pytest.raises(InputError, match="each target may be named once, but 'a', 'a' came"):
         read_table(write(tmp_path, "smiles,a\nC,1\n"), target=["a", "a"])
 
@@ -172,11 +173,11 @@ UNREADABLE = 'note,smiles,y\n"one\ntwo",C1CC,1\nx,CC,2\n\n"three\nfour",,3\nx,O,
 
 def test_smiles_that_cannot_be_read_are_named_by_line(tmp_path, capfd):
     assert refused(write(tmp_path, UNREADABLE)) == (
-        " has SMILES that RDKit cannot read, on lines 2, 6 and 9; correct them, or leave them out with "
-        "skip_invalid=True (--skip-invalid)."
+        " has SMILES that RDKit cannot read, in data rows 1, 3 and 5 (lines 2, 6 and 9 of the file); correct them, "
+        "or leave them out with skip_invalid=True (--skip-invalid)."
     )
-    assert "on lines 2, 3, 4, 5, 6 and 4 more;" in refused(write(tmp_path, "smiles\n" + "C1\n" * 9 + "C\n"))
-    assert "on line 3;" in refused(write(tmp_path, "smiles\nC\nC1\n"))
+    assert "(lines 2, 3, 4, 5, 6 and 4 more of the file);" in refused(write(tmp_path, "smiles\n" + "C1\n" * 9 + "C\n"))
+    assert "in data row 2 (line 3 of the file);" in refused(write(tmp_path, "smiles\nC\nC1\n"))
     assert capfd.readouterr() == ("", "")
 
 
@@ -247,7 +248,7 @@ def test_progress_counts_molecules(tmp_path):
 
 def test_real_tables(shared_data):
     path = shared_data / "molecules" / "BBBP.csv"
-    assert "on lines 61, 63, 393, 616, 644 and 6 more;" in refused(path)
+    assert "(lines 61, 63, 393, 616, 644 and 6 more of the file);" in refused(path)
     table = read_table(path, target="p_np", skip_invalid=True)
     assert (len(table), len(table.skipped), len(table.y)) == (2039, 11, 2039)
     assert set(table.y) == {0.0, 1.0}

@@ -155,8 +155,11 @@ def test_constant_targets_are_predicted_as_they_are():
 @pytest.mark.parametrize(
     ("y", "words"),
     [
-        ([1.0, np.nan, 3.0, np.inf], "targets must be finite, but those of graphs 1, 3 are not"),
-        (["1", "two", "3", "4"], "needs numbers as targets, but graphs 1 have text; for classes use a classifier"),
+        ([1.0, np.nan, 3.0, np.inf], "targets must be finite, but those of graphs 1 and 3 are not"),
+        (
+            ["1", "two", "3", "4"],
+            "needs numbers as targets, but there is text for graph 1; for classes use a classifier",
+        ),
         ([1.0, 2.0], r"one row for each of the 4 graphs, but has shape \(2,\)"),
         (None, "regression needs targets: pass y"),
         (np.zeros((4, 0)), "one row for each of the 4 graphs"),

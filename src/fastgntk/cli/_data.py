@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fastgntk.cli._console import progress_bar
 from fastgntk.datasets import Dataset, MoleculeTable, load, read_table
-from fastgntk.errors import InputError
+from fastgntk.errors import InputError, some
 
 __all__ = [
     "SkipInvalidOption",
@@ -45,7 +45,6 @@ SkipInvalidOption = Annotated[
 
 _TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _FEW_CLASSES = 10  # whole numbers with no more distinct values than this are taken for classes
-_NAMED = 5  # rows that an error names
 
 
 def is_table(data: str) -> bool:
@@ -110,12 +109,9 @@ def _task(dataset: Dataset, asked: str, column: str) -> tuple[Task, NDArray[Any]
         few = len(np.unique(y)) <= _FEW_CLASSES
         measured = any(number is not None and number != round(number) for number in numbers)
         if asked == "regression" or (asked == "auto" and (measured or (not few and len(wrong) < len(y) / 2))):
-            some = ", ".join(map(str, wrong[:_NAMED])) + (
-                f" and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-            )
             raise InputError(
-                f"column {column!r} has text where numbers are needed, in rows {some}; mend these rows, or pass --task "
-                "classification if they are classes."
+                f"column {column!r} has text where numbers are needed, in {some('row', wrong)}; mend that, or pass "
+                "--task classification if they are classes."
             )
         return "classification", y
     whole = bool(np.array_equal(y, np.rint(y)))

@@ -6,7 +6,6 @@ import csv
 import io
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +16,7 @@ from fastgntk.cli import _options as options
 from fastgntk.cli._console import key_values, print_json, progress_bar, seconds, verbose, warning_line
 from fastgntk.cli._data import SkipInvalidOption, SmilesOption, TableArgument, is_table, load_data, output_file
 from fastgntk.datasets import Dataset, MoleculeTable, read_columns
-from fastgntk.errors import InputError
+from fastgntk.errors import InputError, some
 from fastgntk.files import atomic_write
 
 __all__ = ["ModelArgument", "predict", "smiles_column"]
@@ -67,7 +66,7 @@ def predict(
     took = time.perf_counter() - start
     heading, rows = _table(loaded, dataset, found, coverage)
     if isinstance(dataset, MoleculeTable) and dataset.skipped and not json:
-        warning_line(f"left out {_rows(dataset.skipped)}, whose SMILES cannot be read.")
+        warning_line(f"left out {some('row', dataset.skipped)}, whose SMILES cannot be read.")
     if json:
         print_json(
             {
@@ -85,20 +84,11 @@ def predict(
         return
     atomic_write(output, _csv(heading, rows).encode())
     if not json:
-        shown = [("written", f"{output}, {len(rows):,} rows: {', '.join(heading)}"), ("time", seconds(took))]
+        shown = [
+            ("written", f"{output}, {len(rows):,} row{'s' * (len(rows) != 1)}: {', '.join(heading)}"),
+            ("time", seconds(took)),
+        ]
         key_values(f"fastgntk predict {dataset.name}", shown)
-
-
-def _rows(numbers: Sequence[int]) -> str:
-    """Name the first of some rows.
-
-    >>> _rows([3]), _rows([3, 7]), _rows(range(1, 20))
-    ('row 3', 'rows 3 and 7', 'rows 1, 2, 3, 4, 5 and 14 more')
-    """
-    first = [str(n) for n in numbers[:5]]
-    if len(numbers) > len(first):
-        return f"rows {', '.join(first)} and {len(numbers) - len(first)} more"
-    return f"row {first[0]}" if len(first) == 1 else f"rows {', '.join(first[:-1])} and {first[-1]}"
 
 
 def smiles_column(model: Any, data: str, asked: str | None) -> str | None:

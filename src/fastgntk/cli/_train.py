@@ -23,7 +23,7 @@ from fastgntk.cli._data import (
     task_of,
 )
 from fastgntk.datasets import Dataset, MoleculeTable
-from fastgntk.errors import InputError
+from fastgntk.errors import InputError, some
 
 __all__ = ["train"]
 
@@ -172,9 +172,7 @@ def _show(record: dict[str, Any], dataset: Dataset) -> None:
     if record["equal_graphs"]:
         rows.append(("equal graphs", f"{record['equal_graphs']:,} equal an earlier one, as far as the kernel sees"))
     if record["skipped_rows"]:
-        skipped = record["skipped_rows"]
-        some = ", ".join(map(str, skipped[:10])) + (f" and {len(skipped) - 10} more" if len(skipped) > 10 else "")
-        rows.append(("left out", f"rows {some}, whose SMILES cannot be read"))
+        rows.append(("left out", f"{some('row', record['skipped_rows'], 10)}, whose SMILES cannot be read"))
     rows.append(("kernel", ", ".join(f"{name} {_word(value)}" for name, value in params.items() if name != "c_phi")))
     rows.append(("time", seconds(record["seconds"])))
     key_values(f"fastgntk train {dataset.name}", rows)
@@ -192,5 +190,5 @@ def _word(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return "(" + ", ".join(f"{v:.2g}" for v in value) + ")"
+        return "mix of levels 0 to " + f"{len(value) - 1}: " + " ".join(f"{v / sum(value):.0%}" for v in value)
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.datasets._dataset import Dataset
-from fastgntk.errors import InputError
+from fastgntk.errors import InputError, some
 from fastgntk.graph import molecules
 
 __all__ = ["MoleculeTable", "read_columns", "read_table"]
 
-_NAMED = 5  # how many lines or rows an error names before it only counts
 # As they are written, not in any case: Na is sodium.
 _MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null"}
 
@@ -108,9 +107,9 @@ def read_table(
             f"with smiles= (--smiles) among {', '.join(map(repr, table.columns))}."
         )
     if len(unread) and not skip_invalid:
-        where = _some("line", [table.lines[i] for i in unread])
+        rows, lines = some("data row", [int(i) + 1 for i in unread]), some("line", [table.lines[i] for i in unread])
         raise InputError(
-            f"{path} has SMILES that RDKit cannot read, on {where}; "
+            f"{path} has SMILES that RDKit cannot read, in {rows} ({lines} of the file); "
             "correct them, or leave them out with skip_invalid=True (--skip-invalid)."
         )
     kept = np.setdiff1d(np.arange(len(texts)), unread)
@@ -154,7 +153,7 @@ class _Table:
             return called_so[0]
         problem = "several columns" if called_so else "no column"
         raise InputError(
-            f"{self.path} has {problem} called smiles; name the right one with smiles= among {self._list()}."
+            f"{self.path} has {problem} called smiles; name the right one with smiles= (--smiles) among {self._list()}."
         )
 
     def column(self, name: str, argument: str) -> int:
@@ -164,9 +163,10 @@ class _Table:
             return self.columns.index(name)
         if count:
             raise InputError(
-                f"{self.path} has {count} columns called {name!r}; rename them so that {argument}= names one."
+                f"{self.path} has {count} columns called {name!r}; rename them so that {argument}= "
+                f"(--{argument}) names one."
             )
-        raise InputError(f"{self.path} has no column {name!r}; choose {argument}= among {self._list()}.")
+        raise InputError(f"{self.path} has no column {name!r}; choose {argument}= (--{argument}) among {self._list()}.")
 
     def _list(self) -> str:
         listed = ", ".join(map(repr, self.columns))
@@ -188,7 +188,7 @@ class _Table:
         ]
         if missing:
             raise InputError(
-                f"{self.path} has no finite value in column {self.columns[at]!r} in {_some('data row', missing)}; "
+                f"{self.path} has no finite value in column {self.columns[at]!r} in {some('data row', missing)}; "
                 "fill them in or remove these rows."
             )
         words = [int(i) + 1 for i, number in zip(kept, numbers, strict=True) if number is None]
@@ -197,7 +197,7 @@ class _Table:
         if not classes:
             raise InputError(
                 f"{self.path} has something other than a number in column {self.columns[at]!r} in "
-                f"{_some('data row', words)}; a sequence of targets must hold numbers only."
+                f"{some('data row', words)}; a sequence of targets must hold numbers only."
             )
         return np.array(texts)
 
@@ -209,16 +209,6 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _some(what: str, numbers: Sequence[int]) -> str:
-    """Name the first few: "lines 3, 8 and 9", or "lines 3, 4, 5, 6, 7 and 12 more"."""
-    shown, more = [str(n) for n in numbers[:_NAMED]], len(numbers) - _NAMED
-    if more > 0:
-        return f"{what}s {', '.join(shown)} and {more} more"
-    if len(shown) == 1:
-        return f"{what} {shown[0]}"
-    return f"{what}s {', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _read(path: Path) -> _Table:

@@ -27,6 +27,7 @@ from fastgntk.learn._selection import (
     check_ridges,
     mixed,
     select,
+    steady_ridge,
     subset,
 )
 from fastgntk.learn._targets import Targets, check_sample_weight, check_targets
@@ -226,10 +227,13 @@ class GNTKRegressorCV(RegressionModel, _Search):
         values = check_targets(y, len(batch))
         weights = check_sample_weight(sample_weight, len(batch))
 
-        def score(path: EigenPath, Y: Array, ridges: Sequence[float]) -> Array:
+        def score(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
             if not Y.any():  # nothing varies, so nothing is better than anything else
-                return np.zeros(len(ridges))
-            return path.scores(Y, ridges, self.criterion)
+                return ridges[0], 0.0
+            if self.criterion == "leave_one_out":
+                return steady_ridge(path, Y, ridges)
+            scores = path.scores(Y, ridges, "likelihood")
+            return ridges[int(scores.argmin())], float(scores.min())
 
         check_solver(self.solver, self.rank)
         options = settled(self._how(), batch)
@@ -404,10 +408,10 @@ def _matrices(
         yield places, along()
 
 
-def _misplaced(path: EigenPath, Y: Array, ridges: Sequence[float]) -> Array:
-    """Score ridges by the share of graphs that leave-one-out gets wrong, ties by the squared error."""
+def _misplaced(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
+    """Score by the share of graphs that leave-one-out gets wrong, ties by the squared error."""
     if not Y.any():
-        return np.zeros(len(ridges))
+        return ridges[0], 0.0
     signs = Y - Y.min(axis=0)  # targets were centred: now 0 for the other classes, and 2 for the class
     offsets = Y.min(axis=0) + 1.0
     residuals = path.leave_one_out(Y, ridges)  # (R, n, k)
@@ -418,7 +422,9 @@ def _misplaced(path: EigenPath, Y: Array, ridges: Sequence[float]) -> Array:
     else:
         misses = wrong[:, :, 0].mean(axis=1)
     squares = np.mean(residuals**2, axis=(1, 2)) / np.mean(Y**2)
-    return np.asarray(misses + np.minimum(squares, 1.0) * 0.999 / len(Y))
+    scores = misses + np.minimum(squares, 1.0) * 0.999 / len(Y)
+    best = int(scores.argmin())
+    return ridges[best], float(scores[best])
 
 
 def _as_progress(advance: Advance) -> Any:

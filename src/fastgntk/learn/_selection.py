@@ -41,19 +41,21 @@ __all__ = [
     "check_ridges",
     "mixed",
     "select",
+    "steady_ridge",
     "subset",
 ]
 
 Array = NDArray[np.float64]
 Criterion = Literal["leave_one_out", "likelihood"]
-Score = Callable[[EigenPath, Array, Sequence[float]], Array]
-"""score(path, Y, ridges) says how bad each ridge is, of shape (R,)."""
+Score = Callable[[EigenPath, Array, Sequence[float]], tuple[float, float]]
+"""score(path, Y, ridges) returns the ridge to take, and how bad the kernel is with it."""
 Advance = Callable[[float], None]
 """Called with the share of the work that is done, 0 to 1."""
 
 RIDGES = tuple(float(r) for r in 10.0 ** np.arange(-8.0, 2.0))
 """Ridges that are tried, in units of the mean self-similarity."""
 
+_NEAR = 1.05  # times the least error; leave-one-out on some hundred graphs does not tell such ridges apart
 _SECOND_ROUND = 3  # times as many graphs as in the first
 
 
@@ -157,6 +159,18 @@ def select(
     return best, first
 
 
+def steady_ridge(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
+    """Return the most likely ridge among those whose leave-one-out error is near the least, and its error.
+
+    The error hardly depends on small ridges where the kernel tells all graphs apart, so that the least of it may be
+    at any of them. How wide intervals are depends on the ridge very much, and the likelihood judges that too.
+    """
+    errors = path.scores(Y, ridges)
+    near = np.flatnonzero(errors <= _NEAR * errors.min())
+    best = near[path.scores(Y, np.asarray(ridges)[near], "likelihood").argmin()]
+    return ridges[best], float(errors[best])
+
+
 def check_ridges(ridges: Any) -> tuple[float, ...]:
     """Return ridges to try as numbers above 0."""
     if ridges is None:
@@ -187,9 +201,7 @@ def _score_all(
         def compute(i: int, along: Any = along, levels: Any = levels, found: Any = found) -> None:
             candidate = along[i]
             K = levels.at(candidate.spec.blocks, candidate.spec.jump)
-            scores = score(sample.path(K, candidate.normalize), sample.Y, ridges)
-            best = int(np.argmin(scores))
-            found[i] = Selected(candidate, ridges[best], float(scores[best]))
+            found[i] = Selected(candidate, *score(sample.path(K, candidate.normalize), sample.Y, ridges))
 
         def report(done: int, total: int, number: int = number) -> None:
             advance((number + done / total) / len(candidates))
@@ -256,10 +268,9 @@ def mixed(
             mix = mix_levels(path.levels[:, sample.kinds[:, None], sample.kinds], sample.Y, normalized)
         deepest = max(1, int(np.flatnonzero(mix)[-1]))
         spec = GNTK(deepest, layers, scale, tuple(mix[: deepest + 1].tolist()))
-        scores = score(sample.path(path.at(deepest, spec.jump), normalized), sample.Y, ridges)
-        place = int(np.argmin(scores))
-        if best is None or scores[place] < best.score:
-            best = Selected(Candidate(spec, normalized), ridges[place], float(scores[place]))
+        ridge, bad = score(sample.path(path.at(deepest, spec.jump), normalized), sample.Y, ridges)
+        if best is None or bad < best.score:
+            best = Selected(Candidate(spec, normalized), ridge, bad)
         advance((number + 1) / min(tried, len(kinds)))
     assert best is not None  # a grid has at least one kernel
     return best

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk.errors import InputError
+from fastgntk.errors import InputError, some
 
-__all__ = ["Targets", "check_sample_weight", "check_targets", "some_rows"]
+__all__ = ["Targets", "check_sample_weight", "check_targets"]
 
 Array = NDArray[np.float64]
 
@@ -55,12 +55,12 @@ def check_targets(y: Any, n_graphs: int) -> Array:
     if table.dtype.kind not in "buif":
         wrong = [i for i, row in enumerate(table.tolist()) if not _numbers(row)]
         if wrong or np.iscomplexobj(table):
-            found = f"graphs {some_rows(wrong)} have text" if wrong else "complex numbers came"
+            found = f"there is text for {some('graph', wrong)}" if wrong else "complex numbers came"
             raise InputError(f"regression needs numbers as targets, but {found}; for classes use a classifier.")
     values = np.array(table, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
     if len(bad):
-        raise InputError(f"targets must be finite, but those of graphs {some_rows(bad.tolist())} are not.")
+        raise InputError(f"targets must be finite, but those of {some('graph', bad.tolist())} are not.")
     return values
 
 
@@ -78,18 +78,8 @@ def check_sample_weight(weights: Any, n_graphs: int) -> Array | None:
         raise InputError(f"sample_weight must have shape ({n_graphs},), but has {values.shape}.")
     if not np.isfinite(values).all() or (values <= 0).any():
         bad = np.flatnonzero(~(np.isfinite(values) & (values > 0))).tolist()
-        raise InputError(f"sample_weight must be above 0, but is not for graphs {some_rows(bad)}.")
+        raise InputError(f"sample_weight must be above 0, but is not for {some('graph', bad)}.")
     return values
-
-
-def some_rows(numbers: list[int], most: int = 5) -> str:
-    """Write the first of many numbers.
-
-    >>> some_rows([1, 2]), some_rows([3, 1, 4, 1, 5, 9, 2])
-    ('1, 2', '3, 1, 4, 1, 5 and 2 more')
-    """
-    text = ", ".join(str(n) for n in numbers[:most])
-    return text if len(numbers) <= most else f"{text} and {len(numbers) - most} more"
 
 
 def _numbers(row: Any) -> bool:
