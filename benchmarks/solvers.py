@@ -69,7 +69,7 @@ def compare(n: int, table: str | None) -> None:
     Y = (y - y[:n].mean()) / y[:n].std()
     few = min(n, 1000)
     ridge = EigenPath(K[:few, :few]).best_ridge(Y[:few], 10.0 ** np.arange(-6.0, 2.0))
-    print(f"{n} graphs, kernel in {took:.1f} s, ridge {ridge:g} by leave-one-out on {few}")
+    print(f"{n} graphs, kernel in {took:.1f} s, ridge {ridge:g} by leave-one-out on {few}", flush=True)
     print("  solver              rank  steps  seconds    RMSE   apart  leave-one-out   less  least")
     source, own = MatrixSource(K), np.full(TEST, 2.0)
     exact = None
@@ -85,7 +85,8 @@ def compare(n: int, table: str | None) -> None:
         less, loo = np.mean(ratio < 1 - 1e-6), rms(found.leave_one_out)
         print(
             f"  {label:18} {found.rank:5} {found.iterations:6} {took:8.2f} {rms(f - Y[n:]):7.4f} "
-            f"{rms(f - exact[0]):7.4f} {loo:14.4f} {less:6.1%} {ratio.min():6.2f}"
+            f"{rms(f - exact[0]):7.4f} {loo:14.4f} {less:6.1%} {ratio.min():6.2f}",
+            flush=True,
         )
 
 

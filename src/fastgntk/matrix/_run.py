@@ -209,7 +209,9 @@ class Run:
     ) -> None:
         """Run the tiles."""
         reason = self.choice.reason
-        _log.info("engine %s (%s): %d tiles on %d threads", self.engine.name, reason, len(plan.tiles), workers)
+        kernel = f"{self.spec.blocks} blocks of {self.spec.layers} layers, scale {self.spec.scale}"
+        what = (self.engine.name, reason, kernel, len(plan.tiles), workers)
+        _log.info("engine %s (%s): %s, %d tiles on %d threads", *what)
 
         def cancel() -> None:
             cancelled[0] = 1

@@ -73,6 +73,19 @@ def test_agrees_with_the_gaussian_process_of_scikit_learn(solver):
     CANCELLED.check(found.variance(kernel(new, X), np.ones(7)), deviation**2)
 
 
+@pytest.mark.parametrize("panel", [1, 7, 20, 39])
+def test_the_factor_does_not_depend_on_panels(monkeypatch, panel):
+    monkeypatch.setattr(_cholesky, "_PANEL", panel)
+    problem = case()
+    found = solve(problem.source, problem.Y, RIDGE)
+    A = problem.K + RIDGE * np.eye(len(problem.K))
+    SOLVED.check(np.tril(found.factor), np.linalg.cholesky(A))
+    # That a later panel is not definite is noticed: the first rows are, all together are not.
+    A[-1, -1] = 0.0
+    with pytest.raises(InputError, match=r"K \+ ridge is not positive definite"):
+        solve(MatrixSource(A), problem.Y, 1e-3)
+
+
 @pytest.mark.parametrize("block", [1, 7, 40, 512])
 def test_the_diagonal_of_the_inverse_does_not_depend_on_blocks(monkeypatch, block):
     monkeypatch.setattr(_cholesky, "BLOCK", block)

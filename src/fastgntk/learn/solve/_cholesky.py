@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigvalsh, lapack
+from scipy.linalg import blas, eigvalsh, lapack
 
 from fastgntk.learn.solve._problem import Problem, jitter_ladder, log_jitter, not_definite
 from fastgntk.learn.solve._solution import Solution, likelihood
@@ -13,6 +13,8 @@ from fastgntk.learn.solve._source import BLOCK
 __all__ = ["cholesky"]
 
 Array = NDArray[np.float64]
+
+_PANEL = 4096  # rows and columns that one call of LAPACK factorizes
 
 
 def cholesky(problem: Problem) -> Solution:
@@ -58,15 +60,39 @@ def _factor(problem: Problem) -> tuple[Array, Array, float]:
         A.T[...] = K  # the transpose of a symmetric matrix, read and written along rows
         own = diagonal + problem.noise(jitter)
         np.fill_diagonal(A, own)
-        L, info = lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)
-        pivots: Array = L.diagonal() ** 2
+        definite = _lower_factor(A)
+        pivots: Array = A.diagonal() ** 2
         # Of a singular matrix a pivot may come out just above 0: what is left of `own` is rounding, and so would α be.
-        if info == 0 and (pivots > n * np.finfo(float).eps * own).all():
+        if definite and (pivots > n * np.finfo(float).eps * own).all():
             log_jitter(jitter, problem.ridge, diagonal)
-            return L, pivots, jitter
+            return A, pivots, jitter
     A.T[...] = K
     smallest = eigvalsh(A, subset_by_index=(0, 0), overwrite_a=True, check_finite=False)[0]
     raise not_definite(float(smallest), diagonal, problem.ridge)
+
+
+def _lower_factor(A: Array) -> bool:
+    """Put L into the lower triangle of A, and tell whether A is positive definite.
+
+    Panel by panel, because OpenBLAS 0.3.30 on several threads writes past its buffers in the symmetric products of one
+    dpotrf of some 15,000 rows (a crash, if not wrong numbers; numpy issue 19685). Up to a panel it is one dpotrf.
+    """
+    n = len(A)
+    for start in range(0, n, _PANEL):
+        stop = min(n, start + _PANEL)
+        before = A[start:stop, :start].T
+        for first in range(start, n, _PANEL):
+            rows = slice(first, first + _PANEL)
+            A[rows, start:stop] -= A[rows, :start] @ before
+        corner, info = lapack.dpotrf(np.asfortranarray(A[start:stop, start:stop]), lower=1, clean=0, overwrite_a=1)
+        if info:
+            return False
+        A[start:stop, start:stop] = corner
+        for first in range(stop, n, _PANEL):
+            rows = slice(first, first + _PANEL)
+            below = np.asfortranarray(A[rows, start:stop])
+            A[rows, start:stop] = blas.dtrsm(1.0, corner, below, side=1, lower=1, trans_a=1, overwrite_b=1)
+    return True
 
 
 def _inverse_diagonal(L: Array) -> Array:
