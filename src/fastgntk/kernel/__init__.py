@@ -49,7 +49,7 @@ from fastgntk.kernel._choice import Choice, choose_engine, forecast_seconds
 from fastgntk.kernel._compilation import COMPILING
 from fastgntk.kernel._engine import Engine, compiled_code_runs, engine_names, get_engine
 from fastgntk.kernel._equal import equal_graphs
-from fastgntk.kernel._operator import check_weights
+from fastgntk.kernel._operator import check_edges
 from fastgntk.kernel._outline import Extent, Outline
 from fastgntk.kernel._spec import GNTK, Scale
 
@@ -66,7 +66,7 @@ __all__ = [
     "forecast_seconds",
     "engine_names",
     "get_engine",
-    "check_weights",
+    "check_edges",
     "compiled_code_runs",
     "equal_graphs",
     "COMPILING",

@@ -6,10 +6,13 @@ with Â alone: with q_u the norm of node u after Â and p_u = c_u q_u after the 
 
     λ = (Â Σ Â'ᵀ)_uv / (q_u q_v),   layers: θ ← (c_φ/2) κ0(λ) θ + (c_φ/2)^r κ1(λ),   λ ← κ1(λ)
     Σ = (c_φ/2)^R p_u p_v λ,         K = p_u p_v θ.
+
+With typed edges Â Σ Â'ᵀ is a sum of such products, one for the nodes themselves and one for each type.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,7 +39,7 @@ class _Block:
     offsets: NDArray[np.int64]
     feature_sums: Array  # (n, d), Σ_u x_u of each graph
     aggregation: Aggregation
-    directions: Any  # (N, d), rows of Â X made unit vectors, dense or CSR
+    directions: list[Any]  # rows of Â X made unit vectors, (N, d) for each part of the aggregation, dense or CSR
     inverse_q: Array  # (L, N), 1/q, or 0 where q is 0
     p: Array  # (L, N)
 
@@ -53,8 +56,9 @@ class Decoupled(BlockByBlock):
     def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> _Block:
         """Aggregate the features once and find the norms of every level."""
         batch, spec = prepared.part(graphs), prepared.spec
-        aggregation = Aggregation(batch)
-        directions, q = unit_rows(compact(aggregation.matrix @ batch.features))
+        aggregation = Aggregation(batch, typed=spec.typed)
+        unit, q = unit_rows(compact(aggregation.of(batch.features)))
+        directions = aggregation.apart(unit)
         inverse_q, p = _norms(aggregation, unit_rows(batch.features)[1], directions, q, spec)
         ones = np.ones(batch.n_nodes)
         owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(len(batch), len(ones)))
@@ -72,7 +76,7 @@ class Decoupled(BlockByBlock):
         out = np.empty((spec.blocks + 1, len(rows), len(cols)))
         out[0] = shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
         # The first λ comes from unit vectors: as products of features it could leave the range of float64.
-        lam = np.ascontiguousarray(_dense(shared_columns(rows.directions, cols.directions) @ cols.directions.T))
+        lam = _inner(rows.directions, cols.directions)
         theta = lam.copy()  # K(0) = Σ(0), so one aggregation serves both
         # `near` holds the rows of the matrices, `far` the columns. Each aggregation leaves them transposed, so
         # that both of its products run along contiguous rows; the two blocks trade places from level to level.
@@ -80,8 +84,8 @@ class Decoupled(BlockByBlock):
         outer, work = np.empty_like(lam), np.empty_like(lam)
         for level in range(spec.blocks):
             if level:
-                lam = far.aggregation.left(near.aggregation.left(lam).T)
-                theta = far.aggregation.left(near.aggregation.left(theta).T)
+                lam = _aggregate(near.aggregation, far.aggregation, lam)
+                theta = _aggregate(near.aggregation, far.aggregation, theta)
                 near, far = far, near
                 outer, work = outer.reshape(lam.shape), work.reshape(lam.shape)
                 np.multiply.outer(near.inverse_q[level], far.inverse_q[level], out=outer)
@@ -111,7 +115,25 @@ class Decoupled(BlockByBlock):
         return 8 * 8 * rows.width * cols.width
 
 
-def _norms(aggregation: Aggregation, previous: Array, directions: Any, q: Array, spec: GNTK) -> tuple[Array, Array]:
+def _inner(rows: list[Any], cols: list[Any]) -> Array:
+    """Return the products of all directions, summed over types that both sides have."""
+    return _total(_dense(shared_columns(a, b) @ b.T) for a, b in zip(rows, cols, strict=False))
+
+
+def _aggregate(near: Aggregation, far: Aggregation, matrix: Array) -> Array:
+    """Return Σ_r B'_r (B_r M)ᵀ, the aggregation of both sides, transposed; types of one side alone meet nothing."""
+    return _total(b.left(a.left(matrix).T) for a, b in zip(near.parts, far.parts, strict=False))
+
+
+def _total(parts: Iterator[Array]) -> Array:
+    """Sum arrays in the first of them."""
+    out = np.ascontiguousarray(next(parts))
+    for part in parts:
+        out += part
+    return out
+
+
+def _norms(aggregation: Aggregation, previous: Array, directions: list[Any], q: Array, spec: GNTK) -> tuple[Array, Array]:
     """Return 1/q and p, each (L, N), from the recursion of the block against itself.
 
     ``previous`` are the norms of the features, ``q`` and ``directions`` those of the aggregated features: the first
@@ -120,10 +142,10 @@ def _norms(aggregation: Aggregation, previous: Array, directions: Any, q: Array,
     """
     gain = spec.c_phi / 2
     inverse_q, p = np.zeros((spec.blocks, len(q))), np.zeros((spec.blocks, len(q)))
-    sigma = _dense(directions @ directions.T)
+    sigma = _inner(directions, directions)
     for level in range(spec.blocks):
         if level:
-            sigma = aggregation.left(aggregation.left(sigma).T)
+            sigma = _aggregate(aggregation, aggregation, sigma)
             q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
         q = np.where(zero_norm(q, aggregation.magnitude @ previous, aggregation.terms, squared=level > 0), 0.0, q)
         inverse_q[level] = inverse(q)

@@ -9,7 +9,8 @@ P_l = diag(p_l) times sqrt((c_φ/2)^R), everything is kept normalised:
                                          readout     Σ_uv n_u p_u Θ_uv p'_v n'_v
 
 so the loops hold no division and no scale, and depth does not overflow before the result itself does. The first Λ
-comes from unit vectors D_1 = unit(Q_1 X).
+comes from unit vectors D_1 = unit(Q_1 X). With typed edges D Λ D'ᵀ is a sum of such products over the node itself and each
+type, which are called slots here, and D_1 has the Q_1 X of all slots side by side.
 """
 
 from __future__ import annotations
@@ -54,9 +55,11 @@ class PreparedColours:
     colours: NDArray[np.int32]  # (L + 1, N)
     hashes: tuple[NDArray[np.uint64], ...]
     features: int
+    slots: int
     at: NDArray[np.int64]  # row at[l] + c belongs to colour c of level l
     ptr: NDArray[np.int64]
-    index: NDArray[np.int32]
+    index: NDArray[np.int32]  # at level 1 slot · features + j, above it colours of the level below
+    slot: NDArray[np.int32]  # of each entry
     value: Array
     magnitude: Array
     terms: NDArray[np.int64]  # of each row, like those below
@@ -76,12 +79,16 @@ class Lossless:
     def prepare(self, batch: GraphBatch, spec: GNTK) -> PreparedColours:
         """Colour all graphs, and find the norms and directions of level 1."""
         announce_compilation()
-        colouring = colour(batch, spec.blocks)
+        colouring = colour(batch, spec.blocks, typed=spec.typed)
         at = np.concatenate([[0, 0], np.cumsum(colouring.counts[1:])]).astype(np.int64)
         first = colouring.operators[0]
-        Q = sparse.csr_array((first.value, first.index, first.ptr), shape=(len(first.terms), colouring.counts[0]))
-        size = sparse.csr_array((first.magnitude, first.index, first.ptr), shape=Q.shape)
-        directions, norm = unit_rows(sparse.csr_array(Q @ colouring.features))
+        slots = 1 + int(first.slot.max(initial=0))
+        n_old = colouring.counts[0]
+        columns = first.slot.astype(np.int64) * n_old + first.index
+        Q = sparse.csr_array((first.value, columns, first.ptr), shape=(len(first.terms), slots * n_old))
+        size = sparse.csr_array((first.magnitude, first.index, first.ptr), shape=(len(first.terms), n_old))
+        seen = Q @ sparse.block_diag([colouring.features] * slots, format="csr")
+        directions, norm = unit_rows(sparse.csr_array(seen))
         directions.sort_indices()
         bound = size @ unit_rows(colouring.features)[1]
         norm = np.where(zero_norm(norm, bound, first.terms, squared=False), 0.0, norm)
@@ -100,9 +107,11 @@ class Lossless:
             colours=colouring.colours,
             hashes=colouring.hashes,
             features=sums.shape[1],
+            slots=slots,
             at=at,
             ptr=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64),
             index=np.concatenate([directions.indices.astype(np.int32, copy=False), *(o.index for o in deeper)]),
+            slot=np.concatenate([np.zeros(len(directions.data), dtype=np.int32), *(o.slot for o in deeper)]),
             value=np.concatenate([directions.data, *(o.value for o in deeper)]),
             magnitude=np.concatenate([directions.data, *(o.magnitude for o in deeper)]),
             terms=np.concatenate([o.terms for o in colouring.operators]),
@@ -138,12 +147,14 @@ class Lossless:
             prepared.at,
             prepared.ptr,
             prepared.index,
+            prepared.slot,
+            prepared.slots,
             prepared.value,
             prepared.magnitude,
             prepared.terms,
             prepared.sums,
             prepared.owner,
-            prepared.features,
+            prepared.slots * prepared.features,
             spec.layers,
             {"uniform": _norms.UNIFORM, "degree": _norms.DEGREE, "unit": _norms.UNIT}[spec.scale],
             _gain(spec),
@@ -193,6 +204,8 @@ class Lossless:
                 prepared.at,
                 prepared.ptr,
                 prepared.index,
+                prepared.slot,
+                prepared.slots,
                 prepared.value,
                 prepared.p,
                 sums.indptr.astype(np.int64, copy=False),

@@ -15,7 +15,8 @@ from fastgntk.kernel._spec import GNTK
 __all__ = [
     "SPARSE_OVER_DENSE",
     "Aggregation",
-    "check_weights",
+    "by_type",
+    "check_edges",
     "compact",
     "degree_sums",
     "inverse",
@@ -31,16 +32,47 @@ SPARSE_OVER_DENSE = 20.0
 
 
 class Aggregation:
-    """Apply the block-diagonal matrix Â of a block of graphs from the left, sparse or dense by density."""
+    """The aggregation Â of a block of graphs, in one part; or with typed edges one for the node and for each type."""
 
-    def __init__(self, batch: GraphBatch) -> None:
-        n = batch.n_nodes
-        adjacency = batch.adjacency()
-        matrix = sparse.csr_array(adjacency + sparse.eye_array(n, format="csr"))
+    def __init__(self, batch: GraphBatch, *, typed: bool = False) -> None:
+        matrix = sparse.csr_array(batch.adjacency() + sparse.eye_array(batch.n_nodes, format="csr"))
         matrix.sort_indices()
         self.magnitude = abs(matrix)  # |Â|, for the bound of `zero_norm`
         self.terms = np.diff(matrix.indptr)  # |N(u)| + 1
         self.sums = degree_sums(batch)
+        self.matrix = matrix
+        self.parts = [_Part(batch, part) for part in (by_type(batch) if typed else [matrix])]
+
+    def of(self, features: Any) -> Any:
+        """Return what nodes see of the features X (N, d): the parts times X, side by side."""
+        if len(self.parts) == 1:
+            return self.matrix @ features
+        seen = [part.matrix @ features for part in self.parts]
+        return sparse.csr_array(sparse.hstack(seen)) if sparse.issparse(features) else np.hstack(seen)
+
+    def apart(self, seen: Any) -> list[Any]:
+        """Take what :meth:`of` returned apart again, part by part."""
+        width = seen.shape[1] // len(self.parts)
+        return [seen[:, r * width : (r + 1) * width] for r in range(len(self.parts))]
+
+
+def by_type(batch: GraphBatch) -> list[sparse.csr_array]:
+    """Return Â as a sum: the nodes themselves, then the edges of each type, whose numbers are the edge labels."""
+    adjacency = batch.adjacency().tocoo()
+    out = [sparse.csr_array(sparse.eye_array(batch.n_nodes, format="csr"))]
+    types = batch.edge_labels if batch.edge_labels is not None else np.zeros(0, dtype=np.int64)
+    for number in range(int(types.max(initial=-1)) + 1):
+        own = types == number
+        rows, cols = adjacency.coords[0][own], adjacency.coords[1][own]
+        out.append(sparse.csr_array((adjacency.data[own], (rows, cols)), shape=adjacency.shape))
+    return out
+
+
+class _Part:
+    """Apply a block-diagonal matrix from the left, sparse or dense by density."""
+
+    def __init__(self, batch: GraphBatch, matrix: sparse.csr_array) -> None:
+        n = batch.n_nodes
         dense_cost = float(np.sum(batch.sizes.astype(np.float64) ** 2))
         self._sparse: Any = None
         self._dense: list[tuple[slice, NDArray[np.float64]]] = []
@@ -53,7 +85,7 @@ class Aggregation:
         self.matrix = matrix
 
     def left(self, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return Â M as a new C-ordered array, for M of shape (N, m)."""
+        """Return the matrix times M as a new C-ordered array, for M of shape (N, m)."""
         if self._sparse is not None:
             return np.ascontiguousarray(self._sparse @ block)
         out = np.empty(block.shape)
@@ -120,8 +152,10 @@ def degree_sums(batch: GraphBatch) -> NDArray[np.float64]:
     return np.asarray(sums + 1.0, dtype=np.float64)
 
 
-def check_weights(batch: GraphBatch, spec: GNTK) -> None:
-    """Refuse weights for which ``scale="degree"`` has no meaning, naming graph and node."""
+def check_edges(batch: GraphBatch, spec: GNTK) -> None:
+    """Refuse weights for which ``scale="degree"`` has no meaning, naming graph and node, and types that are not there."""
+    if spec.typed and batch.edge_labels is None and len(batch.indices):
+        raise InputError("edges='typed' needs edge labels, but the graphs carry none; use edges='plain'.")
     if spec.scale != "degree":
         return
     sums = degree_sums(batch)

@@ -12,9 +12,10 @@ import numpy as np
 
 from fastgntk.errors import InputError
 
-__all__ = ["GNTK", "Scale"]
+__all__ = ["GNTK", "Edges", "Scale"]
 
 Scale = Literal["uniform", "degree", "unit"]
+Edges = Literal["plain", "typed"]
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,15 @@ class GNTK:
         more and not all 0: True is all ones, False is ``(0, …, 0, 1)``.
     c_phi : float, above 0
         Variance factor of the ReLU layers; 2 keeps the norm of a node through a layer.
+    edges : {"plain", "typed"}
+        ``"typed"`` gives every edge label, and the node itself, a weight matrix of its own in the first layer of a
+        block: Σ ← Σ_r B_r Σ B'_rᵀ. ``"plain"`` does not look at edge labels.
 
     Examples
     --------
     >>> spec = GNTK(blocks=2, jump=False)
     >>> spec.to_json()
-    '{"blocks": 2, "layers": 2, "scale": "uniform", "jump": false, "c_phi": 2.0}'
+    '{"blocks": 2, "layers": 2, "scale": "uniform", "jump": false, "c_phi": 2.0, "edges": "plain"}'
     >>> GNTK.from_json(spec.to_json()) == spec
     True
     """
@@ -50,12 +54,15 @@ class GNTK:
     scale: Scale = "uniform"
     jump: bool | tuple[float, ...] = True
     c_phi: float = 2.0
+    edges: Edges = "plain"
 
     def __post_init__(self) -> None:
         for name in ("blocks", "layers"):
             object.__setattr__(self, name, _positive_int(getattr(self, name), name))
         if self.scale not in get_args(Scale):
             raise InputError(f"scale must be one of {', '.join(get_args(Scale))}, but is {self.scale!r}.")
+        if self.edges not in get_args(Edges):
+            raise InputError(f"edges must be one of {', '.join(get_args(Edges))}, but is {self.edges!r}.")
         object.__setattr__(self, "jump", _jump(self.jump, self.blocks))
         try:
             c_phi = float(self.c_phi)
@@ -75,6 +82,11 @@ class GNTK:
         if isinstance(self.jump, tuple):
             return self.jump
         return (float(self.jump),) * self.blocks + (1.0,)
+
+    @property
+    def typed(self) -> bool:
+        """Whether edge labels count."""
+        return self.edges == "typed"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options as plain Python values."""

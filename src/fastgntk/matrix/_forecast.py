@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from fastgntk.graph import FeatureKind, NodeFeatures
 from fastgntk.graph import graphs as as_batch
-from fastgntk.kernel import GNTK, Extent, check_weights, forecast_seconds
+from fastgntk.kernel import GNTK, Extent, check_edges, forecast_seconds
 from fastgntk.matrix._options import Options, fitted
 from fastgntk.matrix._plan import largest_extent, plan_gram
 from fastgntk.matrix._resources import Memory, Workers
@@ -85,7 +85,7 @@ def forecast(
     options = Options.check(spec, engine, memory, workers, None, sketching)
     batch = as_batch(graphs)
     batch = fitted(features, batch).transform(batch)
-    check_weights(batch, options.spec)
+    check_edges(batch, options.spec)
     run = options.start(batch, None, 8 * len(batch) ** 2)
     cut = run.cut(batch)
     plan = plan_gram(cut.blocks)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fastgntk.errors import InputError
 from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures
 from fastgntk.graph import graphs as as_batch
-from fastgntk.kernel import GNTK, check_weights
+from fastgntk.kernel import GNTK, check_edges
 from fastgntk.matrix._executor import Progress
 from fastgntk.matrix._options import Options, fitted, tell_about_exact
 from fastgntk.matrix._path import GramPath, combine_levels
@@ -126,7 +126,7 @@ def cross_gram(
     step = fitted(features, col_batch, row_batch)
     row_batch, col_batch = step.transform(row_batch), step.transform(col_batch)
     for batch in (row_batch, col_batch):
-        check_weights(batch, options.spec)
+        check_edges(batch, options.spec)
     run = options.start(row_batch, col_batch, 8 * len(row_batch) * len(col_batch))
     return _cross(run, run.cut(row_batch), run.cut(col_batch), (len(row_batch), len(col_batch)), progress)
 
@@ -139,7 +139,7 @@ def _cross_prepared(
     options = Options.check(cols.spec, cols.engine, memory, workers, progress)
     batch = as_batch(rows)
     batch = cols.features.extend(batch).transform(batch)
-    check_weights(batch, options.spec)
+    check_edges(batch, options.spec)
     check_result(8 * len(batch) * len(cols), options.memory)
     if cols.sketching is not None:
         tell_about_exact(cols.sketching, batch.sizes)
@@ -225,7 +225,7 @@ def _ready(graphs: Any, features: FeatureKind | NodeFeatures, options: Options) 
     """Return the graphs as a batch with features, checked."""
     batch = as_batch(graphs)
     batch = fitted(features, batch).transform(batch)
-    check_weights(batch, options.spec)
+    check_edges(batch, options.spec)
     return batch
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fastgntk.errors import InputError
 from fastgntk.graph import FeatureKind, NodeFeatures
 from fastgntk.graph import graphs as as_batch
-from fastgntk.kernel import GNTK, check_weights
+from fastgntk.kernel import GNTK, check_edges
 from fastgntk.matrix._path import combine_levels
 from fastgntk.matrix._prepared import PreparedGraphs, prepare
 from fastgntk.matrix._resources import Memory, Workers, memory_budget, worker_count
@@ -60,7 +60,7 @@ def node_gram(
     if len(batch) != 1:
         raise InputError(f"graph must be one graph, but {len(batch)} came.")
     batch = prepared.features.extend(batch).transform(batch)
-    check_weights(batch, prepared.spec)
+    check_edges(batch, prepared.spec)
     out = np.zeros((batch.n_nodes, len(prepared)))
     budget = memory_budget(memory)
     check_result(out.nbytes, budget)

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from fastgntk.graph import FeatureKind, NodeFeatures
 from fastgntk.graph import graphs as as_batch
-from fastgntk.kernel import GNTK, check_weights
+from fastgntk.kernel import GNTK, check_edges
 from fastgntk.matrix._options import Options, fitted
 from fastgntk.matrix._plan import plan_gram
 from fastgntk.matrix._resources import Memory, Workers
@@ -71,7 +71,7 @@ def prepare(
     batch = as_batch(graphs)
     step = fitted(features, batch)
     batch = step.transform(batch)
-    check_weights(batch, options.spec)
+    check_edges(batch, options.spec)
     # Little work now may be much over many calls, so the quickest engine is taken whatever the number of graphs.
     run = options.start(batch, None, 0, pairs=1e12, more_to_come=True)
     cut = run.cut(batch)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.kernel._simd._jit import compiled
+from fastgntk.kernel._simd._vector import LANES
 
 __all__ = ["CHUNK", "Block", "build_block"]
 
@@ -24,7 +25,10 @@ class Block(NamedTuple):
     """n graphs as rows of the normalised operators, level by level; everything is a flat array.
 
     Row u of level l is ``columns[ptr[at[l] + u] : ptr[at[l] + u + 1]]`` with its ``value``: at level 1 a unit vector
-    over features, above it entries of P_l⁻¹ Q_l P_(l−1) over colours of level l − 1. Readouts are kept by chunks of
+    over features, above it entries of P_l⁻¹ Q_l P_(l−1) over colours of level l − 1. With typed edges these come slot by
+    slot, the node itself first and then each type: column ``padded · slot + c`` is colour c in a slot, where ``padded``
+    is the number of colours rounded up to whole panels; ``cuts[(at[l] + u) · slots + s]`` is where slot s of a row
+    starts. (At level 1 it is ``features · slot + j``.) Readouts are kept by chunks of
     CHUNK colours, within a chunk by graph: entry k of ``read_ptr[read_at[l] + chunk] : … + 1`` says that graph
     ``read_graph[k]`` has colour ``read_index[k]`` with count · p = ``read_value[k]``. ``sum_*`` is the (n, d)
     CSR matrix of feature sums.
@@ -36,6 +40,8 @@ class Block(NamedTuple):
     ptr: Ints
     columns: Shorts
     value: Array
+    slots: int
+    cuts: Ints
     read_at: Ints  # (L + 1,)
     read_ptr: Ints
     read_graph: Shorts
@@ -55,13 +61,15 @@ def build_block(
     at: Ints,
     ptr: Ints,
     index: Shorts,
+    slot: Shorts,
+    slots: int,
     value: Array,
     p: Array,
     sum_ptr: Ints,
     sum_index: Shorts,
     sum_value: Array,
     place: Shorts,
-) -> tuple[int, Ints, Ints, Ints, Shorts, Array, Ints, Ints, Shorts, Shorts, Array, Ints, Shorts, Array]:
+) -> tuple[int, Ints, Ints, Ints, Shorts, Array, int, Ints, Ints, Ints, Shorts, Shorts, Array, Ints, Shorts, Array]:
     """Return the fields of a `Block` for some graphs of a colouring.
 
     Colours are numbered as they first occur, so that neighbours lie close together in memory. ``place`` has one
@@ -103,17 +111,28 @@ def build_block(
     reads_at[deepest + 1] = reads
     my_ptr = np.empty(rows + deepest, np.int64)
     my_index, my_value = np.empty(entries, np.int32), np.empty(entries)
+    cuts = np.empty(len(my_ptr) * slots, np.int64) if slots > 1 else my_ptr
     filled, row_number = 0, 0
     for level in range(1, deepest + 1):
+        padded = -(-counts[level - 1] // LANES) * LANES
         for u in range(counts[level]):
             my_ptr[my_at[level] + u] = filled
             row = chosen[row_number]
             row_number += 1
+            started = 0  # slots of this row whose start is written
             for k in range(ptr[row], ptr[row + 1]):
-                my_index[filled] = index[k] if level == 1 else place[at[level - 1] + index[k]]
+                while slots > 1 and started <= slot[k]:
+                    cuts[(my_at[level] + u) * slots + started] = filled
+                    started += 1
+                my_index[filled] = index[k] if level == 1 else slot[k] * padded + place[at[level - 1] + index[k]]
                 my_value[filled] = value[k]
                 filled += 1
+            while slots > 1 and started < slots:
+                cuts[(my_at[level] + u) * slots + started] = filled
+                started += 1
         my_ptr[my_at[level] + counts[level]] = filled
+        if slots > 1:
+            cuts[(my_at[level] + counts[level]) * slots] = filled
     for i in range(rows):
         place[chosen[i]] = -1
     read_at = np.zeros(deepest + 1, np.int64)
@@ -150,6 +169,8 @@ def build_block(
         my_ptr,
         my_index,
         my_value,
+        slots,
+        cuts,
         read_at,
         read_ptr,
         read_graph,

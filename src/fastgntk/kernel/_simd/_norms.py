@@ -29,6 +29,8 @@ def measure_norms(
     at: Ints,
     ptr: Ints,
     index: Shorts,
+    slot: Shorts,
+    slots: int,
     value: Array,
     magnitude: Array,
     terms: Ints,
@@ -46,7 +48,8 @@ def measure_norms(
 
     Row ``at[l] + c`` of the CSR matrix (ptr, index, value) belongs to colour c of level l: at level 1 a unit
     vector over features, above it weights over the colours of level l − 1. With P the norms of level l − 1 and Λ
-    its λ after the layers, q_u² = Σ_ab w_a P_a w_b P_b Λ_ab, and p_u = c_u q_u · gain. A sum that is zero up to
+    its λ after the layers, q_u² = Σ_ab w_a P_a w_b P_b Λ_ab over a and b in the same of ``slots``, and
+    p_u = c_u q_u · gain. A sum that is zero up to
     rounding gives q = p = 0 (the rule of `kernel._operator`). A norm depends on the content of its colour only; the
     first graph that has the colour writes it, so that threads agree to the last bit. A graph that owns nothing is
     skipped.
@@ -65,7 +68,7 @@ def measure_norms(
         if _owns(g, colours, at, offsets[g], offsets[g + 1], owner):
             for level in range(1, deepest + 1):
                 widest = max(widest, _distinct(colours[level], offsets[g], offsets[g + 1], place, old))
-    lam, sums = np.empty((widest, widest)), np.empty((widest, widest))
+    lam, sums = np.empty((widest, widest)), np.empty((widest, slots * widest))
     old_p, new_p, new_q = np.empty(widest), np.empty(widest), np.empty(widest)
     dense = np.zeros(features)
     for g in range(start, stop):
@@ -84,8 +87,8 @@ def measure_norms(
                 if cancelled[0]:
                     return
                 row = at[level] + new[i]
-                _sum_neighbours(row, ptr, index, value, old_p, place, lam, n_old, sums[i])
-                new_q[i] = _norm(row, ptr, index, value, magnitude, terms, old_p, place, sums[i], n_old)
+                _sum_neighbours(row, ptr, index, slot, slots, value, old_p, place, lam, n_old, sums[i])
+                new_q[i] = _norm(row, ptr, index, slot, slots, value, magnitude, terms, old_p, place, sums[i], n_old)
                 new_p[i] = gain * _scaled(new_q[i], sums_of_weights[row], scale)
                 if owner[row] == g:
                     q[row], p[row] = new_q[i], new_p[i]
@@ -99,7 +102,7 @@ def measure_norms(
                         if new_q[j] > 0.0:
                             for k in range(ptr[row], ptr[row + 1]):
                                 other = place[index[k]]
-                                dot += value[k] * (old_p[other] / new_q[j]) * sums[i, other]
+                                dot += value[k] * (old_p[other] / new_q[j]) * sums[i, slot[k] * n_old + other]
                         for _ in range(layers):
                             dot = _kappa1(dot)
                         lam[i, j] = dot
@@ -185,6 +188,8 @@ def _sum_neighbours(
     row: int,
     ptr: Ints,
     index: Shorts,
+    slot: Shorts,
+    slots: int,
     value: Array,
     old_p: Array,
     place: Ints,
@@ -192,8 +197,8 @@ def _sum_neighbours(
     count: int,
     out: Array,
 ) -> None:
-    """Write Σ_a w_a P_a Λ_a· to ``out``, divided by the largest |w_a P_a| so that nothing overflows."""
-    for j in range(count):
+    """Write Σ_a w_a P_a Λ_a· to ``out``, slot by slot, divided by the largest |w_a P_a| so that nothing overflows."""
+    for j in range(slots * count):
         out[j] = 0.0
     largest = _largest(row, ptr, index, value, old_p, place)
     if largest == 0.0:
@@ -201,8 +206,9 @@ def _sum_neighbours(
     for k in range(ptr[row], ptr[row + 1]):
         factor = value[k] * old_p[place[index[k]]] / largest
         source = lam[place[index[k]]]
+        start = slot[k] * count
         for j in range(count):
-            out[j] += factor * source[j]
+            out[start + j] += factor * source[j]
 
 
 @compiled
@@ -210,6 +216,8 @@ def _norm(
     row: int,
     ptr: Ints,
     index: Shorts,
+    slot: Shorts,
+    slots: int,
     value: Array,
     magnitude: Array,
     terms: Ints,
@@ -225,12 +233,12 @@ def _norm(
     square, bound = 0.0, 0.0
     for k in range(ptr[row], ptr[row + 1]):
         share = old_p[place[index[k]]] / largest
-        square += value[k] * share * sums[place[index[k]]]
+        square += value[k] * share * sums[slot[k] * count + place[index[k]]]
         bound += magnitude[k] * share
     if square <= (2.0 * terms[row] + 8.0) * _EPS * bound * bound:
         square = 0.0
     factor = 1.0 / math.sqrt(square) if square != 0.0 else 0.0
-    for j in range(count):
+    for j in range(slots * count):
         sums[j] *= factor
     return largest * math.sqrt(square)
 

@@ -151,20 +151,24 @@ def _same_multiset(indptr: Ints, tokens: Shorts, own: Shorts, u: int, v: int, ta
 
 @compiled
 def operator_rows(
-    first: Ints, indptr: Ints, neighbours: Ints, weights: Array, colours: Shorts, hashes: Hashes
-) -> tuple[Ints, Shorts, Array, Array]:
+    first: Ints, indptr: Ints, neighbours: Ints, weights: Array, slots: Shorts, colours: Shorts, hashes: Hashes
+) -> tuple[Ints, Shorts, Shorts, Array, Array]:
     """Write the rows of Q, one for each new colour: old colours in the closed neighbourhood with summed weights.
 
     ``first`` holds a node of each new colour, ``colours`` and ``hashes`` are the old ones, ``weights`` is empty when
-    all are 1. Returns Q as CSR (ptr, index, value), each row in order of hashes, and |Q| summed entry by entry.
+    all are 1, ``slots`` when edges have no types. Returns Q as CSR (ptr, index, slot, value), each row in order of
+    slots and then of hashes, and |Q| summed entry by entry.
     """
     count = len(first)
     room = count
     for c in range(count):
         room += indptr[first[c] + 1] - indptr[first[c]]
     ptr = np.zeros(count + 1, np.int64)
-    index, value, magnitude = np.empty(room, np.int32), np.empty(room), np.empty(room)
-    place = np.full(len(hashes), -1, np.int64)
+    index, slot, value, magnitude = np.empty(room, np.int32), np.zeros(room, np.int32), np.empty(room), np.empty(room)
+    most = 0
+    for k in range(len(slots)):
+        most = max(most, slots[k])
+    place = np.full((most + 1) * len(hashes), -1, np.int64)
     filled = 0
     for c in range(count):
         u, start = first[c], filled
@@ -172,29 +176,34 @@ def operator_rows(
             itself = k < indptr[u]
             colour = colours[u] if itself else colours[neighbours[k]]
             weight = 1.0 if itself or len(weights) == 0 else weights[k]
-            if place[colour] < 0:
-                place[colour] = filled
-                index[filled], value[filled], magnitude[filled] = colour, 0.0, 0.0
+            mine = 0 if itself or len(slots) == 0 else slots[k]
+            key = mine * len(hashes) + colour
+            if place[key] < 0:
+                place[key] = filled
+                index[filled], slot[filled], value[filled], magnitude[filled] = colour, mine, 0.0, 0.0
                 filled += 1
-            value[place[colour]] += weight
-            magnitude[place[colour]] += abs(weight)
+            value[place[key]] += weight
+            magnitude[place[key]] += abs(weight)
         for k in range(start, filled):
-            place[index[k]] = -1
-        _sort_by_hash(index[start:filled], value[start:filled], magnitude[start:filled], hashes)
+            place[slot[k] * len(hashes) + index[k]] = -1
+        row = slice(start, filled)
+        _sort_row(index[row], slot[row], value[row], magnitude[row], hashes)
         ptr[c + 1] = filled
-    return ptr, index[:filled].copy(), value[:filled].copy(), magnitude[:filled].copy()
+    return ptr, index[:filled].copy(), slot[:filled].copy(), value[:filled].copy(), magnitude[:filled].copy()
 
 
 @compiled
-def _sort_by_hash(index: Shorts, value: Array, magnitude: Array, hashes: Hashes) -> None:
+def _sort_row(index: Shorts, slot: Shorts, value: Array, magnitude: Array, hashes: Hashes) -> None:
+    """Sort the entries of a row by slot, then by the hash of their colour."""
     if len(index) > 24:  # below, insertion is faster than what np.argsort allocates
         order = np.argsort(hashes[index])
-        index[:], value[:], magnitude[:] = index[order], value[order], magnitude[order]
+        order = order[np.argsort(slot[order], kind="mergesort")]
+        index[:], slot[:], value[:], magnitude[:] = index[order], slot[order], value[order], magnitude[order]
         return
     for i in range(1, len(index)):
-        c, v, m = index[i], value[i], magnitude[i]
+        c, s, v, m = index[i], slot[i], value[i], magnitude[i]
         j = i - 1
-        while j >= 0 and hashes[index[j]] > hashes[c]:
-            index[j + 1], value[j + 1], magnitude[j + 1] = index[j], value[j], magnitude[j]
+        while j >= 0 and (slot[j] > s or (slot[j] == s and hashes[index[j]] > hashes[c])):
+            index[j + 1], slot[j + 1], value[j + 1], magnitude[j + 1] = index[j], slot[j], value[j], magnitude[j]
             j -= 1
-        index[j + 1], value[j + 1], magnitude[j + 1] = c, v, m
+        index[j + 1], slot[j + 1], value[j + 1], magnitude[j + 1] = c, s, v, m

@@ -5,9 +5,9 @@ side: ``[panel, v, 0, lane]`` is λ and ``[panel, v, 1, lane]`` is θ between co
 panel side and colour v of the other. One level takes, for each panel of LANES colours of the `near` side (which was
 the other side before, so the two trade places from level to level):
 
-    gather       sum rows of the near side's neighbours           contiguous, in registers
+    gather       sum rows of the near side's neighbours           contiguous, in registers; type by type
     transpose    four rows at a time, while in the first-level cache
-    gather       sum rows of the far side's neighbours            contiguous, in registers
+    gather       sum rows of the far side's neighbours            contiguous, in registers; over all types at once
     layers       row by row, right after the sum
     readout      sum rows by far graph
 
@@ -35,7 +35,9 @@ def buffer_sizes(rows: Block, cols: Block) -> tuple[int, int, int]:
     """Return how many entries `compute_tile` needs: for each of two levels, for the turned panel, for the readout."""
     m, k = int(rows.widest) + LANES, int(cols.widest) + LANES
     graphs = max(len(rows.sum_ptr), len(cols.sum_ptr))
-    return 2 * m * k, max(int(rows.counts[0]) * LANES, max(m, k) * _PAIR), graphs * max(m, k)
+    slots = max(int(rows.slots), int(cols.slots))
+    features = max(int(rows.counts[0]), int(cols.counts[0])) * slots
+    return 2 * m * k, max(features * LANES, slots * max(m, k) * _PAIR), graphs * max(m, k)
 
 
 @compiled
@@ -69,7 +71,7 @@ def compute_tile(
         keep = symmetric or level < deepest  # the last level is read out panel by panel and forgotten
         width = panels * LANES
         if level == 1:
-            turned[: rows.counts[0] * LANES] = 0.0
+            turned[: far.counts[0] * far.slots * LANES] = 0.0
         readout[: width * (len(far.sum_ptr) - 1)] = 0.0
         for panel in range(panels):
             if cancelled[0]:
@@ -79,12 +81,12 @@ def compute_tile(
             start = panel * stride if keep else 0
             stop = min(first + LANES, k) if symmetric else k
             if level == 1:
-                _spread_features(near, first, last, turned)
+                _spread_features(near, far, first, last, turned)
             else:
-                _turn(near, level, first, last, far.counts[level - 1], old, patch, turned)
+                _turn(near, far, level, first, last, old, patch, turned)
             _combine(far, level, stop, layers, turned, new, start, readout, width, -1 if symmetric else first)
             if level == 1:
-                _clear_features(near, first, last, turned)
+                _clear_features(near, far, first, last, turned)
         if symmetric:
             _mirror(m, panels, stride, new)
             for panel in range(panels):
@@ -112,37 +114,57 @@ def _feature_products(rows: Block, cols: Block, dense: Array, out: Array) -> Non
 
 
 @compiled
-def _spread_features(near: Block, first: int, last: int, turned: Array) -> None:
-    """Write unit vectors of near colours into ``turned`` as (features, LANES), which is zero elsewhere."""
+def _spread_features(near: Block, far: Block, first: int, last: int, turned: Array) -> None:
+    """Write unit vectors of near colours into ``turned`` as (features of far, LANES), which is zero elsewhere."""
     for u in range(first, last):
         for k in range(near.ptr[near.at[1] + u], near.ptr[near.at[1] + u + 1]):
-            turned[near.columns[k] * LANES + u - first] = near.value[k]
+            place = _feature_of_far(near, far, near.columns[k])
+            if place >= 0:
+                turned[place * LANES + u - first] = near.value[k]
 
 
 @compiled
-def _clear_features(near: Block, first: int, last: int, turned: Array) -> None:
+def _clear_features(near: Block, far: Block, first: int, last: int, turned: Array) -> None:
     for u in range(first, last):
         for k in range(near.ptr[near.at[1] + u], near.ptr[near.at[1] + u + 1]):
-            turned[near.columns[k] * LANES + u - first] = 0.0
+            place = _feature_of_far(near, far, near.columns[k])
+            if place >= 0:
+                turned[place * LANES + u - first] = 0.0
+
+
+@compiled
+def _feature_of_far(near: Block, far: Block, column: int) -> int:
+    """Return where the far side has a feature of the near side, or −1: one side may know more labels and types."""
+    if near.slots == 1 and far.slots == 1:
+        return column if column < far.counts[0] else -1
+    slot, feature = column // near.counts[0], column % near.counts[0]
+    return slot * far.counts[0] + feature if slot < far.slots and feature < far.counts[0] else -1
 
 
 @compiled
 def _turn(
-    near: Block, level: int, first: int, last: int, old_far: int, old: Array, patch: Array, turned: Array
+    near: Block, far: Block, level: int, first: int, last: int, old: Array, patch: Array, turned: Array
 ) -> None:
-    """Aggregate the near side for colours first..last − 1 and write it as (old far colours, 2, LANES)."""
+    """Aggregate the near side for colours first..last − 1 and write it as (slots, old far colours, 2, LANES)."""
     old_stride = -(-near.counts[level - 1] // 4) * 4 * _PAIR
+    padded = -(-near.counts[level - 1] // LANES) * LANES  # columns between two slots of near
+    panels = -(-far.counts[level - 1] // LANES)
     base = near.at[level]
-    for panel in range(-(-old_far // LANES)):
-        to = panel * LANES * _PAIR
-        for group in range(first, last, 4):
-            for u in range(group, min(group + 4, last)):
-                row, end = near.ptr[base + u], near.ptr[base + u + 1]
-                at = (u - group) * _PAIR
-                sum_row_pairs(patch, at, old, panel * old_stride, _PAIR, near.columns, near.value, row, end)
-            for half in range(0, _PAIR, LANES):
-                for j in range(0, LANES, 4):
-                    transpose4(patch, half + j, _PAIR, turned, to + j * _PAIR + half + group - first, _PAIR)
+    for slot in range(far.slots):
+        for panel in range(panels):
+            to = (slot * panels + panel) * LANES * _PAIR
+            source = panel * old_stride - slot * padded * _PAIR
+            for group in range(first, last, 4):
+                for u in range(group, min(group + 4, last)):
+                    row, end = 0, 0
+                    if slot < near.slots:
+                        row = near.cuts[(base + u) * near.slots + slot]
+                        end = near.cuts[(base + u) * near.slots + slot + 1]
+                    at = (u - group) * _PAIR
+                    sum_row_pairs(patch, at, old, source, _PAIR, near.columns, near.value, row, end)
+                for half in range(0, _PAIR, LANES):
+                    for j in range(0, LANES, 4):
+                        transpose4(patch, half + j, _PAIR, turned, to + j * _PAIR + half + group - first, _PAIR)
 
 
 @compiled
