@@ -38,7 +38,7 @@ class NodeFeatures:
     A label that was not there in ``fit`` becomes a zero row, and a warning says how many nodes that concerns;
     :meth:`extend` gives it a column of its own instead, which is what kernels do: so the value for two graphs never
     depends on what else was fitted. One-hot rows are returned as a SciPy CSR array, so that a thousand degrees
-    cost no more memory than two. Edge labels become numbers 0, 1, … on the way, which ``GNTK(edges="typed")`` counts by.
+    cost no more memory than two. Edge labels become numbers 0, 1, … on the way, for ``GNTK(edges="typed")``.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class NodeFeatures:
         return self.fit(batch).transform(batch)
 
     def _edge_numbers(self, labels: NDArray[Any]) -> NDArray[np.int64]:
-        """Number edge labels: known ones by their place, others behind them, in the order of their values."""
+        """Return edge labels as numbers: known ones by their place, others behind them, in the order of their values."""
         known = np.zeros(0, dtype=labels.dtype) if self.edge_types_ is None else self.edge_types_
         if len(known) and len(labels) and (known.dtype.kind == "U") != (labels.dtype.kind == "U"):
             raise InputError("edge labels must be of the kind that was fitted: all integers or all strings.")

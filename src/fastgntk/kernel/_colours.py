@@ -1,9 +1,9 @@
 """Colours of a batch: which nodes share their row of Σ(l) and K(l) with each other, level by level.
 
 Level 0 merges nodes with equal features. Level l merges nodes whose closed neighbourhoods hold the same multiset of
-level l − 1 colours (with weights or types of edges, of weight, type and colour together). Such nodes have identical rows against every node of
-every graph, so merging is exact; it is colour refinement (1-WL), except that without types a node's own colour is one
-among its neighbours'.
+level l − 1 colours (with weights or types of edges, of weight, type and colour together). Such nodes have identical
+rows against every node of every graph, so merging is exact; it is colour refinement (1-WL), except that without types
+a node's own colour is one among its neighbours'.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ With typed edges Â Σ Â'ᵀ is a sum of such products, one for the nodes thems
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +21,16 @@ from scipy import sparse
 
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._activations import kappa1, kappas
-from fastgntk.kernel._operator import Aggregation, compact, inverse, shared_columns, unit_rows, zero_norm
+from fastgntk.kernel._operator import (
+    Aggregation,
+    direction_products,
+    inverse,
+    seen_directions,
+    shared_columns,
+    total,
+    unit_rows,
+    zero_norm,
+)
 from fastgntk.kernel._outline import BlockByBlock, Extent, WholeGraphs
 from fastgntk.kernel._spec import GNTK
 
@@ -57,8 +65,7 @@ class Decoupled(BlockByBlock):
         """Aggregate the features once and find the norms of every level."""
         batch, spec = prepared.part(graphs), prepared.spec
         aggregation = Aggregation(batch, typed=spec.typed)
-        unit, q = unit_rows(compact(aggregation.of(batch.features)))
-        directions = aggregation.apart(unit)
+        directions, q = seen_directions([part.matrix for part in aggregation.parts], batch.features)
         inverse_q, p = _norms(aggregation, unit_rows(batch.features)[1], directions, q, spec)
         ones = np.ones(batch.n_nodes)
         owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(len(batch), len(ones)))
@@ -76,7 +83,7 @@ class Decoupled(BlockByBlock):
         out = np.empty((spec.blocks + 1, len(rows), len(cols)))
         out[0] = shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
         # The first λ comes from unit vectors: as products of features it could leave the range of float64.
-        lam = _inner(rows.directions, cols.directions)
+        lam = direction_products(rows.directions, cols.directions)
         theta = lam.copy()  # K(0) = Σ(0), so one aggregation serves both
         # `near` holds the rows of the matrices, `far` the columns. Each aggregation leaves them transposed, so
         # that both of its products run along contiguous rows; the two blocks trade places from level to level.
@@ -115,25 +122,14 @@ class Decoupled(BlockByBlock):
         return 8 * 8 * rows.width * cols.width
 
 
-def _inner(rows: list[Any], cols: list[Any]) -> Array:
-    """Return the products of all directions, summed over types that both sides have."""
-    return _total(_dense(shared_columns(a, b) @ b.T) for a, b in zip(rows, cols, strict=False))
-
-
 def _aggregate(near: Aggregation, far: Aggregation, matrix: Array) -> Array:
     """Return Σ_r B'_r (B_r M)ᵀ, the aggregation of both sides, transposed; types of one side alone meet nothing."""
-    return _total(b.left(a.left(matrix).T) for a, b in zip(near.parts, far.parts, strict=False))
+    return total(b.left(a.left(matrix).T) for a, b in zip(near.parts, far.parts, strict=False))
 
 
-def _total(parts: Iterator[Array]) -> Array:
-    """Sum arrays in the first of them."""
-    out = np.ascontiguousarray(next(parts))
-    for part in parts:
-        out += part
-    return out
-
-
-def _norms(aggregation: Aggregation, previous: Array, directions: list[Any], q: Array, spec: GNTK) -> tuple[Array, Array]:
+def _norms(
+    aggregation: Aggregation, previous: Array, directions: list[Any], q: Array, spec: GNTK
+) -> tuple[Array, Array]:
     """Return 1/q and p, each (L, N), from the recursion of the block against itself.
 
     ``previous`` are the norms of the features, ``q`` and ``directions`` those of the aggregated features: the first
@@ -142,7 +138,7 @@ def _norms(aggregation: Aggregation, previous: Array, directions: list[Any], q: 
     """
     gain = spec.c_phi / 2
     inverse_q, p = np.zeros((spec.blocks, len(q))), np.zeros((spec.blocks, len(q)))
-    sigma = _inner(directions, directions)
+    sigma = direction_products(directions, directions)
     for level in range(spec.blocks):
         if level:
             sigma = _aggregate(aggregation, aggregation, sigma)

@@ -18,7 +18,7 @@ from scipy import sparse
 from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._activations import kappa0, kappa1
-from fastgntk.kernel._operator import by_type, shared_columns
+from fastgntk.kernel._operator import by_type, n_types, shared_columns
 from fastgntk.kernel._outline import BlockByBlock, Extent, WholeGraphs
 from fastgntk.kernel._spec import GNTK
 
@@ -55,7 +55,7 @@ class Kronecker(BlockByBlock):
     def _prepare_one(self, one: GraphBatch, spec: GNTK) -> _Graph:
         X = one.features.toarray() if sparse.issparse(one.features) else np.asarray(one.features)
         A_hat = one.adjacency().toarray() + np.eye(one.n_nodes)
-        parts = [part.toarray() for part in by_type(one)] if spec.typed else [A_hat]
+        parts = [part.toarray() for part in by_type(one, n_types(one))] if spec.typed else [A_hat]
         self._check_size(len(X), len(X))
         gain = spec.c_phi / 2
         graph = _Graph(spec, X, [], [])

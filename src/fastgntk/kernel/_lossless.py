@@ -187,7 +187,7 @@ class Lossless:
             shuffled = hashes * np.uint64(2 * i + 1) ^ (hashes >> np.uint64(29 + i))
             if len(filled):
                 key[filled] = np.minimum.reduceat(shuffled[colours], prepared.offsets[filled])
-        return Outline(prepared.offsets, prepared.colours[1:], keys, prepared.features)
+        return Outline(prepared.offsets, prepared.colours[1:], keys, prepared.features, parts=prepared.slots)
 
     def block(self, prepared: PreparedColours, graphs: NDArray[np.int64]) -> tuple[GNTK, Block]:
         """Pick what some graphs need."""
@@ -258,7 +258,7 @@ class Lossless:
         """Count two levels of pairs of λ and θ, a panel of features, readouts, and the values with copies of them."""
         m, k = rows.width + 32, cols.width + 32
         levels = 2 * 16 * m * k
-        panel = 8 * 64 * max(m, k, rows.features // 2)
+        panel = 8 * 64 * max(rows.parts, cols.parts) * max(m, k, rows.features // 2)
         graphs = max(rows.graphs, cols.graphs)
         values = 5 * 8 * rows.levels * rows.graphs * cols.graphs
         return levels + panel + 8 * graphs * max(m, k) + values + _THREAD

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,14 @@ __all__ = [
     "Aggregation",
     "by_type",
     "check_edges",
-    "compact",
     "degree_sums",
+    "direction_products",
     "inverse",
+    "n_parts",
+    "n_types",
+    "seen_directions",
     "shared_columns",
+    "total",
     "unit_rows",
     "zero_norm",
 ]
@@ -41,28 +46,26 @@ class Aggregation:
         self.terms = np.diff(matrix.indptr)  # |N(u)| + 1
         self.sums = degree_sums(batch)
         self.matrix = matrix
-        self.parts = [_Part(batch, part) for part in (by_type(batch) if typed else [matrix])]
-
-    def of(self, features: Any) -> Any:
-        """Return what nodes see of the features X (N, d): the parts times X, side by side."""
-        if len(self.parts) == 1:
-            return self.matrix @ features
-        seen = [part.matrix @ features for part in self.parts]
-        return sparse.csr_array(sparse.hstack(seen)) if sparse.issparse(features) else np.hstack(seen)
-
-    def apart(self, seen: Any) -> list[Any]:
-        """Take what :meth:`of` returned apart again, part by part."""
-        width = seen.shape[1] // len(self.parts)
-        return [seen[:, r * width : (r + 1) * width] for r in range(len(self.parts))]
+        self.parts = [_Part(batch, part) for part in (by_type(batch, n_types(batch)) if typed else [matrix])]
 
 
-def by_type(batch: GraphBatch) -> list[sparse.csr_array]:
-    """Return Â as a sum: the nodes themselves, then the edges of each type, whose numbers are the edge labels."""
+def n_types(batch: GraphBatch) -> int:
+    """Return how many types of edges there are; they are the edge labels, numbered from 0."""
+    return 0 if batch.edge_labels is None else int(batch.edge_labels.max(initial=-1)) + 1
+
+
+def n_parts(batch: GraphBatch, spec: GNTK) -> int:
+    """Return in how many parts Â comes: one, or with typed edges one for the node and for each type."""
+    return 1 + n_types(batch) if spec.typed else 1
+
+
+def by_type(batch: GraphBatch, types: int) -> list[sparse.csr_array]:
+    """Return Â as a sum: the nodes themselves, then the edges of each of so many types."""
     adjacency = batch.adjacency().tocoo()
     out = [sparse.csr_array(sparse.eye_array(batch.n_nodes, format="csr"))]
-    types = batch.edge_labels if batch.edge_labels is not None else np.zeros(0, dtype=np.int64)
-    for number in range(int(types.max(initial=-1)) + 1):
-        own = types == number
+    labels = np.zeros(0, dtype=np.int64) if batch.edge_labels is None else batch.edge_labels
+    for number in range(types):
+        own = labels == number
         rows, cols = adjacency.coords[0][own], adjacency.coords[1][own]
         out.append(sparse.csr_array((adjacency.data[own], (rows, cols)), shape=adjacency.shape))
     return out
@@ -92,6 +95,36 @@ class _Part:
         for nodes, dense in self._dense:
             np.matmul(dense, block[nodes], out=out[nodes])
         return out
+
+
+def seen_directions(parts: Sequence[Any], features: Any) -> tuple[list[Any], NDArray[np.float64]]:
+    """Return the vectors that nodes get from features X (N, d), as unit vectors, and their norms.
+
+    A vector is the products of all ``parts`` of Â with X side by side; here they come part by part, each (N, d).
+    """
+    seen = [part @ features for part in parts]
+    if len(seen) == 1:
+        together = seen[0]
+    else:
+        together = sparse.csr_array(sparse.hstack(seen)) if sparse.issparse(features) else np.hstack(seen)
+    unit, norms = unit_rows(compact(together))
+    width = features.shape[1]
+    return [unit[:, r * width : (r + 1) * width] if len(seen) > 1 else unit for r in range(len(seen))], norms
+
+
+def direction_products(rows: Sequence[Any], cols: Sequence[Any]) -> NDArray[np.float64]:
+    """Return the inner products of such vectors, from the parts that both sides have."""
+    products = (shared_columns(a, b) @ b.T for a, b in zip(rows, cols, strict=False))
+    return total(np.asarray(p.toarray() if sparse.issparse(p) else p) for p in products)
+
+
+def total(arrays: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the sum of one array or more, in the place of the first."""
+    each = iter(arrays)
+    out = np.ascontiguousarray(next(each))
+    for array in each:
+        out += array
+    return out
 
 
 def zero_norm(

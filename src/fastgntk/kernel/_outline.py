@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.graph import GraphBatch
+from fastgntk.kernel._operator import n_parts
 from fastgntk.kernel._spec import GNTK
 
 __all__ = ["BlockByBlock", "Extent", "Outline", "WholeGraphs"]
@@ -22,6 +23,7 @@ class Extent(NamedTuple):
     levels: int = 1
     features: int = 0
     building: int = 0  # bytes that the graph which takes most needs while its part of a block is built
+    parts: int = 1  # in which the aggregation comes
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,8 @@ class Outline:
         Width of the features, where an engine needs memory in proportion to it.
     building : int64, (n,), or None
         Bytes that each graph takes while its part of a block is built, where that is more than a tile takes.
+    parts : int
+        In how many parts the aggregation comes: more than one with typed edges.
     """
 
     offsets: NDArray[np.int64]
@@ -47,6 +51,7 @@ class Outline:
     keys: NDArray[np.uint64] | None = None
     features: int = 0
     building: NDArray[np.int64] | None = None
+    parts: int = 1
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -66,7 +71,7 @@ class WholeGraphs:
 
     def outline(self) -> Outline:
         """Every node counts for itself."""
-        return Outline(self.batch.offsets - self.batch.offsets[0])
+        return Outline(self.batch.offsets - self.batch.offsets[0], parts=n_parts(self.batch, self.spec))
 
     def part(self, graphs: NDArray[np.int64]) -> Any:
         """Return some graphs; a run of neighbours shares memory with the batch."""

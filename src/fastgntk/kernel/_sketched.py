@@ -18,12 +18,14 @@ sketch saves nothing there, and does the most harm.
 With ``merge_nodes`` the sketch is of distinct nodes. Let D count how often each distinct node of the level before
 occurs, and Q (m × m_before) how often each occurs in a neighbourhood. Then S is applied as Q D^(−½) SᵀS D^(½), which is
 Q in expectation, and no more spread about it than with all nodes: Σ_c Q_uc²/n_c ≤ Σ_c Q_uc, since Q_uc ≤ n_c.
+
+With typed edges there is an M̂ for the nodes themselves and for each type, with one S, and λ = Σ_r M̂_r P M̂'_rᵀ.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,9 +38,13 @@ from fastgntk.kernel._colours import colour
 from fastgntk.kernel._compilation import announce_compilation
 from fastgntk.kernel._operator import (
     SPARSE_OVER_DENSE,
-    compact,
+    by_type,
     degree_sums,
+    direction_products,
     inverse,
+    n_parts,
+    n_types,
+    seen_directions,
     shared_columns,
     unit_rows,
     zero_norm,
@@ -59,12 +65,12 @@ _PATCH_ROWS, _PATCH_COLS = 256, 1024
 class _Level:
     """One level of one graph, with m distinct nodes and b rows of its sketch."""
 
-    spread: Array  # M̂, (m, b); no columns where the level has directions
+    spread: Array  # M̂, (parts, m, b): one part, or one for the node and each type; no columns if there are directions
     gather: Array | None  # Ŝ of the next level, (b_next, m); None on the last level
     buckets: NDArray[np.int64] | None  # (m,), the one row of Ŝ that each column has an entry in; None if there are more
     p: Array  # (m,), norms, with the factor of the layers
     counts: Array  # (m,), how many nodes each stands for
-    directions: Any = None  # (m, d), level 1 where features are not sketched: unit vectors, dense or CSR
+    directions: list[Any] | None = None  # (m, d) a part, level 1 where features are not sketched, dense or CSR
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +81,7 @@ class _Side:
     inner: NDArray[np.int64]
     levels: list[_Level]
     weights: Array  # counts · p of all rows
-    directions: Any = None  # (rows, d), in the place of M̂ and P on level 1 where features are not sketched
+    directions: list[Any] | None = None  # (rows, d) a part, instead of M̂ and P, on level 1 if features are not sketched
     node_by_node: bool = False  # whether every row is read out for itself
 
     def readouts(self, start: int, stop: int) -> list[tuple[int, slice]]:
@@ -146,11 +152,13 @@ class Sketched(BlockByBlock):
     def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> _Block:
         """Find equal nodes, draw the sketches, multiply them with B, and find the norms of every level."""
         batch, spec = prepared.part(graphs), prepared.spec
-        colours = colour(batch, spec.blocks, operators=False).colours if self.sketching.merge_nodes else None
+        types = n_types(prepared.batch)
+        colours = self._colours(batch, spec)
         sums, inner, levels = [], [], []
         for i in range(len(batch)):
             nodes = slice(int(batch.offsets[i]), int(batch.offsets[i + 1]))
-            one = _Graph(batch[i : i + 1], None if colours is None else colours[:, nodes], spec, self.sketching)
+            own = None if colours is None else colours[:, nodes]
+            one = _Graph(batch[i : i + 1], own, spec, self.sketching, types)
             sums.append(one.feature_sum)
             inner.append(one.inner_features)
             levels.append(one.levels)
@@ -165,12 +173,16 @@ class Sketched(BlockByBlock):
     def node_block(self, prepared: WholeGraphs, batch: GraphBatch) -> _Block:
         """Read out every row of each level for itself."""
         spec, features = prepared.spec, batch.features
-        colours = colour(batch, spec.blocks, operators=False).colours if self.sketching.merge_nodes else None
-        one = _Graph(batch, colours, spec, self.sketching)
+        one = _Graph(batch, self._colours(batch, spec), spec, self.sketching, n_types(batch))
         sides = [replace(_side([level]), node_by_node=True) for level in one.levels]
         sums = features.toarray() if sparse.issparse(features) else np.asarray(features)
         places = [one.place_of_node(level) for level in range(1, spec.blocks + 1)]
         return _Block(spec, sums, one.inner_features, sides, places)
+
+    def _colours(self, batch: GraphBatch, spec: GNTK) -> NDArray[np.int32] | None:
+        if not self.sketching.merge_nodes:
+            return None
+        return colour(batch, spec.blocks, typed=spec.typed, operators=False).colours
 
     def tile(self, rows: _Block, cols: _Block, cancelled: NDArray[np.uint8] | None = None) -> Array:
         """Run the recursion on all node pairs of two blocks and read out every level."""
@@ -192,15 +204,16 @@ class Sketched(BlockByBlock):
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count a patch of λ and θ, and what is between M̂ and Ŝ: P and T, old and new, and their products."""
         near, far = self._inner(rows), self._inner(cols)
-        patch = 2 * min(rows.width, _PATCH_ROWS) * (min(cols.width, _PATCH_COLS) + 2 * far)
+        patch = 2 * min(rows.width, _PATCH_ROWS) * (min(cols.width, _PATCH_COLS) + (1 + cols.parts) * far)
         return 8 * (patch + 6 * near * far) + max(rows.building, cols.building)
 
     def kept_bytes(self, prepared: WholeGraphs) -> int:
         """Count M̂ and Ŝ of every level, and the directions of the first."""
-        kept = 0.0
+        kept, parts = 0.0, n_parts(prepared.batch, prepared.spec)
         for size in prepared.batch.sizes.tolist():
             b = self.sketching.rows(size) or size
-            kept += 16.0 * size * b * prepared.spec.blocks + 8.0 * (size + b) * prepared.batch.features.shape[1]
+            features = prepared.batch.features.shape[1]
+            kept += 8.0 * (1 + parts) * size * b * prepared.spec.blocks + 8.0 * (parts * size + b) * features
         return int(kept)
 
     def _inner(self, extent: Extent) -> int:
@@ -213,12 +226,15 @@ class Sketched(BlockByBlock):
 class _Graph:
     """Build one graph: distinct nodes, sketch, M, and the norms from the recursion of the graph with itself."""
 
-    def __init__(self, one: GraphBatch, colours: NDArray[np.int32] | None, spec: GNTK, sketching: Sketching) -> None:
+    def __init__(
+        self, one: GraphBatch, colours: NDArray[np.int32] | None, spec: GNTK, sketching: Sketching, types: int
+    ) -> None:
         self._spec, self._sketching = spec, sketching
         self._colours = colours  # (L + 1, N), None if nodes are not merged
         self._size = one.n_nodes
         self._content = _content(one)
-        self._A_hat = sparse.csr_array(one.adjacency() + sparse.eye_array(self._size, format="csr"))
+        whole = sparse.csr_array(one.adjacency() + sparse.eye_array(self._size, format="csr"))
+        self._parts = by_type(one, types) if spec.typed else [whole]
         self._sums = degree_sums(one)
         features = one.features
         self.feature_sum = np.asarray(features.sum(axis=0), dtype=np.float64).ravel()
@@ -235,17 +251,19 @@ class _Graph:
         norms = unit_rows(X)[1]
         S = self._sketch(1, below) if self._sketching.sketch_features else None
         if S is None and not self._sketching.sketch_features:
-            rows = self._neighbours(1, below)
-            directions, q = unit_rows(compact(rows @ X))
-            # SciPy's own abs would sort and add up neighbours first, which takes longer than all the rest.
-            sizes = sparse.csr_array((np.abs(rows.data), rows.indices, rows.indptr), shape=rows.shape)
-            bound, terms = sizes @ norms, np.diff(rows.indptr)
+            parts = self._neighbours(1, below)
+            directions, q = seen_directions(parts, X)
+            bound, terms = np.zeros(len(q)), np.zeros(len(q))
+            for rows in parts:
+                # SciPy's own abs would sort and add up neighbours first, which takes longer than all the rest.
+                bound += sparse.csr_array((np.abs(rows.data), rows.indices, rows.indptr), shape=rows.shape) @ norms
+                terms += np.diff(rows.indptr)
             q = np.where(zero_norm(q, bound, terms, squared=False), 0.0, q)
-            return self._add(1, np.zeros((len(q), 0)), q, directions, np.zeros((1, 0, 0)))
+            return self._add(1, np.zeros((len(parts), len(q), 0)), q, directions, np.zeros((1, 0, 0)))
         inner = X if S is None else S @ X
         self.inner_features, size = unit_rows(inner.toarray() if sparse.issparse(inner) else np.asarray(inner))
         M = self._product(1, S, below)
-        bound = np.abs(M) @ (norms if S is None else np.abs(S) @ norms)
+        bound = np.abs(M).sum(axis=0) @ (norms if S is None else np.abs(S) @ norms)
         M = M * size
         q = _norms_of_product(M, self.inner_features)
         q = np.where(zero_norm(q, bound, self._terms(q), squared=False), 0.0, q)
@@ -257,12 +275,12 @@ class _Graph:
         S = self._sketch(level, below)
         M = self._product(level, S, below)
         norms = self.levels[-1].p
-        bound = np.abs(M) @ (norms if S is None else np.abs(S) @ norms)
-        q = np.sqrt(np.maximum(np.einsum("ub,ub->u", M @ inner[0], M), 0.0))
+        bound = np.abs(M).sum(axis=0) @ (norms if S is None else np.abs(S) @ norms)
+        q = np.sqrt(np.maximum(np.einsum("rub,rub->u", M @ inner[0], M), 0.0))
         q = np.where(zero_norm(q, bound, self._terms(q), squared=True), 0.0, q)
         return self._add(level, M, q, None, inner)
 
-    def _add(self, level: int, M: Array, q: Array, directions: Any, inner: Array) -> Array:
+    def _add(self, level: int, M: Array, q: Array, directions: list[Any] | None, inner: Array) -> Array:
         """Keep a level with M and norms q; returns P of the next one from its own P."""
         spec = self._spec
         distinct = self._distinct(level)
@@ -318,21 +336,24 @@ class _Graph:
             return S
         return S[:, first] * np.sqrt(counts)
 
-    def _neighbours(self, level: int, below: _Distinct) -> sparse.csr_array:
-        """Return Q (m, m_below); neighbours of one colour stay apart in it, since every product adds them up."""
+    def _neighbours(self, level: int, below: _Distinct) -> list[sparse.csr_array]:
+        """Return the parts of Q, (m, m_below); neighbours of one colour stay apart, since every product adds them up."""
         own, first = self._distinct(level)[0], below[0]
-        rows = self._A_hat if len(own) == self._size else self._A_hat[own]
+        parts = self._parts if len(own) == self._size else [part[own] for part in self._parts]
         if self._colours is None or len(first) == self._size:  # no two nodes are the same
-            return rows
+            return parts
         place = self.place_of_node(level - 1)
-        return sparse.csr_array((rows.data, place[rows.indices], rows.indptr), shape=(rows.shape[0], len(first)))
+        shape = (len(own), len(first))
+        return [sparse.csr_array((part.data, place[part.indices], part.indptr), shape=shape) for part in parts]
 
     def _product(self, level: int, S: Array | None, below: _Distinct) -> Array:
-        """Return M = Q D^(−½) Sᵀ (m, b), or Q where S is None; ``S`` is S D^(½)."""
-        rows = self._neighbours(level, below)
-        if S is None:
+        """Return M = Q D^(−½) Sᵀ (parts, m, b), or Q where S is None; ``S`` is S D^(½)."""
+        right = None if S is None else (S / below[1]).T
+        return np.stack([self._times(rows, right) for rows in self._neighbours(level, below)])
+
+    def _times(self, rows: sparse.csr_array, right: Array | None) -> Array:
+        if right is None:
             return np.asarray(rows.toarray())
-        right = (S / below[1]).T
         if rows.nnz * SPARSE_OVER_DENSE < rows.shape[0] * rows.shape[1]:
             return np.asarray(rows @ right)
         M = np.empty((rows.shape[0], right.shape[1]))
@@ -353,11 +374,12 @@ def _content(batch: GraphBatch) -> bytes:
 
 
 def _norms_of_product(M: Array, unit: Array) -> Array:
-    """Return the norms of the rows of M U, some rows at a time."""
-    q = np.empty(len(M))
-    for start in range(0, len(M), _PATCH_COLS):
-        part = slice(start, start + _PATCH_COLS)
-        q[part] = unit_rows(M[part] @ unit)[1]
+    """Return the norms of the rows of M U, all parts together, some rows at a time."""
+    q = np.zeros(M.shape[1])
+    for start in range(0, len(q), _PATCH_COLS):
+        rows = slice(start, start + _PATCH_COLS)
+        for part in M:
+            q[rows] = np.hypot(q[rows], unit_rows(part[rows] @ unit)[1])
     return q
 
 
@@ -369,15 +391,17 @@ def _scaled(q: Array, sums: Array, spec: GNTK) -> Array:
 
 def _side(levels: list[_Level]) -> _Side:
     rows = np.concatenate([[0], np.cumsum([len(level.p) for level in levels])]).astype(np.int64)
-    inner = np.concatenate([[0], np.cumsum([level.spread.shape[1] for level in levels])]).astype(np.int64)
+    inner = np.concatenate([[0], np.cumsum([level.spread.shape[2] for level in levels])]).astype(np.int64)
     weights = np.concatenate([level.counts * level.p for level in levels]) if levels else np.zeros(0)
     found = [level.directions for level in levels if level.directions is not None]
-    directions = None
-    if any(sparse.issparse(part) for part in found):
-        directions = compact(sparse.csr_array(sparse.vstack([sparse.csr_array(part) for part in found])))
-    elif found:
-        directions = np.concatenate(found)
+    directions = [_stacked(parts) for parts in zip(*found, strict=True)] if found else None
     return _Side(rows, inner, levels, weights, directions)
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    if any(sparse.issparse(part) for part in parts):
+        return sparse.csr_array(sparse.vstack([sparse.csr_array(part) for part in parts]))
+    return np.concatenate(parts)
 
 
 def _advance(
@@ -402,6 +426,7 @@ def _advance(
     steps = [0, *np.cumsum([0 if lv.gather is None else len(lv.gather) for lv in near.levels]).tolist()]
     far_steps = [0, *np.cumsum([0 if lv.gather is None else len(lv.gather) for lv in far.levels]).tolist()]
     kinds = 1 if out is None else 2
+    parts = min((len(level.spread) for side in (near, far) for level in side.levels), default=1)  # that both sides have
     following = np.zeros((kinds, steps[-1], far_steps[-1]))
     if out is not None:
         out[:] = 0.0
@@ -411,22 +436,26 @@ def _advance(
         if cancelled is not None and cancelled[0]:
             break
         height = min(_PATCH_ROWS, n_rows - top)
-        left = np.empty((len(inner), height, inner.shape[2]))  # M̂ P and M̂ T
+        left = np.empty((parts, len(inner), height, inner.shape[2]))  # M̂ P and M̂ T, part by part
         for g, own, place in near.pieces(top, top + height):
-            np.matmul(near.levels[g].spread[own], inner[:, near.part(g)], out=left[:, place])
+            for r in range(parts):
+                np.matmul(near.levels[g].spread[r, own], inner[:, near.part(g)], out=left[r, :, place])
         right = np.zeros((kinds, height, far_steps[-1]))  # λ Ŝ'ᵀ and θ Ŝ'ᵀ
         for start in range(top if near is far else 0, n_cols, _PATCH_COLS):
             width = min(_PATCH_COLS, n_cols - start)
             both = room[:, : height * width].reshape(2, height, width)
-            if near.directions is not None:
-                directions = shared_columns(near.directions, far.directions)
-                product = directions[top : top + height] @ far.directions[start : start + width].T
-                both[0] = product.toarray() if sparse.issparse(product) else product
+            if near.directions is not None and far.directions is not None:
+                both[0] = direction_products(
+                    [part[top : top + height] for part in near.directions],
+                    [part[start : start + width] for part in far.directions],
+                )
             for g, own, place in far.pieces(start, start + width):
                 if far.directions is None:
-                    spread = far.levels[g].spread[own].T
-                    np.matmul(left[:, :, far.part(g)], spread, out=both[: len(left), :, place])
-            if len(left) == 1:
+                    spread, to = far.levels[g].spread, both[: len(inner), :, place]
+                    np.matmul(left[0, :, :, far.part(g)], spread[0, own].T, out=to)
+                    for r in range(1, parts):
+                        to += left[r, :, :, far.part(g)] @ spread[r, own].T
+            if len(inner) == 1:
                 both[1] = both[0]
             apply_layers(room[0], room[1], height * width, layers)
             if near is far and start < top + height:

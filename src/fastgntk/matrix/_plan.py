@@ -24,6 +24,7 @@ class Block:
 
     features: int = 0
     building: int = 0
+    parts: int = 1
 
     @property
     def width(self) -> int:
@@ -33,7 +34,7 @@ class Block:
     @property
     def extent(self) -> Extent:
         """What memory depends on."""
-        return Extent(self.width, len(self.graphs), len(self.counts) + 1, self.features, self.building)
+        return Extent(self.width, len(self.graphs), len(self.counts) + 1, self.features, self.building, self.parts)
 
     def __str__(self) -> str:
         first, last = int(self.graphs[0]), int(self.graphs[-1])
@@ -147,7 +148,7 @@ def _counted(outline: Outline, groups: list[NDArray[np.int64]]) -> tuple[Block, 
     """Make blocks of groups of graphs that cover all graphs, counting the distinct colours of each level."""
     if outline.colours is None:
         sizes = outline.sizes
-        return tuple(Block(g, np.array([int(sizes[g].sum())]), outline.features, _building(outline, g)) for g in groups)
+        return tuple(_block(outline, g, np.array([int(sizes[g].sum())])) for g in groups)
     block_of_graph = np.empty(len(outline), dtype=np.int64)
     for number, group in enumerate(groups):
         block_of_graph[group] = number
@@ -156,11 +157,12 @@ def _counted(outline: Outline, groups: list[NDArray[np.int64]]) -> tuple[Block, 
     for i, (level, most) in enumerate(zip(outline.colours, _distinct_of_each_level(outline.colours), strict=True)):
         pairs = np.unique(block_of_node * most + level)
         counts[:, i] = np.bincount(pairs // max(most, 1), minlength=len(groups))
-    return tuple(Block(g, c, outline.features, _building(outline, g)) for g, c in zip(groups, counts, strict=True))
+    return tuple(_block(outline, g, c) for g, c in zip(groups, counts, strict=True))
 
 
-def _building(outline: Outline, graphs: NDArray[np.int64]) -> int:
-    return 0 if outline.building is None else int(outline.building[graphs].max(initial=0))
+def _block(outline: Outline, graphs: NDArray[np.int64], counts: NDArray[np.int64]) -> Block:
+    building = 0 if outline.building is None else int(outline.building[graphs].max(initial=0))
+    return Block(graphs, counts, outline.features, building, outline.parts)
 
 
 def _counts(blocks: tuple[Block, ...]) -> NDArray[np.int64]:

@@ -142,9 +142,7 @@ def _feature_of_far(near: Block, far: Block, column: int) -> int:
 
 
 @compiled
-def _turn(
-    near: Block, far: Block, level: int, first: int, last: int, old: Array, patch: Array, turned: Array
-) -> None:
+def _turn(near: Block, far: Block, level: int, first: int, last: int, old: Array, patch: Array, turned: Array) -> None:
     """Aggregate the near side for colours first..last − 1 and write it as (slots, old far colours, 2, LANES)."""
     old_stride = -(-near.counts[level - 1] // 4) * 4 * _PAIR
     padded = -(-near.counts[level - 1] // LANES) * LANES  # columns between two slots of near
