@@ -22,6 +22,9 @@ SPECS = {
     "weighted levels": GNTK(blocks=2, layers=1, scale="degree", jump=(0.3, 0.0, 1.7)),
     "small c_phi": GNTK(blocks=2, layers=2, scale="uniform", jump=True, c_phi=0.7),
     "large c_phi": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=3.1),
+    "typed edges": GNTK(blocks=3, layers=2, scale="uniform", jump=True, edges="typed"),
+    "typed edges, degree": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=1.3, edges="typed"),
+    "typed edges, unit": GNTK(blocks=2, layers=2, scale="unit", jump=True, edges="typed"),
 }
 
 
@@ -69,9 +72,23 @@ def _ring(n: int) -> list[tuple[int, int]]:
     return [(i, (i + 1) % n) for i in range(n)]
 
 
+def _typed(graph: Graph) -> Graph:
+    """The same graph with edges of four types, so that typed kernels have something to tell apart and others do not."""
+    rows, cols = np.nonzero(graph.adjacency.toarray())
+    return Graph.from_edges(
+        np.column_stack([rows, cols]),
+        graph.n_nodes,
+        graph.features,
+        weights=graph.adjacency.toarray()[rows, cols],
+        labels=graph.labels,
+        edge_labels=rows * cols % 3 + 4 * (rows + cols > 4),
+        directed=True,
+    )
+
+
 _clique = [(i, j) for i in range(4) for j in range(i)]
 
-FAMILIES: dict[str, list[Graph]] = {
+_PLAIN: dict[str, list[Graph]] = {
     "path": _labels((4, [(0, 1), (1, 2), (2, 3)], [0, 1, 0, 2]), (3, [(0, 1), (1, 2)], [1, 1, 0])),
     "star": _labels((5, [(0, i) for i in range(1, 5)], [0, 1, 1, 2, 1]), (3, [(0, 1), (0, 2)], [2, 0, 0])),
     "clique": _labels((4, _clique, [0, 0, 1, 1]), (4, _clique, [0, 1, 2, 2])),
@@ -97,10 +114,12 @@ FAMILIES: dict[str, list[Graph]] = {
         Graph.from_edges([], 2, np.array([[2.0, 1.0], [0.5, -1.0]])),
     ],
 }
+FAMILIES = {name: [_typed(graph) for graph in family] for name, family in _PLAIN.items()}
 NEGATIVE_WEIGHTS = [
     Graph(np.array([[0, -0.5, 2.0], [-0.5, 0, 0], [2.0, 0, 0]]), np.array([[1.0, 0.3], [0.2, -1.0], [0.4, 0.4]])),
     Graph(np.array([[0, -1.5], [-1.5, 0]]), np.array([[0.3, 1.0], [1.0, 1.0]])),
 ]
+NEGATIVE_WEIGHTS = [_typed(graph) for graph in NEGATIVE_WEIGHTS]
 
 
 def one_hot(graphs: list[Graph]) -> list[list[list[float]]]:
@@ -122,5 +141,6 @@ def joined(graphs: list[Graph]) -> Graph:
         batch.features,
         weights=coo.data,
         labels=batch.labels,
+        edge_labels=batch.edge_labels,
         directed=True,
     )

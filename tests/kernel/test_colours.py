@@ -10,10 +10,14 @@ from fastgntk.kernel._colours import colour
 KINDS = {**FAMILIES, "negative weights": NEGATIVE_WEIGHTS, "MUTAG": list(datasets.load("MUTAG").graphs[:20])}
 
 
-def refined(batch, depth):
+def refined(batch, depth, typed=False):
     """Colours of every level by dictionaries of sorted multisets: nothing shared with the package."""
     X = batch.features.toarray() if hasattr(batch.features, "toarray") else np.asarray(batch.features)
     A = batch.adjacency().toarray()
+    T = [[""] * len(A) for _ in A]
+    if typed and batch.edge_labels is not None:
+        for u, v, label in zip(*np.nonzero(A), batch.edge_labels, strict=True):
+            T[u][v] = f"type {label}"
     current = [tuple(row.tolist()) for row in X + 0.0]
     levels = []
     for _ in range(depth + 1):
@@ -21,7 +25,10 @@ def refined(batch, depth):
         levels.append([known.setdefault(c, len(known)) for c in current])
         now = levels[-1]
         current = [
-            tuple(sorted([(1.0, now[u])] + [(A[u, v], now[v]) for v in np.flatnonzero(A[u])])) for u in range(len(A))
+            tuple(
+                sorted([("itself" * typed, 1.0, now[u])] + [(T[u][v], A[u, v], now[v]) for v in np.flatnonzero(A[u])])
+            )
+            for u in range(len(A))
         ]
     return levels
 
@@ -30,14 +37,32 @@ def partition(colours):
     return [list(colours).index(c) for c in colours]
 
 
+@pytest.mark.parametrize("typed", [False, True])
 @pytest.mark.parametrize("used_bits", [None, 0, 0b111])
 @pytest.mark.parametrize("kind", KINDS)
-def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used_bits):
+def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used_bits, typed):
     batch = NodeFeatures().fit_transform(graphs(KINDS[kind]))
-    found = colour(batch, 3, used_bits)
-    for mine, expected in zip(found.colours.tolist(), refined(batch, 3), strict=True):
+    found = colour(batch, 3, used_bits, typed=typed)
+    for mine, expected in zip(found.colours.tolist(), refined(batch, 3, typed), strict=True):
         assert partition(mine) == partition(expected)
-    assert found.counts == [len(set(level)) for level in refined(batch, 3)]
+    assert found.counts == [len(set(level)) for level in refined(batch, 3, typed)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_operators_keep_types_apart(kind):
+    batch = NodeFeatures().fit_transform(graphs(KINDS[kind]))
+    found = colour(batch, 2, typed=True)
+    A = batch.adjacency().tocoo()
+    for level, Q in enumerate(found.operators, start=1):
+        old, new = found.colours[level - 1], found.colours[level]
+        for u in range(batch.n_nodes):
+            expected = {(0, int(old[u])): 1.0}
+            for k in np.flatnonzero(A.coords[0] == u):
+                key = (1 + int(batch.edge_labels[k]), int(old[A.coords[1][k]]))
+                expected[key] = expected.get(key, 0.0) + float(A.data[k])
+            row = range(Q.ptr[new[u]], Q.ptr[new[u] + 1])
+            assert {(int(Q.slot[k]), int(Q.index[k])): Q.value[k] for k in row} == pytest.approx(expected)
+            assert list(Q.slot[row.start : row.stop]) == sorted(Q.slot[row.start : row.stop])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -27,32 +27,48 @@ def prepared_batch(graphs):
     return fg.NodeFeatures().fit_transform(fg.graphs(graphs))
 
 
-def colours_by_hand(one, depth):
-    """Colour refinement in plain Python, numbered by first node; weights count."""
+def parts_by_hand(one, spec, n_types):
+    """Â as one matrix, or with typed edges as one for the node itself and for each type."""
+    A, itself = one.adjacency().toarray(), np.eye(one.n_nodes)
+    if spec.edges == "plain":
+        return [A + itself]
+    parts = [itself] + [np.zeros_like(A) for _ in range(n_types)]
+    for u in range(one.n_nodes):
+        for k in range(one.indptr[u], one.indptr[u + 1]):
+            parts[1 + one.edge_labels[k]][u, one.indices[k]] = A[u, one.indices[k]]
+    return parts
+
+
+def colours_by_hand(one, parts, depth):
+    """Colour refinement in plain Python, numbered by first node; weights and types count."""
     X = one.features.toarray() if sparse.issparse(one.features) else np.asarray(one.features)
-    A_hat = one.adjacency().toarray() + np.eye(one.n_nodes)
     keys = [tuple(row) for row in (X + 0.0).tolist()]
     levels = []
     for _ in range(depth + 1):
         numbers: dict = {}
         colours = [numbers.setdefault(key, len(numbers)) for key in keys]
         levels.append(colours)
-        keys = [tuple(sorted((A_hat[u, v], colours[v]) for v in np.flatnonzero(A_hat[u]))) for u in range(len(A_hat))]
+        keys = [
+            tuple(sorted((r, part[u, v], colours[v]) for r, part in enumerate(parts) for v in np.flatnonzero(part[u])))
+            for u in range(one.n_nodes)
+        ]
     return levels
 
 
-def sketched_operators(one, spec, sketching):
+def sketched_operators(one, spec, sketching, n_types):
     """Write out Â SᵀS, or E Q D^(−½) SᵀS D^(½) E⁺ for distinct nodes, as (N, N) matrices."""
     N = one.n_nodes
-    A_hat = one.adjacency().toarray() + np.eye(N)
+    parts = parts_by_hand(one, spec, n_types)
     b = sketching.rows(N)
-    levels = colours_by_hand(one, spec.blocks) if sketching.merge_nodes else [list(range(N))] * (spec.blocks + 1)
+    levels = [list(range(N))] * (spec.blocks + 1)
+    if sketching.merge_nodes:
+        levels = colours_by_hand(one, parts, spec.blocks)
     out = []
     for block in range(1, spec.blocks + 1):
         below = np.array(levels[block - 1], dtype=int)
         distinct, first = np.unique(below, return_index=True)
         if b is None or len(distinct) <= b or (block == 1 and not sketching.sketch_features):
-            out.append(A_hat)
+            out.append(parts)
             continue
         S = sketching.draw(N, b, _content(one), block).dense()[:, first]
         counts = np.bincount(below)
@@ -60,17 +76,17 @@ def sketched_operators(one, spec, sketching):
         weigh = np.sqrt(counts)
         # Rows of one colour of this level aggregate like their first node.
         representative = [levels[block].index(c) for c in levels[block]]
-        Q = (A_hat @ E)[representative]
-        B = Q / weigh @ S.T @ S * weigh @ (E / counts).T
-        out.append(np.where(np.abs(B) < 1e-12, 0.0, B))  # what cancels in real numbers
+        B = [(part @ E)[representative] / weigh @ S.T @ S * weigh @ (E / counts).T for part in parts]
+        out.append([np.where(np.abs(part) < 1e-12, 0.0, part) for part in B])  # what cancels in real numbers
     return out
 
 
 def expected_levels(batch, spec, sketching):
     operators, scales, features = [], [], []
+    n_types = 0 if batch.edge_labels is None else 1 + int(batch.edge_labels.max(initial=-1))
     for i in range(len(batch)):
         one = batch[i : i + 1]
-        operators.append(sketched_operators(one, spec, sketching))
+        operators.append(sketched_operators(one, spec, sketching, n_types))
         sums = degree_sums(one)
         scales.append({"uniform": np.ones(len(sums)), "degree": 1.0 / sums, "unit": None}[spec.scale])
         features.append(one.features.toarray() if sparse.issparse(one.features) else np.asarray(one.features))
@@ -86,7 +102,7 @@ def options_of(sketching):
 @pytest.mark.filterwarnings("ignore::fastgntk.NotSketchedWarning")  # families have graphs of one node
 @every_way
 @pytest.mark.parametrize("sketch", SKETCHES)
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", [name for name in SPECS if not name.startswith("typed edges,")])  # one will do
 @pytest.mark.parametrize("family", [*FAMILIES, "molecules"])
 def test_it_is_the_exact_kernel_of_the_sketched_operator(family, spec, sketch, way):
     batch = prepared_batch(FAMILIES.get(family, LARGER))

@@ -21,7 +21,8 @@ def test_frozen_and_hashable():
 
 def test_numpy_numbers_become_plain_ones():
     spec = GNTK(blocks=np.int64(2), layers=np.int32(1), jump=np.bool_(True), c_phi=np.float32(2))
-    assert spec.to_json() == '{"blocks": 2, "layers": 1, "scale": "uniform", "jump": true, "c_phi": 2.0}'
+    plain = '{"blocks": 2, "layers": 1, "scale": "uniform", "jump": true, "c_phi": 2.0, "edges": "plain"}'
+    assert spec.to_json() == plain
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ import numpy as np
 
 
 def operator_gram_levels(operators, scales, features, spec):
-    """Return levels (L + 1, n, n) for operators[i][l], the (N, N) matrix of graph i in block l, and its scales[i].
+    """Return levels (L + 1, n, n) for operators[i][l], of graph i in block l, and its scales[i].
+
+    An operator is a list of (N, N) matrices B_r, and aggregates Σ to Σ_r B_r Σ B'_rᵀ: one matrix, or one for each type.
 
     A scale c_u is None for ``scale="unit"``, where it is whatever makes the aggregated node a unit vector.
     """
@@ -20,7 +22,7 @@ def operator_gram_levels(operators, scales, features, spec):
             out[0, i, j] = theta.sum()
             for block in range(spec.blocks):
                 (B, p), (C, q) = own[i][block], own[j][block]
-                sigma, theta = B @ sigma @ C.T, B @ theta @ C.T
+                sigma, theta = _aggregate(B, sigma, C), _aggregate(B, theta, C)
                 for r in range(spec.layers):
                     norms = np.outer(p, q) * (spec.c_phi / 2) ** r
                     with np.errstate(all="ignore"):
@@ -32,18 +34,22 @@ def operator_gram_levels(operators, scales, features, spec):
     return out
 
 
+def _aggregate(B, matrix, C):
+    return sum(part @ matrix @ other.T for part, other in zip(B, C, strict=True))
+
+
 def _own(operators, scale, X, spec):
     """Return (B, p) of each block, from the graph against itself."""
     sigma = X @ X.T
     out = []
     for block in range(spec.blocks):
-        raw = operators[block] @ sigma @ operators[block].T
-        bound = np.abs(operators[block]) @ np.sqrt(np.maximum(np.diag(sigma), 0.0))
+        raw = _aggregate(operators[block], sigma, operators[block])
+        bound = sum(np.abs(part) for part in operators[block]) @ np.sqrt(np.maximum(np.diag(sigma), 0.0))
         norm = np.sqrt(np.where(np.diag(raw) > 1e-13 * bound**2, np.diag(raw), 0.0))
         c = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0) if scale is None else scale
-        B, p = c[:, None] * operators[block], c * norm
+        B, p = [c[:, None] * part for part in operators[block]], c * norm
         out.append((B, p))
-        sigma = B @ sigma @ B.T
+        sigma = _aggregate(B, sigma, B)
         for r in range(spec.layers):
             norms = np.outer(p, p) * (spec.c_phi / 2) ** r
             with np.errstate(all="ignore"):

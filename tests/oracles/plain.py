@@ -6,6 +6,9 @@ import math
 
 from fastgntk import GNTK, Graph
 
+Neighbours = dict[tuple[str, int], float]
+"""The weight of each neighbour, by type of edge and number."""
+
 
 def reference_gram(graphs: list[Graph], features: list[list[list[float]]], spec: GNTK) -> list[list[float]]:
     """Return the Gram matrix; features[i][u] is the feature row of node u of graph i."""
@@ -28,7 +31,7 @@ def node_shares(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], 
 
 def reference_levels(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], spec: GNTK) -> list[list[float]]:
     """Return for each level and each node u of g the sum Σ_v K(l)_uv."""
-    a, b = _closed_neighbourhoods(g), _closed_neighbourhoods(h)
+    a, b = _closed_neighbourhoods(g, spec), _closed_neighbourhoods(h, spec)
     own_g, own_h = _own_norms(a, x, spec), _own_norms(b, y, spec)
     sigma = [[_dot(u, v) for v in y] for u in x]
     theta = [row[:] for row in sigma]
@@ -52,7 +55,7 @@ def reference_levels(g: Graph, x: list[list[float]], h: Graph, y: list[list[floa
     return levels
 
 
-def _own_norms(a: list[dict[int, float]], x: list[list[float]], spec: GNTK) -> list[tuple[list[float], list[float]]]:
+def _own_norms(a: list[Neighbours], x: list[list[float]], spec: GNTK) -> list[tuple[list[float], list[float]]]:
     """Return for each block the scale c and the norm p of every node, from the graph against itself."""
     sigma = [[_dot(u, v) for v in x] for u in x]
     n = len(a)
@@ -61,7 +64,7 @@ def _own_norms(a: list[dict[int, float]], x: list[list[float]], spec: GNTK) -> l
         raw = _aggregate(a, [1.0] * n, sigma, a, [1.0] * n)
         size = []
         for u in range(n):
-            bound = sum(abs(w) * math.sqrt(max(sigma[v][v], 0.0)) for v, w in a[u].items())
+            bound = sum(abs(w) * math.sqrt(max(sigma[v][v], 0.0)) for (_, v), w in a[u].items())
             size.append(math.sqrt(raw[u][u]) if raw[u][u] > 1e-14 * bound * bound else 0.0)
         if spec.scale == "uniform":
             c = [1.0] * n
@@ -82,23 +85,28 @@ def _own_norms(a: list[dict[int, float]], x: list[list[float]], spec: GNTK) -> l
     return out
 
 
-def _closed_neighbourhoods(g: Graph) -> list[dict[int, float]]:
-    """Return for each node what it sums over, with weights: its neighbours and itself."""
+def _closed_neighbourhoods(g: Graph, spec: GNTK) -> list[Neighbours]:
+    """Return for each node what it sums over, with weights: its neighbours and itself, each with the type of edge."""
+    typed = spec.edges == "typed"
     out = []
     for u in range(g.n_nodes):
-        places = range(int(g.indptr[u]), int(g.indptr[u + 1]))
-        row = {int(g.indices[k]): 1.0 if g.weights is None else float(g.weights[k]) for k in places}
-        row[u] = 1.0
+        row: Neighbours = {}
+        for k in range(int(g.indptr[u]), int(g.indptr[u + 1])):
+            kind = str(g.edge_labels[k]) if typed else "any"
+            row[kind, int(g.indices[k])] = 1.0 if g.weights is None else float(g.weights[k])
+        row["itself" if typed else "any", u] = 1.0
         out.append(row)
     return out
 
 
 def _aggregate(
-    a: list[dict[int, float]], c: list[float], matrix: list[list[float]], b: list[dict[int, float]], d: list[float]
+    a: list[Neighbours], c: list[float], matrix: list[list[float]], b: list[Neighbours], d: list[float]
 ) -> list[list[float]]:
     return [
         [
-            c[u] * d[v] * math.fsum(w * z * matrix[s][t] for s, w in a[u].items() for t, z in b[v].items())
+            c[u]
+            * d[v]
+            * math.fsum(w * z * matrix[s][t] for (k, s), w in a[u].items() for (m, t), z in b[v].items() if k == m)
             for v in range(len(b))
         ]
         for u in range(len(a))

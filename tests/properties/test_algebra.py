@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.tables import ALL_ENGINES, ENGINES, EXACT, FAMILIES, FLOAT64, SPECS, joined
 
-from fastgntk import GNTK, Graph, gram
+from fastgntk import GNTK, Graph, GraphBatch, gram
 
 everywhere = pytest.mark.parametrize(
     ("engine", "spec", "family"), [(e, s, f) for e in ENGINES for s in SPECS for f in FAMILIES]
@@ -24,12 +24,21 @@ def test_symmetric_finite_and_positive_semidefinite(engine, spec, family):
 
 
 def _permuted(graph: Graph, order: np.ndarray) -> Graph:
-    return Graph(
-        graph.adjacency.toarray()[np.ix_(order, order)],
+    place = np.argsort(order)
+    rows = np.repeat(np.arange(graph.n_nodes), graph.degrees)
+    return Graph.from_edges(
+        np.column_stack([place[rows], place[graph.indices]]),
+        graph.n_nodes,
         None if graph.features is None else graph.features[order],
+        weights=graph.weights,
         labels=None if graph.labels is None else graph.labels[order],
+        edge_labels=graph.edge_labels,
         directed=True,
     )
+
+
+def _with_features(graph: Graph, features: np.ndarray) -> Graph:
+    return GraphBatch.from_graphs([graph]).with_features(features)[0]
 
 
 @everywhere
@@ -55,7 +64,7 @@ def test_disjoint_union_adds(engine, spec, family):
 @pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_scaled_features_scale_the_kernel_by_the_square(engine, spec, family, factor):
     graphs = FAMILIES[family]
-    scaled = [Graph(g.adjacency, factor * g.features, directed=True) for g in graphs]
+    scaled = [_with_features(g, factor * g.features) for g in graphs]
     expected = factor**2 * gram(graphs, SPECS[spec], engine=engine)
     FLOAT64.check(gram(scaled, SPECS[spec], engine=engine), expected)
 

@@ -28,7 +28,7 @@ def test_every_node_has_its_share(family, spec, engine):
 def test_sketched_shares_add_up_and_are_equal_for_equal_nodes(spec, options):
     # A star of a clique: leaves are equal nodes, and everything is larger than its sketch.
     edges = [(i, j) for i in range(6) for j in range(i)] + [(0, k) for k in range(6, 20)]
-    graph = Graph.from_edges(edges, 20, labels=[0] * 6 + [1] * 14)
+    graph = Graph.from_edges(edges, 20, labels=[0] * 6 + [1] * 14, edge_labels=[i % 3 for i in range(15)] + [1] * 14)
     train = prepare([graph, *datasets.load("MUTAG").graphs[:3]], spec, engine="sketched", sketch_size=4, **options)
     shares = node_gram(graph, train)
     SKETCHED.check(shares.sum(axis=0), cross_gram([graph], train)[0])

@@ -9,12 +9,13 @@ from fastgntk import GNTK, Graph, InputError, gram
 from fastgntk.theory import finite_width_gram
 
 GRAPHS = [
-    Graph.from_edges([(0, 1), (1, 2), (2, 3)], 4, labels=[0, 1, 0, 2]),
-    Graph.from_edges([(0, 1), (0, 2), (0, 3)], 4, labels=[1, 0, 0, 2]),
-    Graph.from_edges([(0, 1), (1, 2), (2, 0)], 3, labels=[0, 0, 1]),
+    Graph.from_edges([(0, 1), (1, 2), (2, 3)], 4, labels=[0, 1, 0, 2], edge_labels=[1, 2, 1]),
+    Graph.from_edges([(0, 1), (0, 2), (0, 3)], 4, labels=[1, 0, 0, 2], edge_labels=[2, 2, 3]),
+    Graph.from_edges([(0, 1), (1, 2), (2, 0)], 3, labels=[0, 0, 1], edge_labels=[1, 1, 2]),
 ]
 WIDTHS = (64, 256, 1024)
 SPECS = [GNTK(L, R, "degree" if jump else "uniform", jump) for L in (1, 2) for R in (1, 2) for jump in (False, True)]
+TYPED = [GNTK(1, 1, edges="typed", jump=False), GNTK(2, 2, "degree", edges="typed"), GNTK(2, 1, edges="typed")]
 
 
 def error(spec: GNTK, width: int, *, draws: int, seed: int) -> float:
@@ -22,14 +23,14 @@ def error(spec: GNTK, width: int, *, draws: int, seed: int) -> float:
     return float(np.linalg.norm(finite_width_gram(GRAPHS, spec, width, draws=draws, seed=seed) - K) / np.linalg.norm(K))
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=GNTK.to_json)
+@pytest.mark.parametrize("spec", [*SPECS, TYPED[1]], ids=GNTK.to_json)
 def test_error_falls_like_one_over_the_root_of_the_width(spec):
     errors = [np.sqrt(np.mean([error(spec, w, draws=1, seed=s) ** 2 for s in range(24)])) for w in WIDTHS]
     slope = np.polyfit(np.log(WIDTHS), np.log(errors), 1)[0]
     assert -0.75 < slope < -0.35, f"errors {errors}"
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=GNTK.to_json)
+@pytest.mark.parametrize("spec", [*SPECS, *TYPED], ids=GNTK.to_json)
 def test_error_is_below_three_per_cent_at_the_largest_width(spec):
     assert error(spec, 2048, draws=16, seed=1) < 0.03
 
@@ -61,7 +62,7 @@ def test_gradients_equal_finite_differences():
     graph = GRAPHS[0]
     X = np.eye(3)[graph.labels]
     A_hat = graph.adjacency + np.eye(4)
-    passes = fw._forward(X, A_hat, spec, width, np.random.default_rng(3))
+    passes = fw._forward(X, [A_hat], spec, width, np.random.default_rng(3))
 
     def f(weights, readout):
         h, out = X, readout[0] @ X.sum(axis=0)
@@ -84,7 +85,7 @@ def test_gradients_equal_finite_differences():
                 below = f(passes.weights, passes.readout)
                 W[place] = kept
                 squared += ((above - below) / (2 * step)) ** 2
-    tangent = fw._tangent(passes, A_hat, spec, np.ones((1, 4)))
+    tangent = fw._tangent(passes, [A_hat], spec, np.ones((1, 4)))
     np.testing.assert_allclose(tangent[0, 0], squared, rtol=1e-6)
 
 

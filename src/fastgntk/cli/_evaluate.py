@@ -46,6 +46,7 @@ def evaluate(
     scale: options.ScaleOption = None,
     jump: options.JumpOption = None,
     normalize: options.NormalizeOption = None,
+    edges: options.EdgesOption = None,
     c: options.COption = None,
     features: options.FeaturesOption = "auto",
     engine: options.EngineOption = "auto",
@@ -69,7 +70,7 @@ def evaluate(
     with progress_bar("downloading", quiet=json) as bar:
         dataset = load(data, progress=bar)
     grid = learn.Grid.default(len(dataset))
-    grid = replace(grid, **options.grid_options(blocks, layers, scale, jump, normalize, c))
+    grid = replace(grid, **options.grid_options(blocks, layers, scale, jump, normalize, c, edges))
     with _stages(quiet=json) as progress:
         result = learn.evaluate(
             dataset,
@@ -133,12 +134,14 @@ def _show(name: str, result: Evaluation, grid: Grid, published: tuple[float, flo
         rows.append(("note", f"{result.fits_stopped:,} fits reached the step limit and were used as they were"))
     key_values(f"fastgntk evaluate {name}", rows)
     columns = [("fold", "right"), ("accuracy", "right"), ("blocks", "right"), ("layers", "right")]
-    columns += [("scale", "left"), ("jump", "left"), ("normalize", "left"), ("C", "right")]
+    columns += [("scale", "left"), ("jump", "left"), ("normalize", "left"), ("C", "right"), ("edges", "left")]
+    columns = columns if len(grid.edges) > 1 else columns[:-1]
     folds = list(zip(result.accuracies, result.choices, strict=True))
     table = [[str(k + 1), f"{100 * a:.1f} %", *_cells(ch)] for k, (a, ch) in enumerate(folds)]
     often, count = Counter(result.choices).most_common(1)[0]
     if 1 < count < len(folds):
         table.append([f"{count} of {len(folds)}", "most often", *_cells(often)])
+    table = [row[: len(columns)] for row in table]
     title = "The same options for every fold" if result.optimistic else "Options chosen in each outer fold"
     print_table(title, columns, table)
 
@@ -153,5 +156,5 @@ def _cells(choice: Choice) -> list[str]:
     flag = {True: "yes", False: "no"}
     return [
         str(choice.blocks), str(choice.layers), choice.scale, flag[choice.jump], flag[choice.normalize],
-        f"{choice.C:g}",
+        f"{choice.C:g}", choice.edges,
     ]  # fmt: skip

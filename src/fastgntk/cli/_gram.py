@@ -36,6 +36,7 @@ def gram(
     scale: Annotated[str, typer.Option(help="uniform, degree or unit.")] = _DEFAULT.scale,
     jump: Annotated[bool, typer.Option(help="Read out every level, not only the last.")] = bool(_DEFAULT.jump),
     c_phi: Annotated[float, typer.Option(help="Variance factor of the ReLU layers.")] = _DEFAULT.c_phi,
+    edges: Annotated[str, typer.Option(help="Whether edge labels count: plain or typed.")] = _DEFAULT.edges,
     normalize: Annotated[bool, typer.Option("--normalize", help="Divide by self-similarities.")] = False,
     features: options.FeaturesOption = "auto",
     engine: options.EngineOption = "auto",
@@ -56,7 +57,7 @@ def gram(
         raise InputError(f"--output must be a file, but {output} is a folder.")
     if not output.parent.is_dir():
         raise InputError(f"the folder {output.parent} does not exist; make it first.")
-    spec = GNTK(blocks, layers, scale, jump, c_phi)  # type: ignore[arg-type]  # GNTK checks the scale
+    spec = GNTK(blocks, layers, scale, jump, c_phi, edges)  # type: ignore[arg-type]  # GNTK checks the words
     sketching = options.sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features, seed)
     chosen = Sketching.from_options(sketching) if engine == "sketched" else None
     with progress_bar("downloading", quiet=json) as bar:

@@ -24,6 +24,7 @@ __all__ = [
     "MergeOption",
     "NormalizeOption",
     "ScaleOption",
+    "EdgesOption",
     "SketchFeaturesOption",
     "SketchOption",
     "SketchSizeOption",
@@ -93,6 +94,10 @@ JumpOption = Annotated[str | None, typer.Option(help="Jumping knowledge: yes, no
 NormalizeOption = Annotated[
     str | None, typer.Option(help="Cosine normalisation: yes, no or both.", show_default="both")
 ]
+EdgesOption = Annotated[
+    str | None,
+    typer.Option(help="Whether edge labels count: plain, typed or plain,typed to try both.", show_default="plain"),
+]
 COption = Annotated[
     str | None,
     typer.Option(
@@ -145,10 +150,11 @@ def grid_options(
     jump: str | None,
     normalize: str | None,
     c: str | None,
+    edges: str | None,
 ) -> dict[str, Any]:
     """Return those options of a grid that were given.
 
-    >>> grid_options("1-3", None, None, "no", None, None)
+    >>> grid_options("1-3", None, None, "no", None, None, None)
     {'blocks': (1, 2, 3), 'jump': (False,)}
     """
     given = {
@@ -158,6 +164,7 @@ def grid_options(
         "jump": None if jump is None else parse_flags(jump, "--jump"),
         "normalize": None if normalize is None else parse_flags(normalize, "--normalize"),
         "C": None if c is None else parse_floats(c, "--c"),
+        "edges": None if edges is None else parse_words(edges, "--edges"),
     }
     return {name: value for name, value in given.items() if value is not None}
 

@@ -47,6 +47,7 @@ def train(
     scale: options.ScaleOption = None,
     jump: options.JumpOption = None,
     normalize: options.NormalizeOption = None,
+    edges: options.EdgesOption = None,
     c: options.COption = None,
     ridges: Annotated[
         str | None,
@@ -86,7 +87,7 @@ def train(
         raise InputError(f"--seed must lie in 0..{2**32 - 1}, but is {seed}.")
     if solver not in SOLVERS:
         raise InputError(f"--solver must be one of {', '.join(SOLVERS)}, but is {solver!r}.")
-    grid = replace(learn.Grid.full(), **options.grid_options(blocks, layers, scale, jump, normalize, c))
+    grid = replace(learn.Grid.full(), **options.grid_options(blocks, layers, scale, jump, normalize, c, edges))
     how: dict[str, Any] = {
         "depth": depth,
         "ridges": None if ridges is None else options.parse_floats(ridges, "--ridges"),

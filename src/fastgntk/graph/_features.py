@@ -146,7 +146,7 @@ class NodeFeatures:
         return self.fit(batch).transform(batch)
 
     def _edge_numbers(self, labels: NDArray[Any]) -> NDArray[np.int64]:
-        """Return edge labels as numbers: known ones by their place, others behind them, in the order of their values."""
+        """Return edge labels as numbers: known ones by their place, others behind them, in order."""
         known = np.zeros(0, dtype=labels.dtype) if self.edge_types_ is None else self.edge_types_
         if len(known) and len(labels) and (known.dtype.kind == "U") != (labels.dtype.kind == "U"):
             raise InputError("edge labels must be of the kind that was fitted: all integers or all strings.")

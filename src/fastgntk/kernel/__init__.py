@@ -51,11 +51,12 @@ from fastgntk.kernel._engine import Engine, compiled_code_runs, engine_names, ge
 from fastgntk.kernel._equal import equal_graphs
 from fastgntk.kernel._operator import check_edges
 from fastgntk.kernel._outline import Extent, Outline
-from fastgntk.kernel._spec import GNTK, Scale
+from fastgntk.kernel._spec import GNTK, Edges, Scale
 
 __all__ = [
     "GNTK",
     "Scale",
+    "Edges",
     "kappa0",
     "kappa1",
     "Engine",

@@ -9,8 +9,8 @@ P_l = diag(p_l) times sqrt((c_φ/2)^R), everything is kept normalised:
                                          readout     Σ_uv n_u p_u Θ_uv p'_v n'_v
 
 so the loops hold no division and no scale, and depth does not overflow before the result itself does. The first Λ
-comes from unit vectors D_1 = unit(Q_1 X). With typed edges D Λ D'ᵀ is a sum of such products over the node itself and each
-type, which are called slots here, and D_1 has the Q_1 X of all slots side by side.
+comes from unit vectors D_1 = unit(Q_1 X). With typed edges D Λ D'ᵀ is a sum of such products over the node itself and
+each type, which are called slots here, and D_1 has the Q_1 X of all slots side by side.
 """
 
 from __future__ import annotations

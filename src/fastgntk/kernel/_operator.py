@@ -186,7 +186,7 @@ def degree_sums(batch: GraphBatch) -> NDArray[np.float64]:
 
 
 def check_edges(batch: GraphBatch, spec: GNTK) -> None:
-    """Refuse weights for which ``scale="degree"`` has no meaning, naming graph and node, and types that are not there."""
+    """Refuse ``"typed"`` edges without labels, and weights for which ``scale="degree"`` has no meaning."""
     if spec.typed and batch.edge_labels is None and len(batch.indices):
         raise InputError("edges='typed' needs edge labels, but the graphs carry none; use edges='plain'.")
     if spec.scale != "degree":

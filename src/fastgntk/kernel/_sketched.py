@@ -337,7 +337,7 @@ class _Graph:
         return S[:, first] * np.sqrt(counts)
 
     def _neighbours(self, level: int, below: _Distinct) -> list[sparse.csr_array]:
-        """Return the parts of Q, (m, m_below); neighbours of one colour stay apart, since every product adds them up."""
+        """Return the parts of Q (m, m_below); neighbours of one colour stay apart, since every product adds them up."""
         own, first = self._distinct(level)[0], below[0]
         parts = self._parts if len(own) == self._size else [part[own] for part in self._parts]
         if self._colours is None or len(first) == self._size:  # no two nodes are the same

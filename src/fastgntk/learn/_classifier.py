@@ -168,7 +168,7 @@ class GNTKClassifier(ClassificationModel):
 
     Parameters
     ----------
-    blocks, layers, scale, jump, c_phi
+    blocks, layers, scale, jump, c_phi, edges
         Which kernel, as in :class:`fastgntk.GNTK`.
     normalize : bool
         Whether to divide kernel values by self-similarities, so that size does not count.
@@ -207,6 +207,7 @@ class GNTKClassifier(ClassificationModel):
         scale: str = "uniform",
         jump: Any = True,
         c_phi: float = 2.0,
+        edges: str = "plain",
         normalize: bool = False,
         *,
         method: str = "svc",
@@ -229,6 +230,7 @@ class GNTKClassifier(ClassificationModel):
         self.scale = scale
         self.jump = jump
         self.c_phi = c_phi
+        self.edges = edges
         self.normalize = normalize
         self.method = method
         self.C = C

@@ -33,7 +33,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         if not isinstance(normalize, bool | np.bool_):
             raise InputError(f"normalize must be True or False, but is {normalize!r}.")
         return KernelOptions(
-            GNTK(self.blocks, self.layers, self.scale, self.jump, self.c_phi),
+            GNTK(self.blocks, self.layers, self.scale, self.jump, self.c_phi, self.edges),
             bool(normalize),
             self.features,
             self.engine,
@@ -88,7 +88,8 @@ class GraphModel(GraphEstimator):
         for told in ("names_", "about_"):  # of graphs that were fitted before
             self.__dict__.pop(told, None)
         step: Any = kernel.options.features
-        groups = equal_graphs(step.extend(kernel.batch).transform(kernel.batch), kernel.options.spec.blocks)
+        spec = kernel.options.spec
+        groups = equal_graphs(step.extend(kernel.batch).transform(kernel.batch), spec.blocks, typed=spec.typed)
         self.n_graphs_ = kernel.n
         self.n_equal_graphs_ = int(np.sum(groups != np.arange(kernel.n)))
         if self.n_equal_graphs_:
@@ -96,7 +97,7 @@ class GraphModel(GraphEstimator):
                 "%d of %d training graphs equal an earlier one: %d blocks of refinement cannot tell them apart",
                 self.n_equal_graphs_,
                 kernel.n,
-                kernel.options.spec.blocks,
+                spec.blocks,
             )
 
     def _new(self, X: Any) -> GraphBatch:

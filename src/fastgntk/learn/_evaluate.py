@@ -39,6 +39,7 @@ class Choice:
     jump: bool
     normalize: bool
     C: float
+    edges: str = "plain"
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def evaluate(
 
 def _choice(candidate: Candidate, C: float) -> Choice:
     spec = candidate.spec
-    return Choice(spec.blocks, spec.layers, spec.scale, bool(spec.jump), candidate.normalize, C)
+    return Choice(spec.blocks, spec.layers, spec.scale, bool(spec.jump), candidate.normalize, C, spec.edges)
 
 
 class _Run:

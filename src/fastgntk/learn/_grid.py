@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from fastgntk.errors import InputError
-from fastgntk.kernel import GNTK, Scale
+from fastgntk.kernel import GNTK, Edges, Scale
 
 __all__ = ["Candidate", "Grid"]
 
@@ -38,6 +38,7 @@ class Grid:
     jump: tuple[bool, ...] = (False, True)
     normalize: tuple[bool, ...] = (True, False)
     C: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1_000.0)
+    edges: tuple[Edges, ...] = ("plain",)
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -52,6 +53,7 @@ class Grid:
         object.__setattr__(self, "blocks", tuple(GNTK(blocks=b).blocks for b in self.blocks))
         object.__setattr__(self, "layers", tuple(GNTK(layers=r).layers for r in self.layers))
         object.__setattr__(self, "scale", tuple(GNTK(scale=s).scale for s in self.scale))
+        object.__setattr__(self, "edges", tuple(GNTK(edges=e).edges for e in self.edges))
         if any(not isinstance(j, bool | np.bool_) for j in self.jump):
             raise InputError(f"jump must hold True and False only, but is {self.jump}.")
         object.__setattr__(self, "jump", tuple(bool(j) for j in self.jump))
@@ -75,16 +77,16 @@ class Grid:
         return cls(blocks=tuple(range(1, 11)))
 
     def paths(self) -> list[GNTK]:
-        """Return the deepest kernel for each pair of layers and scale; the other depths come with it."""
+        """Return the deepest kernel for each choice of layers, scale and edges; the other depths come with it."""
         deepest = max(self.blocks)
-        return [GNTK(blocks=deepest, layers=R, scale=s) for R in self.layers for s in self.scale]
+        return [GNTK(deepest, R, s, edges=e) for R in self.layers for s in self.scale for e in self.edges]
 
     def along(self, path: GNTK) -> Iterator[Candidate]:
         """Yield the kernels that one path gives."""
         for blocks in self.blocks:
             for jump in self.jump:
                 for normalize in self.normalize:
-                    yield Candidate(GNTK(blocks, path.layers, path.scale, jump, path.c_phi), normalize)
+                    yield Candidate(replace(path, blocks=blocks, jump=jump), normalize)
 
     def __len__(self) -> int:
         return len(self.paths()) * len(self.blocks) * len(self.jump) * len(self.normalize)

@@ -45,7 +45,7 @@ def save_model(model: GraphModel, path: Path) -> None:
     expansion = model.expansion_
     rows = expansion.rows
     features, arrays = pack_features(rows.prepared.features)
-    arrays |= pack_graphs(_what_counts(rows.batch, rows.prepared.features.kind_))
+    arrays |= pack_graphs(_what_counts(rows.batch, rows.prepared.features.kind_, rows.prepared.spec))
     arrays |= {"coefficients": expansion.coefficients, "offsets": expansion.offsets, "basis": expansion.basis}
     arrays["own"] = rows.own
     document: dict[str, Any] = {
@@ -119,16 +119,19 @@ def _assemble(document: dict[str, Any], arrays: Arrays, memory: Any, workers: in
         raise InputError(f"it has options of a sketch, but its engine is {engine!r}.")
     if engine == "sketched":
         Sketching.from_options(_known(sketching, get_type_hints(SketchOptions)))  # type: ignore[arg-type]
+    step = unpack_features(_get(document, "features", dict), _named(arrays, "features."))
+    batch = unpack_graphs(_named(arrays, "graphs."))
+    if batch.edge_labels is not None:  # every type that was fitted is one of training graphs
+        step.edge_types_ = np.unique(batch.edge_labels)
     options = KernelOptions(
         spec,
         _get(document, "normalize", bool),
-        unpack_features(_get(document, "features", dict), _named(arrays, "features.")),
+        step,
         "auto" if engine not in engine_names() or (engine == "lossless" and not compiled_code_runs()) else engine,
         sketching,
         memory,
         workers,
     )
-    batch = unpack_graphs(_named(arrays, "graphs."))
     m, k = len(batch), len(_get(document, "outputs", list))
     own = _array(arrays, "own", (m,))
     if (own < 0).any():
@@ -151,6 +154,7 @@ def _assemble(document: dict[str, Any], arrays: Arrays, memory: Any, workers: in
         scale=spec.scale,
         jump=spec.jump,
         c_phi=spec.c_phi,
+        edges=spec.edges,
         normalize=options.normalize,
         features=document["features"]["kind"],
         sketching=options.sketching or None,
@@ -236,13 +240,13 @@ def _as_number(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else str(value)
 
 
-def _what_counts(batch: GraphBatch, kind: str) -> GraphBatch:
+def _what_counts(batch: GraphBatch, kind: str, spec: GNTK) -> GraphBatch:
     """Leave out what the kernel does not use."""
     return replace(
         batch,
         features=batch.features if kind == "attributes" else None,
         labels=batch.labels if kind == "labels" else None,
-        edge_labels=None,
+        edge_labels=batch.edge_labels if spec.typed else None,
     )
 
 

@@ -148,7 +148,7 @@ class GNTKRegressor(RegressionModel):
 
     Parameters
     ----------
-    blocks, layers, scale, jump, c_phi
+    blocks, layers, scale, jump, c_phi, edges
         Which kernel, as in :class:`fastgntk.GNTK`.
     normalize : bool
         Whether to divide kernel values by self-similarities, so that size does not count.
@@ -196,6 +196,7 @@ class GNTKRegressor(RegressionModel):
         scale: str = "uniform",
         jump: Any = True,
         c_phi: float = 2.0,
+        edges: str = "plain",
         normalize: bool = False,
         *,
         ridge: float = 1e-3,
@@ -215,6 +216,7 @@ class GNTKRegressor(RegressionModel):
         self.scale = scale
         self.jump = jump
         self.c_phi = c_phi
+        self.edges = edges
         self.normalize = normalize
         self.ridge = ridge
         self.features = features

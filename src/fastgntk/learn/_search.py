@@ -396,9 +396,10 @@ def _matrices(
 ) -> Iterator[tuple[list[int], Iterator[Array]]]:
     """Yield the Gram matrices of some kernels, those of one pass together: their places among ``chosen``, and them."""
     specs = [one.candidate.spec for one in chosen]
-    for layers, scale in dict.fromkeys((spec.layers, spec.scale) for spec in specs):
-        places = [i for i, spec in enumerate(specs) if (spec.layers, spec.scale) == (layers, scale)]
-        deepest = GNTK(max(specs[i].blocks for i in places), layers, scale)
+    paths = [replace(spec, blocks=1, jump=True) for spec in specs]
+    for kind in dict.fromkeys(paths):
+        places = [i for i, path in enumerate(paths) if path == kind]
+        deepest = replace(kind, blocks=max(specs[i].blocks for i in places))
         path = gram_path(batch, deepest, features=options.features, **options.how)
 
         def along(path: GramPath = path, places: list[int] = places) -> Iterator[Array]:

@@ -217,7 +217,7 @@ def _score_all(
 
 def _equal(batch: GraphBatch, options: KernelOptions, grid: Grid) -> NDArray[np.int64]:
     step = fitted(options.features, batch)
-    return equal_graphs(step.transform(batch), max(grid.blocks))
+    return equal_graphs(step.transform(batch), max(grid.blocks), typed="typed" in grid.edges)
 
 
 def subset(n: int, Y: Array, most: int, seed: int) -> NDArray[np.int64]:
@@ -231,7 +231,7 @@ def subset(n: int, Y: Array, most: int, seed: int) -> NDArray[np.int64]:
 
 
 def _on_path(candidate: Candidate, path: GNTK) -> bool:
-    return (candidate.spec.layers, candidate.spec.scale) == (path.layers, path.scale)
+    return replace(candidate.spec, blocks=1, jump=True) == replace(path, blocks=1, jump=True)
 
 
 def mixed(
@@ -251,23 +251,21 @@ def mixed(
 ) -> Selected:
     """Return the best mix of depths: level weights of the largest marginal likelihood, ridge by ``score``.
 
-    Layers, scale and normalisation are those of the ``tried`` best combinations among kernels of a single depth.
+    Layers, scale, edges and normalisation are those of the ``tried`` best combinations among kernels of a single depth.
     """
     sample = _Sample.of(batch, _equal(batch, options, grid), Y, weights, subset(len(batch), Y, screen, seed))
-    kinds: list[tuple[int, Any, bool]] = []
+    kinds: list[tuple[GNTK, bool]] = []
     for found in sorted(single, key=lambda one: one.score):
-        kind = (found.candidate.spec.layers, found.candidate.spec.scale, found.candidate.normalize)
+        kind = (replace(found.candidate.spec, blocks=max(grid.blocks), jump=True), found.candidate.normalize)
         if kind not in kinds:
             kinds.append(kind)
     best: Selected | None = None
-    for number, (layers, scale, normalized) in enumerate(kinds[:tried]):
-        path = gram_path(
-            sample.distinct, GNTK(max(grid.blocks), layers, scale), features=options.features, **options.how
-        )
+    for number, (deepest_kernel, normalized) in enumerate(kinds[:tried]):
+        path = gram_path(sample.distinct, deepest_kernel, features=options.features, **options.how)
         with single_threaded_blas():  # matrices this small gain nothing from more, and lose much on a busy machine
             mix = mix_levels(path.levels[:, sample.kinds[:, None], sample.kinds], sample.Y, normalized)
         deepest = max(1, int(np.flatnonzero(mix)[-1]))
-        spec = GNTK(deepest, layers, scale, tuple(mix[: deepest + 1].tolist()))
+        spec = replace(deepest_kernel, blocks=deepest, jump=tuple(mix[: deepest + 1].tolist()))
         ridge, bad = score(sample.path(path.at(deepest, spec.jump), normalized), sample.Y, ridges)
         if best is None or bad < best.score:
             best = Selected(Candidate(spec, normalized), ridge, bad)

@@ -42,6 +42,7 @@ class GNTKKernel(TransformerMixin, GraphEstimator):  # type: ignore[misc]
         scale: str = "uniform",
         jump: Any = True,
         c_phi: float = 2.0,
+        edges: str = "plain",
         normalize: bool = False,
         *,
         features: Any = "auto",
@@ -56,6 +57,7 @@ class GNTKKernel(TransformerMixin, GraphEstimator):  # type: ignore[misc]
         self.scale = scale
         self.jump = jump
         self.c_phi = c_phi
+        self.edges = edges
         self.normalize = normalize
         self.features = features
         self.engine = engine

@@ -4,6 +4,9 @@ In block l each node sums its closed neighbourhood, a_u = c_u Σ_v Â_uv h_v, an
 
     h ← sqrt(c_φ / m) relu(W h),      W of shape (m, m_in), entries standard normal,
 
+(with typed edges the first of them has a matrix W_r for the node itself and for each type of edge:
+h_u ← sqrt(c_φ / m) relu(c_u Σ_r W_r Σ_v (A_r)_uv h_v))
+
 and the readout is f(G) = wᵀ Σ_u h_u(L), or with jump Σ_l w_lᵀ Σ_u h_u(l) with its own w_l for each level. All
 W and all w are trained. The tangent kernel ⟨∇f(G), ∇f(G')⟩ at random weights tends to the recursion of
 :mod:`fastgntk.kernel` as the width m grows, with an error of order 1/sqrt(m). The network as printed by Jiang
@@ -23,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk.errors import InputError
-from fastgntk.graph import FeatureKind, NodeFeatures, graphs
+from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures, graphs
 from fastgntk.kernel import GNTK
 
 __all__ = ["finite_width_gram"]
@@ -55,14 +58,28 @@ def finite_width_gram(
         raise InputError(f"width and draws must be 1 or more, but are {width} and {draws}.")
     batch = NodeFeatures(features).fit_transform(graphs(source))
     X = batch.features.toarray() if sparse.issparse(batch.features) else batch.features
-    A_hat = batch.adjacency() + sparse.eye_array(batch.n_nodes, format="csr")
+    parts = _parts(batch, spec)
     owner = np.eye(len(batch))[:, batch.graph_of_node]  # (n, N), 1 where node u belongs to graph i
     rng = np.random.default_rng(seed)
     total = np.zeros((len(batch), len(batch)))
     for _ in range(draws):
-        passes = _forward(X, A_hat, spec, width, rng)
-        total += _tangent(passes, A_hat, spec, owner)
+        passes = _forward(X, parts, spec, width, rng)
+        total += _tangent(passes, parts, spec, owner)
     return total / draws
+
+
+def _parts(batch: GraphBatch, spec: GNTK) -> list[Any]:
+    """Return what is summed over: neighbours and the node itself together, or apart and by the type of the edge."""
+    adjacency = batch.adjacency()
+    itself = sparse.eye_array(batch.n_nodes, format="csr")
+    if spec.edges == "plain":
+        return [adjacency + itself]
+    parts = [itself]
+    if batch.edge_labels is not None:
+        for kind in np.unique(batch.edge_labels):
+            weights = np.where(batch.edge_labels == kind, adjacency.data, 0.0)
+            parts.append(sparse.csr_array((weights, adjacency.indices, adjacency.indptr), shape=adjacency.shape))
+    return parts
 
 
 @dataclass
@@ -77,14 +94,14 @@ class _Passes:
     readout: list[Array]  # w_l, l = 0..L; without jump only the last is used
 
 
-def _forward(X: Array, A_hat: Any, spec: GNTK, width: int, rng: np.random.Generator) -> _Passes:
+def _forward(X: Array, parts: list[Any], spec: GNTK, width: int, rng: np.random.Generator) -> _Passes:
     passes = _Passes([], [], [], [], [X], [rng.standard_normal((X.shape[1],))])
     h = X
     for _ in range(spec.blocks):
-        h = A_hat @ h
+        h = np.hstack([part @ h for part in parts])  # one W for all of it has a W_r for each part
         norms = np.linalg.norm(h, axis=1)
         if spec.scale == "degree":
-            c = 1.0 / np.asarray(A_hat.sum(axis=1)).ravel()
+            c = 1.0 / np.sum([np.asarray(part.sum(axis=1)).ravel() for part in parts], axis=0)
         elif spec.scale == "unit":
             c = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
         else:
@@ -107,7 +124,7 @@ def _forward(X: Array, A_hat: Any, spec: GNTK, width: int, rng: np.random.Genera
     return passes
 
 
-def _tangent(passes: _Passes, A_hat: Any, spec: GNTK, owner: Array) -> Array:
+def _tangent(passes: _Passes, parts: list[Any], spec: GNTK, owner: Array) -> Array:
     """Sum ⟨∇f(G), ∇f(G')⟩ over all parameters, for all pairs of graphs."""
     kernel = np.zeros((len(owner), len(owner)))
     for level, h in enumerate(passes.levels):
@@ -122,5 +139,7 @@ def _tangent(passes: _Passes, A_hat: Any, spec: GNTK, owner: Array) -> Array:
             inputs = passes.inputs[level - 1][r]
             kernel += owner @ ((signal @ signal.T) * (inputs @ inputs.T)) @ owner.T
             delta = signal @ passes.weights[level - 1][r]
-        delta = A_hat.T @ (passes.scales[level - 1][:, None] * delta)
+        delta = passes.scales[level - 1][:, None] * delta
+        each = np.split(delta, len(parts), axis=1)
+        delta = np.sum([part.T @ signal for part, signal in zip(parts, each, strict=True)], axis=0)
     return kernel

@@ -25,10 +25,10 @@ class Block(NamedTuple):
     """n graphs as rows of the normalised operators, level by level; everything is a flat array.
 
     Row u of level l is ``columns[ptr[at[l] + u] : ptr[at[l] + u + 1]]`` with its ``value``: at level 1 a unit vector
-    over features, above it entries of P_l⁻¹ Q_l P_(l−1) over colours of level l − 1. With typed edges these come slot by
-    slot, the node itself first and then each type: column ``padded · slot + c`` is colour c in a slot, where ``padded``
-    is the number of colours rounded up to whole panels; ``cuts[(at[l] + u) · slots + s]`` is where slot s of a row
-    starts. (At level 1 it is ``features · slot + j``.) Readouts are kept by chunks of
+    over features, above it entries of P_l⁻¹ Q_l P_(l−1) over colours of level l − 1. With typed edges these come slot
+    after slot, the node itself before each type: column ``padded · slot + c`` is colour c in a slot, where ``padded``
+    is the number of colours rounded up to whole panels (at level 1 it is ``features · slot + j``), and
+    ``cuts[(at[l] + u) · slots + s]`` is where slot s of a row starts. Readouts are kept by chunks of
     CHUNK colours, within a chunk by graph: entry k of ``read_ptr[read_at[l] + chunk] : … + 1`` says that graph
     ``read_graph[k]`` has colour ``read_index[k]`` with count · p = ``read_value[k]``. ``sum_*`` is the (n, d)
     CSR matrix of feature sums.
