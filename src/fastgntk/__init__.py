@@ -26,6 +26,7 @@ from fastgntk.matrix import (
     gram,
     gram_path,
     node_gram,
+    node_shares,
     normalize,
     prepare,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "cross_gram",
     "diagonal",
     "gram_path",
+    "node_shares",
     "node_gram",
     "GramPath",
     "prepare",
@@ -52,6 +54,8 @@ __all__ = [
     "GNTKRegressorCV",
     "GNTKClassifierCV",
     "GNTKKernel",
+    "GNTKNodeRegressor",
+    "GNTKNodeClassifier",
     "load_model",
     "datasets",
     "learn",
@@ -65,7 +69,10 @@ __all__ = [
 
 # Imported when first used: `import fastgntk` stays quick.
 _FOLDERS = ("learn", "theory")
-_LEARNING = ("GNTKRegressor", "GNTKClassifier", "GNTKRegressorCV", "GNTKClassifierCV", "GNTKKernel", "load_model")
+_LEARNING = (
+    *("GNTKRegressor", "GNTKClassifier", "GNTKRegressorCV", "GNTKClassifierCV", "GNTKKernel"),
+    *("GNTKNodeRegressor", "GNTKNodeClassifier", "load_model"),
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastgntk import GNTKClassifier, GNTKRegressor, Graph, InputError, cross_gram, datasets, node_gram
+from fastgntk import GNTKClassifier, GNTKRegressor, Graph, InputError, cross_gram, datasets, node_shares
 from fastgntk.learn.solve import SOLVERS
 
 DATA = datasets.load("MUTAG")
@@ -37,7 +37,7 @@ def test_shares_add_up_for_other_engines(engine):
 
 def test_shares_are_coefficients_times_the_kernel_of_each_node():
     model = GNTKRegressor(2, 1, normalize=True, ridge=1e-2).fit(TRAIN, TRAIN.sizes)
-    rows = node_gram(NEW, TRAIN, model._options().spec)
+    rows = node_shares(NEW, TRAIN, model._options().spec)
     own = np.sqrt(cross_gram([NEW], [NEW], model._options().spec)[0, 0])
     cols = np.sqrt([cross_gram([g], [g], model._options().spec)[0, 0] for g in TRAIN])
     expected = rows / own / cols * model.solution_.alpha[:, 0] * model.target_scale_

@@ -7,8 +7,7 @@ from fastgntk import GNTK, GNTKClassifierCV, GNTKRegressor, GNTKRegressorCV, Inp
 from fastgntk.learn import Grid
 from fastgntk.learn._folds import spread_folds
 from fastgntk.learn._mix import _objective, mix_levels
-from fastgntk.learn._search import _misplaced
-from fastgntk.learn._selection import _Sample, steady_ridge
+from fastgntk.learn._selection import _Sample, misplaced, steady_ridge
 from fastgntk.learn.solve import EigenPath
 
 DATA = datasets.load("MUTAG")
@@ -126,7 +125,7 @@ def test_classes_are_scored_by_what_leaving_out_gets_wrong():
             alpha = np.linalg.solve(K[np.ix_(others, others)] + 0.1 * np.eye(29), centred[others])
             value = K[i, others] @ alpha + signs.mean(axis=0)
             wrong += (value[0] > 0) != (classes[i] == 1) if n_classes == 2 else value.argmax() != classes[i]
-        score = _misplaced(EigenPath(K), centred, [0.1])[1]
+        score = misplaced(EigenPath(K), centred, [0.1])[1]
         assert np.floor(score * 30 + 1e-9) == wrong
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.oracles.plain import node_shares
+from tests.oracles.plain import node_shares as reference_shares
 from tests.tables import ALL_ENGINES, ENGINES, FAMILIES, FLOAT64, SKETCHED, SPECS, one_hot
 
-from fastgntk import GNTK, Graph, InputError, cross_gram, datasets, node_gram, prepare
+from fastgntk import GNTK, Graph, InputError, cross_gram, datasets, node_shares, prepare
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -19,8 +19,8 @@ def test_every_node_has_its_share(family, spec, engine):
     for g, graph in enumerate(some):
         expected = np.zeros((graph.n_nodes, len(some)))
         for h, other in enumerate(some):
-            expected[:, h] = node_shares(graph, rows[g], other, rows[h], spec)
-        FLOAT64.check(node_gram(graph, some, spec, engine=engine), expected)
+            expected[:, h] = reference_shares(graph, rows[g], other, rows[h], spec)
+        FLOAT64.check(node_shares(graph, some, spec, engine=engine), expected)
 
 
 @pytest.mark.parametrize("options", [{}, {"merge_nodes": False}, {"sketch_features": True}], ids=str)
@@ -30,7 +30,7 @@ def test_sketched_shares_add_up_and_are_equal_for_equal_nodes(spec, options):
     edges = [(i, j) for i in range(6) for j in range(i)] + [(0, k) for k in range(6, 20)]
     graph = Graph.from_edges(edges, 20, labels=[0] * 6 + [1] * 14, edge_labels=[i % 3 for i in range(15)] + [1] * 14)
     train = prepare([graph, *datasets.load("MUTAG").graphs[:3]], spec, engine="sketched", sketch_size=4, **options)
-    shares = node_gram(graph, train)
+    shares = node_shares(graph, train)
     SKETCHED.check(shares.sum(axis=0), cross_gram([graph], train)[0])
     if options != {"merge_nodes": False}:
         SKETCHED.check(shares[6:], np.broadcast_to(shares[6], (14, 4)))
@@ -44,13 +44,13 @@ def test_rows_of_many_tiles_are_in_their_places(engine, monkeypatch):
     batch = datasets.load("MUTAG").graphs[: 4 if engine == "kronecker" else 12]
     options = {"sketch_size": 5} if engine == "sketched" else {}
     train = prepare(batch, GNTK(blocks=2), engine=engine, **options)
-    shares = node_gram(batch[2], train)
+    shares = node_shares(batch[2], train)
     SKETCHED.check(shares.sum(axis=0), cross_gram(batch[2:3], train)[0])
 
 
 def test_what_does_not_fit_is_refused():
     some = FAMILIES["path"]
     with pytest.raises(InputError, match="graph must be one graph, but 2 came"):
-        node_gram(some, some)
+        node_shares(some, some)
     with pytest.raises(InputError, match="are those of the prepared graphs; leave them out"):
-        node_gram(some[0], prepare(some, GNTK(1)), GNTK(2))
+        node_shares(some[0], prepare(some, GNTK(1)), GNTK(2))

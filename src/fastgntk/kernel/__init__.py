@@ -36,6 +36,7 @@ why, is in docs/math.md.
 ``_sketched``         an approximation: aggregation through random matrices
 ``_colours``          which nodes are the same; used by ``_lossless`` and ``_sketched``
 ``_equal``            which graphs no kernel can tell apart
+``_node_pairs``       the kernel between nodes of one graph
 ``_simd``             the compiled loops
 ``_engine``           the contract that engines share, and their table
 ``_outline``          what the plan of a matrix may know of prepared graphs
@@ -49,6 +50,7 @@ from fastgntk.kernel._choice import Choice, choose_engine, forecast_seconds
 from fastgntk.kernel._compilation import COMPILING
 from fastgntk.kernel._engine import Engine, compiled_code_runs, engine_names, get_engine
 from fastgntk.kernel._equal import equal_graphs
+from fastgntk.kernel._node_pairs import NodePairs
 from fastgntk.kernel._operator import check_edges
 from fastgntk.kernel._outline import Extent, Outline
 from fastgntk.kernel._spec import GNTK, Edges, Scale
@@ -70,5 +72,6 @@ __all__ = [
     "check_edges",
     "compiled_code_runs",
     "equal_graphs",
+    "NodePairs",
     "COMPILING",
 ]

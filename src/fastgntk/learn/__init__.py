@@ -7,6 +7,7 @@
 ``_selection``    which kernel and which ridge, by leave-one-out
 ``_mix``          weights of the levels, by marginal likelihood
 ``_transformer``  :class:`GNTKKernel`: kernel rows, for a pipeline
+``_nodes``        :class:`GNTKNodeRegressor`, :class:`GNTKNodeClassifier`: about the nodes of one graph
 ``_estimator``    what these share
 ``_rows``         kernel values among training graphs, and from new ones to these
 ``solve/``        ridge regression on plain arrays: exact and approximate solvers
@@ -29,6 +30,7 @@ from fastgntk.learn._explanation import Explanation
 from fastgntk.learn._folds import read_folds
 from fastgntk.learn._grid import Candidate, Grid
 from fastgntk.learn._model_file import load_model
+from fastgntk.learn._nodes import GNTKNodeClassifier, GNTKNodeRegressor
 from fastgntk.learn._regressor import GNTKRegressor
 from fastgntk.learn._search import GNTKClassifierCV, GNTKRegressorCV
 from fastgntk.learn._transformer import GNTKKernel
@@ -39,6 +41,8 @@ __all__ = [
     "GNTKRegressorCV",
     "GNTKClassifierCV",
     "GNTKKernel",
+    "GNTKNodeRegressor",
+    "GNTKNodeClassifier",
     "Explanation",
     "load_model",
     "evaluate",

@@ -29,7 +29,7 @@ from fastgntk.matrix import (
     fitted,
     gram,
     memory_budget,
-    node_gram,
+    node_shares,
     normalize,
     prepare,
 )
@@ -238,7 +238,7 @@ class KernelRows:
 
     def nodes(self, batch: GraphBatch) -> Array:
         """Return the share of each node of one graph in its row, shape (N, m)."""
-        shares = node_gram(batch, self.prepared, memory=self.options.memory, workers=self.options.workers)
+        shares = node_shares(batch, self.prepared, memory=self.options.memory, workers=self.options.workers)
         if not self.options.normalize:
             return shares / self.unit
         own = diagonal(batch, self.options.spec, features=self.prepared.features, **self.options.how)

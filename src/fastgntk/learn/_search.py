@@ -25,6 +25,7 @@ from fastgntk.learn._selection import (
     Score,
     Selected,
     check_ridges,
+    misplaced,
     mixed,
     select,
     steady_ridge,
@@ -341,7 +342,7 @@ class GNTKClassifierCV(ClassificationModel, _Search):
         check_solver(self.solver, self.rank)
         options = settled(self._how(), batch)
         counted = self._ridge_weights(numbers, weights) if self.method == "ridge" else None
-        best = self._candidates(batch, class_signs(numbers, len(classes)), options, _misplaced, counted)
+        best = self._candidates(batch, class_signs(numbers, len(classes)), options, misplaced, counted)
         one, C, accuracy = best[0], 10.0, float("nan")
         if self.method == "svc":
             one, C, accuracy = self._compare_machines(batch, numbers, best, options)
@@ -408,25 +409,6 @@ def _matrices(
                 yield normalized(K) if chosen[i].candidate.normalize else K
 
         yield places, along()
-
-
-def _misplaced(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
-    """Score by the share of graphs that leave-one-out gets wrong, ties by the squared error."""
-    if not Y.any():
-        return ridges[0], 0.0
-    signs = Y - Y.min(axis=0)  # targets were centred: now 0 for the other classes, and 2 for the class
-    offsets = Y.min(axis=0) + 1.0
-    residuals = path.leave_one_out(Y, ridges)  # (R, n, k)
-    values = Y - residuals - offsets
-    wrong = (values > 0) != (signs > 0) if Y.shape[1] == 1 else None
-    if wrong is None:
-        misses = np.mean(values.argmax(axis=2) != signs.argmax(axis=1), axis=1)
-    else:
-        misses = wrong[:, :, 0].mean(axis=1)
-    squares = np.mean(residuals**2, axis=(1, 2)) / np.mean(Y**2)
-    scores = misses + np.minimum(squares, 1.0) * 0.999 / len(Y)
-    best = int(scores.argmin())
-    return ridges[best], float(scores[best])
 
 
 def _as_progress(advance: Advance) -> Any:

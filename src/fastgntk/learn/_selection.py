@@ -39,6 +39,7 @@ __all__ = [
     "Score",
     "Selected",
     "check_ridges",
+    "misplaced",
     "mixed",
     "select",
     "steady_ridge",
@@ -169,6 +170,25 @@ def steady_ridge(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[fl
     near = np.flatnonzero(errors <= _NEAR * errors.min())
     best = near[path.scores(Y, np.asarray(ridges)[near], "likelihood").argmin()]
     return ridges[best], float(errors[best])
+
+
+def misplaced(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
+    """Score by the share of graphs that leave-one-out gets wrong, ties by the squared error."""
+    if not Y.any():
+        return ridges[0], 0.0
+    signs = Y - Y.min(axis=0)  # targets were centred: now 0 for the other classes, and 2 for the class
+    offsets = Y.min(axis=0) + 1.0
+    residuals = path.leave_one_out(Y, ridges)  # (R, n, k)
+    values = Y - residuals - offsets
+    wrong = (values > 0) != (signs > 0) if Y.shape[1] == 1 else None
+    if wrong is None:
+        misses = np.mean(values.argmax(axis=2) != signs.argmax(axis=1), axis=1)
+    else:
+        misses = wrong[:, :, 0].mean(axis=1)
+    squares = np.mean(residuals**2, axis=(1, 2)) / np.mean(Y**2)
+    scores = misses + np.minimum(squares, 1.0) * 0.999 / len(Y)
+    best = int(scores.argmin())
+    return ridges[best], float(scores[best])
 
 
 def check_ridges(ridges: Any) -> tuple[float, ...]:

@@ -4,7 +4,8 @@
 ``_gram``          :func:`gram`, :func:`cross_gram`, :func:`diagonal`, :func:`gram_path`
 ``_path``          :class:`GramPath`, every depth from one pass
 ``_prepared``      :func:`prepare`, graphs made ready once for many rows
-``_nodes``         :func:`node_gram`, the kernel node by node
+``_shares``        :func:`node_shares`, what each node of a graph adds to its kernel
+``_node_gram``     :func:`node_gram`, the kernel between nodes of one graph
 ``_normalize``     :func:`normalize`
 ``_forecast``      :func:`forecast`, what a matrix will take
 ``_options``       what all of them take, checked
@@ -22,19 +23,23 @@ from fastgntk.matrix._executor import Progress, single_threaded_blas
 from fastgntk.matrix._executor import run as run_on_threads
 from fastgntk.matrix._forecast import Forecast, forecast
 from fastgntk.matrix._gram import cross_gram, diagonal, gram, gram_path
-from fastgntk.matrix._nodes import node_gram
+from fastgntk.matrix._node_gram import check_nodes, node_diagonal, node_gram
 from fastgntk.matrix._normalize import normalize
 from fastgntk.matrix._options import NotSketchedWarning, fitted
 from fastgntk.matrix._path import GramPath
 from fastgntk.matrix._prepared import PreparedGraphs, prepare
 from fastgntk.matrix._resources import Memory, Workers, format_bytes, memory_budget, worker_count
+from fastgntk.matrix._shares import node_shares
 
 __all__ = [
     "gram",
     "cross_gram",
     "diagonal",
     "gram_path",
+    "node_shares",
     "node_gram",
+    "node_diagonal",
+    "check_nodes",
     "GramPath",
     "prepare",
     "PreparedGraphs",

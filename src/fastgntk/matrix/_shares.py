@@ -18,10 +18,10 @@ from fastgntk.matrix._resources import Memory, Workers, memory_budget, worker_co
 from fastgntk.matrix._run import check_result
 from fastgntk.sketch import SketchOptions
 
-__all__ = ["node_gram"]
+__all__ = ["node_shares"]
 
 
-def node_gram(
+def node_shares(
     graph: Any,
     cols: Any,
     spec: GNTK | None = None,
@@ -46,7 +46,7 @@ def node_gram(
     --------
     >>> import numpy as np, fastgntk as fg
     >>> data = fg.datasets.load("MUTAG").graphs
-    >>> shares = fg.node_gram(data[0], data[:5])
+    >>> shares = fg.node_shares(data[0], data[:5])
     >>> shares.shape, bool(np.allclose(shares.sum(axis=0), fg.gram(data[:5])[0]))
     ((17, 5), True)
     """
