@@ -148,6 +148,23 @@ def test_graphs_that_do_not_fit_together_are_named(made, words):
         GraphBatch.from_graphs(made)
 
 
+def labelled(*labels) -> Graph:
+    return Graph.from_edges([(i, i + 1) for i in range(len(labels))], len(labels) + 1, edge_labels=labels)
+
+
+def test_edge_labels_of_different_lengths_stand_side_by_side():
+    batch = GraphBatch.from_graphs([labelled("a"), labelled(), labelled("double", "b")])
+    assert batch.edge_labels.tolist() == ["a", "a", "double", "double", "b", "b"]
+    assert batch[2].edge_labels.tolist() == ["double", "double", "b", "b"]
+    assert batch[[2, 0]].edge_labels.tolist() == ["double", "double", "b", "b", "a", "a"]
+
+
+def test_edge_labels_of_one_kind_only():
+    with pytest.raises(InputError, match="edge_labels must be all integers or all strings, but graphs 1 and 2 differ"):
+        GraphBatch.from_graphs([labelled(), labelled(1), labelled("a")])
+    assert GraphBatch.from_graphs([labelled(1), Graph.from_edges([(0, 1)], 2)]).edge_labels is None
+
+
 def test_a_graph_without_nodes_fits_all_others():
     nothing = Graph(np.zeros((0, 0)))
     for other in (

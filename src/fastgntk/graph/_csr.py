@@ -28,7 +28,8 @@ class Adjacency:
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     weights: NDArray[np.float64] | None
-    edge_labels: NDArray[np.int64] | None
+    edge_labels: NDArray[Any] | None
+    """int64 or strings."""
     loops: NDArray[np.int32]
     """The node of each self loop that was dropped."""
 
@@ -76,7 +77,7 @@ def from_edges(
     n_nodes: int,
     *,
     weights: NDArray[np.float64] | None = None,
-    edge_labels: NDArray[np.int64] | None = None,
+    edge_labels: NDArray[Any] | None = None,
     directed: bool,
 ) -> Adjacency:
     """Bring edges (rows[i], cols[i]) into canonical form.
@@ -168,10 +169,10 @@ def _merge_weights(
 def _merge_labels(
     rows: NDArray[np.integer],
     cols: NDArray[np.integer],
-    labels: NDArray[np.int64],
+    labels: NDArray[Any],
     first: NDArray[np.bool_],
     given: NDArray[np.bool_],
-) -> NDArray[np.int64]:
+) -> NDArray[Any]:
     """Return the first label of each run of equal pairs; labels given for the same pair must agree."""
     unique = labels[first]
     differs = np.flatnonzero(given & (labels != unique[np.cumsum(first) - 1]))
