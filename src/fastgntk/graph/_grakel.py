@@ -52,7 +52,7 @@ def from_grakel(items: Sequence[Any], choice: Choice, directed: bool | None) -> 
         except InputError as error:
             raise InputError(f"graph {i}: {error}") from None
         place = {node: number for number, node in enumerate(dict.fromkeys([*(of_nodes or ()), *nodes]))}
-        if isinstance(source, np.ndarray) and len(place) > len(nodes):
+        if isinstance(nodes, range) and len(place) > len(nodes):
             stray = next(node for node in place if node not in nodes)
             raise InputError(f"graph {i} has {len(nodes)} nodes, but a label for node {stray!r}; nodes count from 0.")
         sizes.append(len(place))
@@ -96,13 +96,18 @@ def _parts(item: Any) -> tuple[Any, Mapping[Any, Any] | None, Mapping[Any, Any] 
         source, of_nodes, of_edges = item.adjacency_matrix, item.index_node_labels, item.index_edge_labels
     if sparse.issparse(source):
         source = source.toarray()
-    if isinstance(source, list) and source and all(isinstance(row, list) for row in source):
-        source = np.array(source)
+    if isinstance(source, np.ndarray):
+        source = np.asarray(source)  # GraKeL holds what was sparse as a matrix, which indexes in its own way
     return source, of_nodes or None, of_edges or None
 
 
 def _edges(source: Any) -> tuple[Edges, Collection[Any]]:
     """Return the edges and the nodes in one of the forms that GraKeL knows."""
+    if isinstance(source, list) and source and all(isinstance(row, list) for row in source):
+        try:
+            source = np.array(source)
+        except ValueError:
+            raise InputError("adjacency must be a square matrix, but its rows have different lengths.") from None
     if isinstance(source, np.ndarray):
         return _of_matrix(source)
     edges: Edges
