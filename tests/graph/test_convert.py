@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from rdkit import Chem
 from scipy import sparse
 from tests.tables import FAMILIES
 
-from fastgntk import Graph, GraphBatch, InputError, datasets, graphs
+from fastgntk import Graph, GraphBatch, InputError, datasets, graphs, to_geometric
 from fastgntk.graph import from_smiles, molecule
 
 EDGE = np.array([[0, 1], [1, 0]])
@@ -82,6 +84,12 @@ def test_molecules_by_rdkit():
     assert graphs(mols[0]).n_nodes == 3
     bad = Chem.MolFromSmiles("CC1CC1", sanitize=False)
     assert refused([mols[0], bad]).startswith("graph 1: RDKit has not worked out")
+
+
+def test_without_torch_one_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(InputError, match=r"install it with `pip install 'fastgntk\[interop\]'`"):
+        to_geometric(Graph.from_edges([(0, 1)], 2))
 
 
 def stack(n: int = 3, size: int = 4) -> np.ndarray:

@@ -8,6 +8,7 @@
 ``_tu_text``       its text files as arrays, quickly
 ``_tu_writer``     :func:`write_tu`
 ``_table``         :func:`read_table`, molecules as SMILES in a CSV file
+``_objects``       :func:`from_networkx`, :func:`from_geometric`: graphs that carry targets
 ``_cache``         parsed sets in binary form
 ``_fetch``         downloads
 ``synthetic``      random families with a seed
@@ -19,6 +20,7 @@ from fastgntk.datasets import synthetic
 from fastgntk.datasets._cache import cache_folder
 from fastgntk.datasets._dataset import Counts, Dataset
 from fastgntk.datasets._load import find, load
+from fastgntk.datasets._objects import from_geometric, from_networkx
 from fastgntk.datasets._registry import REGISTRY
 from fastgntk.datasets._table import MoleculeTable, read_columns, read_table
 from fastgntk.datasets._tu_reader import read_tu
@@ -32,6 +34,8 @@ __all__ = [
     "read_table",
     "read_columns",
     "MoleculeTable",
+    "from_networkx",
+    "from_geometric",
     "Dataset",
     "Counts",
     "REGISTRY",

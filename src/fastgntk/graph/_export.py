@@ -84,7 +84,7 @@ def to_geometric(graphs: Graph | GraphBatch, y: Any = None) -> Any:
                 raise InputError("targets must be numbers for PyTorch Geometric; number the classes first.")
             known["y"] = target[None]
         tensors = {
-            name: value.tolist() if value.dtype.kind == "U" else torch.from_numpy(value.copy())
+            name: _listed(value) if value.dtype.kind == "U" else torch.from_numpy(value.copy())
             for name, value in known.items()
             if value is not None
         }
@@ -110,9 +110,7 @@ def _with_targets(graphs: Graph | GraphBatch, y: Any) -> list[tuple[Graph, NDArr
 def _of_nodes(graph: Graph) -> dict[str, Sequence[Any]]:
     known: dict[str, Sequence[Any]] = {}
     if graph.labels is not None:
-        known["label"] = (
-            graph.labels.tolist() if graph.labels.ndim == 1 else [tuple(row) for row in graph.labels.tolist()]
-        )
+        known["label"] = _listed(graph.labels)
     if graph.features is not None:
         known["features"] = _dense(graph.features).tolist()
     return known
@@ -121,6 +119,11 @@ def _of_nodes(graph: Graph) -> dict[str, Sequence[Any]]:
 def _of_edges(graph: Graph) -> dict[str, NDArray[Any]]:
     known = {"weight": graph.weights, "label": graph.edge_labels}
     return {name: values for name, values in known.items() if values is not None}
+
+
+def _listed(labels: NDArray[Any]) -> list[Any]:
+    """Return a list of labels, of tuples where there are several for a node."""
+    return labels.tolist() if labels.ndim == 1 else [tuple(row) for row in labels.tolist()]
 
 
 def _records(count: int, columns: dict[str, Any]) -> list[dict[str, Any]]:

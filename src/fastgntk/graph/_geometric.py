@@ -33,7 +33,7 @@ def data_list(items: Iterable[Any]) -> list[Any]:
         if hasattr(item, "to_data_list"):
             try:
                 out += item.to_data_list()
-            except RuntimeError:
+            except (RuntimeError, AttributeError):  # it does not know where one ends and the next starts
                 raise InputError(
                     f"item {i} is a Batch that Batch.from_data_list did not make; pass the graphs that it was made of."
                 ) from None
