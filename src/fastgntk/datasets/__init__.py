@@ -8,6 +8,7 @@
 ``_tu_text``       its text files as arrays, quickly
 ``_tu_writer``     :func:`write_tu`
 ``_table``         :func:`read_table`, molecules as SMILES in a CSV file
+``_text_table``    CSV files as text
 ``_objects``       :func:`from_networkx`, :func:`from_geometric`: graphs that carry targets
 ``_cache``         parsed sets in binary form
 ``_fetch``         downloads
