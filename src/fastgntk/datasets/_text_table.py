@@ -6,7 +6,9 @@ import csv
 import gzip
 import io
 import math
+import re
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,9 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError, some
 
-__all__ = ["TextTable", "read_text_table"]
+__all__ = ["TextTable", "read_text", "read_text_table"]
 
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")  # 007 is a name
 # As they are written, not in any case: Na is sodium.
 _MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null"}
 
@@ -32,19 +35,17 @@ class TextTable:
     cells: list[list[str]]
     lines: list[int]
 
-    def column(self, name: str, argument: str) -> int:
-        """Find a column by its exact name."""
+    def column(self, name: str, argument: str, option: str | None = None) -> int:
+        """Find a column by its exact name; ``option`` is what the command line calls the argument."""
+        called = f"{argument}= ({option or f'--{argument}'})"
         count = self.columns.count(name)
         if count == 1:
             return self.columns.index(name)
         if count:
             raise InputError(
-                f"{self.path} has {count} columns called {name!r}; rename them so that {argument}= "
-                f"(--{argument}) names one."
+                f"{self.path} has {count} columns called {name!r}; rename them so that {called} names one."
             )
-        raise InputError(
-            f"{self.path} has no column {name!r}; choose {argument}= (--{argument}) among {self.listed()}."
-        )
+        raise InputError(f"{self.path} has no column {name!r}; choose {called} among {self.listed()}.")
 
     def listed(self) -> str:
         """Name the columns, and what seems to separate them if there is only one."""
@@ -55,6 +56,32 @@ class TextTable:
                 hint = "call a file with tabs .tsv" if sign == "\t" else "save it with commas as .csv"
                 return f"{listed} (it seems to be separated by {called}: {hint})"
         return listed
+
+    def texts(self, at: int, what: str) -> list[str]:
+        """Return a column as text without spaces around it; an empty cell is an error that calls it ``what``."""
+        texts = [row[at].strip() for row in self.cells]
+        empty = [i + 1 for i, text in enumerate(texts) if not text]
+        if empty:
+            raise InputError(f"{self.path} has no {what} in column {self.columns[at]!r} in {some('data row', empty)}.")
+        return texts
+
+    def attribute(self, at: int, *, numbers: bool) -> list[Any]:
+        """Return a column as numbers or as labels; None where it is missing.
+
+        What should be a number and is none stays text. Labels are whole numbers if all are written so, text if not;
+        fractions stay numbers, which are no labels.
+        """
+        texts = [row[at].strip() for row in self.cells]
+        known = [text for text in texts if text not in _MISSING]
+        values = [_number(text) for text in known]
+        read: Callable[[str], Any] = str
+        if numbers:
+            read = _number_or_text
+        elif all(_WHOLE.fullmatch(text) for text in known):
+            read = int
+        elif all(value is not None for value in values) and any(value % 1 != 0 for value in values if value):
+            read = float
+        return [None if text in _MISSING else read(text) for text in texts]
 
     def values(self, at: int, kept: NDArray[np.int64], *, classes: bool) -> NDArray[Any]:
         """Return a column as numbers, or as strings where ``classes`` allows them and not all are numbers."""
@@ -81,6 +108,11 @@ class TextTable:
         return np.array(texts)
 
 
+def _number_or_text(text: str) -> float | str:
+    number = _number(text)
+    return text if number is None else number
+
+
 def _number(text: str) -> float | None:
     if "_" in text:  # Python reads 1_0 as ten; in a table it is a name
         return None
@@ -96,7 +128,7 @@ def read_text_table(path: Path, row_for: str) -> TextTable:
     named = path.with_suffix("") if packed else path
     # newline="" leaves line ends inside quotes as they are and to the reader, which counts them.
     reader = csv.reader(
-        io.StringIO(_text(path, packed), newline=""),
+        io.StringIO(read_text(path, "save the table as CSV in UTF-8"), newline=""),
         delimiter="\t" if named.suffix.lower() == ".tsv" else ",",
         strict=True,
     )
@@ -128,9 +160,11 @@ def read_text_table(path: Path, row_for: str) -> TextTable:
     return TextTable(path, named.stem, tuple(header), cells, lines)
 
 
-def _text(path: Path, packed: bool) -> str:
+def read_text(path: Path, instead: str) -> str:
+    """Read a file in UTF-8, unpacked if it ends in ``.gz``; ``instead`` is what to do about any other."""
+    packed = path.suffix.lower() == ".gz"
     if path.is_dir():
-        raise InputError(f"{path} is a folder; give the path of a CSV file.")
+        raise InputError(f"{path} is a folder; give the path of a file.")
     try:
         content = path.read_bytes()
         if packed:
@@ -139,11 +173,11 @@ def _text(path: Path, packed: bool) -> str:
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; check the path.") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path} is not text in UTF-8; save the table as CSV in UTF-8.") from None
+        raise InputError(f"{path} is not text in UTF-8; {instead}.") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path} is not a whole gzip file ({error}); get it again, or unpack it first.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check the path and its permissions.") from None
     if "\0" in text:  # UTF-8 allows it, tables do not
-        raise InputError(f"{path} is not text in UTF-8; save the table as CSV in UTF-8.")
+        raise InputError(f"{path} is not text in UTF-8; {instead}.")
     return text

@@ -59,8 +59,11 @@ class Table(Protocol):
         """Those of which nobody needs to hear that they are not used."""
         ...
 
-    def column(self, name: str) -> tuple[Any, int | None]:
-        """Return a list or array with an entry for each row, and the first row that has none."""
+    def column(self, name: str, *, numbers: bool) -> tuple[Any, int | None]:
+        """Return a list or array with an entry for each row, and the first row that has none.
+
+        ``numbers`` says whether they are to be numbers that measure something, or labels.
+        """
         ...
 
 
@@ -72,7 +75,7 @@ class Records:
         self.names: Sequence[str] = [name for name in dict.fromkeys(chain.from_iterable(rows)) if name not in but]
         self.silent: frozenset[str] = frozenset()
 
-    def column(self, name: str) -> tuple[list[Any], int | None]:
+    def column(self, name: str, *, numbers: bool) -> tuple[list[Any], int | None]:  # noqa: ARG002  # as they come
         """See :class:`Table`."""
         try:
             return list(map(itemgetter(name), self._rows)), None
@@ -90,7 +93,7 @@ class Columns:
         self.names: Sequence[str] = list(columns)
         self.silent = frozenset(silent)
 
-    def column(self, name: str) -> tuple[Any, int | None]:
+    def column(self, name: str, *, numbers: bool) -> tuple[Any, int | None]:  # noqa: ARG002  # as they come
         """See :class:`Table`."""
         column = self._columns[name]
         if name in self._lacking or not isinstance(column, list):
@@ -163,11 +166,11 @@ def choose(
     node_side = _Side(nodes, "node", node_called)
     edge_side = _Side(edges, "edge", edge_called)
     by_name = choice.node_labels is not None or choice.node_features is not None
-    labels = node_side.pick(choice.node_labels, custom.node_labels, by_name)
-    features = node_side.pick(choice.node_features, custom.node_features, by_name)
+    labels = node_side.pick(choice.node_labels, custom.node_labels, by_name, numbers=False)
+    features = node_side.pick(choice.node_features, custom.node_features, by_name, numbers=True)
     edges_by_name = choice.edge_labels is not None or choice.edge_weights is not None
-    edge_labels = edge_side.pick(choice.edge_labels, custom.edge_labels, edges_by_name)
-    weights = edge_side.pick(choice.edge_weights, custom.edge_weights, edges_by_name)
+    edge_labels = edge_side.pick(choice.edge_labels, custom.edge_labels, edges_by_name, numbers=False)
+    weights = edge_side.pick(choice.edge_weights, custom.edge_weights, edges_by_name, numbers=True)
     unused = [side.unused() for side, named in ((node_side, by_name), (edge_side, edges_by_name)) if not named]
     _warn([text for text in unused if text], choice.arguments)
     return Chosen(
@@ -199,25 +202,27 @@ class _Side:
         self._used: set[str] = set()
         self._partly: set[str] = set()
 
-    def pick(self, named: tuple[str, ...] | None, custom: tuple[str, ...], by_name: bool) -> list[tuple[str, Any]]:
+    def pick(
+        self, named: tuple[str, ...] | None, custom: tuple[str, ...], by_name: bool, *, numbers: bool
+    ) -> list[tuple[str, Any]]:
         """Return (name, column) of those that were named; of a side without names, of the customary one."""
         if by_name:
-            return [(name, self._named(name)) for name in named or ()]
+            return [(name, self._named(name, numbers)) for name in named or ()]
         for name in custom:
             if name not in self._table.names or name in self._used:
                 continue
-            column, lacking = self._table.column(name)
+            column, lacking = self._table.column(name, numbers=numbers)
             if lacking is None:
                 self._used.add(name)
                 return [(name, column)]
             self._partly.add(name)
         return []
 
-    def _named(self, name: str) -> Any:
+    def _named(self, name: str, numbers: bool) -> Any:
         if name not in self._table.names:
             there = ", ".join(map(repr, self._table.names)) or "none at all"
             raise InputError(f"no {self._what} has an attribute {name!r}; there are {there}.")
-        column, lacking = self._table.column(name)
+        column, lacking = self._table.column(name, numbers=numbers)
         if lacking is not None:
             raise InputError(
                 f"{self._called(lacking)} has no attribute {name!r}; give it to every {self._what}, or name another."
