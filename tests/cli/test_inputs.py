@@ -124,10 +124,10 @@ def test_attributes_that_nobody_named_are_told(made, tmp_path):
     ("arguments", "words"),
     [
         (
-            ["train", "old edges", *LISTED, "-o", "m.fgntk"],
+            ["train", "old edges", *LISTED, "--edge-weights", "length", "-o", "m.fgntk"],
             "has nothing to learn; give a table with the target of each",
         ),
-        (["train", "old json", "-o", "m.fgntk"], "has nothing to learn; name a column with --target"),
+        (["train", "old json", *NAMES, "-o", "m.fgntk"], "has nothing to learn; name an attribute of its graphs with"),
         (["train", "old edges", *LISTED, "--target", "class", "-o", "m.fgntk"], "give that table with --targets"),
         (["train", "old edges", "--nodes", "old nodes", "-o", "m.fgntk"], "--nodes is for other graphs than molecules"),
         (

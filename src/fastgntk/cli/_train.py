@@ -96,6 +96,8 @@ def train(
     dataset = load_data(data, smiles=smiles, target=target, skip_invalid=skip_invalid, inputs=inputs, quiet=json)
     if dataset.y is None and graph is not None:
         raise InputError(f"{data} has nothing to learn; give a table with the target of each graph with --targets.")
+    if dataset.y is None and isinstance(dataset, NamedDataset):
+        raise InputError(f"{data} has nothing to learn; name an attribute of its graphs with --target.")
     if dataset.y is None:
         columns = f"; its columns are {', '.join(dataset.columns)}" if isinstance(dataset, MoleculeTable) else ""
         raise InputError(f"{data} has nothing to learn; name a column with --target{columns}.")
