@@ -28,13 +28,16 @@ def from_networkx(graphs: Sequence[Any], choice: Choice, directed: bool | None) 
     node_data: list[Mapping[Any, Any]] = []
     edge_data: list[Mapping[Any, Any]] = []
     for graph in graphs:
-        own = list(graph)
+        own = dict(graph.nodes(data=True))
         place = dict(zip(own, range(len(own)), strict=True))
         neighbours = dict(graph.adjacency())
-        rows = [neighbours[u] for u in own]  # a view may go through them in another order
+        if list(neighbours) == list(own):
+            rows = list(neighbours.values())
+        else:  # a view may go through them in another order
+            rows = [neighbours[u] for u in own]
         sizes.append(len(own))
         names += own
-        node_data += [data for _, data in graph.nodes(data=True)]
+        node_data += own.values()
         if graph.is_multigraph():
             edges = [list(_each(row)) for row in rows]
             degrees += map(len, edges)
