@@ -125,7 +125,12 @@ def test_an_attribute_that_some_graphs_lack():
     ("source", "words"),
     [
         ([Data(edge_index=PATH, num_nodes=2)], "graph 0: edge 2 is (1, 2), but the graph has 2 nodes; set num_nodes"),
-        ([Data(edge_index=PATH.T, num_nodes=5)], "edge_index must be whole numbers of shape (2, m)"),
+        ([Data(edge_index=PATH.T, num_nodes=5)], "graph 0: edge_index must have shape (2, m), but has shape (4, 2)"),
+        ([Data(edge_index=PATH * 1.0, num_nodes=5)], "edge_index must hold whole numbers, but has dtype float32"),
+        (
+            [Data(edge_index=PATH, num_nodes=3), Data(num_nodes=1), Data(edge_index=PATH, num_nodes=2)],
+            "graph 2: edge 2 is (1, 2), but the graph has 2 nodes",
+        ),
         ([HeteroData()], "graph 0 has several types of nodes or edges; call data.to_homogeneous() first"),
         ([Data(adj_t=torch.eye(3))], "graph 0 has a matrix adj_t or adj in place of edge_index"),
         ([Data(edge_index=PATH, x=torch.full((3, 1), np.nan))], "graph 0, node 0 has 'x' = array([nan]"),

@@ -131,6 +131,14 @@ def test_views_and_frozen_graphs():
     assert dense(nx.DiGraph([(0, 1)]).reverse(copy=False), node_labels=()) == [[0, 0], [1, 0]]
 
 
+def test_neighbours_in_another_order_than_nodes():
+    class Backwards(nx.DiGraph):
+        def adjacency(self):
+            return iter(list(super().adjacency())[::-1])
+
+    assert dense(Backwards([(0, 1), (1, 2)])) == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+
+
 def test_a_graph_without_nodes_is_a_graph_without_nodes():
     batch = graphs([nx.Graph(), nx.path_graph(2), nx.DiGraph()])
     assert batch.sizes.tolist() == [0, 2, 0]

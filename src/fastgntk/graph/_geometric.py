@@ -6,6 +6,7 @@ NetworkX: u sums over v. Its layers send messages the other way, which differs f
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -47,9 +48,7 @@ def from_geometric(items: Sequence[Any], choice: Choice, directed: bool | None) 
     graphs = data_list(items)
     stored = [graph.to_dict() for graph in graphs]
     sizes = np.array([_size(graph, i) for i, graph in enumerate(graphs)], dtype=np.int64)
-    ends = [_ends(known, int(size), i) for i, (known, size) in enumerate(zip(stored, sizes, strict=True))]
-    counts = np.array([pair.shape[1] for pair in ends], dtype=np.int64)
-    joined = np.concatenate([np.zeros((2, 0), dtype=np.int64), *ends], axis=1).astype(np.int64)
+    counts, joined = _ends(stored, sizes)
     of_nodes, of_edges = _attributes(stored, sizes, counts)
     nodes, edges = _columns(stored, of_nodes, sizes), _columns(stored, of_edges, counts)
     one_hot = edges.get("edge_attr")
@@ -93,23 +92,37 @@ def _size(graph: Any, i: int) -> int:
     return int(size)
 
 
-def _ends(known: dict[str, Any], size: int, i: int) -> NDArray[np.int64]:
-    """Return the two ends of each edge, (2, m)."""
-    index = known.get("edge_index")
-    if index is None:
-        if known.get("adj_t") is not None or known.get("adj") is not None:
+def _ends(stored: list[dict[str, Any]], sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the number of edges of each graph, and the two ends of all of them, (2, m)."""
+    found = [known.get("edge_index") for known in stored]
+    for i, (known, index) in enumerate(zip(stored, found, strict=True)):
+        if index is None and (_has(known, "adj_t") or _has(known, "adj")):
             raise InputError(f"graph {i} has a matrix adj_t or adj in place of edge_index; give edge_index.")
-        return np.zeros((2, 0), dtype=np.int64)
-    pairs: NDArray[np.int64] = plain(index)
-    if pairs.ndim != 2 or len(pairs) != 2 or pairs.dtype.kind not in "iu":
-        raise InputError(f"graph {i}: edge_index must be whole numbers of shape (2, m), but has shape {pairs.shape}.")
-    if pairs.size and (pairs.min() < 0 or pairs.max() >= size):
-        which = int(np.flatnonzero(((pairs < 0) | (pairs >= size)).any(axis=0))[0])
+        if index is not None and (len(index.shape) != 2 or index.shape[0] != 2):
+            raise InputError(f"graph {i}: edge_index must have shape (2, m), but has shape {tuple(index.shape)}.")
+    counts = np.array([0 if index is None else index.shape[1] for index in found], dtype=np.int64)
+    parts = [index for index in found if index is not None]
+    ends = _joined(parts, axis=1) if parts else np.zeros((2, 0), dtype=np.int64)
+    if ends.dtype.kind not in "iu" and ends.size:
+        raise InputError(f"edge_index must hold whole numbers, but has dtype {ends.dtype}.")
+    outside = np.flatnonzero(((ends < 0) | (ends >= np.repeat(sizes, counts))).any(axis=0))
+    if len(outside):
+        which = int(outside[0])
+        i = int(np.searchsorted(np.cumsum(counts), which, side="right"))
         raise InputError(
-            f"graph {i}: edge {which} is ({pairs[0, which]}, {pairs[1, which]}), but the graph has {size} nodes; set "
-            "num_nodes if there are more."
+            f"graph {i}: edge {which - int(counts[:i].sum())} is ({ends[0, which]}, {ends[1, which]}), but the graph "
+            f"has {sizes[i]} nodes; set num_nodes if there are more."
         )
-    return pairs
+    return counts, ends.astype(np.int64)
+
+
+def _joined(parts: list[Any], axis: int = 0) -> NDArray[Any]:
+    """Return tensors or arrays one after the other, as one array; one conversion is quicker than many."""
+    torch = sys.modules.get("torch")
+    if torch is not None and all(isinstance(part, torch.Tensor) for part in parts):
+        joined: NDArray[Any] = plain(torch.cat(parts, dim=axis))
+        return joined
+    return np.concatenate([plain(part) for part in parts], axis=axis)
 
 
 def _attributes(
@@ -142,19 +155,17 @@ def _columns(stored: list[dict[str, Any]], names: list[str], lengths: NDArray[np
     """Return the values of all graphs one after the other; graphs that lack a name are left out."""
     columns: dict[str, Any] = {}
     for name in names:
-        parts = [
-            plain(known[name]) for known, length in zip(stored, lengths, strict=True) if length and _has(known, name)
-        ]
+        parts = [known[name] for known, length in zip(stored, lengths, strict=True) if length and _has(known, name)]
         if any(isinstance(part, list | tuple) for part in parts):
             columns[name] = [entry for part in parts for entry in part]
         elif parts:
-            widths = {part.shape[1:] for part in parts}
+            widths = {tuple(part.shape[1:]) for part in parts}
             if len(widths) > 1:
                 shapes = " and ".join(map(str, sorted(widths)[:2]))
                 raise InputError(
                     f"{name!r} must have the same width in all graphs, but there are rows of shape {shapes}."
                 )
-            columns[name] = np.concatenate(parts)
+            columns[name] = _joined(parts)
     return columns
 
 

@@ -31,10 +31,8 @@ def from_networkx(graphs: Sequence[Any], choice: Choice, directed: bool | None) 
         own = dict(graph.nodes(data=True))
         place = dict(zip(own, range(len(own)), strict=True))
         neighbours = dict(graph.adjacency())
-        if list(neighbours) == list(own):
-            rows = list(neighbours.values())
-        else:  # a view may go through them in another order
-            rows = [neighbours[u] for u in own]
+        in_order = list(neighbours) == list(own)  # a view may go through them in another one
+        rows = list(neighbours.values()) if in_order else [neighbours[u] for u in own]
         sizes.append(len(own))
         names += own
         node_data += own.values()
