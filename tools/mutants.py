@@ -131,7 +131,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("graph/_networkx.py", "    once = one_way[graph_of_edge] | (tails <= ends)", "    once = tails <= ends", "graph/test_networkx.py"),
     ("graph/_networkx.py", "if in_order else [neighbours[u] for u in own]", "if True else []", "graph/test_networkx.py"),
     ("graph/_csr.py", "        weights = np.add.reduceat(weights[order], np.flatnonzero(first))", "        weights = weights[order][first]", "graph/test_networkx.py"),
-    ("graph/_csr.py", "    if parallel:  # one direction", "    if False:  # one direction", "graph/test_igraph.py"),
+    ("graph/_csr.py", "    if parallel:  # one direction", "    if False:  # one direction", "graph/test_node_link.py"),
     ("graph/_csr.py", "        keep = weights != 0  # those that cancel out\n", "        keep = weights == weights\n", "graph/test_networkx.py"),
     ("graph/_csr.py", "if weights is not None and not parallel and np.all", "if weights is not None and np.all", "graph/test_networkx.py"),
     ("graph/_assemble.py", "    if len(alone):\n", "    if False:\n", "graph/test_networkx.py"),

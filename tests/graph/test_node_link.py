@@ -70,6 +70,20 @@ def test_what_is_not_in_node_link_form(item, words):
     assert words in str(caught.value)
 
 
+def parallel(name: str, *values) -> dict:
+    """Edges between a and b, every second one written backwards."""
+    ends = [("a", "b"), ("b", "a")]
+    edges = [{"source": ends[i % 2][0], "target": ends[i % 2][1], name: v} for i, v in enumerate(values)]
+    return {"multigraph": True, "nodes": NODES, "edges": edges}
+
+
+def test_parallel_edges_are_copies_whichever_way_they_are_written():
+    with pytest.raises(InputError, match=r"graph 0, edge \('a', 'b'\) is given twice with different labels"):
+        graphs(parallel("label", 1, 2))
+    (there, back) = graphs(parallel("weight", 0.1, 0.2, 0.3, 0.7, 1e-17))[0].weights.tolist()
+    assert there == back
+
+
 def test_nodes_without_an_id_are_numbered():
     assert graphs({"nodes": [{}, {}, {}], "edges": [{"source": 0, "target": 2}]})[0].degrees.tolist() == [1, 0, 1]
 
