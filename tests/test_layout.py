@@ -64,10 +64,11 @@ def test_imports_keep_to_the_layers(path):
             assert part in ("report", "reproduce"), f"{path} imports {name}"
         if pieces[0] == "grakel":
             assert part == "reproduce", f"{path} imports {name}"
-        if pieces[0] == "networkx":
-            assert part == "report", f"{path} imports {name}"
-        if pieces[0] == "rdkit":
+        if pieces[0] in ("networkx", "rdkit"):
             assert part in ("graph", "report"), f"{path} imports {name}"
+        if pieces[0] in ("torch", "torch_geometric"):
+            assert part == "graph", f"{path} imports {name}"
+        assert pieces[0] != "igraph", f"{path} imports {name}; who has an igraph object has imported it"
         assert pieces[0] != "pickle", f"{path} imports pickle"
 
 
@@ -92,6 +93,7 @@ def loaded_after(statement: str) -> set[str]:
 
 def test_import_loads_nothing_heavy():
     heavy = {"sklearn", "numba", "joblib", "pooch", "requests", "typer", "rich", "pandas", "matplotlib", "torch"}
+    heavy |= {"networkx", "igraph", "grakel", "rdkit", "torch_geometric"}
     assert not heavy & loaded_after("import fastgntk")
     assert not heavy & loaded_after("import fastgntk as fg; fg.gram(fg.datasets.load('MUTAG').graphs[:2])")
 

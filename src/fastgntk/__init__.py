@@ -13,7 +13,16 @@ from typing import Any
 from fastgntk import datasets
 from fastgntk._version import __version__
 from fastgntk.errors import DownloadError, InputError
-from fastgntk.graph import Graph, GraphBatch, NodeFeatures, UnseenLabelWarning, graphs
+from fastgntk.graph import (
+    Graph,
+    GraphBatch,
+    NodeFeatures,
+    UnseenLabelWarning,
+    UnusedAttributesWarning,
+    graphs,
+    to_geometric,
+    to_networkx,
+)
 from fastgntk.kernel import GNTK
 from fastgntk.matrix import (
     Forecast,
@@ -35,6 +44,8 @@ __all__ = [
     "Graph",
     "GraphBatch",
     "graphs",
+    "to_networkx",
+    "to_geometric",
     "NodeFeatures",
     "GNTK",
     "gram",
@@ -63,6 +74,7 @@ __all__ = [
     "InputError",
     "DownloadError",
     "UnseenLabelWarning",
+    "UnusedAttributesWarning",
     "NotSketchedWarning",
     "__version__",
 ]

@@ -226,7 +226,7 @@ def test_what_is_no_table_is_refused(tmp_path, text, message):
 
 def test_a_file_that_is_not_there_and_a_folder(tmp_path):
     assert refused(tmp_path / "no.csv") == " does not exist; check the path."
-    assert refused(tmp_path) == " is a folder; give the path of a CSV file."
+    assert refused(tmp_path) == " is a folder; give the path of a file."
     path = write(tmp_path, GOOD)
     assert refused(path / "below.csv").startswith(" cannot be read (")
 

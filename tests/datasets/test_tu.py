@@ -300,6 +300,7 @@ def test_two_different_real_targets_are_refused(tmp_path):
         (Graph.from_edges([(0, 1)], 2), [[1, 2]], "targets must be one whole number or real numbers"),
         (Graph.from_edges([(0, 1)], 2, weights=[2.0]), [1], "no place for edge weights"),
         (Graph.from_edges([(0, 1)], 2, labels=["C", "O"]), [1], "node labels must be integers"),
+        (Graph.from_edges([(0, 1)], 2, edge_labels=["single"]), [1], "edge labels must be integers"),
         (Graph.from_edges([(0, 1)], 2), ["yes"], "targets must be one whole number or real numbers"),
         (Graph.from_edges([], 0), [1], "the last graph has no nodes"),
     ],

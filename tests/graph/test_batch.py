@@ -148,6 +148,23 @@ def test_graphs_that_do_not_fit_together_are_named(made, words):
         GraphBatch.from_graphs(made)
 
 
+def labelled(*labels) -> Graph:
+    return Graph.from_edges([(i, i + 1) for i in range(len(labels))], len(labels) + 1, edge_labels=labels)
+
+
+def test_edge_labels_of_different_lengths_stand_side_by_side():
+    batch = GraphBatch.from_graphs([labelled("a"), labelled(), labelled("double", "b")])
+    assert batch.edge_labels.tolist() == ["a", "a", "double", "double", "b", "b"]
+    assert batch[2].edge_labels.tolist() == ["double", "double", "b", "b"]
+    assert batch[[2, 0]].edge_labels.tolist() == ["double", "double", "b", "b", "a", "a"]
+
+
+def test_edge_labels_of_one_kind_only():
+    with pytest.raises(InputError, match="edge_labels must be all integers or all strings, but graphs 1 and 2 differ"):
+        GraphBatch.from_graphs([labelled(), labelled(1), labelled("a")])
+    assert GraphBatch.from_graphs([labelled(1), Graph.from_edges([(0, 1)], 2)]).edge_labels is None
+
+
 def test_a_graph_without_nodes_fits_all_others():
     nothing = Graph(np.zeros((0, 0)))
     for other in (
@@ -169,7 +186,8 @@ def test_a_graph_without_nodes_fits_all_others():
     [
         ([np.eye(2), np.ones((2, 3))], r"graph 1: adjacency must be square, but has shape \(2, 3\)"),
         ([(np.eye(2), np.full((2, 1), np.nan))], "graph 0: node 0 has the feature value nan"),
-        ([np.eye(2), "CCO"], "graph 1 is a str; expected a Graph"),
+        ([np.eye(2), "CCO"], r"graph 1 is a str, but graph 0 is a numpy.ndarray; convert graphs of one kind"),
+        ([np.eye(2), 7, "CCO"], "graph 1 is an int, which is no graph that can be converted"),
         (np.eye(3), r"for a single graph pass \[matrix\]"),
         ((np.eye(3), np.eye(3)), r"for a single graph pass \[\(adjacency, features\)\]"),
         ("MUTAG", "datasets.load"),

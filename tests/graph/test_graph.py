@@ -102,6 +102,13 @@ def test_edge_labels_follow_their_edges():
     assert graph.edge_labels.tolist() == [9, 7, 9, 7]
 
 
+def test_edge_labels_may_be_strings():
+    graph = Graph.from_edges([(2, 1), (0, 2), (1, 2)], 3, edge_labels=["double", "a", "double"])
+    assert graph.edge_labels.tolist() == ["a", "double", "a", "double"]
+    graph = Graph.from_edges([(0, 1), (1, 0)], 2, edge_labels=["there", "back"], weights=[2, 2])
+    assert graph.edge_labels.tolist() == ["there", "back"]
+
+
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [
@@ -150,7 +157,15 @@ def test_labels_are_integers_or_strings(labels, expected):
         (lambda: Graph(np.array([[0, 2.0], [3.0, 0]])), "is given with different weights"),
         (lambda: Graph.from_edges([(0, 1), (0, 1)], 2, edge_labels=[1, 2]), "given twice with different labels"),
         (lambda: Graph.from_edges([(0, 1)], 2, edge_labels=[1.5]), "edge_labels must be whole numbers"),
-        (lambda: Graph.from_edges([(0, 1)], 2, edge_labels=["single"]), "edge_labels must be numbers"),
+        (lambda: Graph.from_edges([(0, 1)], 2, edge_labels=[["single"]]), r"edge_labels must have .* shape \(1, 1\)"),
+        (lambda: Graph.from_edges([(0, 1), (1, 2)], 3, edge_labels=["a"]), "entry for each of the 2 edges, but has"),
+        (
+            lambda: Graph.from_edges([(0, 1), (1, 2)], 3, edge_labels=[1, "a"]),
+            "edge_labels must be all integers or all",
+        ),
+        (lambda: Graph.from_edges([(0, 1)], 2, edge_labels=[None]), "edge_labels must be integers or strings, but has"),
+        (lambda: Graph.from_edges([(0, 1)], 2, edge_labels=5), "one integer or string for each edge"),
+        (lambda: Graph.from_edges([(0, 1), (0, 1)], 2, edge_labels=["a", "b"]), "given twice with different labels"),
         (lambda: Graph.from_edges([(0, 1)], 2, weights=["x"]), "weights must be numbers"),
         (lambda: Graph.from_edges([(0, 1), (1,)], 2), "edges must be pairs of whole numbers, but their lengths differ"),
         (lambda: Graph(sparse.csr_array(np.array([[0, 1j], [1j, 0]]))), "adjacency must be numeric and real"),

@@ -10,7 +10,8 @@
 ``_reproduce``      ``fastgntk reproduce``
 ``_datasets``       ``fastgntk datasets``
 ``_info``           ``fastgntk info``
-``_data``           graphs from tables, names and TU files
+``_data``           graphs from tables, JSON, names and TU files
+``_inputs``         options of tables of edges and of JSON
 ``_options``        options that several commands share
 ``_console``        tables, progress bars, JSON
 ``_main``           the entry point; where errors become one sentence

@@ -1,4 +1,4 @@
-"""Graphs for learning from whatever is named: a table of molecules, a known data set, or TU files."""
+"""Graphs for learning from whatever is named: molecules or edges in a table, JSON, a known data set, or TU files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import typer
 from numpy.typing import NDArray
 
 from fastgntk.cli._console import progress_bar
-from fastgntk.datasets import Dataset, MoleculeTable, load, read_table
+from fastgntk.cli._inputs import Inputs, unused_as_options
+from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, load, read_edge_list, read_node_link, read_table
 from fastgntk.errors import InputError, some
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "TableArgument",
     "Task",
     "graph_name",
+    "is_json",
     "is_table",
     "load_data",
     "output_file",
@@ -32,8 +34,8 @@ TableArgument = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A table of molecules (.csv, .tsv, also .gz), a known name (see `fastgntk datasets`), or a folder or zip "
-        "file in TU format.",
+        help="A table of molecules, or of edges with --graph (.csv, .tsv), JSON in node-link form (.json, .jsonl), all "
+        "also .gz; a known name (see `fastgntk datasets`), or a folder or zip file in TU format.",
     ),
 ]
 SmilesOption = Annotated[
@@ -44,12 +46,18 @@ SkipInvalidOption = Annotated[
 ]
 
 _TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_JSON = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 _FEW_CLASSES = 10  # whole numbers with no more distinct values than this are taken for classes
 
 
 def is_table(data: str) -> bool:
-    """Tell whether a table of molecules is meant."""
+    """Tell whether a table is meant, of molecules or of edges."""
     return data.lower().endswith(_TABLES)
+
+
+def is_json(data: str) -> bool:
+    """Tell whether a JSON file in node-link form is meant."""
+    return data.lower().endswith(_JSON)
 
 
 def load_data(
@@ -58,11 +66,24 @@ def load_data(
     smiles: str | None = None,
     target: list[str] | None = None,
     skip_invalid: bool = False,
+    inputs: Inputs | None = None,
     quiet: bool = False,
 ) -> Dataset:
-    """Read a table, or load a data set in TU format."""
+    """Read a table or a JSON file, or load a data set in TU format."""
+    inputs = inputs or Inputs()
+    wanted: Any = None if not target else target[0] if len(target) == 1 else target
+    if is_json(data) or (is_table(data) and inputs.graph is not None):
+        for option, asked in (("--smiles", smiles), ("--skip-invalid", skip_invalid)):
+            if asked:
+                raise InputError(f"{option} is for tables of molecules, but {data} holds other graphs; leave it out.")
+        with unused_as_options():
+            return _edges(data, wanted, inputs) if is_table(data) else _node_link(data, wanted, inputs)
     if is_table(data):
-        wanted: Any = None if not target else target[0] if len(target) == 1 else target
+        if inputs.given():
+            raise InputError(
+                f"{inputs.given()[0]} is for other graphs than molecules; if {data} lists edges, say with --graph "
+                "which column names the graph."
+            )
         with progress_bar("reading molecules", quiet=quiet) as bar:
             return read_table(data, smiles=smiles, target=wanted, skip_invalid=skip_invalid, progress=bar)
     suffix = Path(data).suffix.lower()
@@ -71,12 +92,53 @@ def load_data(
     for option, given in (("--smiles", smiles), ("--target", target), ("--skip-invalid", skip_invalid)):
         if given:
             raise InputError(f"{option} is for tables (.csv, .tsv), but DATA is {data}; leave it out.")
+    if inputs.given():
+        raise InputError(
+            f"{inputs.given()[0]} is for tables and JSON files (.csv, .json), but DATA is {data}; leave it out."
+        )
     with progress_bar("downloading", quiet=quiet) as bar:
         return load(data, progress=bar)
 
 
+def _edges(data: str, target: Any, inputs: Inputs) -> NamedDataset:
+    if target and inputs.targets is None:
+        raise InputError(f"--target names a column of the table of graphs of {data}; give that table with --targets.")
+    assert inputs.graph is not None  # the caller asked
+    source, sink = inputs.both_ends()
+    names = inputs.names()
+    return read_edge_list(
+        data,
+        graph=inputs.graph,
+        source=source,
+        target=sink,
+        weight=names["edge_weights"],
+        edge_label=names["edge_labels"],
+        nodes=inputs.nodes,
+        node_labels=names["node_labels"],
+        node_features=names["node_features"],
+        targets=inputs.targets,
+        y=target,
+        directed=inputs.directed,
+    )
+
+
+def _node_link(data: str, target: Any, inputs: Inputs) -> NamedDataset:
+    for option, given in (
+        ("--graph", inputs.graph),
+        ("--ends", inputs.ends),
+        ("--nodes", inputs.nodes),
+        ("--targets", inputs.targets),
+        ("--directed", inputs.directed),
+    ):
+        if given:
+            raise InputError(f"{option} is for lists of edges (.csv, .tsv), but DATA is {data}; leave it out.")
+    return read_node_link(data, target=target, **inputs.names())
+
+
 def graph_name(dataset: Dataset, index: int) -> str:
-    """Return what a graph is called: its SMILES, or its number counted from 1."""
+    """Return what a graph is called: its SMILES, its name, or its number counted from 1."""
+    if isinstance(dataset, NamedDataset):
+        return dataset.names[index]
     return dataset.smiles[index] if isinstance(dataset, MoleculeTable) else str(index + 1)
 
 

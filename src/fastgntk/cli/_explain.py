@@ -9,9 +9,20 @@ import typer
 
 from fastgntk.cli import _options as options
 from fastgntk.cli._console import key_values, print_json, print_table, verbose
-from fastgntk.cli._data import SmilesOption, TableArgument, is_table, load_data, output_file
-from fastgntk.cli._predict import ModelArgument, smiles_column
-from fastgntk.datasets import Dataset, MoleculeTable
+from fastgntk.cli._data import SmilesOption, TableArgument, graph_name, is_table, load_data, output_file
+from fastgntk.cli._inputs import (
+    DirectedOption,
+    EdgeLabelsOption,
+    EdgeWeightsOption,
+    EndsOption,
+    GraphOption,
+    Inputs,
+    NodeFeaturesOption,
+    NodeLabelsOption,
+    NodesOption,
+)
+from fastgntk.cli._predict import ModelArgument, remembered, smiles_column
+from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
 from fastgntk.errors import InputError
 
 __all__ = ["explain"]
@@ -28,6 +39,14 @@ def explain(
         typer.Option("--output", "-o", help="Where to draw it: NAME.svg or NAME.png.", show_default="no picture"),
     ] = None,
     smiles: SmilesOption = None,
+    graph: GraphOption = None,
+    ends: EndsOption = None,
+    nodes: NodesOption = None,
+    node_labels: NodeLabelsOption = None,
+    node_features: NodeFeaturesOption = None,
+    edge_labels: EdgeLabelsOption = None,
+    edge_weights: EdgeWeightsOption = None,
+    directed: DirectedOption = False,
     target: Annotated[str | None, typer.Option(help="Which target, where the model has several.")] = None,
     of_class: Annotated[
         str | None, typer.Option("--class", help="Which class's decision value.", show_default="the predicted one")
@@ -44,24 +63,27 @@ def explain(
 
     verbose(chatty)
     loaded = learn.load_model(model, memory=memory, workers=workers)
-    column = smiles_column(loaded, data, smiles)
+    inputs = Inputs(graph, ends, nodes, None, node_labels, node_features, edge_labels, edge_weights, directed)
+    inputs = remembered(loaded, data, inputs)
+    listed = inputs.graph is not None
+    column = smiles if listed else smiles_column(loaded, data, smiles)
     # Other rows that cannot be read do not matter here; the one asked for does.
-    dataset = load_data(data, smiles=column, skip_invalid=is_table(data), quiet=json)
+    dataset = load_data(data, smiles=column, skip_invalid=is_table(data) and not listed, inputs=inputs, quiet=json)
     index = _index(dataset, row)
-    graph = dataset.graphs[index]
-    told = _explanation(loaded, graph, target, of_class)
+    one = dataset.graphs[index]
+    told = _explanation(loaded, one, target, of_class)
     what = told.output if hasattr(loaded, "classes_") else _target_name(loaded, told.output)
     molecule = dataset.smiles[index] if isinstance(dataset, MoleculeTable) else None
     names = getattr(loaded, "names_", None)
     influential = [(names[i] if names else str(i + 1), share) for i, share in told.most_influential(_SHOWN)]
-    alike = _most_similar(loaded, graph, names)
+    alike = _most_similar(loaded, one, names)
     parts = "nodes" if molecule is None else "atoms"
-    line = f"{_sentence(loaded, graph, told, what)} = intercept {told.intercept:.3g}, {parts} {told.nodes.sum():+.3g}"
+    line = f"{_sentence(loaded, one, told, what)} = intercept {told.intercept:.3g}, {parts} {told.nodes.sum():+.3g}"
     if output is not None:
         from fastgntk.report import draw_attribution
 
-        title = molecule or f"{dataset.name}, graph {row}"
-        draw_attribution(graph, told.nodes, output, smiles=molecule, title=title, caption=line)
+        title = molecule or f"{dataset.name}, graph {graph_name(dataset, index)}"
+        draw_attribution(one, told.nodes, output, smiles=molecule, title=title, caption=line)
     if json:
         print_json(
             {
@@ -78,12 +100,13 @@ def explain(
             }
         )
         return
-    rows = [("graph", molecule or f"number {row}"), ("prediction", line)]
+    called = dataset.names[index] if isinstance(dataset, NamedDataset) else f"number {row}"
+    rows = [("graph", molecule or called), ("prediction", line)]
     if output is not None:
         rows.append(("drawn", str(output)))
     key_values(f"fastgntk explain {dataset.name}, row {row}", rows)
     order = sorted(range(len(told.nodes)), key=lambda u: -abs(told.nodes[u]))[:_SHOWN]
-    symbols = [str(label) for label in graph.labels] if graph.labels is not None and graph.labels.ndim == 1 else None
+    symbols = [str(label) for label in one.labels] if one.labels is not None and one.labels.ndim == 1 else None
     print_table(
         "Nodes with the largest shares",
         [("node", "right"), ("label", "left"), ("share", "right")],

@@ -14,12 +14,23 @@ import typer
 
 from fastgntk.cli import _options as options
 from fastgntk.cli._console import key_values, print_json, progress_bar, seconds, verbose, warning_line
-from fastgntk.cli._data import SkipInvalidOption, SmilesOption, TableArgument, is_table, load_data, output_file
-from fastgntk.datasets import Dataset, MoleculeTable, read_columns
+from fastgntk.cli._data import SkipInvalidOption, SmilesOption, TableArgument, is_json, is_table, load_data, output_file
+from fastgntk.cli._inputs import (
+    DirectedOption,
+    EdgeLabelsOption,
+    EdgeWeightsOption,
+    EndsOption,
+    GraphOption,
+    Inputs,
+    NodeFeaturesOption,
+    NodeLabelsOption,
+    NodesOption,
+)
+from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, read_columns
 from fastgntk.errors import InputError, some
 from fastgntk.files import atomic_write
 
-__all__ = ["ModelArgument", "predict", "smiles_column"]
+__all__ = ["ModelArgument", "predict", "remembered", "smiles_column"]
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `fastgntk train` wrote.")]
 
@@ -32,6 +43,14 @@ def predict(
         typer.Option("--output", "-o", help="Where to write: NAME.csv.", show_default="standard output"),
     ] = None,
     smiles: SmilesOption = None,
+    graph: GraphOption = None,
+    ends: EndsOption = None,
+    nodes: NodesOption = None,
+    node_labels: NodeLabelsOption = None,
+    node_features: NodeFeaturesOption = None,
+    edge_labels: EdgeLabelsOption = None,
+    edge_weights: EdgeWeightsOption = None,
+    directed: DirectedOption = False,
     coverage: Annotated[
         float | None,
         typer.Option(help="Share of measurements that intervals are to hold; for regression.", show_default="0.9"),
@@ -55,8 +74,10 @@ def predict(
     if coverage is not None and hasattr(loaded, "classes_"):
         raise InputError("--coverage is for regression; this model classifies: leave it out.")
     coverage = 0.9 if coverage is None else coverage
-    column = smiles_column(loaded, data, smiles)
-    dataset = load_data(data, smiles=column, skip_invalid=skip_invalid, quiet=json)
+    inputs = Inputs(graph, ends, nodes, None, node_labels, node_features, edge_labels, edge_weights, directed)
+    inputs = remembered(loaded, data, inputs)
+    column = smiles if inputs.graph is not None else smiles_column(loaded, data, smiles)
+    dataset = load_data(data, smiles=column, skip_invalid=skip_invalid, inputs=inputs, quiet=json)
     start = time.perf_counter()
     with progress_bar("predicting", quiet=json) as bar:
         loaded.set_params(progress=bar)
@@ -91,6 +112,17 @@ def predict(
         key_values(f"fastgntk predict {dataset.name}", shown)
 
 
+def remembered(model: Any, data: str, inputs: Inputs) -> Inputs:
+    """Return how to read DATA: as asked, and else as the model was trained, as far as that can be done with it."""
+    about = getattr(model, "about_", {})
+    if is_json(data):
+        memory = about.get("inputs")
+        names = ("node_labels", "node_features", "edge_labels", "edge_weights")
+        kept = {name: memory[name] for name in names if name in memory} if isinstance(memory, dict) else {}
+        return inputs.with_memory({"inputs": kept})
+    return inputs.with_memory(about) if is_table(data) else inputs
+
+
 def smiles_column(model: Any, data: str, asked: str | None) -> str | None:
     """Return the column of SMILES: the one asked for, or the one that the model was trained on if that was named."""
     if asked is not None or not is_table(data):
@@ -107,6 +139,8 @@ def _table(model: Any, dataset: Dataset, found: Any, coverage: float) -> tuple[l
     columns: dict[str, Any] = {"row": np.arange(1, n + 1)}
     if isinstance(dataset, MoleculeTable):
         columns = {"row": dataset.rows, "smiles": dataset.smiles}
+    if isinstance(dataset, NamedDataset):
+        columns["graph"] = dataset.names
     if hasattr(model, "classes_"):
         columns["class"] = found.label
         if found.probabilities is not None:

@@ -22,7 +22,19 @@ from fastgntk.cli._data import (
     output_file,
     task_of,
 )
-from fastgntk.datasets import Dataset, MoleculeTable
+from fastgntk.cli._inputs import (
+    DirectedOption,
+    EdgeLabelsOption,
+    EdgeWeightsOption,
+    EndsOption,
+    GraphOption,
+    Inputs,
+    NodeFeaturesOption,
+    NodeLabelsOption,
+    NodesOption,
+    TargetsOption,
+)
+from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
 from fastgntk.errors import InputError, some
 
 __all__ = ["train"]
@@ -33,9 +45,21 @@ def train(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the model: NAME.fgntk.")],
     target: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="The column to learn, of a table; several times for several targets."),
+        typer.Option(
+            metavar="COLUMN",
+            help="What to learn: a column of a table, or a graph attribute in JSON; several times for several targets.",
+        ),
     ] = None,
     smiles: SmilesOption = None,
+    graph: GraphOption = None,
+    ends: EndsOption = None,
+    nodes: NodesOption = None,
+    targets: TargetsOption = None,
+    node_labels: NodeLabelsOption = None,
+    node_features: NodeFeaturesOption = None,
+    edge_labels: EdgeLabelsOption = None,
+    edge_weights: EdgeWeightsOption = None,
+    directed: DirectedOption = False,
     task: Annotated[
         str,
         typer.Option(help="regression, classification, or auto: text, and whole numbers of few values, are classes."),
@@ -69,11 +93,17 @@ def train(
     from fastgntk.learn.solve import SOLVERS
 
     verbose(chatty)
-    dataset = load_data(data, smiles=smiles, target=target, skip_invalid=skip_invalid, quiet=json)
+    inputs = Inputs(graph, ends, nodes, targets, node_labels, node_features, edge_labels, edge_weights, directed)
+    dataset = load_data(data, smiles=smiles, target=target, skip_invalid=skip_invalid, inputs=inputs, quiet=json)
+    if dataset.y is None and graph is not None:
+        raise InputError(f"{data} has nothing to learn; give a table with the target of each graph with --targets.")
+    if dataset.y is None and isinstance(dataset, NamedDataset):
+        raise InputError(f"{data} has nothing to learn; name an attribute of its graphs with --target.")
     if dataset.y is None:
         columns = f"; its columns are {', '.join(dataset.columns)}" if isinstance(dataset, MoleculeTable) else ""
         raise InputError(f"{data} has nothing to learn; name a column with --target{columns}.")
-    column = ", ".join(target) if target else "y"
+    learned = list(dataset.targets) if isinstance(dataset, MoleculeTable | NamedDataset) else ["y"]
+    column = ", ".join(learned)
     kind, y = task_of(dataset, task, column)
     if kind == "regression":
         for option, asked in (("--method (svc or ridge)", method), ("--c", c)):
@@ -105,13 +135,13 @@ def train(
         else:
             model = learn.GNTKClassifierCV(grid, method=method or "svc", progress=bar, **how).fit(dataset.graphs, y)
     took = time.perf_counter() - start
-    targets = list(dataset.targets) if isinstance(dataset, MoleculeTable) else ["y"]
     model.name(
         [graph_name(dataset, i) for i in range(len(dataset))],
         data=dataset.name,
-        targets=targets,
+        targets=learned,
         molecules=isinstance(dataset, MoleculeTable),
         smiles=smiles,
+        inputs=inputs.to_remember(),
         version=__version__,
     )
     model.save(output)
@@ -121,7 +151,7 @@ def train(
         "dataset": dataset.name,
         "version": __version__,
         "task": kind,
-        "targets": targets,
+        "targets": learned,
         "graphs": len(dataset),
         "equal_graphs": model.n_equal_graphs_,
         "skipped_rows": list(dataset.skipped) if isinstance(dataset, MoleculeTable) else [],

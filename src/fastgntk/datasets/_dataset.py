@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch, graphs
 
-__all__ = ["Counts", "Dataset"]
+__all__ = ["Counts", "Dataset", "NamedDataset"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Dataset:
         return len(self.graphs)
 
     def __repr__(self) -> str:
-        return f"Dataset({self.name!r}, {len(self.graphs)} graphs, {self.graphs.n_nodes} nodes)"
+        return f"{type(self).__name__}({self.name!r}, {len(self.graphs)} graphs, {self.graphs.n_nodes} nodes)"
 
     @property
     def counts(self) -> Counts:
@@ -70,3 +70,21 @@ class Dataset:
             self_loops=int(self.graphs.self_loops.sum()),
             classes=classes,
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class NamedDataset(Dataset):
+    """Hold a data set whose source has names for graphs and targets.
+
+    Attributes
+    ----------
+    graphs, y, name
+        As in :class:`Dataset`.
+    names : tuple of n str
+        What the source calls each graph.
+    targets : tuple of str
+        The columns or attributes that ``y`` holds; empty if there are none.
+    """
+
+    names: tuple[str, ...]
+    targets: tuple[str, ...]

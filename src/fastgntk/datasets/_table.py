@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import math
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.datasets._dataset import Dataset
+from fastgntk.datasets._text_table import TextTable, read_text_table
 from fastgntk.errors import InputError, some
 from fastgntk.graph import molecules
 
 __all__ = ["MoleculeTable", "read_columns", "read_table"]
 
-# As they are written, not in any case: Na is sodium.
-_MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null"}
+_ROW = "molecule"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -92,9 +86,9 @@ def read_table(
     ([64.7, 78.2], ('CO', 'CCO'))
     """
     path = Path(path)
-    table = _read(path)
+    table = read_text_table(path, _ROW)
     wanted = () if target is None else (target,) if isinstance(target, str) else tuple(target)
-    smiles_at = table.smiles_column(smiles)
+    smiles_at = _smiles_column(table, smiles)
     targets_at = [table.column(name, "target") for name in wanted]
     if len(set(wanted)) != len(wanted):
         raise InputError(f"each target may be named once, but {', '.join(map(repr, wanted))} came.")
@@ -131,139 +125,17 @@ def read_table(
 
 def read_columns(path: str | Path) -> tuple[str, ...]:
     """Return the names of the columns of a table."""
-    return _read(Path(path)).columns
+    return read_text_table(Path(path), _ROW).columns
 
 
-@dataclass(frozen=True)
-class _Table:
-    """The text of a table: every row as long as the header, and the line of the file on which each starts."""
-
-    path: Path
-    name: str
-    columns: tuple[str, ...]
-    cells: list[list[str]]
-    lines: list[int]
-
-    def smiles_column(self, name: str | None) -> int:
-        """Find the column of SMILES, by name or by being called so."""
-        if name is not None:
-            return self.column(name, "smiles")
-        called_so = [i for i, column in enumerate(self.columns) if column.lower() == "smiles"]
-        if len(called_so) == 1:
-            return called_so[0]
-        problem = "several columns" if called_so else "no column"
-        raise InputError(
-            f"{self.path} has {problem} called smiles; name the right one with smiles= (--smiles) among {self._list()}."
-        )
-
-    def column(self, name: str, argument: str) -> int:
-        """Find a column by its exact name."""
-        count = self.columns.count(name)
-        if count == 1:
-            return self.columns.index(name)
-        if count:
-            raise InputError(
-                f"{self.path} has {count} columns called {name!r}; rename them so that {argument}= "
-                f"(--{argument}) names one."
-            )
-        raise InputError(f"{self.path} has no column {name!r}; choose {argument}= (--{argument}) among {self._list()}.")
-
-    def _list(self) -> str:
-        listed = ", ".join(map(repr, self.columns))
-        only = self.columns[0] if len(self.columns) == 1 else ""
-        for sign, called in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
-            if sign in only:
-                hint = "call a file with tabs .tsv" if sign == "\t" else "save it with commas as .csv"
-                return f"{listed} (it seems to be separated by {called}: {hint})"
-        return listed
-
-    def values(self, at: int, kept: NDArray[np.int64], *, classes: bool) -> NDArray[Any]:
-        """Return a column as numbers, or as strings where ``classes`` allows them and not all are numbers."""
-        texts = [self.cells[i][at].strip() for i in kept]
-        numbers = [_number(text) for text in texts]
-        missing = [
-            int(i) + 1
-            for i, text, number in zip(kept, texts, numbers, strict=True)
-            if text in _MISSING or (number is not None and not math.isfinite(number))
-        ]
-        if missing:
-            raise InputError(
-                f"{self.path} has no finite value in column {self.columns[at]!r} in {some('data row', missing)}; "
-                "fill them in or remove these rows."
-            )
-        words = [int(i) + 1 for i, number in zip(kept, numbers, strict=True) if number is None]
-        if not words:
-            return np.array(numbers, dtype=np.float64)
-        if not classes:
-            raise InputError(
-                f"{self.path} has something other than a number in column {self.columns[at]!r} in "
-                f"{some('data row', words)}; a sequence of targets must hold numbers only."
-            )
-        return np.array(texts)
-
-
-def _number(text: str) -> float | None:
-    if "_" in text:  # Python reads 1_0 as ten; in a table it is a name
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _read(path: Path) -> _Table:
-    packed = path.suffix.lower() == ".gz"
-    named = path.with_suffix("") if packed else path
-    # newline="" leaves line ends inside quotes as they are and to the reader, which counts them.
-    reader = csv.reader(
-        io.StringIO(_text(path, packed), newline=""),
-        delimiter="\t" if named.suffix.lower() == ".tsv" else ",",
-        strict=True,
+def _smiles_column(table: TextTable, name: str | None) -> int:
+    """Find the column of SMILES, by name or by being called so."""
+    if name is not None:
+        return table.column(name, "smiles")
+    called_so = [i for i, column in enumerate(table.columns) if column.lower() == "smiles"]
+    if len(called_so) == 1:
+        return called_so[0]
+    problem = "several columns" if called_so else "no column"
+    raise InputError(
+        f"{table.path} has {problem} called smiles; name the right one with smiles= (--smiles) among {table.listed()}."
     )
-    header: list[str] | None = None
-    cells: list[list[str]] = []
-    lines: list[int] = []
-    before = 0
-    try:
-        for row in reader:
-            line, before = before + 1, reader.line_num
-            if len(row) <= 1 and not "".join(row).strip():
-                continue
-            if header is None:
-                header = [name.strip() for name in row]
-                continue
-            if len(row) != len(header):
-                raise InputError(
-                    f"{path}, line {line}: the row has {len(row)} cells, but the header has {len(header)}; quote "
-                    "cells that hold the separator."
-                )
-            cells.append(row)
-            lines.append(line)
-    except csv.Error as error:
-        raise InputError(f"{path}, line {before + 1}: the row cannot be read ({error}); check its quotes.") from None
-    if header is None:
-        raise InputError(f"{path} is empty; a table needs a header and a row for each molecule.")
-    if not cells:
-        raise InputError(f"{path} has a header but no rows; a table needs a row for each molecule.")
-    return _Table(path, named.stem, tuple(header), cells, lines)
-
-
-def _text(path: Path, packed: bool) -> str:
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give the path of a CSV file.")
-    try:
-        content = path.read_bytes()
-        if packed:
-            content = gzip.decompress(content)
-        text = content.decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist; check the path.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not text in UTF-8; save the table as CSV in UTF-8.") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{path} is not a whole gzip file ({error}); get it again, or unpack it first.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}); check the path and its permissions.") from None
-    if "\0" in text:  # UTF-8 allows it, tables do not
-        raise InputError(f"{path} is not text in UTF-8; save the table as CSV in UTF-8.")
-    return text

@@ -22,7 +22,7 @@ def write_tu(dataset: Dataset, folder: str | Path) -> Path:
 
     Every edge is written in both directions, node and graph numbers from 1, floats with all their digits; files of
     an older set of that name in that folder are replaced or removed. What the format cannot hold is refused: edge
-    weights and directions, string labels, sparse features, a last graph without nodes.
+    weights and directions, string labels of nodes or edges, sparse features, a last graph without nodes.
     """
     _check(dataset)
     target = Path(folder) / dataset.name
@@ -51,6 +51,8 @@ def _check(dataset: Dataset) -> None:
         raise InputError("directed graphs would come back undirected; the data set was not written.")
     if graphs.labels is not None and graphs.labels.dtype.kind not in "iu":
         raise InputError("node labels must be integers in the TU format; the data set was not written.")
+    if graphs.edge_labels is not None and graphs.edge_labels.dtype.kind not in "iu":
+        raise InputError("edge labels must be integers in the TU format; the data set was not written.")
     if graphs.features is not None and not isinstance(graphs.features, np.ndarray):
         raise InputError("sparse features have no place in the TU format; write the labels they came from.")
     if len(graphs) and graphs.sizes[-1] == 0:

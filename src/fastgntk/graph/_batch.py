@@ -36,7 +36,7 @@ class GraphBatch(Sequence[Graph]):
         Edge weights; None means that all are 1.
     features : float64 array or CSR array, (N, d), or None
     labels : integers or strings, (N,) or (N, k), or None
-    edge_labels : int64, (m,) or None
+    edge_labels : integers or strings, (m,), or None
     self_loops : int64, (n,)
         How many self loops were dropped from each graph.
 
@@ -53,7 +53,7 @@ class GraphBatch(Sequence[Graph]):
     weights: NDArray[np.float64] | None
     features: Any
     labels: NDArray[Any] | None
-    edge_labels: NDArray[np.int64] | None
+    edge_labels: NDArray[Any] | None
     self_loops: NDArray[np.int64]
 
     def __post_init__(self) -> None:
@@ -272,8 +272,13 @@ def _width(part: Any) -> int:
     return int(part.shape[1]) if part.ndim == 2 else 1
 
 
-def _edge_labels(graphs: Sequence[Graph]) -> NDArray[np.int64] | None:
-    with_edges = [g for g in graphs if len(g.indices)]
-    if not with_edges or any(g.edge_labels is None for g in with_edges):
+def _edge_labels(graphs: Sequence[Graph]) -> NDArray[Any] | None:
+    counted = [(i, g.edge_labels) for i, g in enumerate(graphs) if len(g.indices)]
+    filled = [(i, part) for i, part in counted if part is not None]
+    if not counted or len(filled) < len(counted):
         return None
-    return np.concatenate([g.edge_labels for g in with_edges if g.edge_labels is not None])
+    start, first = filled[0]
+    for i, part in filled:
+        if part.dtype.kind != first.dtype.kind:
+            raise InputError(f"edge_labels must be all integers or all strings, but graphs {start} and {i} differ.")
+    return np.concatenate([part for _, part in filled])

@@ -2,25 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from fastgntk.errors import InputError
+from fastgntk.errors import InputError, some
+from fastgntk.graph._assemble import check_two_way
+from fastgntk.graph._attributes import Choice, Names
 from fastgntk.graph._batch import GraphBatch
+from fastgntk.graph._csr import Adjacency
+from fastgntk.graph._geometric import from_geometric
+from fastgntk.graph._grakel import from_grakel, is_grakel
 from fastgntk.graph._graph import Graph
+from fastgntk.graph._igraph import from_igraph
+from fastgntk.graph._molecule import from_mols, molecules
+from fastgntk.graph._networkx import from_networkx
+from fastgntk.graph._node_link import from_node_link
+from fastgntk.graph._stack import from_stack
 
 __all__ = ["graphs"]
 
 
-def graphs(source: Any) -> GraphBatch:
+def graphs(
+    source: Any,
+    *,
+    node_labels: Names = None,
+    node_features: Names = None,
+    edge_labels: Names = None,
+    edge_weights: Names = None,
+    directed: bool | None = None,
+) -> GraphBatch:
     """Turn graphs in any supported form into a :class:`GraphBatch`.
 
-    Accepted: a :class:`GraphBatch`, a data set, one :class:`Graph`, or a sequence of graphs, each of which is
-    a :class:`Graph`, a square array or SciPy sparse adjacency matrix, or a pair (adjacency, features). An
-    error names the position of the graph that caused it.
+    Parameters
+    ----------
+    source
+        One graph or a sequence of graphs of one kind: NetworkX, igraph, PyTorch Geometric (``Data``, ``Batch``, data
+        sets), GraKeL, RDKit molecules, or dictionaries in node-link form; SMILES in a sequence; a sequence of
+        :class:`Graph`, square arrays, SciPy sparse matrices and pairs (adjacency, features); an array of shape
+        (n, N, N), or a pair of it and features (n, N, d); a :class:`GraphBatch` or a data set.
+    node_labels, node_features, edge_labels, edge_weights : name or sequence of names, optional
+        Attributes of nodes and edges by name, for sources that have names. Several node labels are columns, several
+        edge labels become one label, several features are put side by side. Where nothing is named for nodes, their
+        ``label`` and their ``features`` or ``x`` are taken, if every node has them; for edges ``label`` and
+        ``weight``. What is left is told by an :class:`UnusedAttributesWarning`. An empty sequence takes nothing.
+    directed : bool, optional
+        By default as the source says; arrays are undirected. True keeps directions: row u of an adjacency, or an edge
+        (u, v), says that u sums over v. False refuses directed graphs that have an edge in one direction only.
 
     Examples
     --------
@@ -31,36 +62,175 @@ def graphs(source: Any) -> GraphBatch:
     fastgntk.errors.InputError: graph 1 has features but graph 0 has none; give them to all graphs or to none.
     >>> graphs([edge, edge])
     GraphBatch(2 graphs, 4 nodes)
+    >>> import networkx as nx
+    >>> path = nx.path_graph(["a", "b", "c"])
+    >>> nx.set_node_attributes(path, {"a": "C", "b": "C", "c": "O"}, "element")
+    >>> graphs([path], node_labels="element").labels.tolist()
+    ['C', 'C', 'O']
     """
-    if isinstance(source, GraphBatch):
-        return source
-    if isinstance(source, Graph):
-        return GraphBatch.from_graphs([source])
-    inner = getattr(source, "graphs", None)
+    choice = Choice.of(node_labels, node_features, edge_labels, edge_weights)
+    inner = source if isinstance(source, GraphBatch) else getattr(source, "graphs", None)
     if isinstance(inner, GraphBatch):
-        return inner
+        _no_names(choice, "graphs of this package")
+        return _two_way(inner) if directed is False else inner
+    stack = _stack(source)
+    if stack is not None:
+        _no_names(choice, "arrays")
+        return from_stack(*stack, directed)
+    items = _listed(source)
+    if not items:
+        return GraphBatch.from_graphs([])
+    kinds = [_kind(item) for item in items]
+    for i, (item, kind) in enumerate(zip(items, kinds, strict=True)):
+        if kind is None:
+            raise InputError(
+                f"graph {i} is {_a(item)}, which is no graph that can be converted; see the docs, inputs.md."
+            )
+        if kind != kinds[0]:
+            raise InputError(
+                f"graph {i} is {_a(item)}, but graph 0 is {_a(items[0])}; convert graphs of one kind at a time."
+            )
+    assert kinds[0] is not None
+    return _CONVERTERS[kinds[0]](items, choice, directed)
+
+
+def _stack(source: Any) -> tuple[np.ndarray[Any, Any], Any] | None:
+    """Return adjacency (n, N, N) and features, if that is what came."""
+    if isinstance(source, np.ndarray) and source.ndim == 3:
+        return source, None
+    if isinstance(source, tuple) and len(source) == 2 and getattr(source[0], "ndim", 0) == 3:
+        return np.asarray(source[0]), source[1]
+    return None
+
+
+def _listed(source: Any) -> Sequence[Any]:
+    """Return the graphs as a list, or say what to pass instead."""
     if sparse.issparse(source) or (isinstance(source, np.ndarray) and source.ndim == 2):
         raise InputError("graphs must be a sequence of graphs, but one matrix came; for a single graph pass [matrix].")
     if isinstance(source, tuple) and len(source) == 2 and all(np.ndim(part) == 2 for part in source):
         raise InputError("one pair (adjacency, features) came; for a single graph pass [(adjacency, features)].")
-    if isinstance(source, str) or not isinstance(source, Iterable):
+    if isinstance(source, str):
+        raise InputError(
+            f"graphs must be a sequence of graphs, but {source!r} came; load files and named data sets with "
+            f"fastgntk.datasets.load, and pass a molecule as [{source!r}]."
+        )
+    if isinstance(source, Graph | Mapping) or _foreign(source) is not None:
+        return [source]
+    if not isinstance(source, Iterable):
         raise InputError(
             f"graphs must be a sequence of graphs, but {source!r} came; load files and named data sets with "
             "fastgntk.datasets.load."
         )
-    return GraphBatch.from_graphs([_one(item, i) for i, item in enumerate(source)])
+    return list(source)
 
 
-def _one(item: Any, index: int) -> Graph:
-    try:
-        if isinstance(item, Graph):
-            return item
-        if sparse.issparse(item) or isinstance(item, np.ndarray):
-            return Graph(item)
-        if isinstance(item, tuple) and len(item) == 2:
-            return Graph(item[0], item[1])
-    except InputError as error:
-        raise InputError(f"graph {index}: {error}") from None
-    raise InputError(
-        f"graph {index} is a {type(item).__name__}; expected a Graph, a square matrix or a pair (adjacency, features)."
-    )
+def _kind(item: Any) -> str | None:
+    """Return which converter takes this."""
+    if isinstance(item, Graph) or sparse.issparse(item) or isinstance(item, np.ndarray):
+        return "arrays"
+    kind = _foreign(item)
+    if kind is not None:
+        return kind
+    if isinstance(item, str):
+        return "smiles"
+    if isinstance(item, tuple) and len(item) == 2:
+        array = sparse.issparse(item[0]) or isinstance(item[0], np.ndarray)
+        if not is_grakel(item) or (array and item[1] is None):
+            return "arrays"
+    if isinstance(item, Mapping):
+        return "node-link"
+    return "grakel" if is_grakel(item) else None
+
+
+def _foreign(item: Any) -> str | None:
+    """Return which library's object this is.
+
+    No library is imported to find out: who has one of its objects has imported it.
+    """
+    for kind, module, names in _FOREIGN:
+        loaded = sys.modules.get(module)
+        if loaded is not None and isinstance(item, tuple(getattr(loaded, name) for name in names)):
+            return kind
+    return None
+
+
+# kind, module, classes
+_FOREIGN = (
+    ("networkx", "networkx", ("Graph",)),
+    ("igraph", "igraph", ("Graph",)),
+    ("geometric", "torch_geometric.data", ("Data", "HeteroData")),
+    ("molecules", "rdkit.Chem", ("Mol",)),
+    ("grakel", "grakel", ("Graph",)),
+)
+
+
+def _arrays(items: Sequence[Any], choice: Choice, directed: bool | None) -> GraphBatch:
+    _no_names(choice, "arrays and graphs of this package")
+    made = []
+    for i, item in enumerate(items):
+        try:
+            if isinstance(item, Graph):
+                made.append(item)
+            else:
+                adjacency, features = item if isinstance(item, tuple) else (item, None)
+                made.append(Graph(adjacency, features, directed=bool(directed)))
+        except InputError as error:
+            raise InputError(f"graph {i}: {error}") from None
+    batch = GraphBatch.from_graphs(made)
+    return _two_way(batch) if directed is False else batch
+
+
+def _molecules(items: Sequence[Any], choice: Choice, directed: bool | None) -> GraphBatch:  # noqa: ARG001  # bonds go both ways
+    _no_names(choice, "molecules")
+    return from_mols(items)
+
+
+def _smiles(items: Sequence[str], choice: Choice, directed: bool | None) -> GraphBatch:  # noqa: ARG001
+    _no_names(choice, "molecules")
+    batch, unread = molecules(items)
+    if len(unread):
+        raise InputError(
+            f"RDKit cannot read the SMILES of {some('graph', unread.tolist())} ({items[unread[0]]!r}); correct them or "
+            "leave them out."
+        )
+    return batch
+
+
+_CONVERTERS: Mapping[str, Callable[[Sequence[Any], Choice, bool | None], GraphBatch]] = {
+    "arrays": _arrays,
+    "networkx": from_networkx,
+    "igraph": from_igraph,
+    "geometric": from_geometric,
+    "molecules": _molecules,
+    "smiles": _smiles,
+    "grakel": from_grakel,
+    "node-link": from_node_link,
+}
+
+
+def _no_names(choice: Choice, what: str) -> None:
+    if not choice.empty:
+        raise InputError(
+            f"{what} have no attributes with names; leave out node_labels, node_features, edge_labels and edge_weights."
+        )
+
+
+def _two_way(batch: GraphBatch) -> GraphBatch:
+    """Return the batch if every edge is there in both directions."""
+    shift = np.repeat(np.repeat(batch.offsets[:-1], batch.sizes), batch.degrees)
+    of_node = batch.graph_of_node
+
+    def called(u: int, v: int) -> str:
+        start = batch.offsets[of_node[u]]
+        return f"graph {of_node[u]}, edge ({u - start}, {v - start})"
+
+    rows = Adjacency(batch.indptr, batch.indices + shift, batch.weights, None, np.zeros(0, dtype=np.int32))
+    check_two_way(rows, called)
+    return batch
+
+
+def _a(item: Any) -> str:
+    """Return the type of an object with its article and library."""
+    module, name = type(item).__module__.split(".")[0], type(item).__name__
+    full = name if module == "builtins" else f"{module}.{name}"
+    return f"{'an' if full[0] in 'aeiouAEIOU' else 'a'} {full}"

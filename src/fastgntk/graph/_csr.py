@@ -7,6 +7,7 @@ exactly if every weight is 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +29,8 @@ class Adjacency:
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     weights: NDArray[np.float64] | None
-    edge_labels: NDArray[np.int64] | None
+    edge_labels: NDArray[Any] | None
+    """int64 or strings."""
     loops: NDArray[np.int32]
     """The node of each self loop that was dropped."""
 
@@ -76,8 +78,10 @@ def from_edges(
     n_nodes: int,
     *,
     weights: NDArray[np.float64] | None = None,
-    edge_labels: NDArray[np.int64] | None = None,
-    directed: bool,
+    edge_labels: NDArray[Any] | None = None,
+    directed: bool | NDArray[np.bool_],
+    parallel: bool = False,
+    called: Callable[[int, int], str] | None = None,
 ) -> Adjacency:
     """Bring edges (rows[i], cols[i]) into canonical form.
 
@@ -85,22 +89,31 @@ def from_edges(
     its copies differ in weight, that is an error, because no choice among them would be right; differences of
     rounding are averaged. Labels belong to a direction: the one given for (u, v) stays, the one of (v, u) serves
     where none is given.
+
+    With ``parallel``, edges between the same two nodes are as many edges, each given once: their weights add up, and
+    their labels must agree. ``directed`` may be an entry for each edge. ``called`` names an edge in messages.
     """
+    called = called or _pair
     _check_range(rows, cols, n_nodes)
     keep = rows != cols
     loops = np.unique(rows[~keep]).astype(np.int32)
     if weights is not None:
-        _check_finite(rows, cols, weights)
+        _check_finite(rows, cols, weights, called)
         keep &= weights != 0
     if not keep.all():
         rows, cols = rows[keep], cols[keep]
         weights, edge_labels = (None if v is None else v[keep] for v in (weights, edge_labels))
-    if weights is not None and np.all(weights == 1.0):
+        directed = directed if isinstance(directed, bool) else directed[keep]
+    if weights is not None and not parallel and np.all(weights == 1.0):
         weights = None
     given = len(rows)
-    if not directed:
-        rows, cols = np.concatenate([rows, cols]), np.concatenate([cols, rows])
-        weights, edge_labels = (None if v is None else np.concatenate([v, v]) for v in (weights, edge_labels))
+    one_way = np.broadcast_to(directed, given)
+    if parallel:  # one direction for all copies, so that both directions add them up in the same order
+        rows, cols = np.where(one_way, rows, np.minimum(rows, cols)), np.where(one_way, cols, np.maximum(rows, cols))
+    if not one_way.all():
+        back = slice(None) if not one_way.any() else np.flatnonzero(~one_way)
+        rows, cols = np.concatenate([rows, cols[back]]), np.concatenate([cols, rows[back]])
+        weights, edge_labels = (None if v is None else np.concatenate([v, v[back]]) for v in (weights, edge_labels))
 
     if weights is None and edge_labels is None:
         # The pattern alone needs no sort of pairs: SciPy's conversion is linear, which is what lets the
@@ -116,13 +129,25 @@ def from_edges(
     rows, cols = rows[order], cols[order]
     first = np.ones(len(rows), dtype=bool)
     first[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
-    if weights is not None:
-        weights = _merge_weights(rows, cols, weights[order], first, directed)
     if edge_labels is not None:
-        edge_labels = _merge_labels(rows, cols, edge_labels[order], first, order < given)
+        edge_labels = _merge_labels(rows, cols, edge_labels[order], first, order < given, called)
+    if weights is not None and parallel:
+        weights = np.add.reduceat(weights[order], np.flatnonzero(first)) if len(rows) else weights
+    elif weights is not None:
+        weights = _merge_weights(rows, cols, weights[order], first, bool(one_way.all()), called)
+    rows, cols = rows[first], cols[first]
+    if weights is not None and parallel:
+        keep = weights != 0  # those that cancel out
+        rows, cols, weights = rows[keep], cols[keep], weights[keep]
+        edge_labels = None if edge_labels is None else edge_labels[keep]
+        weights = None if np.all(weights == 1.0) else weights
     indptr = np.zeros(n_nodes + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows[first], minlength=n_nodes), out=indptr[1:])
-    return Adjacency(indptr, cols[first].astype(np.int32), weights, edge_labels, loops)
+    np.cumsum(np.bincount(rows, minlength=n_nodes), out=indptr[1:])
+    return Adjacency(indptr, cols.astype(np.int32), weights, edge_labels, loops)
+
+
+def _pair(u: int, v: int) -> str:
+    return f"edge ({u}, {v})"
 
 
 def _check_range(rows: NDArray[np.integer], cols: NDArray[np.integer], n_nodes: int) -> None:
@@ -133,12 +158,17 @@ def _check_range(rows: NDArray[np.integer], cols: NDArray[np.integer], n_nodes: 
         )
 
 
-def _check_finite(rows: NDArray[np.integer], cols: NDArray[np.integer], weights: NDArray[np.float64]) -> None:
+def _check_finite(
+    rows: NDArray[np.integer],
+    cols: NDArray[np.integer],
+    weights: NDArray[np.float64],
+    called: Callable[[int, int], str],
+) -> None:
     bad = np.flatnonzero(~np.isfinite(weights))
     if len(bad):
         which = int(bad[0])
         raise InputError(
-            f"the weight of edge ({rows[which]}, {cols[which]}) is {weights[which]}; weights must be finite."
+            f"the weight of {called(rows[which], cols[which])} is {weights[which]}; weights must be finite."
         )
 
 
@@ -148,6 +178,7 @@ def _merge_weights(
     weights: NDArray[np.float64],
     first: NDArray[np.bool_],
     directed: bool,
+    called: Callable[[int, int], str],
 ) -> NDArray[np.float64]:
     """Return one weight for each run of equal pairs, the same for both directions."""
     starts = np.flatnonzero(first)
@@ -159,7 +190,7 @@ def _merge_weights(
         which = int(differs[0])
         hint = "give it once" if directed else "give it once, or pass directed=True if the directions differ"
         raise InputError(
-            f"edge ({rows[starts[which]]}, {cols[starts[which]]}) is given with different weights {low[which]} and "
+            f"{called(rows[starts[which]], cols[starts[which]])} is given with different weights {low[which]} and "
             f"{high[which]}; {hint}."
         )
     return np.where(low == high, low, low / 2 + high / 2)
@@ -168,16 +199,17 @@ def _merge_weights(
 def _merge_labels(
     rows: NDArray[np.integer],
     cols: NDArray[np.integer],
-    labels: NDArray[np.int64],
+    labels: NDArray[Any],
     first: NDArray[np.bool_],
     given: NDArray[np.bool_],
-) -> NDArray[np.int64]:
+    called: Callable[[int, int], str],
+) -> NDArray[Any]:
     """Return the first label of each run of equal pairs; labels given for the same pair must agree."""
     unique = labels[first]
     differs = np.flatnonzero(given & (labels != unique[np.cumsum(first) - 1]))
     if len(differs):
         which = int(differs[0])
         raise InputError(
-            f"edge ({rows[which]}, {cols[which]}) is given twice with different labels; give each edge once."
+            f"{called(rows[which], cols[which])} is given twice with different labels; give each edge once."
         )
     return unique

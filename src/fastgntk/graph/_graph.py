@@ -47,7 +47,7 @@ class Graph:
     weights: NDArray[np.float64] | None
     features: Any
     labels: NDArray[Any] | None
-    edge_labels: NDArray[np.int64] | None
+    edge_labels: NDArray[Any] | None
     n_self_loops: int
 
     def __init__(
@@ -73,7 +73,10 @@ class Graph:
         edge_labels: ArrayLike | None = None,
         directed: bool = False,
     ) -> Graph:
-        """Make a graph from pairs of node numbers (0 to n_nodes − 1), each edge once or in both directions."""
+        """Make a graph from pairs of node numbers (0 to n_nodes − 1), each edge once or in both directions.
+
+        ``edge_labels`` are integers or strings, as node labels are, one for each edge.
+        """
         if isinstance(n_nodes, bool) or not isinstance(n_nodes, int | np.integer) or n_nodes < 0:
             raise InputError(f"n_nodes must be a whole number, 0 or more, but is {n_nodes!r}.")
         try:
@@ -88,8 +91,8 @@ class Graph:
                 f"{pairs.dtype}."
             )
         pairs = pairs.astype(np.int64)
-        weight_array = _per_edge(weights, "weights", len(pairs), np.float64)
-        label_array = _per_edge(edge_labels, "edge_labels", len(pairs), np.int64)
+        weight_array = None if weights is None else _check_weights(weights, len(pairs))
+        label_array = None if edge_labels is None else check_edge_labels(edge_labels, len(pairs))
         adj = _csr.from_edges(
             pairs[:, 0], pairs[:, 1], int(n_nodes), weights=weight_array, edge_labels=label_array,
             directed=directed,
@@ -140,21 +143,24 @@ class Graph:
         return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}{extra})"
 
 
-def _per_edge(values: ArrayLike | None, name: str, n_edges: int, dtype: type) -> NDArray[Any] | None:
-    if values is None:
-        return None
+def _check_weights(weights: ArrayLike, n_edges: int) -> NDArray[np.float64]:
     try:
-        array: NDArray[Any] = np.asarray(values, dtype=np.float64)
+        array: NDArray[np.float64] = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers, one for each edge.") from None
+        raise InputError("weights must be numbers, one for each edge.") from None
     if array.shape != (n_edges,):
-        raise InputError(f"{name} must have one entry for each of the {n_edges} edges, but has shape {array.shape}.")
-    if dtype is not np.float64:
-        whole: NDArray[Any] = array.astype(dtype)
-        if not np.array_equal(whole, array):
-            raise InputError(f"{name} must be whole numbers.")
-        return whole
+        raise InputError(f"weights must have one entry for each of the {n_edges} edges, but has shape {array.shape}.")
     return array
+
+
+def check_edge_labels(labels: ArrayLike | Sequence[Any], n_edges: int) -> NDArray[Any]:
+    """Return labels as an integer or string array with one entry for each edge."""
+    array = _label_array(labels, "edge_labels", "edge")
+    if array.shape != (n_edges,):
+        raise InputError(
+            f"edge_labels must have one entry for each of the {n_edges} edges, but has shape {array.shape}."
+        )
+    return _whole_or_text(array, "edge_labels", "one number for each edge as weights=")
 
 
 def check_features(features: ArrayLike, n_nodes: int) -> Any:
@@ -190,9 +196,14 @@ def check_features(features: ArrayLike, n_nodes: int) -> Any:
 
 def check_labels(labels: ArrayLike | Sequence[Any], n_nodes: int) -> NDArray[Any]:
     """Return labels as an integer or string array with one row for each node."""
-    array = labels if isinstance(labels, np.ndarray) and labels.dtype.kind != "O" else _label_array(labels)
+    array = _label_array(labels, "labels", "node")
     if array.ndim not in (1, 2) or array.shape[0] != n_nodes:
         raise InputError(f"labels must have one entry for each of the {n_nodes} nodes, but has shape {array.shape}.")
+    return _whole_or_text(array, "labels", "continuous values as features=")
+
+
+def _whole_or_text(array: NDArray[Any], name: str, instead: str) -> NDArray[Any]:
+    """Return a copy as int64 or strings."""
     if array.dtype.kind == "U":
         return array.copy()
     if array.dtype.kind in "buif":
@@ -201,17 +212,19 @@ def check_labels(labels: ArrayLike | Sequence[Any], n_nodes: int) -> NDArray[Any
         # Compared in the type that came, so that neither fractions nor numbers past 64 bits slip through.
         if np.array_equal(whole.astype(array.dtype), array) and (array.dtype.kind != "u" or (whole >= 0).all()):
             return whole
-        raise InputError("labels must be whole numbers or strings; pass continuous values as features=.")
-    raise InputError(f"labels must be integers or strings, but has dtype {array.dtype}.")
+        raise InputError(f"{name} must be whole numbers or strings; pass {instead}.")
+    raise InputError(f"{name} must be integers or strings, but has dtype {array.dtype}.")
 
 
-def _label_array(labels: Any) -> NDArray[Any]:
+def _label_array(labels: Any, name: str, of: str) -> NDArray[Any]:
+    if isinstance(labels, np.ndarray) and labels.dtype.kind != "O":
+        return labels
     try:
         items = list(labels)
         if len({isinstance(item, str) for item in items}) > 1:
-            raise InputError("labels must be all integers or all strings, but both kinds came.")
+            raise InputError(f"{name} must be all integers or all strings, but both kinds came.")
         return np.array(items) if items else np.zeros(0, dtype=np.int64)
     except (TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError("labels must be a sequence with one integer or string for each node.") from None
+        raise InputError(f"{name} must be a sequence with one integer or string for each {of}.") from None

@@ -81,14 +81,26 @@ def molecule(mol: Mol) -> Graph:
     if not isinstance(mol, rdkit.Chem.Mol):
         hint = "; None is what RDKit gives for SMILES that it cannot read" if mol is None else ""
         raise InputError(f"a molecule must be an RDKit Mol, but a {type(mol).__name__} came{hint}.")
+    return from_mols([mol], "")[0]
+
+
+def from_mols(mols: Sequence[Mol], called: str = "graph {}: ") -> GraphBatch:
+    """Turn RDKit molecules into graphs as :func:`molecule` does; ``called`` is how a message names one."""
+    rdkit = _rdkit("reading molecules")
+    reached: list[int] = []
+
+    def without_hydrogens() -> Iterator[Mol]:
+        for i, mol in enumerate(mols):
+            reached[:] = [i]  # for the message
+            yield rdkit.Chem.RemoveHs(mol) if any(atom.GetAtomicNum() == 1 for atom in mol.GetAtoms()) else mol
+
     try:
         with rdkit.rdBase.BlockLogs():
-            if any(atom.GetAtomicNum() == 1 for atom in mol.GetAtoms()):
-                mol = rdkit.Chem.RemoveHs(mol)
-            return _batch([mol])[0]
+            return _batch(without_hydrogens())
     except (RuntimeError, ValueError):  # never worked out, or impossible valences
+        which = called.format(*reached)
         raise InputError(
-            "RDKit has not worked out the hydrogens and rings; call Chem.SanitizeMol(mol) first."
+            f"{which}RDKit has not worked out the hydrogens and rings; call Chem.SanitizeMol(mol) first."
         ) from None
 
 

@@ -1,0 +1,99 @@
+"""Converting graphs: time beside the source library's own loop over nodes and edges with their data.
+
+Run: python benchmarks/converting.py [TABLE.csv ...]       (tables of molecules with a column of SMILES)
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import igraph
+import networkx as nx
+import numpy as np
+from _common import best_of
+
+import fastgntk as fg
+
+MANY, NODES, EDGES = 10_000, 30, 60
+
+
+def plain() -> list[nx.Graph]:
+    return [nx.gnm_random_graph(NODES, EDGES, seed=seed) for seed in range(MANY)]
+
+
+def attributed(graphs: list[nx.Graph]) -> list[nx.Graph]:
+    rng = np.random.default_rng(0)
+    for G in graphs:
+        for data in dict(G.nodes(data=True)).values():
+            data |= {"label": "CNO"[rng.integers(3)], "features": [0.5, 1.0, 1.5]}
+        for _, _, data in G.edges(data=True):
+            data |= {"weight": float(rng.random()), "label": int(rng.integers(3))}
+    return graphs
+
+
+def through_networkx(graphs: Iterable[Any]) -> None:
+    for G in graphs:
+        for _, data in G.nodes(data=True):
+            for name in data:
+                data[name]
+        for _, _, data in G.edges(data=True):
+            for name in data:
+                data[name]
+
+
+def through_igraph(graphs: Iterable[Any]) -> None:
+    for G in graphs:
+        for vertex in G.vs:
+            vertex.attributes()
+        for edge in G.es:
+            _ = edge.tuple, edge.attributes()
+
+
+def through_geometric(graphs: Iterable[Any]) -> None:
+    for data in graphs:
+        _ = data.num_nodes, data.edge_index.t().tolist(), data.x.tolist(), data.edge_weight.tolist()
+
+
+def row(name: str, graphs: Any, loop: Callable[[Any], None]) -> None:
+    own, converted = best_of(lambda: loop(graphs)), best_of(lambda: fg.graphs(graphs))
+    print(f"{name:44} own loop {own:6.2f} s   fg.graphs {converted:6.2f} s   ratio {converted / own:5.2f}")
+
+
+def molecules(path: str) -> None:
+    calls: list[int] = []
+    start = time.perf_counter()
+    table = fg.datasets.read_table(path, skip_invalid=True, progress=lambda done, _: calls.append(done))
+    took = time.perf_counter() - start
+    print(f"{table.name:44} {len(table):,} molecules in {took:.1f} s, progress told {len(calls):,} times")
+
+
+def main() -> None:
+    graphs = plain()
+    row(f"NetworkX, {MANY:,} of {NODES} nodes", graphs, through_networkx)
+    row("NetworkX, four attributes", attributed(graphs), through_networkx)
+    row("igraph, four attributes", [igraph.Graph.from_networkx(G) for G in graphs], through_igraph)
+    batch = fg.graphs(graphs)
+    stack = np.random.default_rng(0).random((1_000, 100, 100))
+    stack = stack + stack.transpose(0, 2, 1)
+    print(f"{'stack (1000, 100, 100), dense weights':44} fg.graphs {best_of(lambda: fg.graphs(stack)):6.2f} s")
+    items = [nx.node_link_data(G, edges="edges") for G in graphs]
+    print(f"{'node-link dictionaries':44} fg.graphs {best_of(lambda: fg.graphs(items)):6.2f} s")
+    print(f"{'to_networkx':44}           {best_of(lambda: fg.to_networkx(batch), 1):6.2f} s")
+    try:
+        made = fg.to_geometric(batch)
+    except fg.InputError as error:
+        print(f"PyTorch Geometric: {error}")
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            row("PyTorch Geometric, list of Data", made, through_geometric)
+    for path in sys.argv[1:]:
+        molecules(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Data sets from graphs of other libraries that carry their targets."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.datasets._dataset import Dataset
+from fastgntk.errors import InputError
+from fastgntk.graph import graphs as to_batch
+from fastgntk.graph._attributes import Names
+from fastgntk.graph._geometric import data_list, plain
+
+__all__ = ["from_geometric", "from_networkx", "target_array"]
+
+
+def from_networkx(
+    graphs: Sequence[Any],
+    target: str | Sequence[str] | None = "y",
+    *,
+    name: str = "networkx",
+    node_labels: Names = None,
+    node_features: Names = None,
+    edge_labels: Names = None,
+    edge_weights: Names = None,
+    directed: bool | None = None,
+) -> Dataset:
+    """Make a data set of NetworkX graphs; y is what ``G.graph[target]`` holds.
+
+    That is a whole number or a string for a class, a float, or a sequence of k numbers. Several names make k columns.
+    The other arguments are those of :func:`fastgntk.graphs`.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> data = from_networkx([nx.path_graph(3), nx.star_graph(3)], target=None)
+    >>> data
+    Dataset('networkx', 2 graphs, 7 nodes)
+    """
+    listed = list(graphs) if isinstance(graphs, Sequence | np.ndarray) else [graphs]
+    batch = to_batch(
+        listed,
+        node_labels=node_labels,
+        node_features=node_features,
+        edge_labels=edge_labels,
+        edge_weights=edge_weights,
+        directed=directed,
+    )
+    known = [getattr(graph, "graph", None) for graph in listed]
+    for i, (graph, attributes) in enumerate(zip(listed, known, strict=True)):
+        if not isinstance(attributes, Mapping):
+            raise InputError(f"graph {i} must be a NetworkX graph, but is a {type(graph).__name__}.")
+    return Dataset(batch, None if target is None else target_array([dict(a or {}) for a in known], target), name)
+
+
+def from_geometric(
+    data: Any,
+    *,
+    name: str = "geometric",
+    node_labels: Names = None,
+    node_features: Names = None,
+    edge_labels: Names = None,
+    edge_weights: Names = None,
+    directed: bool | None = None,
+) -> Dataset:
+    """Make a data set of a data set, a ``Batch`` or a sequence of ``Data`` of PyTorch Geometric, with their ``y``.
+
+    Whole numbers stay classes, floats stay real, and (1, k) for each graph becomes (n, k). The other arguments are
+    those of :func:`fastgntk.graphs`.
+    """
+    listed = data_list([data] if hasattr(data, "to_dict") else data)
+    batch = to_batch(
+        listed,
+        node_labels=node_labels,
+        node_features=node_features,
+        edge_labels=edge_labels,
+        edge_weights=edge_weights,
+        directed=directed,
+    )
+    targets = [plain(graph.to_dict().get("y")) for graph in listed]
+    if all(target is None for target in targets):
+        return Dataset(batch, None, name)
+    rows: list[NDArray[Any]] = []
+    for i, target in enumerate(targets):
+        if (target is None) != (targets[0] is None):
+            has, lacks = (0, i) if target is None else (i, 0)
+            raise InputError(f"graph {lacks} has no y, but graph {has} has one; give it to all graphs or to none.")
+        row = np.asarray(target)
+        if row.ndim > 2 or (row.ndim == 2 and len(row) != 1):
+            raise InputError(f"graph {i} has y of shape {row.shape}; the targets of a graph have shape (1,) or (1, k).")
+        if rows and row.shape != rows[0].shape:
+            raise InputError(
+                f"graph {i} has y of shape {row.shape}, but graph 0 has shape {rows[0].shape}; targets of nodes cannot "
+                "be learned: give each graph its own."
+            )
+        rows.append(row)
+    y = np.stack(rows).reshape(len(rows), -1)
+    y = y[:, 0] if rows[0].ndim < 2 and y.shape[1] == 1 else y
+    return Dataset(batch, y.astype(np.int64 if y.dtype.kind in "biu" else np.float64), name)
+
+
+def target_array(known: Sequence[Mapping[str, Any]], target: str | Sequence[str]) -> NDArray[Any]:
+    """Return y from what is known of each graph: (n,) for a name, (n, k) for several or for vectors."""
+    if not isinstance(target, str):
+        columns = [target_array(known, one) for one in target]
+        if not columns or any(column.ndim != 1 or column.dtype.kind == "U" for column in columns):
+            raise InputError("each of several targets must be one number for each graph; name them one by one.")
+        return np.stack(columns, axis=1)
+    values = []
+    for i, attributes in enumerate(known):
+        if attributes.get(target) is None:
+            there = ", ".join(map(repr, attributes)) or "none at all"
+            raise InputError(f"graph {i} has no attribute {target!r} to learn; its own are {there}.")
+        values.append(attributes[target])
+    if all(isinstance(value, str) for value in values):
+        return np.array(values, dtype=np.str_)
+    for i, value in enumerate(values):
+        if isinstance(value, str) or not _is_target(value):
+            raise InputError(
+                f"graph {i} has {target!r} = {value!r}; targets must be all numbers, all strings, or all sequences of "
+                "as many numbers."
+            )
+    try:
+        y = np.array(values)
+    except ValueError:
+        y = np.zeros(0, dtype=object)
+    if y.dtype.kind not in "biuf" or y.ndim not in (1, 2):
+        raise InputError(f"the attribute {target!r} must be one number, or equally many, for each graph.")
+    return y.astype(np.int64 if y.dtype.kind in "biu" else np.float64)
+
+
+def _is_target(value: Any) -> bool:
+    if isinstance(value, numbers.Real | np.bool_):
+        return True
+    array = np.asarray(value)
+    return array.ndim <= 1 and array.dtype.kind in "biuf"

@@ -1,0 +1,183 @@
+"""Tables as text: CSV files with a header, every row of the same length."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+import re
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError, some
+
+__all__ = ["TextTable", "read_text", "read_text_table"]
+
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")  # 007 is a name
+# As they are written, not in any case: Na is sodium.
+_MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null"}
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """The text of a table: every row as long as the header, and the line of the file on which each starts."""
+
+    path: Path
+    name: str
+    columns: tuple[str, ...]
+    cells: list[list[str]]
+    lines: list[int]
+
+    def column(self, name: str, argument: str, option: str | None = None) -> int:
+        """Find a column by its exact name; ``option`` is what the command line calls the argument."""
+        called = f"{argument}= ({option or f'--{argument}'})"
+        count = self.columns.count(name)
+        if count == 1:
+            return self.columns.index(name)
+        if count:
+            raise InputError(
+                f"{self.path} has {count} columns called {name!r}; rename them so that {called} names one."
+            )
+        raise InputError(f"{self.path} has no column {name!r}; choose {called} among {self.listed()}.")
+
+    def listed(self) -> str:
+        """Name the columns, and what seems to separate them if there is only one."""
+        listed = ", ".join(map(repr, self.columns))
+        only = self.columns[0] if len(self.columns) == 1 else ""
+        for sign, called in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
+            if sign in only:
+                hint = "call a file with tabs .tsv" if sign == "\t" else "save it with commas as .csv"
+                return f"{listed} (it seems to be separated by {called}: {hint})"
+        return listed
+
+    def texts(self, at: int, what: str) -> list[str]:
+        """Return a column as text without spaces around it; an empty cell is an error that calls it ``what``."""
+        texts = [row[at].strip() for row in self.cells]
+        empty = [i + 1 for i, text in enumerate(texts) if not text]
+        if empty:
+            raise InputError(f"{self.path} has no {what} in column {self.columns[at]!r} in {some('data row', empty)}.")
+        return texts
+
+    def attribute(self, at: int, *, numbers: bool) -> list[Any]:
+        """Return a column as numbers or as labels; None where it is missing.
+
+        What should be a number and is none stays text. Labels are whole numbers if all are written so, text if not;
+        fractions stay numbers, which are no labels.
+        """
+        texts = [row[at].strip() for row in self.cells]
+        known = [text for text in texts if text not in _MISSING]
+        values = [_number(text) for text in known]
+        read: Callable[[str], Any] = str
+        if numbers:
+            read = _number_or_text
+        elif all(_WHOLE.fullmatch(text) for text in known):
+            read = int
+        elif all(value is not None for value in values) and any(value % 1 != 0 for value in values if value):
+            read = float
+        return [None if text in _MISSING else read(text) for text in texts]
+
+    def values(self, at: int, kept: NDArray[np.int64], *, classes: bool) -> NDArray[Any]:
+        """Return a column as numbers, or as strings where ``classes`` allows them and not all are numbers."""
+        texts = [self.cells[i][at].strip() for i in kept]
+        numbers = [_number(text) for text in texts]
+        missing = [
+            int(i) + 1
+            for i, text, number in zip(kept, texts, numbers, strict=True)
+            if text in _MISSING or (number is not None and not math.isfinite(number))
+        ]
+        if missing:
+            raise InputError(
+                f"{self.path} has no finite value in column {self.columns[at]!r} in {some('data row', missing)}; "
+                "fill them in or remove these rows."
+            )
+        words = [int(i) + 1 for i, number in zip(kept, numbers, strict=True) if number is None]
+        if not words:
+            return np.array(numbers, dtype=np.float64)
+        if not classes:
+            raise InputError(
+                f"{self.path} has something other than a number in column {self.columns[at]!r} in "
+                f"{some('data row', words)}; a sequence of targets must hold numbers only."
+            )
+        return np.array(texts)
+
+
+def _number_or_text(text: str) -> float | str:
+    number = _number(text)
+    return text if number is None else number
+
+
+def _number(text: str) -> float | None:
+    if "_" in text:  # Python reads 1_0 as ten; in a table it is a name
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def read_text_table(path: Path, row_for: str) -> TextTable:
+    """Read a ``.csv`` or ``.tsv`` file in UTF-8, also packed as ``.gz``; ``row_for`` is what a row stands for."""
+    packed = path.suffix.lower() == ".gz"
+    named = path.with_suffix("") if packed else path
+    # newline="" leaves line ends inside quotes as they are and to the reader, which counts them.
+    reader = csv.reader(
+        io.StringIO(read_text(path, "save the table as CSV in UTF-8"), newline=""),
+        delimiter="\t" if named.suffix.lower() == ".tsv" else ",",
+        strict=True,
+    )
+    header: list[str] | None = None
+    cells: list[list[str]] = []
+    lines: list[int] = []
+    before = 0
+    try:
+        for row in reader:
+            line, before = before + 1, reader.line_num
+            if len(row) <= 1 and not "".join(row).strip():
+                continue
+            if header is None:
+                header = [name.strip() for name in row]
+                continue
+            if len(row) != len(header):
+                raise InputError(
+                    f"{path}, line {line}: the row has {len(row)} cells, but the header has {len(header)}; quote "
+                    "cells that hold the separator."
+                )
+            cells.append(row)
+            lines.append(line)
+    except csv.Error as error:
+        raise InputError(f"{path}, line {before + 1}: the row cannot be read ({error}); check its quotes.") from None
+    if header is None:
+        raise InputError(f"{path} is empty; a table needs a header and a row for each {row_for}.")
+    if not cells:
+        raise InputError(f"{path} has a header but no rows; a table needs a row for each {row_for}.")
+    return TextTable(path, named.stem, tuple(header), cells, lines)
+
+
+def read_text(path: Path, instead: str) -> str:
+    """Read a file in UTF-8, unpacked if it ends in ``.gz``; ``instead`` is what to do about any other."""
+    packed = path.suffix.lower() == ".gz"
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give the path of a file.")
+    try:
+        content = path.read_bytes()
+        if packed:
+            content = gzip.decompress(content)
+        text = content.decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist; check the path.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text in UTF-8; {instead}.") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"{path} is not a whole gzip file ({error}); get it again, or unpack it first.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); check the path and its permissions.") from None
+    if "\0" in text:  # UTF-8 allows it, tables do not
+        raise InputError(f"{path} is not text in UTF-8; {instead}.")
+    return text

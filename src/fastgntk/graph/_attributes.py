@@ -1,0 +1,391 @@
+"""Attributes that nodes and edges have by name: which of them count as what, and as arrays.
+
+A source has a table for its nodes and one for its edges, with a row for each node or edge of all graphs together. A
+side (nodes or edges) of which the caller names nothing is read by custom: the usual names, where every row has them.
+"""
+
+from __future__ import annotations
+
+import json
+import numbers
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import chain
+from operator import itemgetter
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError, levels_to_the_caller
+
+__all__ = [
+    "Choice",
+    "Chosen",
+    "Columns",
+    "Custom",
+    "Names",
+    "Records",
+    "Table",
+    "UnusedAttributesWarning",
+    "choose",
+    "label_column",
+    "number_columns",
+]
+
+Names = str | Sequence[str] | None
+"""How a caller names attributes: None for the custom, a name, or several; an empty sequence for none of them."""
+
+Called = Callable[[int], str]
+"""How a row is called in messages."""
+
+
+class UnusedAttributesWarning(UserWarning):
+    """Says that nodes or edges have attributes which nobody named and no custom takes."""
+
+
+class Table(Protocol):
+    """What :class:`Records` and :class:`Columns` have in common."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The attributes that at least one row has, in the order of appearance."""
+        ...
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """Those of which nobody needs to hear that they are not used."""
+        ...
+
+    def column(self, name: str, *, numbers: bool) -> tuple[Any, int | None]:
+        """Return a list or array with an entry for each row, and the first row that has none.
+
+        ``numbers`` says whether they are to be numbers that measure something, or labels.
+        """
+        ...
+
+
+class Records:
+    """Hold a mapping for each row, some keys of which are no attributes."""
+
+    def __init__(self, rows: Sequence[Mapping[Any, Any]], *, but: Sequence[str] = ()) -> None:
+        self._rows = rows
+        self.names: Sequence[str] = [name for name in dict.fromkeys(chain.from_iterable(rows)) if name not in but]
+        self.silent: frozenset[str] = frozenset()
+
+    def column(self, name: str, *, numbers: bool) -> tuple[list[Any], int | None]:  # noqa: ARG002  # as they come
+        """See :class:`Table`."""
+        try:
+            return list(map(itemgetter(name), self._rows)), None
+        except KeyError:
+            return [], next(i for i, row in enumerate(self._rows) if name not in row)
+
+
+class Columns:
+    """Hold a list or array for each name; None in a list is nothing, and so is the row that ``lacking`` names."""
+
+    def __init__(
+        self, columns: Mapping[str, Any], *, silent: Sequence[str] = (), lacking: Mapping[str, int] | None = None
+    ) -> None:
+        self._columns, self._lacking = columns, lacking or {}
+        self.names: Sequence[str] = list(columns)
+        self.silent = frozenset(silent)
+
+    def column(self, name: str, *, numbers: bool) -> tuple[Any, int | None]:  # noqa: ARG002  # as they come
+        """See :class:`Table`."""
+        column = self._columns[name]
+        if name in self._lacking or not isinstance(column, list):
+            return column, self._lacking.get(name)
+        return column, next((i for i, entry in enumerate(column) if entry is None), None)
+
+
+@dataclass(frozen=True)
+class Custom:
+    """What is taken for what if nobody names anything: the first of these names that every row has."""
+
+    node_labels: tuple[str, ...] = ("label",)
+    node_features: tuple[str, ...] = ("features", "x")
+    edge_labels: tuple[str, ...] = ("label",)
+    edge_weights: tuple[str, ...] = ("weight",)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the caller named; None where nothing was."""
+
+    node_labels: tuple[str, ...] | None = None
+    node_features: tuple[str, ...] | None = None
+    edge_labels: tuple[str, ...] | None = None
+    edge_weights: tuple[str, ...] | None = None
+    arguments: tuple[str, str, str, str] = ("node_labels", "node_features", "edge_labels", "edge_weights")
+    """What these four are called where the caller gave them."""
+
+    @classmethod
+    def of(
+        cls,
+        node_labels: Names = None,
+        node_features: Names = None,
+        edge_labels: Names = None,
+        edge_weights: Names = None,
+        arguments: tuple[str, str, str, str] = ("node_labels", "node_features", "edge_labels", "edge_weights"),
+    ) -> Choice:
+        """Check names as a caller gives them."""
+        weights = _names(edge_weights, arguments[3])
+        if weights is not None and len(weights) > 1:
+            raise InputError(f"an edge has one weight, but {arguments[3]} names {len(weights)} attributes; name one.")
+        return cls(
+            _names(node_labels, arguments[0]),
+            _names(node_features, arguments[1]),
+            _names(edge_labels, arguments[2]),
+            weights,
+            arguments,
+        )
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was named."""
+        return all(n is None for n in (self.node_labels, self.node_features, self.edge_labels, self.edge_weights))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The arrays that a batch takes: labels (N,) or (N, k), features (N, d), edge labels and weights (m,)."""
+
+    labels: NDArray[Any] | None
+    features: NDArray[np.float64] | None
+    edge_labels: NDArray[Any] | None
+    edge_weights: NDArray[np.float64] | None
+
+
+def choose(
+    nodes: Table, edges: Table, choice: Choice, custom: Custom, *, node_called: Called, edge_called: Called
+) -> Chosen:
+    """Turn the attributes that were named, or that are customary, into arrays; warn of those that nothing uses."""
+    node_side = _Side(nodes, "node", node_called)
+    edge_side = _Side(edges, "edge", edge_called)
+    by_name = choice.node_labels is not None or choice.node_features is not None
+    labels = node_side.pick(choice.node_labels, custom.node_labels, by_name, numbers=False)
+    features = node_side.pick(choice.node_features, custom.node_features, by_name, numbers=True)
+    edges_by_name = choice.edge_labels is not None or choice.edge_weights is not None
+    edge_labels = edge_side.pick(choice.edge_labels, custom.edge_labels, edges_by_name, numbers=False)
+    weights = edge_side.pick(choice.edge_weights, custom.edge_weights, edges_by_name, numbers=True)
+    unused = [side.unused() for side, named in ((node_side, by_name), (edge_side, edges_by_name)) if not named]
+    _warn([text for text in unused if text], choice.arguments)
+    return Chosen(
+        labels=_labels(labels, node_called, f"pass numbers that measure something as {choice.arguments[1]}="),
+        features=number_columns(features, node_called, f"pass discrete values as {choice.arguments[0]}="),
+        edge_labels=_one_label(
+            _labels(edge_labels, edge_called, f"pass a number that measures something as {choice.arguments[3]}=")
+        ),
+        edge_weights=_weights(weights, edge_called, f"pass discrete values as {choice.arguments[2]}="),
+    )
+
+
+def _names(names: Names, argument: str) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    listed = (names,) if isinstance(names, str) else names
+    if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
+        raise InputError(f"{argument} must be the name of an attribute or a sequence of names, but is {names!r}.")
+    if len(set(listed)) != len(listed):
+        raise InputError(f"{argument} may name each attribute once, but {', '.join(map(repr, listed))} came.")
+    return tuple(listed)
+
+
+class _Side:
+    """Nodes, or edges, and which of their attributes have been taken."""
+
+    def __init__(self, table: Table, what: str, called: Called) -> None:
+        self._table, self._what, self._called = table, what, called
+        self._used: set[str] = set()
+        self._partly: set[str] = set()
+
+    def pick(
+        self, named: tuple[str, ...] | None, custom: tuple[str, ...], by_name: bool, *, numbers: bool
+    ) -> list[tuple[str, Any]]:
+        """Return (name, column) of those that were named; of a side without names, of the customary one."""
+        if by_name:
+            return [(name, self._named(name, numbers)) for name in named or ()]
+        for name in custom:
+            if name not in self._table.names or name in self._used:
+                continue
+            column, lacking = self._table.column(name, numbers=numbers)
+            if lacking is None:
+                self._used.add(name)
+                return [(name, column)]
+            self._partly.add(name)
+        return []
+
+    def _named(self, name: str, numbers: bool) -> Any:
+        if name not in self._table.names:
+            there = ", ".join(map(repr, self._table.names)) or "none at all"
+            raise InputError(f"no {self._what} has an attribute {name!r}; there are {there}.")
+        column, lacking = self._table.column(name, numbers=numbers)
+        if lacking is not None:
+            raise InputError(
+                f"{self._called(lacking)} has no attribute {name!r}; give it to every {self._what}, or name another."
+            )
+        return column
+
+    def unused(self) -> str:
+        left = [name for name in self._table.names if name not in self._used and name not in self._table.silent]
+        told = [f"{name!r} (not on every {self._what})" if name in self._partly else repr(name) for name in left]
+        return f"{self._what} attribute{'s' * (len(told) > 1)} {', '.join(told)}" if told else ""
+
+
+def _warn(unused: list[str], arguments: tuple[str, str, str, str]) -> None:
+    if unused:
+        listed = ", ".join(f"{argument}=" for argument in arguments)
+        warnings.warn(
+            f"not used: {' and '.join(unused)}; name what you need in {listed} or pass () there to do without.",
+            UnusedAttributesWarning,
+            stacklevel=levels_to_the_caller(),
+        )
+
+
+def _labels(picked: list[tuple[str, Any]], called: Called, instead: str) -> NDArray[Any] | None:
+    """Return (N,) for one attribute, (N, k) for several; strings if any of them is."""
+    columns = [label_column(values, name, called, instead) for name, values in picked]
+    if len(columns) <= 1:
+        return columns[0] if columns else None
+    if any(column.dtype.kind == "U" for column in columns):
+        columns = [column.astype(np.str_) for column in columns]
+    return np.column_stack(columns)
+
+
+def label_column(values: Any, name: str, called: Called, instead: str) -> NDArray[Any]:
+    """Return labels as int64 or strings, (N,), or (N, k) from tuples of length k; or say which row is at fault."""
+    array = values if isinstance(values, np.ndarray) and values.dtype.kind != "O" else _discrete(values, name, called)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.dtype.kind == "U":
+        return array
+    if array.dtype.kind in "biu" and (array.dtype.kind != "u" or array.max(initial=0) < 2**63):
+        return array.astype(np.int64)
+    if array.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            whole = array.astype(np.int64)
+        wrong = np.flatnonzero((whole != array).reshape(len(array), -1).any(axis=1))
+        if not len(wrong):
+            return whole
+    else:
+        wrong = np.zeros(1, dtype=np.int64)
+        for row in range(len(array)):
+            if not _is_label(values[row]):
+                wrong[0] = row
+                break
+    row = int(wrong[0])
+    raise InputError(
+        f"{called(row)} has {name!r} = {_short(values[row])}; a label must be a whole number or a string: {instead}."
+    )
+
+
+def _discrete(values: Sequence[Any], name: str, called: Called) -> NDArray[Any]:
+    """Return an array of the values; of dtype object where they are no labels."""
+    kinds = set(map(type, values))
+    if all(issubclass(kind, str) for kind in kinds):
+        return np.array(values, dtype=np.str_) if len(values) else np.zeros(0, dtype=np.int64)
+    if all(issubclass(kind, tuple) for kind in kinds):
+        return _tuples(values, name, called)
+    if any(issubclass(kind, str) for kind in kinds):
+        text = isinstance(values[0], str)
+        row = next(row for row, value in enumerate(values) if isinstance(value, str) != text)
+        raise InputError(
+            f"{called(row)} has {name!r} = {_short(values[row])}, but {called(0)} has {_short(values[0])}; labels must "
+            "be all whole numbers or all strings."
+        )
+    if all(issubclass(kind, numbers.Real | np.bool_) for kind in kinds):
+        return np.array(values)
+    return np.array([None] * len(values), dtype=object)
+
+
+def _tuples(values: Sequence[tuple[Any, ...]], name: str, called: Called) -> NDArray[Any]:
+    width = len(values[0])
+    for row, value in enumerate(values):
+        if len(value) != width:
+            raise InputError(
+                f"{called(row)} has {len(value)} labels in {name!r}, but {called(0)} has {width}; give the same number "
+                "to each."
+            )
+    columns = [_discrete([value[i] for value in values], name, called) for i in range(width)]
+    if not columns or any(column.dtype.kind == "O" or column.ndim > 1 for column in columns):
+        return np.array([None] * len(values), dtype=object)
+    if len({column.dtype.kind == "U" for column in columns}) > 1:
+        columns = [column.astype(np.str_) for column in columns]
+    return np.column_stack(columns)
+
+
+def _is_label(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return len(value) > 0 and all(not isinstance(part, tuple) and _is_label(part) for part in value)
+    return isinstance(value, str) or (isinstance(value, numbers.Real | np.bool_) and -(2**63) <= float(value) < 2**63)
+
+
+def _one_label(labels: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Make one label of several: their JSON text, which depends on the values alone and tells all of them apart."""
+    if labels is None or labels.ndim == 1:
+        return labels
+    distinct, place = np.unique(labels, axis=0, return_inverse=True)
+    return np.array([json.dumps(row, ensure_ascii=False) for row in distinct.tolist()], dtype=np.str_)[place.ravel()]
+
+
+def number_columns(picked: list[tuple[str, Any]], called: Called, instead: str) -> NDArray[np.float64] | None:
+    """Return the numbers of all attributes side by side, (N, d); or say which row is at fault."""
+    columns = [_numbers(values, name, called, instead) for name, values in picked]
+    return np.concatenate(columns, axis=1) if columns else None
+
+
+def _weights(picked: list[tuple[str, Any]], called: Called, instead: str) -> NDArray[np.float64] | None:
+    if not picked:
+        return None
+    ((name, values),) = picked
+    column = _numbers(values, name, called, instead)
+    if column.shape[1] != 1:
+        raise InputError(f"{called(0)} has {column.shape[1]} numbers in {name!r}, but a weight is one number.")
+    return column[:, 0]
+
+
+def _numbers(values: Any, name: str, called: Called, instead: str) -> NDArray[np.float64]:
+    """Return (N, d) for one attribute, whose entries are numbers or vectors of equal length."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # of different lengths
+        array = np.zeros(0, dtype=object)
+    if array.dtype.kind not in "biuf" or array.ndim > 2:
+        array = _one_by_one(values, name, called, instead)
+    out = array.astype(np.float64).reshape(len(values), -1) if len(values) else np.zeros((0, 1))
+    wrong = np.flatnonzero(~np.isfinite(out).all(axis=1))
+    if len(wrong):
+        row = int(wrong[0])
+        raise InputError(
+            f"{called(row)} has {name!r} = {_short(values[row])}; numbers must be finite: fill in or drop missing "
+            "values first."
+        )
+    return out
+
+
+def _one_by_one(values: Any, name: str, called: Called, instead: str) -> NDArray[np.float64]:
+    rows = []
+    for row, value in enumerate(values):
+        entry = np.asarray(float(value) if isinstance(value, Decimal) else value)
+        if entry.dtype.kind == "O" and entry.ndim == 0 and isinstance(value, numbers.Real):
+            entry = np.asarray(float(value))
+        if entry.dtype.kind not in "biuf" or entry.ndim > 1:
+            raise InputError(
+                f"{called(row)} has {name!r} = {_short(value)}; it must be a real number or a vector of them: "
+                f"{instead}."
+            )
+        rows.append(entry.astype(np.float64).ravel())
+        if len(rows[-1]) != len(rows[0]):
+            raise InputError(
+                f"{called(row)} has {len(rows[-1])} numbers in {name!r}, but {called(0)} has {len(rows[0])}; all must "
+                "have the same length."
+            )
+    return np.array(rows)
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."

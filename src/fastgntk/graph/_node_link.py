@@ -1,0 +1,97 @@
+"""Graphs as dictionaries in NetworkX's node-link form, which is what JSON files hold.
+
+One graph is ``{"directed": …, "multigraph": …, "graph": {…}, "nodes": [{"id": …, …}, …], "edges": [{"source": …,
+"target": …, …}, …]}``; older files say ``links`` for ``edges``. NetworkX is not needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fastgntk.errors import InputError
+from fastgntk.graph._assemble import Found, assemble
+from fastgntk.graph._attributes import Choice, Records
+from fastgntk.graph._batch import GraphBatch
+
+__all__ = ["from_node_link", "graph_attributes"]
+
+
+def from_node_link(items: Sequence[Mapping[str, Any]], choice: Choice, directed: bool | None) -> GraphBatch:
+    """Convert; nodes keep their order."""
+    sizes, counts = [], []
+    tails, heads = [], []
+    names: list[Any] = []
+    node_data: list[Mapping[str, Any]] = []
+    edge_data: list[Mapping[str, Any]] = []
+    for i, item in enumerate(items):
+        nodes, edges = _part(item, i, "nodes"), _part(item, i, "links" if "links" in item else "edges")
+        own = [_hashable(node["id"]) if "id" in node else number for number, node in enumerate(nodes)]
+        place = dict(zip(own, range(len(own)), strict=True))
+        if len(place) < len(own):
+            twice = next(node for node in own if own.count(node) > 1)
+            raise InputError(f"graph {i} has several nodes with the id {twice!r}; give each node its own.")
+        ends = []
+        for number, edge in enumerate(edges):
+            pair = tuple(_hashable(edge[end]) for end in ("source", "target") if end in edge)
+            if len(pair) < 2:
+                raise InputError(f"graph {i}, edge {number} of its list has no source and target; give it both.")
+            if pair[0] not in place or pair[1] not in place:
+                stray = pair[0] if pair[0] not in place else pair[1]
+                raise InputError(f"graph {i}, edge {pair} names the node {stray!r}, which is not among its nodes.")
+            ends.append(pair)
+        sizes.append(len(own))
+        counts.append(len(edges))
+        names += own
+        tails += [place[u] for u, _ in ends]
+        heads += [place[v] for _, v in ends]
+        node_data += nodes
+        edge_data += edges
+    return assemble(
+        Found(
+            sizes=np.array(sizes, dtype=np.int64),
+            counts=np.array(counts, dtype=np.int64),
+            tails=np.array(tails, dtype=np.int64),
+            heads=np.array(heads, dtype=np.int64),
+            one_way=np.array([_flag(item, i, "directed") for i, item in enumerate(items)], dtype=bool),
+            nodes=Records(node_data, but=("id",)),
+            edges=Records(edge_data, but=("source", "target", "key")),
+            parallel=any(_flag(item, i, "multigraph") for i, item in enumerate(items)),
+            node_names=names,
+        ),
+        choice,
+        directed,
+    )
+
+
+def graph_attributes(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is known of a graph as a whole; older files hold pairs."""
+    known = item.get("graph", {})
+    try:
+        return known if isinstance(known, Mapping) else dict(known)
+    except (TypeError, ValueError):
+        return {}
+
+
+def _part(item: Mapping[str, Any], i: int, name: str) -> list[Mapping[str, Any]]:
+    rows = item.get(name)
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        has = f"has no {name!r}" if rows is None else f"has {name!r} that are no list of objects"
+        raise InputError(
+            f"graph {i} is not in node-link form: it {has}; networkx.node_link_data(graph) gives that form."
+        )
+    return rows
+
+
+def _flag(item: Mapping[str, Any], i: int, name: str) -> bool:
+    value = item.get(name, False)
+    if not isinstance(value, bool):
+        raise InputError(f"graph {i} is not in node-link form: {name!r} must be true or false, but is {value!r}.")
+    return value
+
+
+def _hashable(name: Any) -> Any:
+    """Return tuples for lists, as which JSON writes them."""
+    return tuple(map(_hashable, name)) if isinstance(name, list) else name

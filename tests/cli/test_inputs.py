@@ -1,0 +1,160 @@
+"""Train, predict and explain on lists of edges and on JSON in node-link form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from tests.cli.test_learning import GRID, close, column, read_csv, record, run, sentence
+
+from fastgntk import load_model, to_networkx
+from fastgntk.datasets import read_edge_list, read_node_link, synthetic
+
+
+def tables(folder: Path, name: str, seed: int, n: int = 24) -> dict[str, Path]:
+    """Write rings with labels as three tables and as JSON; a ring has a node without edges beside it."""
+    data = synthetic.cycles_with_motifs(n, 8, motif=(3, 4), seed=seed)
+    edges, nodes, targets, items = ["net,a,b,length"], ["net,node,kind"], ["net,class,size"], []
+    for g, (G, y) in enumerate(zip(to_networkx(data.graphs), data.y, strict=True)):
+        G.add_node("alone")
+        edges += [f"g{g},{u},{v},1.5" for u, v in G.edges]
+        kinds = {u: "hub" if G.degree[u] > 2 else "plain" for u in G}
+        nodes += [f"g{g},{u},{kind}" for u, kind in kinds.items()]
+        targets.append(f"g{g},{'square' if y else 'triangle'},{len(G) + 0.5 * int(y)}")
+        nx.set_node_attributes(G, kinds, "kind")
+        nx.set_edge_attributes(G, 1.5, "length")
+        G.graph |= {"name": f"g{g}", "class": "square" if y else "triangle", "size": len(G) + 0.5 * int(y)}
+        items.append(nx.node_link_data(G, edges="edges"))
+    paths = {part: folder / f"{name}-{part}.csv" for part in ("edges", "nodes", "targets")}
+    for part, rows in (("edges", edges), ("nodes", nodes), ("targets", targets)):
+        paths[part].write_text("\n".join(rows) + "\n")
+    paths["json"] = folder / f"{name}.json"
+    paths["json"].write_text(json.dumps(items))
+    return paths
+
+
+LISTED = ["--graph", "net", "--ends", "a,b"]
+NAMES = ["--node-labels", "kind", "--edge-weights", "length"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("made")
+    old = tables(folder, "old", 0)
+    new = tables(folder, "new", 1, 5)
+    out = {f"new {part}": path for part, path in new.items()} | {f"old {part}": path for part, path in old.items()}
+    for name, *arguments in [
+        ("listed", old["edges"], *LISTED, "--nodes", old["nodes"], "--targets", old["targets"], "--target", "class"),
+        ("json", old["json"], "--target", "class"),
+        ("size", old["json"], "--target", "size"),
+    ]:
+        out[name] = folder / f"{name}.fgntk"
+        told = record(run("train", *arguments, *NAMES, *GRID, "-o", out[name], "--json"))
+        assert told["graphs"] == 24
+        assert told["targets"] == ["size" if name == "size" else "class"]
+    return out
+
+
+def test_a_model_remembers_how_its_graphs_were_read(made):
+    listed = run("predict", made["listed"], made["new edges"], "--nodes", made["new nodes"])
+    assert (listed.code, listed.err) == (0, "")
+    rows = read_csv(listed.out)
+    assert [row["graph"] for row in rows] == [f"g{i}" for i in range(5)]
+    assert [row["row"] for row in rows] == list("12345")
+    assert {row["class"] for row in rows} <= {"square", "triangle"}
+    from_json = run("predict", made["json"], made["new json"])
+    assert (from_json.code, from_json.err) == (0, "")
+    others = read_csv(from_json.out)
+    assert [row["class"] for row in others] == [row["class"] for row in rows]
+    close(column(others, "similarity"), column(rows, "similarity"))
+
+
+def test_predictions_are_those_of_python(made):
+    data = read_edge_list(
+        made["new edges"],
+        graph="net",
+        source="a",
+        target="b",
+        weight="length",
+        nodes=made["new nodes"],
+        node_labels="kind",
+    )
+    assert data.graphs.labels.tolist().count("hub") > 0
+    assert set(data.graphs.weights.tolist()) == {1.5}
+    assert (data.graphs.degrees == 0).sum() == 5
+    model = load_model(made["listed"])
+    rows = record(run("predict", made["listed"], made["new edges"], "--nodes", made["new nodes"], "--json"))[
+        "predictions"
+    ]
+    assert [row["class"] for row in rows] == model.predict(data.graphs).tolist()
+    assert model.names_ == [f"g{i}" for i in range(24)]
+
+
+def test_a_model_of_one_form_predicts_for_another(made):
+    rows = record(run("predict", made["size"], made["new json"], "--json"))["predictions"]
+    again = run("predict", made["size"], made["new edges"], *LISTED, "--nodes", made["new nodes"], "--json")
+    close([row["value"] for row in record(again)["predictions"]], [row["value"] for row in rows])
+    data = read_node_link(made["new json"], target="size", node_labels="kind", edge_weights="length")
+    assert np.abs(np.array([row["value"] for row in rows]) - data.y).max() < 2
+
+
+def test_explain(made):
+    told = record(run("explain", made["size"], made["new json"], "--row", 2, "--json"))
+    assert told["output"] == "size"
+    done = run("explain", made["listed"], made["new edges"], "--nodes", made["new nodes"], "--row", 2)
+    assert (done.code, done.err) == (0, "")
+    assert "g1" in done.out
+
+
+def test_attributes_that_nobody_named_are_told(made, tmp_path):
+    done = run("train", made["old json"], "--target", "class", *GRID, "-o", tmp_path / "m.fgntk", "--json")
+    assert done.code == 0
+    assert done.err == (
+        "fastgntk: not used: node attribute 'kind' and edge attribute 'length'; name what you need in --node-labels, "
+        "--node-features, --edge-labels, --edge-weights, or pass '' there to do without.\n"
+    )
+    silent = ["--node-labels", "", "--edge-weights", ""]
+    record(run("train", made["old json"], "--target", "class", *silent, *GRID, "-o", tmp_path / "m.fgntk", "--json"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["train", "old edges", *LISTED, "--edge-weights", "length", "-o", "m.fgntk"],
+            "has nothing to learn; give a table with the target of each",
+        ),
+        (["train", "old json", *NAMES, "-o", "m.fgntk"], "has nothing to learn; name an attribute of its graphs with"),
+        (["train", "old edges", *LISTED, "--target", "class", "-o", "m.fgntk"], "give that table with --targets"),
+        (["train", "old edges", "--nodes", "old nodes", "-o", "m.fgntk"], "--nodes is for other graphs than molecules"),
+        (
+            ["train", "old edges", "--graph", "net", "-o", "m.fgntk"],
+            "no column 'source'; choose source= (--ends) among",
+        ),
+        (["train", "old edges", *LISTED[:3], "a", "-o", "m.fgntk"], "--ends takes two columns such as source,target"),
+        (["train", "old edges", *LISTED, "--smiles", "a", "-o", "m.fgntk"], "--smiles is for tables of molecules"),
+        (
+            ["train", "old edges", *LISTED, "--skip-invalid", "-o", "m.fgntk"],
+            "--skip-invalid is for tables of molecules",
+        ),
+        (
+            ["train", "old json", "--graph", "net", "-o", "m.fgntk"],
+            "--graph is for lists of edges (.csv, .tsv), but DATA",
+        ),
+        (["train", "old json", "--targets", "old nodes", "-o", "m.fgntk"], "--targets is for lists of edges"),
+        (["train", "old json", "--directed", "-o", "m.fgntk"], "--directed is for lists of edges"),
+        (["train", "MUTAG", "--node-labels", "x", "-o", "m.fgntk"], "--node-labels is for tables and JSON files"),
+        (["train", "old json", "--node-labels", "a,,b", "-o", "m.fgntk"], "--node-labels takes values separated by"),
+        (["train", "old json", "--target", "z", *NAMES, "-o", "m.fgntk"], "graph 0 has no attribute 'z' to learn"),
+        (["predict", "listed", "new edges"], "trained with a table of nodes; give that of the new graphs with --nodes"),
+        (["predict", "listed", "new edges", "--nodes", "none.csv"], "none.csv does not exist"),
+        (["explain", "size", "new json", "--row", "9"], "--row must lie in 1..5, but is 9"),
+    ],
+)
+def test_one_sentence_says_what_to_do(made, arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert words in sentence(run(*[made.get(a, a) for a in arguments]))
+    assert not (tmp_path / "m.fgntk").exists()

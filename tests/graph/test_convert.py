@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import sys
+
+import networkx as nx
+import numpy as np
+import pytest
+from rdkit import Chem
+from scipy import sparse
+from tests.tables import FAMILIES
+
+from fastgntk import Graph, GraphBatch, InputError, datasets, graphs, to_geometric
+from fastgntk.graph import from_smiles, molecule
+
+EDGE = np.array([[0, 1], [1, 0]])
+ONE_WAY = np.array([[0, 2.0], [0, 0]])
+
+
+def refused(source, **options) -> str:
+    with pytest.raises(InputError) as caught:
+        graphs(source, **options)
+    assert str(caught.value).endswith(".")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ([nx.path_graph(2), nx.path_graph(2), EDGE], "graph 2 is a numpy.ndarray, but graph 0 is a networkx.Graph"),
+        (["CCO", nx.path_graph(2)], "graph 1 is a networkx.Graph, but graph 0 is a str"),
+        (["CCO", Chem.MolFromSmiles("C")], "graph 1 is a rdkit.Mol, but graph 0 is a str"),
+        ([EDGE, None], "graph 1 is a NoneType, which is no graph"),
+        ([{1, 2}], "graph 0 is a set, which is no graph"),
+        ("CCO", r"pass a molecule as ['CCO']"),
+    ],
+)
+def test_lists_of_several_kinds_and_things_that_are_no_graphs(source, words):
+    assert words in refused(source)
+
+
+@pytest.mark.parametrize(
+    "source", [[EDGE], Graph(EDGE), GraphBatch.from_graphs([Graph(EDGE)]), ["C"], [Chem.MolFromSmiles("C")], EDGE[None]]
+)
+@pytest.mark.parametrize("names", [{"node_labels": "label"}, {"edge_weights": ()}])
+def test_names_are_for_sources_that_have_them(source, names):
+    assert "have no attributes with names; leave out node_labels" in refused(source, **names)
+
+
+def test_arrays_are_undirected_unless_asked():
+    for source in ([ONE_WAY], [sparse.csr_array(ONE_WAY)], ONE_WAY[None], [(ONE_WAY, np.eye(2))]):
+        for directed in (None, False):
+            assert graphs(source, directed=directed)[0].adjacency.toarray().tolist() == [[0, 2], [2, 0]]
+        assert graphs(source, directed=True)[0].adjacency.toarray().tolist() == ONE_WAY.tolist()
+
+
+def test_directions_of_graphs_that_are_made_already():
+    made = graphs([EDGE, ONE_WAY], directed=True)
+    assert graphs(made) is made
+    assert graphs(made, directed=True) is made
+    assert graphs(made[:1], directed=False)[0].n_edges == 1
+    for source in (made, list(made), datasets.Dataset(made, None, "two")):
+        assert "graph 1, edge (0, 1) has no edge back" in refused(source, directed=False)
+
+
+def test_smiles_are_molecules_by_rdkit():
+    batch = graphs(["CCO", "c1ccccc1"])
+    for graph, text in zip(batch, ["CCO", "c1ccccc1"], strict=True):
+        alone = from_smiles(text)
+        assert graph.labels.tolist() == alone.labels.tolist()
+        assert graph.edge_labels.tolist() == alone.edge_labels.tolist()
+        assert np.array_equal(graph.features, alone.features)
+    assert len(graphs(np.array(["C", "N"]))) == 2
+    assert refused(["C", "C1", "N", ""]) == (
+        "RDKit cannot read the SMILES of graphs 1 and 3 ('C1'); correct them or leave them out."
+    )
+
+
+def test_molecules_by_rdkit():
+    mols = [Chem.MolFromSmiles("CCO"), Chem.AddHs(Chem.MolFromSmiles("C=O")), Chem.Mol()]
+    batch = graphs(mols)
+    assert batch.sizes.tolist() == [3, 2, 0]
+    assert batch[1].edge_labels.tolist() == molecule(mols[1]).edge_labels.tolist() == [2, 2]
+    assert batch.labels.tolist() == ["C", "C", "O", "C", "O"]
+    assert graphs(mols[0]).n_nodes == 3
+    bad = Chem.MolFromSmiles("CC1CC1", sanitize=False)
+    assert refused([mols[0], bad]).startswith("graph 1: RDKit has not worked out")
+
+
+def test_without_torch_one_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(InputError, match=r"install it with `pip install 'fastgntk\[interop\]'`"):
+        to_geometric(Graph.from_edges([(0, 1)], 2))
+
+
+def stack(n: int = 3, size: int = 4) -> np.ndarray:
+    values = np.random.default_rng(0).normal(size=(n, size, size))
+    values[np.abs(values) < 0.5] = 0
+    return values + values.transpose(0, 2, 1)
+
+
+@pytest.mark.parametrize("directed", [None, True])
+@pytest.mark.parametrize(
+    "values",
+    [stack(), stack() != 0, np.ones((2, 3, 3), dtype=np.int8), np.triu(stack()), np.zeros((2, 0, 0)), stack()[:0]],
+    ids=["weights", "booleans", "complete", "one triangle", "no nodes", "no graphs"],
+)
+def test_a_stack_of_matrices_is_its_matrices(values, directed):
+    batch = graphs(values, directed=directed)
+    singles = [Graph(matrix, directed=bool(directed)) for matrix in values]
+    assert len(batch) == len(singles)
+    for graph, single in zip(batch, singles, strict=True):
+        assert graph.indptr.tolist() == single.indptr.tolist()
+        assert graph.indices.tolist() == single.indices.tolist()
+        assert graph.adjacency.toarray().tolist() == single.adjacency.toarray().tolist()
+        assert graph.n_self_loops == single.n_self_loops
+    if values.dtype.kind != "f" or values.size == 0:
+        assert batch.weights is None
+
+
+def test_a_stack_with_features():
+    X = np.arange(24.0).reshape(3, 4, 2)
+    batch = graphs((stack(), X))
+    assert [g.features.tolist() for g in batch] == X.tolist()
+    assert "must have shape (3, 4, width), but has shape (3, 4)" in refused((stack(), X[..., 0]))
+    assert "must have shape (3, 4, width), but has shape (2, 4, 2)" in refused((stack(), X[:2]))
+    X[1, 2, 0] = np.nan
+    assert "graph 1, node 2 has the feature value nan in column 0" in refused((stack(), X))
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (np.ones((2, 3, 4)), "must have shape (n, N, N), but has shape (2, 3, 4)"),
+        (np.ones((2, 3, 3)) * 1j, "adjacency must be numeric and real, but has dtype complex128"),
+        (np.where(np.eye(3), np.nan, 1)[None], "graph 0, edge (0, 0) has the weight nan"),
+        (
+            np.array([np.zeros((2, 2)), [[0, 1.0], [2.0, 0]]]),
+            "graph 1, edge (0, 1) is given with different weights 1.0 and 2.0; pass directed=True",
+        ),
+    ],
+)
+def test_stacks_that_cannot_be_taken(values, words):
+    assert words in refused(values)
+
+
+def test_rounding_of_a_computed_stack_is_averaged():
+    values = np.array([[[0, 0.1 + 0.2], [0.3, 0]]])
+    (there, back) = graphs(values)[0].weights.tolist()
+    assert there == back == pytest.approx(0.3)
+
+
+def test_every_family_goes_through_unchanged():
+    for family in FAMILIES.values():
+        assert graphs(list(family)).n_nodes == sum(g.n_nodes for g in family)

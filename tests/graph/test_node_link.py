@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from tests.batches import batches, same
+
+from fastgntk import InputError, UnusedAttributesWarning, graphs, to_networkx
+
+
+@pytest.mark.parametrize("key", ["edges", "links"])
+@given(batch=batches(columns=1))
+def test_what_networkx_writes_is_what_it_was(key, batch):
+    text = json.dumps([nx.node_link_data(G, edges=key) for G in to_networkx(batch)])
+    same(graphs(json.loads(text)), batch)
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_all_kinds_of_graphs_are_those_of_networkx(kind):
+    G = kind()
+    G.add_nodes_from(["z", 3, (1, "a"), (1, ("b", 2))])
+    G.add_edge((1, "a"), "z", weight=2)
+    G.add_edge((1, "a"), "z", weight=2.5)
+    G.add_edge("z", (1, "a"), weight=2.5)
+    G.add_edge(3, 3, weight=1)
+    data = json.loads(json.dumps(nx.node_link_data(G, edges="edges")))
+    found, expected = graphs(data), graphs(G)
+    same(found, expected)
+    assert found.self_loops.tolist() == [1]
+    assert np.array_equal(expected[0].adjacency.toarray(), nx.to_numpy_array(G) - np.diag([0, 1, 0, 0]))
+
+
+def test_keys_that_are_no_attributes_are_not_told():
+    G = nx.MultiGraph([("a", "b")])
+    assert graphs(nx.node_link_data(G, edges="links")).sizes.tolist() == [2]
+    G.nodes["a"]["age"] = 3
+    with pytest.warns(UnusedAttributesWarning, match="not used: node attribute 'age';"):
+        graphs(nx.node_link_data(G, edges="links"))
+
+
+NODES = [{"id": "a"}, {"id": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        ({"edges": []}, "graph 0 is not in node-link form: it has no 'nodes'; networkx.node_link_data"),
+        ({"nodes": NODES}, "graph 0 is not in node-link form: it has no 'edges'"),
+        ({"nodes": NODES, "links": {}}, "it has 'links' that are no list of objects"),
+        ({"nodes": ["a"], "edges": []}, "it has 'nodes' that are no list of objects"),
+        ({"nodes": NODES, "edges": [], "directed": "yes"}, "'directed' must be true or false, but is 'yes'"),
+        ({"nodes": NODES * 2, "edges": []}, "graph 0 has several nodes with the id 'a'"),
+        ({"nodes": NODES, "edges": [{"source": "a"}]}, "graph 0, edge 0 of its list has no source and target"),
+        (
+            {"nodes": NODES, "edges": [{"source": "a", "target": "c"}]},
+            "graph 0, edge ('a', 'c') names the node 'c', which is not among its nodes",
+        ),
+        (
+            {"nodes": NODES, "edges": [{"source": "a", "target": "b", "weight": w} for w in (1, 2)]},
+            "graph 0, edge ('a', 'b') is given with different weights 1.0 and 2.0",
+        ),
+    ],
+)
+def test_what_is_not_in_node_link_form(item, words):
+    with pytest.raises(InputError) as caught:
+        graphs([item])
+    assert words in str(caught.value)
+
+
+def parallel(name: str, *values) -> dict:
+    """Edges between a and b, every second one written backwards."""
+    ends = [("a", "b"), ("b", "a")]
+    edges = [{"source": ends[i % 2][0], "target": ends[i % 2][1], name: v} for i, v in enumerate(values)]
+    return {"multigraph": True, "nodes": NODES, "edges": edges}
+
+
+def test_parallel_edges_are_copies_whichever_way_they_are_written():
+    with pytest.raises(InputError, match=r"graph 0, edge \('a', 'b'\) is given twice with different labels"):
+        graphs(parallel("label", 1, 2))
+    (there, back) = graphs(parallel("weight", 0.1, 0.2, 0.3, 0.7, 1e-17))[0].weights.tolist()
+    assert there == back
+
+
+def test_nodes_without_an_id_are_numbered():
+    assert graphs({"nodes": [{}, {}, {}], "edges": [{"source": 0, "target": 2}]})[0].degrees.tolist() == [1, 0, 1]
+
+
+def test_a_graph_without_nodes():
+    assert graphs([{"nodes": [], "edges": []}, {"nodes": NODES, "edges": []}]).sizes.tolist() == [0, 2]
