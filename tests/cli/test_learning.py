@@ -234,7 +234,7 @@ def test_only_what_was_asked_for_is_tried(here):
     asked = ["--blocks", 3, "--layers", 2, "--scale", "unit", "--jump", "no", "--normalize", "yes", "--ridges", 0.5]
     told = record(run("train", "oils.csv", "--target", "boils", *asked, "-o", "m.fgntk", "--json"))
     expected = {"blocks": 3, "layers": 2, "scale": "unit", "jump": False, "normalize": True, "ridge": 0.5}
-    assert told["params"] == expected | {"c_phi": 2.0}
+    assert told["params"] == expected | {"c_phi": 2.0, "edges": "plain"}
     told = record(run("train", "oils.csv", "--target", "kind", *GRID, "--c", 7, "-o", "m.fgntk", "--json"))
     assert told["params"]["C"] == 7
 

@@ -78,9 +78,43 @@ def test_attributes_are_used_as_they_are():
     assert np.array_equal(NodeFeatures().fit_transform(batch).features, values)
 
 
+def test_all_is_attributes_with_labels_beside_them_also_for_labels_that_come_later():
+    first = graphs([Graph.from_edges([(0, 1)], 2, [[0.5, 0.0], [2.0, -1.0]], labels=["C", "O"])])
+    later = graphs([Graph.from_edges([], 1, [[7.0, 8.0]], labels=["B"])])
+    step = NodeFeatures("all").fit(first)
+    assert rows(step.transform(first)) == [[0.5, 0, 1, 0], [2, -1, 0, 1]]
+    assert (step.width_, step.attributes_width_) == (4, 2)
+    assert rows(step.extend(later).transform(later)) == [[7, 8, 0, 0, 1]]
+    assert rows(step.extend(later).transform(first)) == [[0.5, 0, 1, 0, 0], [2, -1, 0, 1, 0]]
+
+
+def test_edge_labels_become_numbers_that_later_ones_keep_to():
+    def edges(*labels):
+        ends = [(0, i + 1) for i in range(len(labels))]
+        return graphs([Graph.from_edges(ends, 9, np.ones((9, 1)), edge_labels=list(labels))])
+
+    step = NodeFeatures().fit(edges("double", "single"))
+    assert step.transform(edges("double", "single")).edge_labels.tolist() == [0, 1, 0, 1]
+    # New ones come behind those that are known, in order.
+    assert step.extend(edges("triple")).transform(edges("triple", "single", "none")).edge_labels[:3].tolist() == [
+        3,
+        1,
+        2,
+    ]
+    with pytest.raises(InputError, match="edge labels must be of the kind that was fitted"):
+        step.transform(edges(1, 2))
+
+
 @pytest.mark.parametrize(
     ("fit_on", "use_on", "kind", "words"),
     [
+        (
+            graphs([Graph.from_edges([], 1, np.ones((1, 2)), labels=["C"])]),
+            graphs([Graph.from_edges([], 1, np.ones((1, 3)), labels=["C"])]),
+            "all",
+            "features have width 3, but the features were fitted on width 2",
+        ),
+        (labelled(1), labelled(1), "all", "carry no continuous features"),
         (labelled(1), labelled("C"), "auto", "must be of the kind that was fitted"),
         (labelled(1), graphs([Graph.from_edges([], 1)]), "auto", "carry no node labels; use features='degree'"),
         (labelled(1), labelled(1), "attributes", "carry no continuous features; use features='labels'"),
@@ -114,5 +148,5 @@ def test_the_warning_points_at_the_caller():
 
 
 def test_unknown_kind_is_refused():
-    with pytest.raises(InputError, match="features must be one of auto, attributes, labels, degree, but is 'onehot'"):
+    with pytest.raises(InputError, match="features must be one of auto, attributes, labels, all, degree, but is 'onehot'"):
         NodeFeatures("onehot")

@@ -4,6 +4,7 @@ import copy
 import os
 import random
 import warnings
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -31,6 +32,8 @@ def _random(weighted: bool) -> GraphBatch:
 
 
 ATTRIBUTES, WEIGHTED = _random(weighted=False), _random(weighted=True)
+BOTH = replace(ATTRIBUTES, labels=np.arange(ATTRIBUTES.n_nodes) % 3)
+WORDS = replace(LABELS, edge_labels=np.array(["one", "two", "three", "aromatic"])[LABELS.edge_labels])
 SMALL = Grid(blocks=(1, 2), layers=(1,), scale=("uniform",), jump=(True,), C=(1.0, 10.0))
 NUMBERS = 3.0 + LABELS.sizes + np.sin(np.arange(40))
 SEVERAL = np.column_stack([NUMBERS, np.cos(np.arange(40)), np.full(40, 7.0)])
@@ -57,6 +60,9 @@ MODELS = {
     "several targets, normalised nystrom": (_with(_regressor, solver="nystrom", normalize=True), ATTRIBUTES, SEVERAL),
     "constant target": (_regressor, LABELS, np.full(40, 7.0)),
     "attributes": (_regressor, ATTRIBUTES, NUMBERS),
+    "attributes and labels": (_with(_regressor, features="all"), BOTH, NUMBERS),
+    "typed edges": (_with(_regressor, blocks=2, edges="typed"), LABELS, NUMBERS),
+    "edges typed by words": (_with(_regressor, blocks=2, edges="typed"), WORDS, NUMBERS),
     "degree asked for": (_with(_regressor, features="degree"), LABELS, NUMBERS),
     "degree for want of labels": (_regressor, NO_LABELS, NUMBERS),
     "edge weights": (_with(_regressor, scale="degree"), WEIGHTED, NUMBERS),

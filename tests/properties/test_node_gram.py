@@ -10,7 +10,6 @@ from fastgntk import GNTK, Graph, GraphBatch, InputError, NodeFeatures, datasets
 from fastgntk.kernel import _node_pairs, get_engine
 from fastgntk.matrix import node_diagonal
 
-
 # κ0 near λ = −1 makes of an ulp a 1e-8, and here nothing larger is added to it.
 ONE_PAIR = Tolerance(relative=1e-7, absolute=2e-8)
 

@@ -44,7 +44,7 @@ DataArgument = Annotated[
         metavar="DATA", help="A known name (see `fastgntk datasets`), or a folder or zip file in TU format."
     ),
 ]
-FeaturesOption = Annotated[str, typer.Option(help="What nodes start with: auto, attributes, labels or degree.")]
+FeaturesOption = Annotated[str, typer.Option(help="What nodes start with: auto, attributes, labels, all or degree.")]
 EngineOption = Annotated[
     str,
     typer.Option(

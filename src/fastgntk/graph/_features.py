@@ -16,7 +16,7 @@ from fastgntk.graph._convert import graphs
 
 __all__ = ["FeatureKind", "NodeFeatures", "UnseenLabelWarning"]
 
-FeatureKind = Literal["auto", "attributes", "labels", "degree"]
+FeatureKind = Literal["auto", "attributes", "labels", "all", "degree"]
 
 
 class UnseenLabelWarning(UserWarning):
@@ -28,10 +28,10 @@ class NodeFeatures:
 
     Parameters
     ----------
-    kind : {"auto", "attributes", "labels", "degree"}
+    kind : {"auto", "attributes", "labels", "all", "degree"}
         ``"attributes"`` uses the graphs' continuous features as they are; ``"labels"`` makes one-hot rows of
-        node labels; ``"degree"`` makes one-hot rows of degrees. ``"auto"`` takes the first of these that the
-        fitted batch has.
+        node labels; ``"all"`` puts both side by side; ``"degree"`` makes one-hot rows of degrees. ``"auto"`` takes
+        attributes if the fitted batch has them, else labels, else degrees.
 
     Notes
     -----
@@ -80,7 +80,7 @@ class NodeFeatures:
             self.width_ = int(self._attributes(batch).shape[1])
         else:
             self.categories_ = [np.unique(column) for column in self._columns(batch)]
-            self.width_ = 0
+            self.width_ = int(self._attributes(batch).shape[1]) if kind == "all" else 0  # attributes come first
             for known in self.categories_:
                 self.columns_.append(np.arange(self.width_, self.width_ + len(known)))
                 self.width_ += len(known)
@@ -131,14 +131,22 @@ class NodeFeatures:
             return batch.with_features(np.zeros((0, self.width_)))
         if batch.edge_labels is not None:
             batch = replace(batch, edge_labels=self._edge_numbers(batch.edge_labels))
-        if self.kind_ != "attributes":
+        if self.kind_ in ("labels", "degree"):
             return batch.with_features(self._one_hot(batch))
-        features = self._attributes(batch)
-        if features.shape[1] != self.width_:
-            raise InputError(
-                f"features have width {features.shape[1]}, but the features were fitted on width {self.width_}."
-            )
-        return batch
+        features, width = self._attributes(batch), self.attributes_width_
+        if features.shape[1] != width:
+            raise InputError(f"features have width {features.shape[1]}, but the features were fitted on width {width}.")
+        if self.kind_ == "attributes":
+            return batch
+        behind = sparse.csr_array((batch.n_nodes, self.width_ - width))
+        return batch.with_features(sparse.hstack([sparse.csr_array(features), behind], "csr") + self._one_hot(batch))
+
+    @property
+    def attributes_width_(self) -> int:
+        """How many of the columns are continuous features."""
+        if self.kind_ not in ("attributes", "all"):
+            return 0
+        return self.width_ - sum(len(known) for known in self.categories_)
 
     def fit_transform(self, source: Any) -> GraphBatch:
         """Fit and transform the same graphs."""

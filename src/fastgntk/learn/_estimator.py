@@ -107,7 +107,7 @@ class GraphModel(GraphEstimator):
         rows = self.expansion_.rows
         rows.check(batch)
         step = rows.prepared.features
-        if step.kind_ == "labels":
+        if step.kind_ in ("labels", "all"):
             unseen = step.unseen(batch)
             if unseen.any():
                 count = len(np.unique(batch.graph_of_node[unseen]))

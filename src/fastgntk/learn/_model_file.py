@@ -244,8 +244,8 @@ def _what_counts(batch: GraphBatch, kind: str, spec: GNTK) -> GraphBatch:
     """Leave out what the kernel does not use."""
     return replace(
         batch,
-        features=batch.features if kind == "attributes" else None,
-        labels=batch.labels if kind == "labels" else None,
+        features=batch.features if kind in ("attributes", "all") else None,
+        labels=batch.labels if kind in ("labels", "all") else None,
         edge_labels=batch.edge_labels if spec.typed else None,
     )
 

@@ -104,7 +104,8 @@ def unpack_features(document: Any, arrays: Arrays) -> NodeFeatures:
             raise InputError(f"the array {_COLUMNS}{i} must hold one integer for each category; {_NO_MODEL}.")
     # Columns become indices of a sparse matrix, so each must be there once, and none outside.
     places = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *columns]))
-    if fitted != "attributes" and not (len(places) == width and np.array_equal(places, np.arange(len(places)))):
+    before = width - len(places) if fitted == "all" else 0  # columns of attributes
+    if fitted != "attributes" and not (before >= 0 and np.array_equal(places, np.arange(before, width))):
         raise InputError(f"the categories of the node features do not fill {width} columns; {_NO_MODEL}.")
     step = NodeFeatures(kind)
     step.kind_, step.width_, step.categories_, step.columns_ = fitted, width, categories, columns
@@ -151,9 +152,9 @@ def _assemble(arrays: Arrays) -> GraphBatch:
     if "weights" in given:
         _check(given["weights"], "weights", np.float64, (n_entries,))
     if "edge_labels" in given:
-        _check(given["edge_labels"], "edge_labels", np.int64, (n_entries,))
+        _check_labels(given["edge_labels"], "edge_labels", n_entries, "entries of indices", dimensions=(1,))
     if "labels" in given:
-        _check_labels(given["labels"], n_nodes)
+        _check_labels(given["labels"], "labels", n_nodes, "nodes", dimensions=(1, 2))
     return GraphBatch(
         offsets=offsets,
         indptr=indptr,
@@ -206,14 +207,14 @@ def _check_neighbours(offsets: NDArray[np.int64], indptr: NDArray[np.int64], ind
     _require(bool(rises.all()), "indices", "must list the neighbours of each node in order, each once")
 
 
-def _check_labels(labels: Any, n_nodes: int) -> None:
+def _check_labels(labels: Any, name: str, count: int, of: str, *, dimensions: tuple[int, ...]) -> None:
     fits = (
         isinstance(labels, np.ndarray)
         and (labels.dtype == np.int64 or labels.dtype.kind == "U")
-        and labels.ndim in (1, 2)
-        and labels.shape[0] == n_nodes
+        and labels.ndim in dimensions
+        and labels.shape[0] == count
     )
-    _require(fits, "labels", f"must hold integers or strings, one row for each of the {n_nodes} nodes")
+    _require(fits, name, f"must hold integers or strings, one row for each of the {count} {of}")
 
 
 def _features(given: Arrays, n_nodes: int) -> Any:

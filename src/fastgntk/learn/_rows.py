@@ -249,11 +249,12 @@ class KernelRows:
         step = self.prepared.features
         if not batch.n_nodes or step.kind_ == "degree":
             return
-        if step.kind_ == "attributes":
-            trained = f"node features of width {step.width_}"
+        fits = True
+        if step.kind_ in ("attributes", "all"):
+            trained = f"node features of width {step.attributes_width_}"
             found = None if batch.features is None else f"width {batch.features.shape[1]}"
-            fits = batch.features is not None and batch.features.shape[1] == step.width_
-        else:
+            fits = batch.features is not None and batch.features.shape[1] == step.attributes_width_
+        if fits and step.kind_ in ("labels", "all"):
             kinds = {"U": "text", "i": "whole numbers"}
             known = step.categories_[0].dtype.kind if step.categories_ else "i"
             trained = f"node labels that are {kinds[known]}"

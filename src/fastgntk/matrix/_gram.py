@@ -45,7 +45,7 @@ def gram(
     graphs : anything that :func:`fastgntk.graphs` accepts, n graphs
     spec : GNTK, optional
         Which kernel; ``GNTK()`` if left out. Nothing below changes values beyond rounding, except a sketch.
-    features : {"auto", "attributes", "labels", "degree"} or NodeFeatures
+    features : {"auto", "attributes", "labels", "all", "degree"} or NodeFeatures
         What nodes start with; a kind is fitted on ``graphs``, a fitted :class:`fastgntk.NodeFeatures` is extended by
         labels that it does not know.
     engine : str
