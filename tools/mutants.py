@@ -145,6 +145,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("datasets/_load.py", "        downloaded.unlink(missing_ok=True)\n", "", "datasets/test_load.py"),
     ("datasets/_load.py", "        if got != want:\n", "        if False:\n", "datasets/test_load.py"),
     ("files.py", "        temporary.unlink(missing_ok=True)\n", "        pass\n", "faults/test_interruptions.py"),
+    ("kernel/_equal.py", "operators=False).colours\n", "operators=False).colours[-1:]\n", "kernel/test_equal.py"),
     # learning
     ("learn/_evaluate.py", "        ranking = selection.mean(axis=2).transpose(1, 0, 2).reshape(n_outer, -1)\n", "        ranking = tested\n", "learn/test_evaluate.py"),
     ("learn/_folds.py", "groups.append([(train[a], train[b]) for a, b in within])", "groups.append([(a, b) for a, b in within])", "learn/test_evaluate.py"),
