@@ -297,6 +297,17 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("learn/solve/_eigen.py", "self._root[:, None] * self._vectors / np.sqrt(self._values + ridge + jitter)", "self._vectors / np.sqrt(self._values + ridge + jitter)", "learn/solve/test_eigen.py"),
     ("learn/_mix.py", "slope[:-1] -= np.einsum", "slope[:-1] += np.einsum", "learn/test_selection.py"),
     ("learn/_mix.py", "weights / weights.max() / sizes[used]", "weights / weights.max()", "learn/test_selection.py"),
+    ("learn/_process_kernel.py", "kernel.full().copy()", "kernel.full()", "learn/test_process_kernel.py"),
+    ("learn/_process_kernel.py", "clone._known = self._known", "pass", "learn/test_process_kernel.py"),
+    ("learn/_process_kernel.py", "if known.options == options]", "]", "learn/test_process_kernel.py"),
+    ("learn/_process_kernel.py", "x is y and isinstance(x, Graph)", "True", "learn/test_process_kernel.py"),
+    ("learn/_process_kernel.py", "    return bool(np.array_equal(a, b))\n", "    return True\n", "learn/test_process_kernel.py"),
+    ("learn/_process_kernel.py", "for part in (\"indptr\", \"indices\", \"data\")", "for part in (\"indptr\", \"indices\")", "learn/test_process_kernel.py"),
+    ("learn/_process_kernel.py", "given = X.copy() if", "given = X if", "learn/test_process_kernel.py"),
+    ("learn/_process_kernel.py", "if known is not found][:1]]", "if known is not found][:0]]", "learn/test_process_kernel.py"),
+    ("learn/_grakel_style.py", "        self._transformed = batch\n", "", "learn/test_grakel_style.py"),
+    ("learn/_grakel_style.py", "        self._transformed = None\n        super().fit(", "        super().fit(", "learn/test_grakel_style.py"),
+    ("learn/_grakel_style.py", "        return rows.own.copy(), own\n", "        return own, rows.own.copy()\n", "learn/test_grakel_style.py"),
     ("learn/_explanation.py", "self.rows.nodes(batch) * self.coefficients[:, output]", "self.rows.nodes(batch) * self.coefficients[:, 0]", "learn/test_explanation.py"),
 ]  # fmt: skip
 
@@ -340,7 +351,7 @@ def main() -> None:
     failures = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for part in ("src", "tests", "docs"):
+        for part in ("src", "tests", "docs", "examples"):
             shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         for file in ("pyproject.toml", "README.md"):
             shutil.copy(ROOT / file, folder / file)

@@ -16,9 +16,10 @@ def equal_graphs(batch: GraphBatch, blocks: int, *, typed: bool = False) -> NDAr
     """Return for each graph the number of the first graph that is known to have the same values in such kernels.
 
     These are the graphs whose nodes have the same colours equally often after each of ``blocks`` rounds of refinement
-    (1-WL, on nodes with features, and with ``typed`` on edges with types); fewer blocks tell fewer apart. A graph that no earlier
-    one equals gets its own number; so do all where numba, which refines colours, is missing. A kernel may confuse a few
-    more: ReLU layers scale with their input, so that two nodes may count as much as one of twice the length.
+    (1-WL, on nodes with features, and with ``typed`` on edges with types); fewer blocks tell fewer apart. A graph that
+    no earlier one equals gets its own number; so do all where numba, which refines colours, is missing. A kernel may
+    confuse a few more: ReLU layers scale with their input, so that two nodes may count as much as one of twice the
+    length.
     """
     if not compiled_code_runs():
         return np.arange(len(batch))

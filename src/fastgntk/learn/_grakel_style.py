@@ -21,9 +21,9 @@ Array = NDArray[np.float64]
 class GrakelGNTK(GNTKKernel):
     """Compute the GNTK as GraKeL's kernels compute theirs: one line of a script changes, the one that makes the kernel.
 
-    ``fit``, ``transform`` (rows are new graphs, columns fitted ones), ``fit_transform`` and ``diagonal`` take and return
-    what they do there. The parameters are those of :class:`GNTKKernel`. It differs in two cases: a graph that is 0 in
-    the kernel has rows of 0 after normalising, not NaN, and ``fit`` forgets graphs that were transformed before.
+    ``fit``, ``transform`` (rows are new graphs, columns fitted ones), ``fit_transform`` and ``diagonal`` take and
+    return what they do there. The parameters are those of :class:`GNTKKernel`. It differs in two cases: a graph that is
+    0 in the kernel has rows of 0 after normalising, not NaN, and ``fit`` forgets graphs that were transformed before.
 
     Examples
     --------
