@@ -1,4 +1,4 @@
-"""A Gaussian process of scikit-learn on graphs: how many nodes has a molecule, and how sure is that?
+"""A Gaussian process of scikit-learn on graphs: the number of nodes of a molecule, and how sure that is.
 
 Scale and noise are optimised around the kernel; its matrix is computed once.
 """

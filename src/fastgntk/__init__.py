@@ -13,7 +13,7 @@ from typing import Any
 from fastgntk import datasets
 from fastgntk._version import __version__
 from fastgntk.errors import DownloadError, InputError
-from fastgntk.graph import Graph, GraphBatch, NodeFeatures, UnseenLabelWarning, graphs
+from fastgntk.graph import Description, Graph, GraphBatch, NodeFeatures, UnseenLabelWarning, graphs
 from fastgntk.kernel import GNTK
 from fastgntk.matrix import (
     Forecast,
@@ -34,6 +34,7 @@ __all__ = [
     "Graph",
     "GraphBatch",
     "graphs",
+    "Description",
     "NodeFeatures",
     "GNTK",
     "gram",

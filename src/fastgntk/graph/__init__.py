@@ -1,17 +1,19 @@
 """Graphs: how they are held, and what their nodes start with.
 
-===============  =========================================================================
-``_graph``       :class:`Graph`, one graph from arrays
-``_batch``       :class:`GraphBatch`, many graphs in concatenated compressed rows
-``_csr``         the canonical form of adjacency: where loops, duplicates and bad edges end
-``_convert``     :func:`graphs`, from what people have to a batch
-``_features``    :class:`NodeFeatures`, one-hot labels or degrees as a fitted step
-``_molecule``    :func:`from_smiles`, :func:`molecule`: molecules by RDKit, and what atoms start with
-===============  =========================================================================
+================  =========================================================================
+``_graph``        :class:`Graph`, one graph from arrays
+``_batch``        :class:`GraphBatch`, many graphs in concatenated compressed rows
+``_description``  :class:`Description`, what is in a batch, in numbers
+``_csr``          the canonical form of adjacency: where loops, duplicates and bad edges end
+``_convert``      :func:`graphs`, from what people have to a batch
+``_features``     :class:`NodeFeatures`, one-hot labels or degrees as a fitted step
+``_molecule``     :func:`from_smiles`, :func:`molecule`: molecules by RDKit, and what atoms start with
+================  =========================================================================
 """
 
 from fastgntk.graph._batch import GraphBatch
 from fastgntk.graph._convert import graphs
+from fastgntk.graph._description import Description, EqualGraphs, Spread
 from fastgntk.graph._features import FeatureKind, NodeFeatures, UnseenLabelWarning
 from fastgntk.graph._graph import Graph
 from fastgntk.graph._molecule import ATOM_FEATURES, BOND_KINDS, AtomFeature, from_smiles, molecule, molecules
@@ -20,6 +22,9 @@ __all__ = [
     "Graph",
     "GraphBatch",
     "graphs",
+    "Description",
+    "EqualGraphs",
+    "Spread",
     "NodeFeatures",
     "FeatureKind",
     "UnseenLabelWarning",

@@ -7,6 +7,7 @@
 ``_nodes``         :func:`node_gram`, the kernel node by node
 ``_normalize``     :func:`normalize`
 ``_forecast``      :func:`forecast`, what a matrix will take
+``_describe``      :func:`describe`, what is in a set of graphs
 ``_options``       what all of them take, checked
 ``_run``           engine, blocks, memory, tiles: one computation
 ``_plan``          blocks and tiles, pure functions of sizes and colours
@@ -18,6 +19,7 @@ Nothing here knows the formula, and no engine knows of tiles. No option here cha
 except those of a sketch.
 """
 
+from fastgntk.matrix._describe import describe
 from fastgntk.matrix._executor import Progress, single_threaded_blas
 from fastgntk.matrix._executor import run as run_on_threads
 from fastgntk.matrix._forecast import Forecast, forecast
@@ -40,6 +42,7 @@ __all__ = [
     "PreparedGraphs",
     "forecast",
     "Forecast",
+    "describe",
     "normalize",
     "NotSketchedWarning",
     "Progress",
