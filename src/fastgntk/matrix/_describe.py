@@ -105,7 +105,7 @@ def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> E
     kinds, group, sizes = np.unique(first, return_inverse=True, return_counts=True)
     shared = sizes > 1
     duplicates, groups, graphs = len(first) - len(kinds), int(shared.sum()), int(sizes[shared].sum())
-    if targets is None:
+    if targets is None or not len(first):
         return EqualGraphs(duplicates, groups, graphs, rounds)
     # Each target of each group, and how many graphs of the group have it.
     _, value = np.unique(targets, axis=0, return_inverse=True)
@@ -114,13 +114,13 @@ def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> E
     if targets.dtype.kind != "f":
         most = np.zeros(len(kinds), dtype=np.int64)
         np.maximum.at(most, owner, votes)
-        best = float(most.sum() / len(first)) if len(first) else 1.0
+        best = float(most.sum() / len(first))
         return EqualGraphs(duplicates, groups, graphs, rounds, contradictory, best_accuracy=best)
     columns = targets.astype(np.float64).reshape(len(first), -1)
     means = np.zeros((len(kinds), columns.shape[1]))
     np.add.at(means, group, columns)
     squares = (columns - (means / sizes[:, None])[group]) ** 2
-    errors = tuple(float(e) for e in np.sqrt(squares.mean(axis=0))) if len(first) else ()
+    errors = tuple(float(error) for error in np.sqrt(squares.mean(axis=0)))
     return EqualGraphs(duplicates, groups, graphs, rounds, contradictory, least_error=errors)
 
 
