@@ -21,6 +21,9 @@ TRIANGLES = Graph.from_edges([(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)], 6
 PATH = Graph.from_edges([(0, 1), (1, 2)], 3)
 
 
+RING_OF_20 = Graph.from_edges([(i, (i + 1) % 20) for i in range(20)], 20, labels=[0] * 20)
+
+
 def small_graphs(kind: str) -> GraphBatch:
     """Many graphs of few nodes, so that some are equal."""
     rng = np.random.default_rng(7)
@@ -117,7 +120,10 @@ def test_rounds_are_as_many_as_were_needed(distance):
     assert f"none: {equal.rounds} rounds" in str(equal)
 
 
-RING_OF_20 = Graph.from_edges([(i, (i + 1) % 20) for i in range(20)], 20, labels=[0] * 20)
+def test_rounds_that_tell_no_graphs_apart_do_not_count():
+    path = Graph.from_edges([(i, i + 1) for i in range(8)], 9)
+    equal = graphs([path, path, RING]).describe().equal
+    assert (equal.duplicates, equal.rounds) == (1, 0)  # the nodes of a path are told apart in round after round
 
 
 @pytest.mark.parametrize("name", [*FAMILIES, *KINDS, "negative weights", "random"])
@@ -161,6 +167,16 @@ def test_what_graphs_carry_is_counted():
     assert loops.equal_typed is None
     pairs = graphs([Graph.from_edges([(0, 1)], 3, labels=[[0, 1], [1, 0], [0, 1]])])
     assert pairs.describe().node_labels == 2  # of two columns each
+
+
+def test_weights_that_differ_by_direction_make_a_graph_directed():
+    weights = np.array([[0.0, 1.0], [2.0, 0.0]])
+    told = graphs([Graph(weights, directed=True)]).describe()
+    assert (told.directed, told.weighted, told.edges) == (True, True, 1)
+    told = graphs([Graph(weights + weights.T, directed=True)]).describe()
+    assert (told.directed, told.weighted) == (False, True)
+    ones_and_threes = graphs([Graph(np.ones((2, 2))), Graph(3 * np.ones((2, 2)))])
+    assert [ones_and_threes[i : i + 1].describe().weighted for i in (0, 1)] == [False, True]
 
 
 def test_edge_labels_tell_more_apart():
