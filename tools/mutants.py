@@ -170,6 +170,24 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("datasets/_load.py", "        downloaded.unlink(missing_ok=True)\n", "", "datasets/test_load.py"),
     ("datasets/_load.py", "        if got != want:\n", "        if False:\n", "datasets/test_load.py"),
     ("files.py", "        temporary.unlink(missing_ok=True)\n", "        pass\n", "faults/test_interruptions.py"),
+    ("kernel/_equal.py", "operators=False).colours\n", "operators=False).colours[-1:]\n", "kernel/test_equal.py"),
+    # what is in graphs
+    ("kernel/_equal.py", "colours.astype(np.int64) * max(len(found), 1) + around", "around", "matrix/test_describe.py"),
+    ("kernel/_equal.py", "        if refined == distinct:\n", "        if refined <= distinct + 1:\n", "matrix/test_describe.py"),
+    ("kernel/_equal.py", "            part, alive = part[shared], alive[shared]\n", "            part = part[shared]\n            alive = alive[: len(part)]\n", "matrix/test_describe.py"),
+    ("kernel/_equal.py", "rounds = level if found > groups else rounds", "rounds = level", "matrix/test_describe.py"),
+    ("kernel/_equal.py", "    if batch.weights is not None or typed:\n        tokens, own", "    if typed:\n        tokens, own", "matrix/test_describe.py"),
+    ("matrix/_describe.py", "pairs = pattern if mutual else (pattern + pattern.T).tocsr()", "pairs = pattern", "matrix/test_describe.py"),
+    ("matrix/_describe.py", "connection=\"strong\" if mutual else \"weak\"", "connection=\"strong\"", "matrix/test_describe.py"),
+    ("matrix/_describe.py", "not mutual or not _same_both_ways(batch)", "not mutual", "matrix/test_describe.py"),
+    ("matrix/_describe.py", "bool(np.any(batch.weights != 1))", "True", "matrix/test_describe.py"),
+    ("matrix/_describe.py", "np.maximum.at(most, owner, votes)", "np.minimum.at(most, owner, votes)", "matrix/test_describe.py"),
+    ("matrix/_describe.py", "minlength=len(kinds)) > 1]", "minlength=len(kinds)) > 0]", "matrix/test_describe.py"),
+    ("matrix/_describe.py", "np.sqrt(squares.mean(axis=0))", "squares.mean(axis=0)", "matrix/test_describe.py"),
+    ("matrix/_describe.py", "(means / sizes[:, None])[group]", "means[group]", "matrix/test_describe.py"),
+    ("matrix/_describe.py", "first * base + second", "first + second", "matrix/test_describe.py"),
+    ("matrix/_describe.py", "else _equal(ready, targets, typed=True)", "else _equal(ready, targets, typed=False)", "matrix/test_describe.py"),
+    ("matrix/_describe.py", "len(np.unique(batch.labels, axis=0))", "len(np.unique(batch.labels))+1", "matrix/test_describe.py"),
     # learning
     ("learn/_evaluate.py", "        ranking = selection.mean(axis=2).transpose(1, 0, 2).reshape(n_outer, -1)\n", "        ranking = tested\n", "learn/test_evaluate.py"),
     ("learn/_folds.py", "groups.append([(train[a], train[b]) for a, b in within])", "groups.append([(a, b) for a, b in within])", "learn/test_evaluate.py"),
@@ -337,6 +355,17 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("theory/_finite_width.py", "each = np.split(delta, len(parts), axis=1)", "each = [delta[:, : delta.shape[1] // len(parts)]] * len(parts)", "theory/test_finite_width.py"),
     ("learn/_mix.py", "slope[:-1] -= np.einsum", "slope[:-1] += np.einsum", "learn/test_selection.py"),
     ("learn/_mix.py", "weights / weights.max() / sizes[used]", "weights / weights.max()", "learn/test_selection.py"),
+    ("learn/_process_kernel.py", "kernel.full().copy()", "kernel.full()", "learn/test_process_kernel.py"),
+    ("learn/_process_kernel.py", "clone._known = self._known", "pass", "learn/test_process_kernel.py"),
+    ("learn/_process_kernel.py", "if known.options == options]", "]", "learn/test_process_kernel.py"),
+    ("learn/_process_kernel.py", "x is y and isinstance(x, Graph)", "True", "learn/test_process_kernel.py"),
+    ("learn/_process_kernel.py", "    return bool(np.array_equal(a, b))\n", "    return True\n", "learn/test_process_kernel.py"),
+    ("learn/_process_kernel.py", "for part in (\"indptr\", \"indices\", \"data\")", "for part in (\"indptr\", \"indices\")", "learn/test_process_kernel.py"),
+    ("learn/_process_kernel.py", "given = X.copy() if", "given = X if", "learn/test_process_kernel.py"),
+    ("learn/_process_kernel.py", "if known is not found][:1]]", "if known is not found][:0]]", "learn/test_process_kernel.py"),
+    ("learn/_grakel_style.py", "        self._transformed = batch\n", "", "learn/test_grakel_style.py"),
+    ("learn/_grakel_style.py", "        self._transformed = None\n        super().fit(", "        super().fit(", "learn/test_grakel_style.py"),
+    ("learn/_grakel_style.py", "        return rows.own.copy(), own\n", "        return own, rows.own.copy()\n", "learn/test_grakel_style.py"),
     ("learn/_explanation.py", "self.rows.nodes(batch) * self.coefficients[:, output]", "self.rows.nodes(batch) * self.coefficients[:, 0]", "learn/test_explanation.py"),
 ]  # fmt: skip
 
@@ -380,7 +409,7 @@ def main() -> None:
     failures = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for part in ("src", "tests", "docs"):
+        for part in ("src", "tests", "docs", "examples"):
             shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         for file in ("pyproject.toml", "README.md"):
             shutil.copy(ROOT / file, folder / file)

@@ -14,6 +14,7 @@ from fastgntk import datasets
 from fastgntk._version import __version__
 from fastgntk.errors import DownloadError, InputError
 from fastgntk.graph import (
+    Description,
     Graph,
     GraphBatch,
     NodeFeatures,
@@ -46,6 +47,7 @@ __all__ = [
     "graphs",
     "to_networkx",
     "to_geometric",
+    "Description",
     "NodeFeatures",
     "GNTK",
     "gram",

@@ -152,9 +152,16 @@ def test_info_describes_installation_and_data():
     assert record["engines"] == ["auto", "lossless", "decoupled", "kronecker", "sketched"]
     record = json.loads(fastgntk("info", "MUTAG", "--json").stdout)
     assert (record["nodes"], record["edges"], record["node_labels"], record["edge_labels"]) == (3371, 3721, 7, 4)
-    assert record["nodes_per_graph"] == {"min": 10, "mean": 17.93, "max": 28}
+    assert record["nodes_per_graph"] == {"min": 10, "median": 17.5, "mean": pytest.approx(3371 / 188), "max": 28}
+    assert (record["name"], record["targets"], record["classes"]) == ("MUTAG", "classes", 2)
+    assert (record["equal"]["duplicates"], record["equal_typed"]["duplicates"]) == (13, 0)
+    assert record["equal"]["best_accuracy"] == 1.0
     assert "cache folder" in fastgntk("info").stdout
-    assert "labels" in fastgntk("info", "MUTAG").stdout
+    shown = fastgntk("info", "MUTAG").stdout
+    assert "2 classes" in shown
+    assert "labels, 7 distinct" in shown
+    assert "13 equal an earlier one" in shown
+    assert "100.00 %" in shown
 
 
 def test_a_data_folder_that_does_not_exist_is_said():
@@ -163,7 +170,11 @@ def test_a_data_folder_that_does_not_exist_is_said():
 
 def test_a_set_without_targets_is_not_called_regression(tmp_path):
     folder = write_tu(Dataset(synthetic.erdos_renyi(4, 5).graphs, None, "bare"), tmp_path)
-    assert json.loads(fastgntk("info", folder, "--json").stdout)["targets"] == "none"
+    record = json.loads(fastgntk("info", folder, "--json").stdout)
+    assert record["targets"] == "none"
+    assert (
+        record["equal"]["best_accuracy"] is record["equal"]["least_error"] is record["equal"]["contradictory"] is None
+    )
 
 
 def test_version_and_help():

@@ -148,5 +148,7 @@ def test_the_warning_points_at_the_caller():
 
 
 def test_unknown_kind_is_refused():
-    with pytest.raises(InputError, match="features must be one of auto, attributes, labels, all, degree, but is 'onehot'"):
+    with pytest.raises(
+        InputError, match="features must be one of auto, attributes, labels, all, degree, but is 'onehot'"
+    ):
         NodeFeatures("onehot")

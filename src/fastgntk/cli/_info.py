@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from fastgntk import __version__
@@ -26,9 +24,8 @@ from fastgntk.cli._options import (
     WorkersOption,
     sketch_options,
 )
-from fastgntk.datasets import Dataset, cache_folder, load
+from fastgntk.datasets import cache_folder, load
 from fastgntk.errors import InputError
-from fastgntk.graph import NodeFeatures
 from fastgntk.kernel import GNTK, engine_names
 from fastgntk.matrix import Forecast, forecast, format_bytes, memory_budget, worker_count
 
@@ -72,16 +69,20 @@ def info(
         return
     if data is None:
         record = _installation()
-        title = "fastgntk"
-    else:
-        with progress_bar("downloading", quiet=json) as bar:
-            dataset = load(data, progress=bar)
-        record = _dataset(dataset)
-        title = dataset.name
-    if json:
-        print_json(record)
+        if json:
+            print_json(record)
+        else:
+            key_values("fastgntk", [(name.replace("_", " "), _show(name, value)) for name, value in record.items()])
         return
-    key_values(title, [(name.replace("_", " "), _show(name, value)) for name, value in record.items()])
+    with progress_bar("downloading", quiet=json) as bar:
+        dataset = load(data, progress=bar)
+    told = dataset.graphs.describe(dataset.y)
+    classes = dataset.counts.classes
+    targets = "none" if dataset.y is None else "classes" if classes else "real numbers"
+    if json:
+        print_json({"name": dataset.name, "targets": targets, "classes": classes, **told.to_dict()})
+        return
+    key_values(dataset.name, [("targets", f"{classes:,} classes" if classes else targets), *told.rows()])
 
 
 def _plan_rows(plan: Forecast) -> list[tuple[str, str]]:
@@ -126,38 +127,9 @@ def _data_folder() -> str:
     return folder if Path(folder).is_dir() else f"{folder} (does not exist)"
 
 
-def _dataset(dataset: Dataset) -> dict[str, Any]:
-    graphs = dataset.graphs
-    sizes, degrees = graphs.sizes, graphs.degrees
-    attributes = 0 if graphs.features is None else int(graphs.features.shape[1])
-    labels = 0 if graphs.labels is None else len(np.unique(graphs.labels))
-    return {
-        "name": dataset.name,
-        **asdict(dataset.counts),
-        "targets": "none" if dataset.y is None else "classes" if dataset.counts.classes else "real numbers",
-        "nodes_per_graph": _spread(sizes),
-        "neighbours_per_node": _spread(degrees),
-        "isolated_nodes": int((degrees == 0).sum()),
-        "node_labels": labels,
-        "node_attributes": attributes,
-        "edge_labels": 0 if graphs.edge_labels is None else len(np.unique(graphs.edge_labels)),
-        "features_by_default": NodeFeatures().fit(graphs).kind_,
-    }
-
-
-def _spread(values: Any) -> dict[str, float]:
-    if len(values) == 0:
-        return {"min": 0, "mean": 0.0, "max": 0}
-    return {"min": int(values.min()), "mean": round(float(values.mean()), 2), "max": int(values.max())}
-
-
 def _show(name: str, value: Any) -> str:
     if name == "memory_limit":
         return f"{format_bytes(value)} (a quarter of RAM; --memory changes it)"
-    if isinstance(value, dict):
-        return f"{value['min']} to {value['max']}, {value['mean']} on average"
     if isinstance(value, list):
         return ", ".join(value)
-    if value is None:
-        return "none"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return str(value)

@@ -49,7 +49,7 @@ from fastgntk.kernel._activations import kappa0, kappa1
 from fastgntk.kernel._choice import Choice, choose_engine, forecast_seconds
 from fastgntk.kernel._compilation import COMPILING
 from fastgntk.kernel._engine import Engine, compiled_code_runs, engine_names, get_engine
-from fastgntk.kernel._equal import equal_graphs
+from fastgntk.kernel._equal import equal_graphs, inseparable_graphs
 from fastgntk.kernel._node_pairs import NodePairs
 from fastgntk.kernel._operator import check_edges
 from fastgntk.kernel._outline import Extent, Outline
@@ -73,5 +73,6 @@ __all__ = [
     "compiled_code_runs",
     "equal_graphs",
     "NodePairs",
+    "inseparable_graphs",
     "COMPILING",
 ]

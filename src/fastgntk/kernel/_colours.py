@@ -17,7 +17,7 @@ from scipy import sparse
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel._operator import degree_sums
 
-__all__ = ["Colouring", "Operator", "colour"]
+__all__ = ["Colouring", "Operator", "colour", "edge_slots", "edge_tags", "first_colours", "tagged_tokens"]
 
 Array = NDArray[np.float64]
 
@@ -64,17 +64,15 @@ def colour(
     Costs about a tenth of a microsecond for each edge and level, a tenth of that without operators. ``used_bits``
     keeps only some bits of the hashes: results are the same with any, since equal hashes are verified and not trusted.
     """
-    from fastgntk.kernel._simd._refine import ALL_BITS, group_rows, merge_neighbourhoods, operator_rows
+    from fastgntk.kernel._simd._refine import ALL_BITS, merge_neighbourhoods, operator_rows
 
     mask = ALL_BITS if used_bits is None else np.uint64(used_bits)
     features = _canonical(batch.features)
-    indptr = np.ascontiguousarray(features.indptr, dtype=np.int64)
-    bits = features.data.view(np.uint64)  # equal numbers have equal bits: zeros of either sign are not stored
-    number, hashes, first = group_rows(indptr, features.indices.astype(np.int32, copy=False), bits, mask)
+    number, hashes, first = _equal_rows(features, mask)
     neighbours = batch.indices.astype(np.int64) + np.repeat(np.repeat(batch.offsets[:-1], batch.sizes), batch.degrees)
     weights = np.zeros(0) if batch.weights is None else np.ascontiguousarray(batch.weights)
-    slots = (batch.edge_labels + 1).astype(np.int32) if typed and batch.edge_labels is not None else _NO_SLOTS
-    tags = _edge_tags(batch, slots) if batch.weights is not None or typed else None
+    slots = edge_slots(batch, typed)
+    tags = edge_tags(batch, slots) if batch.weights is not None or typed else None
     colours = np.empty((depth + 1, batch.n_nodes), dtype=np.int32)
     colours[0] = number
     all_hashes, found = [hashes], []
@@ -84,13 +82,31 @@ def colour(
         old, old_hashes = colours[level - 1], all_hashes[-1]
         tokens, own, token_hashes = old[neighbours], old, old_hashes
         if tags is not None:
-            tokens, own, token_hashes = _tagged_tokens(tokens, own, old_hashes, *tags)
+            tokens, own, token_hashes = tagged_tokens(tokens, own, old_hashes, *tags)
         colours[level], new_hashes, first = merge_neighbourhoods(batch.indptr, tokens, own, token_hashes, mask)
         all_hashes.append(new_hashes)
         if operators:
             rows = operator_rows(first, batch.indptr, neighbours, weights, slots, old, old_hashes)
             found.append(Operator(*rows, terms=batch.degrees[first] + 1, sums=sums[first], first=first))
     return Colouring(colours, tuple(all_hashes), tuple(found), distinct_rows)
+
+
+def first_colours(batch: GraphBatch) -> NDArray[np.int32]:
+    """Return the colours of level 0: equal features, equal number."""
+    from fastgntk.kernel._simd._refine import ALL_BITS
+
+    return _equal_rows(_canonical(batch.features), ALL_BITS)[0]
+
+
+def _equal_rows(
+    features: sparse.csr_array, mask: np.uint64
+) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.int64]]:
+    """Give numbers to distinct rows; returns those, a hash of each, and the first row that has it."""
+    from fastgntk.kernel._simd._refine import group_rows
+
+    indptr = np.ascontiguousarray(features.indptr, dtype=np.int64)
+    bits = features.data.view(np.uint64)  # equal numbers have equal bits: zeros of either sign are not stored
+    return group_rows(indptr, features.indices.astype(np.int32, copy=False), bits, mask)
 
 
 def _canonical(features: sparse.csr_array | Array) -> sparse.csr_array:
@@ -103,7 +119,12 @@ def _canonical(features: sparse.csr_array | Array) -> sparse.csr_array:
     return matrix
 
 
-def _edge_tags(batch: GraphBatch, slots: NDArray[np.int32]) -> tuple[NDArray[np.int64], int, NDArray[np.uint64]]:
+def edge_slots(batch: GraphBatch, typed: bool) -> NDArray[np.int32]:
+    """Return the type of each edge plus 1; nothing without types."""
+    return (batch.edge_labels + 1).astype(np.int32) if typed and batch.edge_labels is not None else _NO_SLOTS
+
+
+def edge_tags(batch: GraphBatch, slots: NDArray[np.int32]) -> tuple[NDArray[np.int64], int, NDArray[np.uint64]]:
     """Give numbers to the pairs of weight and slot; returns those of all edges, that of a node itself, and hashes."""
     from fastgntk.kernel._simd._refine import hash_pairs
 
@@ -116,7 +137,7 @@ def _edge_tags(batch: GraphBatch, slots: NDArray[np.int32]) -> tuple[NDArray[np.
     return number[:-1], int(number[-1]), hash_pairs(distinct_bits[bit_of], kind_of.astype(np.uint64))
 
 
-def _tagged_tokens(
+def tagged_tokens(
     tokens: NDArray[np.int32],
     own: NDArray[np.int32],
     hashes: NDArray[np.uint64],

@@ -8,6 +8,7 @@
 ``_node_gram``     :func:`node_gram`, the kernel between nodes of one graph
 ``_normalize``     :func:`normalize`
 ``_forecast``      :func:`forecast`, what a matrix will take
+``_describe``      :func:`describe`, what is in a set of graphs
 ``_options``       what all of them take, checked
 ``_run``           engine, blocks, memory, tiles: one computation
 ``_plan``          blocks and tiles, pure functions of sizes and colours
@@ -19,6 +20,7 @@ Nothing here knows the formula, and no engine knows of tiles. No option here cha
 except those of a sketch.
 """
 
+from fastgntk.matrix._describe import describe
 from fastgntk.matrix._executor import Progress, single_threaded_blas
 from fastgntk.matrix._executor import run as run_on_threads
 from fastgntk.matrix._forecast import Forecast, forecast
@@ -45,6 +47,7 @@ __all__ = [
     "PreparedGraphs",
     "forecast",
     "Forecast",
+    "describe",
     "normalize",
     "NotSketchedWarning",
     "Progress",
