@@ -39,4 +39,4 @@ def test_degree_scale_refuses_weights_without_a_positive_sum_and_names_the_node(
 
 def test_a_batch_without_nodes_has_an_operator():
     empty = GraphBatch.from_graphs([Graph.from_edges([], 0)])
-    assert Aggregation(empty).left(np.zeros((0, 3))).shape == (0, 3)
+    assert Aggregation(empty).parts[0].left(np.zeros((0, 3))).shape == (0, 3)

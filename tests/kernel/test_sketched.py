@@ -171,7 +171,7 @@ def test_levels_are_unbiased_up_to_the_first_norm(merge_nodes):
     exact = one.adjacency().toarray() + np.eye(one.n_nodes)
     spec = fg.GNTK(blocks=1)
     way = {"merge_nodes": merge_nodes, "sketch_features": True}
-    draws = [sketched_operators(one, spec, Sketching("ams", 2, s, **way))[0] for s in range(3_000)]
+    draws = [sketched_operators(one, spec, Sketching("ams", 2, s, **way), 0)[0][0] for s in range(3_000)]
     X = one.features.toarray()
     mean = np.mean([B @ X for B in draws], axis=0)
     error = np.std([B @ X for B in draws], axis=0) / np.sqrt(len(draws))
@@ -186,7 +186,7 @@ def test_merged_nodes_spread_less_than_all_nodes():
 
     def spread(merge_nodes):
         way = {"merge_nodes": merge_nodes, "sketch_features": True}
-        drawn = [sketched_operators(one, spec, Sketching("ams", 2, s, **way))[0] for s in range(400)]
+        drawn = [sketched_operators(one, spec, Sketching("ams", 2, s, **way), 0)[0][0] for s in range(400)]
         found = [B @ one.features.toarray() for B in drawn]
         return np.mean([np.sum((f - exact) ** 2) for f in found])
 

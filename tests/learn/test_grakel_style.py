@@ -23,7 +23,6 @@ AS_GRAPHS = [
     Graph.from_edges([(0, 1), (1, 2)], 3, labels=["C", "O", "C"]),
     Graph.from_edges([(0, 1)], 2, labels=["C", "N"]),
 ]
-NEEDS_CONVERTERS = pytest.mark.xfail(strict=False, reason="fastgntk.graphs does not take GraKeL's form yet")
 
 
 @pytest.mark.parametrize("divide", [False, True])
@@ -70,12 +69,10 @@ def test_the_shapes_are_those_of_grakel():
         assert kernel.fit(train) is kernel
 
 
-@NEEDS_CONVERTERS
 def test_the_form_of_grakel_is_taken():
     FLOAT64.check(GrakelGNTK(2, 1).fit_transform(AS_GRAKEL), gram(AS_GRAPHS, SPEC))
 
 
-@NEEDS_CONVERTERS
 def test_graphs_of_grakel_are_taken():
     grakel = pytest.importorskip("grakel")
     given = [grakel.Graph(*parts) for parts in AS_GRAKEL]

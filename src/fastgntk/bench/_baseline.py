@@ -62,7 +62,7 @@ def _prepare(batch: GraphBatch, spec: GNTK, number: int) -> _Graph:
     engine = get_engine("decoupled")
     block = engine.block(engine.prepare(batch, spec), np.array([number]))
     matrix = block.aggregation.matrix.toarray()
-    return _Graph(matrix, _dense(block.directions), block.feature_sums[0], block.inverse_q, block.p)
+    return _Graph(matrix, _dense(block.directions[0]), block.feature_sums[0], block.inverse_q, block.p)
 
 
 def _pair(g: _Graph, h: _Graph, spec: GNTK) -> float:
