@@ -72,6 +72,25 @@ def test_a_model_remembers_how_its_graphs_were_read(made):
     close(column(others, "similarity"), column(rows, "similarity"))
 
 
+def test_all_of_these_are_described(made, tmp_path):
+    tables_of = ["--nodes", made["new nodes"], "--targets", made["new targets"], "--target", "class"]
+    listed = record(run("info", made["new edges"], *LISTED, *tables_of, *NAMES, "--json"))
+    assert (listed["graphs"], listed["isolated_nodes"], listed["targets"], listed["node_labels"]) == (
+        5,
+        5,
+        "classes",
+        2,
+    )
+    from_json = record(run("info", made["new json"], "--target", "class", *NAMES, "--json"))
+    assert from_json | {"name": ""} == listed | {"name": ""}
+    molecules = tmp_path / "molecules.csv"
+    molecules.write_text("smiles,y\nCCO,1.5\nOCC,2.5\nC1CC,0\nC/C=C/C,7.5\n")
+    assert "in data row 3 (line 4 of the file)" in sentence(run("info", molecules))
+    told = record(run("info", molecules, "--target", "y", "--skip-invalid", "--json"))
+    assert (told["graphs"], told["targets"], told["equal"]["duplicates"]) == (3, "real numbers", 1)
+    assert "--smiles is for tables" in sentence(run("info", "MUTAG", "--smiles", "s"))
+
+
 def test_predictions_are_those_of_python(made):
     data = read_edge_list(
         made["new edges"],

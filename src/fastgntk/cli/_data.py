@@ -16,6 +16,7 @@ from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, load, read_e
 from fastgntk.errors import InputError, some
 
 __all__ = [
+    "DATA_HELP",
     "SkipInvalidOption",
     "SmilesOption",
     "TableArgument",
@@ -30,14 +31,11 @@ __all__ = [
 
 Task = Literal["regression", "classification"]
 
-TableArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="A table of molecules, or of edges with --graph (.csv, .tsv), JSON in node-link form (.json, .jsonl), all "
-        "also .gz; a known name (see `fastgntk datasets`), or a folder or zip file in TU format.",
-    ),
-]
+DATA_HELP = (
+    "A table of molecules, or of edges with --graph (.csv, .tsv), JSON in node-link form (.json, .jsonl), all also "
+    ".gz; a known name (see `fastgntk datasets`), or a folder or zip file in TU format."
+)
+TableArgument = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP)]
 SmilesOption = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="The column of SMILES of a table.", show_default="smiles")
 ]

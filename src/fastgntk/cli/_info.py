@@ -11,7 +11,20 @@ from typing import Annotated, Any
 import typer
 
 from fastgntk import __version__
-from fastgntk.cli._console import key_values, print_json, progress_bar, seconds
+from fastgntk.cli._console import key_values, print_json, seconds
+from fastgntk.cli._data import DATA_HELP, SkipInvalidOption, SmilesOption, load_data
+from fastgntk.cli._inputs import (
+    DirectedOption,
+    EdgeLabelsOption,
+    EdgeWeightsOption,
+    EndsOption,
+    GraphOption,
+    Inputs,
+    NodeFeaturesOption,
+    NodeLabelsOption,
+    NodesOption,
+    TargetsOption,
+)
 from fastgntk.cli._options import (
     EngineOption,
     FreshOption,
@@ -24,7 +37,7 @@ from fastgntk.cli._options import (
     WorkersOption,
     sketch_options,
 )
-from fastgntk.datasets import cache_folder, load
+from fastgntk.datasets import cache_folder
 from fastgntk.errors import InputError
 from fastgntk.kernel import GNTK, engine_names
 from fastgntk.matrix import Forecast, forecast, format_bytes, memory_budget, worker_count
@@ -35,7 +48,7 @@ _DEFAULT = GNTK()
 
 
 def info(
-    data: Annotated[str | None, typer.Argument(metavar="[DATA]", help="A data set to describe.")] = None,
+    data: Annotated[str | None, typer.Argument(metavar="[DATA]", help=f"Graphs to describe. {DATA_HELP}")] = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Say what the kernel matrix of DATA will take, before anything runs.")
     ] = False,
@@ -47,19 +60,36 @@ def info(
     fresh_each_block: FreshOption = None,
     merge_nodes: MergeOption = None,
     sketch_features: SketchFeaturesOption = None,
+    smiles: SmilesOption = None,
+    target: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="What is to be learned: counts equal graphs that differ.")
+    ] = None,
+    skip_invalid: SkipInvalidOption = False,
+    graph: GraphOption = None,
+    ends: EndsOption = None,
+    nodes: NodesOption = None,
+    targets: TargetsOption = None,
+    node_labels: NodeLabelsOption = None,
+    node_features: NodeFeaturesOption = None,
+    edge_labels: EdgeLabelsOption = None,
+    edge_weights: EdgeWeightsOption = None,
+    directed: DirectedOption = False,
     memory: MemoryOption = None,
     workers: WorkersOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Describe this installation, or the data set DATA, or with --plan how its kernel matrix would be computed."""
+    """Describe this installation, or the graphs of DATA, or with --plan how its kernel matrix would be computed."""
     sketching = sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features)
     if sketching and not plan:
         raise InputError("the options of a sketch are for --plan: fastgntk info --plan NAME --engine sketched.")
-    if plan:
-        if data is None:
+    if data is None:
+        if plan:
             raise InputError("--plan needs a data set: fastgntk info --plan NAME.")
-        with progress_bar("downloading", quiet=json) as bar:
-            dataset = load(data, progress=bar)
+        _show_installation(json)
+        return
+    inputs = Inputs(graph, ends, nodes, targets, node_labels, node_features, edge_labels, edge_weights, directed)
+    dataset = load_data(data, smiles=smiles, target=target, skip_invalid=skip_invalid, inputs=inputs, quiet=json)
+    if plan:
         spec = GNTK(blocks, layers)
         found = forecast(dataset.graphs, spec, engine=engine, memory=memory, workers=workers, **sketching)
         if json:
@@ -67,22 +97,21 @@ def info(
             return
         key_values(f"{dataset.name}, {blocks} blocks of {layers} layers", _plan_rows(found))
         return
-    if data is None:
-        record = _installation()
-        if json:
-            print_json(record)
-        else:
-            key_values("fastgntk", [(name.replace("_", " "), _show(name, value)) for name, value in record.items()])
-        return
-    with progress_bar("downloading", quiet=json) as bar:
-        dataset = load(data, progress=bar)
     told = dataset.graphs.describe(dataset.y)
     classes = dataset.counts.classes
-    targets = "none" if dataset.y is None else "classes" if classes else "real numbers"
+    kind = "none" if dataset.y is None else "classes" if classes else "real numbers"
     if json:
-        print_json({"name": dataset.name, "targets": targets, "classes": classes, **told.to_dict()})
+        print_json({"name": dataset.name, "targets": kind, "classes": classes, **told.to_dict()})
         return
-    key_values(dataset.name, [("targets", f"{classes:,} classes" if classes else targets), *told.rows()])
+    key_values(dataset.name, [("targets", f"{classes:,} classes" if classes else kind), *told.rows()])
+
+
+def _show_installation(json: bool) -> None:
+    record = _installation()
+    if json:
+        print_json(record)
+    else:
+        key_values("fastgntk", [(name.replace("_", " "), _show(name, value)) for name, value in record.items()])
 
 
 def _plan_rows(plan: Forecast) -> list[tuple[str, str]]:

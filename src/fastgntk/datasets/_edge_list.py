@@ -154,7 +154,7 @@ class _Nodes:
 
     def __init__(self, table: TextTable, graph: str, node: str) -> None:
         self.table = table
-        self._ends = table.column(graph, "graph"), table.column(node, "node")
+        self._ends = table.column(graph, "graph"), table.column(node, "node", "or call it node")
         self.in_graph, self.names = table.texts(self._ends[0], "graph"), table.texts(self._ends[1], "node")
         _once(table, list(zip(self.in_graph, self.names, strict=True)), "node")
 
