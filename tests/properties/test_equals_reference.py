@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.oracles.plain import reference_gram
-from tests.tables import ENGINES, FAMILIES, FLOAT64, NEGATIVE_WEIGHTS, SPECS, one_hot
+from tests.tables import ALL_SPECS, ENGINES, FAMILIES, FLOAT64, NEGATIVE_WEIGHTS, one_hot
 
 from fastgntk import GNTK, Graph, datasets, gram
 
@@ -18,19 +18,19 @@ PUBLISHED = [(row["set"], GNTK(row["blocks"], row["layers"], row["scale"], row["
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", ALL_SPECS)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_engine_equals_definition(engine, spec, family):
     graphs = FAMILIES[family]
-    expected = reference_gram(graphs, one_hot(graphs), SPECS[spec])
-    FLOAT64.check(gram(graphs, SPECS[spec], engine=engine), expected)
+    expected = reference_gram(graphs, one_hot(graphs), ALL_SPECS[spec])
+    FLOAT64.check(gram(graphs, ALL_SPECS[spec], engine=engine), expected)
 
 
-@pytest.mark.parametrize("spec", [name for name, spec in SPECS.items() if spec.scale != "degree"])
+@pytest.mark.parametrize("spec", [name for name, spec in ALL_SPECS.items() if spec.scale != "degree"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_engine_equals_definition_with_negative_weights(engine, spec):
-    expected = reference_gram(NEGATIVE_WEIGHTS, one_hot(NEGATIVE_WEIGHTS), SPECS[spec])
-    FLOAT64.check(gram(NEGATIVE_WEIGHTS, SPECS[spec], engine=engine), expected)
+    expected = reference_gram(NEGATIVE_WEIGHTS, one_hot(NEGATIVE_WEIGHTS), ALL_SPECS[spec])
+    FLOAT64.check(gram(NEGATIVE_WEIGHTS, ALL_SPECS[spec], engine=engine), expected)
 
 
 def _published_graphs(name: str) -> list[Graph]:

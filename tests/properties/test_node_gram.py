@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.tables import FAMILIES, FLOAT64, SPECS, Tolerance
+from tests.tables import ALL_SPECS, FAMILIES, FLOAT64, SPECS, Tolerance
 
 from fastgntk import GNTK, Graph, GraphBatch, InputError, NodeFeatures, datasets, gram, node_gram
 from fastgntk.kernel import _node_pairs, get_engine
@@ -24,7 +24,7 @@ def pair_by_pair(graph, spec):
 
 @pytest.mark.parametrize("panel", [2, 512])
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+@pytest.mark.parametrize("spec", ALL_SPECS.values(), ids=ALL_SPECS)
 def test_it_is_the_kernel_of_every_pair_and_adds_up_to_that_of_the_graph(spec, family, panel, monkeypatch):
     monkeypatch.setattr(_node_pairs, "_PANEL", panel)
     for graph in FAMILIES[family]:
