@@ -1,6 +1,23 @@
 """Graphs: how they are held, and what their nodes start with.
 
 ================  =========================================================================
+``_graph``        :class:`Graph`, one graph from arrays
+``_batch``        :class:`GraphBatch`, many graphs in concatenated compressed rows
+``_description``  :class:`Description`, what is in a batch, in numbers
+``_csr``          the canonical form of adjacency: where loops, duplicates and bad edges end
+``_convert``      :func:`graphs`, from what people have to a batch; which converter takes what
+``_networkx``     NetworkX
+``_igraph``       igraph
+``_geometric``    PyTorch Geometric
+``_grakel``       GraKeL
+``_node_link``    dictionaries in node-link form
+``_stack``        arrays of shape (n, N, N)
+``_attributes``   attributes by name: which count as what
+``_assemble``     where all of these end: nodes and edges of many graphs to one batch
+``_export``       :func:`to_networkx`, :func:`to_geometric`: the way back
+``_features``     :class:`NodeFeatures`, one-hot labels or degrees as a fitted step
+``_molecule``     :func:`from_smiles`, :func:`molecule`: molecules by RDKit, and what atoms start with
+================  =========================================================================
 """
 
 from fastgntk.graph._attributes import UnusedAttributesWarning

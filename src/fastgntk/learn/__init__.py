@@ -1,28 +1,5 @@
 """Learning with the kernel: estimators that predict, and :func:`evaluate`, which says how well the kernel classifies.
 
-``_regressor``    :class:`GNTKRegressor`: ridge regression, the mean of a Gaussian process
-``_classifier``   :class:`GNTKClassifier`: support vector machines or ridge regression
-``_search``       :class:`GNTKRegressorCV`, :class:`GNTKClassifierCV`: the same with options chosen
-``_selection``    which kernel and which ridge, by leave-one-out
-``_mix``          weights of the levels, by marginal likelihood
-``_transformer``  :class:`GNTKKernel`: kernel rows, for a pipeline
-``_nodes``        :class:`GNTKNodeRegressor`, :class:`GNTKNodeClassifier`: about the nodes of one graph
-``_nodes``           :class:`GNTKNodeRegressor`, :class:`GNTKNodeClassifier`: about the nodes of one graph
-``_estimator``    what these share
-``_rows``         kernel values among training graphs, and from new ones to these
-``solve/``        ridge regression on plain arrays: exact and approximate solvers
-``_machine``      support vector machines on a kernel matrix
-``_targets``      targets of regression, checked and scaled
-``_calibration``  intervals and probabilities from what was left out
-``_explanation``  :class:`Explanation`: exact shares of nodes and training graphs
-``_model_file``   :func:`load_model`, and what ``save`` writes
-``_container``    a zip of JSON and .npy that can be read without trust
-``_packing``      graphs and node features as plain arrays
-``_evaluate``     :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.
-``_grid``         :class:`Grid`: the options that selection tries
-``_folds``        splits, made or given
-================  ==========================================================================================
-=======
 ===================  ==========================================================================================
 ``_regressor``       :class:`GNTKRegressor`: ridge regression, the mean of a Gaussian process
 ``_classifier``      :class:`GNTKClassifier`: support vector machines or ridge regression
