@@ -149,7 +149,7 @@ def test_targets_by_name(tmp_path):
         ({"nodes": NODES + "C,1,C,1\n"}, "nodes.csv names the graph 'C' in data row 7, which TARGETS does not have"),
         ({"nodes": NODES + "A,x,C,1\n"}, "nodes.csv has the node ('A', 'x') in data rows 4 and 7; keep one row."),
         ({"nodes": NODES.replace("3.5", "NA")}, "edges.csv: graph 'A', node 'y' has no attribute 'size'; give it"),
-        ({"nodes": NODES.replace("node", "vertex")}, "nodes.csv has no column 'node'; choose node= (--node) among"),
+        ({"nodes": NODES.replace("node", "vertex")}, "nodes.csv has no column 'node'; choose node= (or call it node)"),
         ({"targets": TARGETS + "A,3\n"}, "targets.csv has the graph 'A' in data rows 2 and 3; keep one row."),
         ({"targets": TARGETS + "C,3\n"}, "graph 'C' of TARGETS has no edge and no node; give it nodes in a table with"),
         ({"targets": TARGETS.replace("1.5", "")}, "targets.csv has no finite value in column 'y' in data row 1"),

@@ -5,7 +5,7 @@ Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjace
 
     Σ(0) = K(0) = X X'ᵀ
     block l = 1..L:
-        aggregate          Σ ← B Σ B'ᵀ            K ← B K B'ᵀ
+        aggregate          Σ ← B Σ B'ᵀ            K ← B K B'ᵀ            (typed: Σ_r B_r Σ B'_rᵀ, Σ_r B_r K B'_rᵀ)
         layer r = 1..R     p_u = sqrt(Σ_uu(G, G)),  λ = Σ_uv / (p_u p_v)
                            Σ_uv ← (c_φ/2) p_u p_v κ1(λ)
                            K_uv ← K_uv (c_φ/2) κ0(λ) + Σ_uv         (κ0 at the incoming λ, Σ the new one)
@@ -21,6 +21,7 @@ R                     ``spec.layers``      ReLU layers in each Combine
 c_u                   ``spec.scale``       1, 1/(\|N(u)\|+1), or what makes the aggregated node a unit vector
 jumping knowledge     ``spec.jump``        read out every level
 c_φ                   ``spec.c_phi``       2 keeps norms: then p_u does not change inside a block
+not there             ``spec.edges``       ``"typed"``: B = Σ_r B_r, the node itself and each edge label being one r
 ====================  ===================  =======================================================
 
 A node of norm 0 (zero features, or exact cancellation) contributes 0. Where this departs from the papers, and
