@@ -59,7 +59,7 @@ def test_evaluate_json_and_given_folds(tmp_path):
     assert (record["features"], record["inner_folds"], record["seed"]) == ("auto", 5, 5)
     assert len(record["accuracies"]) == 3
     assert record["grid"] == {"blocks": [1], "layers": [1], "scale": ["degree"], "jump": [True], "normalize": [False],
-                              "C": [10.0, 100.0]}  # fmt: skip
+                              "C": [10.0, 100.0], "edges": ["plain"]}  # fmt: skip
     assert 0.7 < record["accuracy_mean"] < 1
     assert record["version"] == __version__
     assert done.stderr == ""
