@@ -35,3 +35,13 @@ def test_equal_graphs_have_equal_rows_and_hardly_any_others_do():
     assert np.sum(groups != np.arange(len(batch))) > 0
     assert np.abs(distance[same]).max() < 1e-9
     assert np.mean(distance[~same] < 1e-9) < 0.01
+
+
+def test_graphs_with_equal_neighbourhoods_but_other_nodes_are_not_equal():
+    # Closed neighbourhoods hold the same labels in both, but one has four nodes of label 0 and the other three.
+    edges = [(0, 4), (1, 3), (2, 3), (3, 4)]
+    given = [Graph.from_edges(edges, 5, labels=labels) for labels in ([0, 0, 0, 1, 0], [1, 0, 1, 0, 0])]
+    batch = NodeFeatures().fit_transform(given)
+    assert equal_graphs(batch, 1).tolist() == [0, 1]
+    K = gram(given, GNTK(1, 1, jump=True))
+    assert K[0, 0] > K[0, 1] + 1
