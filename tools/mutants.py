@@ -300,7 +300,8 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("kernel/_decoupled.py", "feature_sums=_dense(batch.features))", "feature_sums=_dense(batch.features) * 2)", "properties/test_nodes.py"),
     ("kernel/_sketched.py", "(read / near.levels[0].counts[:, None])[place]", "read[place]", "properties/test_nodes.py"),
     ("kernel/_operator.py", "rows[:, : cols.shape[1]]", "rows[:, -cols.shape[1] :]", "matrix/test_gram.py"),
-    ("kernel/_equal.py", "own = np.sort(", "own = (", "kernel/test_equal.py"),
+    ("kernel/_equal.py", "own = np.sort(colours[:, batch.offsets[i] : batch.offsets[i + 1]], axis=1)", "own = colours[:, batch.offsets[i] : batch.offsets[i + 1]]", "kernel/test_equal.py"),
+    ("kernel/_equal.py", "operators=False).colours\n", "operators=False).colours[-1:]\n", "kernel/test_equal.py"),
     # learning
     ("learn/_rows.py", "            self._matrix += INTERCEPT\n", "", "learn/test_regressor.py"),
     ("learn/_rows.py", "        values += INTERCEPT\n", "", "learn/test_regressor.py"),

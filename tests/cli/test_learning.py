@@ -230,6 +230,14 @@ def test_whole_numbers_of_few_values_are_classes_unless_asked_otherwise(here):
     assert record(run(*arguments))["task"] == "regression"
 
 
+def test_weights_of_a_mix_are_shown_as_shares(here):
+    arguments = ["train", "oils.csv", "--target", "boils", *GRID, "--depth", "mix", "-o", "m.fgntk"]
+    weights = record(run(*arguments, "--json"))["params"]["jump"]
+    shares = " ".join(f"{100 * weight / sum(weights):.0f}%" for weight in weights)
+    shown = " ".join(run(*arguments).out.replace("│", " ").split())  # a long line is folded
+    assert f"jump mix of levels 0 to {len(weights) - 1}: {shares}, normalize" in shown
+
+
 def test_only_what_was_asked_for_is_tried(here):
     asked = ["--blocks", 3, "--layers", 2, "--scale", "unit", "--jump", "no", "--normalize", "yes", "--ridges", 0.5]
     told = record(run("train", "oils.csv", "--target", "boils", *asked, "-o", "m.fgntk", "--json"))

@@ -486,8 +486,8 @@ def _with(values, changes):
     ("y", "words"),
     [
         (_with(NUMBERS, {4: np.nan, 9: np.inf}), "must be finite, but those of graphs 4 and 9 are not"),
-        (_with(NUMBERS, {2: None}), "must be finite, but those of graphs 2 are not"),
-        (np.column_stack([NUMBERS, _with(NUMBERS, {7: np.nan})]), "those of graphs 7 are not"),
+        (_with(NUMBERS, {2: None}), "must be finite, but those of graph 2 are not"),
+        (np.column_stack([NUMBERS, _with(NUMBERS, {7: np.nan})]), "those of graph 7 are not"),
         (_with(NUMBERS, {0: "heavy", 3: "light"}), "needs numbers as targets, but there is text for graphs 0 and 3"),
         (["C"] * 70, "there is text for graphs 0, 1, 2, 3, 4 and 65 more; for classes use a classifier"),
         (NUMBERS[:69], r"one row for each of the 70 graphs, but has shape \(69,\)"),
@@ -529,7 +529,7 @@ def test_bad_classes_are_named(estimator, y, words):
     [
         (np.ones(69), r"sample_weight must have shape \(70,\), but has \(69,\)"),
         (np.ones((70, 1)), r"sample_weight must have shape \(70,\)"),
-        (_with(np.ones(70), {3: 0.0}), "sample_weight must be above .* for graphs 3"),
+        (_with(np.ones(70), {3: 0.0}), "sample_weight must be above .* for graph 3"),
         (_with(np.ones(70), {3: -1.0, 8: np.nan}), "sample_weight must be above .* for graphs 3 and 8"),
         (["much"] * 70, "sample_weight"),
     ],

@@ -221,5 +221,6 @@ def _word(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return "mix of levels 0 to " + f"{len(value) - 1}: " + " ".join(f"{v / sum(value):.0%}" for v in value)
+        shares = " ".join(f"{weight / sum(value):.0%}" for weight in value)
+        return f"mix of levels 0 to {len(value) - 1}: {shares}"
     return f"{value:g}" if isinstance(value, float) else str(value)
