@@ -560,7 +560,8 @@ def test_no_graphs_is_refused_in_fit_and_fine_in_predict(fitted):
         ),
         ([Graph.from_edges([(0, 1)], 2)], "trained on graphs with node features of width 2, but these have none"),
         (np.eye(3), "one matrix came"),
-        (["CCO"], "graph 0 is a str"),
+        (["CCO"], "trained on graphs with node features of width 2, but these have width 32"),
+        ([3], "graph 0 is an int"),
     ],
 )
 @pytest.mark.parametrize("estimator", [fg.GNTKRegressor(), fg.GNTKClassifier(), fg.GNTKKernel()])

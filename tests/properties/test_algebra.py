@@ -110,8 +110,8 @@ def test_small_sums_that_are_no_remainder_keep_their_direction():
 @pytest.mark.parametrize("engine", ENGINES)
 def test_node_of_norm_zero_contributes_nothing(engine):
     features = np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
-    with_zero = Graph.from_edges([(0, 1)], 3, features)  # node 2 is isolated and zero
-    without = Graph.from_edges([(0, 1)], 2, features[:2])
+    with_zero = Graph.from_edges([(0, 1)], 3, features, edge_labels=[5])  # node 2 is isolated and zero
+    without = Graph.from_edges([(0, 1)], 2, features[:2], edge_labels=[5])
     for spec in SPECS.values():
         K = gram([with_zero, without], spec, engine=engine)
         EXACT.check(K[0, 0], K[1, 1])

@@ -204,7 +204,8 @@ def _show(record: dict[str, Any], dataset: Dataset) -> None:
         rows.append(("equal graphs", f"{record['equal_graphs']:,} equal an earlier one, as far as the kernel sees"))
     if record["skipped_rows"]:
         rows.append(("left out", f"{some('row', record['skipped_rows'], 10)}, whose SMILES cannot be read"))
-    rows.append(("kernel", ", ".join(f"{name} {_word(value)}" for name, value in params.items() if name != "c_phi")))
+    shown = [(name, value) for name, value in params.items() if name != "c_phi" and (name, value) != ("edges", "plain")]
+    rows.append(("kernel", ", ".join(f"{name} {_word(value)}" for name, value in shown)))
     rows.append(("time", seconds(record["seconds"])))
     key_values(f"fastgntk train {dataset.name}", rows)
 
