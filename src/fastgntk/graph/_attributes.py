@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Protocol
@@ -68,15 +69,44 @@ class Table(Protocol):
 
 
 class Records:
-    """Hold a mapping for each row, some keys of which are no attributes."""
+    """Hold a mapping for each row, some keys of which are no attributes; all rows come before anything is asked for."""
 
-    def __init__(self, rows: Sequence[Mapping[Any, Any]], *, but: Sequence[str] = ()) -> None:
-        self._rows = rows
-        self.names: Sequence[str] = [name for name in dict.fromkeys(chain.from_iterable(rows)) if name not in but]
-        self.silent: frozenset[str] = frozenset()
+    silent: frozenset[str] = frozenset()
+
+    def __init__(self, rows: Sequence[Mapping[Any, Any]] = (), *, but: Sequence[str] = ()) -> None:
+        self._rows: list[Mapping[Any, Any]] = []
+        self._but = but
+        self._columns: dict[str, list[Any]] | None = None  # as long as all rows have the same names
+        self.extend(rows)
+
+    def extend(self, rows: Sequence[Mapping[Any, Any]]) -> None:
+        """Add rows; who adds those of one graph at a time has them in the processor's cache."""
+        if rows and not self._rows:
+            self._columns = {name: [] for name in rows[0]}
+        if self._columns is not None and not self._shared(rows):
+            self._columns = None
+        self._rows += rows
+
+    def _shared(self, rows: Sequence[Mapping[Any, Any]]) -> bool:
+        """Add rows to columns; tells whether their names are those of the columns."""
+        assert self._columns is not None
+        try:
+            for name, column in self._columns.items():
+                column += map(itemgetter(name), rows)
+        except KeyError:
+            return False
+        return all(map(len(self._columns).__eq__, map(len, rows)))
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """See :class:`Table`."""
+        found = dict.fromkeys(chain.from_iterable(self._rows)) if self._columns is None else self._columns
+        return [name for name in found if name not in self._but]
 
     def column(self, name: str, *, numbers: bool) -> tuple[list[Any], int | None]:  # noqa: ARG002  # as they come
         """See :class:`Table`."""
+        if self._columns is not None:
+            return self._columns[name], None
         try:
             return list(map(itemgetter(name), self._rows)), None
         except KeyError:

@@ -80,7 +80,8 @@ def graphs(
     items = _listed(source)
     if not items:
         return GraphBatch.from_graphs([])
-    kinds = [_kind(item) for item in items]
+    foreign = {kind: _foreign(kind) for kind in set(map(type, items))}
+    kinds = [foreign[type(item)] or _kind(item) for item in items]
     for i, (item, kind) in enumerate(zip(items, kinds, strict=True)):
         if kind is None:
             raise InputError(
@@ -114,7 +115,7 @@ def _listed(source: Any) -> Sequence[Any]:
             f"graphs must be a sequence of graphs, but {source!r} came; load files and named data sets with "
             f"fastgntk.datasets.load, and pass a molecule as [{source!r}]."
         )
-    if isinstance(source, Graph | Mapping) or _foreign(source) is not None:
+    if isinstance(source, Graph | Mapping) or _foreign(type(source)) is not None:
         return [source]
     if not isinstance(source, Iterable):
         raise InputError(
@@ -125,12 +126,9 @@ def _listed(source: Any) -> Sequence[Any]:
 
 
 def _kind(item: Any) -> str | None:
-    """Return which converter takes this."""
+    """Return which converter takes this, which is no object of another library."""
     if isinstance(item, Graph) or sparse.issparse(item) or isinstance(item, np.ndarray):
         return "arrays"
-    kind = _foreign(item)
-    if kind is not None:
-        return kind
     if isinstance(item, str):
         return "smiles"
     if isinstance(item, tuple) and len(item) == 2:
@@ -142,19 +140,19 @@ def _kind(item: Any) -> str | None:
     return "grakel" if is_grakel(item) else None
 
 
-def _foreign(item: Any) -> str | None:
-    """Return which library's object this is.
+def _foreign(kind: type) -> str | None:
+    """Return which library's objects are of this type.
 
     No library is imported to find out: who has one of its objects has imported it.
     """
-    for kind, module, names in _FOREIGN:
+    for library, module, names in _FOREIGN:
         loaded = sys.modules.get(module)
-        if loaded is not None and isinstance(item, tuple(getattr(loaded, name) for name in names)):
-            return kind
+        if loaded is not None and issubclass(kind, tuple(getattr(loaded, name) for name in names)):
+            return library
     return None
 
 
-# kind, module, classes
+# converter, module, classes
 _FOREIGN = (
     ("networkx", "networkx", ("Graph",)),
     ("igraph", "igraph", ("Graph",)),

@@ -125,7 +125,7 @@ def from_edges(
         pattern.sum_duplicates()
         return Adjacency(pattern.indptr.astype(np.int64), pattern.indices.astype(np.int32), None, None, loops)
 
-    order = np.lexsort((cols, rows))  # stable: what was given stands before its mirror image
+    order = _by_row_and_column(rows, cols, n_nodes)
     rows, cols = rows[order], cols[order]
     first = np.ones(len(rows), dtype=bool)
     first[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
@@ -144,6 +144,23 @@ def from_edges(
     indptr = np.zeros(n_nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=n_nodes), out=indptr[1:])
     return Adjacency(indptr, cols.astype(np.int32), weights, edge_labels, loops)
+
+
+def _by_row_and_column(rows: NDArray[np.integer], cols: NDArray[np.integer], n_nodes: int) -> NDArray[np.integer]:
+    """Return what np.lexsort((cols, rows)) does, in linear time.
+
+    Stable: what was given stands before its mirror image.
+    """
+    by_column = _counted(cols, n_nodes)
+    order: NDArray[np.integer] = by_column[_counted(rows[by_column], n_nodes)]
+    return order
+
+
+def _counted(keys: NDArray[np.integer], n_keys: int) -> NDArray[np.integer]:
+    """Return a stable order by keys 0..n_keys − 1, as SciPy finds it when it transposes rows of one entry each."""
+    one_each = np.arange(len(keys) + 1)
+    table = sparse.csr_array((np.zeros(len(keys), dtype=np.int8), keys, one_each), shape=(len(keys), n_keys))
+    return np.asarray(table.tocsc().indices)
 
 
 def _pair(u: int, v: int) -> str:
