@@ -71,6 +71,12 @@ def through_geometric(graphs: Iterable[Any]) -> None:
         _ = data.num_nodes, data.edge_index.t().tolist(), data.x.tolist(), data.edge_weight.tolist()
 
 
+def batch_of_geometric(graphs: list[Any]) -> object:
+    from torch_geometric.data import Batch
+
+    return Batch.from_data_list(graphs)
+
+
 def row(name: str, graphs: Any, loop: Callable[[Any], object]) -> None:
     own, converted = best_of(lambda: loop(graphs), 5), best_of(lambda: fg.graphs(graphs), 5)
     print(f"{name:44} own loop {own:6.2f} s   fg.graphs {converted:6.2f} s   ratio {converted / own:5.2f}")
@@ -106,6 +112,7 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             row("PyTorch Geometric, list of Data", made, through_geometric)
+            row("PyTorch Geometric, beside its own Batch", made, batch_of_geometric)
     for path in sys.argv[1:]:
         molecules(path)
 

@@ -147,7 +147,7 @@ def _foreign(kind: type) -> str | None:
     """
     for library, module, names in _FOREIGN:
         loaded = sys.modules.get(module)
-        if loaded is not None and issubclass(kind, tuple(getattr(loaded, name) for name in names)):
+        if issubclass(kind, tuple(getattr(loaded, name) for name in names if hasattr(loaded, name))):
             return library
     return None
 

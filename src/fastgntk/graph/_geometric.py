@@ -29,9 +29,10 @@ def data_list(items: Iterable[Any]) -> list[Any]:
     """Return one ``Data`` for each graph: a ``Batch`` stands for those that it was made from."""
     out: list[Any] = []
     for i, item in enumerate(items):
-        if hasattr(item, "node_types"):
+        kind = type(item)  # an object of PyTorch Geometric looks into its stores before it says that it lacks a name
+        if hasattr(kind, "node_types"):
             raise InputError(f"graph {i} has several types of nodes or edges; call data.to_homogeneous() first.")
-        if hasattr(item, "to_data_list"):
+        if hasattr(kind, "to_data_list"):
             try:
                 out += item.to_data_list()
             except (RuntimeError, AttributeError):  # it does not know where one ends and the next starts
