@@ -97,7 +97,7 @@ def test_predictions_are_those_of_python(made):
         graph="net",
         source="a",
         target="b",
-        weight="length",
+        edge_weights="length",
         nodes=made["new nodes"],
         node_labels="kind",
     )
@@ -133,7 +133,7 @@ def test_attributes_that_nobody_named_are_told(made, tmp_path):
     assert done.code == 0
     assert done.err == (
         "fastgntk: not used: node attribute 'kind' and edge attribute 'length'; name what you need in --node-labels, "
-        "--node-features, --edge-labels, --edge-weights, or pass '' there to do without.\n"
+        "--node-features, --edge-labels, --edge-weights or pass '' there to do without.\n"
     )
     silent = ["--node-labels", "", "--edge-weights", ""]
     record(run("train", made["old json"], "--target", "class", *silent, *GRID, "-o", tmp_path / "m.fgntk", "--json"))
@@ -168,6 +168,14 @@ def test_attributes_that_nobody_named_are_told(made, tmp_path):
         (["train", "MUTAG", "--node-labels", "x", "-o", "m.fgntk"], "--node-labels is for tables and JSON files"),
         (["train", "old json", "--node-labels", "a,,b", "-o", "m.fgntk"], "--node-labels takes values separated by"),
         (["train", "old json", "--target", "z", *NAMES, "-o", "m.fgntk"], "graph 0 has no attribute 'z' to learn"),
+        (
+            ["train", "old json", "--target", "class", "--edge-weights", "kind", "-o", "m.fgntk"],
+            "no edge has an attribute 'kind'; there are 'length'.",
+        ),
+        (
+            ["train", "old json", "--target", "class", "--node-features", "kind", "-o", "m.fgntk"],
+            "it must be a real number or a vector of them: pass discrete values as --node-labels.",
+        ),
         (["predict", "listed", "new edges"], "trained with a table of nodes; give that of the new graphs with --nodes"),
         (["predict", "listed", "new edges", "--nodes", "none.csv"], "none.csv does not exist"),
         (["explain", "size", "new json", "--row", "9"], "--row must lie in 1..5, but is 9"),

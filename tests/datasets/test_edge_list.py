@@ -71,7 +71,7 @@ def test_nodes_and_targets(tmp_path):
 def test_columns_by_other_names_tabs_and_packed_files(tmp_path):
     text = EDGES.replace("graph,source,target,weight,label", "g,from,to,w,kind").replace(",", "\t")
     data = read_edge_list(
-        write(tmp_path, text, "e.tsv.gz"), graph="g", source="from", target="to", weight="w", edge_label="kind"
+        write(tmp_path, text, "e.tsv.gz"), graph="g", source="from", target="to", edge_weights="w", edge_labels="kind"
     )
     assert data.graphs.weights.tolist() == [0.5, 0.5, 2, 2, 3, 3]
     assert data.graphs.edge_labels[0] == "single"
@@ -114,7 +114,7 @@ def test_columns_that_nobody_named_are_told(tmp_path):
         read_edge_list(path, **more)
     assert str(caught[0].message) == (
         "not used: node attribute 'size' and edge attribute 'length'; name what you need in node_labels=, "
-        "node_features=, edge_label=, weight= or pass () there to do without."
+        "node_features=, edge_labels=, edge_weights= or pass () there to do without."
     )
 
 
@@ -158,7 +158,7 @@ def test_targets_by_name(tmp_path):
 )
 def test_bad_input_is_named(tmp_path, changes, words):
     path, more = tables(tmp_path, **changes)
-    message = refused(path, **more, weight="weight", node_features="size")
+    message = refused(path, **more, edge_weights="weight", node_features="size")
     assert words.replace("TARGETS", "targets.csv").replace("NODES", "nodes.csv") in message
 
 

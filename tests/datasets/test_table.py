@@ -116,7 +116,10 @@ def test_the_column_of_smiles_can_be_named(tmp_path):
 
 def test_columns_that_are_missing(tmp_path):
     path = write(tmp_path, "mol,y\nC,1\n")
-    assert refused(path) == " has no column called smiles; name the right one with smiles= (--smiles) among 'mol', 'y'."
+    assert refused(path) == (
+        " has no column called smiles; name the right one with smiles= (--smiles) among 'mol', 'y', "
+        "or read_edge_list (--graph) for edges."
+    )
     assert refused(path, smiles="Mol") == " has no column 'Mol'; choose smiles= (--smiles) among 'mol', 'y'."
     assert refused(path, smiles="mol", target="z") == " has no column 'z'; choose target= (--target) among 'mol', 'y'."
     assert refused(path, smiles="mol", target=["y", "z"]).startswith(" has no column 'z'")

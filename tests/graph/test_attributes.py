@@ -177,6 +177,7 @@ def test_what_may_be_a_feature(values):
         ([[1, 2], [3, 4], [5]], "node 'c' has 1 numbers in 'x', but graph 0, node 'a' has 2; all must have the same"),
         ([[1, 2], [3, float("nan")], [5, 6]], "node 'b' has 'x' = [3, nan]; numbers must be finite"),
         ([1, 2, float("-inf")], "node 'c' has 'x' = -inf; numbers must be finite"),
+        ([1, 2, (3, [4])], r"node 'c' has 'x' = (3, [4]); it must be a real number or a vector"),
         ([[[1]], [[2]], [[3]]], "node 'a' has 'x' = [[1]]; it must be a real number or a vector"),
     ],
 )

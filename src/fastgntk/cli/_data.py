@@ -11,7 +11,7 @@ import typer
 from numpy.typing import NDArray
 
 from fastgntk.cli._console import progress_bar
-from fastgntk.cli._inputs import Inputs, unused_as_options
+from fastgntk.cli._inputs import Inputs, in_words_of_options
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, load, read_edge_list, read_node_link, read_table
 from fastgntk.errors import InputError, some
 
@@ -74,7 +74,7 @@ def load_data(
         for option, asked in (("--smiles", smiles), ("--skip-invalid", skip_invalid)):
             if asked:
                 raise InputError(f"{option} is for tables of molecules, but {data} holds other graphs; leave it out.")
-        with unused_as_options():
+        with in_words_of_options():
             return _edges(data, wanted, inputs) if is_table(data) else _node_link(data, wanted, inputs)
     if is_table(data):
         if inputs.given():
@@ -109,8 +109,8 @@ def _edges(data: str, target: Any, inputs: Inputs) -> NamedDataset:
         graph=inputs.graph,
         source=source,
         target=sink,
-        weight=names["edge_weights"],
-        edge_label=names["edge_labels"],
+        edge_weights=names["edge_weights"],
+        edge_labels=names["edge_labels"],
         nodes=inputs.nodes,
         node_labels=names["node_labels"],
         node_features=names["node_features"],

@@ -27,7 +27,7 @@ __all__ = [
     "NodeLabelsOption",
     "NodesOption",
     "TargetsOption",
-    "unused_as_options",
+    "in_words_of_options",
 ]
 
 GraphOption = Annotated[
@@ -122,16 +122,22 @@ class Inputs:
 
 
 @contextmanager
-def unused_as_options() -> Iterator[None]:
-    """Tell of attributes that are not used in the words of the command line."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
+def in_words_of_options() -> Iterator[None]:
+    """Say what is not used, and what is wrong, in the words of the command line."""
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+    except InputError as error:
+        raise InputError(_as_options(str(error))) from None
     for warning in caught:
         text = str(warning.message)
         if issubclass(warning.category, UnusedAttributesWarning):
-            text = text.split("; name what")[0] + (
-                "; name what you need in --node-labels, --node-features, --edge-labels, --edge-weights, or pass '' "
-                "there to do without."
-            )
+            text = _as_options(text).replace("pass () there", "pass '' there")
         warning_line(text)
+
+
+def _as_options(text: str) -> str:
+    for name in _REMEMBERED[2:]:
+        text = text.replace(f"{name}=", f"--{name.replace('_', '-')}")
+    return text

@@ -24,8 +24,8 @@ def read_edge_list(
     graph: str = "graph",
     source: str = "source",
     target: str = "target",
-    weight: str | Sequence[str] | None = None,
-    edge_label: Names = None,
+    edge_labels: Names = None,
+    edge_weights: Names = None,
     nodes: str | Path | None = None,
     node: str = "node",
     node_labels: Names = None,
@@ -43,9 +43,9 @@ def read_edge_list(
         undirected edge may be given once or in both directions.
     graph, source, target : str
         The columns that say to which graph an edge belongs and which nodes it joins; any text names a node.
-    weight, edge_label : str or sequence of str, optional
-        The columns of weights and labels of edges, as ``edge_weights`` and ``edge_labels`` of
-        :func:`fastgntk.graphs`: by default ``weight`` and ``label``, where there are such columns.
+    edge_labels, edge_weights : str or sequence of str, optional
+        The columns of labels and weights of edges, as in :func:`fastgntk.graphs`: by default ``label`` and ``weight``,
+        where there are such columns.
     nodes : str or Path, optional
         A second table with a row for each node: the columns ``graph`` and ``node``, and whatever is known. Nodes
         without edges come from here. Without it, the nodes are those that edges name.
@@ -72,9 +72,7 @@ def read_edge_list(
     >>> data, data.names, data.graphs.weights.tolist()
     (NamedDataset('edges', 2 graphs, 5 nodes), ('A', 'B'), [0.5, 0.5, 2.0, 2.0, 1.0, 1.0])
     """
-    choice = Choice.of(
-        node_labels, node_features, edge_label, weight, ("node_labels", "node_features", "edge_label", "weight")
-    )
+    choice = Choice.of(node_labels, node_features, edge_labels, edge_weights)
     edges = read_text_table(Path(path), "edge")
     of_graph = edges.column(graph, "graph")
     ends = edges.column(source, "source", "--ends"), edges.column(target, "target", "--ends")

@@ -135,7 +135,10 @@ def _smiles_column(table: TextTable, name: str | None) -> int:
     called_so = [i for i, column in enumerate(table.columns) if column.lower() == "smiles"]
     if len(called_so) == 1:
         return called_so[0]
-    problem = "several columns" if called_so else "no column"
+    problem, or_else = (
+        ("several columns", "") if called_so else ("no column", ", or read_edge_list (--graph) for edges")
+    )
     raise InputError(
-        f"{table.path} has {problem} called smiles; name the right one with smiles= (--smiles) among {table.listed()}."
+        f"{table.path} has {problem} called smiles; name the right one with smiles= (--smiles) among "
+        f"{table.listed()}{or_else}."
     )

@@ -149,8 +149,6 @@ class Choice:
     node_features: tuple[str, ...] | None = None
     edge_labels: tuple[str, ...] | None = None
     edge_weights: tuple[str, ...] | None = None
-    arguments: tuple[str, str, str, str] = ("node_labels", "node_features", "edge_labels", "edge_weights")
-    """What these four are called where the caller gave them."""
 
     @classmethod
     def of(
@@ -159,18 +157,16 @@ class Choice:
         node_features: Names = None,
         edge_labels: Names = None,
         edge_weights: Names = None,
-        arguments: tuple[str, str, str, str] = ("node_labels", "node_features", "edge_labels", "edge_weights"),
     ) -> Choice:
         """Check names as a caller gives them."""
-        weights = _names(edge_weights, arguments[3])
+        weights = _names(edge_weights, "edge_weights")
         if weights is not None and len(weights) > 1:
-            raise InputError(f"an edge has one weight, but {arguments[3]} names {len(weights)} attributes; name one.")
+            raise InputError(f"an edge has one weight, but edge_weights names {len(weights)} attributes; name one.")
         return cls(
-            _names(node_labels, arguments[0]),
-            _names(node_features, arguments[1]),
-            _names(edge_labels, arguments[2]),
+            _names(node_labels, "node_labels"),
+            _names(node_features, "node_features"),
+            _names(edge_labels, "edge_labels"),
             weights,
-            arguments,
         )
 
     @property
@@ -202,14 +198,14 @@ def choose(
     edge_labels = edge_side.pick(choice.edge_labels, custom.edge_labels, edges_by_name, numbers=False)
     weights = edge_side.pick(choice.edge_weights, custom.edge_weights, edges_by_name, numbers=True)
     unused = [side.unused() for side, named in ((node_side, by_name), (edge_side, edges_by_name)) if not named]
-    _warn([text for text in unused if text], choice.arguments)
+    _warn([text for text in unused if text])
     return Chosen(
-        labels=_labels(labels, node_called, f"pass numbers that measure something as {choice.arguments[1]}="),
-        features=number_columns(features, node_called, f"pass discrete values as {choice.arguments[0]}="),
+        labels=_labels(labels, node_called, "pass numbers that measure something as node_features="),
+        features=number_columns(features, node_called, "pass discrete values as node_labels="),
         edge_labels=_one_label(
-            _labels(edge_labels, edge_called, f"pass a number that measures something as {choice.arguments[3]}=")
+            _labels(edge_labels, edge_called, "pass a number that measures something as edge_weights=")
         ),
-        edge_weights=_weights(weights, edge_called, f"pass discrete values as {choice.arguments[2]}="),
+        edge_weights=_weights(weights, edge_called, "pass discrete values as edge_labels="),
     )
 
 
@@ -265,11 +261,11 @@ class _Side:
         return f"{self._what} attribute{'s' * (len(told) > 1)} {', '.join(told)}" if told else ""
 
 
-def _warn(unused: list[str], arguments: tuple[str, str, str, str]) -> None:
+def _warn(unused: list[str]) -> None:
     if unused:
-        listed = ", ".join(f"{argument}=" for argument in arguments)
         warnings.warn(
-            f"not used: {' and '.join(unused)}; name what you need in {listed} or pass () there to do without.",
+            f"not used: {' and '.join(unused)}; name what you need in node_labels=, node_features=, "
+            "edge_labels=, edge_weights= or pass () there to do without.",
             UnusedAttributesWarning,
             stacklevel=levels_to_the_caller(),
         )
@@ -399,9 +395,10 @@ def _numbers(values: Any, name: str, called: Called, instead: str) -> NDArray[np
 def _one_by_one(values: Any, name: str, called: Called, instead: str) -> NDArray[np.float64]:
     rows = []
     for row, value in enumerate(values):
-        entry = np.asarray(float(value) if isinstance(value, Decimal) else value)
-        if entry.dtype.kind == "O" and entry.ndim == 0 and isinstance(value, numbers.Real):
-            entry = np.asarray(float(value))
+        try:
+            entry = np.asarray(float(value) if isinstance(value, Decimal | numbers.Real) else value)
+        except ValueError:  # a sequence of sequences of different lengths
+            entry = np.asarray(None)
         if entry.dtype.kind not in "biuf" or entry.ndim > 1:
             raise InputError(
                 f"{called(row)} has {name!r} = {_short(value)}; it must be a real number or a vector of them: "
