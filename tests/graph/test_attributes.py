@@ -74,6 +74,11 @@ def test_customary_names_that_some_lack_are_not_taken_but_told():
     assert (batch.labels, batch.weights) == (None, None)
 
 
+def test_what_only_later_nodes_have_is_told_too():
+    assert told(path({"x": [1, 2, 3], "charge": [..., ..., 1]})).startswith("not used: node attribute 'charge';")
+    assert told(path({"charge": [1, ..., ...]})).startswith("not used: node attribute 'charge';")
+
+
 def test_only_one_of_two_customary_names_is_taken():
     G = path({"x": [1, 2, 3], "features": [4, 5, 6]})
     assert told(G).startswith("not used: node attribute 'x';")
