@@ -12,6 +12,7 @@ from tests.cli.test_learning import GRID, close, column, read_csv, record, run, 
 
 from fastgntk import load_model, to_networkx
 from fastgntk.datasets import read_edge_list, read_node_link, synthetic
+from fastgntk.graph import UnseenLabelWarning
 
 
 def tables(folder: Path, name: str, seed: int, n: int = 24) -> dict[str, Path]:
@@ -185,3 +186,29 @@ def test_one_sentence_says_what_to_do(made, arguments, words, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     assert words in sentence(run(*[made.get(a, a) for a in arguments]))
     assert not (tmp_path / "m.fgntk").exists()
+
+
+def test_labels_mean_the_same_in_a_file_that_has_fewer_of_them(tmp_path):
+    """All cells of a column decide whether labels are numbers or text; those of a new file may decide otherwise."""
+
+    def write(name, kinds, bonds):
+        edges = [f"{g},p{u},p{u + 1},{bonds[(g + u) % len(bonds)]}" for g in range(6) for u in range(2 + g % 3)]
+        nodes = [f"{g},p{u},{kinds[(g + u) % len(kinds)]}" for g in range(6) for u in range(3 + g % 3)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["graph,source,target,bond", *edges]) + "\n")
+        (tmp_path / f"{name}-nodes.csv").write_text("\n".join(["graph,node,kind", *nodes]) + "\n")
+        return tmp_path / f"{name}.csv", "--nodes", tmp_path / f"{name}-nodes.csv"
+
+    targets = tmp_path / "targets.csv"
+    targets.write_text("graph,y\n" + "".join(f"{g},{g / 2}\n" for g in range(6)))
+    names = ["--graph", "graph", "--node-labels", "kind", "--edge-labels", "bond", "--edges", "typed"]
+    model = tmp_path / "m.fgntk"
+    old = write("old", ["1", "2", "x"], ["1", "s"])
+    record(run("train", *old, *names, "--targets", targets, *GRID, "-o", model, "--json"))
+    done = run("predict", model, *write("new", ["1", "2"], ["1"]))
+    assert (done.code, done.err) == (0, "")
+    told = run("explain", model, *write("new", ["1", "2"], ["1"]), "--row", "1", "--json")
+    assert json.loads(told.out)["node_names"] == ["p0", "p1", "p2"]
+    with pytest.warns(UnseenLabelWarning) as warned:
+        shown = run("explain", model, *write("odd", ["1", "z"], ["1"]), "--row", "1")
+    assert len(warned) == 1
+    assert "│   p1 │ z" in shown.out

@@ -195,3 +195,16 @@ def test_graphs_that_were_written_come_back(batch: GraphBatch):
             directed=True,
         )
     same(read.graphs, batch)
+
+
+def test_nodes_keep_their_names_and_columns_are_three(tmp_path):
+    path = write(tmp_path, "graph,source,target\nA,x,y\nB,q,x\n")
+    assert read_edge_list(path).node_names == ("x", "y", "q", "x")
+    message = refused(path, target="source")
+    assert message.startswith("graph, source and target must be three columns of ")
+    assert message.endswith("but are 'graph', 'source' and 'source'.")
+
+
+def test_the_two_directions_of_an_edge_have_one_label(tmp_path):
+    path = write(tmp_path, "graph,source,target,label\nA,x,y,s\nA,y,x,d\n")
+    assert "graph 'A', edge ('x', 'y') is given twice with different labels" in refused(path)

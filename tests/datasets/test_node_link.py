@@ -115,3 +115,19 @@ def test_a_weight_that_is_no_number(tmp_path):
     assert refused(write(tmp_path, text)).startswith(
         ": graph 0, edge (1, 2) has 'weight' = nan; numbers must be finite"
     )
+
+
+def test_a_line_ends_at_line_feeds_only(tmp_path):
+    item = {"nodes": [{"id": 0, "label": "a\u2028b"}], "edges": []}
+    path = write(tmp_path, json.dumps(item, ensure_ascii=False) + "\r\n", "a.jsonl")
+    assert read_node_link(path).graphs.labels.tolist() == ["a\u2028b"]
+
+
+def test_numbers_too_long_for_python(tmp_path):
+    text = '{"nodes": [{"id": 0, "label": ' + "1" * 5000 + '}], "edges": []}'
+    assert refused(write(tmp_path, text, "a.json")).startswith(" has a number that cannot be read (Exceeds the limit")
+
+
+def test_nodes_keep_their_names(tmp_path):
+    items = [{"nodes": [{"id": "p"}, {"id": [1, 2]}], "edges": []}, {"nodes": [{"id": 7}], "edges": []}]
+    assert read_node_link(write(tmp_path, items)).node_names == ("p", (1, 2), 7)

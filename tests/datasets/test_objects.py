@@ -73,3 +73,14 @@ def test_several_targets_are_numbers():
 def test_other_graphs_are_refused():
     with pytest.raises(InputError, match="graph 0 must be a NetworkX graph, but is a ndarray"):
         from_networkx([np.eye(2)])
+
+
+def test_targets_that_fit_no_integer_are_numbers():
+    assert from_networkx(two(2**63, 1)).y.tolist() == [2.0**63, 1.0]
+    with pytest.raises(InputError, match=r"graph 0 has 'y' = \[1, \[2\]\]; targets must be all numbers"):
+        from_networkx(two([1, [2]], [1, 2]))
+
+
+def test_graphs_may_come_one_by_one():
+    assert from_networkx(G for G in two(1, 2)).y.tolist() == [1, 2]
+    assert from_networkx(two(1, 2)[1]).y.tolist() == [2]

@@ -213,3 +213,12 @@ def test_an_edge_label_is_a_label():
 def test_long_values_are_cut_in_messages():
     message = refused(path({"x": [1, "y" * 500, 2]}))
     assert len(message) < 250
+
+
+@pytest.mark.parametrize("value", [10**400, 2**64])
+def test_whole_numbers_beyond_all_range(value):
+    assert "a label must be a whole number or a string" in refused(path({"label": [1, 2, value]}), node_labels="label")
+    if value > 2**64:
+        message = refused(path({"x": [1, 2, value]}), node_features="x")
+        assert "graph 0, node 'c' has 'x' = 1000000" in message
+        assert "it must be a real number" in message

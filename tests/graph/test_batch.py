@@ -162,7 +162,8 @@ def test_edge_labels_of_different_lengths_stand_side_by_side():
 def test_edge_labels_of_one_kind_only():
     with pytest.raises(InputError, match="edge_labels must be all integers or all strings, but graphs 1 and 2 differ"):
         GraphBatch.from_graphs([labelled(), labelled(1), labelled("a")])
-    assert GraphBatch.from_graphs([labelled(1), Graph.from_edges([(0, 1)], 2)]).edge_labels is None
+    with pytest.raises(InputError, match="graph 1 has edge labels but graph 2 has none; give them to all"):
+        GraphBatch.from_graphs([labelled(), labelled(1), Graph.from_edges([(0, 1)], 2)])
 
 
 def test_a_graph_without_nodes_fits_all_others():

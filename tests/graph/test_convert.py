@@ -152,3 +152,8 @@ def test_rounding_of_a_computed_stack_is_averaged():
 def test_every_family_goes_through_unchanged():
     for family in FAMILIES.values():
         assert graphs(list(family)).n_nodes == sum(g.n_nodes for g in family)
+
+
+def test_directed_is_true_or_false():
+    with pytest.raises(InputError, match="directed must be True, False or None, but is 'no'"):
+        graphs([nx.path_graph(2)], directed="no")

@@ -96,13 +96,11 @@ def test_edge_labels_become_numbers_that_later_ones_keep_to():
     step = NodeFeatures().fit(edges("double", "single"))
     assert step.transform(edges("double", "single")).edge_labels.tolist() == [0, 1, 0, 1]
     # New ones come behind those that are known, in order.
-    assert step.extend(edges("triple")).transform(edges("triple", "single", "none")).edge_labels[:3].tolist() == [
-        3,
-        1,
-        2,
-    ]
-    with pytest.raises(InputError, match="edge labels must be of the kind that was fitted"):
-        step.transform(edges(1, 2))
+    extended = step.extend(edges("triple"))
+    assert extended.transform(edges("triple", "single", "none")).edge_labels[:3].tolist() == [2, 1, 3]
+    assert step.extend(edges(2, 1)).transform(edges(1, 2)).edge_labels[:2].tolist() == [2, 3]
+    assert step.extend(edges(2)).extend(edges("a")).transform(edges("a", "single")).edge_labels[:2].tolist() == [3, 1]
+    assert step.unseen_edges(edges("single", "a")).tolist() == [False, True, False, True]
 
 
 @pytest.mark.parametrize(

@@ -220,3 +220,15 @@ def test_targets_go_out_and_come_back():
     with pytest.raises(InputError, match="number the classes first"):
         to_geometric(batch, ["a", "b"])
     assert "y" not in to_geometric(batch[0])
+
+
+def test_one_hot_rows_are_types_if_labels_are_wanted_and_only_then():
+    data = Data(edge_index=PATH, num_nodes=3, edge_attr=torch.eye(2)[[0, 0, 1, 1]])
+    with pytest.raises(InputError, match="has 2 numbers in 'edge_attr', but a weight is one number"):
+        graphs(data, edge_weights="edge_attr")
+    assert graphs(data, edge_labels="edge_attr").edge_labels.tolist() == [0, 0, 1, 1]
+
+
+def test_two_graphs_in_a_tuple():
+    one = Data(edge_index=PATH, num_nodes=3)
+    assert graphs((one, one)).sizes.tolist() == [3, 3]

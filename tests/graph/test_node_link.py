@@ -90,3 +90,39 @@ def test_nodes_without_an_id_are_numbered():
 
 def test_a_graph_without_nodes():
     assert graphs([{"nodes": [], "edges": []}, {"nodes": NODES, "edges": []}]).sizes.tolist() == [0, 2]
+
+
+def test_a_multigraph_changes_nothing_for_its_neighbours():
+    once = {"source": 0, "target": 1, "weight": 2.0}
+    nodes = [{"id": 0}, {"id": 1}]
+    simple = {"nodes": nodes, "edges": [once, {"source": 1, "target": 0, "weight": 2.0}]}
+    multi = {"multigraph": True, "nodes": nodes, "edges": [once | {"key": 0}, once | {"key": 1}]}
+    assert graphs([simple]).weights.tolist() == [2, 2]
+    assert graphs([simple, multi]).weights.tolist() == [2, 2, 4, 4]
+    assert graphs([multi, simple]).weights.tolist() == [4, 4, 2, 2]
+
+
+def test_the_two_directions_of_an_edge_have_one_label():
+    edges = [{"source": 0, "target": 1, "label": "s"}, {"source": 1, "target": 0, "label": "d"}]
+    item = {"nodes": [{"id": 0}, {"id": 1}], "edges": edges}
+    with pytest.raises(InputError, match=r"graph 0, edge \(0, 1\) is given twice with different labels"):
+        graphs([item])
+    assert graphs([item | {"directed": True}]).edge_labels.tolist() == ["s", "d"]
+
+
+def test_nodes_that_cannot_be_names():
+    for item in (
+        {"nodes": [{"id": {"a": 1}}], "edges": []},
+        {"nodes": [{"id": 0}], "edges": [{"source": {}, "target": 0}]},
+    ):
+        with pytest.raises(InputError, match=r"graph 0 calls a node \{.*\}; call it by a number, a text or a list"):
+            graphs([item])
+
+
+def test_several_labels_survive_json():
+    G = nx.path_graph(2)
+    nx.set_node_attributes(G, {0: (1, 2), 1: (1, 3)}, "label")
+    nx.set_edge_attributes(G, {(0, 1): ("a", "b")}, "label")
+    back = graphs([json.loads(json.dumps(nx.node_link_data(G, edges="edges")))])
+    assert back.labels.tolist() == [[1, 2], [1, 3]]
+    assert back.edge_labels.tolist() == graphs([G]).edge_labels.tolist()

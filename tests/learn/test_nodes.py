@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 from fastgntk import GNTK, GNTKNodeClassifier, GNTKNodeRegressor, Graph, InputError, datasets, node_gram
 from fastgntk.learn.solve import MatrixSource, solve
@@ -130,3 +131,20 @@ def test_what_does_not_fit_is_refused():
         GNTKNodeClassifier().fit(MOLECULE, np.zeros(MOLECULE.n_nodes, dtype=int))
     with pytest.raises(InputError, match="targets must be finite"):
         GNTKNodeRegressor().fit(MOLECULE, [np.nan, 1.0], [0, 1])
+
+
+def test_who_is_not_fitted_says_so():
+    for call in ("predict", "predict_proba", "decision_function"):
+        with pytest.raises(NotFittedError):
+            getattr(GNTKNodeClassifier(), call)()
+
+
+def test_a_list_of_one_graph_is_one_graph():
+    K = node_gram([MOLECULE], nodes=[0])
+    np.testing.assert_array_equal(K, node_gram(MOLECULE, nodes=[0]))
+    assert GNTKNodeRegressor().fit([MOLECULE], SIZES).nodes_.tolist() == list(range(MOLECULE.n_nodes))
+
+
+def test_one_class_is_none():
+    with pytest.raises(InputError, match="at least two classes, but all 2 nodes are of class a"):
+        GNTKNodeClassifier().fit(MOLECULE, ["a", "a"], [0, 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -96,6 +97,21 @@ def load_data(
         )
     with progress_bar("downloading", quiet=quiet) as bar:
         return load(data, progress=bar)
+
+
+def labels_as_trained(dataset: Dataset, model: Any) -> Dataset:
+    """Return labels of a list of edges as text if the model knows them as text.
+
+    A table does not say whether 1 is a number or a name: all cells of a column decide, and those of another file may
+    decide otherwise.
+    """
+    step, batch = model.expansion_.rows.prepared.features, dataset.graphs
+    labels, edge_labels = batch.labels, batch.edge_labels
+    if labels is not None and any(known.dtype.kind == "U" for known in step.categories_):
+        labels = labels.astype(np.str_)
+    if edge_labels is not None and step.edge_types_.has_text:
+        edge_labels = edge_labels.astype(np.str_)
+    return replace(dataset, graphs=replace(batch, labels=labels, edge_labels=edge_labels))
 
 
 def _edges(data: str, target: Any, inputs: Inputs) -> NamedDataset:

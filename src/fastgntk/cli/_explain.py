@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,15 @@ import typer
 
 from fastgntk.cli import _options as options
 from fastgntk.cli._console import key_values, print_json, print_table, verbose
-from fastgntk.cli._data import SmilesOption, TableArgument, graph_name, is_table, load_data, output_file
+from fastgntk.cli._data import (
+    SmilesOption,
+    TableArgument,
+    graph_name,
+    is_table,
+    labels_as_trained,
+    load_data,
+    output_file,
+)
 from fastgntk.cli._inputs import (
     DirectedOption,
     EdgeLabelsOption,
@@ -24,6 +33,7 @@ from fastgntk.cli._inputs import (
 from fastgntk.cli._predict import ModelArgument, remembered, smiles_column
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
 from fastgntk.errors import InputError
+from fastgntk.graph import UnseenLabelWarning
 
 __all__ = ["explain"]
 
@@ -69,16 +79,24 @@ def explain(
     column = smiles if listed else smiles_column(loaded, data, smiles)
     # Other rows that cannot be read do not matter here; the one asked for does.
     dataset = load_data(data, smiles=column, skip_invalid=is_table(data) and not listed, inputs=inputs, quiet=json)
+    dataset = labels_as_trained(dataset, loaded) if listed else dataset
     index = _index(dataset, row)
     one = dataset.graphs[index]
     told = _explanation(loaded, one, target, of_class)
     what = told.output if hasattr(loaded, "classes_") else _target_name(loaded, told.output)
+    nodes_called = None
+    if isinstance(dataset, NamedDataset):
+        start, stop = dataset.graphs.offsets[index : index + 2]
+        nodes_called = [str(name) for name in dataset.node_names[start:stop]]
     molecule = dataset.smiles[index] if isinstance(dataset, MoleculeTable) else None
     names = getattr(loaded, "names_", None)
     influential = [(names[i] if names else str(i + 1), share) for i, share in told.most_influential(_SHOWN)]
-    alike = _most_similar(loaded, one, names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenLabelWarning)  # explaining told of them
+        alike = _most_similar(loaded, one, names)
+        predicted = _sentence(loaded, one, told, what)
     parts = "nodes" if molecule is None else "atoms"
-    line = f"{_sentence(loaded, one, told, what)} = intercept {told.intercept:.3g}, {parts} {told.nodes.sum():+.3g}"
+    line = f"{predicted} = intercept {told.intercept:.3g}, {parts} {told.nodes.sum():+.3g}"
     if output is not None:
         from fastgntk.report import draw_attribution
 
@@ -94,6 +112,7 @@ def explain(
                 "prediction": told.prediction,
                 "intercept": told.intercept,
                 "nodes": told.nodes.tolist(),
+                "node_names": nodes_called,
                 "training_graphs": [{"name": name, "share": share} for name, share in influential],
                 "most_similar": [{"name": name, "similarity": similarity} for name, similarity in alike],
                 "picture": None if output is None else str(output),
@@ -107,10 +126,11 @@ def explain(
     key_values(f"fastgntk explain {dataset.name}, row {row}", rows)
     order = sorted(range(len(told.nodes)), key=lambda u: -abs(told.nodes[u]))[:_SHOWN]
     symbols = [str(label) for label in one.labels] if one.labels is not None and one.labels.ndim == 1 else None
+    listed_nodes = nodes_called or [str(u + 1) for u in range(len(told.nodes))]
     print_table(
         "Nodes with the largest shares",
         [("node", "right"), ("label", "left"), ("share", "right")],
-        [[str(u + 1), symbols[u] if symbols else "", f"{told.nodes[u]:+.4g}"] for u in order],
+        [[listed_nodes[u], symbols[u] if symbols else "", f"{told.nodes[u]:+.4g}"] for u in order],
     )
     print_table(
         "Most similar training graphs",

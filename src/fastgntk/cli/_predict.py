@@ -14,7 +14,16 @@ import typer
 
 from fastgntk.cli import _options as options
 from fastgntk.cli._console import key_values, print_json, progress_bar, seconds, verbose, warning_line
-from fastgntk.cli._data import SkipInvalidOption, SmilesOption, TableArgument, is_json, is_table, load_data, output_file
+from fastgntk.cli._data import (
+    SkipInvalidOption,
+    SmilesOption,
+    TableArgument,
+    is_json,
+    is_table,
+    labels_as_trained,
+    load_data,
+    output_file,
+)
 from fastgntk.cli._inputs import (
     DirectedOption,
     EdgeLabelsOption,
@@ -78,6 +87,7 @@ def predict(
     inputs = remembered(loaded, data, inputs)
     column = smiles if inputs.graph is not None else smiles_column(loaded, data, smiles)
     dataset = load_data(data, smiles=column, skip_invalid=skip_invalid, inputs=inputs, quiet=json)
+    dataset = labels_as_trained(dataset, loaded) if inputs.graph is not None else dataset
     start = time.perf_counter()
     with progress_bar("predicting", quiet=json) as bar:
         loaded.set_params(progress=bar)

@@ -84,7 +84,10 @@ class NamedDataset(Dataset):
         What the source calls each graph.
     targets : tuple of str
         The columns or attributes that ``y`` holds; empty if there are none.
+    node_names : tuple
+        What the source calls each node, of all graphs one after the other.
     """
 
     names: tuple[str, ...]
     targets: tuple[str, ...]
+    node_names: tuple[Any, ...]

@@ -76,6 +76,10 @@ def read_edge_list(
     edges = read_text_table(Path(path), "edge")
     of_graph = edges.column(graph, "graph")
     ends = edges.column(source, "source", "--ends"), edges.column(target, "target", "--ends")
+    if len({of_graph, *ends}) < 3:
+        raise InputError(
+            f"graph, source and target must be three columns of {path}, but are {graph!r}, {source!r} and {target!r}."
+        )
     in_graph = edges.texts(of_graph, "graph")
     tails, heads = (edges.texts(at, "node") for at in ends)
 
@@ -95,7 +99,7 @@ def read_edge_list(
     for name, place in zip(graphs, places, strict=True):
         if not place:
             raise InputError(
-                f"graph {name!r} of {targets} has no edge and no node; give it nodes in a table with nodes=."
+                f"graph {name!r} of {targets} has no edge and no node; give it nodes in a table with nodes= (--nodes)."
             )
     order = np.argsort([graphs[name] for name in in_graph], kind="stable")
     found = Found(
@@ -120,6 +124,7 @@ def read_edge_list(
         name=edges.name,
         names=tuple(graphs),
         targets=() if listed is None else listed.targets,
+        node_names=tuple(name for place in places for name in place),
     )
 
 

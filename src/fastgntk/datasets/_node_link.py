@@ -12,7 +12,7 @@ from fastgntk.datasets._objects import target_array
 from fastgntk.datasets._text_table import read_text
 from fastgntk.errors import InputError
 from fastgntk.graph._attributes import Choice, Names
-from fastgntk.graph._node_link import from_node_link, graph_attributes
+from fastgntk.graph._node_link import from_node_link, graph_attributes, node_names
 
 __all__ = ["read_node_link"]
 
@@ -68,13 +68,14 @@ def read_node_link(
         name=named.stem,
         names=tuple(str(name) if called else str(i + 1) for i, name in enumerate(given)),
         targets=() if target is None else (target,) if isinstance(target, str) else tuple(target),
+        node_names=tuple(name for i, item in enumerate(items) for name in node_names(item["nodes"], i)),
     )
 
 
 def _items(path: Path, *, by_line: bool) -> list[Mapping[str, Any]]:
     text = read_text(path, "save it as JSON in UTF-8")
     if by_line:
-        numbered = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+        numbered = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
         items = [_parsed(path, line, number) for number, line in numbered]
     else:
         whole = _parsed(path, text, 1)
@@ -97,5 +98,7 @@ def _parsed(path: Path, text: str, first_line: int) -> Any:
         line = first_line + error.lineno - 1
         hint = "; call a file with one graph a line .jsonl" if error.msg == "Extra data" else ""
         raise InputError(f"{path}, line {line}: this is not JSON ({error.msg}){hint}.") from None
+    except ValueError as error:  # Python refuses whole numbers of more than some thousand digits
+        raise InputError(f"{path} has a number that cannot be read ({error}).") from None
     except RecursionError:
         raise InputError(f"{path} is nested too deeply for graphs in node-link form.") from None

@@ -41,7 +41,7 @@ def from_networkx(
     >>> data
     Dataset('networkx', 2 graphs, 7 nodes)
     """
-    listed = list(graphs) if isinstance(graphs, Sequence | np.ndarray) else [graphs]
+    listed = [graphs] if hasattr(graphs, "adj") else list(graphs)
     batch = to_batch(
         listed,
         node_labels=node_labels,
@@ -100,7 +100,9 @@ def from_geometric(
         rows.append(row)
     y = np.stack(rows).reshape(len(rows), -1)
     y = y[:, 0] if rows[0].ndim < 2 and y.shape[1] == 1 else y
-    return Dataset(batch, y.astype(np.int64 if y.dtype.kind in "biu" else np.float64), name)
+    if y.dtype.kind not in "biuf":
+        raise InputError(f"y must hold numbers, but has dtype {y.dtype}; give classes as whole numbers.")
+    return Dataset(batch, _as_target(y), name)
 
 
 def target_array(known: Sequence[Mapping[str, Any]], target: str | Sequence[str]) -> NDArray[Any]:
@@ -130,11 +132,19 @@ def target_array(known: Sequence[Mapping[str, Any]], target: str | Sequence[str]
         y = np.zeros(0, dtype=object)
     if y.dtype.kind not in "biuf" or y.ndim not in (1, 2):
         raise InputError(f"the attribute {target!r} must be one number, or equally many, for each graph.")
-    return y.astype(np.int64 if y.dtype.kind in "biu" else np.float64)
+    return _as_target(y)
+
+
+def _as_target(y: NDArray[Any]) -> NDArray[Any]:
+    whole = y.dtype.kind in "biu" and (y.dtype.kind != "u" or y.max(initial=0) < 2**63)
+    return y.astype(np.int64 if whole else np.float64)
 
 
 def _is_target(value: Any) -> bool:
     if isinstance(value, numbers.Real | np.bool_):
         return True
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # of different lengths
+        return False
     return array.ndim <= 1 and array.dtype.kind in "biuf"

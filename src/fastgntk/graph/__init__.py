@@ -15,6 +15,7 @@
 ``_attributes``   attributes by name: which count as what
 ``_assemble``     where all of these end: nodes and edges of many graphs to one batch
 ``_export``       :func:`to_networkx`, :func:`to_geometric`: the way back
+``_edge_types``   edge labels as numbers
 ``_features``     :class:`NodeFeatures`, one-hot labels or degrees as a fitted step
 ``_molecule``     :func:`from_smiles`, :func:`molecule`: molecules by RDKit, and what atoms start with
 ================  =========================================================================

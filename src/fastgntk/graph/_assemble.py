@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from fastgntk.errors import InputError
 from fastgntk.graph._attributes import Choice, Custom, Table, choose
 from fastgntk.graph._batch import GraphBatch
-from fastgntk.graph._csr import Adjacency, from_edges
+from fastgntk.graph._csr import ROUNDING, Adjacency, from_edges
 
 __all__ = ["Found", "assemble", "check_two_way"]
-
-_ROUNDING = 1e-12  # relative; what weights of the two directions may differ by, as in `_csr`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +37,8 @@ class Found:
     nodes: Table
     edges: Table
     """The attributes of all nodes and of all edges."""
-    parallel: bool = True
-    """Whether edges between the same two nodes are as many edges, or one that is given several times."""
+    parallel: bool | NDArray[np.bool_] = True
+    """Whether edges between the same two nodes are as many edges, or one that is given several times; of each graph."""
     node_names: Sequence[Any] | None = None
     """What the source calls each node; None for its number within its graph."""
     graph_names: Sequence[Any] | None = None
@@ -70,7 +68,8 @@ def assemble(found: Found, choice: Choice, directed: bool | None) -> GraphBatch:
         weights=chosen.edge_weights,
         edge_labels=chosen.edge_labels,
         directed=bool(one_way.all()) if one_way.all() or not one_way.any() else one_way,
-        parallel=found.parallel,
+        parallel=np.repeat(np.broadcast_to(found.parallel, len(found.sizes)), found.counts),
+        one_label=True,
         called=names.edge,
     )
     if directed is False and found.one_way.any():
@@ -129,7 +128,7 @@ def check_two_way(adjacency: Adjacency, called: Callable[[int, int], str]) -> No
     if adjacency.weights is None:
         return
     one, two = adjacency.weights, adjacency.weights[place]
-    differs = np.flatnonzero(np.abs(one - two) > _ROUNDING * np.maximum(np.abs(one), np.abs(two)))
+    differs = np.flatnonzero(np.abs(one - two) > ROUNDING * np.maximum(np.abs(one), np.abs(two)))
     if len(differs):
         which = int(differs[0])
         raise InputError(

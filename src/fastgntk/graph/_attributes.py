@@ -69,13 +69,18 @@ class Table(Protocol):
 
 
 class Records:
-    """Hold a mapping for each row, some keys of which are no attributes; all rows come before anything is asked for."""
+    """Hold a mapping for each row, some keys of which are no attributes; all rows come before anything is asked for.
+
+    ``tuples_as_lists`` says that several labels come as lists, as which JSON writes tuples.
+    """
 
     silent: frozenset[str] = frozenset()
 
-    def __init__(self, rows: Sequence[Mapping[Any, Any]] = (), *, but: Sequence[str] = ()) -> None:
+    def __init__(
+        self, rows: Sequence[Mapping[Any, Any]] = (), *, but: Sequence[str] = (), tuples_as_lists: bool = False
+    ) -> None:
         self._rows: list[Mapping[Any, Any]] = []
-        self._but = but
+        self._but, self._tuples_as_lists = but, tuples_as_lists
         self._columns: dict[str, list[Any]] | None = None  # as long as all rows have the same names
         self.extend(rows)
 
@@ -103,29 +108,38 @@ class Records:
         found = dict.fromkeys(chain.from_iterable(self._rows)) if self._columns is None else self._columns
         return [name for name in found if name not in self._but]
 
-    def column(self, name: str, *, numbers: bool) -> tuple[list[Any], int | None]:  # noqa: ARG002  # as they come
+    def column(self, name: str, *, numbers: bool) -> tuple[list[Any], int | None]:
         """See :class:`Table`."""
-        if self._columns is not None:
-            return self._columns[name], None
         try:
-            return list(map(itemgetter(name), self._rows)), None
+            column = list(map(itemgetter(name), self._rows)) if self._columns is None else self._columns[name]
         except KeyError:
             return [], next(i for i, row in enumerate(self._rows) if name not in row)
+        if self._tuples_as_lists and not numbers:
+            column = [tuple(value) if isinstance(value, list) else value for value in column]
+        return column, None
 
 
 class Columns:
-    """Hold a list or array for each name; None in a list is nothing, and so is the row that ``lacking`` names."""
+    """Hold a list or array for each name; None in a list is nothing, and so is the row that ``lacking`` names.
+
+    ``as_labels`` holds those that stand for something else if labels are wanted.
+    """
 
     def __init__(
-        self, columns: Mapping[str, Any], *, silent: Sequence[str] = (), lacking: Mapping[str, int] | None = None
+        self,
+        columns: Mapping[str, Any],
+        *,
+        silent: Sequence[str] = (),
+        lacking: Mapping[str, int] | None = None,
+        as_labels: Mapping[str, Any] | None = None,
     ) -> None:
-        self._columns, self._lacking = columns, lacking or {}
+        self._columns, self._lacking, self._as_labels = columns, lacking or {}, as_labels or {}
         self.names: Sequence[str] = list(columns)
         self.silent = frozenset(silent)
 
-    def column(self, name: str, *, numbers: bool) -> tuple[Any, int | None]:  # noqa: ARG002  # as they come
+    def column(self, name: str, *, numbers: bool) -> tuple[Any, int | None]:
         """See :class:`Table`."""
-        column = self._columns[name]
+        column = self._columns[name] if numbers else self._as_labels.get(name, self._columns[name])
         if name in self._lacking or not isinstance(column, list):
             return column, self._lacking.get(name)
         return column, next((i for i, entry in enumerate(column) if entry is None), None)
@@ -346,7 +360,7 @@ def _tuples(values: Sequence[tuple[Any, ...]], name: str, called: Called) -> NDA
 def _is_label(value: Any) -> bool:
     if isinstance(value, tuple):
         return len(value) > 0 and all(not isinstance(part, tuple) and _is_label(part) for part in value)
-    return isinstance(value, str) or (isinstance(value, numbers.Real | np.bool_) and -(2**63) <= float(value) < 2**63)
+    return isinstance(value, str) or (isinstance(value, numbers.Real | np.bool_) and bool(-(2**63) <= value < 2**63))  # type: ignore[operator]
 
 
 def _one_label(labels: NDArray[Any] | None) -> NDArray[Any] | None:
@@ -397,7 +411,7 @@ def _one_by_one(values: Any, name: str, called: Called, instead: str) -> NDArray
     for row, value in enumerate(values):
         try:
             entry = np.asarray(float(value) if isinstance(value, Decimal | numbers.Real) else value)
-        except ValueError:  # a sequence of sequences of different lengths
+        except (ValueError, OverflowError):  # a sequence of sequences of different lengths, or beyond float64
             entry = np.asarray(None)
         if entry.dtype.kind not in "biuf" or entry.ndim > 1:
             raise InputError(

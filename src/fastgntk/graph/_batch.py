@@ -299,9 +299,14 @@ def _width(part: Any) -> int:
 def _edge_labels(graphs: Sequence[Graph]) -> NDArray[Any] | None:
     counted = [(i, g.edge_labels) for i, g in enumerate(graphs) if len(g.indices)]
     filled = [(i, part) for i, part in counted if part is not None]
-    if not counted or len(filled) < len(counted):
+    if not filled:
         return None
     start, first = filled[0]
+    if len(filled) < len(counted):
+        lacks = next(i for i, part in counted if part is None)
+        raise InputError(
+            f"graph {start} has edge labels but graph {lacks} has none; give them to all graphs or to none."
+        )
     for i, part in filled:
         if part.dtype.kind != first.dtype.kind:
             raise InputError(f"edge_labels must be all integers or all strings, but graphs {start} and {i} differ.")

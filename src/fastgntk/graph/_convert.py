@@ -69,6 +69,8 @@ def graphs(
     ['C', 'C', 'O']
     """
     choice = Choice.of(node_labels, node_features, edge_labels, edge_weights)
+    if directed is not None and not isinstance(directed, bool):
+        raise InputError(f"directed must be True, False or None, but is {directed!r}.")
     inner = source if isinstance(source, GraphBatch) else getattr(source, "graphs", None)
     if isinstance(inner, GraphBatch):
         _no_names(choice, "graphs of this package")
@@ -108,8 +110,11 @@ def _listed(source: Any) -> Sequence[Any]:
     """Return the graphs as a list, or say what to pass instead."""
     if sparse.issparse(source) or (isinstance(source, np.ndarray) and source.ndim == 2):
         raise InputError("graphs must be a sequence of graphs, but one matrix came; for a single graph pass [matrix].")
-    if isinstance(source, tuple) and len(source) == 2 and all(np.ndim(part) == 2 for part in source):
-        raise InputError("one pair (adjacency, features) came; for a single graph pass [(adjacency, features)].")
+    if isinstance(source, tuple) and len(source) == 2 and all(getattr(part, "ndim", 0) == 2 for part in source):
+        raise InputError(
+            "one pair (adjacency, features) came; for a single graph pass [(adjacency, features)], for two graphs "
+            "[adjacency, adjacency]."
+        )
     if isinstance(source, str):
         raise InputError(
             f"graphs must be a sequence of graphs, but {source!r} came; load files and named data sets with "

@@ -17,9 +17,9 @@ from scipy import sparse
 
 from fastgntk.errors import InputError
 
-__all__ = ["Adjacency", "from_edges", "from_matrix"]
+__all__ = ["ROUNDING", "Adjacency", "from_edges", "from_matrix"]
 
-_ROUNDING = 1e-12  # relative; what computed matrices that should be symmetric are off by, and more
+ROUNDING = 1e-12  # relative; what computed matrices that should be symmetric are off by, and more
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ def from_edges(
     weights: NDArray[np.float64] | None = None,
     edge_labels: NDArray[Any] | None = None,
     directed: bool | NDArray[np.bool_],
-    parallel: bool = False,
+    parallel: bool | NDArray[np.bool_] = False,
+    one_label: bool = False,
     called: Callable[[int, int], str] | None = None,
 ) -> Adjacency:
     """Bring edges (rows[i], cols[i]) into canonical form.
@@ -91,7 +92,8 @@ def from_edges(
     where none is given.
 
     With ``parallel``, edges between the same two nodes are as many edges, each given once: their weights add up, and
-    their labels must agree. ``directed`` may be an entry for each edge. ``called`` names an edge in messages.
+    their labels must agree. With ``one_label`` those of the two directions of an undirected edge must agree too.
+    ``directed`` and ``parallel`` may be an entry for each edge. ``called`` names an edge in messages.
     """
     called = called or _pair
     _check_range(rows, cols, n_nodes)
@@ -104,16 +106,19 @@ def from_edges(
         rows, cols = rows[keep], cols[keep]
         weights, edge_labels = (None if v is None else v[keep] for v in (weights, edge_labels))
         directed = directed if isinstance(directed, bool) else directed[keep]
-    if weights is not None and not parallel and np.all(weights == 1.0):
-        weights = None
+        parallel = parallel if isinstance(parallel, bool) else parallel[keep]
     given = len(rows)
-    one_way = np.broadcast_to(directed, given)
-    if parallel:  # one direction for all copies, so that both directions add them up in the same order
-        rows, cols = np.where(one_way, rows, np.minimum(rows, cols)), np.where(one_way, cols, np.maximum(rows, cols))
+    one_way, many = np.broadcast_to(directed, given), np.broadcast_to(parallel, given)
+    if weights is not None and not many.any() and np.all(weights == 1.0):
+        weights = None
+    if many.any():  # one direction for all copies, so that both directions add them up in the same order
+        stays = one_way | ~many
+        rows, cols = np.where(stays, rows, np.minimum(rows, cols)), np.where(stays, cols, np.maximum(rows, cols))
     if not one_way.all():
         back = slice(None) if not one_way.any() else np.flatnonzero(~one_way)
         rows, cols = np.concatenate([rows, cols[back]]), np.concatenate([cols, rows[back]])
         weights, edge_labels = (None if v is None else np.concatenate([v, v[back]]) for v in (weights, edge_labels))
+        many = np.concatenate([many, many[back]])
 
     if weights is None and edge_labels is None:
         # The pattern alone needs no sort of pairs: SciPy's conversion is linear, which is what lets the
@@ -130,13 +135,12 @@ def from_edges(
     first = np.ones(len(rows), dtype=bool)
     first[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
     if edge_labels is not None:
-        edge_labels = _merge_labels(rows, cols, edge_labels[order], first, order < given, called)
-    if weights is not None and parallel:
-        weights = np.add.reduceat(weights[order], np.flatnonzero(first)) if len(rows) else weights
-    elif weights is not None:
-        weights = _merge_weights(rows, cols, weights[order], first, bool(one_way.all()), called)
+        own = np.ones(len(rows), dtype=bool) if one_label else order < given
+        edge_labels = _merge_labels(rows, cols, edge_labels[order], first, own, called)
+    if weights is not None:
+        weights = _merge_weights(rows, cols, weights[order], first, many[order], bool(one_way.all()), called)
     rows, cols = rows[first], cols[first]
-    if weights is not None and parallel:
+    if weights is not None and many.any():
         keep = weights != 0  # those that cancel out
         rows, cols, weights = rows[keep], cols[keep], weights[keep]
         edge_labels = None if edge_labels is None else edge_labels[keep]
@@ -194,15 +198,17 @@ def _merge_weights(
     cols: NDArray[np.integer],
     weights: NDArray[np.float64],
     first: NDArray[np.bool_],
+    many: NDArray[np.bool_],
     directed: bool,
     called: Callable[[int, int], str],
 ) -> NDArray[np.float64]:
-    """Return one weight for each run of equal pairs, the same for both directions."""
+    """Return one weight for each run of equal pairs, the same for both directions; the sum where they are many."""
     starts = np.flatnonzero(first)
     if not len(starts):
         return weights
     low, high = np.minimum.reduceat(weights, starts), np.maximum.reduceat(weights, starts)
-    differs = np.flatnonzero(high - low > _ROUNDING * np.maximum(np.abs(low), np.abs(high)))
+    add_up = many[starts]
+    differs = np.flatnonzero(~add_up & (high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high))))
     if len(differs):
         which = int(differs[0])
         hint = "give it once" if directed else "give it once, or pass directed=True if the directions differ"
@@ -210,7 +216,8 @@ def _merge_weights(
             f"{called(rows[starts[which]], cols[starts[which]])} is given with different weights {low[which]} and "
             f"{high[which]}; {hint}."
         )
-    return np.where(low == high, low, low / 2 + high / 2)
+    one = np.where(low == high, low, low / 2 + high / 2)
+    return np.where(add_up, np.add.reduceat(weights, starts), one) if add_up.any() else one
 
 
 def _merge_labels(

@@ -13,6 +13,7 @@ from scipy import sparse
 from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graph._batch import GraphBatch
 from fastgntk.graph._convert import graphs
+from fastgntk.graph._edge_types import EdgeTypes
 
 __all__ = ["FeatureKind", "NodeFeatures", "UnseenLabelWarning"]
 
@@ -54,8 +55,8 @@ class NodeFeatures:
     categories_: list[NDArray[Any]]
     columns_: list[NDArray[np.int64]]
     """For each category the column that says so."""
-    edge_types_: NDArray[Any] | None
-    """The distinct edge labels; None where edges have none."""
+    edge_types_: EdgeTypes = EdgeTypes()
+    """The distinct edge labels and their numbers."""
 
     def __init__(self, kind: FeatureKind = "auto") -> None:
         if not isinstance(kind, str) or kind not in get_args(FeatureKind):
@@ -73,7 +74,7 @@ class NodeFeatures:
             kind = "attributes" if batch.features is not None else "labels" if batch.labels is not None else "degree"
         self.kind_ = kind
         self.categories_, self.columns_ = [], []
-        self.edge_types_ = None if batch.edge_labels is None else np.unique(batch.edge_labels)
+        self.edge_types_ = EdgeTypes().extend(batch.edge_labels)
         if batch.n_nodes == 0:
             self.width_ = 0
         elif kind == "attributes":
@@ -97,13 +98,15 @@ class NodeFeatures:
         """
         batch = graphs(source)
         self._check_fitted()
-        if self.kind_ == "attributes" or batch.n_nodes == 0:
-            return self  # types of edges that are new get their numbers in `transform`
-        if not self.categories_:  # fitted on graphs without nodes
+        if batch.n_nodes == 0:
+            return self
+        if not self.categories_ and self.kind_ != "attributes":  # fitted on graphs without nodes
             return NodeFeatures(self.kind_).fit(batch)  # type: ignore[arg-type]
         out = NodeFeatures(self.kind)
-        out.edge_types_ = self.edge_types_
+        out.edge_types_ = self.edge_types_.extend(batch.edge_labels)
         out.kind_, out.width_, out.categories_, out.columns_ = self.kind_, self.width_, [], []
+        if self.kind_ == "attributes":
+            return out
         for column, known, places in zip(self._matching(batch), self.categories_, self.columns_, strict=True):
             new = np.setdiff1d(column, known)
             both = np.concatenate([known, new])
@@ -123,6 +126,14 @@ class NodeFeatures:
                 out |= ~np.isin(column, known)
         return out
 
+    def unseen_edges(self, source: Any) -> NDArray[np.bool_]:
+        """Tell for each entry of ``indices`` whether its edge has a label that was not there in fitting."""
+        batch = graphs(source)
+        self._check_fitted()
+        if batch.edge_labels is None:
+            return np.zeros(len(batch.indices), dtype=bool)
+        return ~np.isin(batch.edge_labels, self.edge_types_.of_kind(batch.edge_labels)[0])
+
     def transform(self, source: Any) -> GraphBatch:
         """Return the graphs as a batch with their features replaced by X."""
         batch = graphs(source)
@@ -130,7 +141,7 @@ class NodeFeatures:
         if batch.n_nodes == 0:  # graphs without nodes carry nothing that could fit or not
             return batch.with_features(np.zeros((0, self.width_)))
         if batch.edge_labels is not None:
-            batch = replace(batch, edge_labels=self._edge_numbers(batch.edge_labels))
+            batch = replace(batch, edge_labels=self.edge_types_.numbers(batch.edge_labels))
         if self.kind_ in ("labels", "degree"):
             return batch.with_features(self._one_hot(batch))
         features, width = self._attributes(batch), self.attributes_width_
@@ -152,18 +163,6 @@ class NodeFeatures:
         """Fit and transform the same graphs."""
         batch = graphs(source)
         return self.fit(batch).transform(batch)
-
-    def _edge_numbers(self, labels: NDArray[Any]) -> NDArray[np.int64]:
-        """Return edge labels as numbers: known ones by their place, others behind them, in order."""
-        known = np.zeros(0, dtype=labels.dtype) if self.edge_types_ is None else self.edge_types_
-        if len(known) and len(labels) and (known.dtype.kind == "U") != (labels.dtype.kind == "U"):
-            raise InputError("edge labels must be of the kind that was fitted: all integers or all strings.")
-        found, place = np.unique(labels, return_inverse=True)
-        new = ~np.isin(found, known)
-        numbers = np.empty(len(found), dtype=np.int64)
-        numbers[~new] = np.searchsorted(known, found[~new])
-        numbers[new] = np.arange(len(known), len(known) + new.sum())
-        return np.asarray(numbers[place], dtype=np.int64)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "kind_"):

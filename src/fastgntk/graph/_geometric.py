@@ -52,9 +52,7 @@ def from_geometric(items: Sequence[Any], choice: Choice, directed: bool | None) 
     counts, joined = _ends(stored, sizes)
     of_nodes, of_edges = _attributes(stored, sizes, counts)
     nodes, edges = _columns(stored, of_nodes, sizes), _columns(stored, of_edges, counts)
-    one_hot = edges.get("edge_attr")
-    if isinstance(one_hot, np.ndarray) and _is_one_hot(one_hot):
-        edges["edge_attr"] = one_hot.argmax(axis=1)
+    types = _types(edges.get("edge_attr"))
     return assemble(
         Found(
             sizes=sizes,
@@ -63,11 +61,15 @@ def from_geometric(items: Sequence[Any], choice: Choice, directed: bool | None) 
             heads=joined[1],
             one_way=np.ones(len(graphs), dtype=bool),
             nodes=Columns(nodes, lacking=_lacking(stored, nodes, sizes)),
-            edges=Columns(edges, lacking=_lacking(stored, edges, counts)),
+            edges=Columns(
+                edges,
+                lacking=_lacking(stored, edges, counts),
+                as_labels={} if types is None else {"edge_attr": types},
+            ),
             custom=Custom(
                 node_labels=("label", "x") if "label" not in nodes and _is_whole(nodes.get("x")) else ("label",),
                 node_features=("x", "features"),
-                edge_labels=("edge_label", "edge_attr") if _is_whole(edges.get("edge_attr")) else ("edge_label",),
+                edge_labels=("edge_label",) if types is None else ("edge_label", "edge_attr"),
                 edge_weights=_EDGE_WEIGHTS,
             ),
         ),
@@ -192,8 +194,11 @@ def _is_whole(column: Any) -> bool:
     return isinstance(column, np.ndarray) and column.dtype.kind in "iub"
 
 
-def _is_one_hot(column: NDArray[Any]) -> bool:
-    """Tell whether rows have a single 1 each, as edge labels have that PyTorch Geometric reads from TU files."""
-    if column.ndim != 2 or column.shape[1] < 2 or column.dtype.kind != "f" or not len(column):
-        return False
-    return bool(np.isin(column, (0.0, 1.0)).all() and (column.sum(axis=1) == 1.0).all())
+def _types(column: Any) -> NDArray[Any] | None:
+    """Return whole numbers as they are, and of rows with a single 1, as PyTorch Geometric reads TU files, its place."""
+    if _is_whole(column):
+        return np.asarray(column)
+    if not isinstance(column, np.ndarray) or column.ndim != 2 or column.shape[1] < 2 or not len(column):
+        return None
+    one_hot = np.isin(column, (0.0, 1.0)).all() and (column.sum(axis=1) == 1.0).all()
+    return np.asarray(column.argmax(axis=1)) if one_hot else None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastgntk.graph._assemble import Found, assemble
 from fastgntk.graph._attributes import Choice, Columns
@@ -35,11 +36,19 @@ def from_igraph(graphs: Sequence[Any], choice: Choice, directed: bool | None) ->
             one_way=np.array([graph.is_directed() for graph in graphs], dtype=bool),
             nodes=Columns(nodes, silent=_IDENTITIES),
             edges=Columns(edges),
-            node_names=nodes.get("name"),
+            node_names=_called(nodes.get("name"), sizes),
         ),
         choice,
         directed,
     )
+
+
+def _called(names: list[Any] | None, sizes: NDArray[np.int64]) -> list[Any] | None:
+    """Return the names of all vertices; the number for those of graphs that have none."""
+    if names is None:
+        return None
+    numbers = [number for size in sizes.tolist() for number in range(size)]
+    return [number if name is None else name for name, number in zip(names, numbers, strict=True)]
 
 
 def _columns(sequences: Sequence[Any]) -> dict[str, list[Any]]:

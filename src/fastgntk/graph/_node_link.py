@@ -16,7 +16,7 @@ from fastgntk.graph._assemble import Found, assemble
 from fastgntk.graph._attributes import Choice, Records
 from fastgntk.graph._batch import GraphBatch
 
-__all__ = ["from_node_link", "graph_attributes"]
+__all__ = ["from_node_link", "graph_attributes", "node_names"]
 
 
 def from_node_link(items: Sequence[Mapping[str, Any]], choice: Choice, directed: bool | None) -> GraphBatch:
@@ -28,14 +28,14 @@ def from_node_link(items: Sequence[Mapping[str, Any]], choice: Choice, directed:
     edge_data: list[Mapping[str, Any]] = []
     for i, item in enumerate(items):
         nodes, edges = _part(item, i, "nodes"), _part(item, i, "links" if "links" in item else "edges")
-        own = [_hashable(node["id"]) if "id" in node else number for number, node in enumerate(nodes)]
+        own = node_names(nodes, i)
         place = dict(zip(own, range(len(own)), strict=True))
         if len(place) < len(own):
             twice = next(node for node in own if own.count(node) > 1)
             raise InputError(f"graph {i} has several nodes with the id {twice!r}; give each node its own.")
         ends = []
         for number, edge in enumerate(edges):
-            pair = tuple(_hashable(edge[end]) for end in ("source", "target") if end in edge)
+            pair = tuple(_hashable(edge[end], i) for end in ("source", "target") if end in edge)
             if len(pair) < 2:
                 raise InputError(f"graph {i}, edge {number} of its list has no source and target; give it both.")
             if pair[0] not in place or pair[1] not in place:
@@ -56,14 +56,19 @@ def from_node_link(items: Sequence[Mapping[str, Any]], choice: Choice, directed:
             tails=np.array(tails, dtype=np.int64),
             heads=np.array(heads, dtype=np.int64),
             one_way=np.array([_flag(item, i, "directed") for i, item in enumerate(items)], dtype=bool),
-            nodes=Records(node_data, but=("id",)),
-            edges=Records(edge_data, but=("source", "target", "key")),
-            parallel=any(_flag(item, i, "multigraph") for i, item in enumerate(items)),
+            nodes=Records(node_data, but=("id",), tuples_as_lists=True),
+            edges=Records(edge_data, but=("source", "target", "key"), tuples_as_lists=True),
+            parallel=np.array([_flag(item, i, "multigraph") for i, item in enumerate(items)], dtype=bool),
             node_names=names,
         ),
         choice,
         directed,
     )
+
+
+def node_names(nodes: Sequence[Mapping[str, Any]], i: int) -> list[Any]:
+    """Return what the nodes of graph ``i`` are called."""
+    return [_hashable(node["id"], i) if "id" in node else number for number, node in enumerate(nodes)]
 
 
 def graph_attributes(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -92,6 +97,10 @@ def _flag(item: Mapping[str, Any], i: int, name: str) -> bool:
     return value
 
 
-def _hashable(name: Any) -> Any:
+def _hashable(name: Any, i: int) -> Any:
     """Return tuples for lists, as which JSON writes them."""
-    return tuple(map(_hashable, name)) if isinstance(name, list) else name
+    if isinstance(name, list):
+        return tuple(_hashable(part, i) for part in name)
+    if isinstance(name, Mapping):
+        raise InputError(f"graph {i} calls a node {name!r}; call it by a number, a text or a list of these.")
+    return name

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graph._batch import GraphBatch
+from fastgntk.graph._csr import ROUNDING
 from fastgntk.graph._graph import check_features
 
 __all__ = ["from_stack"]
-
-_ROUNDING = 1e-12  # relative, as in `_csr`
 
 
 def from_stack(stack: NDArray[Any], features: Any, directed: bool | None) -> GraphBatch:
@@ -57,7 +56,7 @@ def _two_way(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     if np.array_equal(weights, back):
         return weights
     differs = (weights != 0) & (back != 0)
-    differs &= np.abs(weights - back) > _ROUNDING * np.maximum(np.abs(weights), np.abs(back))
+    differs &= np.abs(weights - back) > ROUNDING * np.maximum(np.abs(weights), np.abs(back))
     wrong = np.argwhere(differs)
     if len(wrong):
         graph, u, v = wrong[0].tolist()

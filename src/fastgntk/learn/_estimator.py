@@ -109,14 +109,10 @@ class GraphModel(GraphEstimator):
         step = rows.prepared.features
         if step.kind_ in ("labels", "all"):
             unseen = step.unseen(batch)
-            if unseen.any():
-                count = len(np.unique(batch.graph_of_node[unseen]))
-                warnings.warn(
-                    f"{int(unseen.sum())} nodes in {count} graphs have a label that no training graph has; the model "
-                    "knows nothing of these nodes themselves.",
-                    UnseenLabelWarning,
-                    stacklevel=levels_to_the_caller(),
-                )
+            _tell_unseen(f"{int(unseen.sum())} nodes in", "these nodes themselves", batch.graph_of_node[unseen])
+        if rows.options.spec.typed:
+            graph_of_edge = np.repeat(batch.graph_of_node, batch.degrees)
+            _tell_unseen("edges of", "such edges", graph_of_edge[step.unseen_edges(batch)])
         return batch
 
     def similarities(self, X: Any) -> NDArray[np.float64]:
@@ -156,3 +152,14 @@ class GraphModel(GraphEstimator):
 
         check_is_fitted(self)
         save_model(self, Path(path))
+
+
+def _tell_unseen(which: str, these: str, graphs_of: NDArray[np.int64]) -> None:
+    """Warn if some nodes, or edges, have labels that no training graph has; given are the graphs that they are of."""
+    if len(graphs_of):
+        warnings.warn(
+            f"{which} {len(np.unique(graphs_of))} graphs have a label that no training graph has; the model knows "
+            f"nothing of {these}.",
+            UnseenLabelWarning,
+            stacklevel=levels_to_the_caller(),
+        )

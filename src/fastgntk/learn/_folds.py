@@ -26,13 +26,13 @@ Split = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Indices of the training graphs and of the test graphs."""
 
 
-def check_classes(y: Any, n_graphs: int) -> NDArray[Any]:
+def check_classes(y: Any, count: int, what: str = "graphs") -> NDArray[Any]:
     """Return class labels as an array, or say why they are none."""
     if y is None:
         raise InputError("there are no class labels; pass y.")
     labels = _label_array(y)
-    if labels.ndim != 1 or len(labels) != n_graphs:
-        raise InputError(f"y must have one class for each of the {n_graphs} graphs, but has shape {labels.shape}.")
+    if labels.ndim != 1 or len(labels) != count:
+        raise InputError(f"y must have one class for each of the {count} {what}, but has shape {labels.shape}.")
     if labels.dtype.kind == "f":
         if not np.isfinite(labels).all():
             raise InputError("y holds values that are no classes: NaN or infinite.")
@@ -41,7 +41,7 @@ def check_classes(y: Any, n_graphs: int) -> NDArray[Any]:
         labels = labels.astype(np.int64)
     classes = np.unique(labels)
     if len(classes) < 2:
-        found = f"all {n_graphs} graphs are of class {classes[0]}" if len(classes) else "there are no graphs"
+        found = f"all {count} {what} are of class {classes[0]}" if len(classes) else f"there are no {what}"
         raise InputError(f"a classifier needs at least two classes, but {found}.")
     return labels
 

@@ -23,7 +23,8 @@ class GrakelGNTK(GNTKKernel):
 
     ``fit``, ``transform`` (rows are new graphs, columns fitted ones), ``fit_transform`` and ``diagonal`` take and
     return what they do there. The parameters are those of :class:`GNTKKernel`. It differs in two cases: a graph that is
-    0 in the kernel has rows of 0 after normalising, not NaN, and ``fit`` forgets graphs that were transformed before.
+    0 in the kernel has rows of 0 after normalising, not NaN, and ``fit`` forgets graphs that were transformed before,
+    which some of GraKeL's kernels do and others do not.
 
     Examples
     --------

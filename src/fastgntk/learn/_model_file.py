@@ -121,8 +121,6 @@ def _assemble(document: dict[str, Any], arrays: Arrays, memory: Any, workers: in
         Sketching.from_options(_known(sketching, get_type_hints(SketchOptions)))  # type: ignore[arg-type]
     step = unpack_features(_get(document, "features", dict), _named(arrays, "features."))
     batch = unpack_graphs(_named(arrays, "graphs."))
-    if batch.edge_labels is not None:  # every type that was fitted is one of training graphs
-        step.edge_types_ = np.unique(batch.edge_labels)
     options = KernelOptions(
         spec,
         _get(document, "normalize", bool),

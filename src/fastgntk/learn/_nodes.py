@@ -71,7 +71,7 @@ class _NodeModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no 
 
     def _take(self, graph: Any, y: Any, nodes: Any) -> Any:
         """Keep the graph and its labelled nodes; returns y of these."""
-        batch = graph if isinstance(graph, GraphBatch) else graphs([graph])
+        batch = graphs(graph) if isinstance(graph, GraphBatch | list) else graphs([graph])
         if len(batch) != 1:
             raise InputError(f"graph must be one graph, but {len(batch)} came.")
         labelled = check_nodes(nodes, batch.n_nodes)
@@ -199,7 +199,7 @@ class GNTKNodeClassifier(_NodeModel):
 
         ``y`` has one entry for each of these, or for each node of the graph, of which others are not looked at.
         """
-        labels = check_classes(self._take(graph, y, nodes), len(self.nodes_))
+        labels = check_classes(self._take(graph, y, nodes), len(self.nodes_), "nodes")
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         signs = class_signs(numbers, len(self.classes_))
         mean = signs.mean(axis=0)
@@ -210,11 +210,13 @@ class GNTKNodeClassifier(_NodeModel):
 
     def predict(self, nodes: Any = None) -> NDArray[Any]:
         """Return the class of each node, of all by default."""
-        return np.asarray(self.classes_[place(self._values(nodes)[1])])
+        values = self._values(nodes)[1]
+        return np.asarray(self.classes_[place(values)])
 
     def predict_proba(self, nodes: Any = None) -> Array:
         """Return the probability of each class, shape (t, classes)."""
-        return self.sigmoids_.probabilities(self._values(nodes)[1])
+        values = self._values(nodes)[1]
+        return self.sigmoids_.probabilities(values)
 
     def decision_function(self, nodes: Any = None) -> Array:
         """Return how much each node speaks for each class: (t, classes), or for two classes (t,), for the second."""

@@ -109,7 +109,6 @@ def unpack_features(document: Any, arrays: Arrays) -> NodeFeatures:
         raise InputError(f"the categories of the node features do not fill {width} columns; {_NO_MODEL}.")
     step = NodeFeatures(kind)
     step.kind_, step.width_, step.categories_, step.columns_ = fitted, width, categories, columns
-    step.edge_types_ = None
     return step
 
 

@@ -129,7 +129,7 @@ class _NodeColumns:
         self._spec = GNTK() if spec is None else spec
         if not isinstance(self._spec, GNTK):
             raise InputError(f"spec must be a GNTK, but is a {type(spec).__name__}.")
-        batch = as_batch(graph) if isinstance(graph, GraphBatch) else as_batch([graph])
+        batch = as_batch(graph) if isinstance(graph, GraphBatch | list) else as_batch([graph])
         if len(batch) != 1:
             raise InputError(f"graph must be one graph, but {len(batch)} came.")
         batch = fitted(features, batch).transform(batch)
