@@ -68,7 +68,7 @@ def main() -> None:
         accuracy = float(np.mean(model.predict(rest) == community[rest]))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         print(
-            f"GNTK, {blocks} blocks   accuracy {100 * accuracy:5.1f} %   fit {took:6.1f} s   peak {peak:.2f} GB",
+            f"GNTK, {blocks} block(s)   accuracy {100 * accuracy:5.1f} %   fit {took:6.1f} s   peak {peak:.2f} GB",
             flush=True,
         )
 
