@@ -129,6 +129,13 @@ def test_classes_are_scored_by_what_leaving_out_gets_wrong():
         assert np.floor(score * 30 + 1e-9) == wrong
 
 
+def test_of_ridges_that_misplace_as_many_the_closer_one_is_taken():
+    points = np.repeat([-1.0, 1.0], 10)[:, None]
+    path = EigenPath(points @ points.T)
+    for ridges in ([1e-3, 10.0], [10.0, 1e-3]):  # both place all graphs rightly, but 10 leaves a third of the distance
+        assert misplaced(path, points, ridges)[0] == 1e-3
+
+
 @pytest.mark.parametrize("method", ["svc", "ridge"])
 def test_a_classifier_chooses_and_predicts(method):
     model = GNTKClassifierCV(GRID, method=method).fit(DATA.graphs[:150], DATA.y[:150])
