@@ -27,7 +27,6 @@ from fastgntk.kernel._operator import (
     inverse,
     seen_directions,
     shared_columns,
-    total,
     unit_rows,
     zero_norm,
 )
@@ -124,7 +123,10 @@ class Decoupled(BlockByBlock):
 
 def _aggregate(near: Aggregation, far: Aggregation, matrix: Array) -> Array:
     """Return Σ_r B'_r (B_r M)ᵀ, the aggregation of both sides, transposed; types of one side alone meet nothing."""
-    return total(b.left(a.left(matrix).T) for a, b in zip(near.parts, far.parts, strict=False))
+    out = far.parts[0].left(near.parts[0].left(matrix).T)
+    for a, b in zip(near.parts[1:], far.parts[1:], strict=False):
+        out += b.left(a.left(matrix).T)
+    return out
 
 
 def _norms(

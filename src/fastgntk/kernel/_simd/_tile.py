@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk.kernel._simd._block import CHUNK, Block
+from fastgntk.kernel._simd._block import CHUNK, Block, Ints
 from fastgntk.kernel._simd._jit import compiled
 from fastgntk.kernel._simd._vector import LANES, add_rows, apply_layer, sum_row_pairs, sum_rows_twice, transpose4
 
@@ -81,12 +81,12 @@ def compute_tile(
             start = panel * stride if keep else 0
             stop = min(first + LANES, k) if symmetric else k
             if level == 1:
-                _spread_features(near, far, first, last, turned)
+                _spread_features(near, far, first, last, turned, True)
             else:
                 _turn(near, far, level, first, last, old, patch, turned)
             _combine(far, level, stop, layers, turned, new, start, readout, width, -1 if symmetric else first)
             if level == 1:
-                _clear_features(near, far, first, last, turned)
+                _spread_features(near, far, first, last, turned, False)
         if symmetric:
             _mirror(m, panels, stride, new)
             for panel in range(panels):
@@ -114,55 +114,63 @@ def _feature_products(rows: Block, cols: Block, dense: Array, out: Array) -> Non
 
 
 @compiled
-def _spread_features(near: Block, far: Block, first: int, last: int, turned: Array) -> None:
-    """Write unit vectors of near colours into ``turned`` as (features of far, LANES), which is zero elsewhere."""
+def _spread_features(near: Block, far: Block, first: int, last: int, turned: Array, full: bool) -> None:
+    """Write unit vectors of near colours into ``turned`` as (features of far, LANES), which is zero elsewhere.
+
+    With ``full`` False zeros are written in their place. One side may know more labels and types than the other.
+    """
+    of_near, of_far = near.counts[0], far.counts[0]
     for u in range(first, last):
         for k in range(near.ptr[near.at[1] + u], near.ptr[near.at[1] + u + 1]):
-            place = _feature_of_far(near, far, near.columns[k])
-            if place >= 0:
-                turned[place * LANES + u - first] = near.value[k]
-
-
-@compiled
-def _clear_features(near: Block, far: Block, first: int, last: int, turned: Array) -> None:
-    for u in range(first, last):
-        for k in range(near.ptr[near.at[1] + u], near.ptr[near.at[1] + u + 1]):
-            place = _feature_of_far(near, far, near.columns[k])
-            if place >= 0:
-                turned[place * LANES + u - first] = 0.0
-
-
-@compiled
-def _feature_of_far(near: Block, far: Block, column: int) -> int:
-    """Return where the far side has a feature of the near side, or −1: one side may know more labels and types."""
-    if near.slots == 1 and far.slots == 1:
-        return column if column < far.counts[0] else -1
-    slot, feature = column // near.counts[0], column % near.counts[0]
-    return slot * far.counts[0] + feature if slot < far.slots and feature < far.counts[0] else -1
+            feature, slot = near.columns[k], 0
+            if near.slots > 1:
+                slot, feature = feature // of_near, feature % of_near
+            if feature < of_far and slot < far.slots:
+                turned[(slot * of_far + feature) * LANES + u - first] = near.value[k] if full else 0.0
 
 
 @compiled
 def _turn(near: Block, far: Block, level: int, first: int, last: int, old: Array, patch: Array, turned: Array) -> None:
     """Aggregate the near side for colours first..last − 1 and write it as (slots, old far colours, 2, LANES)."""
-    old_stride = -(-near.counts[level - 1] // 4) * 4 * _PAIR
     padded = -(-near.counts[level - 1] // LANES) * LANES  # columns between two slots of near
     panels = -(-far.counts[level - 1] // LANES)
-    base = near.at[level]
+    row = near.at[level] * near.slots
     for slot in range(far.slots):
-        for panel in range(panels):
-            to = (slot * panels + panel) * LANES * _PAIR
-            source = panel * old_stride - slot * padded * _PAIR
-            for group in range(first, last, 4):
-                for u in range(group, min(group + 4, last)):
-                    row, end = 0, 0
-                    if slot < near.slots:
-                        row = near.cuts[(base + u) * near.slots + slot]
-                        end = near.cuts[(base + u) * near.slots + slot + 1]
-                    at = (u - group) * _PAIR
-                    sum_row_pairs(patch, at, old, source, _PAIR, near.columns, near.value, row, end)
-                for half in range(0, _PAIR, LANES):
-                    for j in range(0, LANES, 4):
-                        transpose4(patch, half + j, _PAIR, turned, to + j * _PAIR + half + group - first, _PAIR)
+        to = slot * panels * LANES * _PAIR
+        if slot < near.slots:
+            rows = near.cuts[row + slot :: near.slots], near.cuts[row + slot + 1 :: near.slots]
+            _turn_slot(near, rows, level, first, last, panels, -slot * padded * _PAIR, old, patch, turned, to)
+        else:
+            turned[to : to + panels * LANES * _PAIR] = 0.0
+
+
+@compiled
+def _turn_slot(
+    near: Block,
+    rows: tuple[Ints, Ints],
+    level: int,
+    first: int,
+    last: int,
+    panels: int,
+    shift: int,
+    old: Array,
+    patch: Array,
+    turned: Array,
+    to: int,
+) -> None:
+    """Aggregate one slot: row u has the entries from ``rows[0][u]`` up to ``rows[1][u]``."""
+    starts, ends = rows
+    old_stride = -(-near.counts[level - 1] // 4) * 4 * _PAIR
+    for panel in range(panels):
+        for group in range(first, last, 4):
+            for u in range(group, min(group + 4, last)):
+                at = (u - group) * _PAIR
+                source = panel * old_stride + shift
+                sum_row_pairs(patch, at, old, source, _PAIR, near.columns, near.value, starts[u], ends[u])
+            for half in range(0, _PAIR, LANES):
+                for j in range(0, LANES, 4):
+                    transpose4(patch, half + j, _PAIR, turned, to + j * _PAIR + half + group - first, _PAIR)
+        to += LANES * _PAIR
 
 
 @compiled
