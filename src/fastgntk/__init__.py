@@ -30,6 +30,7 @@ from fastgntk.matrix import (
     GramPath,
     NotSketchedWarning,
     PreparedGraphs,
+    StoredGram,
     cross_gram,
     diagonal,
     forecast,
@@ -38,6 +39,7 @@ from fastgntk.matrix import (
     node_gram,
     node_shares,
     normalize,
+    open_gram,
     prepare,
 )
 
@@ -57,6 +59,8 @@ __all__ = [
     "node_shares",
     "node_gram",
     "GramPath",
+    "open_gram",
+    "StoredGram",
     "prepare",
     "PreparedGraphs",
     "forecast",

@@ -14,6 +14,7 @@
 ``_plan``          blocks and tiles, pure functions of sizes and colours
 ``_executor``      tasks on threads, with progress
 ``_resources``     workers and memory of this machine
+``store/``         matrices on disk: :func:`open_gram`, :class:`StoredGram`
 =================  ==================================================================
 
 Nothing here knows the formula, and no engine knows of tiles. No option here changes values beyond rounding,
@@ -32,6 +33,7 @@ from fastgntk.matrix._path import GramPath
 from fastgntk.matrix._prepared import PreparedGraphs, prepare
 from fastgntk.matrix._resources import Memory, Workers, format_bytes, memory_budget, worker_count
 from fastgntk.matrix._shares import node_shares
+from fastgntk.matrix.store import StoredGram, open_gram
 
 __all__ = [
     "gram",
@@ -43,6 +45,8 @@ __all__ = [
     "node_diagonal",
     "check_nodes",
     "GramPath",
+    "open_gram",
+    "StoredGram",
     "prepare",
     "PreparedGraphs",
     "forecast",

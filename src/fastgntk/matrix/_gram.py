@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Unpack
+from pathlib import Path
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,44 @@ from fastgntk.matrix._plan import plan_cross, plan_gram
 from fastgntk.matrix._prepared import PreparedGraphs
 from fastgntk.matrix._resources import Memory, Workers
 from fastgntk.matrix._run import Cut, Run, Write, check_result
+from fastgntk.matrix.store import StoredGram, build_gram, check_shard
 from fastgntk.sketch import SketchOptions
 
 __all__ = ["cross_gram", "diagonal", "gram", "gram_path"]
 
 Array = NDArray[np.float64]
+
+
+@overload
+def gram(
+    graphs: Any,
+    spec: GNTK | None = None,
+    *,
+    features: FeatureKind | NodeFeatures = "auto",
+    engine: str = "auto",
+    memory: Memory = None,
+    workers: Workers = None,
+    progress: Progress | None = None,
+    store: None = None,
+    shard: None = None,
+    **sketching: Unpack[SketchOptions],
+) -> Array: ...
+
+
+@overload
+def gram(
+    graphs: Any,
+    spec: GNTK | None = None,
+    *,
+    features: FeatureKind | NodeFeatures = "auto",
+    engine: str = "auto",
+    memory: Memory = None,
+    workers: Workers = None,
+    progress: Progress | None = None,
+    store: str | Path,
+    shard: tuple[int, int] | None = None,
+    **sketching: Unpack[SketchOptions],
+) -> StoredGram: ...
 
 
 def gram(
@@ -36,8 +70,10 @@ def gram(
     memory: Memory = None,
     workers: Workers = None,
     progress: Progress | None = None,
+    store: str | Path | None = None,
+    shard: tuple[int, int] | None = None,
     **sketching: Unpack[SketchOptions],
-) -> Array:
+) -> Array | StoredGram:
     """Compute the kernel between all pairs of graphs.
 
     Parameters
@@ -58,6 +94,12 @@ def gram(
         Threads; by default every core. The numbers are the same for any count.
     progress : callable, optional
         Called as ``progress(done, total)`` in units of work; only their ratio has a meaning.
+    store : str or Path, optional
+        A folder for the matrix, such as ``"gram.zarr"``. It is written tile by tile and never held in memory; after an
+        interruption the same call computes what is missing. Needs the extra ``store``.
+    shard : (k, K), optional
+        Compute only the k-th of K shares into the store, k = 1..K; several processes, on one machine or on many that
+        see the same folder, can each have one.
     sketch : {"ams", "gaussian", "srht", "countsketch", "sparse"}
         For ``engine="sketched"``, like those below: the kind of random matrix.
     sketch_size : int, or float in (0, 1]
@@ -75,7 +117,8 @@ def gram(
 
     Returns
     -------
-    array of shape (n, n), float64, exactly symmetric, positive semi-definite up to rounding
+    array of shape (n, n), float64, exactly symmetric, positive semi-definite up to rounding; with ``store`` a
+    :class:`StoredGram`, which is read like one
 
     Examples
     --------
@@ -86,6 +129,11 @@ def gram(
     ((2, 2), True)
     """
     options = Options.check(spec, engine, memory, workers, progress, sketching)
+    if store is not None:
+        step, batch = _fitted_and_ready(graphs, features, options)
+        return build_gram(batch, step.kind_, options, Path(store), check_shard(shard), progress)
+    if shard is not None:
+        raise InputError("shard is for a store; give store=path too.")
     batch = _ready(graphs, features, options)
     result = 8 * len(batch) ** 2
     run = options.start(batch, None, result)
@@ -223,10 +271,17 @@ def gram_path(
 
 def _ready(graphs: Any, features: FeatureKind | NodeFeatures, options: Options) -> GraphBatch:
     """Return the graphs as a batch with features, checked."""
+    return _fitted_and_ready(graphs, features, options)[1]
+
+
+def _fitted_and_ready(
+    graphs: Any, features: FeatureKind | NodeFeatures, options: Options
+) -> tuple[NodeFeatures, GraphBatch]:
     batch = as_batch(graphs)
-    batch = fitted(features, batch).transform(batch)
+    step = fitted(features, batch)
+    batch = step.transform(batch)
     check_edges(batch, options.spec)
-    return batch
+    return step, batch
 
 
 def _write_both_triangles(out: Array, reduce: Callable[[Array], Array]) -> Write:

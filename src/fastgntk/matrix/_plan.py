@@ -73,11 +73,12 @@ def largest_extent(blocks: Iterable[Block]) -> Extent:
     return Extent(*(max(values) for values in zip(*(b.extent for b in blocks), strict=True)))
 
 
-def cut_blocks(outline: Outline, width: int) -> tuple[Block, ...]:
+def cut_blocks(outline: Outline, width: int, side: int | None = None) -> tuple[Block, ...]:
     """Cut graphs into blocks of at most ``width`` distinct nodes and 256 graphs; a larger graph is its own block.
 
     Graphs that are likely to share nodes come next to each other. The cut depends on the graphs only, never on workers
-    or memory, so neither can change a result.
+    or memory, so neither can change a result. With ``side`` a block also ends after every so many graphs, so that whole
+    blocks make up the tiles of a store.
 
     >>> blocks = cut_blocks(Outline(np.array([0, 2, 4, 13, 14])), 4)
     >>> [(str(b), b.width) for b in blocks]
@@ -87,8 +88,8 @@ def cut_blocks(outline: Outline, width: int) -> tuple[Block, ...]:
     if outline.keys is not None:
         order = np.lexsort([*outline.keys[::-1]])
     if outline.colours is None:
-        return _cut_by_size(outline, order, width)
-    return _cut_by_colours(outline, order, width)
+        return _cut_by_size(outline, order, width, side)
+    return _cut_by_colours(outline, order, width, side)
 
 
 def plan_gram(blocks: tuple[Block, ...]) -> Plan:
@@ -108,12 +109,12 @@ def plan_diagonal(outline: Outline) -> Plan:
     return _largest_first(blocks, blocks, [(i, i) for i in range(len(blocks))])
 
 
-def _cut_by_size(outline: Outline, order: NDArray[np.int64], width: int) -> tuple[Block, ...]:
+def _cut_by_size(outline: Outline, order: NDArray[np.int64], width: int, side: int | None) -> tuple[Block, ...]:
     sizes = outline.sizes
     groups: list[list[int]] = []
     nodes = 0
-    for i in order.tolist():
-        if not groups or nodes + sizes[i] > width or len(groups[-1]) == MOST_GRAPHS:
+    for place, i in enumerate(order.tolist()):
+        if not groups or nodes + sizes[i] > width or len(groups[-1]) == MOST_GRAPHS or (side and place % side == 0):
             groups.append([])
             nodes = 0
         groups[-1].append(i)
@@ -121,17 +122,18 @@ def _cut_by_size(outline: Outline, order: NDArray[np.int64], width: int) -> tupl
     return _counted(outline, [np.array(g) for g in groups])
 
 
-def _cut_by_colours(outline: Outline, order: NDArray[np.int64], width: int) -> tuple[Block, ...]:
+def _cut_by_colours(outline: Outline, order: NDArray[np.int64], width: int, side: int | None) -> tuple[Block, ...]:
     """Count the distinct colours of the level that has most; the others are narrower or about as wide."""
     assert outline.colours is not None
     level = outline.colours[int(np.argmax(_distinct_of_each_level(outline.colours)))]
     last_seen = np.full(int(level.max(initial=-1)) + 1, -1)  # the latest block that has the colour
     groups: list[list[int]] = []
     count = 0
-    for i in order.tolist():
+    for place, i in enumerate(order.tolist()):
         mine = level[outline.offsets[i] : outline.offsets[i + 1]]
         fresh = np.unique(mine[last_seen[mine] != len(groups) - 1])
-        if not groups or count + len(fresh) > width or len(groups[-1]) == MOST_GRAPHS:
+        full = not groups or count + len(fresh) > width or len(groups[-1]) == MOST_GRAPHS
+        if full or (side and place % side == 0):
             groups.append([])
             count, fresh = 0, np.unique(mine)
         last_seen[fresh] = len(groups) - 1

@@ -74,8 +74,11 @@ class Run:
 
     def cut(self, batch: GraphBatch) -> Cut:
         """Prepare graphs and cut them into blocks."""
-        prepared = self.prepare(batch)
-        return Cut(prepared, cut_blocks(self.engine.outline(prepared), self.engine.width))
+        return self.cut_prepared(self.prepare(batch))
+
+    def cut_prepared(self, prepared: Any, side: int | None = None) -> Cut:
+        """Cut prepared graphs into blocks; ``side`` as in `cut_blocks`."""
+        return Cut(prepared, cut_blocks(self.engine.outline(prepared), self.engine.width, side))
 
     def build(self, cut: Cut, workers: int) -> list[Any]:
         """Build every block of a cut, once."""

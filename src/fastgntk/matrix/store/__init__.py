@@ -1,0 +1,16 @@
+"""Matrices on disk: built tile by tile, resumed after any interruption, shared among processes and machines.
+
+=============  ==================================================================
+``_stored``    :class:`StoredGram`, the matrix as a lazy array; its layout on disk
+``_manifest``  what a stored matrix is of, and whether that is what was asked for
+``_build``     which tiles are missing, and computing them on threads
+``_locks``     who may write
+=============  ==================================================================
+
+Zarr keeps the tiles; it is imported when a store is used.
+"""
+
+from fastgntk.matrix.store._build import Shard, build_gram, check_shard
+from fastgntk.matrix.store._stored import StoredGram, open_gram
+
+__all__ = ["Shard", "StoredGram", "build_gram", "check_shard", "open_gram"]

@@ -1,0 +1,176 @@
+"""Compute a matrix into a store: what is there already is kept, what is missing or damaged is computed."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError
+from fastgntk.graph import GraphBatch
+from fastgntk.matrix._executor import Progress, run, single_threaded_blas
+from fastgntk.matrix._options import Options
+from fastgntk.matrix._path import combine_levels
+from fastgntk.matrix._plan import Plan, plan_gram
+from fastgntk.matrix._run import Cut, Run
+from fastgntk.matrix.store._locks import writing
+from fastgntk.matrix.store._manifest import Manifest, fingerprint
+from fastgntk.matrix.store._stored import StoredGram
+
+__all__ = ["Build", "Shard", "build_gram", "check_shard"]
+
+_log = logging.getLogger("fastgntk")
+
+Array = NDArray[np.float64]
+Shard = tuple[int, int]
+Tile = tuple[int, int]
+
+_PAIRS = 4e8  # of distinct nodes in a tile: a second or two of work, which is what an interruption costs
+_SIDES = (32, 1024)  # graphs on a side of a tile: neither thousands of small files nor few large ones
+
+
+def build_gram(
+    batch: GraphBatch, features: str, options: Options, path: Path, shard: Shard, progress: Progress | None
+) -> StoredGram:
+    """Compute the tiles of a share that are not there, on threads, and return the store."""
+    build = Build.start(batch, features, options, path)
+    with writing(path, shard):
+        missing = build.missing(shard)
+        build.compute(missing, options.workers, progress)
+    return build.stored
+
+
+def check_shard(shard: Any) -> Shard:
+    """Return (k, K) with 1 ≤ k ≤ K; None is everything."""
+    if shard is None:
+        return 1, 1
+    pair = tuple(shard) if isinstance(shard, tuple | list) else ()
+    whole = len(pair) == 2 and all(isinstance(part, int) and not isinstance(part, bool) for part in pair)
+    if not whole or not 1 <= pair[0] <= pair[1]:
+        raise InputError(f"shard must be (k, K) with 1 ≤ k ≤ K, such as (2, 10), but is {shard!r}.")
+    return pair[0], pair[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Build:
+    """A matrix on its way into a store."""
+
+    run: Run
+    cut: Cut
+    stored: StoredGram
+
+    @classmethod
+    def start(cls, batch: GraphBatch, features: str, options: Options, path: Path) -> Build:
+        """Open the store, or make it; refuse one of another matrix."""
+        known = StoredGram(path) if path.exists() else None
+        engine = known.manifest.engine if known is not None and options.engine == "auto" else options.engine
+        started = replace(options, engine=engine).start(batch, None, 0)
+        prepared = started.prepare(batch)
+        manifest = Manifest(
+            spec=options.spec.to_dict(),
+            features=features,
+            engine=started.engine.name,
+            sketching=None if options.sketching is None else options.sketching.to_dict(),
+            data=fingerprint(batch, options.spec),
+            graphs=len(batch),
+            side=known.manifest.side if known is not None else _side(plan_gram(started.cut_prepared(prepared).blocks)),
+        )
+        cut = started.cut_prepared(prepared, manifest.side)
+        order = np.concatenate([np.zeros(0, dtype=np.int64), *(block.graphs for block in cut.blocks)])
+        if known is None:
+            known = StoredGram.create(path, manifest, order)
+        known.manifest.check(manifest, path)
+        if not np.array_equal(known.order, order):
+            raise InputError(
+                f"{path} was begun by fastgntk {known.manifest.version}, which cuts graphs otherwise; go on with that "
+                "version, or delete the store first."
+            )
+        return cls(started, cut, known)
+
+    def missing(self, shard: Shard) -> list[Tile]:
+        """Return the tiles of a share that have to be computed, and say what was found."""
+        k, count = shard
+        # Dealt out like cards from the most expensive on, so that shares take about as long.
+        own = self.by_cost(self.stored.all_tiles())[k - 1 :: count]
+        there = self.stored.finished() & set(own)
+        damaged = set(self.stored.damaged(there))
+        if damaged:
+            _log.warning("%d tiles of %s are damaged and computed again", len(damaged), self.stored.path)
+        _log.info("%s: %d of %d tiles are there", self.stored.path, len(there) - len(damaged), len(own))
+        return [tile for tile in own if tile not in there or tile in damaged]
+
+    def by_cost(self, tiles: list[Tile]) -> list[Tile]:
+        """Return tiles with the most expensive first."""
+        return sorted(tiles, key=lambda tile: (-self.cost(tile), tile))
+
+    def cost(self, tile: Tile) -> int:
+        """Estimate the work of a tile: its pairs of distinct nodes, plus one so that nothing is free."""
+        rows, cols = (sum(self.cut.blocks[b].counts for b in self.members(side)) for side in tile)
+        return int(np.dot(rows, cols)) // (2 if tile[0] == tile[1] else 1) + 1
+
+    def members(self, side: int) -> range:
+        """Return the blocks that make up a side of tiles."""
+        starts = np.cumsum([0, *(len(block.graphs) for block in self.cut.blocks)])
+        first, last = np.searchsorted(starts, [side * self.stored.side, (side + 1) * self.stored.side])
+        return range(int(first), min(int(last), len(self.cut.blocks)))
+
+    def compute(self, tiles: list[Tile], workers: int, progress: Progress | None) -> None:
+        """Compute tiles on threads and store each as soon as it is there."""
+        if not tiles:
+            return
+        side = self.stored.side
+        plan = plan_gram(self.cut.blocks)
+        # Values of the tiles in work are held twice, once by Zarr.
+        limited = replace(self.run, result=workers * 2 * 8 * side * side)
+        workers = limited.affordable_workers(plan, self.cut.prepared)
+        built = limited.build(self.cut, workers)
+        cancelled = np.zeros(1, dtype=np.uint8)
+
+        def compute(tile: Tile) -> None:
+            rows, cols = ([(self.cut.blocks[b], built[b]) for b in self.members(side)] for side in tile)
+            values = tile_values(limited, rows, cols, tile[0] == tile[1], cancelled)
+            if not cancelled[0]:  # values of no meaning otherwise
+                self.stored.write(tile, values)
+
+        def cancel() -> None:
+            cancelled[0] = 1
+
+        what = (self.run.engine.name, len(tiles), self.stored.path, workers)
+        _log.info("engine %s: %d tiles of %s on %d threads", *what)
+        with single_threaded_blas():
+            run(compute, tiles, workers=workers, cost=self.cost, progress=progress, cancel=cancel)
+
+
+def tile_values(
+    run: Run, rows: list[tuple[Any, Any]], cols: list[tuple[Any, Any]], symmetric: bool, cancelled: NDArray[np.uint8]
+) -> Array:
+    """Compute a tile of the store from the blocks on its two sides, given as pairs (what it is of, what was built)."""
+    starts = [np.cumsum([0, *(len(block.graphs) for block, _ in side)]) for side in (rows, cols)]
+    out = np.empty((int(starts[0][-1]), int(starts[1][-1])))
+    for i, (row_block, near) in enumerate(rows):
+        for j, (col_block, far) in enumerate(cols):
+            if cancelled[0]:
+                return out
+            if symmetric and j < i:
+                continue
+            at = slice(*starts[0][i : i + 2]), slice(*starts[1][j : j + 2])
+            values = combine_levels(run.tile(near, far, row_block, col_block, cancelled), run.spec)
+            if symmetric and i == j:  # both triangles were computed; keep one
+                values = np.triu(values) + np.triu(values, 1).T
+            out[at] = values
+            if symmetric:
+                out[at[1], at[0]] = values.T
+    return out
+
+
+def _side(plan: Plan) -> int:
+    """Choose how many graphs a tile has on each side: what is lost by an interruption is small, and so are files."""
+    graphs = sum(len(block.graphs) for block in plan.rows)
+    pairs = float(plan.pairs().sum())
+    affordable = graphs * np.sqrt(_PAIRS / (2 * pairs)) if pairs else graphs
+    low, high = _SIDES
+    return int(min(max(low, min(high, affordable)), max(graphs, 1))) // 32 * 32 or max(graphs, 1)
