@@ -214,3 +214,31 @@ def test_labels_mean_the_same_in_a_file_that_has_fewer_of_them(tmp_path):
         shown = run("explain", model, *write("odd", ["1", "z"], ["1"]), "--row", "1")
     assert shown.err.count("no training graph has") == 1
     assert "│   p1 │ z" in shown.out
+
+
+def test_gram_and_evaluate_take_them_too(made, tmp_path):
+    tables_of = ["--nodes", made["old nodes"], "--targets", made["old targets"], "--target", "class"]
+    few = ["--blocks", "1", "--layers", "1", "--folds", "3", "--inner-folds", "2", "--json"]
+    listed = record(run("evaluate", made["old edges"], *LISTED, *tables_of, *NAMES, *few))
+    from_json = record(run("evaluate", made["old json"], "--target", "class", *NAMES, *few))
+    assert listed["n_graphs"] == 24
+    assert listed["accuracies"] == from_json["accuracies"]
+    for name, *arguments in [
+        ("listed", made["old edges"], *LISTED, *tables_of),
+        ("json", made["old json"], "--target", "class"),
+    ]:
+        assert run("gram", *arguments, *NAMES, "-o", tmp_path / f"{name}.npz").code == 0
+    one, other = (np.load(tmp_path / f"{name}.npz") for name in ("listed", "json"))
+    np.testing.assert_allclose(one["K"], other["K"], rtol=1e-9)
+    assert set(one["y"]) == {"square", "triangle"}
+    assert "has nothing to learn; name an attribute of its graphs" in sentence(
+        run("evaluate", made["old json"], *NAMES)
+    )
+
+
+def test_molecules_that_are_left_out_are_told(tmp_path):
+    table = tmp_path / "molecules.csv"
+    table.write_text("smiles,y\nCCO,1\nC1CC,0\nCCC,0\n")
+    done = run("gram", table, "-o", tmp_path / "K.npy", "--skip-invalid")
+    assert (done.code, done.err) == (0, "fastgntk: left out row 2, whose SMILES cannot be read.\n")
+    assert np.load(tmp_path / "K.npy").shape == (2, 2)

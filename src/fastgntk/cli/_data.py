@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from fastgntk.cli._console import progress_bar
+from fastgntk.cli._console import progress_bar, warning_line
 from fastgntk.cli._inputs import Inputs, in_words_of_options
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, load, read_edge_list, read_node_link, read_table
 from fastgntk.errors import InputError, some
@@ -22,11 +22,14 @@ __all__ = [
     "SmilesOption",
     "TableArgument",
     "Task",
+    "check_targets",
     "graph_name",
     "is_json",
     "is_table",
+    "labels_as_trained",
     "load_data",
     "output_file",
+    "tell_skipped",
     "task_of",
 ]
 
@@ -97,6 +100,26 @@ def load_data(
         )
     with progress_bar("downloading", quiet=quiet) as bar:
         return load(data, progress=bar)
+
+
+def check_targets(dataset: Dataset, data: str, inputs: Inputs) -> None:
+    """Refuse graphs of which nothing is to be learned."""
+    if dataset.y is not None:
+        return
+    what = "name a column with --target"
+    if inputs.graph is not None:
+        what = "give a table with the target of each graph with --targets"
+    elif isinstance(dataset, NamedDataset):
+        what = "name an attribute of its graphs with --target"
+    elif isinstance(dataset, MoleculeTable):
+        what += f"; its columns are {', '.join(dataset.columns)}"
+    raise InputError(f"{data} has nothing to learn; {what}.")
+
+
+def tell_skipped(dataset: Dataset) -> None:
+    """Say which rows of a table were left out."""
+    if isinstance(dataset, MoleculeTable) and dataset.skipped:
+        warning_line(f"left out {some('row', dataset.skipped)}, whose SMILES cannot be read.")
 
 
 def labels_as_trained(dataset: Dataset, model: Any) -> Dataset:

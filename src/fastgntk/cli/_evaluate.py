@@ -14,7 +14,20 @@ import typer
 from fastgntk import __version__
 from fastgntk.cli import _options as options
 from fastgntk.cli._console import key_values, print_json, print_table, progress_bar, seconds
-from fastgntk.datasets import REGISTRY, load
+from fastgntk.cli._data import SkipInvalidOption, SmilesOption, TableArgument, check_targets, load_data, tell_skipped
+from fastgntk.cli._inputs import (
+    DirectedOption,
+    EdgeLabelsOption,
+    EdgeWeightsOption,
+    EndsOption,
+    GraphOption,
+    Inputs,
+    NodeFeaturesOption,
+    NodeLabelsOption,
+    NodesOption,
+    TargetsOption,
+)
+from fastgntk.datasets import REGISTRY
 
 if TYPE_CHECKING:
     from fastgntk.learn import Choice, Evaluation, Grid, StageProgress
@@ -37,7 +50,7 @@ _FoldsOption = Annotated[
 
 
 def evaluate(
-    data: options.DataArgument,
+    data: TableArgument,
     protocol: Annotated[str, typer.Option(help="nested, or du2019 as the published figures were made.")] = "nested",
     folds: _FoldsOption = "10",
     inner_folds: Annotated[int, typer.Option(help="Folds within each training part (nested only).")] = 5,
@@ -58,6 +71,21 @@ def evaluate(
     memory: options.MemoryOption = None,
     workers: options.WorkersOption = None,
     seed: Annotated[int, typer.Option(help="Seed of the folds, and of sketches.")] = 0,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="The classes: a column of a table, or a graph attribute in JSON."),
+    ] = None,
+    smiles: SmilesOption = None,
+    skip_invalid: SkipInvalidOption = False,
+    graph: GraphOption = None,
+    ends: EndsOption = None,
+    nodes: NodesOption = None,
+    targets: TargetsOption = None,
+    node_labels: NodeLabelsOption = None,
+    node_features: NodeFeaturesOption = None,
+    edge_labels: EdgeLabelsOption = None,
+    edge_weights: EdgeWeightsOption = None,
+    directed: DirectedOption = False,
     json: options.JsonOption = False,
 ) -> None:
     """Cross-validate the kernel on DATA, with its options chosen from a grid.
@@ -67,8 +95,10 @@ def evaluate(
     from fastgntk import learn  # scikit-learn takes a second, which --help need not wait for
 
     sketching = options.sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features)
-    with progress_bar("downloading", quiet=json) as bar:
-        dataset = load(data, progress=bar)
+    inputs = Inputs(graph, ends, nodes, targets, node_labels, node_features, edge_labels, edge_weights, directed)
+    dataset = load_data(data, smiles=smiles, target=target, skip_invalid=skip_invalid, inputs=inputs, quiet=json)
+    tell_skipped(dataset)
+    check_targets(dataset, data, inputs)
     grid = learn.Grid.default(len(dataset))
     grid = replace(grid, **options.grid_options(blocks, layers, scale, jump, normalize, c, edges))
     with _stages(quiet=json) as progress:

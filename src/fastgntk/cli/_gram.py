@@ -10,9 +10,22 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from fastgntk import __version__, datasets
+from fastgntk import __version__
 from fastgntk.cli import _options as options
 from fastgntk.cli._console import key_values, print_json, progress_bar, seconds
+from fastgntk.cli._data import SkipInvalidOption, SmilesOption, TableArgument, load_data, tell_skipped
+from fastgntk.cli._inputs import (
+    DirectedOption,
+    EdgeLabelsOption,
+    EdgeWeightsOption,
+    EndsOption,
+    GraphOption,
+    Inputs,
+    NodeFeaturesOption,
+    NodeLabelsOption,
+    NodesOption,
+    TargetsOption,
+)
 from fastgntk.errors import InputError
 from fastgntk.files import atomic_save
 from fastgntk.kernel import GNTK, choose_engine
@@ -26,7 +39,7 @@ _DEFAULT = GNTK()
 
 
 def gram(
-    data: options.DataArgument,
+    data: TableArgument,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="Where to write: K.npy; or K.npz with K, y, and spec and options as JSON."),
@@ -48,6 +61,21 @@ def gram(
     memory: options.MemoryOption = None,
     workers: options.WorkersOption = None,
     seed: Annotated[int | None, typer.Option(help="Seed of sketches.", show_default="0")] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="The y of K.npz: a column of a table, or a graph attribute in JSON."),
+    ] = None,
+    smiles: SmilesOption = None,
+    skip_invalid: SkipInvalidOption = False,
+    graph: GraphOption = None,
+    ends: EndsOption = None,
+    nodes: NodesOption = None,
+    targets: TargetsOption = None,
+    node_labels: NodeLabelsOption = None,
+    node_features: NodeFeaturesOption = None,
+    edge_labels: EdgeLabelsOption = None,
+    edge_weights: EdgeWeightsOption = None,
+    directed: DirectedOption = False,
     json: options.JsonOption = False,
 ) -> None:
     """Compute the kernel matrix of DATA and write it to a file, whole or not at all."""
@@ -60,8 +88,9 @@ def gram(
     spec = GNTK(blocks, layers, scale, jump, c_phi, edges)  # type: ignore[arg-type]  # GNTK checks the words
     sketching = options.sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features, seed)
     chosen = Sketching.from_options(sketching) if engine == "sketched" else None
-    with progress_bar("downloading", quiet=json) as bar:
-        dataset = datasets.load(data, progress=bar)
+    inputs = Inputs(graph, ends, nodes, targets, node_labels, node_features, edge_labels, edge_weights, directed)
+    dataset = load_data(data, smiles=smiles, target=target, skip_invalid=skip_invalid, inputs=inputs, quiet=json)
+    tell_skipped(dataset)
     start = time.perf_counter()
     with progress_bar("kernel", quiet=json) as bar:
         K = compute(

@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from fastgntk.cli import _options as options
-from fastgntk.cli._console import key_values, print_json, progress_bar, seconds, verbose, warning_line
+from fastgntk.cli._console import key_values, print_json, progress_bar, seconds, verbose
 from fastgntk.cli._data import (
     SkipInvalidOption,
     SmilesOption,
@@ -23,6 +23,7 @@ from fastgntk.cli._data import (
     labels_as_trained,
     load_data,
     output_file,
+    tell_skipped,
 )
 from fastgntk.cli._inputs import (
     DirectedOption,
@@ -36,7 +37,7 @@ from fastgntk.cli._inputs import (
     NodesOption,
 )
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, read_columns
-from fastgntk.errors import InputError, some
+from fastgntk.errors import InputError
 from fastgntk.files import atomic_write
 
 __all__ = ["ModelArgument", "predict", "remembered", "smiles_column"]
@@ -96,8 +97,8 @@ def predict(
         )
     took = time.perf_counter() - start
     heading, rows = _table(loaded, dataset, found, coverage)
-    if isinstance(dataset, MoleculeTable) and dataset.skipped and not json:
-        warning_line(f"left out {some('row', dataset.skipped)}, whose SMILES cannot be read.")
+    if not json:
+        tell_skipped(dataset)
     if json:
         print_json(
             {

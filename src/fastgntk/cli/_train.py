@@ -17,6 +17,7 @@ from fastgntk.cli._data import (
     SkipInvalidOption,
     SmilesOption,
     TableArgument,
+    check_targets,
     graph_name,
     load_data,
     output_file,
@@ -95,13 +96,7 @@ def train(
     verbose(chatty)
     inputs = Inputs(graph, ends, nodes, targets, node_labels, node_features, edge_labels, edge_weights, directed)
     dataset = load_data(data, smiles=smiles, target=target, skip_invalid=skip_invalid, inputs=inputs, quiet=json)
-    if dataset.y is None and graph is not None:
-        raise InputError(f"{data} has nothing to learn; give a table with the target of each graph with --targets.")
-    if dataset.y is None and isinstance(dataset, NamedDataset):
-        raise InputError(f"{data} has nothing to learn; name an attribute of its graphs with --target.")
-    if dataset.y is None:
-        columns = f"; its columns are {', '.join(dataset.columns)}" if isinstance(dataset, MoleculeTable) else ""
-        raise InputError(f"{data} has nothing to learn; name a column with --target{columns}.")
+    check_targets(dataset, data, inputs)
     learned = list(dataset.targets) if isinstance(dataset, MoleculeTable | NamedDataset) else ["y"]
     column = ", ".join(learned)
     kind, y = task_of(dataset, task, column)
