@@ -13,7 +13,7 @@ import typer
 from fastgntk import __version__
 from fastgntk.cli import _options as options
 from fastgntk.cli._console import key_values, print_json, progress_bar, seconds
-from fastgntk.cli._data import SkipInvalidOption, SmilesOption, TableArgument, load_data, tell_skipped
+from fastgntk.cli._data import SkipInvalidOption, SmilesOption, TableArgument, load_data, output_file, tell_skipped
 from fastgntk.cli._inputs import (
     DirectedOption,
     EdgeLabelsOption,
@@ -29,6 +29,7 @@ from fastgntk.cli._inputs import (
 from fastgntk.errors import InputError
 from fastgntk.files import atomic_save
 from fastgntk.kernel import GNTK, choose_engine
+from fastgntk.matrix import StoredGram, check_shard
 from fastgntk.matrix import gram as compute
 from fastgntk.matrix import normalize as normalized
 from fastgntk.sketch import Sketching
@@ -41,9 +42,16 @@ _DEFAULT = GNTK()
 def gram(
     data: TableArgument,
     output: Annotated[
-        Path,
+        Path | None,
         typer.Option("--output", "-o", help="Where to write: K.npy; or K.npz with K, y, and spec and options as JSON."),
-    ],
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(help="Where to write tile by tile: K.zarr. The same command goes on after an interruption."),
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="k/K", help="Compute the k-th of K shares into --store, for array jobs.")
+    ] = None,
     blocks: Annotated[int, typer.Option(help="Number of blocks.")] = _DEFAULT.blocks,
     layers: Annotated[int, typer.Option(help="ReLU layers in each block.")] = _DEFAULT.layers,
     scale: Annotated[str, typer.Option(help="uniform, degree or unit.")] = _DEFAULT.scale,
@@ -78,31 +86,33 @@ def gram(
     directed: DirectedOption = False,
     json: options.JsonOption = False,
 ) -> None:
-    """Compute the kernel matrix of DATA and write it to a file, whole or not at all."""
-    if output.suffix not in (".npy", ".npz"):
-        raise InputError(f"--output must end in .npy or .npz, but is {output}.")
-    if output.is_dir():
-        raise InputError(f"--output must be a file, but {output} is a folder.")
-    if not output.parent.is_dir():
-        raise InputError(f"the folder {output.parent} does not exist; make it first.")
+    """Compute the kernel matrix of DATA and write it to a file, whole or not at all; or tile by tile into a store."""
+    if (output is None) == (store is None):
+        raise InputError("say where to write the matrix: --output FILE, or --store FOLDER to write it tile by tile.")
+    if output is not None:
+        output_file(output, ".npy", ".npz")
+    for option, given in (("--normalize", normalize), ("--target", target)):
+        if store is not None and given:
+            raise InputError(f"{option} is for --output; a store holds the kernel alone.")
+    if shard is not None and store is None:
+        raise InputError("--shard is for --store; give that too.")
+    share = None if shard is None else _share(shard)
     spec = GNTK(blocks, layers, scale, jump, c_phi, edges)  # type: ignore[arg-type]  # GNTK checks the words
     sketching = options.sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features, seed)
     chosen = Sketching.from_options(sketching) if engine == "sketched" else None
     inputs = Inputs(graph, ends, nodes, targets, node_labels, node_features, edge_labels, edge_weights, directed)
     dataset = load_data(data, smiles=smiles, target=target, skip_invalid=skip_invalid, inputs=inputs, quiet=json)
     tell_skipped(dataset)
+    how: dict[str, Any] = {"features": features, "engine": engine, "memory": memory, "workers": workers, **sketching}
     start = time.perf_counter()
+    if store is not None:
+        with progress_bar("kernel", quiet=json) as bar:
+            stored = compute(dataset.graphs, spec, store=store, shard=share, progress=bar, **how)
+        _tell_stored(stored, dataset.name, time.perf_counter() - start, json)
+        return
+    assert output is not None
     with progress_bar("kernel", quiet=json) as bar:
-        K = compute(
-            dataset.graphs,
-            spec,
-            features=features,  # type: ignore[arg-type]  # checked by NodeFeatures
-            engine=engine,
-            memory=memory,
-            workers=workers,
-            progress=bar,
-            **sketching,
-        )
+        K = compute(dataset.graphs, spec, progress=bar, **how)
     took = time.perf_counter() - start
     used = choose_engine(engine, dataset.graphs, None, spec, sketching=chosen).engine.name
     described = chosen.to_dict() if chosen is not None and used == "sketched" else None
@@ -142,6 +152,28 @@ def gram(
             ("kernel time", seconds(took)),
         ],
     )
+
+
+def _share(text: str) -> tuple[int, int]:
+    k, slash, count = text.partition("/")
+    if not slash or not (k.isdecimal() and count.isdecimal()):
+        raise InputError(f"--shard must be k/K such as 2/10, but is {text!r}.")
+    return check_shard((int(k), int(count)))
+
+
+def _tell_stored(stored: StoredGram, name: str, took: float, json: bool) -> None:
+    told = stored.progress()
+    if json:
+        print_json({"dataset": name, "store": str(stored.path), "seconds": took, **told, **stored.manifest.to_dict()})
+        return
+    rows = [
+        ("store", f"{stored.path}, {stored.shape[0]} × {stored.shape[1]} float64"),
+        ("tiles", f"{told['finished']:,} of {told['tiles']:,}"),
+        ("kernel", _words(stored.manifest.spec)),
+        ("engine", stored.manifest.engine),
+        ("time", seconds(took)),
+    ]
+    key_values(f"fastgntk gram {name}", rows)
 
 
 def _words(options: dict[str, Any]) -> str:

@@ -40,7 +40,7 @@ from fastgntk.cli._options import (
 from fastgntk.datasets import cache_folder
 from fastgntk.errors import InputError
 from fastgntk.kernel import GNTK, engine_names
-from fastgntk.matrix import Forecast, forecast, format_bytes, memory_budget, worker_count
+from fastgntk.matrix import Forecast, forecast, format_bytes, is_store, memory_budget, open_gram, worker_count
 
 __all__ = ["info"]
 
@@ -87,6 +87,9 @@ def info(
             raise InputError("--plan needs a data set: fastgntk info --plan NAME.")
         _show_installation(json)
         return
+    if is_store(data):
+        _show_store(Path(data), json)
+        return
     inputs = Inputs(graph, ends, nodes, targets, node_labels, node_features, edge_labels, edge_weights, directed)
     dataset = load_data(data, smiles=smiles, target=target, skip_invalid=skip_invalid, inputs=inputs, quiet=json)
     if plan:
@@ -104,6 +107,26 @@ def info(
         print_json({"name": dataset.name, "targets": kind, "classes": classes, **told.to_dict()})
         return
     key_values(dataset.name, [("targets", f"{classes:,} classes" if classes else kind), *told.rows()])
+
+
+def _show_store(path: Path, json: bool) -> None:
+    stored = open_gram(path)
+    told, known = stored.progress(), stored.manifest
+    if json:
+        print_json({"store": str(path), **told, **known.to_dict()})
+        return
+    rows = [
+        ("matrix", f"{known.graphs:,} × {known.graphs:,} float64"),
+        ("tiles", f"{told['finished']:,} of {told['tiles']:,}, {100 * told['finished'] / max(told['tiles'], 1):.0f} %"),
+        ("on disk", f"{format_bytes(told['bytes'])} of {format_bytes(8 * known.side**2 * told['tiles'])}"),
+        ("graphs in a tile", f"{known.side:,} on each side"),
+        ("kernel", ", ".join(f"{name} {value}" for name, value in known.spec.items())),
+        ("features", known.features),
+        ("engine", known.engine),
+        ("data", f"{known.data[:12]}… (fingerprint)"),
+        ("made by", f"fastgntk {known.version}"),
+    ]
+    key_values(str(path), rows)
 
 
 def _show_installation(json: bool) -> None:

@@ -33,7 +33,7 @@ from fastgntk.matrix._path import GramPath
 from fastgntk.matrix._prepared import PreparedGraphs, prepare
 from fastgntk.matrix._resources import Memory, Workers, format_bytes, memory_budget, worker_count
 from fastgntk.matrix._shares import node_shares
-from fastgntk.matrix.store import StoredGram, open_gram
+from fastgntk.matrix.store import StoredGram, check_shard, is_store, open_gram
 
 __all__ = [
     "gram",
@@ -47,6 +47,8 @@ __all__ = [
     "GramPath",
     "open_gram",
     "StoredGram",
+    "check_shard",
+    "is_store",
     "prepare",
     "PreparedGraphs",
     "forecast",

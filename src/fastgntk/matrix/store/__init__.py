@@ -11,6 +11,6 @@ Zarr keeps the tiles; it is imported when a store is used.
 """
 
 from fastgntk.matrix.store._build import Shard, build_gram, check_shard
-from fastgntk.matrix.store._stored import StoredGram, open_gram
+from fastgntk.matrix.store._stored import StoredGram, is_store, open_gram
 
-__all__ = ["Shard", "StoredGram", "build_gram", "check_shard", "open_gram"]
+__all__ = ["Shard", "StoredGram", "build_gram", "check_shard", "is_store", "open_gram"]

@@ -1,8 +1,8 @@
 """A kernel matrix on disk: a Zarr array of tiles, of which the upper triangle is kept.
 
 Rows and columns stand in the order in which graphs were cut into blocks, so that a tile is what a task computes;
-``order`` says which graph is where. Each tile is one file with its checksum, which Zarr writes whole or not at all and checks in
-reading. A tile that is there is finished.
+``order`` says which graph is where. Each tile is one file with its checksum, which Zarr writes whole or not at all and
+checks in reading. A tile that is there is finished.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from fastgntk.errors import InputError
 from fastgntk.matrix.store._manifest import Manifest
 
-__all__ = ["StoredGram", "open_gram"]
+__all__ = ["StoredGram", "is_store", "open_gram"]
 
 Array = NDArray[np.float64]
 Tile = tuple[int, int]
@@ -46,6 +46,11 @@ def open_gram(path: str | Path) -> StoredGram:
     return StoredGram(Path(path))
 
 
+def is_store(path: str | Path) -> bool:
+    """Tell whether a folder looks like a Zarr store, without opening it."""
+    return (Path(path) / "zarr.json").is_file()
+
+
 class StoredGram:
     """Read a stored matrix like an array (n, n): ``K[rows, cols]`` and ``np.asarray(K)`` read what they need.
 
@@ -67,11 +72,12 @@ class StoredGram:
             raise InputError(f"{path} does not exist; build it with gram(..., store=path) (fastgntk gram --store).")
         try:
             group = zarr.open_group(str(path), mode="r", zarr_format=3)
-            self.manifest = Manifest.from_dict(group.attrs.asdict().get(_NAME), path)
-            self._tiles = group["gram"]
-            self.order: NDArray[np.int64] = np.asarray(group["order"][:])
-        except (FileNotFoundError, KeyError, ValueError):
-            raise InputError(f"{path} is no matrix that fastgntk stored; give another path.") from None
+            known = group.attrs.asdict().get(_NAME)
+            self._tiles = group["gram"] if known else None
+            self.order: NDArray[np.int64] = np.asarray(group["order"][:] if known else [], dtype=np.int64)
+        except (FileNotFoundError, KeyError, ValueError):  # not Zarr, or cut
+            raise InputError(f"{path} is no matrix that fastgntk stored, or damaged; give another path.") from None
+        self.manifest = Manifest.from_dict(known, path)
         self.path = path
         self._place = np.empty_like(self.order)
         self._place[self.order] = np.arange(len(self.order))
@@ -125,6 +131,12 @@ class StoredGram:
     def __repr__(self) -> str:
         n, done, total = len(self), len(self.finished()), len(self.all_tiles())
         return f"StoredGram({n} × {n}, {'complete' if done == total else f'{done} of {total} tiles'})"
+
+    def progress(self) -> dict[str, int]:
+        """Return how many tiles there are, how many of them are finished, and their bytes on disk."""
+        finished = self.finished()
+        taken = sum(self.file(tile).stat().st_size for tile in finished)
+        return {"tiles": len(self.all_tiles()), "finished": len(finished), "bytes": taken}
 
     def all_tiles(self) -> list[Tile]:
         """Return the tiles of the upper triangle."""
@@ -220,7 +232,8 @@ def _numbers(key: Any, n: int) -> tuple[NDArray[np.int64], bool]:
     """Return what an index of one axis means, and whether it is a single number."""
     if isinstance(key, int | np.integer):
         return np.arange(n)[int(key)].reshape(1), True
-    return np.arange(n)[key if isinstance(key, slice) else np.asarray(key)], False
+    chosen = key if isinstance(key, slice) else np.asarray(key) if np.size(key) else np.zeros(0, dtype=np.int64)
+    return np.arange(n)[chosen], False
 
 
 @contextmanager
