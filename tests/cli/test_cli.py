@@ -259,7 +259,7 @@ def test_bad_files_are_one_sentence_with_exit_code_2(folder, file, text, words):
 
 def test_a_folder_without_targets_is_one_sentence(tmp_path):
     folder = write_tu(Dataset(synthetic.erdos_renyi(4, 5).graphs, None, "bare"), tmp_path)
-    assert "there are no class labels" in sentence(fastgntk("evaluate", folder))
+    assert "bare has nothing to learn; it has neither graph labels nor" in sentence(fastgntk("evaluate", folder))
 
 
 def test_a_terminal_without_greek_gets_the_result_all_the_same():

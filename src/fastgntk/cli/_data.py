@@ -106,13 +106,13 @@ def check_targets(dataset: Dataset, data: str, inputs: Inputs) -> None:
     """Refuse graphs of which nothing is to be learned."""
     if dataset.y is not None:
         return
-    what = "name a column with --target"
+    what = "it has neither graph labels nor graph attributes"
     if inputs.graph is not None:
         what = "give a table with the target of each graph with --targets"
     elif isinstance(dataset, NamedDataset):
         what = "name an attribute of its graphs with --target"
     elif isinstance(dataset, MoleculeTable):
-        what += f"; its columns are {', '.join(dataset.columns)}"
+        what = f"name a column with --target; its columns are {', '.join(dataset.columns)}"
     raise InputError(f"{data} has nothing to learn; {what}.")
 
 
