@@ -94,6 +94,8 @@ def test_imports_keep_to_the_layers(path):
             assert part == "reproduce", f"{path} imports {name}"
         if pieces[0] in ("networkx", "rdkit"):
             assert part in ("graph", "report"), f"{path} imports {name}"
+        if pieces[0] == "zarr":
+            assert path.parent == ROOT / "matrix" / "store", f"{path} imports {name}"
         if pieces[0] in ("torch", "torch_geometric"):
             assert part == "graph", f"{path} imports {name}"
         assert pieces[0] != "igraph", f"{path} imports {name}; who has an igraph object has imported it"

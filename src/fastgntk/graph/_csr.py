@@ -112,8 +112,7 @@ def from_edges(
     if weights is not None and not many.any() and np.all(weights == 1.0):
         weights = None
     if many.any():  # one direction for all copies, so that both directions add them up in the same order
-        stays = one_way | ~many
-        rows, cols = np.where(stays, rows, np.minimum(rows, cols)), np.where(stays, cols, np.maximum(rows, cols))
+        rows, cols = np.where(one_way, rows, np.minimum(rows, cols)), np.where(one_way, cols, np.maximum(rows, cols))
     if not one_way.all():
         back = slice(None) if not one_way.any() else np.flatnonzero(~one_way)
         rows, cols = np.concatenate([rows, cols[back]]), np.concatenate([cols, rows[back]])

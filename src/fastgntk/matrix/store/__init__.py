@@ -5,6 +5,7 @@
 ``_manifest``  what a stored matrix is of, and whether that is what was asked for
 ``_build``     which tiles are missing, and computing them on threads
 ``_locks``     who may write
+``_disk``      what a user is told if the disk is full or closed
 =============  ==================================================================
 
 Zarr keeps the tiles; it is imported when a store is used.

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 Shard = tuple[int, int]
 Tile = tuple[int, int]
 
-_PAIRS = 4e8  # of distinct nodes in a tile: a second or two of work, which is what an interruption costs
+_PAIRS = 1e8  # of distinct nodes in a tile: under a second of work, which is what an interruption costs
 _SIDES = (32, 1024)  # graphs on a side of a tile: neither thousands of small files nor few large ones
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from fastgntk.errors import InputError
+from fastgntk.matrix.store._disk import on_disk
 
 __all__ = ["writing"]
 
@@ -27,13 +28,18 @@ def writing(path: Path, shard: tuple[int, int]) -> Iterator[None]:
         return
     k, count = shard
     with ExitStack() as held:
-        everyone = held.enter_context((path / ".lock").open("ab"))
+        everyone = held.enter_context(_opened(path, ".lock"))
         # A share goes together with other shares, everything with nothing.
         _lock(everyone, path, shared=count > 1)
         if count > 1:
-            own = held.enter_context((path / f".lock-{k}-of-{count}").open("ab"))
+            own = held.enter_context(_opened(path, f".lock-{k}-of-{count}"))
             _lock(own, path, shared=False)
         yield
+
+
+def _opened(path: Path, name: str) -> BinaryIO:
+    with on_disk(path):
+        return (path / name).open("ab")
 
 
 def _lock(stream: BinaryIO, path: Path, *, shared: bool) -> None:

@@ -11,8 +11,6 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
+from fastgntk.matrix.store._disk import on_disk
 from fastgntk.matrix.store._manifest import Manifest
 
 __all__ = ["StoredGram", "is_store", "open_gram"]
@@ -70,14 +69,17 @@ class StoredGram:
         zarr = _zarr()
         if not path.is_dir():
             raise InputError(f"{path} does not exist; build it with gram(..., store=path) (fastgntk gram --store).")
+        no_store = InputError(f"{path} is no matrix that fastgntk stored, or damaged; give another path.")
         try:
             group = zarr.open_group(str(path), mode="r", zarr_format=3)
-            known = group.attrs.asdict().get(_NAME)
-            self._tiles = group["gram"] if known else None
-            self.order: NDArray[np.int64] = np.asarray(group["order"][:] if known else [], dtype=np.int64)
-        except (FileNotFoundError, KeyError, ValueError):  # not Zarr, or cut
-            raise InputError(f"{path} is no matrix that fastgntk stored, or damaged; give another path.") from None
-        self.manifest = Manifest.from_dict(known, path)
+        except (FileNotFoundError, ValueError):
+            raise no_store from None
+        self.manifest = Manifest.from_dict(group.attrs.asdict().get(_NAME), path)
+        try:
+            self._tiles = group["gram"]
+            self.order: NDArray[np.int64] = np.asarray(group["order"][:], dtype=np.int64)
+        except (KeyError, ValueError):
+            raise no_store from None
         self.path = path
         self._place = np.empty_like(self.order)
         self._place[self.order] = np.arange(len(self.order))
@@ -89,7 +91,7 @@ class StoredGram:
         temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
         n, side = manifest.graphs, max(manifest.side, 1)
         try:
-            with _disk(path):
+            with on_disk(path):
                 group = zarr.open_group(str(temporary), mode="w", zarr_format=3)
                 group.create_array(
                     "gram",
@@ -162,7 +164,7 @@ class StoredGram:
     def write(self, tile: Tile, values: Array) -> None:
         """Put a tile in place, whole or not at all."""
         i, j = tile
-        with _disk(self.path):
+        with on_disk(self.path):
             array = _zarr().open_array(str(self.path), path="gram", mode="r+", zarr_format=3)
             array[i * self.side : i * self.side + len(values), j * self.side : j * self.side + values.shape[1]] = values
 
@@ -234,21 +236,6 @@ def _numbers(key: Any, n: int) -> tuple[NDArray[np.int64], bool]:
         return np.arange(n)[int(key)].reshape(1), True
     chosen = key if isinstance(key, slice) else np.asarray(key) if np.size(key) else np.zeros(0, dtype=np.int64)
     return np.arange(n)[chosen], False
-
-
-@contextmanager
-def _disk(path: Path) -> Iterator[None]:
-    """Say what to do if nothing can be written."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise InputError(
-                f"there is no space left for {path}; make some, and run the same again: what is finished stays."
-            ) from None
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise InputError(f"{path} cannot be written to ({error.strerror}); choose a folder that can.") from None
-        raise
 
 
 def _zarr() -> Any:
