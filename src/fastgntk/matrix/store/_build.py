@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -109,14 +111,21 @@ class Build:
 
     def cost(self, tile: Tile) -> int:
         """Estimate the work of a tile: its pairs of distinct nodes, plus one so that nothing is free."""
-        rows, cols = (sum(self.cut.blocks[b].counts for b in self.members(side)) for side in tile)
+        rows, cols = (self._counts[side] for side in tile)
         return int(np.dot(rows, cols)) // (2 if tile[0] == tile[1] else 1) + 1
 
-    def members(self, side: int) -> range:
-        """Return the blocks that make up a side of tiles."""
+    @cached_property
+    def members(self) -> list[range]:
+        """The blocks that make up each side of tiles."""
         starts = np.cumsum([0, *(len(block.graphs) for block in self.cut.blocks)])
-        first, last = np.searchsorted(starts, [side * self.stored.side, (side + 1) * self.stored.side])
-        return range(int(first), min(int(last), len(self.cut.blocks)))
+        cuts = np.searchsorted(starts, np.arange(0, len(self.stored) + self.stored.side, self.stored.side))
+        cuts = np.minimum(cuts, len(self.cut.blocks)).tolist()
+        return [range(first, last) for first, last in pairwise(cuts)]
+
+    @cached_property
+    def _counts(self) -> list[NDArray[np.int64]]:
+        """How many distinct nodes each side of tiles has at each level, block by block."""
+        return [np.sum([self.cut.blocks[b].counts for b in blocks], axis=0) for blocks in self.members]
 
     def compute(self, tiles: list[Tile], workers: int, progress: Progress | None) -> None:
         """Compute tiles on threads and store each as soon as it is there."""
@@ -131,7 +140,7 @@ class Build:
         cancelled = np.zeros(1, dtype=np.uint8)
 
         def compute(tile: Tile) -> None:
-            rows, cols = ([(self.cut.blocks[b], built[b]) for b in self.members(side)] for side in tile)
+            rows, cols = ([(self.cut.blocks[b], built[b]) for b in self.members[side]] for side in tile)
             values = tile_values(limited, rows, cols, tile[0] == tile[1], cancelled)
             if not cancelled[0]:  # values of no meaning otherwise
                 self.stored.write(tile, values)
