@@ -174,6 +174,9 @@ def test_what_is_no_store_is_refused(tmp_path):
     for call in (lambda: fg.open_gram(tmp_path / "folder"), lambda: fg.gram(GRAPHS, SPEC, store=tmp_path / "folder")):
         with pytest.raises(fg.InputError, match="folder is no matrix that fastgntk stored, or damaged; give"):
             call()
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(fg.InputError, match="file is no matrix that fastgntk stored, or damaged; give"):
+        fg.gram(GRAPHS, SPEC, store=tmp_path / "file")
     with pytest.raises(fg.InputError, match="shard is for a store"):
         fg.gram(GRAPHS, SPEC, shard=(1, 2))
 

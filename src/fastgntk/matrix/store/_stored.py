@@ -67,12 +67,12 @@ class StoredGram:
 
     def __init__(self, path: Path) -> None:
         zarr = _zarr()
-        if not path.is_dir():
+        if not path.exists():
             raise InputError(f"{path} does not exist; build it with gram(..., store=path) (fastgntk gram --store).")
         no_store = InputError(f"{path} is no matrix that fastgntk stored, or damaged; give another path.")
         try:
             group = zarr.open_group(str(path), mode="r", zarr_format=3)
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             raise no_store from None
         self.manifest = Manifest.from_dict(group.attrs.asdict().get(_NAME), path)
         try:
