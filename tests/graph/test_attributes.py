@@ -79,6 +79,13 @@ def test_what_only_later_nodes_have_is_told_too():
     assert told(path({"charge": [1, ..., ...]})).startswith("not used: node attribute 'charge';")
 
 
+def test_graphs_with_as_many_names_but_others():
+    batch = graphs(
+        [path({"label": "CNO", "charge": [1, 2, 3]}), path({"label": "OCN", "mass": [4, 5, 6]})], node_labels="label"
+    )
+    assert batch.labels.tolist() == list("CNOOCN")
+
+
 def test_only_one_of_two_customary_names_is_taken():
     G = path({"x": [1, 2, 3], "features": [4, 5, 6]})
     assert told(G).startswith("not used: node attribute 'x';")

@@ -202,9 +202,9 @@ def _merge_weights(
     called: Callable[[int, int], str],
 ) -> NDArray[np.float64]:
     """Return one weight for each run of equal pairs, the same for both directions; the sum where they are many."""
-    starts = np.flatnonzero(first)
-    if not len(starts):
+    if first.all():
         return weights
+    starts = np.flatnonzero(first)
     low, high = np.minimum.reduceat(weights, starts), np.maximum.reduceat(weights, starts)
     add_up = many[starts]
     differs = np.flatnonzero(~add_up & (high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high))))
@@ -228,6 +228,8 @@ def _merge_labels(
     called: Callable[[int, int], str],
 ) -> NDArray[Any]:
     """Return the first label of each run of equal pairs; labels given for the same pair must agree."""
+    if first.all():
+        return labels
     unique = labels[first]
     differs = np.flatnonzero(given & (labels != unique[np.cumsum(first) - 1]))
     if len(differs):
