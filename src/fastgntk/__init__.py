@@ -71,6 +71,8 @@ __all__ = [
     "GNTKRegressorCV",
     "GNTKClassifierCV",
     "GNTKKernel",
+    "GNTKNystroem",
+    "GNTKRandomFeatures",
     "GNTKNodeRegressor",
     "GNTKNodeClassifier",
     "load_model",
@@ -89,7 +91,7 @@ __all__ = [
 _FOLDERS = ("learn", "theory")
 _LEARNING = (
     *("GNTKRegressor", "GNTKClassifier", "GNTKRegressorCV", "GNTKClassifierCV", "GNTKKernel"),
-    *("GNTKNodeRegressor", "GNTKNodeClassifier", "load_model"),
+    *("GNTKNystroem", "GNTKRandomFeatures", "GNTKNodeRegressor", "GNTKNodeClassifier", "load_model"),
 )
 
 

@@ -38,6 +38,7 @@ why, is in docs/math.md.
 ``_colours``          which nodes are the same; used by ``_lossless`` and ``_sketched``
 ``_equal``            which graphs no kernel can tell apart
 ``_node_pairs``       the kernel between nodes of one graph
+``_random_features``  vectors whose inner products approximate the kernel
 ``_simd``             the compiled loops
 ``_engine``           the contract that engines share, and their table
 ``_outline``          what the plan of a matrix may know of prepared graphs
@@ -54,6 +55,7 @@ from fastgntk.kernel._equal import equal_graphs, inseparable_graphs
 from fastgntk.kernel._node_pairs import NodePairs
 from fastgntk.kernel._operator import check_edges
 from fastgntk.kernel._outline import Extent, Outline
+from fastgntk.kernel._random_features import RandomFeatures
 from fastgntk.kernel._spec import GNTK, Edges, Scale
 
 __all__ = [
@@ -74,6 +76,7 @@ __all__ = [
     "compiled_code_runs",
     "equal_graphs",
     "NodePairs",
+    "RandomFeatures",
     "inseparable_graphs",
     "COMPILING",
 ]

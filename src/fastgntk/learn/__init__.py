@@ -7,6 +7,8 @@
 ``_selection``       which kernel and which ridge, by leave-one-out
 ``_mix``             weights of the levels, by marginal likelihood
 ``_transformer``     :class:`GNTKKernel`: kernel rows, for a pipeline
+``_nystroem``        :class:`GNTKNystroem`: features from kernel values with some graphs
+``_random_features`` :class:`GNTKRandomFeatures`: features without any pair of graphs
 ``_process_kernel``  :class:`GNTKProcessKernel`: the kernel for scikit-learn's Gaussian processes
 ``_grakel_style``    :class:`GrakelGNTK`: the kernel with the methods of GraKeL
 ``_nodes``           :class:`GNTKNodeRegressor`, :class:`GNTKNodeClassifier`: about the nodes of one graph
@@ -14,6 +16,7 @@
 ``_rows``            kernel values among training graphs, and from new ones to these
 ``solve/``           ridge regression on plain arrays: exact and approximate solvers
 ``_machine``         support vector machines on a kernel matrix
+``_checks``          options, checked
 ``_targets``         targets of regression, checked and scaled
 ``_calibration``     intervals and probabilities from what was left out
 ``_explanation``     :class:`Explanation`: exact shares of nodes and training graphs
@@ -34,7 +37,9 @@ from fastgntk.learn._grakel_style import GrakelGNTK
 from fastgntk.learn._grid import Candidate, Grid
 from fastgntk.learn._model_file import load_model
 from fastgntk.learn._nodes import GNTKNodeClassifier, GNTKNodeRegressor
+from fastgntk.learn._nystroem import GNTKNystroem
 from fastgntk.learn._process_kernel import GNTKProcessKernel
+from fastgntk.learn._random_features import GNTKRandomFeatures
 from fastgntk.learn._regressor import GNTKRegressor
 from fastgntk.learn._search import GNTKClassifierCV, GNTKRegressorCV
 from fastgntk.learn._transformer import GNTKKernel
@@ -45,6 +50,8 @@ __all__ = [
     "GNTKRegressorCV",
     "GNTKClassifierCV",
     "GNTKKernel",
+    "GNTKNystroem",
+    "GNTKRandomFeatures",
     "GNTKNodeRegressor",
     "GNTKNodeClassifier",
     "GNTKProcessKernel",

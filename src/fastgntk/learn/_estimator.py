@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graph import GraphBatch, UnseenLabelWarning, graphs
 from fastgntk.kernel import GNTK, equal_graphs
+from fastgntk.learn._checks import flag
 from fastgntk.learn._explanation import Expansion
 from fastgntk.learn._rows import KernelOptions, TrainingKernel
 from fastgntk.matrix import Progress
@@ -28,13 +29,13 @@ _log = logging.getLogger("fastgntk")
 class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Turn the parameters of an estimator into a kernel."""
 
+    def _spec(self) -> GNTK:
+        return GNTK(self.blocks, self.layers, self.scale, self.jump, self.c_phi, self.edges)
+
     def _options(self) -> KernelOptions:
-        normalize = self.normalize
-        if not isinstance(normalize, bool | np.bool_):
-            raise InputError(f"normalize must be True or False, but is {normalize!r}.")
         return KernelOptions(
-            GNTK(self.blocks, self.layers, self.scale, self.jump, self.c_phi, self.edges),
-            bool(normalize),
+            self._spec(),
+            flag("normalize", self.normalize),
             self.features,
             self.engine,
             dict(self.sketching or {}),

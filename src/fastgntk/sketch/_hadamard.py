@@ -6,10 +6,14 @@ product, which the machine does faster than the six rounds of additions that it 
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["hadamard_entries", "hadamard_transform", "padded_size", "transform_cost"]
+
+Number = TypeVar("Number", np.float32, np.float64)
 
 _LARGEST_FACTOR = 64
 
@@ -33,8 +37,8 @@ def hadamard_entries(rows: NDArray[np.int64], cols: NDArray[np.int64]) -> NDArra
     return np.where(shared & 1, -1.0, 1.0)
 
 
-def hadamard_transform(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return H_n M for M of shape (n, m), n a power of two.
+def hadamard_transform(matrix: NDArray[Number]) -> NDArray[Number]:
+    """Return H_n M for M of shape (n, m), n a power of two, in the precision of M.
 
     >>> hadamard_transform(np.eye(2)).tolist()
     [[1.0, 1.0], [1.0, -1.0]]
@@ -44,7 +48,8 @@ def hadamard_transform(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     for factor in _factors(n):
         numbers = np.arange(factor)
         # Axis 1 of this view is the part of the row number that the factor acts on.
-        out = hadamard_entries(numbers, numbers) @ out.reshape(done, factor, n // (done * factor) * m)
+        entries = hadamard_entries(numbers, numbers).astype(matrix.dtype, copy=False)
+        out = entries @ out.reshape(done, factor, n // (done * factor) * m)
         done *= factor
     return out.reshape(n, m)
 

@@ -181,8 +181,8 @@ class SparseEmbedding(Sketch):
         return cls(sparse.csr_array(by_column), s)
 
     def left(self, matrix: Any) -> Array:
-        """Return S M by adding and subtracting rows of M."""
-        product = self._values @ matrix
+        """Return S M by adding and subtracting rows of M, in single precision if M is in that."""
+        product = (self._values.astype(np.float32) if matrix.dtype == np.float32 else self._values) @ matrix
         return np.asarray(product.toarray() if sparse.issparse(product) else product) * self._scale
 
     def dense(self) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fastgntk.errors import InputError
+from fastgntk.learn._checks import whole_number
 from fastgntk.learn.solve._cholesky import cholesky
 from fastgntk.learn.solve._conjugate import conjugate_gradients
 from fastgntk.learn.solve._eigen import eigen
@@ -98,11 +99,11 @@ def solve(
         as_targets(Y, n),
         as_ridge(ridge),
         as_weights(weights, n),
-        min(n, default_rank(n) if rank is None else _whole("rank", rank, 1)),
-        _whole("seed", seed, 0),
+        min(n, default_rank(n) if rank is None else whole_number("rank", rank, 1)),
+        whole_number("seed", seed, 0),
         float(tolerance),
         sketch,
-        _whole("max_iterations", max_iterations, 1),
+        whole_number("max_iterations", max_iterations, 1),
         progress,
     )
     return SOLVERS[solver](problem)
@@ -113,10 +114,4 @@ def check_solver(solver: Any, rank: Any) -> None:
     if not isinstance(solver, str) or solver not in SOLVERS:
         raise InputError(f"solver must be one of {', '.join(SOLVERS)}, but is {solver!r}.")
     if rank is not None:
-        _whole("rank", rank, 1)
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} must be a whole number, {least} or more, but is {value!r}.")
-    return int(value)
+        whole_number("rank", rank, 1)
