@@ -102,12 +102,23 @@ class RowClassifierCV(_Classification, _Rows, fg.GNTKClassifierCV):
     pass
 
 
-class RowKernel(_Rows, fg.GNTKKernel):
+class _Transformation:
     def transform(self, X):
         return super().transform(self._new_rows(X))
 
+
+class RowKernel(_Transformation, _Rows, fg.GNTKKernel):
     def fit_transform(self, X, y=None):
         return super().fit_transform(_as_graphs(validate_data(self, X)), y)
+
+
+class RowNystroem(_Transformation, _Rows, fg.GNTKNystroem):
+    def fit_transform(self, X, y=None):
+        return super().fit_transform(_as_graphs(validate_data(self, X)), y)
+
+
+class RowRandomFeatures(_Transformation, _Rows, fg.GNTKRandomFeatures):
+    pass
 
 
 _WORDS = "it is refused with an InputError (tests below), but not in the words that scikit-learn looks for"
@@ -135,6 +146,8 @@ ADAPTED = [
     (RowMachine(blocks=1, workers=1), _CLASSES | _CALIBRATED),
     (RowClassifierCV(SMALLEST, probability=False, workers=1), _CLASSES),
     (RowKernel(blocks=1, workers=1), {}),
+    (RowNystroem(8, "kmeans++", blocks=1, workers=1), {}),
+    (RowRandomFeatures(20, blocks=1, workers=1, dtype="float64"), {}),
 ]
 
 
@@ -180,8 +193,12 @@ ESTIMATORS = {
     "chosen machine": fg.GNTKClassifierCV(SMALL),
     "chosen ridge classifier": fg.GNTKClassifierCV(SMALL, method="ridge", ridges=(1e-1,)),
     "kernel": fg.GNTKKernel(blocks=2, layers=1, jump=(0.5, 0.0, 1.0)),
+    "Nyström": fg.GNTKNystroem(12, "leverage", blocks=2, layers=1),
+    "normalised Nyström": fg.GNTKNystroem(9, blocks=1, normalize=True),
+    "random features": fg.GNTKRandomFeatures(60, blocks=2, dtype="float64"),
+    "normalised random features": fg.GNTKRandomFeatures(60, blocks=2, normalize=True, dtype="float64"),
 }
-MODELS = {name: estimator for name, estimator in ESTIMATORS.items() if name != "kernel"}
+MODELS = {name: estimator for name, estimator in ESTIMATORS.items() if hasattr(estimator, "predict")}
 
 
 @pytest.fixture(params=ESTIMATORS)
@@ -564,12 +581,21 @@ def test_no_graphs_is_refused_in_fit_and_fine_in_predict(fitted):
         ([3], "graph 0 is an int"),
     ],
 )
-@pytest.mark.parametrize("estimator", [fg.GNTKRegressor(), fg.GNTKClassifier(), fg.GNTKKernel()])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        fg.GNTKRegressor(),
+        fg.GNTKClassifier(),
+        fg.GNTKKernel(),
+        fg.GNTKNystroem(),
+        fg.GNTKRandomFeatures(),
+    ],
+)
 def test_other_graphs_than_those_learned_from_are_refused(estimator, graphs, words):
     rng = np.random.default_rng(5)
     train = [Graph.from_edges([(0, 1)], 2, rng.random((2, 2))) for _ in range(6)]
     estimator = clone(estimator).fit(train, [0, 1] * 3)
-    call = estimator.transform if isinstance(estimator, fg.GNTKKernel) else estimator.predict
+    call = estimator.transform if hasattr(estimator, "transform") else estimator.predict
     with pytest.raises(InputError, match=words):
         call(graphs)
 
@@ -596,6 +622,16 @@ def test_other_graphs_than_those_learned_from_are_refused(estimator, graphs, wor
         (fg.GNTKClassifier, {"class_weight": {0: 2}}, "class_weight must be None or 'balanced'"),
         (fg.GNTKClassifierCV, {"method": "tree"}, "method must be svc or ridge, but is 'tree'"),
         (fg.GNTKKernel, {"c_phi": 0}, "c_phi must be a number above 0, but is 0"),
+        (fg.GNTKNystroem, {"n_landmarks": 0}, "n_landmarks must be a whole number, 1 or more, but is 0"),
+        (fg.GNTKNystroem, {"selection": "best"}, r"selection must be one of uniform, kmeans\+\+, leverage"),
+        (fg.GNTKNystroem, {"selection": ["uniform"]}, "selection must be one of"),
+        (fg.GNTKRandomFeatures, {"n_features": 1.5}, "n_features must be a whole number, 2 or more, but is 1.5"),
+        (fg.GNTKRandomFeatures, {"n_features": 5}, "n_features must be 7 or more for 3 blocks, but is 5"),
+        (fg.GNTKRandomFeatures, {"dtype": "int8"}, "dtype must be 'float32' or 'float64', but is 'int8'"),
+        (fg.GNTKRandomFeatures, {"exact_norms": 1}, "exact_norms must be True or False, but is 1"),
+        (fg.GNTKRandomFeatures, {"normalize": None}, "normalize must be True or False, but is None"),
+        (fg.GNTKRandomFeatures, {"scale": "none"}, "scale must be one of uniform"),
+        (fg.GNTKRandomFeatures, {"workers": 0}, "workers must be a whole number, 1 or more"),
     ],
 )
 def test_bad_parameters_are_named_when_fitting(kind, options, words):

@@ -15,6 +15,7 @@ from fastgntk.graph import GraphBatch, NodeFeatures, graphs
 from fastgntk.kernel import RandomFeatures, check_edges
 from fastgntk.learn._checks import flag, whole_number
 from fastgntk.learn._estimator import GraphEstimator
+from fastgntk.learn._rows import check_kind
 from fastgntk.matrix import fitted, memory_budget, run_on_threads, single_threaded_blas, worker_count
 
 __all__ = ["GNTKRandomFeatures"]
@@ -104,6 +105,8 @@ class GNTKRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Grap
         size = whole_number("n_features", self.n_features, 2)
         for name in ("normalize", "exact_norms"):
             flag(name, getattr(self, name))
+        worker_count(self.workers)
+        memory_budget(self.memory)
         if self.dtype not in ("float32", "float64"):
             raise InputError(f"dtype must be 'float32' or 'float64', but is {self.dtype!r}.")
         spec = self._spec()
@@ -123,6 +126,7 @@ class GNTKRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Grap
         """Return the vectors of graphs, shape (t, n_features)."""
         check_is_fitted(self)
         batch = graphs(X)
+        check_kind(self.node_features_, batch)
         ready = self.node_features_.extend(batch).transform(batch)
         check_edges(ready, self.random_features_.spec)
         out = np.empty((len(batch), self._n_features_out), dtype=self.dtype)

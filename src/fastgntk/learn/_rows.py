@@ -34,7 +34,7 @@ from fastgntk.matrix import (
     prepare,
 )
 
-__all__ = ["INTERCEPT", "KernelOptions", "KernelRows", "TrainingKernel", "WithIntercept", "settled"]
+__all__ = ["INTERCEPT", "KernelOptions", "KernelRows", "TrainingKernel", "WithIntercept", "check_kind", "settled"]
 
 INTERCEPT = 1.0
 """What ridge regression adds to every kernel value, in units of the mean self-similarity."""
@@ -246,28 +246,32 @@ class KernelRows:
 
     def check(self, batch: GraphBatch) -> None:
         """Refuse graphs that do not carry what the training graphs carried."""
-        step = self.prepared.features
-        if not batch.n_nodes or step.kind_ == "degree":
-            return
-        fits = True
-        if step.kind_ in ("attributes", "all"):
-            trained = f"node features of width {step.attributes_width_}"
-            found = None if batch.features is None else f"width {batch.features.shape[1]}"
-            fits = batch.features is not None and batch.features.shape[1] == step.attributes_width_
-        if fits and step.kind_ in ("labels", "all"):
-            kinds = {"U": "text", "i": "whole numbers"}
-            known = step.categories_[0].dtype.kind if step.categories_ else "i"
-            trained = f"node labels that are {kinds[known]}"
-            found = None if batch.labels is None else f"labels that are {kinds[batch.labels.dtype.kind]}"
-            fits = batch.labels is not None and batch.labels.dtype.kind == known
-            columns = 1 if batch.labels is None or batch.labels.ndim == 1 else batch.labels.shape[1]
-            if fits and columns != max(len(step.categories_), 1):
-                trained, found, fits = f"{len(step.categories_)} labels a node", f"{columns} labels a node", False
-        if not fits:
-            raise InputError(
-                f"the model was trained on graphs with {trained}, but these have {found or 'none'}; give it graphs of "
-                "the kind that it was trained on."
-            )
+        check_kind(self.prepared.features, batch)
+
+
+def check_kind(step: NodeFeatures, batch: GraphBatch) -> None:
+    """Refuse graphs that do not carry what the graphs carried on which node features were fitted."""
+    if not batch.n_nodes or step.kind_ == "degree":
+        return
+    fits = True
+    if step.kind_ in ("attributes", "all"):
+        trained = f"node features of width {step.attributes_width_}"
+        found = None if batch.features is None else f"width {batch.features.shape[1]}"
+        fits = batch.features is not None and batch.features.shape[1] == step.attributes_width_
+    if fits and step.kind_ in ("labels", "all"):
+        kinds = {"U": "text", "i": "whole numbers"}
+        known = step.categories_[0].dtype.kind if step.categories_ else "i"
+        trained = f"node labels that are {kinds[known]}"
+        found = None if batch.labels is None else f"labels that are {kinds[batch.labels.dtype.kind]}"
+        fits = batch.labels is not None and batch.labels.dtype.kind == known
+        columns = 1 if batch.labels is None or batch.labels.ndim == 1 else batch.labels.shape[1]
+        if fits and columns != max(len(step.categories_), 1):
+            trained, found, fits = f"{len(step.categories_)} labels a node", f"{columns} labels a node", False
+    if not fits:
+        raise InputError(
+            f"the model was trained on graphs with {trained}, but these have {found or 'none'}; give it graphs of "
+            "the kind that it was trained on."
+        )
 
 
 def _share(progress: Progress | None, start: int, stop: int, total: int) -> Progress | None:
