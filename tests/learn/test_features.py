@@ -1,0 +1,193 @@
+"""Vectors for linear models: GNTKNystroem and GNTKRandomFeatures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from tests.tables import FLOAT64
+
+import fastgntk as fg
+from fastgntk import GNTK, Graph, datasets
+from fastgntk.learn._landmarks import SELECTIONS
+from fastgntk.learn.solve import MatrixSource
+
+MUTAG = datasets.load("MUTAG")
+GRAPHS = MUTAG.graphs[:60]
+TRAIN, NEW = GRAPHS[:40], GRAPHS[40:]
+SPEC = GNTK(blocks=2, layers=1)
+
+every_selection = pytest.mark.parametrize("selection", SELECTIONS)
+
+
+def nystroem(count: int, **options) -> fg.GNTKNystroem:
+    return fg.GNTKNystroem(count, blocks=2, layers=1, **options)
+
+
+# Nyström
+
+
+@every_selection
+def test_with_all_graphs_as_landmarks_inner_products_are_the_kernel(selection):
+    vectors = nystroem(100, selection=selection).fit_transform(TRAIN)
+    assert vectors.shape == (40, 40)
+    FLOAT64.check(vectors @ vectors.T, fg.gram(TRAIN, SPEC))
+
+
+@every_selection
+@pytest.mark.parametrize("normalize", [False, True])
+def test_rows_of_landmarks_are_exact(selection, normalize):
+    model = nystroem(15, selection=selection, normalize=normalize, random_state=3).fit(TRAIN)
+    assert len(set(model.landmarks_.tolist())) == 15
+    landmarks, new = model.transform(TRAIN[model.landmarks_]), model.transform(NEW)
+    assert landmarks.shape == (15, 15)
+    K = fg.gram(GRAPHS, SPEC)
+    K = fg.normalize(K) if normalize else K
+    FLOAT64.check(new @ landmarks.T, K[40:][:, model.landmarks_])
+    FLOAT64.check(landmarks @ landmarks.T, K[np.ix_(model.landmarks_, model.landmarks_)])
+
+
+@every_selection
+def test_training_graphs_get_the_vectors_that_they_would_get_as_new_ones(selection):
+    model = nystroem(12, selection=selection)
+    FLOAT64.check(model.fit_transform(TRAIN), model.transform(TRAIN))
+
+
+def test_the_approximation_is_below_the_kernel_and_improves():
+    K = fg.gram(TRAIN, SPEC)
+    left = []
+    for count in (3, 10, 25, 40):
+        vectors = nystroem(count).fit_transform(TRAIN)
+        rest = np.linalg.eigvalsh(K - vectors @ vectors.T)
+        assert rest[0] > -1e-7 * K.max()
+        left.append(rest.sum())
+    assert left[0] > left[1] > left[2] > left[3]
+
+
+def test_graphs_of_rank_less_than_landmarks():
+    ring = Graph.from_edges([(0, 1), (1, 2), (2, 0)], 3, labels=[0, 0, 0])
+    vectors = nystroem(4).fit_transform([ring] * 6)
+    assert np.isfinite(vectors).all()
+    FLOAT64.check(vectors @ vectors.T, fg.gram([ring] * 6, SPEC))
+    nothing = nystroem(2).fit_transform([Graph.from_edges([], 0), Graph.from_edges([], 0), Graph.from_edges([], 0)])
+    assert np.array_equal(nothing, np.zeros((3, 2)))
+
+
+def _clusters(sizes: list[int]) -> tuple[MatrixSource, np.ndarray]:
+    """A kernel of well separated groups: 1 within, nothing between, and which group each thing is of."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    return MatrixSource((group[:, None] == group).astype(float)), group
+
+
+@pytest.mark.parametrize("selection", ["kmeans++", "leverage"])
+def test_small_groups_get_their_landmark(selection):
+    source, group = _clusters([200, 1, 50, 1, 2])
+    reached = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        landmarks, columns = SELECTIONS[selection](source, 20, rng)
+        reached += len(set(group[landmarks]))
+        assert len(set(landmarks.tolist())) == 20
+        if columns is not None:
+            assert np.array_equal(columns, source.full()[:, landmarks])
+    uniformly = np.mean(
+        [len(set(group[SELECTIONS["uniform"](source, 20, np.random.default_rng(s))[0]])) for s in range(40)]
+    )
+    assert uniformly < 3.0
+    assert reached / 40 > (4.9 if selection == "kmeans++" else uniformly + 0.5)
+
+
+def test_rows_do_not_depend_on_the_memory():
+    model = nystroem(10).fit(TRAIN)
+    expected = model.transform(NEW)
+    FLOAT64.check(model.set_params(memory="100 kB").transform(NEW), expected)
+
+
+# Random features
+
+
+def random(size: int, **options) -> fg.GNTKRandomFeatures:
+    return fg.GNTKRandomFeatures(size, blocks=2, layers=1, **options)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_random_features_approximate_the_kernel(normalize):
+    vectors = random(8192, normalize=normalize).fit(TRAIN).transform(NEW)
+    K = fg.gram(NEW, SPEC)
+    K = fg.normalize(K) if normalize else K
+    assert vectors.dtype == np.float32
+    assert np.abs(vectors @ vectors.T / K - 1).max() < 0.05
+    if normalize:
+        np.testing.assert_allclose((vectors**2).sum(axis=1), 1.0, rtol=1e-5)
+
+
+def test_precisions_agree():
+    single, double = (random(300, dtype=dtype).fit_transform(TRAIN) for dtype in ("float32", "float64"))
+    assert double.dtype == np.float64
+    np.testing.assert_allclose(single, double, rtol=1e-3, atol=1e-4 * np.abs(double).max())
+
+
+def test_some_graphs_with_all_labels_are_enough_to_fit():
+    few = [int(np.flatnonzero([label in graph.labels for graph in TRAIN])[0]) for label in np.unique(TRAIN.labels)]
+    assert np.array_equal(random(100).fit(TRAIN[few]).transform(NEW), random(100).fit(TRAIN).transform(NEW))
+
+
+def test_memory_and_workers_change_nothing_but_rounding():
+    expected = random(200, dtype="float64", workers=1).fit(TRAIN).transform(GRAPHS)
+    for options in ({"memory": "1 MB"}, {"memory": 1}, {"workers": 3}):
+        found = random(200, dtype="float64", **options).fit(TRAIN).transform(GRAPHS)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10 * np.abs(expected).max())
+
+
+def test_progress_ends_with_everything():
+    told = []
+    random(50, memory=1, progress=lambda done, total: told.append((done, total))).fit(TRAIN).transform(NEW)
+    assert len(told) > 1
+    assert told[-1][0] == told[-1][1]
+
+
+def test_labels_that_nobody_knew_are_unlike_all_that_were_known():
+    def star(label):
+        return Graph.from_edges([(0, 1), (0, 2)], 3, labels=[0, 1, label])
+
+    train, new = [star(1), star(0)], [star(7)]
+    model = random(16_384, dtype="float64").fit(train)
+    found = model.transform(new) @ model.transform(train).T
+    assert np.abs(found / fg.cross_gram(new, train, SPEC) - 1).max() < 0.1
+
+
+def test_types_of_edges_that_nobody_knew():
+    def chain(kind):
+        return Graph.from_edges([(0, 1), (1, 2)], 3, labels=[0, 1, 0], edge_labels=[0, kind])
+
+    spec = GNTK(blocks=2, layers=1, edges="typed")
+    train, new = [chain(0), chain(1)], [chain(5)]
+    model = random(16_384, edges="typed", dtype="float64").fit(train)
+    found = model.transform(new) @ model.transform(train).T
+    assert np.abs(found / fg.cross_gram(new, train, spec) - 1).max() < 0.1
+    with pytest.raises(fg.InputError, match="edges='typed' needs edge labels"):
+        random(100, edges="typed").fit([Graph.from_edges([(0, 1)], 2, labels=[0, 1])])
+
+
+def test_a_linear_model_on_features_is_close_to_one_on_the_kernel():
+    y = np.asarray(GRAPHS.sizes, dtype=float)
+    K = fg.gram(GRAPHS, SPEC)
+    ridge = 1e-2 * np.diag(K).mean()
+    expected = KernelRidge(alpha=ridge, kernel="precomputed").fit(K[:40, :40], y[:40]).predict(K[40:, :40])
+    for features in (random(4096), nystroem(30)):
+        model = make_pipeline(features, Ridge(alpha=ridge, fit_intercept=False)).fit(TRAIN, y[:40])
+        assert np.abs(model.predict(NEW) - expected).max() < 0.2 * expected.std()
+
+
+def test_names_of_columns():
+    assert nystroem(2).fit(TRAIN).get_feature_names_out().tolist() == ["gntknystroem0", "gntknystroem1"]
+    assert len(random(33).fit(TRAIN).get_feature_names_out()) == 33
+
+
+def test_no_graphs():
+    for model in (nystroem(3), random(30)):
+        with pytest.raises(fg.InputError, match="there are no graphs to learn from"):
+            model.fit([])
+        assert model.fit(TRAIN).transform(TRAIN[:0]).shape[0] == 0
