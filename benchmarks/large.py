@@ -1,0 +1,144 @@
+"""Many graphs end to end: the 41,127 molecules of HIV, and a million molecules in one pass.
+
+python benchmarks/large.py hiv HIV.csv                                    scaffold split, ROC-AUC, a forest beside it
+python benchmarks/large.py stream SMILES.csv.gz [10000 100000 1000000]    features only, some molecules at a time
+
+The scaffold split puts molecules with the same Murcko scaffold on one side: scaffolds in the order of their number of
+molecules, the most frequent first, fill 80 per cent for training, then 10 for validation and 10 for the test. The table
+of the second is that of MOSES, in the package molsets: moses/dataset/data/train.csv.gz. Needs RDKit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import resource
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import numpy as np
+from rdkit import Chem, rdBase
+from rdkit.Chem import rdFingerprintGenerator
+from rdkit.Chem.Scaffolds import MurckoScaffold
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import RidgeClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+
+import fastgntk as fg
+
+KERNEL = {"blocks": 3, "layers": 1, "normalize": True}
+RIDGES = 10.0 ** np.arange(-4, 3)
+CHUNK = 5_000
+
+
+def peak() -> str:
+    return f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB"
+
+
+def scaffold_split(smiles: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    groups = defaultdict(list)
+    with rdBase.BlockLogs():
+        for i, text in enumerate(smiles):
+            groups[MurckoScaffold.MurckoScaffoldSmilesFromSmiles(text)].append(i)
+    order = np.concatenate(sorted(groups.values(), key=lambda members: (-len(members), members[0])))
+    a, b = int(0.8 * len(order)), int(0.9 * len(order))
+    return order[:a], order[a:b], order[b:]
+
+
+def prints(smiles: list[str]) -> np.ndarray:
+    generator = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
+    with rdBase.BlockLogs():
+        return np.array([generator.GetFingerprintAsNumPy(Chem.MolFromSmiles(text)) for text in smiles], dtype=np.uint8)
+
+
+def chosen_ridge(name: str, features: Callable[[], object], graphs: fg.GraphBatch, y: np.ndarray, split: tuple) -> None:
+    """Fit for several ridges, choose by the validation part, and tell the test part."""
+    train, valid, test = split
+    start = time.perf_counter()
+    step = features().fit(graphs[train])
+    V = {part: step.transform(graphs[index]) for part, index in zip(("train", "valid", "test"), split, strict=True)}
+    found = []
+    for ridge in RIDGES:
+        model = make_pipeline(RidgeClassifier(alpha=ridge, class_weight="balanced")).fit(V["train"], y[train])
+        scores = [
+            roc_auc_score(y[i], model.decision_function(V[part])) for part, i in (("valid", valid), ("test", test))
+        ]
+        found.append((scores[0], scores[1], ridge))
+    valid_auc, test_auc, ridge = max(found)
+    took = time.perf_counter() - start
+    print(f"{name:30} {took:6.0f} s  ROC-AUC {valid_auc:.3f} / {test_auc:.3f}  ridge {ridge:g}  {peak()}", flush=True)
+
+
+def hiv(path: str) -> None:
+    start = time.perf_counter()
+    table = fg.datasets.read_table(path, target="HIV_active", skip_invalid=True)
+    y = np.asarray(table.y).astype(int).ravel()
+    split = scaffold_split(list(table.smiles))
+    print(
+        f"{len(table):,} molecules read and split in {time.perf_counter() - start:.0f} s; ROC-AUC of validation / test"
+    )
+    for count in (500, 1000, 2000):
+        chosen_ridge(f"GNTKNystroem({count})", lambda m=count: fg.GNTKNystroem(m, **KERNEL), table.graphs, y, split)
+    for count in (1024, 4096):
+        chosen_ridge(
+            f"GNTKRandomFeatures({count})", lambda m=count: fg.GNTKRandomFeatures(m, **KERNEL), table.graphs, y, split
+        )
+    print(f"so far {time.perf_counter() - start:.0f} s", flush=True)
+    begin = time.perf_counter()
+    X, (train, valid, test) = prints(list(table.smiles)), split
+    forest = RandomForestClassifier(500, class_weight="balanced", n_jobs=-1, random_state=0).fit(X[train], y[train])
+    scores = [roc_auc_score(y[part], forest.predict_proba(X[part])[:, 1]) for part in (valid, test)]
+    print(
+        f"{'forest on Morgan fingerprints':30} {time.perf_counter() - begin:6.0f} s  "
+        f"ROC-AUC {scores[0]:.3f} / {scores[1]:.3f}"
+    )
+    print(f"all of it {time.perf_counter() - start:.0f} s, {peak()}")
+
+
+def chunks_of(path: str, count: int) -> Iterator[list[str]]:
+    with gzip.open(path, "rt", newline="") as lines:
+        rows = (row["SMILES"] for row in islice(csv.DictReader(lines), count))
+        while chunk := list(islice(rows, CHUNK)):
+            yield chunk
+
+
+def stream(path: str, counts: list[int], columns: int) -> None:
+    for count in counts:
+        step = fg.GNTKRandomFeatures(columns, **KERNEL)
+        done, reading, computing = 0, 0.0, 0.0
+        moments = np.zeros((columns, columns))  # all that ridge regression needs of the features
+        for chunk in chunks_of(path, count):
+            begin = time.perf_counter()
+            graphs = fg.graphs(chunk)
+            read = time.perf_counter()
+            vectors = (step.transform if done else step.fit_transform)(graphs)
+            moments += vectors.T @ vectors
+            reading, computing = reading + read - begin, computing + time.perf_counter() - read
+            done += len(chunk)
+        both = reading + computing
+        print(
+            f"{done:9,} molecules, {columns} features: {both:7.1f} s, {done / both:6.0f} a second; "
+            f"SMILES {reading:.1f} s, features {computing:.1f} s or {done / computing:.0f} a second; {peak()}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["hiv", "stream"])
+    parser.add_argument("path")
+    parser.add_argument("counts", type=int, nargs="*", default=[10_000, 100_000])
+    parser.add_argument("--columns", type=int, default=1024)
+    args = parser.parse_args()
+    if args.what == "hiv":
+        hiv(args.path)
+    else:
+        stream(args.path, args.counts, args.columns)
+
+
+if __name__ == "__main__":
+    main()
