@@ -85,7 +85,7 @@ class Build:
         order = np.concatenate([np.zeros(0, dtype=np.int64), *(block.graphs for block in cut.blocks)])
         if known is None:
             known = StoredGram.create(path, manifest, order)
-        known.manifest.check(manifest, path)
+        known.manifest.check(manifest, path, "give another path, or delete the store first")
         if not np.array_equal(known.order, order):
             raise InputError(
                 f"{path} was begun by fastgntk {known.manifest.version}, which cuts graphs otherwise; go on with that "
@@ -182,4 +182,6 @@ def _side(plan: Plan) -> int:
     pairs = float(plan.pairs().sum())
     affordable = graphs * np.sqrt(_PAIRS / (2 * pairs)) if pairs else graphs
     low, high = _SIDES
-    return int(min(max(low, min(high, affordable)), max(graphs, 1))) // 32 * 32 or max(graphs, 1)
+    # Sides of equal size: on disk the last tile takes as much as the others, however little is in it.
+    count = -(-graphs // int(max(low, min(high, affordable))))
+    return -(-graphs // max(count, 1)) or 1
