@@ -140,6 +140,7 @@ class Build:
         cancelled = np.zeros(1, dtype=np.uint8)
 
         def compute(tile: Tile) -> None:
+            _log.debug("computing tile %d %d of %s", *tile, self.stored.path)
             rows, cols = ([(self.cut.blocks[b], built[b]) for b in self.members[side]] for side in tile)
             values = tile_values(limited, rows, cols, tile[0] == tile[1], cancelled)
             if not cancelled[0]:  # values of no meaning otherwise
