@@ -140,12 +140,13 @@ def overhead(asked: argparse.Namespace, folder: Path) -> bool:
             f"{took[True][0]:.2f} s ({took[True][1]:.2f} s)",
             flush=True,
         )
-    clock, processors = (float(np.median([after[k] / before[k] for before, after in pairs])) for k in (0, 1))
-    met = processors < OVERHEAD
-    print(
-        f"overhead, {len(graphs)} graphs, median of {len(pairs)} ratios: {clock:.3f} by the clock, {processors:.3f} of "
-        f"processor time, target below {OVERHEAD}: {verdict(met)}"
-    )
+    ratios = np.array([[after[k] / before[k] for k in (0, 1)] for before, after in pairs])
+    met = bool(np.median(ratios[:, 1]) < OVERHEAD)
+    for what, column in (("by the clock", 0), ("of processor time", 1)):
+        low, middle, high = np.quantile(ratios[:, column], [0.25, 0.5, 0.75])
+        print(f"  ratio {what}: median {middle:.3f}, quartiles {low:.3f} and {high:.3f}")
+    # The clock also counts what others on this machine do.
+    print(f"overhead, {len(graphs)} graphs: processor time below {OVERHEAD} times that in memory: {verdict(met)}")
     return met
 
 

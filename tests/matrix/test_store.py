@@ -129,6 +129,13 @@ def test_nothing_and_little(tmp_path):
     FLOAT64.check(np.asarray(one), fg.gram(GRAPHS[:1], SPEC))
 
 
+@pytest.mark.parametrize(("pairs", "sides"), [(1e3, 5), (2e4, 2), (1e8, 1)])
+def test_tiles_are_full(tmp_path, monkeypatch, pairs, sides):
+    monkeypatch.setattr(_build, "_PAIRS", pairs)
+    stored = fg.gram(GRAPHS, SPEC, engine="lossless", store=tmp_path / "K.zarr")
+    assert (len(stored.all_tiles()), stored.side) == (sides * (sides + 1) / 2, 150 / sides)
+
+
 def test_progress_goes_to_the_end(tmp_path):
     seen = []
     fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", progress=lambda done, total: seen.append(done / total))
