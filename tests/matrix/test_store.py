@@ -89,6 +89,18 @@ def test_what_is_there_is_kept_and_the_rest_is_computed(tmp_path, monkeypatch):
     assert kept == {tile: files[tile] for tile in kept}
 
 
+def test_what_a_killed_process_left_is_swept(tmp_path):
+    path = tmp_path / "K.zarr"
+    stored = fg.gram(GRAPHS, SPEC, store=path, shard=(1, 2))
+    left = stored.file((0, 0)).with_suffix(".0123.partial")
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.write_bytes(b"half a tile")
+    fg.gram(GRAPHS, SPEC, store=path, shard=(2, 2))
+    assert left.exists()  # it might be another share that writes it just now
+    fg.gram(GRAPHS, SPEC, store=path)
+    assert not left.exists()
+
+
 def _noting(written, write):
     def noted(self, tile, values):
         written.append(tile)

@@ -168,6 +168,12 @@ class StoredGram:
         with on_disk(self.path):
             self._writable[row : row + len(values), col : col + values.shape[1]] = values
 
+    def sweep(self) -> None:
+        """Delete what processes left that were killed while they wrote a tile; nobody may be writing now."""
+        for left in (self.path / "gram").rglob("*.partial"):  # Zarr's name for a file that is not whole yet
+            with on_disk(self.path):
+                left.unlink(missing_ok=True)
+
     @cached_property
     def _writable(self) -> Any:
         """The array opened for writing: once, as that reads files."""
