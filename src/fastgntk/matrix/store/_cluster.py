@@ -45,6 +45,7 @@ _log = logging.getLogger("fastgntk")
 _IN_FLIGHT = 1000  # tasks that the scheduler knows of: enough for hundreds of workers, little to remember
 _LOSSES = 5  # times that one tile may be sent again before we say that it cannot be computed
 _PATIENCE = 60  # seconds without any worker before we give up
+_KEPT = "finished tiles are kept, and the same again goes on"
 _TOKEN = ".cluster"  # the file by which workers see that their folder is this one
 
 
@@ -134,7 +135,7 @@ class _Work:
             raise ConnectionError("all tasks were cancelled")
         self.losses[tile] += 1
         if self.losses[tile] > _LOSSES:
-            raise import_distributed().KilledWorker(str(tile), None, 0, _LOSSES)
+            raise _died(self.path)
         _log.info("%s: tile %s is sent again, because a worker died that had its blocks", self.path, tile)
         return self.send(tile)
 
@@ -185,19 +186,22 @@ def _told(client: Any, path: Path) -> Iterator[None]:
         yield
     except InputError:
         raise
+    except import_distributed().KilledWorker:
+        raise _died(path) from None
     except Exception as error:
-        kept = "finished tiles are kept, and the same again goes on"
-        if isinstance(error, import_distributed().KilledWorker):
-            raise InputError(
-                f"workers died again and again while they computed a tile of {path}; give them more memory: {kept}."
-            ) from error
         if client.status != "running":
             raise InputError(
-                f"the Dask scheduler went away while {path} was computed; start it again: {kept}."
+                f"the Dask scheduler went away while {path} was computed; start it again: {_KEPT}."
             ) from None
         if isinstance(error, TimeoutError):
             raise InputError(
                 f"the Dask scheduler at {client.scheduler.address} has no workers; start some with "
-                f"`dask worker {client.scheduler.address} --nthreads 1`: {kept}."
+                f"`dask worker {client.scheduler.address} --nthreads 1`: {_KEPT}."
             ) from None
         raise
+
+
+def _died(path: Path | str) -> InputError:
+    return InputError(
+        f"workers died again and again while they computed a tile of {path}; give them more memory: {_KEPT}."
+    )
