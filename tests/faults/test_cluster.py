@@ -92,7 +92,7 @@ def test_a_scheduler_that_goes_away(tmp_path):
             process.kill()
             start.append(time.monotonic())
 
-        with pytest.raises(fg.InputError, match=r"scheduler went away while .*K.zarr was computed; start it again: fin"):
+        with pytest.raises(fg.InputError, match=r"scheduler went away while .*K.zarr was computed; start it again"):
             fg.gram(GRAPHS, SPEC, store=path, executor=client, progress=after(5, kill), **HOW)
         assert time.monotonic() - start[0] < 5
         with pytest.raises(fg.InputError, match="executor is a Client without a scheduler"):
@@ -115,7 +115,7 @@ def test_a_scheduler_without_workers(tmp_path, monkeypatch):
 def test_a_scheduler_that_is_not_there(address, monkeypatch):
     monkeypatch.setattr(_clients, "_CONNECT", 0.5)
     with (
-        pytest.raises(fg.InputError, match="there is no Dask scheduler at .*; start one with `dask scheduler`"),
+        pytest.raises(fg.InputError, match=r"there is no Dask scheduler at .*; start one with `dask scheduler`"),
         _clients.connected(address),
     ):
         pass
