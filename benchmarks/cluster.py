@@ -2,7 +2,7 @@
 
 Run: python benchmarks/cluster.py [--data NCI1] [--graphs 1000 4110] [--blocks 9] [--layers 1]
 
-The data set has to be there (FASTGNTK_DATA). Every figure is taken in a process of its own, while nothing else should run.
+The data set has to be there (FASTGNTK_DATA). Every figure is taken in a process of its own; nothing else should run.
 Real runs have one thread; so have Dask workers, of which the time to start is not counted.
 """
 

@@ -11,7 +11,7 @@ from fastgntk.errors import InputError
 
 __all__ = ["connected", "import_distributed", "local_workers"]
 
-_CONNECT = 10.0  # seconds
+_CONNECT = 5.0  # seconds
 
 
 def import_distributed() -> Any:
