@@ -23,9 +23,7 @@ def test_processes_of_this_machine_build_a_store(tmp_path):
     how = ("gram", "MUTAG", "--blocks", "2", "--engine", "decoupled", "--store", path, "--cluster", "local")
     told = record(run(*how, "--workers", "1", "--json"))
     assert told["computed"] == told["finished"] == told["tiles"] == 21
-    threads = fg.gram(
-        fg.datasets.load("MUTAG").graphs, fg.GNTK(2), engine="decoupled", store=tmp_path / "threads.zarr"
-    )
+    threads = fg.gram(fg.datasets.load("MUTAG").graphs, fg.GNTK(2), engine="decoupled", store=tmp_path / "threads.zarr")
     assert np.array_equal(np.asarray(fg.open_gram(path)), np.asarray(threads))
     fg.open_gram(path).file((0, 3)).unlink()
     with _clients.local_workers(1) as client:  # a scheduler that is there already

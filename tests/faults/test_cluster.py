@@ -134,8 +134,11 @@ def test_a_worker_of_another_version(tmp_path, client, monkeypatch):
         fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
 
 
-def test_a_tile_whose_workers_always_die(tmp_path, monkeypatch, client):
-    monkeypatch.setattr(_cluster, "_LOSSES", 1)
+@pytest.mark.parametrize("losses", [1, 5])
+def test_a_tile_whose_workers_always_die(tmp_path, monkeypatch, client, losses):
+    # The only worker has the blocks too, so that tiles are sent again from here; unless Dask gives up first.
+    monkeypatch.setattr(_cluster, "_LOSSES", losses)
+    monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0 if losses > 1 else 3)
     monkeypatch.setattr(_cluster, "compute_tile", lambda *_: os._exit(1))  # on the worker
     with pytest.raises(fg.InputError, match=r"workers died again and again .*; give them more memory: finished tiles"):
         fg.gram(GRAPHS[:20], SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)

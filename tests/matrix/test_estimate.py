@@ -78,5 +78,7 @@ def test_nothing_takes_no_tiles():
 
 
 def test_a_cluster_of_nobody_is_refused():
-    with pytest.raises(fg.InputError, match=r"cluster must be numbers of workers such as \(1, 10, 100\), but is \(0,\)"):
+    with pytest.raises(
+        fg.InputError, match=r"cluster must be numbers of workers such as \(1, 10, 100\), but is \(0,\)"
+    ):
         fg.estimate(GRAPHS, SPEC, cluster=(0,))
