@@ -34,18 +34,21 @@ def client():
 
 
 @contextmanager
-def scheduler(folder, workers):
+def scheduler(folder, workers, path=None):
     """Start a scheduler and workers as a user would; give a client and the process of the scheduler."""
+    environment = os.environ if path is None else {**os.environ, "PYTHONPATH": str(path)}
     file = folder / "scheduler.json"
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
     with (folder / "log").open("wb") as log:
         processes = [subprocess.Popen([*command, "--scheduler-file", file], stderr=log)]
         try:
-            while not file.exists():
+            while not (file.exists() and file.read_text().rstrip().endswith("}")):
                 time.sleep(0.02)
             address = json.loads(file.read_text())["address"]
             worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard"]
-            processes += [subprocess.Popen([*worker, "--no-nanny"], stderr=log) for _ in range(workers)]
+            processes += [
+                subprocess.Popen([*worker, "--no-nanny"], stderr=log, env=environment) for _ in range(workers)
+            ]
             with _clients.connected(address) as client:
                 yield client, processes[0]
         finally:
@@ -109,6 +112,30 @@ def test_a_scheduler_without_workers(tmp_path, monkeypatch):
     with scheduler(tmp_path, 0) as (client, _):  # noqa: SIM117  # one thing after another
         with pytest.raises(fg.InputError, match=r"at tcp://.* has no workers; start some with `dask worker tcp://"):
             fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
+
+
+def test_a_worker_without_the_package(tmp_path):
+    package = tmp_path / "path" / "fastgntk"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'fastgntk'\")")
+    with scheduler(tmp_path, 1, package.parent) as (client, _):  # noqa: SIM117  # one thing after another
+        with pytest.raises(fg.InputError, match=r"\(No module named 'fastgntk'\); install 'fastgntk\[cluster\]' where"):
+            fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
+
+
+def test_a_worker_that_dies_while_blocks_are_sent_to_it(tmp_path, monkeypatch, client):
+    scatter, calls = type(client).scatter, []
+
+    def broken_once(self, *given, **more):
+        calls.append(given)
+        if len(calls) == 2:
+            raise OSError("the connection was closed")  # as Dask says it then
+        return scatter(self, *given, **more)
+
+    monkeypatch.setattr(type(client), "scatter", broken_once)
+    stored = fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
+    assert stored.finished() == set(stored.all_tiles())
+    assert len(calls) == 11
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nobody.invalid:8786", "what://is this", ""])

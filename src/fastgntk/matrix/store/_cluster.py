@@ -13,6 +13,7 @@ are in the store stay there, and only those that are not are computed again:
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import socket
 from collections import Counter
@@ -143,9 +144,20 @@ class _Work:
         """Return the future of the blocks of a side; they are sent unless they are there."""
         known = self.sides.get(number)
         if known is None or known.status == "cancelled":
-            known = self.client.scatter([self.build.side(number)], hash=False, timeout=_PATIENCE)[0]
-            self.sides[number] = known
+            known = self.sides[number] = self.scatter(number)
         return known
+
+    def scatter(self, number: int) -> Any:
+        """Send the blocks of a side to some worker; if that one dies meanwhile, to another."""
+        for _ in range(_LOSSES):
+            try:
+                return self.client.scatter([self.build.side(number)], hash=False, timeout=_PATIENCE)[0]
+            except TimeoutError:  # an OSError too
+                raise
+            except OSError:
+                if self.client.status != "running":
+                    raise
+        raise _died(self.path)
 
 
 def compute_tile(run: Run, rows: Side, cols: Side, tile: Tile, path: str, token: str, version: str) -> None:
@@ -192,6 +204,11 @@ def _told(client: Any, path: Path) -> Iterator[None]:
         if client.status != "running":
             raise InputError(
                 f"the Dask scheduler went away while {path} was computed; start it again: {_KEPT}."
+            ) from None
+        missing = re.search(r"No module named [\w.']*", str(error))
+        if missing:  # Dask makes a plain Exception of it
+            raise InputError(
+                f"a worker cannot import what it needs ({missing[0]}); install 'fastgntk[cluster]' where workers run."
             ) from None
         if isinstance(error, TimeoutError):
             raise InputError(
