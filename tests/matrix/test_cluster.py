@@ -82,7 +82,7 @@ def test_each_side_is_sent_once(tmp_path, client, monkeypatch):
 def test_a_tile_that_is_there_is_not_computed_by_the_next_worker(tmp_path):
     stored = fg.gram(GRAPHS[:20], SPEC, store=tmp_path / "K.zarr")
     (stored.path / _cluster._TOKEN).write_text("token")
-    nothing = None, [], []  # to compute it from
+    nothing = None, None, None  # to compute it from
     _cluster.compute_tile(*nothing, (0, 0), str(stored.path), "token", fg.__version__)
 
 
