@@ -94,7 +94,7 @@ def test_imports_keep_to_the_layers(path):
             assert part == "reproduce", f"{path} imports {name}"
         if pieces[0] in ("networkx", "rdkit"):
             assert part in ("graph", "report"), f"{path} imports {name}"
-        if pieces[0] == "zarr":
+        if pieces[0] in ("zarr", "dask", "distributed"):
             assert path.parent == ROOT / "matrix" / "store", f"{path} imports {name}"
         if pieces[0] in ("torch", "torch_geometric"):
             assert part == "graph", f"{path} imports {name}"
@@ -123,7 +123,7 @@ def loaded_after(statement: str) -> set[str]:
 
 def test_import_loads_nothing_heavy():
     heavy = {"sklearn", "numba", "joblib", "pooch", "requests", "typer", "rich", "pandas", "matplotlib", "torch"}
-    heavy |= {"networkx", "igraph", "grakel", "rdkit", "torch_geometric"}
+    heavy |= {"networkx", "igraph", "grakel", "rdkit", "torch_geometric", "zarr", "dask", "distributed"}
     assert not heavy & loaded_after("import fastgntk")
     assert not heavy & loaded_after("import fastgntk as fg; fg.gram(fg.datasets.load('MUTAG').graphs[:2])")
 

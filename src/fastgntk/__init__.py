@@ -26,6 +26,7 @@ from fastgntk.graph import (
 )
 from fastgntk.kernel import GNTK
 from fastgntk.matrix import (
+    Estimate,
     Forecast,
     GramPath,
     NotSketchedWarning,
@@ -33,6 +34,7 @@ from fastgntk.matrix import (
     StoredGram,
     cross_gram,
     diagonal,
+    estimate,
     forecast,
     gram,
     gram_path,
@@ -65,6 +67,8 @@ __all__ = [
     "PreparedGraphs",
     "forecast",
     "Forecast",
+    "estimate",
+    "Estimate",
     "normalize",
     "GNTKRegressor",
     "GNTKClassifier",

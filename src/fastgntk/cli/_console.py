@@ -113,9 +113,10 @@ def seconds(value: float) -> str:
 
 
 @contextmanager
-def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(what: str, counted: str | None = None, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
     """Give a progress(done, total) that draws a bar with the time left on standard error.
 
+    With the name of what is ``counted``, it also shows how many calls there were, and how many in a second.
     The bar appears after a second, so that quick work shows nothing, and is gone at the end.
     """
     console = Console(stderr=True)
@@ -126,26 +127,40 @@ def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, i
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
+        *([_Rate(counted)] if counted else []),
         _TimeLeft(),
         console=console,
         transient=True,
     )
     start = time.monotonic()
-    task = bar.add_task(what, total=1.0)
-    shown = False
+    task = bar.add_task(what, total=1.0, calls=0)
+    shown, calls = False, 0
 
     def progress(done: int, total: int) -> None:
-        nonlocal shown
+        nonlocal shown, calls
         if not shown and time.monotonic() - start > _SHOW_AFTER:
             bar.start()
             shown = True
-        bar.update(task, completed=done / total if total else 0.0)
+        calls += 1
+        bar.update(task, completed=done / total if total else 0.0, calls=calls)
 
     try:
         yield progress
     finally:
         if shown:
             bar.stop()
+
+
+class _Rate(ProgressColumn):
+    """How many calls so far, and in a second."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self.what = what
+
+    def render(self, task: Task) -> Text:
+        calls = task.fields["calls"]
+        return Text(f"{calls:,} {self.what}, {calls / max(task.elapsed or 0.0, 1e-9):.1f} a second" if calls else "")
 
 
 class _TimeLeft(ProgressColumn):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,8 +13,10 @@ import typer
 
 from fastgntk import __version__
 from fastgntk.cli import _options as options
+from fastgntk.cli._cluster import ClusterOption, SchedulerOption, check_cluster, executor
 from fastgntk.cli._console import key_values, print_json, progress_bar, seconds
 from fastgntk.cli._data import SkipInvalidOption, SmilesOption, TableArgument, load_data, output_file, tell_skipped
+from fastgntk.cli._estimate import tell_estimate
 from fastgntk.cli._inputs import (
     DirectedOption,
     EdgeLabelsOption,
@@ -30,6 +33,7 @@ from fastgntk.errors import InputError
 from fastgntk.files import atomic_save
 from fastgntk.kernel import GNTK, choose_engine
 from fastgntk.matrix import StoredGram, check_shard
+from fastgntk.matrix import estimate as estimated
 from fastgntk.matrix import gram as compute
 from fastgntk.matrix import normalize as normalized
 from fastgntk.sketch import Sketching
@@ -52,6 +56,14 @@ def gram(
     shard: Annotated[
         str | None, typer.Option(metavar="k/K", help="Compute the k-th of K shares into --store, for array jobs.")
     ] = None,
+    scheduler: SchedulerOption = None,
+    cluster: ClusterOption = None,
+    estimate: Annotated[
+        bool,
+        typer.Option(
+            "--estimate", help="Only predict time, memory and disk of --store on 1, 10 and 100 workers, from a sample."
+        ),
+    ] = False,
     blocks: Annotated[int, typer.Option(help="Number of blocks.")] = _DEFAULT.blocks,
     layers: Annotated[int, typer.Option(help="ReLU layers in each block.")] = _DEFAULT.layers,
     scale: Annotated[str, typer.Option(help="uniform, degree or unit.")] = _DEFAULT.scale,
@@ -87,7 +99,7 @@ def gram(
     json: options.JsonOption = False,
 ) -> None:
     """Compute the kernel matrix of DATA and write it to a file, whole or not at all; or tile by tile into a store."""
-    if (output is None) == (store is None):
+    if not estimate and (output is None) == (store is None):
         raise InputError("say where to write the matrix: --output FILE, or --store FOLDER to write it tile by tile.")
     if output is not None:
         output_file(output, ".npy", ".npz")
@@ -96,6 +108,7 @@ def gram(
             raise InputError(f"{option} is for --output; a store holds the kernel alone.")
     if shard is not None and store is None:
         raise InputError("--shard is for --store; give that too.")
+    check_cluster(scheduler, cluster, store=store is not None, shard=shard is not None)
     share = None if shard is None else _share(shard)
     spec = GNTK(blocks, layers, scale, jump, c_phi, edges)  # type: ignore[arg-type]  # GNTK checks the words
     sketching = options.sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features, seed)
@@ -105,10 +118,14 @@ def gram(
     tell_skipped(dataset)
     how: dict[str, Any] = {"features": features, "engine": engine, "memory": memory, "workers": workers, **sketching}
     start = time.perf_counter()
+    if estimate:
+        tell_estimate(estimated(dataset.graphs, spec, **how), dataset.name, json)
+        return
     if store is not None:
-        with progress_bar("kernel", quiet=json) as bar:
-            stored = compute(dataset.graphs, spec, store=store, shard=share, progress=bar, **how)
-        _tell_stored(stored, dataset.name, time.perf_counter() - start, json)
+        with executor(scheduler, cluster, workers) as client, progress_bar("kernel", "tiles", quiet=json) as bar:
+            counted = _Counted(bar)
+            stored = compute(dataset.graphs, spec, store=store, shard=share, executor=client, progress=counted, **how)
+        _tell_stored(stored, dataset.name, time.perf_counter() - start, counted.calls, json)
         return
     assert output is not None
     with progress_bar("kernel", quiet=json) as bar:
@@ -161,14 +178,26 @@ def _share(text: str) -> tuple[int, int]:
     return check_shard((int(k), int(count)))
 
 
-def _tell_stored(stored: StoredGram, name: str, took: float, json: bool) -> None:
-    told = stored.progress()
+class _Counted:
+    """Count calls of a progress, which are finished tiles."""
+
+    def __init__(self, progress: Callable[[int, int], None]) -> None:
+        self.progress = progress
+        self.calls = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        self.calls += 1
+        self.progress(done, total)
+
+
+def _tell_stored(stored: StoredGram, name: str, took: float, computed: int, json: bool) -> None:
+    told = {**stored.progress(), "computed": computed}
     if json:
         print_json({"dataset": name, "store": str(stored.path), "seconds": took, **told, **stored.manifest.to_dict()})
         return
     rows = [
         ("store", f"{stored.path}, {stored.shape[0]} × {stored.shape[1]} float64"),
-        ("tiles", f"{told['finished']:,} of {told['tiles']:,}"),
+        ("tiles", f"{told['finished']:,} of {told['tiles']:,}; {computed:,} now, {computed / took:.1f} a second"),
         ("kernel", _words(stored.manifest.spec)),
         ("engine", stored.manifest.engine),
         ("time", seconds(took)),

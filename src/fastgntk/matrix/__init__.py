@@ -8,6 +8,7 @@
 ``_node_gram``     :func:`node_gram`, the kernel between nodes of one graph
 ``_normalize``     :func:`normalize`
 ``_forecast``      :func:`forecast`, what a matrix will take
+``_estimate``      :func:`estimate`, what a stored one will take on many workers, from a sample
 ``_describe``      :func:`describe`, what is in a set of graphs
 ``_options``       what all of them take, checked
 ``_run``           engine, blocks, memory, tiles: one computation
@@ -22,6 +23,7 @@ except those of a sketch.
 """
 
 from fastgntk.matrix._describe import describe
+from fastgntk.matrix._estimate import Estimate, estimate
 from fastgntk.matrix._executor import Progress, single_threaded_blas
 from fastgntk.matrix._executor import run as run_on_threads
 from fastgntk.matrix._forecast import Forecast, forecast
@@ -34,7 +36,7 @@ from fastgntk.matrix._prepared import PreparedGraphs, prepare
 from fastgntk.matrix._resources import Memory, Workers, format_bytes, memory_budget, worker_count
 from fastgntk.matrix._run import check_result
 from fastgntk.matrix._shares import node_shares
-from fastgntk.matrix.store import StoredGram, check_shard, is_store, open_gram, stored_gram_of
+from fastgntk.matrix.store import StoredGram, check_shard, connected, is_store, local_workers, open_gram, stored_gram_of
 
 __all__ = [
     "gram",
@@ -52,10 +54,14 @@ __all__ = [
     "is_store",
     "stored_gram_of",
     "check_result",
+    "connected",
+    "local_workers",
     "prepare",
     "PreparedGraphs",
     "forecast",
     "Forecast",
+    "estimate",
+    "Estimate",
     "describe",
     "normalize",
     "NotSketchedWarning",

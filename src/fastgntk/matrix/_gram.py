@@ -41,6 +41,7 @@ def gram(
     progress: Progress | None = None,
     store: None = None,
     shard: None = None,
+    executor: None = None,
     **sketching: Unpack[SketchOptions],
 ) -> Array: ...
 
@@ -57,6 +58,7 @@ def gram(
     progress: Progress | None = None,
     store: str | Path,
     shard: tuple[int, int] | None = None,
+    executor: Any = None,
     **sketching: Unpack[SketchOptions],
 ) -> StoredGram: ...
 
@@ -72,6 +74,7 @@ def gram(
     progress: Progress | None = None,
     store: str | Path | None = None,
     shard: tuple[int, int] | None = None,
+    executor: Any = None,
     **sketching: Unpack[SketchOptions],
 ) -> Array | StoredGram:
     """Compute the kernel between all pairs of graphs.
@@ -100,6 +103,9 @@ def gram(
     shard : (k, K), optional
         Compute only the k-th of K shares into the store, k = 1..K; several processes, on one machine or on many that
         see the same folder, can each have one.
+    executor : dask.distributed.Client, optional
+        Compute the tiles on the workers of a Dask cluster, into a store in a folder that all of them see; ``workers``
+        threads here prepare the graphs. Needs the extra ``cluster``.
     sketch : {"ams", "gaussian", "srht", "countsketch", "sparse"}
         For ``engine="sketched"``, like those below: the kind of random matrix.
     sketch_size : int, or float in (0, 1]
@@ -129,11 +135,14 @@ def gram(
     ((2, 2), True)
     """
     options = Options.check(spec, engine, memory, workers, progress, sketching)
+    if shard is not None and executor is not None:
+        raise InputError("shard is for processes without a scheduler, executor for one; give one of them.")
     if store is not None:
         step, batch = _fitted_and_ready(graphs, features, options)
-        return build_gram(batch, step.kind_, options, Path(store), check_shard(shard), progress)
-    if shard is not None:
-        raise InputError("shard is for a store; give store=path too.")
+        return build_gram(batch, step.kind_, options, Path(store), check_shard(shard), progress, executor)
+    for name, given in (("shard", shard), ("executor", executor)):
+        if given is not None:
+            raise InputError(f"{name} is for a store; give store=path too.")
     batch = _ready(graphs, features, options)
     result = 8 * len(batch) ** 2
     run = options.start(batch, None, result)

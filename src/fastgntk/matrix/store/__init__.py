@@ -5,15 +5,30 @@
 ``_manifest``  what a stored matrix is of, and whether that is what was asked for
 ``_use``       a stored matrix in the place of one to compute, if it is the same
 ``_build``     which tiles are missing, and computing them on threads
+``_cluster``   computing them on the workers of a Dask cluster
+``_clients``   connecting to one, or starting one on this machine
+``_tile``      the values of one tile
 ``_locks``     who may write
 ``_disk``      what a user is told if the disk is full or closed
 =============  ==================================================================
 
-Zarr keeps the tiles; it is imported when a store is used.
+Zarr keeps the tiles; it is imported when a store is used, and Dask when a cluster is.
 """
 
-from fastgntk.matrix.store._build import Shard, build_gram, check_shard
+from fastgntk.matrix.store._build import Build, Shard, build_gram, check_shard
+from fastgntk.matrix.store._clients import connected, local_workers
 from fastgntk.matrix.store._stored import StoredGram, is_store, open_gram
 from fastgntk.matrix.store._use import stored_gram_of
 
-__all__ = ["Shard", "StoredGram", "build_gram", "check_shard", "is_store", "open_gram", "stored_gram_of"]
+__all__ = [
+    "Build",
+    "Shard",
+    "StoredGram",
+    "build_gram",
+    "check_shard",
+    "connected",
+    "is_store",
+    "local_workers",
+    "open_gram",
+    "stored_gram_of",
+]

@@ -16,35 +16,45 @@ from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
 from fastgntk.matrix._executor import Progress, run, single_threaded_blas
 from fastgntk.matrix._options import Options
-from fastgntk.matrix._path import combine_levels
 from fastgntk.matrix._plan import Plan, plan_gram
 from fastgntk.matrix._run import Cut, Run
+from fastgntk.matrix.store._cluster import check_executor, compute_on_cluster
 from fastgntk.matrix.store._locks import writing
 from fastgntk.matrix.store._manifest import Manifest, fingerprint
 from fastgntk.matrix.store._stored import StoredGram
+from fastgntk.matrix.store._tile import Side, Tile, tile_values
 
 __all__ = ["Build", "Shard", "build_gram", "check_shard"]
 
 _log = logging.getLogger("fastgntk")
 
-Array = NDArray[np.float64]
 Shard = tuple[int, int]
-Tile = tuple[int, int]
 
 _PAIRS = 1e8  # of distinct nodes in a tile: under a second of work, which is what an interruption costs
 _SIDES = (32, 1024)  # graphs on a side of a tile: neither thousands of small files nor few large ones
 
 
 def build_gram(
-    batch: GraphBatch, features: str, options: Options, path: Path, shard: Shard, progress: Progress | None
+    batch: GraphBatch,
+    features: str,
+    options: Options,
+    path: Path,
+    shard: Shard,
+    progress: Progress | None,
+    executor: Any = None,
 ) -> StoredGram:
-    """Compute the tiles of a share that are not there, on threads, and return the store."""
+    """Compute the tiles of a share that are not there, on threads or by a Dask client, and return the store."""
+    if executor is not None:
+        check_executor(executor)
     build = Build.start(batch, features, options, path)
     with writing(path, shard):
         if shard == (1, 1):  # others are locked out
             build.stored.sweep()
         missing = build.missing(shard)
-        build.compute(missing, options.workers, progress)
+        if executor is None:
+            build.compute(missing, options.workers, progress)
+        else:
+            compute_on_cluster(build, missing, executor, progress)
     return build.stored
 
 
@@ -129,22 +139,29 @@ class Build:
         """How many distinct nodes each side of tiles has at each level, block by block."""
         return [np.sum([self.cut.blocks[b].counts for b in blocks], axis=0) for blocks in self.members]
 
+    def side(self, number: int) -> Side:
+        """Return the blocks of a side of tiles, built."""
+        built = self.run.build(self.cut, self.run.workers)
+        return [(self.cut.blocks[b], built[b]) for b in self.members[number]]
+
+    def affordable_workers(self, workers: int) -> int:
+        """Return how many tiles may be in work at once; refuse if not even one."""
+        # Values of the tiles in work are held twice, once by Zarr.
+        limited = replace(self.run, result=workers * 2 * 8 * self.stored.side**2)
+        return limited.affordable_workers(plan_gram(self.cut.blocks), self.cut.prepared)
+
     def compute(self, tiles: list[Tile], workers: int, progress: Progress | None) -> None:
         """Compute tiles on threads and store each as soon as it is there."""
         if not tiles:
             return
-        side = self.stored.side
-        plan = plan_gram(self.cut.blocks)
-        # Values of the tiles in work are held twice, once by Zarr.
-        limited = replace(self.run, result=workers * 2 * 8 * side * side)
-        workers = limited.affordable_workers(plan, self.cut.prepared)
-        built = limited.build(self.cut, workers)
+        workers = self.affordable_workers(workers)
+        self.run.build(self.cut, workers)
         cancelled = np.zeros(1, dtype=np.uint8)
 
         def compute(tile: Tile) -> None:
             _log.debug("computing tile %d %d of %s", *tile, self.stored.path)
-            rows, cols = ([(self.cut.blocks[b], built[b]) for b in self.members[side]] for side in tile)
-            values = tile_values(limited, rows, cols, tile[0] == tile[1], cancelled)
+            rows, cols = map(self.side, tile)
+            values = tile_values(self.run, rows, cols, tile[0] == tile[1], cancelled)
             if not cancelled[0]:  # values of no meaning otherwise
                 self.stored.write(tile, values)
 
@@ -155,28 +172,6 @@ class Build:
         _log.info("engine %s: %d tiles of %s on %d threads", *what)
         with single_threaded_blas():
             run(compute, tiles, workers=workers, cost=self.cost, progress=progress, cancel=cancel)
-
-
-def tile_values(
-    run: Run, rows: list[tuple[Any, Any]], cols: list[tuple[Any, Any]], symmetric: bool, cancelled: NDArray[np.uint8]
-) -> Array:
-    """Compute a tile of the store from the blocks on its two sides, given as pairs (what it is of, what was built)."""
-    starts = [np.cumsum([0, *(len(block.graphs) for block, _ in side)]) for side in (rows, cols)]
-    out = np.empty((int(starts[0][-1]), int(starts[1][-1])))
-    for i, (row_block, near) in enumerate(rows):
-        for j, (col_block, far) in enumerate(cols):
-            if cancelled[0]:
-                return out
-            if symmetric and j < i:
-                continue
-            at = slice(*starts[0][i : i + 2]), slice(*starts[1][j : j + 2])
-            values = combine_levels(run.tile(near, far, row_block, col_block, cancelled), run.spec)
-            if symmetric and i == j:  # both triangles were computed; keep one
-                values = np.triu(values) + np.triu(values, 1).T
-            out[at] = values
-            if symmetric:
-                out[at[1], at[0]] = values.T
-    return out
 
 
 def _side(plan: Plan) -> int:

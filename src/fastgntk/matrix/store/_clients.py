@@ -1,0 +1,65 @@
+"""Dask clients: of a scheduler that runs somewhere, or of workers on this machine."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fastgntk.errors import InputError
+
+__all__ = ["connected", "import_distributed", "local_workers"]
+
+_CONNECT = 5.0  # seconds
+
+
+def import_distributed() -> Any:
+    """Import dask.distributed, or say how to get it."""
+    try:
+        import distributed
+    except ImportError:
+        raise InputError(
+            "a cluster needs dask.distributed; install it with `pip install 'fastgntk[cluster]'`."
+        ) from None
+    return distributed
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Give a client of the scheduler at an address."""
+    distributed = import_distributed()
+    _silence()
+    try:
+        client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(
+            f"there is no Dask scheduler at {address} ({type(error).__name__}); start one with `dask scheduler`, which "
+            "prints its address, such as tcp://host:8786."
+        ) from None
+    with client:
+        yield client
+
+
+@contextmanager
+def local_workers(count: int) -> Iterator[Any]:
+    """Give a client of that many new processes on this machine, each with one thread."""
+    distributed = import_distributed()
+    _silence()
+    with (
+        distributed.LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",  # any port: several of these on one machine must not get in each other's way
+            scheduler_kwargs={"dashboard": False},
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def _silence() -> None:
+    """Leave it to errors to tell what happened; Dask prints tracebacks of lost connections besides."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)

@@ -1,0 +1,171 @@
+"""Dask clusters that fail: killed workers, schedulers that are gone or never were, folders that nobody shares."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import fastgntk as fg
+from fastgntk.datasets import synthetic
+from fastgntk.matrix.store import _build, _clients, _cluster
+
+GRAPHS = synthetic.erdos_renyi(300, 8).graphs
+SPEC = fg.GNTK(2, 1)
+HOW = {"engine": "decoupled"}
+
+
+@pytest.fixture(autouse=True)
+def _small_tiles(monkeypatch):
+    monkeypatch.setattr(_build, "_PAIRS", 1e3)  # tiles of 32 graphs: 55 of them
+
+
+@pytest.fixture(scope="module")
+def client():
+    with _clients.local_workers(1) as client:
+        yield client
+
+
+@contextmanager
+def scheduler(folder, workers, path=None):
+    """Start a scheduler and workers as a user would; give a client and the process of the scheduler."""
+    environment = os.environ if path is None else {**os.environ, "PYTHONPATH": str(path)}
+    file = folder / "scheduler.json"
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
+    with (folder / "log").open("wb") as log:
+        processes = [subprocess.Popen([*command, "--scheduler-file", file], stderr=log)]
+        try:
+            while not (file.exists() and file.read_text().rstrip().endswith("}")):
+                time.sleep(0.02)
+            address = json.loads(file.read_text())["address"]
+            worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard"]
+            processes += [
+                subprocess.Popen([*worker, "--no-nanny"], stderr=log, env=environment) for _ in range(workers)
+            ]
+            with _clients.connected(address) as client:
+                yield client, processes[0]
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
+
+
+def after(tiles, do):
+    """Return a progress that does something once that many tiles are finished."""
+    calls = []
+
+    def progress(done, total):
+        calls.append(done)
+        if len(calls) == tiles:
+            do()
+
+    return progress
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_worker_that_is_killed_costs_its_tile_only(tmp_path, workers):
+    whole = fg.gram(GRAPHS, SPEC, store=tmp_path / "whole.zarr", **HOW)
+    path, times = tmp_path / "K.zarr", {}
+
+    def kill():
+        stored = fg.open_gram(path)
+        times.update({tile: stored.file(tile).stat().st_mtime_ns for tile in stored.finished()})
+        os.kill(client.cluster.workers[0].pid, signal.SIGKILL)  # a single one has all blocks, which go with it
+
+    with _clients.local_workers(workers) as client:
+        stored = fg.gram(GRAPHS, SPEC, store=path, executor=client, progress=after(5, kill), **HOW)
+    assert 5 <= len(times) < 55
+    assert np.array_equal(np.asarray(stored), np.asarray(whole))
+    assert times == {tile: stored.file(tile).stat().st_mtime_ns for tile in times}
+
+
+def test_a_scheduler_that_goes_away(tmp_path):
+    path = tmp_path / "K.zarr"
+    with scheduler(tmp_path, 1) as (client, process):
+        start = []
+
+        def kill():
+            process.kill()
+            start.append(time.monotonic())
+
+        with pytest.raises(fg.InputError, match=r"scheduler went away while .*K.zarr was computed; start it again"):
+            fg.gram(GRAPHS, SPEC, store=path, executor=client, progress=after(5, kill), **HOW)
+        assert time.monotonic() - start[0] < 5
+        with pytest.raises(fg.InputError, match="executor is a Client without a scheduler"):
+            fg.gram(GRAPHS, SPEC, store=path, executor=client, **HOW)
+    stored = fg.open_gram(path)
+    assert 5 <= len(stored.finished()) < 55
+    assert not stored.damaged(stored.finished())
+    again = fg.gram(GRAPHS, SPEC, store=path, **HOW)
+    assert np.array_equal(np.asarray(again), np.asarray(fg.gram(GRAPHS, SPEC, store=tmp_path / "2.zarr", **HOW)))
+
+
+def test_a_scheduler_without_workers(tmp_path, monkeypatch):
+    monkeypatch.setattr(_cluster, "_PATIENCE", 0.2)
+    with scheduler(tmp_path, 0) as (client, _):  # noqa: SIM117  # one thing after another
+        with pytest.raises(fg.InputError, match=r"at tcp://.* has no workers; start some with `dask worker tcp://"):
+            fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
+
+
+def test_a_worker_without_the_package(tmp_path):
+    package = tmp_path / "path" / "fastgntk"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'fastgntk'\")")
+    with scheduler(tmp_path, 1, package.parent) as (client, _):  # noqa: SIM117  # one thing after another
+        with pytest.raises(fg.InputError, match=r"\(No module named 'fastgntk'\); install 'fastgntk\[cluster\]' where"):
+            fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
+
+
+def test_a_worker_that_dies_while_blocks_are_sent_to_it(tmp_path, monkeypatch, client):
+    scatter, calls = type(client).scatter, []
+
+    def broken_once(self, *given, **more):
+        calls.append(given)
+        if len(calls) == 2:
+            raise OSError("the connection was closed")  # as Dask says it then
+        return scatter(self, *given, **more)
+
+    monkeypatch.setattr(type(client), "scatter", broken_once)
+    stored = fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
+    assert stored.finished() == set(stored.all_tiles())
+    assert len(calls) == 11
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nobody.invalid:8786", "what://is this", ""])
+def test_a_scheduler_that_is_not_there(address, monkeypatch):
+    monkeypatch.setattr(_clients, "_CONNECT", 0.5)
+    with (
+        pytest.raises(fg.InputError, match=r"there is no Dask scheduler at .*; start one with `dask scheduler`"),
+        _clients.connected(address),
+    ):
+        pass
+
+
+def test_a_worker_that_sees_another_folder(tmp_path, client, monkeypatch):
+    monkeypatch.setattr(_cluster, "_TOKEN", ".elsewhere")  # here; workers look for the file of the right name
+    with pytest.raises(fg.InputError, match=r"a worker on .* does not see .*K.zarr; give --store \(store=\) a folder"):
+        fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
+    assert not fg.open_gram(tmp_path / "K.zarr").finished()
+
+
+def test_a_worker_of_another_version(tmp_path, client, monkeypatch):
+    monkeypatch.setattr(_cluster, "__version__", "99")
+    with pytest.raises(fg.InputError, match=r"a worker on .* has fastgntk .*, but 99 asked it to compute; install the"):
+        fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
+
+
+@pytest.mark.parametrize("losses", [1, 5])
+def test_a_tile_whose_workers_always_die(tmp_path, monkeypatch, client, losses):
+    # The only worker has the blocks too, so that tiles are sent again from here; unless Dask gives up first.
+    monkeypatch.setattr(_cluster, "_LOSSES", losses)
+    monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0 if losses > 1 else 3)
+    monkeypatch.setattr(_cluster, "compute_tile", lambda *_: os._exit(1))  # on the worker
+    with pytest.raises(fg.InputError, match=r"workers died again and again .*; give them more memory: finished tiles"):
+        fg.gram(GRAPHS[:20], SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
