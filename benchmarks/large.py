@@ -1,11 +1,12 @@
-"""Many graphs end to end: the 41,127 molecules of HIV, and a million molecules in one pass.
+"""Many graphs end to end: the 41,127 molecules of HIV, a million molecules in one pass, and which route for how many.
 
 python benchmarks/large.py hiv HIV.csv                                    scaffold split, ROC-AUC, a forest beside it
 python benchmarks/large.py stream SMILES.csv.gz [10000 100000 1000000]    features only, some molecules at a time
+python benchmarks/large.py routes SMILES.csv.gz [1000 10000 100000]       matrix, landmarks and features; each by itself
 
 The scaffold split puts molecules with the same Murcko scaffold on one side: scaffolds in the order of their number of
 molecules, the most frequent first, fill 80 per cent for training, then 10 for validation and 10 for the test. The table
-of the second is that of MOSES, in the package molsets: moses/dataset/data/train.csv.gz. Needs RDKit.
+of the others is that of MOSES, in the package molsets: moses/dataset/data/train.csv.gz. Needs RDKit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import resource
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
+from multiprocessing import get_context
 
 import numpy as np
 from rdkit import Chem, rdBase
@@ -127,17 +130,43 @@ def stream(path: str, counts: list[int], columns: int) -> None:
         )
 
 
+ROUTES: dict[str, tuple[int, Callable[[fg.GraphBatch], object]]] = {
+    "matrix": (10_000, lambda graphs: fg.gram(graphs, fg.GNTK(KERNEL["blocks"], KERNEL["layers"]))),
+    "GNTKNystroem(1000)": (100_000, lambda graphs: fg.GNTKNystroem(1000, **KERNEL).fit_transform(graphs)),
+    "GNTKRandomFeatures(1024)": (1_000_000, lambda graphs: fg.GNTKRandomFeatures(1024, **KERNEL).fit_transform(graphs)),
+}
+"""By name: for how many graphs at most, and what it computes."""
+
+
+def routes(path: str, counts: list[int]) -> None:
+    fg.gram(fg.graphs(next(chunks_of(path, 10))))  # compiled code is there now
+    for count in counts:
+        for name, (most, compute) in ROUTES.items():
+            if count <= most:  # in a process of its own, so that the peak of memory is its own
+                with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                    print(f"{count:9,} {name:28} {pool.submit(route, path, count, name).result()}", flush=True)
+
+
+def route(path: str, count: int, name: str) -> str:
+    graphs = fg.graphs([smiles for chunk in chunks_of(path, count) for smiles in chunk])
+    before, start = peak(), time.perf_counter()
+    ROUTES[name][1](graphs)
+    return f"{time.perf_counter() - start:8.1f} s, {peak()} ({before} with the graphs alone)"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["hiv", "stream"])
+    parser.add_argument("what", choices=["hiv", "stream", "routes"])
     parser.add_argument("path")
-    parser.add_argument("counts", type=int, nargs="*", default=[10_000, 100_000])
+    parser.add_argument("counts", type=int, nargs="*")
     parser.add_argument("--columns", type=int, default=1024)
     args = parser.parse_args()
     if args.what == "hiv":
         hiv(args.path)
+    elif args.what == "stream":
+        stream(args.path, args.counts or [10_000, 100_000], args.columns)
     else:
-        stream(args.path, args.counts, args.columns)
+        routes(args.path, args.counts or [1_000, 10_000, 100_000])
 
 
 if __name__ == "__main__":
