@@ -141,7 +141,7 @@ ROUTES: dict[str, tuple[int, Callable[[fg.GraphBatch], object]]] = {
 def routes(path: str, counts: list[int]) -> None:
     fg.gram(fg.graphs(next(chunks_of(path, 10))))  # compiled code is there now
     for count in counts:
-        for name, (most, compute) in ROUTES.items():
+        for name, (most, _) in ROUTES.items():
             if count <= most:  # in a process of its own, so that the peak of memory is its own
                 with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
                     print(f"{count:9,} {name:28} {pool.submit(route, path, count, name).result()}", flush=True)
