@@ -155,5 +155,5 @@ class GNTKRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Grap
         affordable = room // (workers * precision * self.random_features_.node_bytes)
         nodes = int(np.clip(affordable, 1, _CHUNK))
         cuts = np.searchsorted(batch.offsets, np.arange(0, batch.offsets[-1] + nodes, nodes), side="right") - 1
-        cuts = np.unique(np.append(cuts, [0, len(batch)]))
+        cuts = np.unique(np.append(0, cuts))
         return [slice(a, b) for a, b in pairwise(cuts.tolist())]
