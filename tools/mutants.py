@@ -39,7 +39,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("kernel/_random_features.py", "            factor = inverse(operator.sums[rows]).astype(s.dtype)\n", "            factor = np.sqrt(inverse(operator.sums[rows])).astype(s.dtype)\n", "kernel/test_random_features.py"),
     ("kernel/_random_features.py", "            factor = inverse(np.sqrt(np.einsum(\"ij,ij->j\", s, s)))\n", "            factor = inverse(np.einsum(\"ij,ij->j\", s, s))\n", "kernel/test_random_features.py"),
     ("kernel/_random_features.py", "self._slots = 1 + types if spec.typed else 1", "self._slots = 1", "kernel/test_random_features.py"),
-    ("kernel/_random_features.py", "np.minimum(operator.slot[entries], self._slots - 1) == number", "operator.slot[entries] == number", "learn/test_features.py"),
+    ("kernel/_random_features.py", "np.minimum(operator.slot[entries], self._slots - 1) == number", "operator.slot[entries] == number", "kernel/test_random_features.py"),
     ("kernel/_random_features.py", "    columns = np.minimum(matrix.indices, width - 1)\n", "    columns = matrix.indices % width\n", "learn/test_features.py"),
     ("kernel/_random_features.py", "np.sqrt(weight, dtype=dtype) * (counts @ k)", "(counts @ k)", "kernel/test_random_features.py"),
     ("kernel/_random_features.py", "np.sqrt(self.spec.level_weights[0]) * values", "values", "kernel/test_random_features.py"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.tables import ALL_SPECS, FAMILIES
@@ -114,6 +116,14 @@ def test_wide_features_of_level_0_are_sketched():
     off = errors(wide, spec, 40, range(300))
     assert drawn(wide, spec, 40, 0)(wide).shape == (2, 40)
     assert (np.abs(off.mean(axis=0)) < 5 * off.std(axis=0) / np.sqrt(len(off))).all()
+
+
+def test_further_types_count_as_the_last():
+    batch, spec = ready("clique"), GNTK(blocks=2, layers=1, edges="typed")
+    assert batch.edge_labels.max() > 2
+    fewer = replace(batch, edge_labels=np.minimum(batch.edge_labels, 1))
+    features = RandomFeatures(spec, 60, batch.features.shape[1], 2, 0)
+    np.testing.assert_allclose(features(batch, np.float64), features(fewer, np.float64), rtol=1e-10)
 
 
 def test_the_seed_decides():
