@@ -89,6 +89,18 @@ def test_what_is_there_is_kept_and_the_rest_is_computed(tmp_path, monkeypatch):
     assert kept == {tile: files[tile] for tile in kept}
 
 
+def test_what_a_killed_process_left_is_swept(tmp_path):
+    path = tmp_path / "K.zarr"
+    stored = fg.gram(GRAPHS, SPEC, store=path, shard=(1, 2))
+    left = stored.file((0, 0)).with_suffix(".0123.partial")
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.write_bytes(b"half a tile")
+    fg.gram(GRAPHS, SPEC, store=path, shard=(2, 2))
+    assert left.exists()  # it might be another share that writes it just now
+    fg.gram(GRAPHS, SPEC, store=path)
+    assert not left.exists()
+
+
 def _noting(written, write):
     def noted(self, tile, values):
         written.append(tile)
@@ -101,8 +113,9 @@ def test_shares_make_the_whole(tmp_path, monkeypatch):
     path = tmp_path / "K.zarr"
     written = []
     monkeypatch.setattr(fg.StoredGram, "write", _noting(written, fg.StoredGram.write))
-    for k in (3, 1, 2):
+    for share, k in enumerate((3, 1, 2), 1):
         stored = fg.gram(GRAPHS, SPEC, store=path, shard=(k, 3))
+        assert len(written) == share * len(stored.all_tiles()) / 3
     assert sorted(written) == stored.all_tiles()
     whole = fg.gram(GRAPHS, SPEC, store=tmp_path / "other.zarr")
     assert np.array_equal(np.asarray(stored), np.asarray(whole))
@@ -126,6 +139,13 @@ def test_nothing_and_little(tmp_path):
     assert np.asarray(fg.gram([], SPEC, store=tmp_path / "0.zarr")).shape == (0, 0)
     one = fg.gram(GRAPHS[:1], SPEC, store=tmp_path / "1.zarr")
     FLOAT64.check(np.asarray(one), fg.gram(GRAPHS[:1], SPEC))
+
+
+@pytest.mark.parametrize(("pairs", "sides"), [(1e3, 5), (2e4, 2), (1e8, 1)])
+def test_tiles_are_full(tmp_path, monkeypatch, pairs, sides):
+    monkeypatch.setattr(_build, "_PAIRS", pairs)
+    stored = fg.gram(GRAPHS, SPEC, engine="lossless", store=tmp_path / "K.zarr")
+    assert (len(stored.all_tiles()), stored.side) == (sides * (sides + 1) / 2, 150 / sides)
 
 
 def test_progress_goes_to_the_end(tmp_path):

@@ -247,15 +247,15 @@ class GNTKClassifier(ClassificationModel):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GNTKClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, gram: Any = None) -> GNTKClassifier:
         """Learn from graphs X (n) and their classes y (n,), integers or strings.
 
-        ``sample_weight`` is for ``method="ridge"``.
+        ``sample_weight`` is for ``method="ridge"``; ``gram`` as in :meth:`GNTKRegressor.fit`.
         """
         self._check_options(sample_weight)
         if not (isinstance(self.C, int | float | np.number) and np.isfinite(self.C) and self.C > 0):
             raise InputError(f"C must be a number above 0, but is {self.C!r}.")
-        kernel = self._training(X, self._options())
+        kernel = self._training(X, self._options(), gram)
         labels = check_classes(y, kernel.n)
         weights = check_sample_weight(sample_weight, kernel.n)
         self._solve(kernel, labels, weights, self.method, float(self.C), self.ridge)

@@ -75,12 +75,12 @@ class GraphModel(GraphEstimator):
     about_: dict[str, Any]
     """Where the model comes from, if ``name`` was told; kept in model files."""
 
-    def _training(self, X: Any, options: KernelOptions) -> TrainingKernel:
-        """Check training graphs and make their kernel."""
+    def _training(self, X: Any, options: KernelOptions, stored: Any = None) -> TrainingKernel:
+        """Check training graphs and make their kernel, of values on disk if some are given."""
         batch = graphs(X)
         if not len(batch):
             raise InputError("there are no graphs to learn from.")
-        kernel = TrainingKernel(batch, options, self._progress())
+        kernel = TrainingKernel(batch, options, self._progress(), stored=stored)
         self._start_anew(kernel)
         return kernel
 

@@ -230,10 +230,14 @@ class GNTKRegressor(RegressionModel):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GNTKRegressor:
-        """Learn from graphs X (n) and targets y, shape (n,) or (n, k)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, gram: Any = None) -> GNTKRegressor:
+        """Learn from graphs X (n) and targets y, shape (n,) or (n, k).
+
+        ``gram`` is a :class:`fastgntk.StoredGram` of X, or its path: kernel values are then read from there and not
+        computed. One of another kernel or of other graphs is refused.
+        """
         check_solver(self.solver, self.rank)
-        kernel = self._training(X, self._options())
+        kernel = self._training(X, self._options(), gram)
         values = check_targets(y, kernel.n)
         self._solve(kernel, values, check_sample_weight(sample_weight, kernel.n), self.ridge)
         return self

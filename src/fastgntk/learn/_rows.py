@@ -24,6 +24,8 @@ from fastgntk.kernel import GNTK, choose_engine
 from fastgntk.matrix import (
     PreparedGraphs,
     Progress,
+    StoredGram,
+    check_result,
     cross_gram,
     diagonal,
     fitted,
@@ -32,6 +34,7 @@ from fastgntk.matrix import (
     node_shares,
     normalize,
     prepare,
+    stored_gram_of,
 )
 
 __all__ = ["INTERCEPT", "KernelOptions", "KernelRows", "TrainingKernel", "WithIntercept", "check_kind", "settled"]
@@ -76,17 +79,35 @@ def settled(options: KernelOptions, batch: GraphBatch) -> KernelOptions:
     return replace(options, features=step, engine=engine)
 
 
+def _as_stored(given: Any, options: KernelOptions, batch: GraphBatch) -> tuple[StoredGram, KernelOptions]:
+    """Return the store, checked, and options with its engine: new graphs must meet the training graphs by the same."""
+    step = fitted(options.features, batch)
+    ready = step.transform(batch)
+    stored = stored_gram_of(given, ready, step.kind_, options.spec, options.engine, **options.sketching)
+    return stored, replace(options, features=step, engine=stored.manifest.engine)
+
+
 class TrainingKernel:
     """The kernel among n training graphs, computed when asked for: a ``KernelSource`` of the solvers.
 
-    ``in_units`` says whether values are divided by their ``unit``; ``weights`` how much each graph counts in that.
+    ``in_units`` says whether values are divided by their ``unit``; ``weights`` how much each graph counts in that. With
+    ``stored``, a matrix on disk or its path, values are read and not computed; no more of them than are asked for.
     """
 
     weights: Array | None = None
 
     def __init__(
-        self, batch: GraphBatch, options: KernelOptions, progress: Progress | None = None, *, in_units: bool = True
+        self,
+        batch: GraphBatch,
+        options: KernelOptions,
+        progress: Progress | None = None,
+        *,
+        in_units: bool = True,
+        stored: Any = None,
     ) -> None:
+        self._stored: StoredGram | None = None
+        if stored is not None:
+            self._stored, options = _as_stored(stored, options, batch)
         self.options = settled(options, batch)
         self.batch, self.n, self._progress = batch, len(batch), progress
         self._in_units = in_units and not options.normalize
@@ -98,8 +119,13 @@ class TrainingKernel:
     def self_similarity(self) -> Array:
         """The raw kernel of each graph with itself."""
         if self._own is None:
-            self._own = diagonal(self.batch, self.options.spec, features=self.options.features, **self.options.how)
+            self._own = self._computed_diagonal() if self._stored is None else self._stored.diagonal()
         return self._own
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """All graphs, such that columns of neighbours are quick to get together."""
+        return np.arange(self.n) if self._stored is None else self._stored.order
 
     @property
     def unit(self) -> float:
@@ -109,14 +135,7 @@ class TrainingKernel:
     def full(self) -> Array:
         """Return the matrix (n, n)."""
         if self._matrix is None:
-            K = gram(
-                self.batch,
-                self.options.spec,
-                features=self.options.features,
-                progress=self._progress,
-                **self.options.how,
-            )
-            self._take(K)
+            self._take(self._computed() if self._stored is None else self._read())
         assert self._matrix is not None
         return self._matrix
 
@@ -124,10 +143,7 @@ class TrainingKernel:
         """Return some columns (n, m)."""
         if self._matrix is not None:
             return np.array(self._matrix[:, indices])
-        if self._prepared is None:  # a solver may ask for columns many times
-            self._prepared = prepare(self.batch, self.options.spec, features=self.options.features, **self.options.how)
-        how = {"memory": self.options.memory, "workers": self.options.workers, "progress": self._progress}
-        values = np.ascontiguousarray(cross_gram(self.batch[indices], self._prepared, **how).T)
+        values: Array = self._computed_columns(indices) if self._stored is None else self._stored[:, indices]
         if self.options.normalize:
             return normalize(values, self.self_similarity, self.self_similarity[indices])
         values /= self.unit
@@ -146,6 +162,24 @@ class TrainingKernel:
         """Give up the matrix; it would be computed again."""
         self._matrix = None
 
+    def _computed(self) -> Array:
+        options = self.options
+        K: Array = gram(self.batch, options.spec, features=options.features, progress=self._progress, **options.how)
+        return K
+
+    def _computed_columns(self, indices: NDArray[np.int64]) -> Array:
+        if self._prepared is None:  # a solver may ask for columns many times
+            self._prepared = prepare(self.batch, self.options.spec, features=self.options.features, **self.options.how)
+        how = {"memory": self.options.memory, "workers": self.options.workers, "progress": self._progress}
+        return np.ascontiguousarray(cross_gram(self.batch[indices], self._prepared, **how).T)
+
+    def _computed_diagonal(self) -> Array:
+        return diagonal(self.batch, self.options.spec, features=self.options.features, **self.options.how)
+
+    def _read(self) -> Array:
+        check_result(8 * self.n**2, memory_budget(self.options.memory))
+        return np.asarray(self._stored, dtype=np.float64)
+
     def _take(self, K: Array) -> None:
         self._own = np.diagonal(K).copy()
         if self.options.normalize:
@@ -161,6 +195,11 @@ class WithIntercept:
     def __init__(self, kernel: TrainingKernel) -> None:
         self.kernel, self.n = kernel, kernel.n
         self._matrix: Array | None = None
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """The order of the kernel."""
+        return self.kernel.order
 
     def full(self) -> Array:
         """Return the matrix (n, n)."""

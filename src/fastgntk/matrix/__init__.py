@@ -32,8 +32,9 @@ from fastgntk.matrix._options import NotSketchedWarning, fitted
 from fastgntk.matrix._path import GramPath
 from fastgntk.matrix._prepared import PreparedGraphs, prepare
 from fastgntk.matrix._resources import Memory, Workers, format_bytes, memory_budget, worker_count
+from fastgntk.matrix._run import check_result
 from fastgntk.matrix._shares import node_shares
-from fastgntk.matrix.store import StoredGram, check_shard, is_store, open_gram
+from fastgntk.matrix.store import StoredGram, check_shard, is_store, open_gram, stored_gram_of
 
 __all__ = [
     "gram",
@@ -49,6 +50,8 @@ __all__ = [
     "StoredGram",
     "check_shard",
     "is_store",
+    "stored_gram_of",
+    "check_result",
     "prepare",
     "PreparedGraphs",
     "forecast",

@@ -32,7 +32,7 @@ def sketched(problem: Problem) -> Solution:
     C = np.empty((n, problem.rank))
     for start in range(0, n, BLOCK):
         problem.report(start, n)
-        block = np.arange(start, min(n, start + BLOCK))
+        block = source.order[start : start + BLOCK]
         columns = source.columns(block)
         # K is symmetric: rows of K Sᵀ are columns of S K.
         C[block] = columns.T if S is None else S.left(columns).T

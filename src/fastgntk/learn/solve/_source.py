@@ -28,6 +28,10 @@ class KernelSource(Protocol):
 
     n: int
 
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """All of 0..n−1, such that columns of neighbours are quick to get together."""
+
     def full(self) -> Array:
         """Return K, of shape (n, n), exactly symmetric up to rounding."""
 
@@ -52,6 +56,7 @@ class MatrixSource:
         _check_values(matrix)
         self.n = len(matrix)
         self._matrix = matrix
+        self.order = np.arange(self.n)
 
     def full(self) -> Array:
         """Return the matrix itself."""

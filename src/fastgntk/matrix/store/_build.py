@@ -41,6 +41,8 @@ def build_gram(
     """Compute the tiles of a share that are not there, on threads, and return the store."""
     build = Build.start(batch, features, options, path)
     with writing(path, shard):
+        if shard == (1, 1):  # others are locked out
+            build.stored.sweep()
         missing = build.missing(shard)
         build.compute(missing, options.workers, progress)
     return build.stored
@@ -85,7 +87,7 @@ class Build:
         order = np.concatenate([np.zeros(0, dtype=np.int64), *(block.graphs for block in cut.blocks)])
         if known is None:
             known = StoredGram.create(path, manifest, order)
-        known.manifest.check(manifest, path)
+        known.manifest.check(manifest, path, "give another path, or delete the store first")
         if not np.array_equal(known.order, order):
             raise InputError(
                 f"{path} was begun by fastgntk {known.manifest.version}, which cuts graphs otherwise; go on with that "
@@ -140,6 +142,7 @@ class Build:
         cancelled = np.zeros(1, dtype=np.uint8)
 
         def compute(tile: Tile) -> None:
+            _log.debug("computing tile %d %d of %s", *tile, self.stored.path)
             rows, cols = ([(self.cut.blocks[b], built[b]) for b in self.members[side]] for side in tile)
             values = tile_values(limited, rows, cols, tile[0] == tile[1], cancelled)
             if not cancelled[0]:  # values of no meaning otherwise
@@ -182,4 +185,6 @@ def _side(plan: Plan) -> int:
     pairs = float(plan.pairs().sum())
     affordable = graphs * np.sqrt(_PAIRS / (2 * pairs)) if pairs else graphs
     low, high = _SIDES
-    return int(min(max(low, min(high, affordable)), max(graphs, 1))) // 32 * 32 or max(graphs, 1)
+    # Sides of equal size: on disk the last tile takes as much as the others, however little is in it.
+    count = -(-graphs // int(max(low, min(high, affordable))))
+    return -(-graphs // max(count, 1)) or 1

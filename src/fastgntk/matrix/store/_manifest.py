@@ -60,8 +60,8 @@ class Manifest:
                 f"{path} has a manifest with other entries than there should be; build it again."
             ) from None
 
-    def check(self, wanted: Manifest, path: Any) -> None:
-        """Refuse to go on with another kernel, other graphs or another way to compute them."""
+    def check(self, wanted: Manifest, path: Any, advice: str) -> None:
+        """Refuse another kernel, other graphs or another way to compute them; ``advice`` says what to do then."""
         for what, mine, theirs in (
             ("data", self.data[:_SHOWN], wanted.data[:_SHOWN]),
             ("kernel", GNTK.from_dict(self.spec), GNTK.from_dict(wanted.spec)),
@@ -71,8 +71,7 @@ class Manifest:
         ):
             if mine != theirs:
                 raise InputError(
-                    f"{path} holds a matrix with {what} {mine}, but {what} {theirs} was asked for; give another path, "
-                    "or delete the store first."
+                    f"{path} holds a matrix with {what} {mine}, but {what} {theirs} was asked for; {advice}."
                 )
 
 

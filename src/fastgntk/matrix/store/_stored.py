@@ -11,6 +11,7 @@ import errno
 import os
 import secrets
 import shutil
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -163,10 +164,20 @@ class StoredGram:
 
     def write(self, tile: Tile, values: Array) -> None:
         """Put a tile in place, whole or not at all."""
-        i, j = tile
+        row, col = (place * self.side for place in tile)
         with on_disk(self.path):
-            array = _zarr().open_array(str(self.path), path="gram", mode="r+", zarr_format=3)
-            array[i * self.side : i * self.side + len(values), j * self.side : j * self.side + values.shape[1]] = values
+            self._writable[row : row + len(values), col : col + values.shape[1]] = values
+
+    def sweep(self) -> None:
+        """Delete what processes left that were killed while they wrote a tile; nobody may be writing now."""
+        for left in (self.path / "gram").rglob("*.partial"):  # Zarr's name for a file that is not whole yet
+            with on_disk(self.path):
+                left.unlink(missing_ok=True)
+
+    @cached_property
+    def _writable(self) -> Any:
+        """The array opened for writing: once, as that reads files."""
+        return _zarr().open_array(str(self.path), path="gram", mode="r+", zarr_format=3)
 
     def tile(self, tile: Tile) -> Array:
         """Read a tile (rows, cols) of the upper triangle."""
