@@ -428,7 +428,7 @@ EXPLAIN = ["explain", "number.fgntk", "oils.csv", "--row", "1"]
         ([*TRAIN, "--target", "weight", "--task", "classification"], "but there are several targets"),
         ([*CLASSES, "--task", "regression"], "text where numbers are needed, in rows 1, 2, 3, 4, 5 and 19 more"),
         ([*CLASSES, "--method", "tree"], "method must be svc or ridge, but is 'tree'"),
-        ([*TRAIN, *GRID, "--solver", "lu"], "solver must be one of cholesky, eigen, nystrom, sketched, cg, but is"),
+        ([*TRAIN, *GRID, "--solver", "lu"], "solver must be one of auto, cholesky, eigen, nystrom, sketched, cg, features, but is"),
         ([*TRAIN, *GRID, "--depth", "deep"], "depth must be best or mix, but is 'deep'"),
         ([*CLASSES, *GRID, "--depth", "deep"], "depth must be best or mix, but is 'deep'"),
         ([*TRAIN, *GRID, "--rank", "0"], "rank must be a whole number, 1 or more, but is 0"),

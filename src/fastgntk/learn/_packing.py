@@ -140,7 +140,7 @@ def unpack_edge_types(arrays: Arrays) -> EdgeTypes:
             labels, numbers = arrays[name], arrays.get(f"{name}.numbers")
             _check_categories(labels, name, degrees=False)
             fits = numbers is not None and numbers.dtype == np.int64 and numbers.shape == labels.shape
-            if not fits or is_text != (labels.dtype.kind == "U"):
+            if numbers is None or not fits or is_text != (labels.dtype.kind == "U"):
                 raise InputError(f"the array {name} must hold labels, with a number for each; {_NO_MODEL}.")
             known[is_text] = labels, numbers
     types = EdgeTypes(known)

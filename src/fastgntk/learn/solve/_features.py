@@ -4,8 +4,8 @@ With features Φ (n, m), the last one constant, and D = ρ W⁻¹ the model of c
 
     min over b of ‖W^(½) (y − Φ b)‖² + ρ ‖b‖².
 
-The triangle of the orthogonal factorization of [W^(½) Φ, W^(½) Y] is brought up to date block by block, and sqrt(ρ) I is
-stacked below at the end: as for models of low rank, normal equations would square a condition number that is large.
+The triangle of the orthogonal factorization of [W^(½) Φ, W^(½) Y] is brought up to date block by block, and sqrt(ρ) I
+is stacked below at the end: as for models of low rank, normal equations would square a condition number that is large.
 A second pass gives residuals and leverages h_i = w_i φ_iᵀ (Φᵀ W Φ + ρ I)⁻¹ φ_i, and with them leave-one-out.
 """
 
