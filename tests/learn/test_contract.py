@@ -190,7 +190,9 @@ ESTIMATORS = {
     "normalised regressor": fg.GNTKRegressor(blocks=2, layers=1, normalize=True, ridge=0.1),
     "chosen regressor": fg.GNTKRegressorCV(SMALL, ridges=(1e-2, 1e-1)),
     "regressor on features": fg.GNTKRegressor(blocks=2, layers=1, ridge=0.1, solver="features", rank=60),
-    "normalised regressor on features": fg.GNTKRegressor(blocks=1, normalize=True, ridge=0.1, solver="features", rank=40),
+    "normalised regressor on features": fg.GNTKRegressor(
+        blocks=1, normalize=True, ridge=0.1, solver="features", rank=40
+    ),
     "ridge classifier on features": fg.GNTKClassifier(blocks=1, method="ridge", ridge=0.1, solver="features", rank=60),
     "machine": fg.GNTKClassifier(blocks=2, layers=1, normalize=True),
     "ridge classifier": fg.GNTKClassifier(blocks=1, method="ridge", ridge=0.1),
