@@ -297,8 +297,8 @@ def test_a_model_without_training_graphs_predicts_and_explains(here):
     close(told["intercept"] + sum(told["nodes"]), model.predict(graphs[2:3])[0])
     shown = run("explain", "n.fgntk", "oils.csv", "--row", 3)
     assert shown.code == 0
-    assert "Nodes with the largest shares" in shown.out
-    assert "Most similar" not in shown.out
+    assert "largest" in shown.out  # the title may be folded
+    assert "similar" not in shown.out
     run("train", "oils.csv", "--target", "kind", "--method", "ridge", *how, "k.fgntk")
     assert "nearest" not in read_csv(run("predict", "k.fgntk", "oils.csv").out)[0]
     assert run("explain", "k.fgntk", "oils.csv", "--row", 3).code == 0
@@ -464,7 +464,7 @@ EXPLAIN = ["explain", "number.fgntk", "oils.csv", "--row", "1"]
         ([*TRAIN, "--target", "weight", "--task", "classification"], "but there are several targets"),
         ([*CLASSES, "--task", "regression"], "text where numbers are needed, in rows 1, 2, 3, 4, 5 and 19 more"),
         ([*CLASSES, "--method", "tree"], "method must be svc or ridge, but is 'tree'"),
-        ([*TRAIN, *GRID, "--solver", "lu"], "must be one of auto, cholesky, eigen, nystrom, sketched, cg, features, but"),
+        ([*TRAIN, *GRID, "--solver", "lu"], "must be one of auto, cholesky, eigen, nystrom, sketched, cg, features"),
         ([*TRAIN, *GRID, "--depth", "deep"], "depth must be best or mix, but is 'deep'"),
         ([*CLASSES, *GRID, "--depth", "deep"], "depth must be best or mix, but is 'deep'"),
         ([*TRAIN, *GRID, "--rank", "0"], "rank must be a whole number, 1 or more, but is 0"),
