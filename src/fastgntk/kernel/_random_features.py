@@ -94,25 +94,25 @@ class RandomFeatures:
 
     def __call__(self, batch: GraphBatch, dtype: Any = np.float32) -> Array:
         """Return the vectors of the graphs of a batch, shape (n, size)."""
-        ones, nodes = np.ones(batch.n_nodes), np.arange(batch.n_nodes)
-        owner = sparse.csr_array((ones, nodes, batch.offsets), shape=(len(batch), batch.n_nodes))
 
         def readout(level_of_node: NDArray[np.int32], vectors: Array) -> Array:
             sums: Array = _counts(batch, level_of_node, len(vectors), dtype) @ vectors
             return sums
 
-        return self._readout(batch, owner @ _widened(batch.features, self.width), readout, dtype)
+        ones, nodes = np.ones(batch.n_nodes), np.arange(batch.n_nodes)
+        owner = sparse.csr_array((ones, nodes, batch.offsets), shape=(len(batch), batch.n_nodes))
+        return self._readout(batch, owner, readout, dtype)
 
     def nodes(self, batch: GraphBatch, dtype: Any = np.float64) -> Array:
         """Return the vectors of the nodes of a batch, shape (N, size); those of a graph add up to its own."""
-        return self._readout(batch, _widened(batch.features, self.width), lambda of, vectors: vectors[of], dtype)
+        return self._readout(batch, sparse.eye_array(batch.n_nodes), lambda of, vectors: vectors[of], dtype)
 
-    def _readout(self, batch: GraphBatch, features: sparse.csr_array, readout: Readout, dtype: Any) -> Array:
-        """Return the levels that count side by side, given features for level 0 and what reads out all others."""
+    def _readout(self, batch: GraphBatch, owner: Any, readout: Readout, dtype: Any) -> Array:
+        """Return the levels that count side by side; ``owner`` reads out features, ``readout`` all further levels."""
         spec = self.spec
         colouring = colour(batch, spec.blocks, typed=spec.typed)
         start = np.asarray(_widened(colouring.features, self.width).toarray(), dtype=dtype)
-        out = [self._first_level(features, dtype)] if spec.level_weights[0] else []
+        out = [self._first_level(owner @ _widened(batch.features, self.width), dtype)] if spec.level_weights[0] else []
         s, k = start, start  # (colours, ·)
         for level, (operator, layers) in enumerate(zip(colouring.operators, self._blocks, strict=True), start=1):
             s, k = self._block(operator, layers, s, k)

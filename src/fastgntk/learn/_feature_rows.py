@@ -8,6 +8,7 @@ regression adds to the kernel is one more feature, ``sqrt(INTERCEPT)``.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -85,11 +86,9 @@ class FeatureRows:
 
     def __call__(self, batch: GraphBatch, progress: Progress | None = None) -> tuple[Array, Array]:
         """Return vectors (t, m) and their squared norms (t,)."""
-        self.transformer.progress = progress
-        try:
-            rows: Any = self.transformer.transform(batch)
-        finally:
-            self.transformer.progress = None
+        step = copy(self.transformer)  # its progress is of this call alone; others may be under way
+        step.progress = progress
+        rows: Any = step.transform(batch)
         rows /= np.sqrt(self.unit)
         return rows, np.einsum("ij,ij->i", rows, rows)
 

@@ -184,7 +184,7 @@ def _assemble(document: dict[str, Any], arrays: Arrays, memory: Any, workers: in
     model.expansion_ = Expansion(rows, coefficients, offsets, basis, names)
     model.n_graphs_, model.n_equal_graphs_ = n, _get(document, "n_equal_graphs", int)
     model.about_ = _get(document, "about", dict)
-    model.solver_ = _get(document, "solver", str) if "solver" in document else "unknown"  # files of before
+    model.solver_ = _get(document, "solver", str) if "solver" in document else "unknown"  # not in files of before
     if document.get("names") is not None:
         model.names_ = [str(name) for name in _get(document, "names", list)]
         if len(model.names_) != n:

@@ -16,7 +16,7 @@ SOLVER_NAMES = ("auto", *SOLVERS, "features")
 """What estimators take as ``solver``."""
 
 _EXACT = 10_000  # graphs; at 20,000 a Cholesky factor takes three times as long as cg, which gives the same predictions
-_LANDMARKS = 100_000  # graphs; with 10 sqrt(n) landmarks each, more kernel values than 25,000² graphs have pairs
+_LANDMARKS = 100_000  # graphs; with 10 sqrt(n) landmarks each, as many kernel values as 25,000 graphs have pairs
 
 
 @dataclass(frozen=True)
