@@ -166,7 +166,7 @@ def test_train_tells_what_it_chose_as_json(made):
     assert told == {
         "model": str(made / "number.fgntk"), "bytes": (made / "number.fgntk").stat().st_size, "dataset": "oils",
         "version": __version__, "task": "regression", "targets": ["boils"], "graphs": 24, "equal_graphs": 0,
-        "skipped_rows": [], "params": expected.best_params_,
+        "skipped_rows": [], "params": expected.best_params_, "solver": "cholesky",
     }  # fmt: skip
 
 
@@ -258,7 +258,13 @@ def test_a_folder_with_numbers_as_targets_is_regression(here):
 
 @pytest.mark.parametrize(
     "options",
-    [["--solver", "eigen"], ["--solver", "cg"], ["--solver", "nystrom", "--rank", 12], ["--depth", "mix"]],
+    [
+        ["--solver", "eigen"],
+        ["--solver", "cg"],
+        ["--solver", "nystrom", "--rank", 12],
+        ["--solver", "features"],
+        ["--depth", "mix"],
+    ],
     ids=str,
 )
 def test_other_ways_of_training_make_models_too(here, options):
@@ -266,6 +272,36 @@ def test_other_ways_of_training_make_models_too(here, options):
     value = column(read_csv(run("predict", "m.fgntk", "oils.csv").out), "value")
     error = np.sqrt(np.mean((value - np.array(BOILS, dtype=float)) ** 2))
     assert error < told["standard_deviation"][0] / 2
+
+
+def test_training_says_how_it_solved(here):
+    arguments = ["train", "oils.csv", "--target", "boils", *GRID, "--ridges", 0.1, "-o", "m.fgntk"]
+    done = run(*arguments, "-v")
+    assert "solver cholesky for 24 graphs: exact, and quick up to 10,000 graphs" in done.err + done.out
+    assert "cholesky" in next(line for line in done.out.splitlines() if "solver" in line)
+    assert record(run(*arguments, "--json"))["solver"] == "cholesky"
+    assert record(run(*arguments, "--solver", "cg", "--json"))["solver"] == "cg"
+
+
+def test_a_model_without_training_graphs_predicts_and_explains(here):
+    how = [*GRID, "--ridges", 0.1, "--rank", 60, "--solver", "features", "-o"]
+    assert record(run("train", "oils.csv", "--target", "boils", *how, "n.fgntk", "--json"))["solver"] == "features"
+    done = run("predict", "n.fgntk", "oils.csv")
+    assert list(read_csv(done.out)[0]) == ["row", "smiles", "value", "std", "low 90%", "high 90%"]
+    model = load_model("n.fgntk")
+    assert not hasattr(model, "names_")
+    graphs = graphs_and(here, "boils")[0]
+    close(column(read_csv(done.out), "value"), model.predict(graphs))
+    told = record(run("explain", "n.fgntk", "oils.csv", "--row", 3, "--json"))
+    assert told["training_graphs"] == told["most_similar"] == []
+    close(told["intercept"] + sum(told["nodes"]), model.predict(graphs[2:3])[0])
+    shown = run("explain", "n.fgntk", "oils.csv", "--row", 3)
+    assert shown.code == 0
+    assert "largest" in shown.out  # the title may be folded
+    assert "similar" not in shown.out
+    run("train", "oils.csv", "--target", "kind", "--method", "ridge", *how, "k.fgntk")
+    assert "nearest" not in read_csv(run("predict", "k.fgntk", "oils.csv").out)[0]
+    assert run("explain", "k.fgntk", "oils.csv", "--row", 3).code == 0
 
 
 # Prediction
@@ -428,7 +464,7 @@ EXPLAIN = ["explain", "number.fgntk", "oils.csv", "--row", "1"]
         ([*TRAIN, "--target", "weight", "--task", "classification"], "but there are several targets"),
         ([*CLASSES, "--task", "regression"], "text where numbers are needed, in rows 1, 2, 3, 4, 5 and 19 more"),
         ([*CLASSES, "--method", "tree"], "method must be svc or ridge, but is 'tree'"),
-        ([*TRAIN, *GRID, "--solver", "lu"], "solver must be one of cholesky, eigen, nystrom, sketched, cg, but is"),
+        ([*TRAIN, *GRID, "--solver", "lu"], "must be one of auto, cholesky, eigen, nystrom, sketched, cg, features"),
         ([*TRAIN, *GRID, "--depth", "deep"], "depth must be best or mix, but is 'deep'"),
         ([*CLASSES, *GRID, "--depth", "deep"], "depth must be best or mix, but is 'deep'"),
         ([*TRAIN, *GRID, "--rank", "0"], "rank must be a whole number, 1 or more, but is 0"),

@@ -144,6 +144,7 @@ ADAPTED = [
     (RowRegressorCV(SMALLEST, ridges=(1e-3, 1e-1), workers=1), _NO_TARGETS),
     (RowClassifier(blocks=1, method="ridge", workers=1), _CLASSES | _WEIGHTED | _LEFT_OUT),
     (RowMachine(blocks=1, workers=1), _CLASSES | _CALIBRATED),
+    (RowRegressor(blocks=1, workers=1, solver="features", rank=300), _NO_TARGETS | _WEIGHTED),
     (RowClassifierCV(SMALLEST, probability=False, workers=1), _CLASSES),
     (RowKernel(blocks=1, workers=1), {}),
     (RowNystroem(8, "kmeans++", blocks=1, workers=1), {}),
@@ -188,6 +189,11 @@ ESTIMATORS = {
     "regressor": fg.GNTKRegressor(blocks=1),
     "normalised regressor": fg.GNTKRegressor(blocks=2, layers=1, normalize=True, ridge=0.1),
     "chosen regressor": fg.GNTKRegressorCV(SMALL, ridges=(1e-2, 1e-1)),
+    "regressor on features": fg.GNTKRegressor(blocks=2, layers=1, ridge=0.1, solver="features", rank=60),
+    "normalised regressor on features": fg.GNTKRegressor(
+        blocks=1, normalize=True, ridge=0.1, solver="features", rank=40
+    ),
+    "ridge classifier on features": fg.GNTKClassifier(blocks=1, method="ridge", ridge=0.1, solver="features", rank=60),
     "machine": fg.GNTKClassifier(blocks=2, layers=1, normalize=True),
     "ridge classifier": fg.GNTKClassifier(blocks=1, method="ridge", ridge=0.1),
     "chosen machine": fg.GNTKClassifierCV(SMALL),
@@ -410,7 +416,7 @@ def test_node_features_fitted_elsewhere_learn_the_labels_of_the_training_graphs(
     assert given.n_equal_graphs_ == own.n_equal_graphs_
 
 
-@pytest.mark.parametrize("solver", ["cholesky", "eigen", "nystrom", "sketched", "cg"])
+@pytest.mark.parametrize("solver", ["cholesky", "eigen", "nystrom", "sketched", "cg", "features"])
 def test_several_targets_are_each_as_alone(solver):
     Y = np.column_stack([NUMBERS, 1e3 * np.cos(GRAPHS.sizes), np.full(len(NUMBERS), 7.0)])
     model = fg.GNTKRegressor(blocks=1, ridge=0.1, solver=solver, rank=20).fit(TRAIN, Y[:45])
@@ -606,7 +612,7 @@ def test_other_graphs_than_those_learned_from_are_refused(estimator, graphs, wor
         (fg.GNTKRegressor, {"blocks": 0}, "blocks must be a whole number, 1 or more, but is 0"),
         (fg.GNTKRegressor, {"normalize": "yes"}, "normalize must be True or False, but is 'yes'"),
         (fg.GNTKRegressor, {"ridge": -1.0}, "ridge"),
-        (fg.GNTKRegressor, {"solver": "magic"}, "solver must be one of cholesky"),
+        (fg.GNTKRegressor, {"solver": "magic"}, "solver must be one of auto, cholesky"),
         (fg.GNTKRegressor, {"solver": "nystrom", "rank": 0}, "rank must be a whole number, 1 or more"),
         (fg.GNTKRegressor, {"random_state": -1}, "random_state must be a whole number in 0"),
         (fg.GNTKRegressor, {"features": "magic"}, "features must be one of auto"),

@@ -175,7 +175,7 @@ def test_bad_targets_are_named(y, words):
     [
         ({"normalize": 1}, "normalize must be True or False, but is 1"),
         ({"ridge": -1.0}, "ridge must be"),
-        ({"solver": "qr"}, "solver must be one of cholesky, eigen, nystrom, sketched, cg, but is 'qr'"),
+        ({"solver": "qr"}, "solver must be one of auto, cholesky, eigen, nystrom, sketched, cg, features, but is 'qr'"),
         ({"random_state": 1.5}, "random_state must be a whole number"),
         ({"blocks": 0}, "blocks must be a whole number"),
     ],

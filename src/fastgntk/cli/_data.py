@@ -128,7 +128,7 @@ def labels_as_trained(dataset: Dataset, model: Any) -> Dataset:
     A table does not say whether 1 is a number or a name: all cells of a column decide, and those of another file may
     decide otherwise.
     """
-    step, batch = model.expansion_.rows.prepared.features, dataset.graphs
+    step, batch = model.expansion_.rows.features, dataset.graphs
     labels, edge_labels = batch.labels, batch.edge_labels
     if labels is not None and any(known.dtype.kind == "U" for known in step.categories_):
         labels = labels.astype(np.str_)

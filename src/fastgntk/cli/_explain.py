@@ -90,10 +90,12 @@ def explain(
         nodes_called = [str(name) for name in dataset.node_names[start:stop]]
     molecule = dataset.smiles[index] if isinstance(dataset, MoleculeTable) else None
     names = getattr(loaded, "names_", None)
-    influential = [(names[i] if names else str(i + 1), share) for i, share in told.most_influential(_SHOWN)]
+    keeps_graphs = loaded.expansion_.rows.keeps_graphs
+    most = told.most_influential(_SHOWN) if keeps_graphs else []
+    influential = [(names[i] if names else str(i + 1), share) for i, share in most]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenLabelWarning)  # explaining told of them
-        alike = _most_similar(loaded, one, names)
+        alike = _most_similar(loaded, one, names) if keeps_graphs else []
         predicted = _sentence(loaded, one, told, what)
     parts = "nodes" if molecule is None else "atoms"
     line = f"{predicted} = intercept {told.intercept:.3g}, {parts} {told.nodes.sum():+.3g}"
@@ -132,11 +134,12 @@ def explain(
         [("node", "right"), ("label", "left"), ("share", "right")],
         [[listed_nodes[u], symbols[u] if symbols else "", f"{told.nodes[u]:+.4g}"] for u in order],
     )
-    print_table(
-        "Most similar training graphs",
-        [("graph", "left"), ("similarity", "right")],
-        [[name, f"{similarity:.4f}"] for name, similarity in alike],
-    )
+    if keeps_graphs:
+        print_table(
+            "Most similar training graphs",
+            [("graph", "left"), ("similarity", "right")],
+            [[name, f"{similarity:.4f}"] for name, similarity in alike],
+        )
 
 
 def _most_similar(model: Any, graph: Any, names: list[str] | None) -> list[tuple[str, float]]:

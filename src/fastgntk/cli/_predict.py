@@ -73,7 +73,8 @@ def predict(
 ) -> None:
     """Predict for every graph of DATA: value, standard deviation and interval, or class and probabilities.
 
-    Each row also names the training graph that is most similar, and how similar it is (at most 1).
+    Each row also names the training graph that is most similar, and how similar it is (at most 1), if the model keeps
+    training graphs.
     """
     if output is not None:
         output_file(output, ".csv")
@@ -164,9 +165,10 @@ def _table(model: Any, dataset: Dataset, found: Any, coverage: float) -> tuple[l
             headings = ("value", "std", f"low {percent}", f"high {percent}")
             of = [heading if len(names) == 1 else f"{name}: {heading}" for heading in headings]
             columns |= dict(zip(of, one, strict=True))
-    known = getattr(model, "names_", None)
-    columns["nearest"] = [known[i] if known else i + 1 for i in found.nearest.tolist()]
-    columns["similarity"] = found.similarity
+    if model.expansion_.rows.keeps_graphs:
+        known = getattr(model, "names_", None)
+        columns["nearest"] = [known[i] if known else i + 1 for i in found.nearest.tolist()]
+        columns["similarity"] = found.similarity
     plain = [values.tolist() if isinstance(values, np.ndarray) else list(values) for values in columns.values()]
     return list(columns), [list(row) for row in zip(*plain, strict=True)]
 

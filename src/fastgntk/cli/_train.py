@@ -78,8 +78,14 @@ def train(
         str | None,
         typer.Option(help="Ridges to try, in units of the kernel's mean self-similarity.", show_default="1e-8 to 10"),
     ] = None,
-    solver: Annotated[str, typer.Option(help="cholesky, eigen, nystrom, sketched or cg.")] = "cholesky",
-    rank: Annotated[int | None, typer.Option(help="Landmarks or rows of the approximate solvers.")] = None,
+    solver: Annotated[
+        str,
+        typer.Option(
+            help="How to solve ridge regression: cholesky, eigen, nystrom, sketched, cg, features, or auto: by the "
+            "number of graphs and the memory."
+        ),
+    ] = "auto",
+    rank: Annotated[int | None, typer.Option(help="Landmarks, rows or features of the approximate solvers.")] = None,
     skip_invalid: SkipInvalidOption = False,
     features: options.FeaturesOption = "auto",
     memory: options.MemoryOption = None,
@@ -91,7 +97,7 @@ def train(
     """Learn from DATA, with the kernel and its options chosen, and write a model file, whole or not at all."""
     output_file(output, ".fgntk")
     from fastgntk import learn  # scikit-learn takes a second, which --help need not wait for
-    from fastgntk.learn.solve import SOLVERS
+    from fastgntk.learn import SOLVER_NAMES
 
     verbose(chatty)
     inputs = Inputs(graph, ends, nodes, targets, node_labels, node_features, edge_labels, edge_weights, directed)
@@ -110,8 +116,8 @@ def train(
         raise InputError(f"--method must be svc or ridge, but is {method!r}.")
     if not 0 <= seed < 2**32:
         raise InputError(f"--seed must lie in 0..{2**32 - 1}, but is {seed}.")
-    if solver not in SOLVERS:
-        raise InputError(f"--solver must be one of {', '.join(SOLVERS)}, but is {solver!r}.")
+    if solver not in SOLVER_NAMES:
+        raise InputError(f"--solver must be one of {', '.join(SOLVER_NAMES)}, but is {solver!r}.")
     grid = replace(learn.Grid.full(), **options.grid_options(blocks, layers, scale, jump, normalize, c, edges))
     how: dict[str, Any] = {
         "depth": depth,
@@ -131,7 +137,7 @@ def train(
             model = learn.GNTKClassifierCV(grid, method=method or "svc", progress=bar, **how).fit(dataset.graphs, y)
     took = time.perf_counter() - start
     model.name(
-        [graph_name(dataset, i) for i in range(len(dataset))],
+        [graph_name(dataset, i) for i in range(len(dataset))] if model.expansion_.rows.keeps_graphs else None,
         data=dataset.name,
         targets=learned,
         molecules=isinstance(dataset, MoleculeTable),
@@ -151,6 +157,7 @@ def train(
         "equal_graphs": model.n_equal_graphs_,
         "skipped_rows": list(dataset.skipped) if isinstance(dataset, MoleculeTable) else [],
         "params": model.best_params_,
+        "solver": model.solver_,
         "seconds": took,
         **_outcome(model, kind, y),
     }
@@ -201,6 +208,7 @@ def _show(record: dict[str, Any], dataset: Dataset) -> None:
         rows.append(("left out", f"{some('row', record['skipped_rows'], 10)}, whose SMILES cannot be read"))
     shown = [(name, value) for name, value in params.items() if name != "c_phi" and (name, value) != ("edges", "plain")]
     rows.append(("kernel", ", ".join(f"{name} {_word(value)}" for name, value in shown)))
+    rows.append(("solver", record["solver"]))
     rows.append(("time", seconds(record["seconds"])))
     key_values(f"fastgntk train {dataset.name}", rows)
 

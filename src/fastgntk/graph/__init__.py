@@ -25,6 +25,7 @@ from fastgntk.graph._attributes import UnusedAttributesWarning
 from fastgntk.graph._batch import GraphBatch
 from fastgntk.graph._convert import graphs
 from fastgntk.graph._description import Description, EqualGraphs, Spread
+from fastgntk.graph._edge_types import EdgeTypes
 from fastgntk.graph._export import to_geometric, to_networkx
 from fastgntk.graph._features import FeatureKind, NodeFeatures, UnseenLabelWarning
 from fastgntk.graph._graph import Graph
@@ -42,6 +43,7 @@ __all__ = [
     "Spread",
     "NodeFeatures",
     "FeatureKind",
+    "EdgeTypes",
     "UnseenLabelWarning",
     "from_smiles",
     "molecule",

@@ -18,6 +18,7 @@ scaled to the norm that it should have, which is known: κ0(1) = κ1(1) = 1, so 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,8 @@ from fastgntk.sketch import CountSketch, GaussianProjection, TensorSketch
 __all__ = ["RandomFeatures"]
 
 Array = NDArray[np.floating]
+Readout = Callable[[NDArray[np.int32], Array], Array]
+"""From the colour of each node and the vectors of colours to the vectors of what is read out."""
 
 _PANEL = 256
 """Colours that go through the layers of a block at a time, so that their vectors stay in the cache."""
@@ -55,6 +58,7 @@ class RandomFeatures:
 
     def __init__(self, spec: GNTK, size: int, width: int, types: int, seed: int, *, exact_norms: bool = True) -> None:
         self.spec, self.size, self.width, self.exact_norms = spec, size, width, exact_norms
+        self.types, self.seed = types, seed
         self._slots = 1 + types if spec.typed else 1
         # PCG64 by name: the default generator may change with NumPy, and old results would not come back.
         rng = np.random.Generator(np.random.PCG64(seed))
@@ -90,25 +94,36 @@ class RandomFeatures:
 
     def __call__(self, batch: GraphBatch, dtype: Any = np.float32) -> Array:
         """Return the vectors of the graphs of a batch, shape (n, size)."""
+
+        def readout(level_of_node: NDArray[np.int32], vectors: Array) -> Array:
+            sums: Array = _counts(batch, level_of_node, len(vectors), dtype) @ vectors
+            return sums
+
+        ones, nodes = np.ones(batch.n_nodes), np.arange(batch.n_nodes)
+        owner = sparse.csr_array((ones, nodes, batch.offsets), shape=(len(batch), batch.n_nodes))
+        return self._readout(batch, owner, readout, dtype)
+
+    def nodes(self, batch: GraphBatch, dtype: Any = np.float64) -> Array:
+        """Return the vectors of the nodes of a batch, shape (N, size); those of a graph add up to its own."""
+        return self._readout(batch, sparse.eye_array(batch.n_nodes), lambda of, vectors: vectors[of], dtype)
+
+    def _readout(self, batch: GraphBatch, owner: Any, readout: Readout, dtype: Any) -> Array:
+        """Return the levels that count side by side; ``owner`` reads out features, ``readout`` all further levels."""
         spec = self.spec
         colouring = colour(batch, spec.blocks, typed=spec.typed)
         start = np.asarray(_widened(colouring.features, self.width).toarray(), dtype=dtype)
-        out = [self._readout_features(batch, dtype)] if spec.level_weights[0] else []
+        out = [self._first_level(owner @ _widened(batch.features, self.width), dtype)] if spec.level_weights[0] else []
         s, k = start, start  # (colours, ·)
         for level, (operator, layers) in enumerate(zip(colouring.operators, self._blocks, strict=True), start=1):
             s, k = self._block(operator, layers, s, k)
             weight = spec.level_weights[level]
             if weight:
-                counts = _counts(batch, colouring.colours[level], len(k), dtype)
-                out.append(np.sqrt(weight, dtype=dtype) * (counts @ k))
+                out.append(np.sqrt(weight, dtype=dtype) * readout(colouring.colours[level], k))
         return np.hstack(out)
 
-    def _readout_features(self, batch: GraphBatch, dtype: Any) -> Array:
-        """Return level 0: sums of features, which are exact if there is room for them."""
-        ones, nodes = np.ones(batch.n_nodes), np.arange(batch.n_nodes)
-        owner = sparse.csr_array((ones, nodes, batch.offsets), shape=(len(batch), batch.n_nodes))
-        sums = owner @ _widened(batch.features, self.width)
-        values = sums.toarray() if self._first is None else self._first.right(sums)
+    def _first_level(self, features: sparse.csr_array, dtype: Any) -> Array:
+        """Return level 0 of features or sums of them, which is exact if there is room for it."""
+        values = features.toarray() if self._first is None else self._first.right(features)
         return np.asarray(np.sqrt(self.spec.level_weights[0]) * values, dtype=dtype)
 
     def _block(self, operator: Operator, layers: list[_Layer], s: Array, k: Array) -> tuple[Array, Array]:

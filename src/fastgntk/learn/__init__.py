@@ -14,6 +14,9 @@
 ``_nodes``           :class:`GNTKNodeRegressor`, :class:`GNTKNodeClassifier`: about the nodes of one graph
 ``_estimator``       what these share
 ``_rows``            kernel values among training graphs, and from new ones to these
+``_feature_rows``    random features in their place
+``_ridge``           ridge regression by any solver, as a function of graphs
+``_solver_choice``   which solver, and why
 ``solve/``           ridge regression on plain arrays: exact and approximate solvers
 ``_machine``         support vector machines on a kernel matrix
 ``_checks``          options, checked
@@ -42,6 +45,7 @@ from fastgntk.learn._process_kernel import GNTKProcessKernel
 from fastgntk.learn._random_features import GNTKRandomFeatures
 from fastgntk.learn._regressor import GNTKRegressor
 from fastgntk.learn._search import GNTKClassifierCV, GNTKRegressorCV
+from fastgntk.learn._solver_choice import SOLVER_NAMES
 from fastgntk.learn._transformer import GNTKKernel
 
 __all__ = [
@@ -66,4 +70,5 @@ __all__ = [
     "Grid",
     "Candidate",
     "read_folds",
+    "SOLVER_NAMES",
 ]

@@ -12,12 +12,14 @@ from sklearn.utils.metaestimators import available_if
 from fastgntk.errors import InputError
 from fastgntk.learn._calibration import Sigmoids
 from fastgntk.learn._estimator import GraphModel
-from fastgntk.learn._explanation import Expansion, Explanation, one_graph
+from fastgntk.learn._explanation import Expansion, Explanation, Rows, one_graph
 from fastgntk.learn._folds import check_classes
 from fastgntk.learn._machine import decide, left_out_decisions, place
-from fastgntk.learn._rows import INTERCEPT, TrainingKernel, WithIntercept
+from fastgntk.learn._ridge import fit_ridge
+from fastgntk.learn._rows import TrainingKernel
+from fastgntk.learn._solver_choice import check_solver_name
 from fastgntk.learn._targets import check_sample_weight
-from fastgntk.learn.solve import solve
+from fastgntk.matrix import format_bytes, memory_budget, round_up_bytes
 
 __all__ = ["ClassificationModel", "GNTKClassifier", "class_signs"]
 
@@ -31,9 +33,9 @@ class ClassReview(NamedTuple):
     probabilities: Array | None
     """(t, classes), if they were calibrated."""
     nearest: NDArray[np.int64]
-    """The number of the training graph that is most similar."""
+    """The number of the training graph that is most similar; −1 if the model keeps none."""
     similarity: Array
-    """Its cosine, at most 1."""
+    """Its cosine, at most 1; NaN if the model keeps no training graphs."""
 
 
 class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
@@ -52,27 +54,28 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         self.classes_, numbers = np.unique(y, return_inverse=True)
         signs = class_signs(numbers, len(self.classes_))
         left_out: Array | None
+        rows: Rows
         if method == "svc":
             K = kernel.full()
             found = decide(K, signs, C, balanced=balanced)
             coefficients, offsets, basis = found.coefficients, found.offsets, np.arange(kernel.n)
+            rows = kernel.rows_to(basis)
+            self.solver_ = "svc"
             left_out = None
             if self.probability:
                 left_out = left_out_decisions(K, signs, numbers, C, self._seed(), balanced=balanced)
         else:
             weights = self._ridge_weights(numbers, weights)
-            kernel.weights = weights
             mean = np.average(signs, axis=0, weights=weights)
-            source = WithIntercept(kernel)
-            solution = solve(
-                source, signs - mean, ridge, solver=self.solver, weights=weights, rank=self.rank, seed=self._seed()
+            fit = fit_ridge(
+                kernel, signs - mean, ridge, solver=self.solver, weights=weights, rank=self.rank, seed=self._seed()
             )
-            coefficients, basis = solution.alpha, solution.basis
-            offsets = mean + INTERCEPT * coefficients.sum(axis=0)
-            left_out = signs - solution.leave_one_out
+            rows, coefficients, offsets, basis = fit.rows, fit.coefficients, mean + fit.intercepts, fit.basis
+            left_out = signs - fit.solution.leave_one_out
+            self.solver_ = fit.solution.solver
         self.left_out_ = left_out
         names = [str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_)]
-        self.expansion_ = Expansion(kernel.rows_to(basis), coefficients, offsets, basis, tuple(names))
+        self.expansion_ = Expansion(rows, coefficients, offsets, basis, tuple(names))
         self.sigmoids_ = None
         if self.probability and left_out is not None:
             self.sigmoids_ = Sigmoids.fit(left_out, numbers, len(self.classes_))
@@ -90,12 +93,23 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             raise InputError(f"method must be svc or ridge, but is {self.method!r}.")
         if self.class_weight not in (None, "balanced"):
             raise InputError(f"class_weight must be None or 'balanced', but is {self.class_weight!r}.")
-        if self.method == "svc" and (self.solver != "cholesky" or self.rank is not None):
+        if self.method == "svc" and (self.solver not in ("auto", "cholesky") or self.rank is not None):
             raise InputError(
                 "solver and rank are for method='ridge'; support vector machines have a solver of their own."
             )
+        check_solver_name(self.solver, self.rank)
         if sample_weight is not None and self.method == "svc":
             raise InputError("sample_weight needs method='ridge'; support vector machines take none here.")
+
+    def _check_room(self, n: int) -> None:
+        """Refuse so many graphs that machines cannot hold their matrix, before anything is computed."""
+        matrix, room = 8 * n**2, memory_budget(self.memory)
+        if self.method == "svc" and matrix > room:
+            raise InputError(
+                f"support vector machines need the whole kernel matrix of {n:,} graphs, {format_bytes(matrix)}, which "
+                f"is more than memory={format_bytes(room)}; take method='ridge', which has solvers for any number of "
+                f"graphs, or pass memory={round_up_bytes(matrix + matrix // 8)!r}."
+            )
 
     def decision_function(self, X: Any) -> Array:
         """Return how much each graph speaks for each class: (t, c), or for two classes (t,), for the second one."""
@@ -124,7 +138,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         nearest, similarity = np.zeros(len(batch), dtype=np.int64), np.zeros(len(batch))
         for part, rows, own in self.expansion_.rows.chunks(batch, self._progress()):
             decisions[part] = self.expansion_.values(rows)
-            nearest[part], similarity[part] = self._nearest(self.expansion_.rows.cosine(rows, own))
+            nearest[part], similarity[part] = self._nearest_in(rows, own)
         probabilities = None if self.sigmoids_ is None else self.sigmoids_.probabilities(decisions)
         return ClassReview(self._classes_of(decisions), probabilities, nearest, similarity)
 
@@ -188,6 +202,8 @@ class GNTKClassifier(ClassificationModel):
     Attributes
     ----------
     classes_ : array of shape (c,)
+    solver_ : str
+        The solver of ridge regression that was asked for or chosen; ``"svc"`` for machines.
     n_equal_graphs_ : int
         Training graphs that equal an earlier one, as far as the kernel sees.
 
@@ -216,7 +232,7 @@ class GNTKClassifier(ClassificationModel):
         class_weight: str | None = None,
         probability: bool = True,
         features: Any = "auto",
-        solver: str = "cholesky",
+        solver: str = "auto",
         rank: int | None = None,
         engine: str = "auto",
         sketching: Any = None,
@@ -256,6 +272,7 @@ class GNTKClassifier(ClassificationModel):
         if not (isinstance(self.C, int | float | np.number) and np.isfinite(self.C) and self.C > 0):
             raise InputError(f"C must be a number above 0, but is {self.C!r}.")
         kernel = self._training(X, self._options(), gram)
+        self._check_room(kernel.n)
         labels = check_classes(y, kernel.n)
         weights = check_sample_weight(sample_weight, kernel.n)
         self._solve(kernel, labels, weights, self.method, float(self.C), self.ridge)

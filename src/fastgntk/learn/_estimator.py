@@ -17,8 +17,8 @@ from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graph import GraphBatch, UnseenLabelWarning, graphs
 from fastgntk.kernel import GNTK, equal_graphs
 from fastgntk.learn._checks import flag
-from fastgntk.learn._explanation import Expansion
-from fastgntk.learn._rows import KernelOptions, TrainingKernel
+from fastgntk.learn._explanation import NO_TRAINING_GRAPHS, Expansion
+from fastgntk.learn._rows import KernelOptions, KernelRows, TrainingKernel
 from fastgntk.matrix import Progress
 
 __all__ = ["GraphEstimator", "GraphModel"]
@@ -66,6 +66,8 @@ class GraphModel(GraphEstimator):
     """A fitted function of graphs that can be explained and saved."""
 
     expansion_: Expansion
+    solver_: str
+    """How it was solved: the solver that was asked for or chosen, or svc."""
     n_graphs_: int
     """Number of training graphs."""
     n_equal_graphs_: int
@@ -107,7 +109,7 @@ class GraphModel(GraphEstimator):
         batch = graphs(X)
         rows = self.expansion_.rows
         rows.check(batch)
-        step = rows.prepared.features
+        step = rows.features
         if step.kind_ in ("labels", "all"):
             unseen = step.unseen(batch)
             _tell_unseen(f"{int(unseen.sum())} nodes in", "these nodes themselves", batch.graph_of_node[unseen])
@@ -120,6 +122,8 @@ class GraphModel(GraphEstimator):
         """Return the cosine of each graph with each of the m graphs that carry coefficients, shape (t, m)."""
         batch = self._new(X)
         rows = self.expansion_.rows
+        if not isinstance(rows, KernelRows):
+            raise InputError(NO_TRAINING_GRAPHS)
         out = np.zeros((len(batch), len(rows)))
         for part, values, own in rows.chunks(batch, self._progress()):
             out[part] = rows.cosine(values, own)
@@ -128,9 +132,18 @@ class GraphModel(GraphEstimator):
     def nearest(self, X: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return for each graph the number of the training graph most like it, and how like: the cosine, at most 1.
 
-        With an approximate solver only its landmarks are compared.
+        With an approximate solver only its landmarks are compared; ``solver="features"`` has none.
         """
         return self._nearest(self.similarities(X))
+
+    def _nearest_in(
+        self, values: NDArray[np.float64], own: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the same for a chunk of rows; −1 and NaN if there are no training graphs to compare with."""
+        rows = self.expansion_.rows
+        if not isinstance(rows, KernelRows):
+            return np.full(len(values), -1), np.full(len(values), np.nan)
+        return self._nearest(rows.cosine(values, own))
 
     def _nearest(self, cosine: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         best = cosine.argmax(axis=1)

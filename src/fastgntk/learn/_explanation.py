@@ -5,19 +5,25 @@ f(G) = b + Σ_i α_i k(G, G_i) = b + Σ_u Σ_i α_i Σ_v K(u, v)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
-from fastgntk.graph import GraphBatch, graphs
-from fastgntk.learn._rows import KernelRows
+from fastgntk.graph import GraphBatch, NodeFeatures, graphs
+from fastgntk.learn._rows import KernelOptions
+from fastgntk.matrix import Progress
 
-__all__ = ["Expansion", "Explanation", "one_graph"]
+__all__ = ["NO_TRAINING_GRAPHS", "Expansion", "Explanation", "Rows", "one_graph"]
 
 Array = NDArray[np.float64]
+
+NO_TRAINING_GRAPHS = (
+    "a model of solver='features' keeps no training graphs to compare with; fit with another solver, such as 'nystrom'."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +33,8 @@ class Explanation:
     Attributes
     ----------
     shares : array of shape (N, m)
-        Share of each node through each training graph; everything below are sums of these.
+        Share of each node through each training graph; everything below are sums of these. One column with
+        ``solver="features"``, which keeps no training graphs.
     intercept : float
         What the model says of a graph that is like none it knows.
     training : int64, (m,)
@@ -49,6 +56,8 @@ class Explanation:
     @property
     def training_graphs(self) -> Array:
         """Share of each training graph, shape (m,)."""
+        if not len(self.training):
+            raise InputError(NO_TRAINING_GRAPHS)
         return np.asarray(self.shares.sum(axis=0))
 
     @property
@@ -70,14 +79,48 @@ def one_graph(graph: Any) -> GraphBatch:
     return batch
 
 
+class Rows(Protocol):
+    """What a function of graphs is linear in: kernel values with m training graphs, or m features."""
+
+    @property
+    def keeps_graphs(self) -> bool:
+        """Whether there are training graphs."""
+
+    @property
+    def features(self) -> NodeFeatures:
+        """The fitted node features."""
+
+    @property
+    def options(self) -> KernelOptions:
+        """Which kernel."""
+
+    @property
+    def unit(self) -> float:
+        """What kernel values are divided by."""
+
+    def __len__(self) -> int: ...
+
+    def chunks(self, batch: GraphBatch, progress: Progress | None = None) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield new graphs in chunks: which, their rows (t, m), and their kernel with themselves (t,)."""
+
+    def with_intercept(self, rows: Array, own: Array) -> tuple[Array, Array]:
+        """Return what the variance of a ridge regression is computed from, given a chunk."""
+
+    def nodes(self, batch: GraphBatch) -> Array:
+        """Return the share of each node of one graph in its row, shape (N, m)."""
+
+    def check(self, batch: GraphBatch) -> None:
+        """Refuse graphs that do not carry what the training graphs carried."""
+
+
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """A function of graphs with k values: offsets + Σ_i coefficients_i k(G, G_i) over m training graphs."""
+    """A function of graphs with k values: offsets + Σ_i coefficients_i k(G, G_i) over m training graphs or features."""
 
-    rows: KernelRows
+    rows: Rows
     coefficients: Array  # (m, k)
     offsets: Array  # (k,)
-    basis: NDArray[np.int64]  # (m,), numbers of these graphs among the training graphs
+    basis: NDArray[np.int64]  # (m,), numbers of these graphs among the training graphs; (0,) of features
     names: tuple[str, ...]  # (k,)
 
     def values(self, rows: Array) -> Array:
@@ -88,4 +131,6 @@ class Expansion:
         """Take one value of the function for one graph apart."""
         batch = one_graph(graph)
         shares = self.rows.nodes(batch) * self.coefficients[:, output]
+        if not self.rows.keeps_graphs:
+            shares = shares.sum(axis=1, keepdims=True)
         return Explanation(shares, float(self.offsets[output]), self.basis, self.names[output])

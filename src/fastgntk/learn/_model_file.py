@@ -1,7 +1,8 @@
 """Models as files: what a fitted model is made of, into a container and back.
 
 The training graphs are kept as they came, as far as the kernel uses them, with the fitted node features beside them;
-colours and norms are found again on loading, which takes a fraction of a second and lets any engine use the file.
+colours and norms are found again on loading, which takes a fraction of a second and lets any engine use the file. A
+model on random features has no graphs in its file, but what they are drawn from, and one vector to compare with.
 """
 
 from __future__ import annotations
@@ -18,13 +19,21 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
-from fastgntk.kernel import GNTK, compiled_code_runs, engine_names
+from fastgntk.kernel import GNTK, RandomFeatures, compiled_code_runs, engine_names
 from fastgntk.learn._calibration import Intervals, Sigmoids
 from fastgntk.learn._classifier import ClassificationModel, GNTKClassifier
 from fastgntk.learn._container import read_container, write_container
 from fastgntk.learn._estimator import GraphModel
-from fastgntk.learn._explanation import Expansion
-from fastgntk.learn._packing import pack_features, pack_graphs, unpack_features, unpack_graphs
+from fastgntk.learn._explanation import Expansion, Rows
+from fastgntk.learn._feature_rows import FeatureRows
+from fastgntk.learn._packing import (
+    pack_edge_types,
+    pack_features,
+    pack_graphs,
+    unpack_edge_types,
+    unpack_features,
+    unpack_graphs,
+)
 from fastgntk.learn._regressor import GNTKRegressor
 from fastgntk.learn._rows import KernelOptions, KernelRows
 from fastgntk.learn.solve import Solution
@@ -37,6 +46,8 @@ Arrays = dict[str, NDArray[Any]]
 
 _NOT_SAVED = {"memory", "workers", "progress", "features", "normalize", "sketching", *GNTK().to_dict()}
 """Parameters that belong to the reader, or are kept elsewhere in the file."""
+_DRAWN_FROM = ("size", "width", "types", "seed")
+"""What random features depend on beside the kernel."""
 _DEEPEST = 1000  # blocks and layers; what a file asks for past this would only keep the machine busy
 
 
@@ -44,10 +55,8 @@ def save_model(model: GraphModel, path: Path) -> None:
     """Write a fitted model to a file, whole or not at all."""
     expansion = model.expansion_
     rows = expansion.rows
-    features, arrays = pack_features(rows.prepared.features)
-    arrays |= pack_graphs(_what_counts(rows.batch, rows.prepared.features.kind_, rows.prepared.spec))
+    features, arrays = pack_features(rows.features)
     arrays |= {"coefficients": expansion.coefficients, "offsets": expansion.offsets, "basis": expansion.basis}
-    arrays["own"] = rows.own
     document: dict[str, Any] = {
         "model": "classifier" if isinstance(model, ClassificationModel) else "regressor",
         "spec": rows.options.spec.to_dict(),
@@ -62,7 +71,9 @@ def save_model(model: GraphModel, path: Path) -> None:
         "names": model.names_ if hasattr(model, "names_") else None,
         "about": model.about_ if hasattr(model, "about_") else {},
         "params": _plain_params(model),
+        "solver": model.solver_,
     }
+    _pack_rows(rows, document, arrays)
     if isinstance(model, ClassificationModel):
         arrays["classes"] = model.classes_
         if model.sigmoids_ is not None:
@@ -98,8 +109,22 @@ def load_model(path: str | Path, *, memory: Any = None, workers: int | None = No
         raise InputError(f"{path} is not a model that can be used: {error}") from None
 
 
+def _pack_rows(rows: Rows, document: dict[str, Any], arrays: Arrays) -> None:
+    """Add the training graphs, or what random features are drawn from."""
+    if isinstance(rows, KernelRows):
+        arrays |= pack_graphs(_what_counts(rows.batch, rows.features.kind_, rows.options.spec))
+        arrays["own"] = rows.own
+    elif isinstance(rows, FeatureRows):
+        draws = rows.draws
+        document["random_features"] = {name: int(getattr(draws, name)) for name in _DRAWN_FROM}
+        arrays["probe"] = rows.probe()
+        arrays |= pack_edge_types(rows.features.edge_types_) if rows.options.spec.typed else {}
+
+
 def _pack_regression(model: Any, document: dict[str, Any], arrays: Arrays) -> None:
     parts, numbers = model.solution_.to_arrays()
+    if not model.expansion_.rows.keeps_graphs:
+        parts["noise_factor"] = _packed_triangle(parts["noise_factor"].T)
     if numbers["triangular"]:
         parts["factor"] = _packed_triangle(parts["factor"])
     arrays |= {f"solution.{name}": array for name, array in parts.items()}
@@ -120,7 +145,6 @@ def _assemble(document: dict[str, Any], arrays: Arrays, memory: Any, workers: in
     if engine == "sketched":
         Sketching.from_options(_known(sketching, get_type_hints(SketchOptions)))  # type: ignore[arg-type]
     step = unpack_features(_get(document, "features", dict), _named(arrays, "features."))
-    batch = unpack_graphs(_named(arrays, "graphs."))
     options = KernelOptions(
         spec,
         _get(document, "normalize", bool),
@@ -130,16 +154,14 @@ def _assemble(document: dict[str, Any], arrays: Arrays, memory: Any, workers: in
         memory,
         workers,
     )
-    m, k = len(batch), len(_get(document, "outputs", list))
-    own = _array(arrays, "own", (m,))
-    if (own < 0).any():
-        raise InputError("its self-similarities are not all 0 or more.")
     unit = _number(document, "unit")
     if not unit > 0:
         raise InputError("its unit is not above 0.")
+    rows = (_restore_feature_rows if "random_features" in document else _restore_rows)(document, arrays, options, unit)
+    m, k = len(rows), len(_get(document, "outputs", list))
     n = _get(document, "n_graphs", int)
-    basis = _array(arrays, "basis", (m,), np.int64)
-    if m == 0 or k == 0 or basis.min() < 0 or basis.max() >= n:
+    basis = _array(arrays, "basis", (m if rows.keeps_graphs else 0,), np.int64)
+    if m == 0 or k == 0 or n < 1 or basis.min(initial=0) < 0 or basis.max(initial=0) >= n:
         raise InputError("its training graphs are not numbered as they should be.")
     params = _get(document, "params", dict)
     make = {"regressor": GNTKRegressor, "classifier": GNTKClassifier}.get(_get(document, "model", str))
@@ -158,11 +180,11 @@ def _assemble(document: dict[str, Any], arrays: Arrays, memory: Any, workers: in
         sketching=options.sketching or None,
     )
     names = tuple(str(name) for name in document["outputs"])
-    rows = KernelRows.prepare(batch, options, unit, own)
     coefficients, offsets = _array(arrays, "coefficients", (m, k)), _array(arrays, "offsets", (k,))
     model.expansion_ = Expansion(rows, coefficients, offsets, basis, names)
     model.n_graphs_, model.n_equal_graphs_ = n, _get(document, "n_equal_graphs", int)
     model.about_ = _get(document, "about", dict)
+    model.solver_ = _get(document, "solver", str) if "solver" in document else "unknown"  # not in files of before
     if document.get("names") is not None:
         model.names_ = [str(name) for name in _get(document, "names", list)]
         if len(model.names_) != n:
@@ -172,6 +194,36 @@ def _assemble(document: dict[str, Any], arrays: Arrays, memory: Any, workers: in
     else:
         _restore_regression(model, document, arrays, k)
     return model
+
+
+def _restore_rows(document: dict[str, Any], arrays: Arrays, options: KernelOptions, unit: float) -> Rows:  # noqa: ARG001
+    """Return the kernel with the training graphs of the file."""
+    batch = unpack_graphs(_named(arrays, "graphs."))
+    own = _array(arrays, "own", (len(batch),))
+    if (own < 0).any():
+        raise InputError("its self-similarities are not all 0 or more.")
+    return KernelRows.prepare(batch, options, unit, own)
+
+
+def _restore_feature_rows(document: dict[str, Any], arrays: Arrays, options: KernelOptions, unit: float) -> Rows:
+    """Draw the random features of the file again, and see that they came out the same."""
+    drawn_from = _known(_get(document, "random_features", dict), _DRAWN_FROM)
+    size, width, types, seed = (_get(drawn_from, name, int) for name in _DRAWN_FROM)
+    step: Any = options.features
+    probe = arrays.get("probe")
+    if options.engine == "sketched" or width != step.width_ + 1 or not 0 <= seed < 2**32 or probe is None:
+        raise InputError("its random features do not fit its kernel.")
+    step.edge_types_ = unpack_edge_types(_named(arrays, "edge_types."))
+    only_features = not any(options.spec.level_weights[1:])  # then there are as many as columns, whatever was asked for
+    if not 1 <= types <= len(step.edge_types_) + 1 or not (size == probe.size or only_features):
+        raise InputError("its random features are not as many as they should be.")
+    # Draws for the first layer take some 100 bytes for each column and type; a file can claim any number of columns.
+    if 100 * width * (types + 1) > memory_budget(options.memory):
+        raise InputError(f"its node features have {width:,} columns, which is too much for the memory.")
+    rows = FeatureRows.restore(RandomFeatures(options.spec, size, width, types, seed), options, unit)
+    if not np.allclose(_array(arrays, "probe", (len(rows),)), rows.probe(), rtol=1e-6, atol=1e-9 * unit):
+        raise InputError("its random features are drawn otherwise by this version of NumPy; train it again.")
+    return rows
 
 
 def _restore_classification(model: Any, arrays: Arrays, k: int) -> None:
@@ -187,13 +239,15 @@ def _restore_classification(model: Any, arrays: Arrays, k: int) -> None:
 def _restore_regression(model: Any, document: dict[str, Any], arrays: Arrays, k: int) -> None:
     parts, numbers = _named(arrays, "solution."), _get(document, "solution", dict)
     parts = {name.removeprefix("solution."): array for name, array in parts.items()}
-    n, m = model.n_graphs_, len(model.expansion_.rows)
+    expansion = model.expansion_
+    n, m = model.n_graphs_, len(expansion.rows) + (not expansion.rows.keeps_graphs)  # one more is constant
+    basis = expansion.basis if expansion.rows.keeps_graphs else np.arange(m)
     landmarks = parts.get("landmarks")
     p = 0 if landmarks is None or landmarks.ndim != 1 else len(landmarks)
     _array(parts, "landmarks", (p,), np.int64)
     if landmarks is None or p > m or (p and not 0 <= landmarks.min() <= landmarks.max() < m):
         raise InputError("its landmarks are not among its training graphs.")
-    if not np.array_equal(_array(parts, "basis", (m,), np.int64), model.expansion_.basis):
+    if not np.array_equal(_array(parts, "basis", (m,), np.int64), basis):
         raise InputError("its solution is of other training graphs.")
     shapes = {"alpha": (m, k), "scale2": (k,), "leave_one_out": (n, k), "leave_one_out_variance": (n,)}
     for name, shape in shapes.items():
@@ -202,6 +256,8 @@ def _restore_regression(model: Any, document: dict[str, Any], arrays: Arrays, k:
         raise InputError("its variances are not all 0 or more.")
     if _get(numbers, "triangular", bool):
         parts["factor"] = _unpacked_triangle(_array(parts, "factor", (p * (p + 1) // 2,)), p)
+    if not expansion.rows.keeps_graphs:
+        parts["noise_factor"] = _unpacked_triangle(_array(parts, "noise_factor", (m * (m + 1) // 2,)), m).T
     for name in ("factor", "noise_factor"):
         wide = parts[name].shape[1] if name in parts and parts[name].ndim == 2 else 0
         _array(parts, name, (p, wide))

@@ -14,9 +14,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk.errors import InputError
-from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures
+from fastgntk.graph import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures
 
-__all__ = ["pack_features", "pack_graphs", "unpack_features", "unpack_graphs"]
+__all__ = [
+    "pack_edge_types",
+    "pack_features",
+    "pack_graphs",
+    "unpack_edge_types",
+    "unpack_features",
+    "unpack_graphs",
+]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -25,6 +32,7 @@ _REQUIRED = ("offsets", "indptr", "indices", "self_loops")
 _OPTIONAL = ("weights", "labels", "edge_labels")
 _SPARSE = ("features.data", "features.indices", "features.indptr", "features.shape")
 _CATEGORIES, _COLUMNS = "features.categories.", "features.columns."
+_EDGE_TYPES = {False: "edge_types.whole", True: "edge_types.text"}  # by whether labels are text
 _NO_MODEL = "the model is damaged or was not saved by fastgntk"
 _MOST_COLUMNS = 2**31 - 1  # compiled loops count columns with 32 bits
 
@@ -110,6 +118,36 @@ def unpack_features(document: Any, arrays: Arrays) -> NodeFeatures:
     step = NodeFeatures(kind)
     step.kind_, step.width_, step.categories_, step.columns_ = fitted, width, categories, columns
     return step
+
+
+def pack_edge_types(types: EdgeTypes) -> dict[str, NDArray[Any]]:
+    """Return the labels of edges and their numbers: ``edge_types.whole``, ``edge_types.whole.numbers``, ….
+
+    >>> sorted(pack_edge_types(EdgeTypes().extend(np.array([7, 3]))))
+    ['edge_types.whole', 'edge_types.whole.numbers']
+    """
+    arrays = {}
+    for is_text, (known, numbers) in types.known.items():
+        arrays[_EDGE_TYPES[is_text]], arrays[f"{_EDGE_TYPES[is_text]}.numbers"] = known, numbers
+    return arrays
+
+
+def unpack_edge_types(arrays: Arrays) -> EdgeTypes:
+    """Return the types that :func:`pack_edge_types` took apart, or say what is wrong; others are left alone."""
+    known = {}
+    for is_text, name in _EDGE_TYPES.items():
+        if name in arrays:
+            labels, numbers = arrays[name], arrays.get(f"{name}.numbers")
+            _check_categories(labels, name, degrees=False)
+            fits = numbers is not None and numbers.dtype == np.int64 and numbers.shape == labels.shape
+            if numbers is None or not fits or is_text != (labels.dtype.kind == "U"):
+                raise InputError(f"the array {name} must hold labels, with a number for each; {_NO_MODEL}.")
+            known[is_text] = labels, numbers
+    types = EdgeTypes(known)
+    places = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *(numbers for _, numbers in known.values())]))
+    if not np.array_equal(places, np.arange(len(types))):
+        raise InputError(f"the types of edges are not numbered as they should be; {_NO_MODEL}.")
+    return types
 
 
 def _numbered(arrays: Arrays, prefix: str, count: Any) -> list[NDArray[Any]]:

@@ -13,9 +13,11 @@ from fastgntk.errors import InputError
 from fastgntk.learn._calibration import Intervals
 from fastgntk.learn._estimator import GraphModel
 from fastgntk.learn._explanation import Expansion, Explanation, one_graph
-from fastgntk.learn._rows import INTERCEPT, TrainingKernel, WithIntercept
+from fastgntk.learn._ridge import fit_ridge
+from fastgntk.learn._rows import TrainingKernel
+from fastgntk.learn._solver_choice import check_solver_name
 from fastgntk.learn._targets import Targets, check_sample_weight, check_targets
-from fastgntk.learn.solve import Solution, check_solver, solve
+from fastgntk.learn.solve import Solution
 
 __all__ = ["GNTKRegressor", "RegressionModel", "Review"]
 
@@ -30,9 +32,9 @@ class Review(NamedTuple):
     low: Array
     high: Array
     nearest: NDArray[np.int64]
-    """The number of the training graph that is most similar."""
+    """The number of the training graph that is most similar; −1 if the model keeps none."""
     similarity: Array
-    """Its cosine, at most 1."""
+    """Its cosine, at most 1; NaN if the model keeps no training graphs."""
 
 
 class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ignore[misc]
@@ -48,18 +50,16 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
 
     def _solve(self, kernel: TrainingKernel, y: Array, weights: Array | None, ridge: float) -> None:
         """Find coefficients, from a kernel and checked targets."""
-        kernel.weights = weights
         targets = Targets.from_y(y, weights)
-        source = WithIntercept(kernel)
-        solution = solve(
-            source, targets.values, ridge, solver=self.solver, weights=weights, rank=self.rank, seed=self._seed()
+        found = fit_ridge(
+            kernel, targets.values, ridge, solver=self.solver, weights=weights, rank=self.rank, seed=self._seed()
         )
         k = len(targets.mean)
         names = ("y",) if k == 1 else tuple(f"y{i}" for i in range(k))
-        self.solution_ = solution
-        coefficients = solution.alpha * targets.scale
-        offsets = targets.mean + INTERCEPT * coefficients.sum(axis=0)
-        self.expansion_ = Expansion(kernel.rows_to(solution.basis), coefficients, offsets, solution.basis, names)
+        self.solution_ = solution = found.solution
+        self.solver_ = solution.solver
+        offsets = targets.mean + found.intercepts * targets.scale
+        self.expansion_ = Expansion(found.rows, found.coefficients * targets.scale, offsets, found.basis, names)
         self.target_scale_ = targets.scale
         self.single_target_ = targets.single
         # A graph of weight w has noise ridge / w; a new one is taken to be like the training graphs.
@@ -107,7 +107,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
             mean[part] = self.expansion_.values(rows)
             deviation = self._deviation(rows, own)
             std[part], half[part] = self._factor() * deviation, width * deviation
-            nearest[part], similarity[part] = self._nearest(self.expansion_.rows.cosine(rows, own))
+            nearest[part], similarity[part] = self._nearest_in(rows, own)
         value, low, high = self._shaped(mean), self._shaped(mean - half), self._shaped(mean + half)
         return Review(value, self._shaped(std), low, high, nearest, similarity)
 
@@ -134,7 +134,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     def _deviation(self, rows: Array, own: Array) -> Array:
         """Return standard deviations (t, k) of new measurements, before calibration."""
         solution = self.solution_
-        variance = solution.variance(rows + INTERCEPT, own + INTERCEPT) + self.noise_
+        variance = solution.variance(*self.expansion_.rows.with_intercept(rows, own)) + self.noise_
         return np.sqrt(np.multiply.outer(variance, solution.scale2)) * self.target_scale_
 
 
@@ -156,10 +156,12 @@ class GNTKRegressor(RegressionModel):
         How much to smooth. :class:`GNTKRegressorCV` chooses it, and the kernel.
     features : str or NodeFeatures
         What nodes start with, as in :func:`fastgntk.gram`; fitted on the training graphs.
-    solver : {"cholesky", "eigen", "nystrom", "sketched", "cg"}
-        The first two are exact; the others are for tens of thousands of graphs (docs/estimators.md).
+    solver : {"auto", "cholesky", "eigen", "nystrom", "sketched", "cg", "features"}
+        ``cholesky`` and ``eigen`` are exact; ``cg``, ``nystrom`` and ``sketched`` are for tens of thousands of graphs,
+        ``features`` for any number (docs/estimators.md). By default the number of graphs and the memory decide:
+        ``cholesky`` up to 10,000.
     rank : int, optional
-        Landmarks or rows of the approximate solvers.
+        Landmarks, rows or features of the approximate solvers.
     calibrate : bool
         Whether standard deviations are set right by leave-one-out residuals.
     engine, sketching, memory, workers
@@ -175,6 +177,8 @@ class GNTKRegressor(RegressionModel):
         Of the targets as they came, at the best scale of the process.
     solution_ : fastgntk.learn.solve.Solution
         Coefficients, jitter, leave-one-out residuals.
+    solver_ : str
+        Which solver that was.
     n_equal_graphs_ : int
         Training graphs that equal an earlier one, as far as the kernel sees.
 
@@ -201,7 +205,7 @@ class GNTKRegressor(RegressionModel):
         *,
         ridge: float = 1e-3,
         features: Any = "auto",
-        solver: str = "cholesky",
+        solver: str = "auto",
         rank: int | None = None,
         calibrate: bool = True,
         engine: str = "auto",
@@ -236,7 +240,7 @@ class GNTKRegressor(RegressionModel):
         ``gram`` is a :class:`fastgntk.StoredGram` of X, or its path: kernel values are then read from there and not
         computed. One of another kernel or of other graphs is refused.
         """
-        check_solver(self.solver, self.rank)
+        check_solver_name(self.solver, self.rank)
         kernel = self._training(X, self._options(), gram)
         values = check_targets(y, kernel.n)
         self._solve(kernel, values, check_sample_weight(sample_weight, kernel.n), self.ridge)

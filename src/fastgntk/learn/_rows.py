@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,16 @@ from fastgntk.matrix import (
     stored_gram_of,
 )
 
-__all__ = ["INTERCEPT", "KernelOptions", "KernelRows", "TrainingKernel", "WithIntercept", "check_kind", "settled"]
+__all__ = [
+    "INTERCEPT",
+    "KernelOptions",
+    "KernelRows",
+    "TrainingKernel",
+    "WithIntercept",
+    "check_kind",
+    "parts",
+    "settled",
+]
 
 INTERCEPT = 1.0
 """What ridge regression adds to every kernel value, in units of the mean self-similarity."""
@@ -109,8 +118,8 @@ class TrainingKernel:
         if stored is not None:
             self._stored, options = _as_stored(stored, options, batch)
         self.options = settled(options, batch)
-        self.batch, self.n, self._progress = batch, len(batch), progress
-        self._in_units = in_units and not options.normalize
+        self.batch, self.n, self.progress = batch, len(batch), progress
+        self.in_units = in_units and not options.normalize
         self._own: Array | None = None
         self._prepared: PreparedGraphs | None = None
         self._matrix: Array | None = None
@@ -123,6 +132,11 @@ class TrainingKernel:
         return self._own
 
     @property
+    def is_stored(self) -> bool:
+        """Whether values are on disk."""
+        return self._stored is not None
+
+    @property
     def order(self) -> NDArray[np.int64]:
         """All graphs, such that columns of neighbours are quick to get together."""
         return np.arange(self.n) if self._stored is None else self._stored.order
@@ -130,7 +144,7 @@ class TrainingKernel:
     @property
     def unit(self) -> float:
         """What values are divided by: the mean self-similarity, but 1 after normalising and if all are 0."""
-        return (float(np.average(self.self_similarity, weights=self.weights)) if self._in_units else 1.0) or 1.0
+        return (float(np.average(self.self_similarity, weights=self.weights)) if self.in_units else 1.0) or 1.0
 
     def full(self) -> Array:
         """Return the matrix (n, n)."""
@@ -164,13 +178,13 @@ class TrainingKernel:
 
     def _computed(self) -> Array:
         options = self.options
-        K: Array = gram(self.batch, options.spec, features=options.features, progress=self._progress, **options.how)
+        K: Array = gram(self.batch, options.spec, features=options.features, progress=self.progress, **options.how)
         return K
 
     def _computed_columns(self, indices: NDArray[np.int64]) -> Array:
         if self._prepared is None:  # a solver may ask for columns many times
             self._prepared = prepare(self.batch, self.options.spec, features=self.options.features, **self.options.how)
-        how = {"memory": self.options.memory, "workers": self.options.workers, "progress": self._progress}
+        how = {"memory": self.options.memory, "workers": self.options.workers, "progress": self.progress}
         return np.ascontiguousarray(cross_gram(self.batch[indices], self._prepared, **how).T)
 
     def _computed_diagonal(self) -> Array:
@@ -230,6 +244,12 @@ class KernelRows:
     unit: float
     own: Array
     """Raw self-similarities of the m graphs."""
+    keeps_graphs: ClassVar[bool] = True
+
+    @property
+    def features(self) -> NodeFeatures:
+        """The fitted node features."""
+        return self.prepared.features
 
     @classmethod
     def prepare(cls, batch: GraphBatch, options: KernelOptions, unit: float, own: Array) -> KernelRows:
@@ -252,13 +272,8 @@ class KernelRows:
 
     def chunks(self, batch: GraphBatch, progress: Progress | None = None) -> Iterator[tuple[slice, Array, Array]]:
         """Yield new graphs in chunks: which, their rows (t, m), and their kernel with themselves (t,)."""
-        total = max(len(batch), 1)
-        # Rows, rows plus the constant, cosines and what the variance needs are there at a time.
-        affordable = memory_budget(self.options.memory) // (6 * 8 * max(len(self), 1))
-        step = int(np.clip(affordable, 1, _CHUNK))
-        for start in range(0, len(batch), step):
-            part = slice(start, min(start + step, len(batch)))
-            yield part, *self(batch[part], _share(progress, start, part.stop, total))
+        for part, told in parts(len(batch), len(self), self.options.memory, progress):
+            yield part, *self(batch[part], told)
 
     def __call__(self, batch: GraphBatch, progress: Progress | None = None) -> tuple[Array, Array]:
         """Return rows (t, m) and the kernel of new graphs with themselves (t,)."""
@@ -269,6 +284,10 @@ class KernelRows:
         if self.options.normalize:
             return normalize(rows, own, self.own), (own > 0).astype(np.float64)
         return rows / self.unit, own / self.unit
+
+    def with_intercept(self, rows: Array, own: Array) -> tuple[Array, Array]:
+        """Return what the variance of a ridge regression is computed from, given what a call returned."""
+        return rows + INTERCEPT, own + INTERCEPT
 
     def cosine(self, rows: Array, own: Array) -> Array:
         """Return cosines (t, m) from what a call returned."""
@@ -311,6 +330,18 @@ def check_kind(step: NodeFeatures, batch: GraphBatch) -> None:
             f"the model was trained on graphs with {trained}, but these have {found or 'none'}; give it graphs of "
             "the kind that it was trained on."
         )
+
+
+def parts(
+    n: int, columns: int, memory: Any, progress: Progress | None, most: int = _CHUNK
+) -> Iterator[tuple[slice, Progress | None]]:
+    """Cut n graphs into parts whose rows memory holds, each with a callback for its share of the progress."""
+    # Rows, rows plus the constant, cosines and what the variance needs are there at a time.
+    affordable = memory_budget(memory) // (6 * 8 * max(columns, 1))
+    step = int(np.clip(affordable, 1, most))
+    for start in range(0, n, step):
+        part = slice(start, min(start + step, n))
+        yield part, _share(progress, start, part.stop, max(n, 1))
 
 
 def _share(progress: Progress | None, start: int, stop: int, total: int) -> Progress | None:

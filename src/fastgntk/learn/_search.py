@@ -31,8 +31,9 @@ from fastgntk.learn._selection import (
     steady_ridge,
     subset,
 )
+from fastgntk.learn._solver_choice import check_solver_name
 from fastgntk.learn._targets import Targets, check_sample_weight, check_targets
-from fastgntk.learn.solve import EigenPath, check_solver
+from fastgntk.learn.solve import EigenPath
 from fastgntk.matrix import GramPath, gram_path, worker_count
 from fastgntk.matrix import normalize as normalized
 
@@ -194,7 +195,7 @@ class GNTKRegressorCV(RegressionModel, _Search):
         screen: int = 500,
         finalists: int = 8,
         features: Any = "auto",
-        solver: str = "cholesky",
+        solver: str = "auto",
         rank: int | None = None,
         calibrate: bool = True,
         engine: str = "auto",
@@ -237,7 +238,7 @@ class GNTKRegressorCV(RegressionModel, _Search):
             scores = path.scores(Y, ridges, "likelihood")
             return ridges[int(scores.argmin())], float(scores.min())
 
-        check_solver(self.solver, self.rank)
+        check_solver_name(self.solver, self.rank)
         options = settled(self._how(), batch)
         best = self._candidates(batch, Targets.from_y(values, weights).values, options, score, weights)[0]
         self.best_params_ = _params(best) | {"ridge": best.ridge}
@@ -305,7 +306,7 @@ class GNTKClassifierCV(ClassificationModel, _Search):
         class_weight: str | None = None,
         probability: bool = True,
         features: Any = "auto",
-        solver: str = "cholesky",
+        solver: str = "auto",
         rank: int | None = None,
         engine: str = "auto",
         sketching: Any = None,
@@ -336,10 +337,10 @@ class GNTKClassifierCV(ClassificationModel, _Search):
         """Choose and learn from graphs X (n) and their classes y (n,); weights are for ``method="ridge"``."""
         self._check_options(sample_weight)
         batch = graphs(X)
+        self._check_room(len(batch))
         labels = check_classes(y, len(batch))
         weights = check_sample_weight(sample_weight, len(batch))
         classes, numbers = np.unique(labels, return_inverse=True)
-        check_solver(self.solver, self.rank)
         options = settled(self._how(), batch)
         counted = self._ridge_weights(numbers, weights) if self.method == "ridge" else None
         best = self._candidates(batch, class_signs(numbers, len(classes)), options, misplaced, counted)

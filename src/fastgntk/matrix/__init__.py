@@ -33,7 +33,7 @@ from fastgntk.matrix._normalize import normalize
 from fastgntk.matrix._options import NotSketchedWarning, fitted
 from fastgntk.matrix._path import GramPath
 from fastgntk.matrix._prepared import PreparedGraphs, prepare
-from fastgntk.matrix._resources import Memory, Workers, format_bytes, memory_budget, worker_count
+from fastgntk.matrix._resources import Memory, Workers, format_bytes, memory_budget, round_up_bytes, worker_count
 from fastgntk.matrix._run import check_result
 from fastgntk.matrix._shares import node_shares
 from fastgntk.matrix.store import StoredGram, check_shard, connected, is_store, local_workers, open_gram, stored_gram_of
@@ -71,6 +71,7 @@ __all__ = [
     "worker_count",
     "memory_budget",
     "format_bytes",
+    "round_up_bytes",
     "single_threaded_blas",
     "run_on_threads",
     "fitted",

@@ -18,6 +18,7 @@ where the likelihood is largest. All variances here are in units of s².
 ``_low_rank``       what the next three share: regression on m features, by an orthogonal factor
 ``_nystrom``        m columns of K only: n m² and no n² anywhere
 ``_sketched``       K Sᵀ with a random matrix S: all columns are computed, but only m combinations of them kept
+``_features``       m given features, in blocks: :func:`regress_on_features`, no kernel at all
 ``_conjugate``      exact up to a tolerance, n² for each step: needs K once, not twice
 ==================  ==========================================================================================
 
@@ -26,6 +27,7 @@ To add a solver: a file with a function from :class:`Problem` to :class:`Solutio
 """
 
 from fastgntk.learn.solve._eigen import EigenPath, RidgeScore
+from fastgntk.learn.solve._features import FeatureSource, regress_on_features
 from fastgntk.learn.solve._problem import default_rank
 from fastgntk.learn.solve._solution import Solution
 from fastgntk.learn.solve._solve import SOLVERS, check_solver, solve
@@ -41,4 +43,6 @@ __all__ = [
     "KernelSource",
     "MatrixSource",
     "default_rank",
+    "FeatureSource",
+    "regress_on_features",
 ]
