@@ -41,7 +41,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("kernel/_random_features.py", "self._slots = 1 + types if spec.typed else 1", "self._slots = 1", "kernel/test_random_features.py"),
     ("kernel/_random_features.py", "np.minimum(operator.slot[entries], self._slots - 1) == number", "operator.slot[entries] == number", "kernel/test_random_features.py"),
     ("kernel/_random_features.py", "    columns = np.minimum(matrix.indices, width - 1)\n", "    columns = matrix.indices % width\n", "learn/test_features.py"),
-    ("kernel/_random_features.py", "np.sqrt(weight, dtype=dtype) * (counts @ k)", "(counts @ k)", "kernel/test_random_features.py"),
+    ("kernel/_random_features.py", "np.sqrt(weight, dtype=dtype) * readout(", "readout(", "kernel/test_random_features.py"),
     ("kernel/_random_features.py", "np.sqrt(self.spec.level_weights[0]) * values", "values", "kernel/test_random_features.py"),
     ("learn/_random_features.py", "ready.features.shape[1] + 1, types + 1", "ready.features.shape[1], types", "learn/test_features.py"),
     ("learn/_random_features.py", "        check_kind(self.node_features_, batch)\n", "", "learn/test_contract.py"),
