@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 
 import networkx as nx
 import numpy as np
@@ -129,6 +130,21 @@ def test_views_and_frozen_graphs():
     assert found.adjacency.toarray().tolist() == nx.to_numpy_array(part).tolist()
     assert dense(nx.freeze(nx.path_graph(2))) == [[0, 1], [1, 0]]
     assert dense(nx.DiGraph([(0, 1)]).reverse(copy=False), node_labels=()) == [[0, 0], [1, 0]]
+
+
+def test_names_that_equal_numbers():
+    for names in ([0j, 1 + 0j], [0.0, 1.0], [False, True]):
+        assert dense(nx.Graph([names])) == [[0, 1], [1, 0]]
+
+
+def test_reading_adds_nothing_to_a_graph():
+    G = nx.path_graph(2)
+    for u in G:
+        G._node[u] = defaultdict(int)
+    G.nodes[0]["label"] = 3
+    with pytest.raises(InputError, match="node 1 has no attribute 'label'"):
+        graphs([G], node_labels="label")
+    assert dict(G.nodes[1]) == {}
 
 
 def test_neighbours_in_another_order_than_nodes():

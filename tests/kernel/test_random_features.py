@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.tables import ALL_SPECS, FAMILIES
 
-from fastgntk import GNTK, GraphBatch, InputError, NodeFeatures, gram
+from fastgntk import GNTK, Graph, GraphBatch, InputError, NodeFeatures, gram
 from fastgntk.kernel import RandomFeatures
 
 ONE_LAYER = {
@@ -38,6 +38,17 @@ def errors(batch: GraphBatch, spec: GNTK, size: int, seeds: range, **options) ->
     return np.array([(V @ V.T - K) / scale for V in vectors])
 
 
+def test_what_cancels_is_nothing():
+    triangle = [(0, 1), (1, 2), (2, 0)]
+    batch = GraphBatch.from_graphs(
+        [Graph.from_edges(triangle, 3, np.array(x)[:, None]) for x in ([0.1, 0.2, -0.3], [1.0, 2.0, 3.0])]
+    )
+    for dtype in (np.float32, np.float64):
+        vectors = RandomFeatures(GNTK(blocks=1, scale="unit", jump=False), 64, 1, 0, 0)(batch, dtype)
+        assert not vectors[0].any()
+        assert vectors[1].any()
+
+
 @pytest.mark.parametrize("family", ["path", "weighted", "directed", "cancellation", "zero features", "without labels"])
 @pytest.mark.parametrize("spec", ONE_LAYER.values(), ids=ONE_LAYER)
 def test_one_layer_is_right_on_average(family, spec):
@@ -52,7 +63,7 @@ def test_many_features_are_close_to_the_kernel(spec, exact_norms):
     for family in ("star", "clique", "disconnected", "weighted", "opposite nodes", "empty graph"):
         batch = ready(family)
         off = errors(batch, spec, 8192, range(1, 2), exact_norms=exact_norms)
-        assert np.abs(off).max() < (0.12 if exact_norms else 0.5), family
+        assert np.abs(off).max() < (0.12 if exact_norms else 0.4), family
 
 
 @pytest.mark.parametrize("exact_norms", [True, False])

@@ -631,6 +631,8 @@ def test_other_graphs_than_those_learned_from_are_refused(estimator, graphs, wor
         (fg.GNTKNystroem, {"n_landmarks": 0}, "n_landmarks must be a whole number, 1 or more, but is 0"),
         (fg.GNTKNystroem, {"selection": "best"}, r"selection must be one of uniform, kmeans\+\+, leverage"),
         (fg.GNTKNystroem, {"selection": ["uniform"]}, "selection must be one of"),
+        (fg.GNTKNystroem, {"sketching": [1]}, "sketching must be a mapping of sketch, sketch_size"),
+        (fg.GNTKRegressor, {"sketching": {"size": 3}}, "sketching must be a mapping of sketch, sketch_size"),
         (fg.GNTKRandomFeatures, {"n_features": 1.5}, "n_features must be a whole number, 2 or more, but is 1.5"),
         (fg.GNTKRandomFeatures, {"n_features": 5}, "n_features must be 7 or more for 3 blocks, but is 5"),
         (fg.GNTKRandomFeatures, {"dtype": "int8"}, "dtype must be 'float32' or 'float64', but is 'int8'"),

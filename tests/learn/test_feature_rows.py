@@ -122,13 +122,13 @@ def test_the_cut_into_blocks_changes_nothing(step):
 def test_features_that_memory_cannot_hold_are_computed_twice(monkeypatch):
     expected = regressor().fit(TRAIN, SIZES[:50])
     held = []
-    whole = fg.GNTKRandomFeatures.transform
+    whole = fg.GNTKRandomFeatures.vectors
 
-    def transform(self, X):
-        held.append(len(X))
-        return whole(self, X)
+    def vectors(self, batch):
+        held.append(len(batch))
+        return whole(self, batch)
 
-    monkeypatch.setattr(fg.GNTKRandomFeatures, "transform", transform)
+    monkeypatch.setattr(fg.GNTKRandomFeatures, "vectors", vectors)
     told = []
     small = regressor(memory="20 kB", progress=lambda done, total: told.append(done / total)).fit(TRAIN, SIZES[:50])
     assert sum(held) == 100

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
@@ -12,10 +14,11 @@ from tests.tables import FLOAT64
 import fastgntk as fg
 from fastgntk import GNTK, Graph, datasets
 from fastgntk.learn._landmarks import SELECTIONS
+from fastgntk.learn._nystroem import _inverse_root
 from fastgntk.learn.solve import MatrixSource
 
 MUTAG = datasets.load("MUTAG")
-GRAPHS = MUTAG.graphs[:60]
+GRAPHS = MUTAG.graphs[[i for i, graph in enumerate(MUTAG.graphs) if graph.labels.max() <= 2][:60]]
 TRAIN, NEW = GRAPHS[:40], GRAPHS[40:]
 SPEC = GNTK(blocks=2, layers=1)
 
@@ -107,10 +110,37 @@ def test_far_apart_means_the_distance_and_not_the_angle():
         assert set(points[landmarks]) == {0.0, 1.0, 10.0}
 
 
-def test_rows_do_not_depend_on_the_memory():
-    model = nystroem(10).fit(TRAIN)
-    expected = model.transform(NEW)
-    FLOAT64.check(model.set_params(memory="100 kB").transform(NEW), expected)
+def test_leverage_is_drawn_by_ridge_leverage_scores():
+    rng = np.random.default_rng(0)
+    V = rng.standard_normal((60, 8)) * np.array([9, 5, 3, 2, 1, 1, 0.5, 0.2])
+    K = V @ V.T + 0.05 * np.eye(60)
+    count = 30
+    values = np.linalg.eigvalsh(K)
+    ridges = np.geomspace(1e-9, values.sum(), 4000)
+    ridge = ridges[np.argmin(np.abs([(values / (values + r)).sum() - count / 2 for r in ridges]))]
+    exact = np.diag(K @ np.linalg.inv(K + ridge * np.eye(60)))
+    drawn = np.zeros(60)
+    for seed in range(400):
+        drawn[SELECTIONS["leverage"](MatrixSource(K), count, np.random.default_rng(seed))[0]] += 1
+    assert np.corrcoef(exact, drawn)[0, 1] > 0.8
+
+
+@every_selection
+def test_landmarks_do_not_depend_on_the_unit_of_the_kernel(selection):
+    V = np.random.default_rng(1).standard_normal((40, 6))
+    found = [
+        SELECTIONS[selection](MatrixSource(c * V @ V.T), 9, np.random.default_rng(0))[0].tolist()
+        for c in (1.0, 2.0**40, 2.0**-40)
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+def test_directions_of_noise_are_left_out():
+    same = Graph.from_edges([(0, 1), (1, 2)], 3, np.random.default_rng(0).random((3, 2)))
+    K = fg.gram([same] * 30, SPEC, engine="decoupled")
+    noisy = K * (1 + 1e-12 * np.random.default_rng(1).standard_normal(K.shape))
+    root = _inverse_root(noisy)
+    assert np.linalg.matrix_rank(root, tol=1e-6 * np.abs(root).max()) == 1
 
 
 # Random features
@@ -144,26 +174,47 @@ def test_some_graphs_with_all_labels_are_enough_to_fit():
 
 def test_memory_and_workers_change_nothing_but_rounding():
     expected = random(200, dtype="float64", workers=1).fit(TRAIN).transform(GRAPHS)
-    for options in ({"memory": "1 MB"}, {"memory": 1}, {"workers": 3}):
+    for options in ({"memory": "1 MB"}, {"memory": "100 kB"}, {"workers": 3}):
         found = random(200, dtype="float64", **options).fit(TRAIN).transform(GRAPHS)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10 * np.abs(expected).max())
 
 
 def test_progress_ends_with_everything():
     told = []
-    random(50, memory=1, progress=lambda done, total: told.append((done, total))).fit(TRAIN).transform(NEW)
+    random(50, memory="5 kB", progress=lambda done, total: told.append((done, total))).fit(TRAIN).transform(NEW)
     assert len(told) > 1
     assert told[-1][0] == told[-1][1]
 
 
-def test_labels_that_nobody_knew_are_unlike_all_that_were_known():
-    def star(*labels):
-        return Graph.from_edges([(0, 1), (0, 2), (0, 3)], 4, labels=[0, 1, *labels])
+def _star(*labels):
+    return Graph.from_edges([(0, 1), (0, 2), (0, 3)], 4, labels=[0, 1, *labels])
 
-    train, new = [star(1, 1), star(0, 1)], [star(7, 1), star(7, 9)]  # of two such labels at once, one is the other
+
+def test_labels_that_nobody_knew_are_labels_like_any_others():
+    train, new = [_star(1, 1), _star(0, 1)], [_star(7, 1), _star(7, 9), _star(9, 8)]
     model = random(16_384, dtype="float64").fit(train)
-    found = model.transform(new) @ model.transform(train).T
-    assert np.abs(found / fg.cross_gram(new, train, SPEC) - 1).max() < 0.06
+    with pytest.warns(fg.UnseenLabelWarning, match="5 nodes in 3 graphs have a label"):
+        vectors = model.transform(new)
+    assert np.abs(vectors @ model.transform(train).T / fg.cross_gram(new, train, SPEC) - 1).max() < 0.06
+    assert np.abs(vectors @ vectors.T / fg.gram(new, SPEC) - 1).max() < 0.06
+
+
+def test_labels_that_nobody_knew_do_not_depend_on_those_beside_them():
+    model = random(64, dtype="float64").fit([_star(1, 1)])
+    with pytest.warns(fg.UnseenLabelWarning):
+        alone, beside = model.transform([_star(7, 8)]), model.transform([_star(5, 6), _star(7, 8)])
+    np.testing.assert_allclose(alone[0], beside[1], rtol=1e-10, atol=1e-10 * np.abs(alone).max())
+
+
+def test_several_labels_of_a_node_that_nobody_knew():
+    def pair(*labels):
+        return Graph.from_edges([(0, 1)], 2, labels=np.array(labels))
+
+    model = random(200, jump=(1, 0, 0), dtype="float64").fit([pair([0, 0], [1, 1])])
+    with pytest.warns(fg.UnseenLabelWarning):
+        vectors = model.transform([pair([5, 6], [0, 1]), pair([5, 7], [4, 3])])
+    new = [pair([5, 6], [0, 1]), pair([5, 7], [4, 3])]
+    FLOAT64.check(vectors @ vectors.T, fg.gram(new, GNTK(blocks=2, layers=1, jump=(1, 0, 0))))
 
 
 def test_types_of_edges_that_nobody_knew():
@@ -171,14 +222,56 @@ def test_types_of_edges_that_nobody_knew():
         return Graph.from_edges([(0, 1), (1, 2), (2, 3)], 4, labels=[0, 1, 0, 1], edge_labels=[0, *kinds])
 
     spec = GNTK(blocks=2, layers=1, edges="typed")
-    train, new = [chain(0, 1), chain(1, 1)], [chain(5, 0), chain(5, 6)]
+    train, new = [chain(0, 1), chain(1, 1)], [chain(5, 0)]
     model = random(16_384, edges="typed", dtype="float64").fit(train)
-    found = model.transform(new) @ model.transform(train).T
-    off = np.abs(found / fg.cross_gram(new, train, spec) - 1)
-    assert off[0].max() < 0.06
-    assert off[1].max() < 0.12  # two such types in one graph count as one
+    with pytest.warns(fg.UnseenLabelWarning, match="edges of 1 graphs have a label"):
+        vectors = model.transform(new)
+    assert np.abs(vectors @ model.transform(train).T / fg.cross_gram(new, train, spec) - 1).max() < 0.06
     with pytest.raises(fg.InputError, match="edges='typed' needs edge labels"):
         random(100, edges="typed").fit([Graph.from_edges([(0, 1)], 2, labels=[0, 1])])
+
+
+@pytest.mark.parametrize("size", [1e18, 1e-22, 1e-30])
+def test_single_precision_holds_features_of_any_size(size):
+    rng = np.random.default_rng(0)
+    graphs = [Graph.from_edges([(0, 1), (1, 2)], 3, size * rng.random((3, 3))) for _ in range(4)]
+    vectors = random(4096).fit(graphs).transform(graphs).astype(np.float64)
+    assert np.abs(vectors @ vectors.T / fg.gram(graphs, SPEC) - 1).max() < 0.06
+
+
+def test_single_precision_holds_depth():
+    clique = [Graph.from_edges([(i, j) for i in range(n) for j in range(i)], n, labels=[0] * n) for n in (300, 200)]
+    for options in ({"normalize": True}, {"scale": "degree"}):
+        vectors = fg.GNTKRandomFeatures(700, blocks=12, layers=1, **options).fit(clique).transform(clique)
+        assert np.isfinite(vectors).all()
+    with pytest.raises(fg.InputError, match=r"features of graph 0 leave the range of float32; use normalize=True"):
+        fg.GNTKRandomFeatures(700, blocks=20, layers=1).fit(clique).transform(clique)
+
+
+def test_memory_that_does_not_hold_the_result_is_refused():
+    with pytest.raises(fg.InputError, match=r"the result alone takes 16 kB"):
+        random(100, memory="10 kB").fit(TRAIN).transform(TRAIN)
+    model = nystroem(20).fit(TRAIN)
+    with pytest.raises(fg.InputError, match=r"the result alone takes 6 kB"):
+        model.set_params(memory="5 kB").transform(TRAIN)
+    for selection in ("kmeans++", "leverage"):
+        with pytest.raises(fg.InputError, match=r"the result alone takes 6 kB"):
+            nystroem(20, selection=selection, memory="5 kB").fit(TRAIN)
+
+
+def test_memory_is_kept_to():
+    graphs = fg.graphs([Graph.from_edges([(0, 1)], 2, labels=[0, 1])] * 20_000)
+    model = random(64, memory="12 MB", workers=1).fit(graphs)
+    tracemalloc.start()
+    try:
+        ready = model.ready(graphs)
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        model.vectors(ready)
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert 8e6 < peak < 16e6  # the batch with features is made again
 
 
 def test_a_linear_model_on_features_is_close_to_one_on_the_kernel():

@@ -88,6 +88,8 @@ class Records:
 
     def extend(self, rows: Sequence[Mapping[Any, Any]]) -> None:
         """Add rows; who adds those of one graph at a time has them in the processor's cache."""
+        if not set(map(type, rows)) <= {dict}:  # others may make up what is not there, and keep it
+            rows = [dict(row) for row in rows]
         if self._rows is None and not self._shared(rows):
             self._rows = self._of_columns()
         if self._rows is not None:

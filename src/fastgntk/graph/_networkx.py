@@ -85,7 +85,8 @@ class _Group:
             ends = chain.from_iterable(neighbours)
             self._data += map(_VALUES, neighbours)
         numbers = list(range(len(own)))
-        self._ends += ends if own == numbers else map(dict(zip(own, numbers, strict=True)).__getitem__, ends)
+        plain = own == numbers and set(map(type, own)) <= {int}  # 1.0 and True equal 1, but are no numbers of nodes
+        self._ends += ends if plain else map(dict(zip(own, numbers, strict=True)).__getitem__, ends)
         self.sizes.append(len(own))
         self._one_way.append(graph.is_directed())
         of_nodes.extend(list(map(_SECOND, graph.nodes(data=True))))

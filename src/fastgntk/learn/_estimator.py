@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from fastgntk.errors import InputError, levels_to_the_caller
-from fastgntk.graph import GraphBatch, UnseenLabelWarning, graphs
+from fastgntk.graph import GraphBatch, NodeFeatures, UnseenLabelWarning, graphs
 from fastgntk.kernel import GNTK, equal_graphs
 from fastgntk.learn._checks import flag
 from fastgntk.learn._explanation import NO_TRAINING_GRAPHS, Expansion
 from fastgntk.learn._rows import KernelOptions, KernelRows, TrainingKernel
 from fastgntk.matrix import Progress
+from fastgntk.sketch import SketchOptions
 
-__all__ = ["GraphEstimator", "GraphModel"]
+__all__ = ["GraphEstimator", "GraphModel", "tell_unseen"]
 
 _log = logging.getLogger("fastgntk")
 
@@ -33,12 +34,16 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         return GNTK(self.blocks, self.layers, self.scale, self.jump, self.c_phi, self.edges)
 
     def _options(self) -> KernelOptions:
+        sketching = {} if self.sketching is None else self.sketching
+        known = SketchOptions.__annotations__
+        if not isinstance(sketching, Mapping) or not set(sketching) <= set(known):
+            raise InputError(f"sketching must be a mapping of {', '.join(known)}, but is {sketching!r}.")
         return KernelOptions(
             self._spec(),
             flag("normalize", self.normalize),
             self.features,
             self.engine,
-            dict(self.sketching or {}),
+            dict(sketching),
             self.memory,
             self.workers,
         )
@@ -109,13 +114,7 @@ class GraphModel(GraphEstimator):
         batch = graphs(X)
         rows = self.expansion_.rows
         rows.check(batch)
-        step = rows.features
-        if step.kind_ in ("labels", "all"):
-            unseen = step.unseen(batch)
-            _tell_unseen(f"{int(unseen.sum())} nodes in", "these nodes themselves", batch.graph_of_node[unseen])
-        if rows.options.spec.typed:
-            graph_of_edge = np.repeat(batch.graph_of_node, batch.degrees)
-            _tell_unseen("edges of", "such edges", graph_of_edge[step.unseen_edges(batch)])
+        tell_unseen(rows.features, batch, typed=rows.options.spec.typed)
         return batch
 
     def similarities(self, X: Any) -> NDArray[np.float64]:
@@ -166,6 +165,16 @@ class GraphModel(GraphEstimator):
 
         check_is_fitted(self)
         save_model(self, Path(path))
+
+
+def tell_unseen(step: NodeFeatures, batch: GraphBatch, *, typed: bool) -> None:
+    """Warn if some nodes, or with typed edges some edges, have labels on which the features were not fitted."""
+    if step.kind_ in ("labels", "all"):
+        unseen = step.unseen(batch)
+        _tell_unseen(f"{int(unseen.sum())} nodes in", "these nodes themselves", batch.graph_of_node[unseen])
+    if typed:
+        graph_of_edge = np.repeat(batch.graph_of_node, batch.degrees)
+        _tell_unseen("edges of", "such edges", graph_of_edge[step.unseen_edges(batch)])
 
 
 def _tell_unseen(which: str, these: str, graphs_of: NDArray[np.int64]) -> None:

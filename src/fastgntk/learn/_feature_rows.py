@@ -88,7 +88,7 @@ class FeatureRows:
         """Return vectors (t, m) and their squared norms (t,)."""
         step = copy(self.transformer)  # its progress is of this call alone; others may be under way
         step.progress = progress
-        rows: Any = step.transform(batch)
+        rows: Any = step.vectors(batch)
         rows /= np.sqrt(self.unit)
         return rows, np.einsum("ij,ij->i", rows, rows)
 
@@ -98,7 +98,7 @@ class FeatureRows:
 
     def nodes(self, batch: GraphBatch) -> Array:
         """Return the vector of each node of one graph, shape (N, m); they add up to the row of the graph."""
-        vectors: Any = self.draws.nodes(self.features.extend(batch).transform(batch), np.float64)
+        vectors: Any = self.draws.nodes(self.transformer.ready(batch), np.float64)
         norm = np.linalg.norm(vectors.sum(axis=0)) if self.options.normalize else np.sqrt(self.unit)
         return np.asarray(vectors / (norm or 1.0))
 

@@ -10,7 +10,7 @@ from scipy import linalg
 
 from fastgntk.learn.solve import KernelSource
 
-__all__ = ["SELECTIONS"]
+__all__ = ["SELECTIONS", "uniform"]
 
 Array = NDArray[np.float64]
 Chosen = tuple[NDArray[np.int64], Array | None]
@@ -49,6 +49,8 @@ def by_leverage(source: KernelSource, count: int, rng: np.random.Generator) -> C
     """
     first, _ = uniform(source, count, rng)
     C, own = source.columns(first), source.diagonal()
+    if not own.any():  # graphs without nodes, of which any is as good as another
+        return first, C
     values, vectors = linalg.eigh((C[first] + C[first].T) / 2)
     ridge = _ridge_for(np.maximum(values, 0.0) * source.n / count, count / 2)
     # l_i = (K_ii − c_i (K_mm + ridge m/n)⁻¹ c_iᵀ) / ridge, as K with these landmarks has it (Musco and Musco 2017).
@@ -78,7 +80,7 @@ def _draw(weights: Array, taken: NDArray[np.int64], count: int, rng: np.random.G
 
 def _ridge_for(values: Array, dimension: float) -> float:
     """Return the ridge at which eigenvalues have so many effective dimensions, Σ v / (v + ridge)."""
-    high = float(values.sum()) + 1.0
+    high = float(values.sum())
     low = 1e-16 * high
     for _ in range(60):
         middle = float(np.sqrt(low * high))

@@ -34,6 +34,7 @@ from fastgntk.learn._packing import (
     unpack_features,
     unpack_graphs,
 )
+from fastgntk.learn._random_features import drawn_width
 from fastgntk.learn._regressor import GNTKRegressor
 from fastgntk.learn._rows import KernelOptions, KernelRows
 from fastgntk.learn.solve import Solution
@@ -211,7 +212,7 @@ def _restore_feature_rows(document: dict[str, Any], arrays: Arrays, options: Ker
     size, width, types, seed = (_get(drawn_from, name, int) for name in _DRAWN_FROM)
     step: Any = options.features
     probe = arrays.get("probe")
-    if options.engine == "sketched" or width != step.width_ + 1 or not 0 <= seed < 2**32 or probe is None:
+    if options.engine == "sketched" or width != drawn_width(step) or not 0 <= seed < 2**32 or probe is None:
         raise InputError("its random features do not fit its kernel.")
     step.edge_types_ = unpack_edge_types(_named(arrays, "edge_types."))
     only_features = not any(options.spec.level_weights[1:])  # then there are as many as columns, whatever was asked for

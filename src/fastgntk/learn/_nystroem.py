@@ -14,12 +14,18 @@ from fastgntk.errors import InputError
 from fastgntk.graph import graphs
 from fastgntk.learn._checks import whole_number
 from fastgntk.learn._estimator import GraphEstimator
-from fastgntk.learn._landmarks import SELECTIONS
+from fastgntk.learn._landmarks import SELECTIONS, uniform
 from fastgntk.learn._rows import KernelRows, TrainingKernel
+from fastgntk.matrix import check_result, memory_budget
 
 __all__ = ["GNTKNystroem"]
 
 Array = NDArray[np.float64]
+
+_NOISE = (
+    1e-10  # of the largest eigenvalue: values are right to 1e-8 where κ0 is steep, and less so of no two graphs alike
+)
+_AT_A_TIME = 512  # rows: all of them would be another matrix
 
 
 class GNTKNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):  # type: ignore[misc]
@@ -105,19 +111,21 @@ class GNTKNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
     def fit_transform(self, X: Any, y: Any = None) -> Array:  # noqa: ARG002
         """Choose landmarks and return the vectors of the training graphs, shape (n, m)."""
         kernel, columns = self._fit(X)
-        if columns is None:
-            columns = kernel.columns(self.landmarks_)
-        return columns @ self.whitening_
+        return self._whitened(kernel.columns(self.landmarks_) if columns is None else columns)
 
     def transform(self, X: Any) -> Array:
         """Return the vectors of graphs, shape (t, m)."""
         check_is_fitted(self)
         batch = graphs(X)
         self.rows_.check(batch)
-        out = np.empty((len(batch), len(self.landmarks_)))
-        for part, values, _ in self.rows_.chunks(batch, self._progress()):
-            out[part] = values @ self.whitening_
-        return out
+        check_result(8 * len(batch) * len(self.landmarks_), memory_budget(self.memory))
+        return self._whitened(self.rows_.values(batch, self._progress()))
+
+    def _whitened(self, rows: Array) -> Array:
+        """Turn kernel values with landmarks into vectors, in the same place."""
+        for start in range(0, len(rows), _AT_A_TIME):
+            rows[start : start + _AT_A_TIME] = rows[start : start + _AT_A_TIME] @ self.whitening_
+        return rows
 
     def _fit(self, X: Any) -> tuple[TrainingKernel, Array | None]:
         """Fit; returns the kernel, and its columns of the landmarks if choosing these needed all of them."""
@@ -128,9 +136,12 @@ class GNTKNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         if not len(batch):
             raise InputError("there are no graphs to learn from.")
         kernel = TrainingKernel(batch, self._options(), self._progress(), in_units=False)
+        count = min(wanted, kernel.n)
+        if SELECTIONS[self.selection] is not uniform:
+            check_result(8 * kernel.n * count, memory_budget(self.memory))
         # PCG64 by name: the default generator may change with NumPy, and old results would not come back.
         rng = np.random.Generator(np.random.PCG64(self._seed()))
-        self.landmarks_, columns = SELECTIONS[self.selection](kernel, min(wanted, kernel.n), rng)
+        self.landmarks_, columns = SELECTIONS[self.selection](kernel, count, rng)
         self.rows_ = kernel.rows_to(self.landmarks_)
         among = self.rows_(batch[self.landmarks_])[0] if columns is None else columns[self.landmarks_]
         self.whitening_ = _inverse_root(among)
@@ -139,9 +150,9 @@ class GNTKNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
 
 
 def _inverse_root(K: Array) -> Array:
-    """Return K^(−1/2) on the directions in which K is more than rounding."""
+    """Return K^(−1/2) on the directions in which K is more than what engines may be off by."""
     values, vectors = linalg.eigh((K + K.T) / 2)
-    kept = values > len(values) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    kept = values > _NOISE * max(float(values[-1]), 0.0)
     half = vectors[:, kept] * values[kept] ** -0.25
     root: Array = half @ half.T
     return root

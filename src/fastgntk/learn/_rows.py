@@ -170,7 +170,11 @@ class TrainingKernel:
 
     def rows_to(self, basis: NDArray[np.int64]) -> KernelRows:
         """Return the kernel from any graphs to some of the training graphs."""
-        return KernelRows.prepare(self.batch[basis], self.options, self.unit, self.self_similarity[basis])
+        if self._own is None and not self.in_units:  # those of all others are not needed
+            own = diagonal(self.batch[basis], self.options.spec, features=self.options.features, **self.options.how)
+        else:
+            own = self.self_similarity[basis]
+        return KernelRows.prepare(self.batch[basis], self.options, self.unit, own)
 
     def forget(self) -> None:
         """Give up the matrix; it would be computed again."""
@@ -277,13 +281,25 @@ class KernelRows:
 
     def __call__(self, batch: GraphBatch, progress: Progress | None = None) -> tuple[Array, Array]:
         """Return rows (t, m) and the kernel of new graphs with themselves (t,)."""
-        own = diagonal(batch, self.options.spec, features=self.prepared.features, **self.options.how)
-        rows = cross_gram(
-            batch, self.prepared, memory=self.options.memory, workers=self.options.workers, progress=progress
-        )
+        own, rows = self._diagonal(batch), self._raw(batch, progress)
         if self.options.normalize:
             return normalize(rows, own, self.own), (own > 0).astype(np.float64)
         return rows / self.unit, own / self.unit
+
+    def values(self, batch: GraphBatch, progress: Progress | None = None) -> Array:
+        """Return the rows alone, all at once."""
+        rows = self._raw(batch, progress)
+        if self.options.normalize:
+            return normalize(rows, self._diagonal(batch), self.own)
+        rows /= self.unit
+        return rows
+
+    def _raw(self, batch: GraphBatch, progress: Progress | None) -> Array:
+        how = {"memory": self.options.memory, "workers": self.options.workers, "progress": progress}
+        return cross_gram(batch, self.prepared, **how)
+
+    def _diagonal(self, batch: GraphBatch) -> Array:
+        return diagonal(batch, self.options.spec, features=self.prepared.features, **self.options.how)
 
     def with_intercept(self, rows: Array, own: Array) -> tuple[Array, Array]:
         """Return what the variance of a ridge regression is computed from, given what a call returned."""
@@ -299,7 +315,7 @@ class KernelRows:
         shares = node_shares(batch, self.prepared, memory=self.options.memory, workers=self.options.workers)
         if not self.options.normalize:
             return shares / self.unit
-        own = diagonal(batch, self.options.spec, features=self.prepared.features, **self.options.how)
+        own = self._diagonal(batch)
         return normalize(shares, np.repeat(own, len(shares)), self.own)
 
     def check(self, batch: GraphBatch) -> None:
