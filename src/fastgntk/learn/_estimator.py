@@ -22,7 +22,7 @@ from fastgntk.learn._rows import KernelOptions, KernelRows, TrainingKernel
 from fastgntk.matrix import Progress
 from fastgntk.sketch import SketchOptions
 
-__all__ = ["GraphEstimator", "GraphModel", "tell_unseen"]
+__all__ = ["GraphEstimator", "GraphModel", "spec_of", "tell_unseen"]
 
 _log = logging.getLogger("fastgntk")
 
@@ -30,16 +30,13 @@ _log = logging.getLogger("fastgntk")
 class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Turn the parameters of an estimator into a kernel."""
 
-    def _spec(self) -> GNTK:
-        return GNTK(self.blocks, self.layers, self.scale, self.jump, self.c_phi, self.edges)
-
     def _options(self) -> KernelOptions:
         sketching = {} if self.sketching is None else self.sketching
         known = SketchOptions.__annotations__
         if not isinstance(sketching, Mapping) or not set(sketching) <= set(known):
             raise InputError(f"sketching must be a mapping of {', '.join(known)}, but is {sketching!r}.")
         return KernelOptions(
-            self._spec(),
+            spec_of(self),
             flag("normalize", self.normalize),
             self.features,
             self.engine,
@@ -165,6 +162,11 @@ class GraphModel(GraphEstimator):
 
         check_is_fitted(self)
         save_model(self, Path(path))
+
+
+def spec_of(estimator: Any) -> GNTK:
+    """Return the kernel that the parameters of an estimator say."""
+    return GNTK(estimator.blocks, estimator.layers, estimator.scale, estimator.jump, estimator.c_phi, estimator.edges)
 
 
 def tell_unseen(step: NodeFeatures, batch: GraphBatch, *, typed: bool) -> None:

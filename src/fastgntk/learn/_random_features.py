@@ -16,7 +16,7 @@ from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch, NodeFeatures, graphs
 from fastgntk.kernel import RandomFeatures, check_edges
 from fastgntk.learn._checks import flag, whole_number
-from fastgntk.learn._estimator import GraphEstimator, tell_unseen
+from fastgntk.learn._estimator import GraphEstimator, spec_of, tell_unseen
 from fastgntk.learn._rows import check_kind
 from fastgntk.matrix import check_result, fitted, memory_budget, run_on_threads, single_threaded_blas, worker_count
 
@@ -110,7 +110,7 @@ class GNTKRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Grap
             raise InputError("there are no graphs to learn from.")
         size = whole_number("n_features", self.n_features, 2)
         self._check()
-        spec = self._spec()
+        spec = spec_of(self)
         step = fitted(self.features, batch)
         ready = step.transform(batch)
         check_edges(ready, spec)
