@@ -56,6 +56,19 @@ def test_a_regression_is_the_same(store, solver, normalize):
     SOLVED.check(model.expansion_.rows.own, plain.expansion_.rows.own)
 
 
+def test_a_store_made_anew_is_opened_anew(tmp_path):
+    path = tmp_path / "K.zarr"
+    few, y = GRAPHS[:40], EDGES[:40]
+    stale = fg.gram(few, SPEC, engine="lossless", store=path)
+    shutil.rmtree(path)
+    fg.gram(few, fg.GNTK(3, 1), engine="lossless", store=path)
+    with pytest.raises(fg.InputError, match=r"holds a matrix with kernel GNTK\(blocks=3"):
+        fg.GNTKRegressor(**KERNEL).fit(few, y, gram=stale)
+    how = {**KERNEL, "blocks": 3, "ridge": 1e-2}
+    model, plain = fg.GNTKRegressor(**how).fit(few, y, gram=stale), fg.GNTKRegressor(**how).fit(few, y)
+    SOLVED.check(model.predict(few), plain.predict(few))
+
+
 def test_weights_count(store):
     weights = np.linspace(0.5, 2.0, len(GRAPHS))
     model, plain = (

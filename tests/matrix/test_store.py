@@ -221,6 +221,45 @@ def test_a_store_of_another_version_is_refused(tmp_path, change, words):
         fg.gram(GRAPHS[:40], SPEC, store=path)
 
 
+def test_a_store_without_an_id_is_refused(tmp_path):
+    path = tmp_path / "K.zarr"
+    fg.gram(GRAPHS[:40], SPEC, store=path)
+    known = json.loads((path / "zarr.json").read_text())
+    del known["attributes"]["fastgntk"]["id"]
+    (path / "zarr.json").write_text(json.dumps(known))
+    with pytest.raises(fg.InputError, match="has a manifest with other entries than there should be; build it again"):
+        fg.open_gram(path)
+
+
+@pytest.mark.parametrize("spec", [SPEC, fg.GNTK(3, 1)])
+def test_what_is_open_is_not_mixed_with_what_was_made_anew(tmp_path, spec):
+    path = tmp_path / "K.zarr"
+    old = fg.gram(GRAPHS, SPEC, store=path)
+    values = old.tile((0, 0))
+    old.write((0, 0), values)
+    shutil.rmtree(path)
+    for use in (np.asarray, fg.StoredGram.diagonal, lambda stored: stored.write((0, 0), values)):
+        with pytest.raises(fg.InputError, match=r"K.zarr was deleted since it was opened; build it again\.$"):
+            use(old)
+    assert not path.exists()
+    new = fg.gram(GRAPHS, spec, store=path)
+    kept = np.asarray(new)
+    for use in (np.asarray, fg.StoredGram.diagonal, lambda stored: stored.write((0, 0), values)):
+        with pytest.raises(fg.InputError, match=r"K.zarr was made anew since it was opened; open it again\.$"):
+            use(old)
+    assert np.array_equal(np.asarray(new), kept)
+
+
+def test_a_store_that_is_deleted_before_the_first_tile_is_not_begun_again(tmp_path):
+    stored = fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr")
+    values = stored.tile((0, 0))
+    opened = fg.open_gram(stored.path)
+    shutil.rmtree(stored.path)
+    with pytest.raises(fg.InputError, match="was deleted since it was opened"):
+        opened.write((0, 0), values)
+    assert not stored.path.exists()
+
+
 def test_graphs_cut_otherwise_are_refused(tmp_path):
     path = tmp_path / "K.zarr"
     fg.gram(GRAPHS, SPEC, store=path, engine="lossless")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -92,6 +93,7 @@ class Build:
             data=fingerprint(batch, options.spec),
             graphs=len(batch),
             side=known.manifest.side if known is not None else _side(plan_gram(started.cut_prepared(prepared).blocks)),
+            id=secrets.token_hex(8),
         )
         cut = started.cut_prepared(prepared, manifest.side)
         order = np.concatenate([np.zeros(0, dtype=np.int64), *(block.graphs for block in cut.blocks)])

@@ -36,6 +36,8 @@ class Manifest:
     graphs: int
     side: int
     """How many graphs a tile has on each side."""
+    id: str
+    """Drawn at random when the store is made, so that one made later in the same place has another."""
     version: str = __version__
     format: int = FORMAT
 

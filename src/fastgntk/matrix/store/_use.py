@@ -30,7 +30,8 @@ def stored_gram_of(
             f"gram must be a matrix that fastgntk stored, or its path, but is a {type(given).__name__}; store one with "
             "gram(..., store=path)."
         )
-    stored = given if isinstance(given, StoredGram) else StoredGram(Path(given))
+    # Opened again even if it is open: the folder may have been made anew, and what is in memory is of the old one.
+    stored = StoredGram(given.path if isinstance(given, StoredGram) else Path(given))
     known = stored.manifest
     if known.graphs != len(batch):
         raise InputError(
