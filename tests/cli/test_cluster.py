@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -48,6 +50,18 @@ def test_one_sentence_says_what_to_do(tmp_path, monkeypatch, arguments, words):
     monkeypatch.setattr(_clients, "_CONNECT", 0.3)
     assert words in sentence(run("gram", "MUTAG", *arguments))
     assert not (tmp_path / "K").exists()
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:abc", "tls://127.0.0.1:9", "tcp://127.0.0.1:9"])
+def test_a_process_says_one_sentence_about_a_scheduler(tmp_path, address):
+    # A process of its own, as what a broken client prints comes with the end.
+    arguments = ["gram", "MUTAG", "--store", str(tmp_path / "K"), "--scheduler", address]
+    command = [sys.executable, "-c", "from fastgntk.cli import main; main()", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert address in done.stderr
 
 
 def test_an_estimate_is_printed_and_nothing_is_written(tmp_path, monkeypatch):
