@@ -42,6 +42,11 @@ def test_processes_of_this_machine_build_a_store(tmp_path):
         (["--store", "K", "--cluster", "slurm"], "--cluster must be local, but is 'slurm'; for workers elsewhere use"),
         (["--store", "K", "--cluster", "local", "--scheduler", "tcp://h:1"], "give one of them"),
         (["--store", "K", "--cluster", "local", "--shard", "1/2"], "--shard is for processes without a scheduler"),
+        (["--estimate", "--output", "K.npy"], "--estimate only predicts what --store would take; leave --output out"),
+        (["--estimate", "--store", "K"], "leave --store out"),
+        (["--estimate", "--shard", "1/2"], "leave --shard out"),
+        (["--estimate", "--scheduler", "tcp://h:1"], "leave --scheduler out"),
+        (["--estimate", "--cluster", "local"], "leave --cluster out"),
         (["--store", "K", "--scheduler", "tcp://127.0.0.1:9"], "there is no Dask scheduler at tcp://127.0.0.1:9 (OSE"),
     ],
 )
@@ -69,10 +74,18 @@ def test_an_estimate_is_printed_and_nothing_is_written(tmp_path, monkeypatch):
     told = record(run("gram", "MUTAG", "--blocks", "2", "--estimate", "--json"))
     found = told["estimate"]
     assert (told["dataset"], found["graphs"], found["tiles"], found["workers"]) == ("MUTAG", 188, 21, [1, 10, 100])
-    shown = run("gram", "MUTAG", "--blocks", "2", "--estimate", "--store", "K.zarr").out
+    shown = run("gram", "MUTAG", "--blocks", "2", "--estimate").out
     assert "│ 100 workers │ about " in shown
     assert "21, the longest takes " in shown
     assert not list(tmp_path.iterdir())
+
+
+def test_an_estimate_has_a_bar(monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as if this were a terminal
+    monkeypatch.setattr(_console, "_SHOW_AFTER", 0.0)
+    shown = run("gram", "MUTAG", "--blocks", "2", "--estimate").err
+    assert "sample" in shown
+    assert "100 %" in shown
 
 
 def test_the_bar_shows_tiles_and_rate(monkeypatch, capsys):

@@ -22,8 +22,8 @@ from fastgntk.matrix._run import Cut, Run
 from fastgntk.matrix.store._cluster import check_executor, compute_on_cluster
 from fastgntk.matrix.store._locks import writing
 from fastgntk.matrix.store._manifest import Manifest, fingerprint
-from fastgntk.matrix.store._stored import StoredGram
-from fastgntk.matrix.store._tile import Side, Tile, tile_values
+from fastgntk.matrix.store._stored import StoredGram, Tile
+from fastgntk.matrix.store._tile import Side, tile_values
 
 __all__ = ["Build", "Shard", "build_gram", "check_shard"]
 

@@ -33,8 +33,8 @@ from fastgntk.matrix._executor import Progress, single_threaded_blas
 from fastgntk.matrix._run import Run
 from fastgntk.matrix.store._clients import import_distributed
 from fastgntk.matrix.store._disk import on_disk
-from fastgntk.matrix.store._stored import StoredGram
-from fastgntk.matrix.store._tile import Side, Tile, tile_values
+from fastgntk.matrix.store._stored import StoredGram, Tile
+from fastgntk.matrix.store._tile import Side, tile_values
 
 if TYPE_CHECKING:
     from fastgntk.matrix.store._build import Build

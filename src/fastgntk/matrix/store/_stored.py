@@ -23,10 +23,11 @@ from fastgntk.errors import InputError
 from fastgntk.matrix.store._disk import on_disk
 from fastgntk.matrix.store._manifest import Manifest
 
-__all__ = ["StoredGram", "is_store", "open_gram"]
+__all__ = ["StoredGram", "Tile", "is_store", "open_gram"]
 
 Array = NDArray[np.float64]
 Tile = tuple[int, int]
+"""Its row and column among tiles."""
 
 _NAME = "fastgntk"  # of the attribute that holds the manifest
 
@@ -184,7 +185,11 @@ class StoredGram:
             raise InputError(f"{self.path} was made anew since it was opened; open it again.")
 
     def sweep(self) -> None:
-        """Delete what processes left that were killed while they wrote a tile; nobody may be writing now."""
+        """Delete what processes left that were killed while they wrote a tile; for who has locked out all others.
+
+        A task on a cluster that nobody waits for any more has no lock and may be writing still. It loses its file and
+        fails, which does no harm: a tile that is not there when the lock is taken is computed by who has the lock.
+        """
         for left in (self.path / "gram").rglob("*.partial"):  # Zarr's name for a file that is not whole yet
             with on_disk(self.path):
                 left.unlink(missing_ok=True)
