@@ -174,6 +174,29 @@ def test_another_matrix_is_refused(tmp_path_factory, graphs, spec, more, words):
         fg.gram(graphs, spec, store=path, **more)
 
 
+def test_the_same_kernel_in_other_words_is_the_same(tmp_path, monkeypatch):
+    path = tmp_path / "K.zarr"
+    whole = np.asarray(fg.gram(GRAPHS, fg.GNTK(3, 1), store=path))
+    for tile in fg.open_gram(path).all_tiles()[::2]:
+        fg.open_gram(path).file(tile).unlink()
+    words = set()
+    values = _build.tile_values
+    monkeypatch.setattr(_build, "tile_values", lambda run, *sides: (words.add(run.spec.jump), values(run, *sides))[1])
+    again = fg.gram(GRAPHS, fg.GNTK(3, 1, jump=(1, 1, 1, 1)), store=path)
+    assert words == {True}  # sums with weights may round otherwise
+    assert np.array_equal(np.asarray(again), whole)
+    with pytest.raises(fg.InputError, match=r"kernel GNTK.*jump=True.*, but kernel GNTK.*jump=\(1.0, 1.0, 2.0, 1.0"):
+        fg.gram(GRAPHS, fg.GNTK(3, 1, jump=(1, 1, 2, 1)), store=path)
+
+
+@pytest.mark.parametrize("given", [3, b"K.zarr", ["K.zarr"], True])
+def test_what_is_no_path_is_refused(given):
+    with pytest.raises(fg.InputError, match=r"store must be the path of a folder such as 'gram.zarr', but is .*\.$"):
+        fg.gram(None, SPEC, store=given)  # no graphs: it is said before they are looked at
+    with pytest.raises(fg.InputError, match=r"path must be the path of a folder"):
+        fg.open_gram(given)
+
+
 def test_a_fingerprint_is_of_values(tmp_path):
     weighted = fg.Graph(np.array([[0, 2.0], [2.0, 0]]), np.eye(2))
     typed = fg.Graph.from_edges([(0, 1)], 2, np.eye(2), edge_labels=[1])

@@ -82,8 +82,10 @@ class Build:
     def start(cls, batch: GraphBatch, features: str, options: Options, path: Path) -> Build:
         """Open the store, or make it; refuse one of another matrix."""
         known = StoredGram(path) if path.exists() else None
-        engine = known.manifest.engine if known is not None and options.engine == "auto" else options.engine
-        started = replace(options, engine=engine).start(batch, None, 0)
+        if known is not None:
+            engine = known.manifest.engine if options.engine == "auto" else options.engine
+            options = replace(options, engine=engine, spec=known.manifest.kernel(options.spec))
+        started = options.start(batch, None, 0)
         prepared = started.prepare(batch)
         manifest = Manifest(
             spec=options.spec.to_dict(),

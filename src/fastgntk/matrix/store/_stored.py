@@ -23,7 +23,7 @@ from fastgntk.errors import InputError
 from fastgntk.matrix.store._disk import on_disk
 from fastgntk.matrix.store._manifest import Manifest
 
-__all__ = ["StoredGram", "Tile", "is_store", "open_gram"]
+__all__ = ["StoredGram", "Tile", "as_path", "is_store", "open_gram"]
 
 Array = NDArray[np.float64]
 Tile = tuple[int, int]
@@ -45,7 +45,14 @@ def open_gram(path: str | Path) -> StoredGram:
     ...     K, K[:2, :3].shape
     (StoredGram(20 × 20, complete), (2, 3))
     """
-    return StoredGram(Path(path))
+    return StoredGram(as_path(path, "path"))
+
+
+def as_path(given: Any, name: str) -> Path:
+    """Return the path of a store; ``name`` is that of the argument."""
+    if not isinstance(given, str | os.PathLike):
+        raise InputError(f"{name} must be the path of a folder such as 'gram.zarr', but is {given!r}.")
+    return Path(given)
 
 
 def is_store(path: str | Path) -> bool:
