@@ -56,6 +56,30 @@ def test_a_regression_is_the_same(store, solver, normalize):
     SOLVED.check(model.expansion_.rows.own, plain.expansion_.rows.own)
 
 
+def test_a_store_made_anew_is_opened_anew(tmp_path):
+    path = tmp_path / "K.zarr"
+    few, y = GRAPHS[:40], EDGES[:40]
+    stale = fg.gram(few, SPEC, engine="lossless", store=path)
+    shutil.rmtree(path)
+    fg.gram(few, fg.GNTK(3, 1), engine="lossless", store=path)
+    with pytest.raises(fg.InputError, match=r"holds a matrix with kernel GNTK\(blocks=3"):
+        fg.GNTKRegressor(**KERNEL).fit(few, y, gram=stale)
+    how = {**KERNEL, "blocks": 3, "ridge": 1e-2}
+    model, plain = fg.GNTKRegressor(**how).fit(few, y, gram=stale), fg.GNTKRegressor(**how).fit(few, y)
+    SOLVED.check(model.predict(few), plain.predict(few))
+
+
+def test_the_name_of_no_engine_is_refused(store):
+    with pytest.raises(fg.InputError, match=r"engine must be one of auto, .*, but is 'bogus'\.$"):
+        fg.GNTKRegressor(blocks=2, layers=1, engine="bogus").fit(GRAPHS, EDGES, gram=store)
+
+
+def test_the_same_kernel_in_other_words_is_the_same(store):
+    how = {**KERNEL, "ridge": 1e-2}
+    model = fg.GNTKRegressor(jump=(1, 1, 1), **how).fit(GRAPHS, EDGES, gram=store)
+    SOLVED.check(model.predict(GRAPHS), fg.GNTKRegressor(**how).fit(GRAPHS, EDGES, gram=store).predict(GRAPHS))
+
+
 def test_weights_count(store):
     weights = np.linspace(0.5, 2.0, len(GRAPHS))
     model, plain = (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -83,7 +85,53 @@ def test_a_tile_that_is_there_is_not_computed_by_the_next_worker(tmp_path):
     stored = fg.gram(GRAPHS[:20], SPEC, store=tmp_path / "K.zarr")
     (stored.path / _cluster._TOKEN).write_text("token")
     nothing = None, None, None  # to compute it from
-    _cluster.compute_tile(*nothing, (0, 0), str(stored.path), "token", fg.__version__)
+    _cluster.compute_tile(*nothing, (0, 0), str(stored.path), "token", stored.manifest.id, fg.__version__)
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_a_task_that_was_forgotten_writes_nothing_into_a_store_made_anew(tmp_path, monkeypatch, when):
+    path = tmp_path / "K.zarr"
+    old = fg.gram(GRAPHS[:20], SPEC, store=path, shard=(2, 2))  # of one tile, which is the first share
+
+    def made_anew():
+        shutil.rmtree(path)
+        fg.gram(GRAPHS[:20], fg.GNTK(3, 1), store=path, shard=(2, 2))
+        (path / _cluster._TOKEN).write_text("token")
+
+    def values(*_):
+        if when == "meanwhile":
+            made_anew()
+        return np.zeros((20, 20))
+
+    monkeypatch.setattr(_cluster, "tile_values", values)
+    (path / _cluster._TOKEN).write_text("token")
+    if when == "before":
+        made_anew()
+    with pytest.raises(fg.InputError, match=r"K.zarr was made anew (while it was computed; run the same|since it was)"):
+        _cluster.compute_tile(None, [], [], (0, 0), str(path), "token", old.manifest.id, fg.__version__)
+    assert not fg.open_gram(path).finished()
+    assert not list((path / "gram").rglob("*.partial"))
+
+
+def test_the_token_of_another_run_stays(tmp_path, client):
+    path = tmp_path / "K.zarr"
+    token = path / _cluster._TOKEN
+    fg.gram(GRAPHS[:20], SPEC, store=path, executor=client, progress=lambda *_: token.write_text("other"))
+    assert token.read_text() == "other"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+def test_an_interruption_cancels_what_was_sent(tmp_path, client, error):
+    def interrupt(done, total):
+        raise error
+
+    with pytest.raises(error) as kept:  # keeps futures too, which would end with it otherwise
+        fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, progress=interrupt)
+    deadline = time.monotonic() + 60
+    while client.cluster.scheduler.tasks and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not client.cluster.scheduler.tasks
+    assert kept.tb is not None
 
 
 def test_nothing(tmp_path, client):

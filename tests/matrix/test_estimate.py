@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -58,7 +60,7 @@ def test_a_sample_gives_the_time_of_all(tmp_path, clock, sample):
 
 
 def test_disk_and_tiles_are_those_of_the_store(tmp_path):
-    found = fg.estimate(GRAPHS, SPEC, sample_seconds=0.0)
+    found = fg.estimate(GRAPHS, SPEC, sample_seconds=1e-9)
     stored = fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr")
     told = stored.progress()
     assert (found.tiles, found.side, found.disk_bytes) == (told["tiles"], stored.side, told["bytes"])
@@ -67,9 +69,9 @@ def test_disk_and_tiles_are_those_of_the_store(tmp_path):
 
 def test_tasks_go_to_the_worker_that_is_free_first():
     tasks = np.array([5.0, 4.0, 3.0, 3.0, 3.0])
-    assert _estimate.longest_worker(tasks, 1) == 18.0
-    assert _estimate.longest_worker(tasks, 2) == 10.0  # 5 + 3 and 4 + 3 + 3
-    assert _estimate.longest_worker(tasks, 100) == 5.0
+    assert _estimate.makespan(tasks, 1) == 18.0
+    assert _estimate.makespan(tasks, 2) == 10.0  # 5 + 3 and 4 + 3 + 3
+    assert _estimate.makespan(tasks, 100) == 5.0
 
 
 def test_nothing_takes_no_tiles():
@@ -77,8 +79,44 @@ def test_nothing_takes_no_tiles():
     assert (found.tiles, found.sampled, found.disk_bytes, found.worker_bytes) == (0, 0, 0, 0)
 
 
-def test_a_cluster_of_nobody_is_refused():
-    with pytest.raises(
-        fg.InputError, match=r"cluster must be numbers of workers such as \(1, 10, 100\), but is \(0,\)"
-    ):
-        fg.estimate(GRAPHS, SPEC, cluster=(0,))
+@pytest.mark.parametrize(
+    "cluster",
+    [(0,), (), [], 10, "10", None, (1, 2.0), (True,), (1, -3), np.array([]), np.array([1.5]), {1, 2}, ("1",)],
+)
+def test_what_is_no_cluster_is_refused(cluster):
+    words = re.escape(f"cluster must be numbers of workers such as (1, 10, 100), but is {cluster!r}.")
+    with pytest.raises(fg.InputError, match=words):
+        fg.estimate(None, SPEC, cluster=cluster)  # no graphs: it is said before they are looked at
+
+
+@pytest.mark.parametrize("seconds", [0, 0.0, -1.0, np.nan, np.inf, "4", None, True, [4.0]])
+def test_what_is_no_time_is_refused(seconds):
+    words = re.escape(f"sample_seconds must be a number above 0, but is {seconds!r}.")
+    with pytest.raises(fg.InputError, match=words):
+        fg.estimate(None, SPEC, sample_seconds=seconds)
+
+
+def test_numbers_of_numpy_are_numbers():
+    found = fg.estimate([], SPEC, cluster=np.array([2, 3]), sample_seconds=np.float32(1.0))
+    assert found.workers == [2, 3]
+    assert all(type(count) is int for count in found.workers)
+
+
+@pytest.mark.parametrize("sample", [1e5, 1e12])
+def test_progress_goes_to_the_end(clock, sample):
+    seen = []
+    found = fg.estimate(GRAPHS, SPEC, sample_seconds=sample, progress=lambda done, total: seen.append(done / total))
+    assert len(seen) == found.sampled
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+    assert len(seen) == 1 or seen[0] < 1.0
+
+
+def test_memory_of_a_worker():
+    # Two paths of three and of two nodes, all of them one block: both directions of three edges, five nodes.
+    graphs = [fg.Graph.from_edges([(0, 1), (1, 2)], 3, np.eye(3)), fg.Graph.from_edges([(0, 1)], 2, np.eye(2, 3))]
+    found = fg.estimate(graphs, SPEC, engine="decoupled", sample_seconds=1e-9)
+    kept = 2 * 12 * (6 + 5)  # two sparse matrices with an entry for each edge and node, 8 bytes and 4
+    work = 8 * 8 * 5 * 5  # eight dense matrices among five nodes
+    values = 2 * 8 * 2 * 2  # those of the tile, two graphs by two, twice
+    assert (found.side, found.worker_bytes) == (2, kept + work + values)

@@ -174,6 +174,29 @@ def test_another_matrix_is_refused(tmp_path_factory, graphs, spec, more, words):
         fg.gram(graphs, spec, store=path, **more)
 
 
+def test_the_same_kernel_in_other_words_is_the_same(tmp_path, monkeypatch):
+    path = tmp_path / "K.zarr"
+    whole = np.asarray(fg.gram(GRAPHS, fg.GNTK(3, 1), store=path))
+    for tile in fg.open_gram(path).all_tiles()[::2]:
+        fg.open_gram(path).file(tile).unlink()
+    words = set()
+    values = _build.tile_values
+    monkeypatch.setattr(_build, "tile_values", lambda run, *sides: (words.add(run.spec.jump), values(run, *sides))[1])
+    again = fg.gram(GRAPHS, fg.GNTK(3, 1, jump=(1, 1, 1, 1)), store=path)
+    assert words == {True}  # sums with weights may round otherwise
+    assert np.array_equal(np.asarray(again), whole)
+    with pytest.raises(fg.InputError, match=r"kernel GNTK.*jump=True.*, but kernel GNTK.*jump=\(1.0, 1.0, 2.0, 1.0"):
+        fg.gram(GRAPHS, fg.GNTK(3, 1, jump=(1, 1, 2, 1)), store=path)
+
+
+@pytest.mark.parametrize("given", [3, b"K.zarr", ["K.zarr"], True])
+def test_what_is_no_path_is_refused(given):
+    with pytest.raises(fg.InputError, match=r"store must be the path of a folder such as 'gram.zarr', but is .*\.$"):
+        fg.gram(None, SPEC, store=given)  # no graphs: it is said before they are looked at
+    with pytest.raises(fg.InputError, match=r"path must be the path of a folder"):
+        fg.open_gram(given)
+
+
 def test_a_fingerprint_is_of_values(tmp_path):
     weighted = fg.Graph(np.array([[0, 2.0], [2.0, 0]]), np.eye(2))
     typed = fg.Graph.from_edges([(0, 1)], 2, np.eye(2), edge_labels=[1])
@@ -219,6 +242,45 @@ def test_a_store_of_another_version_is_refused(tmp_path, change, words):
     (path / "zarr.json").write_text(json.dumps(known))
     with pytest.raises(fg.InputError, match=words):
         fg.gram(GRAPHS[:40], SPEC, store=path)
+
+
+def test_a_store_without_an_id_is_refused(tmp_path):
+    path = tmp_path / "K.zarr"
+    fg.gram(GRAPHS[:40], SPEC, store=path)
+    known = json.loads((path / "zarr.json").read_text())
+    del known["attributes"]["fastgntk"]["id"]
+    (path / "zarr.json").write_text(json.dumps(known))
+    with pytest.raises(fg.InputError, match="has a manifest with other entries than there should be; build it again"):
+        fg.open_gram(path)
+
+
+@pytest.mark.parametrize("spec", [SPEC, fg.GNTK(3, 1)])
+def test_what_is_open_is_not_mixed_with_what_was_made_anew(tmp_path, spec):
+    path = tmp_path / "K.zarr"
+    old = fg.gram(GRAPHS, SPEC, store=path)
+    values = old.tile((0, 0))
+    old.write((0, 0), values)
+    shutil.rmtree(path)
+    for use in (np.asarray, fg.StoredGram.diagonal, lambda stored: stored.write((0, 0), values)):
+        with pytest.raises(fg.InputError, match=r"K.zarr was deleted since it was opened; build it again\.$"):
+            use(old)
+    assert not path.exists()
+    new = fg.gram(GRAPHS, spec, store=path)
+    kept = np.asarray(new)
+    for use in (np.asarray, fg.StoredGram.diagonal, lambda stored: stored.write((0, 0), values)):
+        with pytest.raises(fg.InputError, match=r"K.zarr was made anew since it was opened; open it again\.$"):
+            use(old)
+    assert np.array_equal(np.asarray(new), kept)
+
+
+def test_a_store_that_is_deleted_before_the_first_tile_is_not_begun_again(tmp_path):
+    stored = fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr")
+    values = stored.tile((0, 0))
+    opened = fg.open_gram(stored.path)
+    shutil.rmtree(stored.path)
+    with pytest.raises(fg.InputError, match="was deleted since it was opened"):
+        opened.write((0, 0), values)
+    assert not stored.path.exists()
 
 
 def test_graphs_cut_otherwise_are_refused(tmp_path):

@@ -99,6 +99,8 @@ def gram(
     json: options.JsonOption = False,
 ) -> None:
     """Compute the kernel matrix of DATA and write it to a file, whole or not at all; or tile by tile into a store."""
+    if estimate:
+        _check_alone(output=output, store=store, shard=shard, scheduler=scheduler, cluster=cluster)
     if not estimate and (output is None) == (store is None):
         raise InputError("say where to write the matrix: --output FILE, or --store FOLDER to write it tile by tile.")
     if output is not None:
@@ -119,7 +121,9 @@ def gram(
     how: dict[str, Any] = {"features": features, "engine": engine, "memory": memory, "workers": workers, **sketching}
     start = time.perf_counter()
     if estimate:
-        tell_estimate(estimated(dataset.graphs, spec, **how), dataset.name, json)
+        with progress_bar("sample", quiet=json) as bar:
+            found = estimated(dataset.graphs, spec, progress=bar, **how)
+        tell_estimate(found, dataset.name, json)
         return
     if store is not None:
         with executor(scheduler, cluster, workers) as client, progress_bar("kernel", "tiles", quiet=json) as bar:
@@ -169,6 +173,13 @@ def gram(
             ("kernel time", seconds(took)),
         ],
     )
+
+
+def _check_alone(**given: Any) -> None:
+    """Refuse options that say where to compute or write, where nothing is computed that could be written."""
+    named = ", ".join(f"--{name}" for name, value in given.items() if value is not None)
+    if named:
+        raise InputError(f"--estimate only predicts what --store would take; leave {named} out.")
 
 
 def _share(text: str) -> tuple[int, int]:

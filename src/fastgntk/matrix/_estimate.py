@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -17,14 +18,14 @@ from fastgntk.errors import InputError
 from fastgntk.graph import FeatureKind, NodeFeatures
 from fastgntk.graph import graphs as as_batch
 from fastgntk.kernel import GNTK, check_edges
-from fastgntk.matrix._executor import single_threaded_blas
+from fastgntk.matrix._executor import Progress, single_threaded_blas
 from fastgntk.matrix._options import Options, fitted
 from fastgntk.matrix._plan import largest_extent
 from fastgntk.matrix._resources import Memory, Workers
 from fastgntk.matrix.store import Build
 from fastgntk.sketch import SketchOptions
 
-__all__ = ["Estimate", "estimate", "longest_worker"]
+__all__ = ["Estimate", "estimate", "makespan"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ def estimate(
     engine: str = "auto",
     memory: Memory = None,
     workers: Workers = None,
+    progress: Progress | None = None,
     **sketching: Unpack[SketchOptions],
 ) -> Estimate:
     """Predict time, memory and disk of ``gram(..., store=path)`` with the same arguments, on clusters of other sizes.
@@ -84,6 +86,7 @@ def estimate(
     Graphs are prepared as for the matrix, on ``workers`` threads; then tiles drawn at random are computed for about
     ``sample_seconds``, one after the other, into a temporary folder. What a pair of distinct nodes took on average
     gives the time of all other tiles. Workers are expected to be as fast as this machine; needs the extra ``store``.
+    ``progress`` is told how much of the sample is done.
 
     Examples
     --------
@@ -93,9 +96,9 @@ def estimate(
     (188, [1, 10, 100], True)
     """
     start = time.perf_counter()
-    if not all(isinstance(count, int | np.integer) and count >= 1 for count in cluster):
-        raise InputError(f"cluster must be numbers of workers such as (1, 10, 100), but is {cluster!r}.")
-    options = Options.check(spec, engine, memory, workers, None, sketching)
+    counts = _check_cluster(cluster)
+    _check_seconds(sample_seconds)
+    options = Options.check(spec, engine, memory, workers, progress, sketching)
     batch = as_batch(graphs)
     step = fitted(features, batch)
     batch = step.transform(batch)
@@ -106,7 +109,7 @@ def estimate(
         build.run.build(build.cut, build.affordable_workers(options.workers))
         preparing = time.perf_counter() - start
         tiles = build.by_cost(build.stored.all_tiles())
-        sampled, rate = _timed_sample(build, tiles, sample_seconds)
+        sampled, rate = _timed_sample(build, tiles, sample_seconds, progress)
         on_disk = build.stored.progress()
     seconds = rate * np.array([build.cost(tile) for tile in tiles])
     return Estimate(
@@ -117,17 +120,31 @@ def estimate(
         sampled=sampled,
         preparing=preparing,
         longest=float(seconds.max(initial=0.0)),
-        workers=[int(count) for count in cluster],
-        seconds=[preparing + longest_worker(seconds, int(count)) for count in cluster],
+        workers=counts,
+        seconds=[preparing + makespan(seconds, count) for count in counts],
         worker_bytes=_worker_bytes(build),
         disk_bytes=on_disk["bytes"] * len(tiles) // max(on_disk["finished"], 1),
     )
 
 
-def longest_worker(seconds: NDArray[np.float64], count: int) -> float:
+def _check_cluster(cluster: Any) -> list[int]:
+    counts = list(cluster) if isinstance(cluster, Sequence | np.ndarray) else []
+    whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1 for n in counts)
+    if not counts or not whole:
+        raise InputError(f"cluster must be numbers of workers such as (1, 10, 100), but is {cluster!r}.")
+    return [int(count) for count in counts]
+
+
+def _check_seconds(seconds: Any) -> None:
+    number = isinstance(seconds, int | float | np.integer | np.floating) and not isinstance(seconds, bool)
+    if not number or not 0 < seconds < math.inf:
+        raise InputError(f"sample_seconds must be a number above 0, but is {seconds!r}.")
+
+
+def makespan(seconds: NDArray[np.float64], count: int) -> float:
     """Return when the last of some workers ends, if each takes the next task as soon as it is free.
 
-    >>> longest_worker(np.array([3.0, 3.0, 2.0]), 2), longest_worker(np.array([3.0, 3.0, 2.0]), 9)
+    >>> makespan(np.array([3.0, 3.0, 2.0]), 2), makespan(np.array([3.0, 3.0, 2.0]), 9)
     (5.0, 3.0)
     """
     free = [0.0] * count
@@ -136,7 +153,9 @@ def longest_worker(seconds: NDArray[np.float64], count: int) -> float:
     return max(free)
 
 
-def _timed_sample(build: Build, tiles: list[tuple[int, int]], budget: float) -> tuple[int, float]:
+def _timed_sample(
+    build: Build, tiles: list[tuple[int, int]], budget: float, progress: Progress | None
+) -> tuple[int, float]:
     """Compute tiles until the time is over; return how many, and the seconds for each unit of their cost."""
     if not tiles:
         return 0, 0.0
@@ -149,6 +168,8 @@ def _timed_sample(build: Build, tiles: list[tuple[int, int]], budget: float) -> 
             spent += time.perf_counter() - start
             cost += build.cost(tiles[i])
             count += 1
+            if progress:  # over when the time is, or when there are no more tiles
+                progress(round(1000 * min(1.0, max(spent / budget, count / len(tiles)))), 1000)
             if spent >= budget:
                 break
     return count, spent / cost

@@ -21,7 +21,7 @@ from fastgntk.matrix._plan import plan_cross, plan_gram
 from fastgntk.matrix._prepared import PreparedGraphs
 from fastgntk.matrix._resources import Memory, Workers
 from fastgntk.matrix._run import Cut, Run, Write, check_result
-from fastgntk.matrix.store import StoredGram, build_gram, check_shard
+from fastgntk.matrix.store import StoredGram, as_path, build_gram, check_shard
 from fastgntk.sketch import SketchOptions
 
 __all__ = ["cross_gram", "diagonal", "gram", "gram_path"]
@@ -138,8 +138,9 @@ def gram(
     if shard is not None and executor is not None:
         raise InputError("shard is for processes without a scheduler, executor for one; give one of them.")
     if store is not None:
+        path, share = as_path(store, "store"), check_shard(shard)
         step, batch = _fitted_and_ready(graphs, features, options)
-        return build_gram(batch, step.kind_, options, Path(store), check_shard(shard), progress, executor)
+        return build_gram(batch, step.kind_, options, path, share, progress, executor)
     for name, given in (("shard", shard), ("executor", executor)):
         if given is not None:
             raise InputError(f"{name} is for a store; give store=path too.")

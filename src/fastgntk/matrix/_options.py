@@ -16,7 +16,7 @@ from fastgntk.matrix._resources import Memory, Workers, memory_budget, worker_co
 from fastgntk.matrix._run import Run, check_result
 from fastgntk.sketch import Sketching, SketchOptions
 
-__all__ = ["NotSketchedWarning", "Options", "fitted", "tell_about_exact"]
+__all__ = ["NotSketchedWarning", "Options", "check_engine", "fitted", "tell_about_exact"]
 
 
 class NotSketchedWarning(UserWarning):
@@ -49,8 +49,7 @@ class Options:
             raise InputError(f"spec must be a fastgntk.GNTK, but is a {type(spec).__name__}.")
         if progress is not None and not callable(progress):
             raise InputError(f"progress must be a function of (done, total), but is {progress!r}.")
-        if engine not in engine_names():
-            raise InputError(f"engine must be one of {', '.join(engine_names())}, but is {engine!r}.")
+        check_engine(engine)
         sketching = sketching or {}
         chosen = Sketching.from_options(sketching) if engine == "sketched" or sketching else None
         if chosen is not None and engine != "sketched":
@@ -78,6 +77,12 @@ class Options:
         if self.sketching is not None:
             tell_about_exact(self.sketching, np.concatenate([b.sizes for b in (rows, cols) if b is not None]))
         return Run(self.spec, choice, self.memory, self.workers, result)
+
+
+def check_engine(engine: str) -> None:
+    """Refuse what is the name of no engine."""
+    if engine not in engine_names():
+        raise InputError(f"engine must be one of {', '.join(engine_names())}, but is {engine!r}.")
 
 
 def tell_about_exact(sketching: Sketching, sizes: NDArray[np.int64]) -> None:

@@ -17,13 +17,14 @@ Zarr keeps the tiles; it is imported when a store is used, and Dask when a clust
 
 from fastgntk.matrix.store._build import Build, Shard, build_gram, check_shard
 from fastgntk.matrix.store._clients import connected, local_workers
-from fastgntk.matrix.store._stored import StoredGram, is_store, open_gram
+from fastgntk.matrix.store._stored import StoredGram, as_path, is_store, open_gram
 from fastgntk.matrix.store._use import stored_gram_of
 
 __all__ = [
     "Build",
     "Shard",
     "StoredGram",
+    "as_path",
     "build_gram",
     "check_shard",
     "connected",

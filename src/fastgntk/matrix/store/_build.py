@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -21,8 +22,8 @@ from fastgntk.matrix._run import Cut, Run
 from fastgntk.matrix.store._cluster import check_executor, compute_on_cluster
 from fastgntk.matrix.store._locks import writing
 from fastgntk.matrix.store._manifest import Manifest, fingerprint
-from fastgntk.matrix.store._stored import StoredGram
-from fastgntk.matrix.store._tile import Side, Tile, tile_values
+from fastgntk.matrix.store._stored import StoredGram, Tile
+from fastgntk.matrix.store._tile import Side, tile_values
 
 __all__ = ["Build", "Shard", "build_gram", "check_shard"]
 
@@ -81,8 +82,10 @@ class Build:
     def start(cls, batch: GraphBatch, features: str, options: Options, path: Path) -> Build:
         """Open the store, or make it; refuse one of another matrix."""
         known = StoredGram(path) if path.exists() else None
-        engine = known.manifest.engine if known is not None and options.engine == "auto" else options.engine
-        started = replace(options, engine=engine).start(batch, None, 0)
+        if known is not None:
+            engine = known.manifest.engine if options.engine == "auto" else options.engine
+            options = replace(options, engine=engine, spec=known.manifest.kernel(options.spec))
+        started = options.start(batch, None, 0)
         prepared = started.prepare(batch)
         manifest = Manifest(
             spec=options.spec.to_dict(),
@@ -92,6 +95,7 @@ class Build:
             data=fingerprint(batch, options.spec),
             graphs=len(batch),
             side=known.manifest.side if known is not None else _side(plan_gram(started.cut_prepared(prepared).blocks)),
+            id=secrets.token_hex(8),
         )
         cut = started.cut_prepared(prepared, manifest.side)
         order = np.concatenate([np.zeros(0, dtype=np.int64), *(block.graphs for block in cut.blocks)])

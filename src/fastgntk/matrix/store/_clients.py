@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from fastgntk.errors import InputError
 __all__ = ["connected", "import_distributed", "local_workers"]
 
 _CONNECT = 5.0  # seconds
+_ADDRESS = re.compile(r"(tcp://|tls://)?([\w.-]+|\[[\w:.%]+\]):(?P<port>[0-9]{1,5})", re.ASCII)
 
 
 def import_distributed() -> Any:
@@ -29,16 +31,28 @@ def import_distributed() -> Any:
 def connected(address: str) -> Iterator[Any]:
     """Give a client of the scheduler at an address."""
     distributed = import_distributed()
+    _check_address(address, distributed)
     _silence()
     try:
         client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
+    except OSError as error:
         raise InputError(
             f"there is no Dask scheduler at {address} ({type(error).__name__}); start one with `dask scheduler`, which "
             "prints its address, such as tcp://host:8786."
         ) from None
     with client:
         yield client
+
+
+def _check_address(address: str, distributed: Any) -> None:
+    """Refuse what no client can be made for: one that fails while it is made prints a traceback when it is deleted."""
+    found = _ADDRESS.fullmatch(address)
+    if found is None or not 1 <= int(found["port"]) <= 65535:
+        raise InputError(f"--scheduler must be an address such as tcp://host:8786, but is {address!r}.")
+    if found[1] == "tls://" and distributed.Security().get_connection_args("client").get("ssl_context") is None:
+        raise InputError(
+            f"{address} needs certificates; name them in the configuration of Dask, at distributed.comm.tls."
+        )
 
 
 @contextmanager

@@ -33,8 +33,8 @@ from fastgntk.matrix._executor import Progress, single_threaded_blas
 from fastgntk.matrix._run import Run
 from fastgntk.matrix.store._clients import import_distributed
 from fastgntk.matrix.store._disk import on_disk
-from fastgntk.matrix.store._stored import StoredGram
-from fastgntk.matrix.store._tile import Side, Tile, tile_values
+from fastgntk.matrix.store._stored import StoredGram, Tile
+from fastgntk.matrix.store._tile import Side, tile_values
 
 if TYPE_CHECKING:
     from fastgntk.matrix.store._build import Build
@@ -77,7 +77,8 @@ def compute_on_cluster(build: Build, tiles: list[Tile], client: Any, progress: P
             client.wait_for_workers(1, timeout=_PATIENCE)
             _Work(build, client, str(path), token, progress).run(tiles)
     finally:
-        (path / _TOKEN).unlink(missing_ok=True)
+        if _token(path) == token:  # not that of another run, if the store was deleted and made anew meanwhile
+            (path / _TOKEN).unlink(missing_ok=True)
 
 
 @dataclass(eq=False)
@@ -123,7 +124,7 @@ class _Work:
         rows, cols = (self.side(number) for number in tile)
         future = self.client.submit(
             compute_tile,
-            *(self.build.run, rows, cols, tile, self.path, self.token, __version__),
+            *(self.build.run, rows, cols, tile, self.path, self.token, self.build.stored.manifest.id, __version__),
             pure=False,
             priority=self.build.cost(tile),
         )
@@ -160,9 +161,15 @@ class _Work:
         raise _died(self.path)
 
 
-def compute_tile(run: Run, rows: Side, cols: Side, tile: Tile, path: str, token: str, version: str) -> None:
-    """Be a task: compute a tile and store it, on a worker."""
-    stored = _same_store(Path(path), token, version)
+def compute_tile(
+    run: Run, rows: Side, cols: Side, tile: Tile, path: str, token: str, store_id: str, version: str
+) -> None:
+    """Be a task: compute a tile and store it, on a worker.
+
+    Nobody may be waiting for it any more: a task that runs is not ended with its client. If meanwhile another store was
+    made in the same place, nothing is written.
+    """
+    stored = _same_store(Path(path), token, store_id, version)
     if stored.file(tile).is_file():  # finished by a worker that died before it could say so
         return
     # Arrays that came over the network may be read-only or not aligned, for which machine code would be compiled anew.
@@ -173,22 +180,29 @@ def compute_tile(run: Run, rows: Side, cols: Side, tile: Tile, path: str, token:
     stored.write(tile, values)
 
 
-def _same_store(path: Path, token: str, version: str) -> StoredGram:
+def _same_store(path: Path, token: str, store_id: str, version: str) -> StoredGram:
     """Open the store; refuse another one that happens to have the same path on this machine."""
     here = socket.gethostname()
     if version != __version__:
         raise InputError(
             f"a worker on {here} has fastgntk {__version__}, but {version} asked it to compute; install the same there."
         )
-    try:
-        found = (path / _TOKEN).read_text()
-    except OSError:
-        found = ""
-    if found != token:
+    if _token(path) != token:
         raise InputError(
             f"a worker on {here} does not see {path}; give --store (store=) a folder that all workers see by that path."
         )
-    return StoredGram(path)
+    stored = StoredGram(path)
+    if stored.manifest.id != store_id:
+        raise InputError(f"{path} was made anew while it was computed; run the same again.")
+    return stored
+
+
+def _token(path: Path) -> str:
+    """Return what the file holds by which workers see that their folder is the right one."""
+    try:
+        return (path / _TOKEN).read_text()
+    except OSError:
+        return ""
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ class Manifest:
     graphs: int
     side: int
     """How many graphs a tile has on each side."""
+    id: str
+    """Drawn at random when the store is made, so that one made later in the same place has another."""
     version: str = __version__
     format: int = FORMAT
 
@@ -60,11 +62,20 @@ class Manifest:
                 f"{path} has a manifest with other entries than there should be; build it again."
             ) from None
 
+    def kernel(self, wanted: GNTK) -> GNTK:
+        """Return the kernel as the store has it if ``wanted`` is the same in other words, or else ``wanted``.
+
+        Weights of one on all levels are ``jump=True``; sums with and without weights may round otherwise, so that tiles
+        of one store are computed by the same words.
+        """
+        mine = GNTK.from_dict(self.spec)
+        return mine if replace(mine, jump=mine.level_weights) == replace(wanted, jump=wanted.level_weights) else wanted
+
     def check(self, wanted: Manifest, path: Any, advice: str) -> None:
         """Refuse another kernel, other graphs or another way to compute them; ``advice`` says what to do then."""
         for what, mine, theirs in (
             ("data", self.data[:_SHOWN], wanted.data[:_SHOWN]),
-            ("kernel", GNTK.from_dict(self.spec), GNTK.from_dict(wanted.spec)),
+            ("kernel", GNTK.from_dict(self.spec), self.kernel(GNTK.from_dict(wanted.spec))),
             ("features", self.features, wanted.features),
             ("engine", self.engine, wanted.engine),
             ("sketch", self.sketching, wanted.sketching),

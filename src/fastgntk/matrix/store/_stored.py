@@ -8,6 +8,7 @@ checks in reading. A tile that is there is finished.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import secrets
 import shutil
@@ -22,10 +23,11 @@ from fastgntk.errors import InputError
 from fastgntk.matrix.store._disk import on_disk
 from fastgntk.matrix.store._manifest import Manifest
 
-__all__ = ["StoredGram", "is_store", "open_gram"]
+__all__ = ["StoredGram", "Tile", "as_path", "is_store", "open_gram"]
 
 Array = NDArray[np.float64]
 Tile = tuple[int, int]
+"""Its row and column among tiles."""
 
 _NAME = "fastgntk"  # of the attribute that holds the manifest
 
@@ -43,7 +45,14 @@ def open_gram(path: str | Path) -> StoredGram:
     ...     K, K[:2, :3].shape
     (StoredGram(20 × 20, complete), (2, 3))
     """
-    return StoredGram(Path(path))
+    return StoredGram(as_path(path, "path"))
+
+
+def as_path(given: Any, name: str) -> Path:
+    """Return the path of a store; ``name`` is that of the argument."""
+    if not isinstance(given, str | os.PathLike):
+        raise InputError(f"{name} must be the path of a folder such as 'gram.zarr', but is {given!r}.")
+    return Path(given)
 
 
 def is_store(path: str | Path) -> bool:
@@ -165,11 +174,29 @@ class StoredGram:
     def write(self, tile: Tile, values: Array) -> None:
         """Put a tile in place, whole or not at all."""
         row, col = (place * self.side for place in tile)
+        writable = self._writable
+        # Last of all, as computing takes long: a tile that is there is taken for one of the store that it is in.
+        self.check_same()
         with on_disk(self.path):
-            self._writable[row : row + len(values), col : col + values.shape[1]] = values
+            writable[row : row + len(values), col : col + values.shape[1]] = values
+
+    def check_same(self) -> None:
+        """Refuse to go on if the folder was deleted, or deleted and made anew, since this was opened."""
+        try:
+            now = json.loads((self.path / "zarr.json").read_text())["attributes"][_NAME]["id"]
+        except (FileNotFoundError, NotADirectoryError):
+            raise InputError(f"{self.path} was deleted since it was opened; build it again.") from None
+        except (KeyError, TypeError, ValueError):  # of another version, or no store at all
+            now = None
+        if now != self.manifest.id:
+            raise InputError(f"{self.path} was made anew since it was opened; open it again.")
 
     def sweep(self) -> None:
-        """Delete what processes left that were killed while they wrote a tile; nobody may be writing now."""
+        """Delete what processes left that were killed while they wrote a tile; for who has locked out all others.
+
+        A task on a cluster that nobody waits for any more has no lock and may be writing still. It loses its file and
+        fails, which does no harm: a tile that is not there when the lock is taken is computed by who has the lock.
+        """
         for left in (self.path / "gram").rglob("*.partial"):  # Zarr's name for a file that is not whole yet
             with on_disk(self.path):
                 left.unlink(missing_ok=True)
@@ -177,11 +204,16 @@ class StoredGram:
     @cached_property
     def _writable(self) -> Any:
         """The array opened for writing: once, as that reads files."""
-        return _zarr().open_array(str(self.path), path="gram", mode="r+", zarr_format=3)
+        try:
+            return _zarr().open_array(str(self.path), path="gram", mode="r+", zarr_format=3)
+        except FileNotFoundError:
+            self.check_same()  # says it in a sentence
+            raise
 
     def tile(self, tile: Tile) -> Array:
         """Read a tile (rows, cols) of the upper triangle."""
         values = self._read(tile) if self.file(tile).is_file() else None
+        self.check_same()  # after reading: what was the same then was the same before
         if values is None:
             state = "damaged" if self.file(tile).is_file() else "not there"
             raise InputError(

@@ -11,10 +11,9 @@ from fastgntk.matrix._path import combine_levels
 from fastgntk.matrix._plan import Block
 from fastgntk.matrix._run import Run
 
-__all__ = ["Side", "Tile", "tile_values"]
+__all__ = ["Side", "tile_values"]
 
 Array = NDArray[np.float64]
-Tile = tuple[int, int]
 Side = list[tuple[Block, Any]]
 """The blocks of a side of tiles: what each is of, and what was built."""
 

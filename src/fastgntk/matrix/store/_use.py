@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from fastgntk.errors import InputError
 from fastgntk.graph import GraphBatch
 from fastgntk.kernel import GNTK
+from fastgntk.matrix._options import check_engine
 from fastgntk.matrix.store._manifest import fingerprint
 from fastgntk.matrix.store._stored import StoredGram
 from fastgntk.sketch import Sketching, SketchOptions
@@ -30,7 +31,9 @@ def stored_gram_of(
             f"gram must be a matrix that fastgntk stored, or its path, but is a {type(given).__name__}; store one with "
             "gram(..., store=path)."
         )
-    stored = given if isinstance(given, StoredGram) else StoredGram(Path(given))
+    check_engine(engine)
+    # Opened again even if it is open: the folder may have been made anew, and what is in memory is of the old one.
+    stored = StoredGram(given.path if isinstance(given, StoredGram) else Path(given))
     known = stored.manifest
     if known.graphs != len(batch):
         raise InputError(
