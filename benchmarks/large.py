@@ -88,7 +88,11 @@ def hiv(path: str) -> None:
         chosen_ridge(f"GNTKNystroem({count})", lambda m=count: fg.GNTKNystroem(m, **KERNEL), table.graphs, y, split)
     for count in (1024, 4096):
         chosen_ridge(
-            f"GNTKRandomFeatures({count})", lambda m=count: fg.GNTKRandomFeatures(m, **KERNEL), table.graphs, y, split
+            f"GNTKRandomFeatures({count})",
+            lambda m=count: fg.GNTKRandomFeatures(m, **KERNEL, dtype="float64"),
+            table.graphs,
+            y,
+            split,
         )
     print(f"so far {time.perf_counter() - start:.0f} s", flush=True)
     begin = time.perf_counter()
