@@ -74,10 +74,25 @@ def main() -> None:
     except MemoryError:
         error_line("there is not enough memory for this; use fewer graphs, or a smaller --memory or --workers.")
         sys.exit(2)
-    except BrokenPipeError:  # the reader of our output went away, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         error_line(f"{where}{error.strerror or error}.")
         sys.exit(2)
+    finally:
+        _write_out()
+
+
+def _write_out() -> None:
+    """Write out what is left; if the reader went away, as `head` does, leave nothing that complains of it at the end.
+
+    Click handles a broken pipe too, but what is in the buffer then is tried once more when Python ends.
+    """
+    stream = sys.__stdout__
+    if stream is None:  # a program without a console
+        return
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

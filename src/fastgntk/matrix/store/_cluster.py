@@ -109,7 +109,8 @@ class _Work:
                 if future.status == "cancelled":
                     futures.add(self.send_again(tile))
                     continue
-                future.result()  # raises what the worker raised
+                if future.status == "error":
+                    future.result()  # raises what the worker raised; of others nothing is fetched: it may be gone
                 done += self.build.cost(tile)
                 if self.progress:
                     self.progress(done, total)
