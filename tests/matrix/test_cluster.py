@@ -84,8 +84,11 @@ def test_each_side_is_sent_once(tmp_path, client, monkeypatch):
 def test_a_tile_that_is_there_is_not_computed_by_the_next_worker(tmp_path):
     stored = fg.gram(GRAPHS[:20], SPEC, store=tmp_path / "K.zarr")
     (stored.path / _cluster._TOKEN).write_text("token")
+    written = stored.file((0, 0)).stat()
     nothing = None, None, None  # to compute it from
     _cluster.compute_tile(*nothing, (0, 0), str(stored.path), "token", stored.manifest.id, fg.__version__)
+    again = stored.file((0, 0)).stat()
+    assert (again.st_ino, again.st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
