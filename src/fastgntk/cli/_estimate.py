@@ -21,7 +21,7 @@ def tell_estimate(found: Estimate, name: str, json: bool) -> None:
     rows = [
         *times,
         ("preparing", f"{seconds(found.preparing)} of each of these, on this machine"),
-        ("tiles", f"{found.tiles:,}, the longest takes {seconds(found.longest)}; {found.sampled:,} were tried"),
+        ("tiles", f"{found.tiles:,}, the longest takes {seconds(found.longest)}; tried: {found.sampled:,}"),
         ("memory", f"up to {format_bytes(found.worker_bytes)} for each worker of one thread, beside Python itself"),
         ("disk", format_bytes(found.disk_bytes)),
         ("engine", found.engine),
