@@ -34,7 +34,7 @@ from fastgntk.graph import GraphBatch
 from fastgntk.kernel._colours import Operator, colour
 from fastgntk.kernel._operator import inverse, unit_rows
 from fastgntk.kernel._spec import GNTK
-from fastgntk.sketch import CountSketch, GaussianProjection, TensorSketch
+from fastgntk.sketch import CountSketch, GaussianProjection, TensorSketch, generator
 
 __all__ = ["RandomFeatures"]
 
@@ -76,8 +76,7 @@ class RandomFeatures:
         self.spec, self.size, self.width, self.exact_norms = spec, size, width, exact_norms
         self.types, self.seed = types, seed
         self._slots = 1 + types if spec.typed else 1
-        # PCG64 by name: the default generator may change with NumPy, and old results would not come back.
-        rng = np.random.Generator(np.random.PCG64(seed))
+        rng = generator(seed)
         self._n_first, shares = _shares(spec, size, width)
         self._first = CountSketch.draw(width, self._n_first, rng) if 0 < self._n_first < width else None
         self._blocks: list[list[_Layer]] = []

@@ -17,6 +17,7 @@ from fastgntk.learn._estimator import GraphEstimator
 from fastgntk.learn._landmarks import SELECTIONS, uniform
 from fastgntk.learn._rows import KernelRows, TrainingKernel
 from fastgntk.matrix import check_result, memory_budget
+from fastgntk.sketch import generator
 
 __all__ = ["GNTKNystroem"]
 
@@ -139,8 +140,7 @@ class GNTKNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         count = min(wanted, kernel.n)
         if SELECTIONS[self.selection] is not uniform:
             check_result(8 * kernel.n * count, memory_budget(self.memory))
-        # PCG64 by name: the default generator may change with NumPy, and old results would not come back.
-        rng = np.random.Generator(np.random.PCG64(self._seed()))
+        rng = generator(self._seed())
         self.landmarks_, columns = SELECTIONS[self.selection](kernel, count, rng)
         self.rows_ = kernel.rows_to(self.landmarks_)
         among = self.rows_(batch[self.landmarks_])[0] if columns is None else columns[self.landmarks_]

@@ -7,11 +7,13 @@
 ``_sketching``        :class:`Sketching`: which sketch, how large, from which seed
 ``_projection``       :class:`GaussianProjection`: a structured Gaussian matrix
 ``_tensor``           :class:`TensorSketch`: products of two inner products
+``_generator``        :func:`generator`: random numbers that come back
 ====================  ==========================================================================
 
 To add a sketch: a class in ``_matrices`` and a row in ``SKETCHES`` there; every test of the folder then runs on it.
 """
 
+from fastgntk.sketch._generator import generator
 from fastgntk.sketch._matrices import AMS, SKETCHES, SRHT, CountSketch, Gaussian, Sketch, SparseEmbedding
 from fastgntk.sketch._projection import GaussianProjection
 from fastgntk.sketch._sketching import Sketching, SketchKind, SketchOptions
@@ -30,4 +32,5 @@ __all__ = [
     "SparseEmbedding",
     "GaussianProjection",
     "TensorSketch",
+    "generator",
 ]

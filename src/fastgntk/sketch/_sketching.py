@@ -9,6 +9,7 @@ from typing import Any, TypedDict, get_type_hints
 import numpy as np
 
 from fastgntk.errors import InputError
+from fastgntk.sketch._generator import generator
 from fastgntk.sketch._matrices import SKETCHES, Sketch
 
 __all__ = ["SketchKind", "SketchOptions", "Sketching"]
@@ -92,8 +93,7 @@ class Sketching:
         """Draw the sketch of a graph for a block (1..L), the same in every call with the same arguments."""
         words = np.frombuffer(content, dtype="<u4").tolist()
         number = block if self.fresh_each_block else 0
-        # PCG64 by name: the default generator may change with NumPy, and old results would not come back.
-        rng = np.random.Generator(np.random.PCG64([self.seed, number, *words]))
+        rng = generator([self.seed, number, *words])
         return SKETCHES[self.sketch](columns, size, rng)
 
     def to_dict(self) -> dict[str, Any]:

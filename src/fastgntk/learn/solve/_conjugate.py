@@ -21,6 +21,7 @@ from fastgntk.learn.solve._low_rank import LowRank
 from fastgntk.learn.solve._nystrom import landmark_model
 from fastgntk.learn.solve._problem import Problem
 from fastgntk.learn.solve._solution import Solution
+from fastgntk.sketch import generator
 
 __all__ = ["conjugate_gradients"]
 
@@ -44,7 +45,7 @@ def conjugate_gradients(problem: Problem) -> Solution:
     model, landmarks, jitter = landmark_model(replace(problem, progress=None), fitc=True)
     n, k = problem.Y.shape
     noise = problem.noise(jitter)
-    rng = np.random.Generator(np.random.PCG64([problem.seed, 1]))  # not the numbers that drew the landmarks
+    rng = generator([problem.seed, 1])  # not the numbers that drew the landmarks
     probes = np.where(rng.integers(0, 2, (n, _PROBES), dtype=np.int8), 1.0, -1.0)
     tolerances = np.repeat([problem.tolerance, max(problem.tolerance, _PROBE_TOLERANCE)], [k, _PROBES])
     solved, iterations = _solve(problem, model, noise, np.hstack([problem.Y, probes]), tolerances)

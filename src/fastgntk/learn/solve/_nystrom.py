@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from fastgntk.learn.solve._low_rank import LowRank, low_rank
 from fastgntk.learn.solve._problem import Problem, floor_jitter
 from fastgntk.learn.solve._solution import Solution, likelihood
+from fastgntk.sketch import generator
 
 __all__ = ["draw_landmarks", "landmark_model", "low_rank_solution", "nystrom"]
 
@@ -26,8 +27,7 @@ def draw_landmarks(n: int, rank: int, seed: int) -> NDArray[np.int64]:
     Uniformly: on 2,000 random graphs at ranks 50 to 800, draws by what earlier landmarks leave unexpressed (randomly
     pivoted Cholesky) or by ridge leverage were not clearly better, and the greedy choice was so at a rank of 50 only.
     """
-    # PCG64 by name: the default generator may change with NumPy, and old results would not come back.
-    rng = np.random.Generator(np.random.PCG64(seed))
+    rng = generator(seed)
     return np.sort(rng.choice(n, rank, replace=False)).astype(np.int64)
 
 

@@ -12,7 +12,7 @@ from fastgntk.learn.solve._nystrom import low_rank_solution
 from fastgntk.learn.solve._problem import Problem, floor_jitter
 from fastgntk.learn.solve._solution import Solution
 from fastgntk.learn.solve._source import BLOCK
-from fastgntk.sketch import SKETCHES
+from fastgntk.sketch import SKETCHES, generator
 
 __all__ = ["sketched"]
 
@@ -26,8 +26,7 @@ def sketched(problem: Problem) -> Solution:
     source, n = problem.source, problem.source.n
     diagonal = source.diagonal()
     jitter = floor_jitter(problem.ridge, diagonal)
-    # PCG64 by name: the default generator may change with NumPy, and old results would not come back.
-    rng = np.random.Generator(np.random.PCG64(problem.seed))
+    rng = generator(problem.seed)
     S = SKETCHES[problem.sketch](n, problem.rank, rng) if problem.rank < n else None
     C = np.empty((n, problem.rank))
     for start in range(0, n, BLOCK):
