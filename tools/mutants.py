@@ -283,7 +283,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("matrix/_estimate.py", " + 2 * 8 * build.stored.side**2", " + 2000 * 8 * build.stored.side**2", "matrix/test_estimate.py"),
     ("matrix/_estimate.py", "build.run.engine.kept_bytes(build.cut.prepared) + tile", "tile", "matrix/test_estimate.py"),
     ("matrix/_estimate.py", "max(spent / budget, count / len(tiles))", "spent / budget", "matrix/test_estimate.py"),
-    ("cli/_gram.py", "        _check_alone(output=output, store=store, shard=shard, scheduler=scheduler, cluster=cluster)\n", "        pass\n", "cli/test_cluster.py"),
+    ("cli/_gram.py", "        _check_alone(**written, store=store, shard=shard, scheduler=scheduler, cluster=cluster)\n", "        pass\n", "cli/test_cluster.py"),
     ("cli/_gram.py", "estimated(dataset.graphs, spec, progress=bar, **how)", "estimated(dataset.graphs, spec, **how)", "cli/test_cluster.py"),
     ("cli/_cluster.py", "    if shard:\n", "    if False:\n", "cli/test_cluster.py"),
     ("cli/_gram.py", "    if not estimate and (output is None)", "    if (output is None)", "cli/test_cluster.py"),

@@ -43,6 +43,7 @@ def test_processes_of_this_machine_build_a_store(tmp_path):
         (["--store", "K", "--cluster", "local", "--scheduler", "tcp://h:1"], "give one of them"),
         (["--store", "K", "--cluster", "local", "--shard", "1/2"], "--shard is for processes without a scheduler"),
         (["--estimate", "--output", "K.npy"], "--estimate only predicts what --store would take; leave --output out"),
+        (["--estimate", "--normalize", "--target", "y"], "leave --normalize, --target out"),
         (["--estimate", "--store", "K"], "leave --store out"),
         (["--estimate", "--shard", "1/2"], "leave --shard out"),
         (["--estimate", "--scheduler", "tcp://h:1"], "leave --scheduler out"),

@@ -100,7 +100,8 @@ def gram(
 ) -> None:
     """Compute the kernel matrix of DATA and write it to a file, whole or not at all; or tile by tile into a store."""
     if estimate:
-        _check_alone(output=output, store=store, shard=shard, scheduler=scheduler, cluster=cluster)
+        written = {"output": output, "normalize": normalize or None, "target": target}
+        _check_alone(**written, store=store, shard=shard, scheduler=scheduler, cluster=cluster)
     if not estimate and (output is None) == (store is None):
         raise InputError("say where to write the matrix: --output FILE, or --store FOLDER to write it tile by tile.")
     if output is not None:
@@ -176,7 +177,7 @@ def gram(
 
 
 def _check_alone(**given: Any) -> None:
-    """Refuse options that say where to compute or write, where nothing is computed that could be written."""
+    """Refuse options that say where to compute, or where and what to write, where there is nothing to write."""
     named = ", ".join(f"--{name}" for name, value in given.items() if value is not None)
     if named:
         raise InputError(f"--estimate only predicts what --store would take; leave {named} out.")

@@ -37,6 +37,7 @@ from fastgntk.cli._inputs import (
 )
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
 from fastgntk.errors import InputError, some
+from fastgntk.matrix import format_bytes
 
 __all__ = ["train"]
 
@@ -183,7 +184,7 @@ def _outcome(model: Any, kind: str, y: Any) -> dict[str, Any]:
 
 def _show(record: dict[str, Any], dataset: Dataset) -> None:
     params = record["params"]
-    rows = [("written", f"{record['model']}, {record['bytes'] / 1e6:.1f} MB")]
+    rows = [("written", f"{record['model']}, {format_bytes(record['bytes'])}")]
     if record["task"] == "classification":
         classes = record["classes"]
         hint = (
