@@ -131,7 +131,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("matrix/_run.py", "min(self.workers, (self.memory - kept) // max(tile_bytes, 1))", "self.workers", "matrix/test_gram.py"),
     ("matrix/_run.py", "    if result > memory:\n", "    if False:\n", "matrix/test_gram.py"),
     ("matrix/_prepared.py", "pairs=1e12", "pairs=1", "matrix/test_prepared.py"),
-    ("matrix/_gram.py", "    if spec is not None and spec != cols.spec:\n", "    if False:\n", "matrix/test_prepared.py"),
+    ("matrix/_gram.py", "    if spec is not None and spec != prepared.spec:\n", "    if False:\n", "matrix/test_prepared.py"),
     ("matrix/_path.py", "else np.array(levels[-1])", "else levels[-1]", "matrix/test_gram.py"),
     ("matrix/_executor.py", "        if _blas_limit.users == 0:\n            _blas_limit.limits = ", "        if True:\n            _blas_limit.limits = ", "matrix/test_executor.py"),
     ("matrix/_path.py", "self.levels[: wanted.blocks + 1]", "self.levels[: wanted.blocks]", CONSISTENCY),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.tables import ALL_ENGINES, FAMILIES, FLOAT64
 
-from fastgntk import GNTK, Graph, InputError, cross_gram, datasets, prepare
+from fastgntk import GNTK, Graph, InputError, cross_gram, datasets, diagonal, gram, prepare
 from fastgntk.kernel import get_engine
 
 
@@ -21,6 +21,16 @@ def test_rows_against_prepared_graphs_are_rows_against_the_graphs(engine):
     FLOAT64.check(cross_gram(batch[:3], train, GNTK(2, 1)), expected)
 
 
+@pytest.mark.parametrize("engine", ALL_ENGINES)
+def test_the_diagonal_of_prepared_graphs_is_that_of_the_matrix(engine):
+    batch = datasets.load("MUTAG").graphs[:6]
+    train = prepare(batch, GNTK(2, 1), engine=engine)
+    for _ in range(2):
+        FLOAT64.check(diagonal(train), np.diagonal(gram(batch, GNTK(2, 1), engine=engine)))
+    with pytest.raises(InputError, match=r"prepared for GNTK\(blocks=2, .* leave spec out"):
+        diagonal(train, GNTK(3))
+
+
 def test_graphs_are_prepared_once(monkeypatch):
     engine = type(get_engine("lossless"))
     seen = []
@@ -30,6 +40,7 @@ def test_graphs_are_prepared_once(monkeypatch):
     train = prepare(batch, engine="lossless")
     for i in range(3):
         cross_gram(batch[i : i + 1], train)
+    diagonal(train)
     assert seen == [20, 1, 1, 1]
 
 

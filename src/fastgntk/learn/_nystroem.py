@@ -106,13 +106,14 @@ class GNTKNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
 
     def fit(self, X: Any, y: Any = None) -> GNTKNystroem:  # noqa: ARG002  # every step of a pipeline takes y
         """Choose landmarks."""
-        self._fit(X)
+        self._fit(X, whole=False)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:  # noqa: ARG002
         """Choose landmarks and return the vectors of the training graphs, shape (n, m)."""
-        kernel, columns = self._fit(X)
-        return self._whitened(kernel.columns(self.landmarks_) if columns is None else columns)
+        columns = self._fit(X, whole=True)
+        assert columns is not None
+        return self._whitened(columns)
 
     def transform(self, X: Any) -> Array:
         """Return the vectors of graphs, shape (t, m)."""
@@ -128,8 +129,8 @@ class GNTKNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
             rows[start : start + _AT_A_TIME] = rows[start : start + _AT_A_TIME] @ self.whitening_
         return rows
 
-    def _fit(self, X: Any) -> tuple[TrainingKernel, Array | None]:
-        """Fit; returns the kernel, and its columns of the landmarks if choosing these needed all of them."""
+    def _fit(self, X: Any, *, whole: bool) -> Array | None:
+        """Fit; returns the kernel values of all graphs with landmarks if they are wanted, or were needed to choose."""
         wanted = whole_number("n_landmarks", self.n_landmarks, 1)
         if not isinstance(self.selection, str) or self.selection not in SELECTIONS:
             raise InputError(f"selection must be one of {', '.join(SELECTIONS)}, but is {self.selection!r}.")
@@ -142,11 +143,13 @@ class GNTKNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
             check_result(8 * kernel.n * count, memory_budget(self.memory))
         rng = generator(self._seed())
         self.landmarks_, columns = SELECTIONS[self.selection](kernel, count, rng)
+        if columns is None and whole:
+            columns = kernel.columns(self.landmarks_)
         self.rows_ = kernel.rows_to(self.landmarks_)
         among = self.rows_(batch[self.landmarks_])[0] if columns is None else columns[self.landmarks_]
         self.whitening_ = _inverse_root(among)
         self._n_features_out = len(self.landmarks_)
-        return kernel, columns
+        return columns
 
 
 def _inverse_root(K: Array) -> Array:

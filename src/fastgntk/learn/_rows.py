@@ -192,6 +192,8 @@ class TrainingKernel:
         return np.ascontiguousarray(cross_gram(self.batch[indices], self._prepared, **how).T)
 
     def _computed_diagonal(self) -> Array:
+        if self._prepared is not None:
+            return diagonal(self._prepared, memory=self.options.memory, workers=self.options.workers)
         return diagonal(self.batch, self.options.spec, features=self.options.features, **self.options.how)
 
     def _read(self) -> Array:

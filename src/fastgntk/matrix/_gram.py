@@ -176,9 +176,8 @@ def cross_gram(
     array of shape (n, m), float64
     """
     if isinstance(cols, PreparedGraphs):
-        if engine not in ("auto", cols.engine) or features != "auto" or sketching:
-            raise InputError("engine, sketch and features are those of the prepared graphs; leave them out.")
-        return _cross_prepared(rows, cols, spec, memory, workers, progress)
+        _check_prepared(cols, spec, features, engine, sketching)
+        return _cross_prepared(rows, cols, memory, workers, progress)
     options = Options.check(spec, engine, memory, workers, progress, sketching)
     row_batch, col_batch = as_batch(rows), as_batch(cols)
     step = fitted(features, col_batch, row_batch)
@@ -189,11 +188,17 @@ def cross_gram(
     return _cross(run, run.cut(row_batch), run.cut(col_batch), (len(row_batch), len(col_batch)), progress)
 
 
+def _check_prepared(prepared: PreparedGraphs, spec: GNTK | None, features: Any, engine: str, sketching: Any) -> None:
+    """Refuse what prepared graphs have settled already."""
+    if engine not in ("auto", prepared.engine) or features != "auto" or sketching:
+        raise InputError("engine, sketch and features are those of the prepared graphs; leave them out.")
+    if spec is not None and spec != prepared.spec:
+        raise InputError(f"the graphs were prepared for {prepared.spec}, but spec is {spec}; leave spec out.")
+
+
 def _cross_prepared(
-    rows: Any, cols: PreparedGraphs, spec: GNTK | None, memory: Memory, workers: Workers, progress: Progress | None
+    rows: Any, cols: PreparedGraphs, memory: Memory, workers: Workers, progress: Progress | None
 ) -> Array:
-    if spec is not None and spec != cols.spec:
-        raise InputError(f"the graphs were prepared for {cols.spec}, but spec is {spec}; leave spec out.")
     options = Options.check(cols.spec, cols.engine, memory, workers, progress)
     batch = as_batch(rows)
     batch = cols.features.extend(batch).transform(batch)
@@ -229,20 +234,32 @@ def diagonal(
 ) -> Array:
     """Compute the kernel of each graph with itself, the diagonal of :func:`gram`, without the rest of it.
 
+    ``graphs`` may be prepared graphs; then leave out what they were prepared with.
+
     Returns
     -------
     array of shape (n,), float64
     """
+    if isinstance(graphs, PreparedGraphs):
+        _check_prepared(graphs, spec, features, engine, sketching)
+        options = Options.check(graphs.spec, graphs.engine, memory, workers, progress)
+        check_result(8 * len(graphs), options.memory)
+        run = replace(graphs.run, memory=options.memory, workers=options.workers, result=8 * len(graphs))
+        return _diagonal(run, graphs.cut.prepared, len(graphs), progress)
     options = Options.check(spec, engine, memory, workers, progress, sketching)
     batch = _ready(graphs, features, options)
-    out = np.zeros(len(batch))
-    combine = _combine(options.spec)
+    run = options.start(batch, None, 8 * len(batch), pairs=float(np.sum(batch.sizes.astype(np.float64) ** 2)))
+    return _diagonal(run, run.prepare(batch), len(batch), progress)
+
+
+def _diagonal(run: Run, prepared: Any, count: int, progress: Progress | None) -> Array:
+    out = np.zeros(count)
+    combine = _combine(run.spec)
 
     def write(rows: NDArray[np.int64], _: NDArray[np.int64], levels: Array) -> None:
         out[rows] = np.diagonal(combine(levels))
 
-    run = options.start(batch, None, out.nbytes, pairs=float(np.sum(batch.sizes.astype(np.float64) ** 2)))
-    run.diagonal(batch, write, progress)
+    run.diagonal(prepared, write, progress)
     return out
 
 

@@ -122,9 +122,8 @@ class Run:
 
         self.run(plan, compute, workers, progress, cancelled)
 
-    def diagonal(self, batch: GraphBatch, write: Write, progress: Progress | None) -> None:
+    def diagonal(self, prepared: Any, write: Write, progress: Progress | None) -> None:
         """Compute each graph with itself; blocks are built and forgotten one by one."""
-        prepared = self.prepare(batch)
         plan = plan_diagonal(self.engine.outline(prepared))
         workers = self.affordable_workers(plan, prepared)
         prepared = self.finish(prepared, workers)
