@@ -1,0 +1,101 @@
+"""What MkDocs is told while it builds the site: pages made of files outside docs/, and docstrings in plain words.
+
+The changelog, the contributing guide and the example programs stand where people look for them in a repository. The site shows
+them as pages, and links to them are turned to these pages, so that one link works in both.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from posixpath import dirname, relpath
+from typing import Any
+
+import griffe
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Where a link from a page of docs/ leads in the site, by the path that it has in the repository.
+PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "examples": "examples.md"}
+LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[)#])")
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that are made of files outside docs/."""
+    for source, page in PAGES.items():
+        text = examples_page() if source == "examples" else (ROOT / source).read_text()
+        files.append(File.generated(config, page, content=moved(text, source, page)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Turn links to files outside docs/ to the pages that show them."""
+    here = page.file.src_uri
+    return markdown if here in PAGES.values() else moved(markdown, f"docs/{here}", here)
+
+
+def moved(text: str, source: str, page: str) -> str:
+    """Rewrite the links of a file of the repository for the page that it becomes.
+
+    >>> moved("[log](../CHANGELOG.md#added) [maths](math.md)", "docs/theory.md", "theory.md")
+    '[log](changelog.md#added) [maths](math.md)'
+    >>> moved("see [there](docs/architecture.md)", "CONTRIBUTING.md", "contributing.md")
+    'see [there](architecture.md)'
+    """
+
+    def to_page(link: re.Match[str]) -> str:
+        target = relpath(f"{dirname(source)}/{link[1]}" if dirname(source) else link[1])
+        shown = target.removeprefix("docs/") if target.startswith("docs/") else PAGES.get(target)
+        if target.startswith("examples/"):
+            shown = "examples.md"
+        return link[1] if shown is None else relpath(shown, dirname(page) or ".")
+
+    return LINK.sub(to_page, text)
+
+
+def examples_page() -> str:
+    """Show all programs and notebooks of examples/ on one page."""
+    parts = [
+        "# Example programs",
+        "Whole programs of a few lines, in the folder `examples`. The tests run all of them.",
+    ]
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        parts += [f"## {path.name}", f"```python\n{path.read_text().rstrip()}\n```"]
+    for path in sorted((ROOT / "examples").glob("*.ipynb")):
+        parts.append(f"## {path.name}")
+        for cell in json.loads(path.read_text())["cells"]:
+            text = "".join(cell["source"])
+            lower = re.sub(r"^#+ ", "### ", text, flags=re.MULTILINE)
+            parts.append(f"```python\n{text}\n```" if cell["cell_type"] == "code" else lower)
+    return "\n\n".join(parts) + "\n"
+
+
+class PlainRoles(griffe.Extension):
+    """Docstrings are written for `help()` and Sphinx alike; here their roles, tables and ``::`` become Markdown."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Rewrite one docstring."""
+        if obj.docstring:
+            obj.docstring.value = as_markdown(obj.docstring.value)
+
+
+def as_markdown(text: str) -> str:
+    r"""Turn what is Sphinx in a docstring into Markdown.
+
+    >>> as_markdown("See :func:`~fastgntk.gram`, as in::")
+    'See `gram`, as in:'
+    >>> print(as_markdown("====  ====\n``a``  one\n====  ===="))
+    | | |
+    |---|---|
+    | ``a`` | one |
+    """
+    text = re.sub(r":(?:func|class|meth|mod|attr|data):`~?(?:\w+\.)*(\w+)`", r"`\1`", text)
+    text = re.sub(r"::$", ":", text, flags=re.MULTILINE)
+    return re.sub(r"^=+  =+\n(.*?)^=+  =+$", _table, text, flags=re.MULTILINE | re.DOTALL)
+
+
+def _table(found: re.Match[str]) -> str:
+    rows = [re.split(r" {2,}", line.strip(), maxsplit=1) for line in found[1].splitlines()]
+    return "\n".join(["| | |", "|---|---|", *(f"| {' | '.join(row)} |" for row in rows)])
