@@ -59,7 +59,9 @@ for axes in (first, second):
             if axes is second:
                 axes.add_patch(Circle(at, 0.33, fill=False, edgecolor=BLUE, linewidth=1.8, zorder=3))
             if axes is first:
-                axes.text(at[0], at[1] + 0.34, letters[i], ha="center", va="bottom", fontsize=9, color=GREY)
+                below = letters[i] == "r"  # an edge comes to it from above
+                to = at[1] + (-0.34 if below else 0.34)
+                axes.text(at[0], to, letters[i], ha="center", va="top" if below else "bottom", fontsize=9, color=GREY)
         axes.text(-0.85, np.mean([y for _, y in places]), name, fontsize=13, fontweight="bold", va="center")
 
 for _, edges, places in (LEFT, RIGHT):
