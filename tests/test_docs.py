@@ -1,12 +1,13 @@
 """Every block of the README and the docs runs and prints what the page says, and every file they point at exists.
 
-A Python block runs after those before it on its page, in the same names and folder; a line of an ``sh`` block is a command
-of ``fastgntk``. A ``text`` block right after one of them is what it prints: its lines are among those printed, in order, with
-numbers that may differ by a few per cent, as they do between machines.
+A Python block runs after those before it on its page, in the same names and folder; a line of an ``sh`` block is a
+command of ``fastgntk``. A ``text`` block right after one of them is what it prints: its lines are among those printed,
+in order, with numbers that may differ by a few per cent, as they do between machines.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import logging
@@ -64,14 +65,16 @@ def same(shown: str, printed: str) -> bool:
     if NUMBER.sub("0", shown) != NUMBER.sub("0", printed):
         return False
     pairs = zip(NUMBER.findall(shown), NUMBER.findall(printed), strict=True)
-    return all(float(a.replace(",", "")) == pytest.approx(float(b.replace(",", "")), **MACHINES_DIFFER) for a, b in pairs)
+    return all(
+        float(a.replace(",", "")) == pytest.approx(float(b.replace(",", "")), **MACHINES_DIFFER) for a, b in pairs
+    )
 
 
 def assert_shown(shown: str, printed: str, where: str) -> None:
     lines = iter(printed.splitlines())
     for line in shown.splitlines():
         if line.strip() not in ("", "…"):
-            assert any(same(line, other) for other in lines), f"{where} shows {line!r}, but this was printed:\n{printed}"
+            assert any(same(line, other) for other in lines), f"{where} shows {line!r}, but printed:\n{printed}"
 
 
 def test_there_are_pages_and_blocks():
@@ -145,6 +148,31 @@ def test_every_page_is_in_the_navigation():
     linked = set(re.findall(r"([\w/-]+\.md)$", nav, re.MULTILINE))
     there = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
     assert linked == there | {"changelog.md", "contributing.md", "examples.md"}
+
+
+def messages_of_the_source() -> list[str]:
+    """Return every text of the source, with … for what is filled in."""
+    found = []
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                found.append(
+                    "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+                )
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return found
+
+
+def test_troubleshooting_quotes_messages_that_exist():
+    quoted = re.findall(r"^> (.+)$", (ROOT / "docs" / "troubleshooting.md").read_text(), re.MULTILINE)
+    assert len(quoted) >= 30
+    source = messages_of_the_source()
+    for message in quoted:
+        # Signs around what is filled in are left to the reader, who sees a whole sentence.
+        pieces = [piece.strip(" ;,.:()") for piece in message.split("…")]
+        pattern = re.compile(".*".join(re.escape(piece) for piece in pieces if piece), re.DOTALL)
+        assert any(pattern.search(text) for text in source), f"no message of the package is: {message}"
 
 
 @pytest.mark.parametrize(
