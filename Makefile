@@ -19,6 +19,7 @@ types: $(VENV)/.installed-dev
 
 # Some seconds, no network; every warning is an error. The variable silences an advertisement, not a warning about the pages.
 docs: $(VENV)/.installed-docs
+	$(BIN)/python -m doctest tools/docs_site.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 pytest: $(VENV)/.installed-dev

@@ -13,12 +13,16 @@ from posixpath import dirname, relpath
 from typing import Any
 
 import griffe
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
+from mkdocs.utils import get_relative_url
 
 ROOT = Path(__file__).resolve().parents[1]
 
 # Where a link from a page of docs/ leads in the site, by the path that it has in the repository.
 PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "examples": "examples.md"}
+SHIM, OWN_SHIM = "https://unpkg.com/iframe-worker/shim", "search-from-files.js"
+FETCHED = re.compile(r"<(script|img|iframe|link)\b[^>]*?(?:src|href)=[\"']?((?:https?:)?//[^\"'\s>]+)")
 LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[)#])")
 
 
@@ -34,6 +38,29 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turn links to files outside docs/ to the pages that show them."""
     here = page.file.src_uri
     return markdown if here in PAGES.values() else moved(markdown, f"docs/{here}", here)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Take the help that search needs on pages opened as files from here, and refuse whatever else comes from elsewhere."""
+    return from_here(output, get_relative_url(OWN_SHIM, page.url), page.file.src_uri)
+
+
+def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
+    """Do the same for 404.html, which has no source."""
+    return from_here(output_content, f"/{OWN_SHIM}", template_name)
+
+
+def from_here(output: str, shim: str, name: str) -> str:
+    """Refuse a page that fetches anything from another place.
+
+    >>> from_here('<script src="https://example.org/a.js">', "", "index.md")
+    Traceback (most recent call last):
+    mkdocs.exceptions.PluginError: index.md would fetch https://example.org/a.js; the site has to work without a network.
+    """
+    output = output.replace(SHIM, shim)
+    if elsewhere := FETCHED.search(output):
+        raise PluginError(f"{name} would fetch {elsewhere[2]}; the site has to work without a network.")
+    return output
 
 
 def moved(text: str, source: str, page: str) -> str:
