@@ -108,6 +108,10 @@ class PlainRoles(griffe.Extension):
             obj.docstring.value = as_markdown(obj.docstring.value)
 
 
+# `a, b : type` and its lines: parameters that are described together. MkDocs would give both the default of the first.
+GROUP = re.compile(r"^(\w+(?:, \w+)+)( : .*)?\n((?:    .*\n|\n(?=    ))+)", re.MULTILINE)
+
+
 def as_markdown(text: str) -> str:
     r"""Turn what is Sphinx in a docstring into Markdown.
 
@@ -117,10 +121,21 @@ def as_markdown(text: str) -> str:
     | | |
     |---|---|
     | ``a`` | one |
+    >>> print(as_markdown("low, high : float\n    Both ends.\n"))
+    low : float
+        Both ends.
+    high : float
+        Both ends.
+    <BLANKLINE>
     """
+    text = GROUP.sub(_one_by_one, text)
     text = re.sub(r":(?:func|class|meth|mod|attr|data):`~?(?:\w+\.)*(\w+)`", r"`\1`", text)
     text = re.sub(r"::$", ":", text, flags=re.MULTILINE)
     return re.sub(r"^=+  =+\n(.*?)^=+  =+$", _table, text, flags=re.MULTILINE | re.DOTALL)
+
+
+def _one_by_one(group: re.Match[str]) -> str:
+    return "".join(f"{name}{group[2]}\n{group[3]}" for name in group[1].split(", "))
 
 
 def _table(found: re.Match[str]) -> str:

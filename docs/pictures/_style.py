@@ -30,6 +30,8 @@ plt.rcParams.update(
     {
         "font.family": "DejaVu Sans",  # comes with matplotlib
         "font.size": 10,
+        "figure.constrained_layout.h_pad": 0.12,
+        "figure.constrained_layout.w_pad": 0.12,
         "axes.edgecolor": GREY,
         "axes.labelcolor": INK,
         "axes.spines.right": False,
