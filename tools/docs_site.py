@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "examples": "examples.md"}
 SHIM, OWN_SHIM = "https://unpkg.com/iframe-worker/shim", "search-from-files.js"
 FETCHED = re.compile(r"<(script|img|iframe|link)\b[^>]*?(?:src|href)=[\"']?((?:https?:)?//[^\"'\s>]+)")
+NAMED_BY_FILE = re.compile(r"\[[\w/-]+\.md\]\(([\w./-]+\.md)(#[\w-]+)?\)")
 LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[)#])")
 
 
@@ -37,7 +38,19 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turn links to files outside docs/ to the pages that show them."""
     here = page.file.src_uri
-    return markdown if here in PAGES.values() else moved(markdown, f"docs/{here}", here)
+    if here not in PAGES.values():
+        markdown = moved(markdown, f"docs/{here}", here)
+    return NAMED_BY_FILE.sub(lambda link: f"[{title_of(link[1], here)}]({link[1]}{link[2] or ''})", markdown)
+
+
+def title_of(link: str, here: str) -> str:
+    """Return the heading of the page that a link leads to; in the repository its file name says more.
+
+    >>> title_of("../math.md", "tutorials/cluster.md")
+    'The mathematics'
+    """
+    target = ROOT / "docs" / dirname(here) / link
+    return target.read_text().partition("\n")[0].removeprefix("# ") if target.is_file() else link
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
@@ -135,7 +148,7 @@ def as_markdown(text: str) -> str:
 
 
 def _one_by_one(group: re.Match[str]) -> str:
-    return "".join(f"{name}{group[2]}\n{group[3]}" for name in group[1].split(", "))
+    return "".join(f"{name}{group[2] or ''}\n{group[3]}" for name in group[1].split(", "))
 
 
 def _table(found: re.Match[str]) -> str:

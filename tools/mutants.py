@@ -564,7 +564,7 @@ def main() -> None:
         folder = Path(name)
         for part in ("src", "tests", "docs", "examples"):
             shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-        for file in ("pyproject.toml", "README.md"):
+        for file in ("pyproject.toml", "mkdocs.yml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff"):
             shutil.copy(ROOT / file, folder / file)
         for row in rows:
             start = time.perf_counter()
