@@ -140,8 +140,17 @@ def as_markdown(text: str) -> str:
     high : float
         Both ends.
     <BLANKLINE>
+    >>> as_markdown("Add.\n\n>>> 1 + 1\n2").splitlines()[2:]
+    ['```pycon', '>>> 1 + 1', '2', '```']
     """
     text = GROUP.sub(_one_by_one, text)
+    before, title, after = text.partition(
+        "\nExamples\n"
+    )  # where mkdocstrings expects sessions; elsewhere they need a fence
+    text = re.sub(
+        r"^>>> (?:.+\n?)+", lambda session: f"```pycon\n{session[0].rstrip()}\n```\n", before, flags=re.MULTILINE
+    )
+    text += title + after
     text = re.sub(r":(?:func|class|meth|mod|attr|data):`~?(?:\w+\.)*(\w+)`", r"`\1`", text)
     text = re.sub(r"::$", ":", text, flags=re.MULTILINE)
     return re.sub(r"^=+  =+\n(.*?)^=+  =+$", _table, text, flags=re.MULTILINE | re.DOTALL)
