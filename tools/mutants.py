@@ -25,6 +25,9 @@ CONSISTENCY = "properties/test_consistency.py"
 
 # (file under src/fastgntk, what stands there, what to put, tests that must fail)
 MUTANTS: list[tuple[str, str, str, str]] = [
+    # documentation
+    ("matrix/_run.py", "leave the range of float64 at block", "are too large at block", "test_docs.py::test_troubleshooting_quotes_messages_that_exist"),
+    ("kernel/_activations.py", "return (np.pi - np.arccos(lam)) / np.pi", "return (np.pi - np.arccos(lam)) / 3.0", "test_pictures.py::test_the_script_makes_the_picture[kappas]"),
     # features
     ("sketch/_projection.py", "rng.standard_normal((pieces, width)) / np.sqrt(width)", "rng.standard_normal((pieces, width)) / np.sqrt(columns)", "sketch/test_maps.py"),
     ("sketch/_projection.py", "            mixed = hadamard_transform(padded)[order]\n", "            mixed = hadamard_transform(padded)\n", "sketch/test_maps.py"),
