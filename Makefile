@@ -3,12 +3,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test lint types pytest mutants format clean
+.PHONY: run test lint types docs pytest mutants format clean
 
 run: $(VENV)/.installed
 	$(BIN)/fastgntk evaluate MUTAG
 
-test: lint types pytest
+test: lint types docs pytest
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -16,6 +16,11 @@ lint: $(VENV)/.installed-dev
 
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
+
+# Some seconds, no network; every warning is an error. The variable silences an advertisement, not a warning about the pages.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m doctest tools/docs_site.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 pytest: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2
@@ -39,5 +44,9 @@ $(VENV)/.installed-dev: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-docs: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build site

@@ -25,6 +25,9 @@ CONSISTENCY = "properties/test_consistency.py"
 
 # (file under src/fastgntk, what stands there, what to put, tests that must fail)
 MUTANTS: list[tuple[str, str, str, str]] = [
+    # documentation
+    ("matrix/_run.py", "leave the range of float64 at block", "are too large at block", "test_docs.py::test_troubleshooting_quotes_messages_that_exist"),
+    ("kernel/_activations.py", "return (np.pi - np.arccos(lam)) / np.pi", "return (np.pi - np.arccos(lam)) / 3.0", "test_pictures.py::test_the_script_makes_the_picture[kappas]"),
     # features
     ("sketch/_projection.py", "rng.standard_normal((pieces, width)) / np.sqrt(width)", "rng.standard_normal((pieces, width)) / np.sqrt(columns)", "sketch/test_maps.py"),
     ("sketch/_projection.py", "            mixed = hadamard_transform(padded)[order]\n", "            mixed = hadamard_transform(padded)\n", "sketch/test_maps.py"),
@@ -564,7 +567,7 @@ def main() -> None:
         folder = Path(name)
         for part in ("src", "tests", "docs", "examples"):
             shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-        for file in ("pyproject.toml", "README.md"):
+        for file in ("pyproject.toml", "mkdocs.yml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff"):
             shutil.copy(ROOT / file, folder / file)
         for row in rows:
             start = time.perf_counter()

@@ -125,8 +125,10 @@ def evaluate(
         Folds for selection within each training part (nested only).
     seed : int
         Seed of the folds, and of sketches.
-    features, engine, memory, workers, sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features
+    features, engine, memory, workers
         As in :func:`fastgntk.gram`.
+    **sketching
+        For ``engine="sketched"``: sketch, sketch_size, fresh_each_block, merge_nodes and sketch_features, as there.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` with stage ``"kernel"`` or ``"learning"``.
 

@@ -108,17 +108,17 @@ def gram(
         threads here prepare the graphs. Needs the extra ``cluster``.
     sketch : {"ams", "gaussian", "srht", "countsketch", "sparse"}
         For ``engine="sketched"``, like those below: the kind of random matrix.
-    sketch_size : int, or float in (0, 1]
-        Rows of a sketch, or a rate: its rows over the nodes of the graph; 0.3 by default. A graph that has no more
-        nodes than that is computed exactly, with a warning.
-    seed : int
-        0 by default. A graph's sketch depends on this and on its edges, so it is the same in every call.
-    fresh_each_block : bool
-        Draw a new sketch for each block; by default one serves all.
-    merge_nodes : bool
-        Sketch distinct nodes (the default) or, as in the paper, all nodes.
-    sketch_features : bool
-        Sketch the aggregation of the features too, as in the paper; by default it is exact, at no cost
+    sketch_size : int, or float in (0, 1], default 0.3
+        Rows of a sketch, or a rate: its rows over the nodes of the graph. A graph that has no more nodes
+        than that is computed exactly, with a warning.
+    seed : int, default 0
+        A graph's sketch depends on this and on its edges, so it is the same in every call.
+    fresh_each_block : bool, default False
+        Draw a new sketch for each block; otherwise one serves all.
+    merge_nodes : bool, default True
+        Sketch distinct nodes or, as in the paper, all nodes.
+    sketch_features : bool, default False
+        Sketch the aggregation of the features too, as in the paper; otherwise it is exact, at no cost
         (docs/sketching.md).
 
     Returns
