@@ -6,7 +6,7 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = ["bar_table", "behind", "count", "number", "say", "scrolling", "table", "time_text"]
+__all__ = ["bar_table", "behind", "count", "fixed", "number", "prose", "say", "scrolling", "table", "time_text"]
 
 
 def say(text: str) -> str:
@@ -17,6 +17,24 @@ def say(text: str) -> str:
     """
     # Lone surrogates, which file names can bring, have no bytes in UTF-8.
     return html.escape(text.encode("utf-8", "replace").decode("utf-8"))
+
+
+def prose(text: str) -> str:
+    """Return sentences for HTML; a number and its per cent sign stay on one line.
+
+    >>> prose("89.4 % of <A>") == "89.4\\u00a0% of &lt;A&gt;"
+    True
+    """
+    return say(text).replace(" %", "\u00a0%")
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Write a number with that many decimals.
+
+    >>> fixed(-3.14159, 2)
+    '−3.14'
+    """
+    return f"{value:,.{decimals}f}".replace("-", "−") if math.isfinite(value) else "–"
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -52,7 +70,7 @@ def time_text(seconds: float) -> str:
     """
     if not math.isfinite(seconds):
         return "–"
-    if seconds < 0.0995:
+    if seconds < 0.9995:
         return f"{number(seconds * 1000, 2)} ms"
     if seconds < 59.95:
         return f"{seconds:.1f} s"

@@ -31,7 +31,7 @@ from string import Template
 from typing import Any
 
 from fastgntk.report._facts import Facts
-from fastgntk.report._markup import say
+from fastgntk.report._markup import prose, say
 from fastgntk.report._sections import sections, warnings
 
 __all__ = ["render_page"]
@@ -59,7 +59,7 @@ def render_page(facts: Facts) -> str:
         policy=_policy(script),
         title=say(facts["title"]),
         style=_read("page.css"),
-        summary=say(facts["summary"]),
+        summary=prose(facts["summary"]),
         contents="\n".join(f'<li><a href="#{part.key}">{say(part.title)}</a></li>' for part in parts),
         warnings=warnings(facts),
         sections="\n".join(part.html() for part in parts),

@@ -8,12 +8,14 @@ import math
 import numpy as np
 
 from fastgntk.report._facts import Facts, HeatMap, Interval
-from fastgntk.report._markup import behind, count, number, say, scrolling, table
+from fastgntk.report._markup import behind, count, fixed, number, prose, say, scrolling, table
 
 __all__ = ["calibration", "heat_map", "predictions", "surface"]
 
 _MOST_CLASSES = 20
 """Beyond, a matrix cannot be read."""
+_FEW_CLASSES = 6
+"""Up to here cells are large."""
 _ROWS = 400
 """Of a table behind a chart."""
 
@@ -43,7 +45,7 @@ def _confusion(facts: Facts) -> Part:
                 f'<tr><th scope="row" title="{say(name)}"><span class="mark" data-class="{i}"></span>'
                 f'<span class="cut">{say(name)}</span></th>{cells}</tr>'
             )
-        size = " many" if len(classes) > 6 else ""
+        size = " many" if len(classes) > _FEW_CLASSES else ""
         grid = (
             f'<table class="cells confusion{size}"><caption>Rows: what is true. Columns: what was predicted.</caption>'
             f"<thead><tr><td></td>{head}</tr></thead>\n<tbody>\n{''.join(lines)}</tbody></table>"
@@ -68,8 +70,10 @@ def _confusion(facts: Facts) -> Part:
 def _confusion_cell(i: int, j: int, value: int, total: int, classes: list[str]) -> str:
     share = value / total if total else 0.0
     kind = ' class="right"' if i == j else ' class="none"' if not value else ""
+    # In a large matrix most cells are 0: what is not would be hard to find among them.
+    text = count(value) if value or len(classes) <= _FEW_CLASSES else ""
     title = f"{classes[i]} taken for {classes[j]}: {value} of {total}"
-    return f'<td{kind} style="--part:{100 * share:.1f}%" title="{say(title)}">{count(value)}</td>'
+    return f'<td{kind} style="--part:{100 * share:.1f}%" title="{say(title)}">{text}</td>'
 
 
 def _scatter(facts: Facts) -> Part:
@@ -111,7 +115,7 @@ def calibration(facts: Facts) -> Part:
         head = ("Share that should lie inside", "Share that did", "95 % interval", "Graphs")
     lead = f"<p>{words}</p>"
     if "calibration_note" in facts:
-        lead += f'<p class="fine">{say(facts["calibration_note"])}</p>'
+        lead += f'<p class="fine">{prose(facts["calibration_note"])}</p>'
     rows = [
         (_share(each["said"]), _share(each["was"]), f"{_share(each['low'])} to {_share(each['high'])}", count(each["count"]))
         for each in bins
@@ -149,7 +153,7 @@ def surface(facts: Facts) -> Part:
                 kind, title = "", ""
                 if folds:
                     kind, title = ' class="chosen"', f' title="Chosen in {folds} {"fold" if folds == 1 else "folds"}"'
-                text = f"{value:.1f}" if facts["score"]["unit"] == "%" else number(value)
+                text = fixed(value, 1) if facts["score"]["unit"] == "%" else number(value)
                 cells += f'<td{kind}{title} style="--part:{100 * part:.1f}%">{text}</td>'
             lines.append(f'<tr><th scope="row">{layers}</th>{cells}</tr>')
         tables.append(
@@ -158,7 +162,7 @@ def surface(facts: Facts) -> Part:
         )
     unit = f" in {say(facts['score']['unit'])}" if facts["score"]["unit"] else ""
     lead = f"<p>{say(facts['score']['name'].capitalize())}{unit} by number of blocks, of layers in each, and scale. Outlined: chosen.</p>"
-    lead += f'<p class="fine">{say(given["note"])}</p>' if given["note"] else ""
+    lead += f'<p class="fine">{prose(given["note"])}</p>' if given["note"] else ""
     rows = [
         (say(scale), count(blocks), count(layers), count(folds))
         for blocks, layers, scale, folds in sorted(given["chosen"], key=lambda each: -each[3])
@@ -174,7 +178,7 @@ def heat_map(facts: Facts) -> Part:
     given = facts["heat_map"]
     lead = (
         "<p>Likeness of all pairs of graphs: 1 where two graphs are the same to the kernel. "
-        f'Blocks along the diagonal mean that graphs of one group are alike.</p><p class="fine">{say(given["order"])}</p>'
+        f'Blocks along the diagonal mean that graphs of one group are alike.</p><p class="fine">{prose(given["order"])}</p>'
     )
     names = [group["name"] for group in given["groups"]]
     numbers = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fastgntk.report._facts import Facts
-from fastgntk.report._markup import bar_table, behind, count, number, say, table, time_text
+from fastgntk.report._markup import bar_table, behind, count, fixed, number, prose, say, table, time_text
 from fastgntk.report._quality import calibration, heat_map, predictions, surface
 
 __all__ = ["Section", "sections", "warnings"]
@@ -65,33 +65,38 @@ def warnings(facts: Facts) -> str:
     """Return what a reader has to know before the score, or nothing."""
     if not facts["warnings"]:
         return ""
-    items = "".join(f"<li>{say(warning)}</li>" for warning in facts["warnings"])
+    items = "".join(f"<li>{prose(warning)}</li>" for warning in facts["warnings"])
     return f'<section class="warnings" aria-labelledby="warnings-title"><h2 id="warnings-title">Please note</h2><ul>{items}</ul></section>'
 
 
 def _score(facts: Facts) -> tuple[str, str]:
     score = facts["score"]
-    digits = 1 if score["unit"] == "%" else None
 
     def shown(value: float) -> str:
-        return number(value) if digits is None else f"{value:.{digits}f}".replace("-", "−")
+        return fixed(value, 1) if score["unit"] == "%" else number(value)
 
-    unit = f'<span class="unit">&#8239;{say(score["unit"])}</span>' if score["unit"] else ""
+    def shown_spread(spread: float, mean: float) -> str:
+        """With as many decimals as the mean."""
+        _, _, decimals = shown(mean).partition(".")
+        return number(spread, 2) if "e" in decimals else fixed(spread, len(decimals))
+
+    size = "unit long" if len(score["unit"]) > 3 else "unit"
+    unit = f' <span class="{size}">{say(score["unit"])}</span>' if score["unit"] else ""
     spread = ""
     if "std" in score:
-        spread = f'<span class="spread"> ± {shown(score["std"])}</span>'
+        spread = f'<span class="spread"> ± {shown_spread(score["std"], score["mean"])}</span>'
     folds = len(score["folds"])
     of_folds = f", mean of {folds} folds" if folds > 1 else ""
     better = "Lower is better." if score["lower_is_better"] else "Higher is better."
     big = (
         f'<p class="score"><strong>{shown(score["mean"])}{unit}</strong>{spread}</p>\n'
         f"<p>{say(score['name'].capitalize())}{of_folds}. {better}</p>\n"
-        f'<p class="fine">{say(score["protocol"])}</p>'
+        f'<p class="fine">{prose(score["protocol"])}</p>'
     )
-    rows = [("This run", shown(score["mean"]), shown(score["std"]) if "std" in score else "", "")]
+    rows = [("This run", shown(score["mean"]), shown_spread(score["std"], score["mean"]) if "std" in score else "", "")]
     rows += [(f"Fold {i}", shown(value), "", "") for i, value in enumerate(score["folds"], start=1)]
     for other in score["beside"]:
-        std = shown(other["std"]) if "std" in other else ""
+        std = shown_spread(other["std"], other["mean"]) if "std" in other else ""
         rows.append((say(other["name"]), shown(other["mean"]), std, say(other.get("note", ""))))
     title = f"{score['name']}, {score['unit']}" if score["unit"] else score["name"]
     numbers = table(title, ("", "Mean", "Standard deviation", "How it was made"), rows, words=(0, 3))
@@ -103,7 +108,8 @@ def _map(facts: Facts) -> tuple[str, str]:
     wrong = "was taken for another class" if facts["kind"] == "classification" else "lies outside the predicted interval"
     lead = (
         f"<p>Each point is a graph, coloured by its {colour}; a ring means that it {wrong}. "
-        "Point at one to see it; click to keep it beside the map. With the keyboard: arrows move, Enter keeps, Escape lets go.</p>"
+        '<span class="on-screen">Point at one to see it; click to keep it beside the map. With the keyboard: arrows move, Enter keeps, '
+        "Escape lets go.</span></p>"
     )
     names = "".join(f"<li>{say(each['name'])}: {say(each['note'])}</li>" for each in facts["maps"])
     body = (
@@ -130,7 +136,7 @@ def _saved(facts: Facts) -> tuple[str, str] | None:
         speed = facts["speed"]
         ratio = speed["baseline"] / speed["seconds"] if speed["seconds"] > 0 else 0.0
         if ratio >= 1:
-            lead += f"<p>One kernel matrix took <strong>{number(ratio, 2)} times less</strong> than by {say(speed['baseline_name'])}.</p>"
+            lead += f"<p>One kernel matrix took <strong>{_times(ratio)} times less</strong> than by {say(speed['baseline_name'])}.</p>"
         if not speed["measured"]:
             lead += '<p class="fine">The time of the latter is extrapolated from some pairs of graphs.</p>'
         about = "" if speed["measured"] else "about "
@@ -140,6 +146,11 @@ def _saved(facts: Facts) -> tuple[str, str] | None:
         ]
         body += bar_table("Time of one kernel matrix", ("By", "Time"), rows)
     return (lead, body) if body else None
+
+
+def _times(ratio: float) -> str:
+    """Write a ratio with two digits: more would say more than a measured time can."""
+    return number(float(f"{ratio:.2g}"), 2)
 
 
 def _stages(facts: Facts) -> tuple[str, str] | None:

@@ -33,7 +33,7 @@ function scoreChart(facts, host) {
 }
 
 function scoreRow(svg, row, { at, top, height, width, left, right, unit, score }) {
-  const value = scoreText(row.mean, score.unit) + (row.std === undefined ? "" : ` ± ${scoreText(row.std, score.unit)}`) + unit;
+  const value = scoreText(row.mean, score.unit) + (row.std === undefined ? "" : ` ± ${spreadText(row.std, row.mean, score.unit)}`) + unit;
   const middle = row.own && row.folds.length ? top + 58 : top + 33;
   const name = shape("text", { x: left, y: top + 16, class: row.own ? "name own" : "name" }, cut(row.name, width - 170, 14));
   name.append(shape("title", {}, row.note ? `${row.name}: ${row.note}` : row.name));
@@ -110,12 +110,11 @@ function scatterChart(facts, host) {
   const shown = facts.graphs.filter((graph) => graph.said && Number.isFinite(graph.said.mean) && Number.isFinite(graph.truth));
   const name = facts.target || "target";
   const unit = facts.score.unit ? ` (${facts.score.unit})` : "";
-  const truths = extent(shown.map((graph) => graph.truth));
-  const said = extent(shown.flatMap((graph) => [graph.truth, graph.said.mean]), 0.08);
+  const range = extent(shown.flatMap((graph) => [graph.truth, graph.said.mean]), 0.06); // both axes alike
   whenever(host, (width) => {
     const label = `${name}: predicted against measured, ${count(shown.length)} graphs`;
-    const { svg, x, y } = squareFrame(width, truths, said, [`Measured ${name}${unit}`, `Predicted ${name}${unit}`], label);
-    const clamp = (value) => Math.max(said[0], Math.min(said[1], value));
+    const { svg, x, y } = squareFrame(width, range, range, [`Measured ${name}${unit}`, `Predicted ${name}${unit}`], label);
+    const clamp = (value) => Math.max(range[0], Math.min(range[1], value));
     const [bars, inside, outside] = [[], [], []];
     for (const { truth, said: each } of shown) {
       const place = x(truth).toFixed(1);

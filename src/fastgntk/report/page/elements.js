@@ -47,14 +47,30 @@ function number(value, digits = 3) {
 /** A number that belongs to the score, as in the words of the page. */
 const scoreText = (value, unit) => (unit === "%" ? value.toFixed(1).replace("-", "−") : number(value));
 
+/** A spread beside its mean: with as many decimals. */
+function spreadText(spread, mean, unit) {
+  const text = scoreText(mean, unit);
+  return /^−?[\d,]+(\.\d+)?$/.test(text) ? spread.toFixed((text.split(".")[1] || "").length) : number(spread, 2);
+}
+
 /** A share of 1 as per cent. */
 const percent = (value, digits = 0) => `${(100 * value).toFixed(digits)} %`;
 
+const ruler = document.createElement("canvas").getContext("2d");
+
 /** Text that fits in so many pixels, cut with a sign for "more" where it does not. */
 function cut(text, pixels, size = 13) {
-  const most = Math.max(3, Math.floor(pixels / (0.56 * size)));
-  const signs = [...text];
-  return signs.length <= most ? text : signs.slice(0, most - 1).join("") + "…";
+  ruler.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
+  const fits = (some) => ruler.measureText(some).width <= pixels;
+  if (fits(text.slice(0, 500)) && text.length <= 500) return text;
+  const signs = [...text.slice(0, 500)]; // by characters, so that none of two halves is cut
+  let [low, high] = [1, signs.length];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (fits(signs.slice(0, middle).join("") + "…")) low = middle;
+    else high = middle - 1;
+  }
+  return signs.slice(0, low).join("") + "…";
 }
 
 /** Steps of an axis: round numbers from low to high, about as many as asked for. */
@@ -68,7 +84,8 @@ function steps(low, high, about) {
 }
 
 function stepText(value, step) {
-  const decimals = Math.max(0, Math.min(8, -Math.floor(Math.log10(step) + 1e-9) + (/25/.test(step.toPrecision(3)) ? 1 : 0)));
+  let decimals = 0;
+  while (decimals < 8 && Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) > 1e-6) decimals++;
   return (Math.abs(value) >= 1e6 ? value.toExponential(1) : grouped.format(Number(value.toFixed(decimals)))).replace("-", "−");
 }
 

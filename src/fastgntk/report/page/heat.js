@@ -74,7 +74,7 @@ function legend(heat, width, left) {
   const colours = heatRamp(isDark());
   const canvas = make("canvas", { width: 256, height: 1, "aria-hidden": "true" });
   canvas.getContext("2d").putImageData(new ImageData(colours, 256, 1), 0, 0);
-  const line = make("div", { class: "ramp" }, make("span", {}, number(heat.low)), canvas, make("span", {}, number(heat.high)));
+  const line = make("div", { class: "ramp" }, make("span", {}, number(heat.low, 2)), canvas, make("span", {}, number(heat.high, 2)));
   line.style.marginLeft = `${left}px`;
   line.style.maxWidth = `${width}px`;
   return line;

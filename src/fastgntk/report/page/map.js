@@ -59,24 +59,30 @@ function mapChart(facts, host) {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, state.width, state.height);
     const accent = resolved("var(--accent)");
-    if (state.pinned >= 0) {
-      context.strokeStyle = accent;
-      context.lineWidth = 1.2;
-      for (const [other] of facts.graphs[state.pinned].near || []) {
-        context.beginPath();
-        context.moveTo(screenX[state.pinned], screenY[state.pinned]);
-        context.lineTo(screenX[other], screenY[other]);
-        context.stroke();
+    const surface = resolved("var(--surface)");
+    // With a rim of the background, so that it is seen among points of the same colour.
+    const stroke = (path, width) => {
+      for (const [colour, wide] of [[surface, width + 3], [accent, width]]) {
+        context.strokeStyle = colour;
+        context.lineWidth = wide;
+        context.stroke(path);
       }
+    };
+    const circle = (index) => {
+      const path = new Path2D();
+      path.arc(screenX[index], screenY[index], 10, 0, 2 * Math.PI);
+      return path;
+    };
+    if (state.pinned >= 0) {
+      const lines = new Path2D();
+      for (const [other] of facts.graphs[state.pinned].near || []) {
+        lines.moveTo(screenX[state.pinned], screenY[state.pinned]);
+        lines.lineTo(screenX[other], screenY[other]);
+      }
+      stroke(lines, 1.2);
+      stroke(circle(state.pinned), 3.2);
     }
-    for (const [index, width] of [[state.hover, 2], [state.pinned, 3.2]]) {
-      if (index < 0) continue;
-      context.strokeStyle = accent;
-      context.lineWidth = width;
-      context.beginPath();
-      context.arc(screenX[index], screenY[index], 10, 0, 2 * Math.PI);
-      context.stroke();
-    }
+    if (state.hover >= 0) stroke(circle(state.hover), 2);
   }
 
   function show(index, speak) {
@@ -86,7 +92,7 @@ function mapChart(facts, host) {
       tip.hidden = true;
       return;
     }
-    tip.replaceChildren(drawGraph(facts, index, 220, 150, "label"), make("strong", { class: "cut" }, titleOf(facts, index)), ...tipLines(facts, index));
+    tip.replaceChildren(drawGraph(facts, index, 246, 150, "label"), make("strong", { class: "cut" }, titleOf(facts, index)), ...tipLines(facts, index));
     tip.hidden = false;
     const frame = box.getBoundingClientRect();
     const [x, y] = [frame.left + screenX[index], frame.top + screenY[index]];
@@ -299,7 +305,7 @@ function markPicture(form, radius, ratio, colour, edge, ring) {
 
 function tipLines(facts, index) {
   const graph = facts.graphs[index];
-  const line = (name, value, text) => make("span", { class: "tip-line" }, make("span", { class: "muted" }, name), ...classLine(facts, value, cut(text, 150, 12)));
+  const line = (name, value, text) => make("span", { class: "tip-line" }, make("span", { class: "muted" }, name), ...classLine(facts, value, text));
   return [
     line(facts.kind === "classification" ? "truth" : "measured", graph.truth, truthText(facts, graph.truth)),
     line("predicted", graph.said, saidText(facts, graph)),

@@ -36,18 +36,18 @@ const classLine = (facts, value, text) =>
   facts.kind === "classification" && isNumber(value) ? [classMark(value), make("span", {}, text)] : [make("span", {}, text)];
 
 function makePanel(facts, aside, pick, drop) {
-  const small = (index, below) =>
-    make("button", { type: "button", class: "small", title: titleOf(facts, index), "aria-label": `${sentence(facts, index)} ${below}`, onclick: () => pick(index, true) },
+  const small = (index, ...below) =>
+    make("button", { type: "button", class: "small", title: titleOf(facts, index), "aria-label": sentence(facts, index), onclick: () => pick(index, true) },
       drawGraph(facts, index, 116, 84, "label"), make("span", { class: "cut" }, titleOf(facts, index)),
       make("span", { class: "under" }, ...classLine(facts, facts.graphs[index].truth, cut(truthText(facts, facts.graphs[index].truth), 70, 12))),
-      make("span", { class: "fine" }, below));
+      make("span", { class: "fine" }, ...below));
 
   function show(index) {
     const graph = facts.graphs[index];
     const parts = [
-      make("div", { class: "line" }, make("h3", { tabindex: "-1" }, titleOf(facts, index)),
+      make("div", { class: "line" }, make("h3", { tabindex: "-1" }, titleOf(facts, index), badge(facts, graph)),
         make("button", { type: "button", class: "plain", onclick: drop, "aria-label": "Let this graph go" }, "Close")),
-      make("p", { class: "fine" }, `Number ${index} · ${count(graph.nodes)} nodes · ${count(graph.edges)} edges`),
+      make("p", { class: "fine" }, `${titleOf(facts, index) === `Graph ${index}` ? "" : `Number ${index} · `}${count(graph.nodes)} nodes · ${count(graph.edges)} edges`),
       verdict(facts, graph),
       drawingOf(facts, index),
       probabilities(facts, graph),
@@ -68,16 +68,16 @@ function makePanel(facts, aside, pick, drop) {
       make("p", {}, "Click a point of the map to keep its graph here, with its prediction and the graphs that are most like it."),
       worst.length
         ? make("div", { class: "near" }, make("h4", {}, facts.kind === "classification" ? "The surest wrong predictions" : "The largest errors"),
-            make("div", { class: "smalls" }, ...worst.map((index) => small(index, missText(facts, facts.graphs[index])))))
+            make("div", { class: "smalls" }, ...worst.map((index) => small(index, ...missed(facts, facts.graphs[index])))))
         : "");
   }
   return { show, clear, focus: () => aside.querySelector("h3").focus({ preventScroll: true }) };
 }
 
-const missText = (facts, graph) =>
+const missed = (facts, graph) =>
   facts.kind === "classification"
-    ? `said: ${cut(saidText(facts, graph), 84, 11)}`
-    : `said: ${number(graph.said.mean)}`;
+    ? ["said", classMark(graph.said, 12), graph.probability ? percent(graph.probability[graph.said]) : ""]
+    : [`said ${number(graph.said.mean)}`];
 
 /** Graphs that were missed by most: those a reader wants to see first. */
 function worstMisses(facts, most) {
@@ -91,17 +91,19 @@ function worstMisses(facts, most) {
 
 function verdict(facts, graph) {
   const said = graph.said;
-  const list = make("dl", { class: "verdict" },
+  return make("dl", { class: "verdict" },
     make("dt", {}, facts.kind === "classification" ? "Truth" : "Measured"),
     make("dd", { "data-role": "truth" }, ...classLine(facts, graph.truth, truthText(facts, graph.truth))),
     make("dt", {}, "Prediction"),
     make("dd", { "data-role": "said" }, ...classLine(facts, said, saidText(facts, graph))));
-  if (said !== undefined && said !== null) {
-    const wrong = isWrong(facts, graph);
-    const words = facts.kind === "classification" ? (wrong ? "wrong" : "right") : wrong ? "outside the interval" : "inside the interval";
-    list.lastElementChild.append(make("span", { class: wrong ? "badge wrong" : "badge" }, words));
-  }
-  return list;
+}
+
+/** Whether the prediction was right, in a word. */
+function badge(facts, graph) {
+  if (graph.said === undefined || graph.said === null) return null;
+  const wrong = isWrong(facts, graph);
+  const words = facts.kind === "classification" ? ["right", "wrong"] : ["inside the interval", "outside the interval"];
+  return make("span", { class: wrong ? "badge wrong" : "badge" }, words[Number(wrong)]);
 }
 
 function drawingOf(facts, index) {
