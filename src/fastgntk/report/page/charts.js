@@ -18,7 +18,7 @@ function scoreChart(facts, host) {
     const [low, high] = extent(values, 0.06);
     const [left, right] = [10, width - 10];
     const at = (value) => left + ((value - low) / (high - low)) * (right - left);
-    const heights = rows.map((row) => (row.own && row.folds.length ? 84 : 48));
+    const heights = rows.map((row) => (row.own && row.folds.length ? 88 : 48));
     const total = heights.reduce((sum, each) => sum + each, 0) + 30;
     const label = `${score.name}: ${rows.map((row) => `${row.name} ${scoreText(row.mean, score.unit)}${unit}`).join("; ")}`;
     const svg = picture(width, total, label);

@@ -9,7 +9,7 @@ function mapChart(facts, host) {
   const wrong = facts.graphs.map((graph) => isWrong(facts, graph));
   const state = { map: 0, zoom: 1, x: 0, y: 0, hover: -1, pinned: -1, width: 0, height: 0, hidden: new Set(), onlyWrong: false };
   const [screenX, screenY] = [new Float32Array(points), new Float32Array(points)];
-  const [below, above] = [make("canvas", { class: "points", "aria-hidden": "true" }), make("canvas", { "aria-hidden": "true" })];
+  const [below, above] = [make("canvas", { class: "points", "aria-hidden": "true" }), make("canvas", { class: "pointed", "aria-hidden": "true" })];
   const box = make("div", {
     class: "map-box", tabindex: "0", role: "application",
     "aria-label": `Map of ${count(points)} graphs. Arrow keys go from graph to graph, Enter keeps one, Escape lets it go.` }, below, above);
