@@ -1,8 +1,9 @@
-"""Facts of reports that were never run: made from a seed, of any number of graphs and classes, for tests of the page."""
+"""Facts of reports that were never run: made from a seed, of any number of graphs and classes, to test the page."""
 
 from __future__ import annotations
 
 import base64
+import itertools
 import math
 
 import numpy as np
@@ -51,27 +52,40 @@ def sample_facts(graphs: int = 188, classes: int = 2, *, nodes: int = 18, seed: 
         "folds": folds.tolist(),
         "lower_is_better": False,
         "beside": [
-            {"name": "GNTK, Du et al. 2019", "mean": 90.0, "std": 8.5, "note": "published; the best options on the test folds"},
-            {"name": "GIN, Xu et al. 2019", "mean": 89.4, "std": 5.6, "note": "published; the best epoch over all folds"},
+            {
+                "name": "GNTK, Du et al. 2019",
+                "mean": 90.0,
+                "std": 8.5,
+                "note": "published; the best options on the test folds",
+            },
+            {
+                "name": "GIN, Xu et al. 2019",
+                "mean": 89.4,
+                "std": 5.6,
+                "note": "published; the best epoch over all folds",
+            },
             {"name": "Always the most frequent class", "mean": 66.5},
         ],
-        "protocol": "10-fold cross-validation; options chosen inside each training part by 5 folds, never on the test fold.",
-    }  # fmt: skip
+        "protocol": "10-fold cross-validation; options chosen inside each training part, never on the test fold.",
+    }
     facts: Facts = {
         **_common(rng, graphs, nodes, truth, names),
         "title": f"MUTAG-like set of {graphs} graphs",
         "kind": "classification",
-        "summary": "Graphs that the model had not seen were put into the right class in 89.4 % of cases, 23 points more than "
-        "by always saying the most frequent class.",
+        "summary": "Graphs that the model had not seen were put into the right class in 89.4 % of cases, 23 points "
+        "more than by always saying the most frequent class.",
         "score": score,
         "classes": names,
         "confusion": confusion.tolist(),
         "calibration": [
             {"said": s, "was": w, "low": max(0.0, w - e), "high": min(1.0, w + e), "count": n}
             for s, w, e, n in [
-                (0.55, 0.5, 0.2, 12), (0.66, 0.71, 0.15, 20), (0.75, 0.77, 0.12, 27), (0.86, 0.84, 0.09, 45),
+                (0.55, 0.5, 0.2, 12),
+                (0.66, 0.71, 0.15, 20),
+                (0.75, 0.77, 0.12, 27),
+                (0.86, 0.84, 0.09, 45),
                 (0.96, 0.95, 0.05, 84),
-            ]  # fmt: skip
+            ]
         ],
         "calibration_note": "Probabilities are those of the held-out folds. Bars are 95 per cent intervals.",
         "surface": _surface(rng),
@@ -112,15 +126,19 @@ def sample_regression(graphs: int = 300, *, nodes: int = 14, seed: int = 0) -> F
             "std": float(folds.std()),
             "folds": folds.tolist(),
             "lower_is_better": True,
-            "beside": [{"name": "Always the mean", "mean": 2.1}, {"name": "Random forest on fingerprints", "mean": 1.1, "std": 0.1}],
+            "beside": [
+                {"name": "Always the mean", "mean": 2.1},
+                {"name": "Random forest on fingerprints", "mean": 1.1, "std": 0.1},
+            ],
             "protocol": "10-fold cross-validation; options chosen inside each training part.",
         },
         "target": "solubility",
         "calibration": [
-            {"said": q, "was": q - 0.04, "low": q - 0.09, "high": q + 0.01, "count": graphs} for q in (0.1, 0.3, 0.5, 0.7, 0.9, 0.95)
+            {"said": q, "was": q - 0.04, "low": q - 0.09, "high": q + 0.01, "count": graphs}
+            for q in (0.1, 0.3, 0.5, 0.7, 0.9, 0.95)
         ],
         "graphs": found,
-    }  # fmt: skip
+    }
     return facts
 
 
@@ -134,13 +152,19 @@ def bare_facts(graphs: int = 1, kind: str = "classification") -> Facts:
         "run": [],
         "stages": [],
         "score": {
-            "name": "accuracy", "unit": "%", "mean": 50.0, "folds": [], "lower_is_better": False, "beside": [], "protocol": "",
+            "name": "accuracy",
+            "unit": "%",
+            "mean": 50.0,
+            "folds": [],
+            "lower_is_better": False,
+            "beside": [],
+            "protocol": "",
         },
         "warnings": [],
         "maps": [{"name": "Plane", "note": "", "x": [0.0] * graphs, "y": [0.0] * graphs}],
         "node_labels": [],
         "graphs": [{"name": str(i), "truth": 0, "nodes": 0, "edges": 0} for i in range(graphs)],
-    }  # fmt: skip
+    }
     if kind == "regression":
         facts["kind"] = "regression"
     else:
@@ -154,7 +178,11 @@ def _common(rng: np.random.Generator, graphs: int, nodes: int, groups: np.ndarra
     maps: list[Map] = []
     for name, note, spread in (
         ("Principal axes", "Distances are those of the kernel, as far as two axes keep them.", 0.45),
-        ("Neighbours", "Graphs that are each other's nearest stand together; distances between groups mean little.", 0.2),
+        (
+            "Neighbours",
+            "Graphs that are each other's nearest stand together; distances between groups mean little.",
+            0.2,
+        ),
     ):
         x = radius * np.cos(angle) + spread * rng.standard_normal(graphs)
         y = 0.7 * radius * np.sin(angle) + spread * rng.standard_normal(graphs)
@@ -166,20 +194,40 @@ def _common(rng: np.random.Generator, graphs: int, nodes: int, groups: np.ndarra
         "summary": "",
         "command": "fastgntk evaluate MUTAG --folds 10 --report report.html",
         "run": [
-            ("Data", f"MUTAG, {graphs} graphs, fingerprint 5f0c1e7a"), ("Blocks", "1 to 10"), ("Layers", "1 to 3"),
-            ("Scale", "uniform, degree"), ("Engine", "lossless: fewest distinct pairs"), ("Version", "fastgntk 0.2.0"),
+            ("Data", f"MUTAG, {graphs} graphs, fingerprint 5f0c1e7a"),
+            ("Blocks", "1 to 10"),
+            ("Layers", "1 to 3"),
+            ("Scale", "uniform, degree"),
+            ("Engine", "lossless: fewest distinct pairs"),
+            ("Version", "fastgntk 0.2.0"),
             ("Date", "16 November 2026, 17:42"),
         ],
-        "stages": [("Reading", 0.03), ("Kernel matrices", 1.4), ("Choice of options", 2.7), ("Contributions of nodes", 0.6)],
-        "score": {"name": "", "unit": "", "mean": 0.0, "folds": [], "lower_is_better": False, "beside": [], "protocol": ""},
+        "stages": [
+            ("Reading", 0.03),
+            ("Kernel matrices", 1.4),
+            ("Choice of options", 2.7),
+            ("Contributions of nodes", 0.6),
+        ],
+        "score": {
+            "name": "",
+            "unit": "",
+            "mean": 0.0,
+            "folds": [],
+            "lower_is_better": False,
+            "beside": [],
+            "protocol": "",
+        },
         "warnings": ["Four graphs occur twice: a copy in the test fold is easy. Without them the score is 88.9 %."],
         "heat_map": _heat_map(rng, groups, names),
         "maps": maps,
         "node_labels": NODE_LABELS,
         "graphs": [],
-        "compression": {"nodes": total, "distinct": [max(1, int(total * part)) for part in (0.008, 0.05, 0.17, 0.35, 0.41)]},
+        "compression": {
+            "nodes": total,
+            "distinct": [max(1, int(total * part)) for part in (0.008, 0.05, 0.17, 0.35, 0.41)],
+        },
         "speed": {"seconds": 0.14, "baseline": 96.0, "baseline_name": "the original script", "measured": False},
-    }  # fmt: skip
+    }
 
 
 def _heat_map(rng: np.random.Generator, groups: np.ndarray, names: list[str]) -> HeatMap:
@@ -194,9 +242,12 @@ def _heat_map(rng: np.random.Generator, groups: np.ndarray, names: list[str]) ->
         "values": base64.b64encode(np.clip((alike - 0.3) / 0.7 * 255, 0, 255).astype(np.uint8).tobytes()).decode(),
         "low": 0.3,
         "high": 1.0,
-        "groups": [{"name": name, "start": int(a), "stop": int(b)} for name, a, b in zip(names, edges, edges[1:], strict=False)],
+        "groups": [
+            {"name": name, "start": int(a), "stop": int(b)}
+            for name, (a, b) in zip(names, itertools.pairwise(edges), strict=True)
+        ],
         "order": "Graphs stand by class, and within a class by likeness.",
-    }  # fmt: skip
+    }
 
 
 def _surface(rng: np.random.Generator) -> Surface:
@@ -213,7 +264,7 @@ def _surface(rng: np.random.Generator) -> Surface:
         "scale": scales,
         "score": cells,
         "chosen": [(4, 1, "uniform", 6), (5, 1, "uniform", 3), (3, 2, "uniform", 1)],
-        "note": "The best over regularisation and readout, on the inner folds: higher than what unseen graphs will give.",
+        "note": "The best over regularisation and readout, on inner folds: higher than unseen graphs will give.",
     }
 
 
@@ -229,7 +280,7 @@ def _molecule(rng: np.random.Generator, nodes: int) -> Drawing:
     while size + 4 <= nodes * 0.7 and rng.random() < 0.9:
         u, v = free.pop(int(rng.integers(1, len(free))))
         ring = [u, *range(size, size + 4), v]
-        new = list(zip(ring, ring[1:], strict=False))
+        new = list(itertools.pairwise(ring))
         edges += new
         free = [each for each in free if not set(each) & {u, v}] + new[1:-1]
         size += 4

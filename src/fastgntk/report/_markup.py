@@ -20,9 +20,9 @@ def say(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Return sentences for HTML; a number and its per cent sign stay on one line.
+    r"""Return sentences for HTML; a number and its per cent sign stay on one line.
 
-    >>> prose("89.4 % of <A>") == "89.4\\u00a0% of &lt;A&gt;"
+    >>> prose("89.4 % of <A>") == "89.4\u00a0% of &lt;A&gt;"
     True
     """
     return say(text).replace(" %", "\u00a0%")
@@ -116,8 +116,9 @@ def bar_table(caption: str, head: tuple[str, str], rows: Sequence[tuple[str, flo
         )
     body = "\n".join(lines)
     return (
-        f'<table class="bars"><caption>{say(caption)}</caption><thead class="unseen"><tr><th scope="col">{say(head[0])}</th>'
-        f'<td></td><th scope="col">{say(head[1])}</th></tr></thead>\n<tbody>\n{body}\n</tbody></table>'
+        f'<table class="bars"><caption>{say(caption)}</caption>'
+        f'<thead class="unseen"><tr><th scope="col">{say(head[0])}</th><td></td><th scope="col">{say(head[1])}</th>'
+        f"</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
     )
 
 

@@ -35,7 +35,8 @@ def _confusion(facts: Facts) -> Part:
     body = ""
     if len(classes) <= _MOST_CLASSES:
         head = "".join(
-            f'<th scope="col" title="{say(name)}"><span class="mark" data-class="{i}"></span><span class="cut">{say(name)}</span></th>'
+            f'<th scope="col" title="{say(name)}"><span class="mark" data-class="{i}"></span>'
+            f'<span class="cut">{say(name)}</span></th>'
             for i, name in enumerate(classes)
         )
         lines = []
@@ -62,8 +63,14 @@ def _confusion(facts: Facts) -> Part:
     by_class = table("By class", head_of_classes, rows)
     body += behind("Numbers by class", by_class) if body else scrolling("Numbers by class", by_class)
     right, total = sum(matrix[i][i] for i in range(len(classes))), sum(map(sum, matrix))
-    lead = f"<p>{count(right)} of {count(total)} graphs were put into their class by a model that had not seen them.</p>"
-    lead += '<p class="fine">The darker a cell, the larger its share of the row.</p>' if len(classes) <= _MOST_CLASSES else ""
+    lead = (
+        f"<p>{count(right)} of {count(total)} graphs were put into their class by a model that had not seen them.</p>"
+    )
+    lead += (
+        '<p class="fine">The darker a cell, the larger its share of the row.</p>'
+        if len(classes) <= _MOST_CLASSES
+        else ""
+    )
     return lead, body
 
 
@@ -88,17 +95,28 @@ def _scatter(facts: Facts) -> Part:
     unit = facts["score"]["unit"]
     inside = sum(said["low"] <= truth <= said["high"] for _, _, truth, said in pairs)
     lead = (
-        f"<p>Each point is a graph: its {say(target)} as measured{f' ({say(unit)})' if unit else ''}, and as predicted by a model that had "
-        f"not seen it, with the predicted interval. On the diagonal both agree.</p>"
+        f"<p>Each point is a graph: its {say(target)}{f' ({say(unit)})' if unit else ''} as measured, and as predicted "
+        "by a model that had not seen it, with the predicted interval. On the diagonal both agree.</p>"
         f"<p>{count(inside)} of {count(len(pairs))} measured values lie inside their interval.</p>"
     )
     worst = sorted(pairs, key=lambda pair: -abs(pair[3]["mean"] - pair[2]))[:_ROWS]
     rows = [
-        (f"{i}", say(name), number(truth, 4), number(said["mean"], 4), f"{number(said['low'], 4)} to {number(said['high'], 4)}")
+        (
+            f"{i}",
+            say(name),
+            number(truth, 4),
+            number(said["mean"], 4),
+            f"{number(said['low'], 4)} to {number(said['high'], 4)}",
+        )
         for i, name, truth, said in worst
     ]
     caption = "All graphs" if len(pairs) <= _ROWS else f"The {_ROWS} graphs with the largest errors"
-    numbers = table(f"{caption}, the largest error first", ("Graph", "Name", "Measured", "Predicted", "Interval"), rows, words=(0, 1))
+    numbers = table(
+        f"{caption}, the largest error first",
+        ("Graph", "Name", "Measured", "Predicted", "Interval"),
+        rows,
+        words=(0, 1),
+    )
     return lead, f'<div class="chart square" data-chart="scatter"></div>\n{behind("Numbers of this chart", numbers)}'
 
 
@@ -108,16 +126,26 @@ def calibration(facts: Facts) -> Part:
     if not bins:
         return None
     if facts["kind"] == "classification":
-        words = "Of graphs of which a probability was said, so many had the predicted class. On the diagonal both agree."
+        words = (
+            "Of graphs of which a probability was said, so many had the predicted class. On the diagonal both agree."
+        )
         head = ("Probability said", "Came true", "95 % interval", "Graphs")
     else:
-        words = "So many measured values lay inside an interval that should hold a given share of them. On the diagonal both agree."
+        words = (
+            "So many measured values lay inside an interval that should hold a given share of them. On the diagonal "
+            "both agree."
+        )
         head = ("Share that should lie inside", "Share that did", "95 % interval", "Graphs")
     lead = f"<p>{words}</p>"
     if "calibration_note" in facts:
         lead += f'<p class="fine">{prose(facts["calibration_note"])}</p>'
     rows = [
-        (_share(each["said"]), _share(each["was"]), f"{_share(each['low'])} to {_share(each['high'])}", count(each["count"]))
+        (
+            _share(each["said"]),
+            _share(each["was"]),
+            f"{_share(each['low'])} to {_share(each['high'])}",
+            count(each["count"]),
+        )
         for each in bins
     ]
     numbers = behind("Numbers of this chart", table("What was said and what was", head, rows))
@@ -157,17 +185,23 @@ def surface(facts: Facts) -> Part:
                 cells += f'<td{kind}{title} style="--part:{100 * part:.1f}%">{text}</td>'
             lines.append(f'<tr><th scope="row">{layers}</th>{cells}</tr>')
         tables.append(
-            f'<table class="cells surface"><caption>Scale: {say(scale)}</caption><thead><tr><th scope="col">Layers \\ blocks</th>{head}</tr></thead>'
-            f"\n<tbody>\n{''.join(lines)}</tbody></table>"
+            f'<table class="cells surface"><caption>Scale: {say(scale)}</caption>'
+            f'<thead><tr><th scope="col">Layers \\ blocks</th>{head}</tr></thead>\n'
+            f"<tbody>\n{''.join(lines)}</tbody></table>"
         )
     unit = f" in {say(facts['score']['unit'])}" if facts["score"]["unit"] else ""
-    lead = f"<p>{say(facts['score']['name'].capitalize())}{unit} by number of blocks, of layers in each, and scale. Outlined: chosen.</p>"
+    name = say(facts["score"]["name"].capitalize())
+    lead = f"<p>{name}{unit} by number of blocks, of layers in each, and scale. Outlined: chosen.</p>"
     lead += f'<p class="fine">{prose(given["note"])}</p>' if given["note"] else ""
     rows = [
         (say(scale), count(blocks), count(layers), count(folds))
         for blocks, layers, scale, folds in sorted(given["chosen"], key=lambda each: -each[3])
     ]
-    numbers = behind("What was chosen", table("Chosen, by number of folds", ("Scale", "Blocks", "Layers", "Folds"), rows)) if rows else ""
+    numbers = (
+        behind("What was chosen", table("Chosen, by number of folds", ("Scale", "Blocks", "Layers", "Folds"), rows))
+        if rows
+        else ""
+    )
     return lead, f'<div class="multiples">{scrolling("Score by options", "".join(tables))}</div>\n{numbers}'
 
 
@@ -178,12 +212,15 @@ def heat_map(facts: Facts) -> Part:
     given = facts["heat_map"]
     lead = (
         "<p>Likeness of all pairs of graphs: 1 where two graphs are the same to the kernel. "
-        f'Blocks along the diagonal mean that graphs of one group are alike.</p><p class="fine">{prose(given["order"])}</p>'
+        "Blocks along the diagonal mean that graphs of one group are alike.</p>"
+        f'<p class="fine">{prose(given["order"])}</p>'
     )
     names = [group["name"] for group in given["groups"]]
     numbers = ""
     if names:
-        rows = [(say(name), *(number(value, 3) for value in row)) for name, row in zip(names, _means(given), strict=True)]
+        rows = [
+            (say(name), *(number(value, 3) for value in row)) for name, row in zip(names, _means(given), strict=True)
+        ]
         numbers = behind("Numbers of this chart", table("Mean likeness of groups", ("", *names), rows))
     return lead, f'<div class="chart square" data-chart="heat"></div>\n{numbers}'
 

@@ -43,16 +43,15 @@ def sections(facts: Facts) -> list[Section]:
     """Return all sections for which there is something to show, in order."""
     found = [Section("score", "Score", *_score(facts))]
     if part := predictions(facts):
-        title = "Who was taken for whom" if facts["kind"] == "classification" else "Predicted and measured"
-        found.append(Section("predictions", title, *part))
+        found.append(Section("predictions", "Predictions", *part))
     if part := calibration(facts):
-        found.append(Section("calibration", "Can it be trusted", *part))
+        found.append(Section("calibration", "Calibration", *part))
     if part := surface(facts):
-        found.append(Section("options", "Choice of options", *part))
+        found.append(Section("options", "Options", *part))
     if part := heat_map(facts):
-        found.append(Section("kernel", "The kernel", *part))
+        found.append(Section("kernel", "Kernel", *part))
     if facts["graphs"] and facts["maps"]:
-        found.append(Section("map", "Map of all graphs", *_map(facts), wide=True))
+        found.append(Section("map", "Map", *_map(facts), wide=True))
     if part := _saved(facts):
         found.append(Section("saved", "Work saved", *part))
     if part := _stages(facts):
@@ -66,7 +65,8 @@ def warnings(facts: Facts) -> str:
     if not facts["warnings"]:
         return ""
     items = "".join(f"<li>{prose(warning)}</li>" for warning in facts["warnings"])
-    return f'<section class="warnings" aria-labelledby="warnings-title"><h2 id="warnings-title">Please note</h2><ul>{items}</ul></section>'
+    title = '<h2 id="warnings-title">Please note</h2>'
+    return f'<section class="warnings" aria-labelledby="warnings-title">{title}<ul>{items}</ul></section>'
 
 
 def _score(facts: Facts) -> tuple[str, str]:
@@ -105,11 +105,13 @@ def _score(facts: Facts) -> tuple[str, str]:
 
 def _map(facts: Facts) -> tuple[str, str]:
     colour = "class" if facts["kind"] == "classification" else "measured value"
-    wrong = "was taken for another class" if facts["kind"] == "classification" else "lies outside the predicted interval"
+    wrong = (
+        "was taken for another class" if facts["kind"] == "classification" else "lies outside the predicted interval"
+    )
     lead = (
         f"<p>Each point is a graph, coloured by its {colour}; a ring means that it {wrong}. "
-        '<span class="on-screen">Point at one to see it; click to keep it beside the map. With the keyboard: arrows move, Enter keeps, '
-        "Escape lets go.</span></p>"
+        '<span class="on-screen">Point at one to see it; click to keep it beside the map. With the keyboard: arrows '
+        "move, Enter keeps, Escape lets go.</span></p>"
     )
     names = "".join(f"<li>{say(each['name'])}: {say(each['note'])}</li>" for each in facts["maps"])
     body = (
@@ -124,21 +126,24 @@ def _saved(facts: Facts) -> tuple[str, str] | None:
     if "compression" in facts:
         merged = facts["compression"]
         lead += (
-            f"<p>Nodes that no network of that depth can tell apart are computed once: nothing is lost. Of {count(merged['nodes'])} nodes "
-            "these many were different at each level.</p>"
+            f"<p>Nodes that no network of that depth can tell apart are computed once: nothing is lost. Of "
+            f"{count(merged['nodes'])} nodes these many were different at each level.</p>"
         )
         rows = [("All nodes", float(merged["nodes"]), count(merged["nodes"]))]
         for level, distinct in enumerate(merged["distinct"]):
-            share = f'<span class="fine"> {number(100 * distinct / merged["nodes"], 2)} %</span>' if merged["nodes"] else ""
+            share = (
+                f'<span class="fine"> {number(100 * distinct / merged["nodes"], 2)} %</span>' if merged["nodes"] else ""
+            )
             rows.append((f"Level {level}", float(distinct), count(distinct) + share))
         body += bar_table("Distinct nodes by level", ("Level", "Distinct nodes"), rows)
     if "speed" in facts:
         speed = facts["speed"]
         ratio = speed["baseline"] / speed["seconds"] if speed["seconds"] > 0 else 0.0
         if ratio >= 1:
-            lead += f"<p>One kernel matrix took <strong>{_times(ratio)} times less</strong> than by {say(speed['baseline_name'])}.</p>"
+            name, times = say(speed["baseline_name"]), f"<strong>{_times(ratio)} times longer</strong>"
+            lead += f"<p>By {name} one kernel matrix takes {times}.</p>"
         if not speed["measured"]:
-            lead += '<p class="fine">The time of the latter is extrapolated from some pairs of graphs.</p>'
+            lead += '<p class="fine">That time is extrapolated from some pairs of graphs.</p>'
         about = "" if speed["measured"] else "about "
         rows = [
             ("fastgntk", speed["seconds"], time_text(speed["seconds"])),
@@ -163,6 +168,10 @@ def _stages(facts: Facts) -> tuple[str, str] | None:
 
 def _run(facts: Facts) -> tuple[str, str]:
     rows = [(say(name), say(value)) for name, value in facts["run"]]
-    command = f'<pre tabindex="0" aria-label="Command"><code>{say(facts["command"])}</code></pre>\n' if facts["command"] else ""
+    command = (
+        f'<pre tabindex="0" aria-label="Command"><code>{say(facts["command"])}</code></pre>\n'
+        if facts["command"]
+        else ""
+    )
     body = table("Options, data and version", ("What", "Value"), rows, words=(0, 1)) if rows else ""
     return "<p>Enough to run it again.</p>", f'{command}<div class="run">{body}</div>'
