@@ -129,4 +129,4 @@ def behind(title: str, content: str) -> str:
 
 def scrolling(name: str, content: str) -> str:
     """Return what may be wider than a phone, in a box that scrolls by itself, by keyboard too."""
-    return f'<div class="scrolling" role="region" aria-label="{say(name)}" tabindex="0">{content}</div>'
+    return f'<div class="scrolling" role="group" aria-label="{say(name)}" tabindex="0">{content}</div>'

@@ -221,7 +221,7 @@ def heat_map(facts: Facts) -> Part:
         rows = [
             (say(name), *(number(value, 3) for value in row)) for name, row in zip(names, _means(given), strict=True)
         ]
-        numbers = behind("Numbers of this chart", table("Mean likeness of groups", ("", *names), rows))
+        numbers = behind("Numbers of this chart", table("Mean likeness of groups", ("Group", *names), rows))
     return lead, f'<div class="chart square" data-chart="heat"></div>\n{numbers}'
 
 

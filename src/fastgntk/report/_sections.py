@@ -99,7 +99,7 @@ def _score(facts: Facts) -> tuple[str, str]:
         std = shown_spread(other["std"], other["mean"]) if "std" in other else ""
         rows.append((say(other["name"]), shown(other["mean"]), std, say(other.get("note", ""))))
     title = f"{score['name']}, {score['unit']}" if score["unit"] else score["name"]
-    numbers = table(title, ("", "Mean", "Standard deviation", "How it was made"), rows, words=(0, 3))
+    numbers = table(title, ("Of what", "Mean", "Standard deviation", "How it was made"), rows, words=(0, 3))
     return big, f'<div class="chart" data-chart="score"></div>\n{behind("Numbers of this chart", numbers)}'
 
 
@@ -115,8 +115,8 @@ def _map(facts: Facts) -> tuple[str, str]:
     )
     names = "".join(f"<li>{say(each['name'])}: {say(each['note'])}</li>" for each in facts["maps"])
     body = (
-        f"<noscript><p>The map needs JavaScript. It would show:</p><ul>{names}</ul></noscript>\n"
-        '<div data-chart="map"></div>'
+        # Replaced as soon as the map is drawn.
+        f'<div data-chart="map"><p>The map needs JavaScript. It would show:</p><ul>{names}</ul></div>'
     )
     return lead, body
 

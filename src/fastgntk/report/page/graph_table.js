@@ -23,7 +23,7 @@ function graphTable(facts, pick) {
   const table = make("table", {}, make("caption", {}, "All graphs"),
     make("thead", {}, make("tr", {}, ...head.map((title, i) => make("th", { scope: "col", class: i === 2 || i === 3 ? "number" : null }, title)))), body);
   const details = make("details", { ontoggle: () => done || add() }, make("summary", {}, "All graphs as a table"),
-    make("div", { class: "scrolling", role: "region", "aria-label": "All graphs as a table", tabindex: "0" }, table), more);
+    make("div", { class: "scrolling", role: "group", "aria-label": "All graphs as a table", tabindex: "0" }, table), more);
   more.hidden = true;
   return details;
 }

@@ -16,6 +16,7 @@ function followReading() {
 }
 
 async function start() {
+  performance.mark("fastgntk-start");
   setUpTheme();
   followReading();
   const facts = await readFacts();
