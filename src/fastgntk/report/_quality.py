@@ -14,7 +14,7 @@ __all__ = ["calibration", "heat_map", "predictions", "surface"]
 
 _MOST_CLASSES = 20
 """Beyond, a matrix cannot be read."""
-_FEW_CLASSES = 6
+_FEW_CLASSES = 5
 """Up to here cells are large."""
 _ROWS = 400
 """Of a table behind a chart."""

@@ -81,7 +81,7 @@ def _score(facts: Facts) -> tuple[str, str]:
         return number(spread, 2) if "e" in decimals else fixed(spread, len(decimals))
 
     size = "unit long" if len(score["unit"]) > 3 else "unit"
-    unit = f' <span class="{size}">{say(score["unit"])}</span>' if score["unit"] else ""
+    unit = f'<span class="{size}"> {say(score["unit"])}</span>' if score["unit"] else ""
     spread = ""
     if "std" in score:
         spread = f'<span class="spread"> ± {shown_spread(score["std"], score["mean"])}</span>'

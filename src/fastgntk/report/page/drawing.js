@@ -23,8 +23,9 @@ function fitted(points, width, height, dots) {
   }
   const largest = dots ? 2.6 : Math.min(11, Math.max(5, height / 22));
   const margin = largest + 3;
+  // Not larger than needed: two nodes need not fill the picture.
   const unit = Math.min(
-    3.6 * largest * (dots ? 4 : 1), (width - 2 * margin) / Math.max(right - left, 1e-9), (height - 2 * margin) / Math.max(bottom - top, 1e-9));
+    (3.6 * largest) / Math.min(1e9, crowding(points)), (width - 2 * margin) / Math.max(right - left, 1e-9), (height - 2 * margin) / Math.max(bottom - top, 1e-9));
   const placed = new Float64Array(2 * n);
   for (let i = 0; i < n; i++) {
     placed[2 * i] = width / 2 + (points[2 * i] - (left + right) / 2) * unit;
@@ -87,7 +88,7 @@ function drawGraph(facts, index, width, height, by) {
   const { placed, radius } = fitted(placesOf(facts, index), width, height, dots);
   const { whole, dashed } = edgePaths(drawing, placed, radius);
   const crowd = Math.min(1, 160 / Math.max(1, drawing.edges.length / 2));
-  const lines = { class: "edge", "stroke-width": Math.max(0.5, Math.min(1.4, 0.16 * radius)), "stroke-opacity": 0.3 + 0.7 * crowd };
+  const lines = { class: "edge", "stroke-width": Math.max(0.5, Math.min(1.4, 0.16 * radius)), "stroke-opacity": 0.18 + 0.82 * crowd };
   if (whole) svg.append(shape("path", { d: whole, ...lines }));
   if (dashed) svg.append(shape("path", { d: dashed, "stroke-dasharray": "2 2", ...lines }));
   const limit = largestShare(drawing);

@@ -3,7 +3,7 @@
 
 const GAP = 1; // between components, in lengths of an edge
 const WIDE = 1.5; // how much wider than high the whole should be
-const ALL_PAIRS = 260; // nodes of a component up to which all pairs pull; beyond, neighbours and some far nodes
+const ALL_PAIRS = 320; // nodes of a component up to which all pairs pull; beyond, neighbours and some far nodes
 
 /** Numbers from 0 to 1 that come back: a linear congruential generator, enough to shuffle. */
 function generator(seed) {
@@ -84,7 +84,7 @@ function relax(n, pairs, random) {
   for (let i = 0; i < points.length; i++) points[i] = random() * Math.sqrt(n);
   const order = Array.from(far.keys());
   const longest = far.reduce((a, b) => Math.max(a, b), 1);
-  const rounds = 32;
+  const rounds = n > 150 ? 20 : 32;
   const first = longest * longest;
   const decay = Math.log(first / 0.08) / (rounds - 1);
   for (let round = 0; round < rounds; round++) {
