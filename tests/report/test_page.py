@@ -249,7 +249,7 @@ def test_graphs_may_tell_less(key):
 def test_the_least_that_can_be_told(kind, graphs):
     found = Reader(render_page(bare_facts(graphs, kind)))
     keys = [each.get("id") for each in found.all("section")]
-    assert keys == (["score", "map", "run"] if graphs else ["score", "run"])
+    assert keys == (["score", "map"] if graphs else ["score"])
     assert "50.0 %" in found.text["main"][0]
 
 

@@ -151,7 +151,7 @@ def test_pointing_shows_the_graph(show):
     page.wait_for_selector("#tip", state="hidden")
 
 
-def test_clicking_keeps_the_graph(show):
+def test_clicking_pins_the_graph(show):
     facts = sample_facts(60, 3)
     page = show(facts)
     chosen = alone(page, facts)
@@ -168,7 +168,7 @@ def test_clicking_keeps_the_graph(show):
     assert neighbours.count() == len(graph["near"])
     neighbours.nth(1).click()
     page.wait_for_selector(f".panel[data-graph='{graph['near'][1][0]}']")
-    panel.get_by_role("button", name="Let this graph go").click()
+    panel.get_by_role("button", name="Unpin this graph").click()
     page.wait_for_selector(".panel:not([data-graph])")
 
 
@@ -337,13 +337,13 @@ def test_paper_is_white_and_has_no_controls(show):
     pin(page, 3)
     page.emulate_media(media="print")
     assert background(page) == "rgb(255, 255, 255)"
-    for control in ("nav", "#tip", "#theme", ".tools", ".segments", "details"):
+    for control in ("nav", "#tip", "#theme", ".tools", ".segments", "details", ".pointed"):
         assert page.locator(control).first.is_hidden()
     assert page.locator(".panel").is_visible()
     assert page.locator(".score").is_visible()
     assert page.locator("section#score").evaluate("(each) => getComputedStyle(each).breakInside") == "avoid"
     page.emulate_media(media="screen")
-    page.locator(".panel").get_by_role("button", name="Let this graph go").click()
+    page.locator(".panel").get_by_role("button", name="Unpin this graph").click()
     page.emulate_media(media="print")
     assert page.locator(".panel").is_hidden()
 

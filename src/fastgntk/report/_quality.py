@@ -67,7 +67,7 @@ def _confusion(facts: Facts) -> Part:
         f"<p>{count(right)} of {count(total)} graphs were put into their class by a model that had not seen them.</p>"
     )
     lead += (
-        '<p class="fine">The darker a cell, the larger its share of the row.</p>'
+        '<p class="fine">The stronger the colour of a cell, the larger its share of the row.</p>'
         if len(classes) <= _MOST_CLASSES
         else ""
     )
@@ -186,7 +186,8 @@ def surface(facts: Facts) -> Part:
             lines.append(f'<tr><th scope="row">{layers}</th>{cells}</tr>')
         tables.append(
             f'<table class="cells surface"><caption>Scale: {say(scale)}</caption>'
-            f'<thead><tr><th scope="col">Layers \\ blocks</th>{head}</tr></thead>\n'
+            f'<thead><tr><td></td><th scope="colgroup" colspan="{len(given["blocks"])}">Blocks</th></tr>'
+            f'<tr><th scope="col">Layers</th>{head}</tr></thead>\n'
             f"<tbody>\n{''.join(lines)}</tbody></table>"
         )
     unit = f" in {say(facts['score']['unit'])}" if facts["score"]["unit"] else ""

@@ -56,7 +56,8 @@ def sections(facts: Facts) -> list[Section]:
         found.append(Section("saved", "Work saved", *part))
     if part := _stages(facts):
         found.append(Section("time", "Time", *part))
-    found.append(Section("run", "What was run", *_run(facts)))
+    if facts["run"] or facts["command"]:
+        found.append(Section("run", "What was run", *_run(facts)))
     return found
 
 
@@ -110,8 +111,8 @@ def _map(facts: Facts) -> tuple[str, str]:
     )
     lead = (
         f"<p>Each point is a graph, coloured by its {colour}; a ring means that it {wrong}. "
-        '<span class="on-screen">Point at one to see it; click to keep it beside the map. With the keyboard: arrows '
-        "move, Enter keeps, Escape lets go.</span></p>"
+        '<span class="on-screen">Point at one to see it; click to pin it beside the map. With the keyboard: arrows '
+        "move, Enter pins, Escape unpins.</span></p>"
     )
     names = "".join(f"<li>{say(each['name'])}: {say(each['note'])}</li>" for each in facts["maps"])
     body = (

@@ -8,9 +8,14 @@ async function readFacts() {
 
 /** Mark in the contents what is being read. */
 function followReading() {
+  const bar = document.querySelector("nav ul");
   const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]));
   const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries) links.get(entry.target.id).toggleAttribute("data-here", entry.isIntersecting);
+    for (const entry of entries) {
+      const link = links.get(entry.target.id);
+      link.toggleAttribute("data-here", entry.isIntersecting);
+      if (entry.isIntersecting) bar.scrollLeft = link.offsetLeft - 60; // on a phone not all of them are in view
+    }
   }, { rootMargin: "-45% 0px -54% 0px" });
   for (const key of links.keys()) seen.observe(document.getElementById(key));
 }

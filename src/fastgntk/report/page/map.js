@@ -12,9 +12,9 @@ function mapChart(facts, host) {
   const [below, above] = [make("canvas", { class: "points", "aria-hidden": "true" }), make("canvas", { class: "pointed", "aria-hidden": "true" })];
   const box = make("div", {
     class: "map-box", tabindex: "0", role: "application",
-    "aria-label": `Map of ${count(points)} graphs. Arrow keys go from graph to graph, Enter keeps one, Escape lets it go.` }, below, above);
+    "aria-label": `Map of ${count(points)} graphs. Arrow keys go from graph to graph, Enter pins one, Escape unpins it.` }, below, above);
   const spoken = make("p", { class: "unseen", "aria-live": "polite" });
-  const aside = make("aside", { class: "panel", "aria-label": "The graph that is kept" });
+  const aside = make("aside", { class: "panel", "aria-label": "The pinned graph" });
   const panel = makePanel(facts, aside, (index, focus) => pin(index, focus), () => unpin(true));
   const tip = document.getElementById("tip");
   const values = facts.kind === "regression" ? extent(facts.graphs.map((graph) => graph.truth), 0) : null;
@@ -107,7 +107,7 @@ function mapChart(facts, host) {
     bringIntoView(index);
     panel.show(index);
     drawAbove();
-    spoken.textContent = `Kept. ${sentence(facts, index)}`;
+    spoken.textContent = `Pinned. ${sentence(facts, index)}`;
     if (!focus) return;
     show(-1);
     panel.focus();
@@ -119,7 +119,7 @@ function mapChart(facts, host) {
     state.pinned = -1;
     panel.clear();
     drawAbove();
-    spoken.textContent = "Let go.";
+    spoken.textContent = "Unpinned.";
     if (focus) box.focus();
   }
 
@@ -339,8 +339,7 @@ function goToForm(points, go) {
   const input = make("input", { type: "number", id: "go-to", min: "0", max: String(points - 1), step: "1", inputmode: "numeric", required: true });
   return make("form", { class: "go-to", onsubmit: (event) => {
     event.preventDefault();
-    const index = Number(input.value);
-    if (input.value !== "" && Number.isInteger(index) && index >= 0 && index < points) go(index);
+    go(Number(input.value)); // a browser submits only what the field allows
   } }, make("label", { for: "go-to" }, "Go to graph"), input, make("button", { type: "submit" }, "Go"));
 }
 

@@ -46,7 +46,7 @@ function makePanel(facts, aside, pick, drop) {
     const graph = facts.graphs[index];
     const parts = [
       make("div", { class: "line" }, make("h3", { tabindex: "-1" }, titleOf(facts, index), badge(facts, graph)),
-        make("button", { type: "button", class: "plain", onclick: drop, "aria-label": "Let this graph go" }, "Close")),
+        make("button", { type: "button", class: "plain", onclick: drop, "aria-label": "Unpin this graph" }, "Unpin")),
       make("p", { class: "fine" }, `${titleOf(facts, index) === `Graph ${index}` ? "" : `Number ${index} · `}${count(graph.nodes)} nodes · ${count(graph.edges)} edges`),
       verdict(facts, graph),
       drawingOf(facts, index),
@@ -64,8 +64,8 @@ function makePanel(facts, aside, pick, drop) {
     delete aside.dataset.graph;
     const worst = worstMisses(facts, 6);
     aside.replaceChildren(
-      make("h3", { tabindex: "-1" }, "No graph is kept"),
-      make("p", {}, "Click a point of the map to keep its graph here, with its prediction and the graphs that are most like it."),
+      make("h3", { tabindex: "-1" }, "No graph is pinned"),
+      make("p", {}, "Click a point of the map to pin its graph here, with its prediction and the graphs that are most like it."),
       worst.length
         ? make("div", { class: "near" }, make("h4", {}, facts.kind === "classification" ? "The surest wrong predictions" : "The largest errors"),
             make("div", { class: "smalls" }, ...worst.map((index) => small(index, ...missed(facts, facts.graphs[index])))))
