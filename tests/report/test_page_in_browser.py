@@ -310,6 +310,8 @@ def test_dark_follows_the_system_and_the_button(show):
     assert background(page) == light
     page.get_by_role("button", name="Show the page dark").click()
     assert background(page) == dark
+    page.emulate_media(color_scheme="light")  # what was chosen by hand stays
+    assert background(page) == dark
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ charts and graphs from the same facts. Files in ``page/`` are put together here:
 ``charts.js``       score, calibration, predicted against measured
 ``heat.js``         the kernel as a picture
 ``map.js``          all graphs as points, by mouse, finger and keyboard
+``map_parts.js``    what stands on and around it: marks, tabs, number box, legend
 ``panel.js``        one graph: prediction, neighbours, contributions
 ``graph_table.js``  all graphs as a table, some at a time
 ``main.js``         reads the facts and starts everything
@@ -36,7 +37,19 @@ from fastgntk.report._sections import sections, warnings
 
 __all__ = ["render_page"]
 
-_SCRIPTS = ("elements", "colours", "layout", "drawing", "charts", "heat", "panel", "graph_table", "map", "main")
+_SCRIPTS = (
+    "elements",
+    "colours",
+    "layout",
+    "drawing",
+    "charts",
+    "heat",
+    "panel",
+    "graph_table",
+    "map_parts",
+    "map",
+    "main",
+)
 
 _DIGITS = 6
 """Of numbers in the facts: more than are shown."""

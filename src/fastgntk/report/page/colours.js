@@ -27,8 +27,11 @@ function markPath(index, radius) {
 
 /** The mark of a class as a small picture beside its name. */
 const classMark = (index, size = 14) =>
-  shape("svg", { width: size, height: size, viewBox: "-7 -7 14 14", "aria-hidden": "true", class: "class-mark" },
-    shape("path", { d: markPath(index, 4.6), fill: classColour(index) }));
+  shape(
+    "svg",
+    { width: size, height: size, viewBox: "-7 -7 14 14", "aria-hidden": "true", class: "class-mark" },
+    shape("path", { d: markPath(index, 4.6), fill: classColour(index) }),
+  );
 
 const root = document.documentElement;
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
@@ -46,7 +49,7 @@ function resolved(colour) {
   return getComputedStyle(probe).color;
 }
 
-/** 256 colours as bytes: red, green, blue, alpha. The browser turns even steps of lightness into colours of the screen. */
+/** 256 colours as bytes: red, green, blue, alpha. The browser makes them from even steps of lightness. */
 function ramp(at) {
   const canvas = make("canvas", { width: 256, height: 1 });
   const context = canvas.getContext("2d", { willReadFrequently: true });
@@ -60,8 +63,11 @@ function ramp(at) {
 
 /** From the background to deep blue: how alike. */
 const heatRamp = (dark) =>
-  ramp(dark ? (t) => [0.22 + 0.7 * t, 0.03 + 0.11 * Math.sin(Math.PI * t), 262 - 50 * t]
-    : (t) => [0.985 - 0.63 * t, 0.01 + 0.15 * Math.sin(Math.PI * Math.min(1, 0.2 + 0.6 * t) * t), 215 + 50 * t]);
+  ramp(
+    dark
+      ? (t) => [0.22 + 0.7 * t, 0.03 + 0.11 * Math.sin(Math.PI * t), 262 - 50 * t]
+      : (t) => [0.985 - 0.63 * t, 0.01 + 0.15 * Math.sin(Math.PI * Math.min(1, 0.2 + 0.6 * t) * t), 215 + 50 * t],
+  );
 
 /** From violet over green to yellow, ever lighter: a measured value. */
 const valueRamp = (dark) => ramp((t) => [(dark ? 0.5 : 0.4) + 0.42 * t, 0.14, 300 - 215 * t]);
@@ -82,7 +88,8 @@ function shareColour(value, limit) {
 }
 
 /** The colour of a node's label: the first is nearly white, the others have far hues; black text can be read on all. */
-const labelColour = (label) => (label === 0 ? "oklch(0.95 0.008 250)" : `oklch(0.85 0.11 ${(20 + label * 137.5) % 360})`);
+const labelColour = (label) =>
+  label === 0 ? "oklch(0.95 0.008 250)" : `oklch(0.85 0.11 ${(20 + label * 137.5) % 360})`;
 
 /** Redraw what cannot follow the style sheet by itself. */
 const redraws = [];

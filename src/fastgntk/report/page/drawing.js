@@ -25,7 +25,10 @@ function fitted(points, width, height, dots) {
   const margin = largest + 3;
   // Not larger than needed: two nodes need not fill the picture.
   const unit = Math.min(
-    (3.6 * largest) / Math.min(1e9, crowding(points)), (width - 2 * margin) / Math.max(right - left, 1e-9), (height - 2 * margin) / Math.max(bottom - top, 1e-9));
+    (3.6 * largest) / Math.min(1e9, crowding(points)),
+    (width - 2 * margin) / Math.max(right - left, 1e-9),
+    (height - 2 * margin) / Math.max(bottom - top, 1e-9),
+  );
   const placed = new Float64Array(2 * n);
   for (let i = 0; i < n; i++) {
     placed[2 * i] = width / 2 + (points[2 * i] - (left + right) / 2) * unit;
@@ -77,7 +80,11 @@ const largestShare = (drawing) => (drawing.shares || []).reduce((most, share) =>
 /** The picture of a graph; `by` is "share" or "label": what colours its nodes. */
 function drawGraph(facts, index, width, height, by) {
   const graph = facts.graphs[index];
-  const svg = picture(width, height, `Drawing of graph ${index}: ${count(graph.nodes)} nodes, ${count(graph.edges)} edges`);
+  const svg = picture(
+    width,
+    height,
+    `Drawing of graph ${index}: ${count(graph.nodes)} nodes, ${count(graph.edges)} edges`,
+  );
   svg.classList.add("graph");
   const drawing = graph.drawing;
   if (!drawing || !drawing.nodes) {
@@ -88,7 +95,11 @@ function drawGraph(facts, index, width, height, by) {
   const { placed, radius } = fitted(placesOf(facts, index), width, height, dots);
   const { whole, dashed } = edgePaths(drawing, placed, radius);
   const crowd = Math.min(1, 160 / Math.max(1, drawing.edges.length / 2));
-  const lines = { class: "edge", "stroke-width": Math.max(0.5, Math.min(1.4, 0.16 * radius)), "stroke-opacity": 0.18 + 0.82 * crowd };
+  const lines = {
+    class: "edge",
+    "stroke-width": Math.max(0.5, Math.min(1.4, 0.16 * radius)),
+    "stroke-opacity": 0.18 + 0.82 * crowd,
+  };
   if (whole) svg.append(shape("path", { d: whole, ...lines }));
   if (dashed) svg.append(shape("path", { d: dashed, "stroke-dasharray": "2 2", ...lines }));
   const limit = largestShare(drawing);
@@ -96,7 +107,11 @@ function drawGraph(facts, index, width, height, by) {
   for (let i = 0; i < drawing.nodes; i++) {
     const label = drawing.labels ? drawing.labels[i] : undefined;
     const name = label === undefined ? "" : String(facts.node_labels[label] ?? label);
-    const colour = shares ? shareColour(drawing.shares[i], limit) : label === undefined ? "var(--node)" : labelColour(label);
+    const colour = shares
+      ? shareColour(drawing.shares[i], limit)
+      : label === undefined
+        ? "var(--node)"
+        : labelColour(label);
     const [x, y] = [placed[2 * i].toFixed(1), placed[2 * i + 1].toFixed(1)];
     const circle = shape("circle", { cx: x, cy: y, r: radius.toFixed(1), fill: colour, class: dots ? "dot" : "node" });
     const title = [name, drawing.shares ? `contribution ${number(drawing.shares[i])}` : ""].filter(Boolean).join(", ");
@@ -104,7 +119,13 @@ function drawGraph(facts, index, width, height, by) {
     svg.append(circle);
     const size = Math.min(11, 1.25 * radius, (1.75 * radius) / (0.62 * Math.max(1, name.length)));
     if (!dots && name && name.length <= 3 && size >= 4.5)
-      svg.append(shape("text", { x, y: (placed[2 * i + 1] + 0.36 * size).toFixed(1), "font-size": size.toFixed(1), class: "label" }, name));
+      svg.append(
+        shape(
+          "text",
+          { x, y: (placed[2 * i + 1] + 0.36 * size).toFixed(1), "font-size": size.toFixed(1), class: "label" },
+          name,
+        ),
+      );
   }
   return svg;
 }

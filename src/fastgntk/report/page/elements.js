@@ -86,7 +86,10 @@ function steps(low, high, about) {
 function stepText(value, step) {
   let decimals = 0;
   while (decimals < 8 && Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) > 1e-6) decimals++;
-  return (Math.abs(value) >= 1e6 ? value.toExponential(1) : grouped.format(Number(value.toFixed(decimals)))).replace("-", "−");
+  return (Math.abs(value) >= 1e6 ? value.toExponential(1) : grouped.format(Number(value.toFixed(decimals)))).replace(
+    "-",
+    "−",
+  );
 }
 
 /** The smallest and largest of numbers, with some room; one number alone gets room too. */

@@ -16,7 +16,8 @@ function heatChart(facts, host) {
     const [left, top] = [gutter + band, band];
     const canvas = paint(values, heat.size, inner);
     canvas.setAttribute("aria-hidden", "true");
-    const label = `Likeness of all pairs of graphs, from ${number(heat.low)} to ${number(heat.high)}` +
+    const label =
+      `Likeness of all pairs of graphs, from ${number(heat.low)} to ${number(heat.high)}` +
       (heat.groups.length ? `, in groups ${heat.groups.map((group) => group.name).join(", ")}` : "");
     const svg = picture(size, inner + band + 1, label);
     const at = (row) => (row / heat.size) * inner;
@@ -62,19 +63,41 @@ function drawGroup(svg, group, i, place, { at, left, top, band, gutter, inner })
   const colour = place >= 0 ? classColour(place) : i % 2 ? "var(--muted)" : "var(--line-strong)";
   const title = () => shape("title", {}, group.name);
   svg.append(
-    shape("rect", { x: left - band, y: top + from + 0.5, width: band - 3, height: Math.max(1, to - from - 1), fill: colour }, title()),
-    shape("rect", { x: left + from + 0.5, y: 0, width: Math.max(1, to - from - 1), height: band - 3, fill: colour }, title()));
+    shape(
+      "rect",
+      { x: left - band, y: top + from + 0.5, width: band - 3, height: Math.max(1, to - from - 1), fill: colour },
+      title(),
+    ),
+    shape(
+      "rect",
+      { x: left + from + 0.5, y: 0, width: Math.max(1, to - from - 1), height: band - 3, fill: colour },
+      title(),
+    ),
+  );
   if (i > 0)
     svg.append(shape("path", { d: `M${left} ${top + from}h${inner}M${left + from} ${top}v${inner}`, class: "divide" }));
   if (to - from >= 13)
-    svg.append(shape("text", { x: gutter - 8, y: top + (from + to) / 2 + 4, "text-anchor": "end", class: "tick" }, cut(group.name, gutter - 8, 12.5), title()));
+    svg.append(
+      shape(
+        "text",
+        { x: gutter - 8, y: top + (from + to) / 2 + 4, "text-anchor": "end", class: "tick" },
+        cut(group.name, gutter - 8, 12.5),
+        title(),
+      ),
+    );
 }
 
 function legend(heat, width, left) {
   const colours = heatRamp(isDark());
   const canvas = make("canvas", { width: 256, height: 1, "aria-hidden": "true" });
   canvas.getContext("2d").putImageData(new ImageData(colours, 256, 1), 0, 0);
-  const line = make("div", { class: "ramp" }, make("span", {}, number(heat.low, 2)), canvas, make("span", {}, number(heat.high, 2)));
+  const line = make(
+    "div",
+    { class: "ramp" },
+    make("span", {}, number(heat.low, 2)),
+    canvas,
+    make("span", {}, number(heat.high, 2)),
+  );
   line.style.marginLeft = `${left}px`;
   line.style.maxWidth = `${width}px`;
   return line;

@@ -169,7 +169,9 @@ function pack(placed) {
   const area = placed.reduce((sum, part) => sum + size(part)[0] * size(part)[1], 0);
   const widest = placed.reduce((most, part) => Math.max(most, size(part)[0]), 0);
   const target = Math.max(widest, Math.sqrt(WIDE * area));
-  const order = [...placed.keys()].sort((a, b) => placed[b].height - placed[a].height || placed[b].width - placed[a].width || a - b);
+  const order = [...placed.keys()].sort(
+    (a, b) => placed[b].height - placed[a].height || placed[b].width - placed[a].width || a - b,
+  );
   const rows = [];
   let used = Infinity;
   for (const i of order) {
@@ -209,6 +211,7 @@ function placeNodes(drawing) {
     part.forEach((node, i) => {
       points[2 * node] = placed[k].points[2 * i] + corners[k][0];
       points[2 * node + 1] = placed[k].points[2 * i + 1] + corners[k][1];
-    }));
+    }),
+  );
   return points;
 }

@@ -10,13 +10,16 @@ async function readFacts() {
 function followReading() {
   const bar = document.querySelector("nav ul");
   const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]));
-  const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      const link = links.get(entry.target.id);
-      link.toggleAttribute("data-here", entry.isIntersecting);
-      if (entry.isIntersecting) bar.scrollLeft = link.offsetLeft - 60; // on a phone not all of them are in view
-    }
-  }, { rootMargin: "-45% 0px -54% 0px" });
+  const seen = new IntersectionObserver(
+    (entries) => {
+      for (const entry of entries) {
+        const link = links.get(entry.target.id);
+        link.toggleAttribute("data-here", entry.isIntersecting);
+        if (entry.isIntersecting) bar.scrollLeft = link.offsetLeft - 60; // on a phone not all of them are in view
+      }
+    },
+    { rootMargin: "-45% 0px -54% 0px" },
+  );
   for (const key of links.keys()) seen.observe(document.getElementById(key));
 }
 
@@ -25,15 +28,23 @@ async function start() {
   setUpTheme();
   followReading();
   const facts = await readFacts();
-  for (const place of document.querySelectorAll("[data-class]")) place.append(classMark(Number(place.dataset.class), 12));
-  const charts = { score: scoreChart, calibration: calibrationChart, scatter: scatterChart, heat: heatChart, map: mapChart };
+  for (const place of document.querySelectorAll("[data-class]"))
+    place.append(classMark(Number(place.dataset.class), 12));
+  const charts = {
+    score: scoreChart,
+    calibration: calibrationChart,
+    scatter: scatterChart,
+    heat: heatChart,
+    map: mapChart,
+  };
   for (const host of document.querySelectorAll("[data-chart]")) charts[host.dataset.chart](facts, host);
   root.dataset.ready = "";
   performance.mark("fastgntk-ready");
 }
 
 start().catch((error) => {
-  const words = "The charts could not be drawn: this browser is too old, or the file is damaged. All numbers are in the tables.";
+  const words =
+    "The charts could not be drawn: this browser is too old, or the file is damaged. All numbers are in the tables.";
   document.getElementById("content").prepend(make("p", { class: "failed", role: "alert" }, words));
   throw error;
 });

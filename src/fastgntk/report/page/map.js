@@ -7,20 +7,54 @@ const CLOSEST = 40; // largest zoom
 function mapChart(facts, host) {
   const points = facts.graphs.length;
   const wrong = facts.graphs.map((graph) => isWrong(facts, graph));
-  const state = { map: 0, zoom: 1, x: 0, y: 0, hover: -1, pinned: -1, width: 0, height: 0, hidden: new Set(), onlyWrong: false };
+  const state = {
+    map: 0,
+    zoom: 1,
+    x: 0,
+    y: 0,
+    hover: -1,
+    pinned: -1,
+    width: 0,
+    height: 0,
+    hidden: new Set(),
+    onlyWrong: false,
+  };
   const [screenX, screenY] = [new Float32Array(points), new Float32Array(points)];
-  const [below, above] = [make("canvas", { class: "points", "aria-hidden": "true" }), make("canvas", { class: "pointed", "aria-hidden": "true" })];
-  const box = make("div", {
-    class: "map-box", tabindex: "0", role: "application",
-    "aria-label": `Map of ${count(points)} graphs. Arrow keys go from graph to graph, Enter pins one, Escape unpins it.` }, below, above);
+  const [below, above] = [
+    make("canvas", { class: "points", "aria-hidden": "true" }),
+    make("canvas", { class: "pointed", "aria-hidden": "true" }),
+  ];
+  const box = make(
+    "div",
+    {
+      class: "map-box",
+      tabindex: "0",
+      role: "application",
+      "aria-label": `Map of ${count(points)} graphs. Arrows go from graph to graph, Enter pins one, Escape unpins it.`,
+    },
+    below,
+    above,
+  );
   const spoken = make("p", { class: "unseen", "aria-live": "polite" });
   const aside = make("aside", { class: "panel", "aria-label": "The pinned graph" });
-  const panel = makePanel(facts, aside, (index, focus) => pin(index, focus), () => unpin(true));
+  const panel = makePanel(
+    facts,
+    aside,
+    (index, focus) => pin(index, focus),
+    () => unpin(true),
+  );
   const tip = document.getElementById("tip");
-  const values = facts.kind === "regression" ? extent(facts.graphs.map((graph) => graph.truth), 0) : null;
+  const values =
+    facts.kind === "regression"
+      ? extent(
+          facts.graphs.map((graph) => graph.truth),
+          0,
+        )
+      : null;
   const kinds = kindsOfPoints(facts, wrong, values);
 
-  const isShown = (i) => Number.isFinite(screenX[i]) && !(state.onlyWrong && !wrong[i]) && !state.hidden.has(kinds.group(i));
+  const isShown = (i) =>
+    Number.isFinite(screenX[i]) && !(state.onlyWrong && !wrong[i]) && !state.hidden.has(kinds.group(i));
 
   function project() {
     const { x, y } = facts.maps[state.map];
@@ -47,7 +81,11 @@ function mapChart(facts, host) {
       for (let i = 0; i < points; i++) {
         if (wrong[i] !== late || !isShown(i)) continue;
         const mark = pictures[kinds.of(i)];
-        context.drawImage(mark, Math.round(screenX[i] * ratio - mark.width / 2), Math.round(screenY[i] * ratio - mark.height / 2));
+        context.drawImage(
+          mark,
+          Math.round(screenX[i] * ratio - mark.width / 2),
+          Math.round(screenY[i] * ratio - mark.height / 2),
+        );
       }
     }
     drawAbove();
@@ -62,7 +100,10 @@ function mapChart(facts, host) {
     const surface = resolved("var(--surface)");
     // With a rim of the background, so that it is seen among points of the same colour.
     const stroke = (path, width) => {
-      for (const [colour, wide] of [[surface, width + 3], [accent, width]]) {
+      for (const [colour, wide] of [
+        [surface, width + 3],
+        [accent, width],
+      ]) {
         context.strokeStyle = colour;
         context.lineWidth = wide;
         context.stroke(path);
@@ -92,7 +133,11 @@ function mapChart(facts, host) {
       tip.hidden = true;
       return;
     }
-    tip.replaceChildren(drawGraph(facts, index, 246, 150, "label"), make("strong", { class: "cut" }, titleOf(facts, index)), ...tipLines(facts, index));
+    tip.replaceChildren(
+      drawGraph(facts, index, 246, 150, "label"),
+      make("strong", { class: "cut" }, titleOf(facts, index)),
+      ...tipLines(facts, index),
+    );
     tip.hidden = false;
     const frame = box.getBoundingClientRect();
     const [x, y] = [frame.left + screenX[index], frame.top + screenY[index]];
@@ -124,7 +169,8 @@ function mapChart(facts, host) {
   }
 
   function bringIntoView(index) {
-    const inside = screenX[index] > 8 && screenX[index] < state.width - 8 && screenY[index] > 8 && screenY[index] < state.height - 8;
+    const inside =
+      screenX[index] > 8 && screenX[index] < state.width - 8 && screenY[index] > 8 && screenY[index] < state.height - 8;
     if (inside || !Number.isFinite(screenX[index])) return;
     state.x += state.width / 2 - screenX[index];
     state.y += state.height / 2 - screenY[index];
@@ -195,7 +241,10 @@ function mapChart(facts, host) {
     const frame = box.getBoundingClientRect();
     return [event.clientX - frame.left, event.clientY - frame.top];
   };
-  box.addEventListener("pointerdown", (event) => (drag = { x: event.clientX, y: event.clientY, moved: false, pointer: event.pointerId }));
+  box.addEventListener(
+    "pointerdown",
+    (event) => (drag = { x: event.clientX, y: event.clientY, moved: false, pointer: event.pointerId }),
+  );
   box.addEventListener("pointermove", (event) => {
     if (drag && event.buttons && state.zoom > 1) {
       const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
@@ -220,11 +269,15 @@ function mapChart(facts, host) {
     const found = moved ? -1 : nearest(...inBox(event), 1.5 * NEAR_ENOUGH);
     if (found >= 0) pin(found, false);
   });
-  box.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return; // the wheel alone scrolls the page
-    event.preventDefault();
-    zoomBy(Math.exp(-event.deltaY / 200), ...inBox(event));
-  }, { passive: false });
+  box.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey) return; // the wheel alone scrolls the page
+      event.preventDefault();
+      zoomBy(Math.exp(-event.deltaY / 200), ...inBox(event));
+    },
+    { passive: false },
+  );
   window.addEventListener("scroll", () => tip.hidden || document.activeElement === box || show(-1), { passive: true });
   box.placeOf = (index) => [screenX[index], screenY[index]]; // where to point, for tests
 
@@ -241,12 +294,23 @@ function mapChart(facts, host) {
     drawPoints();
   };
   const goTo = goToForm(points, (index) => pin(index, true));
-  const zooms = make("div", { class: "zooms", role: "group", "aria-label": "Zoom" },
+  const zooms = make(
+    "div",
+    { class: "zooms", role: "group", "aria-label": "Zoom" },
     make("button", { type: "button", "aria-label": "Zoom in", onclick: () => zoomBy(1.5) }, "+"),
     make("button", { type: "button", "aria-label": "Zoom out", onclick: () => zoomBy(1 / 1.5) }, "−"),
-    make("button", { type: "button", "aria-label": "Show all points", onclick: () => zoomBy(0) }, "All"));
-  const main = make("div", { class: "map-main" }, mapTabs(facts, chooseMap), note,
-    make("div", { class: "line tools" }, goTo, zooms), box, mapLegend(facts, state, wrong, kinds, values, refilter), spoken);
+    make("button", { type: "button", "aria-label": "Show all points", onclick: () => zoomBy(0) }, "All"),
+  );
+  const main = make(
+    "div",
+    { class: "map-main" },
+    mapTabs(facts, chooseMap),
+    note,
+    make("div", { class: "line tools" }, goTo, zooms),
+    box,
+    mapLegend(facts, state, wrong, kinds, values, refilter),
+    spoken,
+  );
   host.replaceChildren(make("div", { class: "map-layout" }, main, aside), graphTable(facts, pin));
   panel.clear();
   note.textContent = facts.maps[0].note;
@@ -257,119 +321,4 @@ function mapChart(facts, host) {
     project();
     drawPoints();
   });
-}
-
-/** Which picture stands for which graph: by class, or by measured value in 24 steps; with a ring where it was missed. */
-function kindsOfPoints(facts, wrong, values) {
-  const shades = 24;
-  const classes = Math.max(1, (facts.classes || []).length);
-  const level = (i) => Math.round(((facts.graphs[i].truth - values[0]) / (values[1] - values[0] || 1)) * (shades - 1));
-  const kind = (i) => (values ? level(i) : facts.graphs[i].truth);
-  const number = values ? shades : classes;
-  return {
-    group: (i) => (values ? "" : facts.graphs[i].truth),
-    of: (i) => 2 * Math.max(0, Math.min(number - 1, kind(i))) + (wrong[i] ? 1 : 0),
-    pictures: (radius, ratio) => {
-      const colours = values ? valueRamp(isDark()) : null;
-      const ring = resolved("var(--text)");
-      const edge = resolved("var(--surface)");
-      return Array.from({ length: 2 * number }, (_, k) => {
-        const at = k >> 1;
-        const colour = values ? rampColour(colours, at / (shades - 1)) : resolved(classColour(at));
-        return markPicture(values ? 0 : at, radius, ratio, colour, edge, k % 2 ? ring : null);
-      });
-    },
-  };
-}
-
-function markPicture(form, radius, ratio, colour, edge, ring) {
-  const side = Math.ceil((2 * radius + 12) * ratio);
-  const canvas = make("canvas", { width: side, height: side });
-  const context = canvas.getContext("2d");
-  context.setTransform(ratio, 0, 0, ratio, side / 2, side / 2);
-  const path = new Path2D(markPath(form, radius));
-  context.fillStyle = colour;
-  context.strokeStyle = edge;
-  context.lineWidth = 1;
-  context.fill(path);
-  context.stroke(path);
-  if (ring) {
-    context.strokeStyle = ring;
-    context.lineWidth = 1.4;
-    context.beginPath();
-    context.arc(0, 0, radius + 3, 0, 2 * Math.PI);
-    context.stroke();
-  }
-  return canvas;
-}
-
-function tipLines(facts, index) {
-  const graph = facts.graphs[index];
-  const line = (name, value, text) => make("span", { class: "tip-line" }, make("span", { class: "muted" }, name), ...classLine(facts, value, text));
-  return [
-    line(facts.kind === "classification" ? "truth" : "measured", graph.truth, truthText(facts, graph.truth)),
-    line("predicted", graph.said, saidText(facts, graph)),
-  ];
-}
-
-function mapTabs(facts, choose) {
-  if (facts.maps.length < 2) return null;
-  const tabs = facts.maps.map((map, i) =>
-    make("button", { type: "button", role: "tab", "aria-selected": String(i === 0), tabindex: i === 0 ? "0" : "-1", onclick: () => take(i) }, map.name));
-  const take = (index) => {
-    tabs.forEach((tab, i) => {
-      tab.setAttribute("aria-selected", String(i === index));
-      tab.tabIndex = i === index ? 0 : -1;
-    });
-    choose(index);
-  };
-  const list = make("div", { class: "segments", role: "tablist", "aria-label": "Kind of map" }, ...tabs);
-  list.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    const to = (tabs.indexOf(document.activeElement) + step + tabs.length) % tabs.length;
-    tabs[to].focus();
-    take(to);
-  });
-  return list;
-}
-
-function goToForm(points, go) {
-  const input = make("input", { type: "number", id: "go-to", min: "0", max: String(points - 1), step: "1", inputmode: "numeric", required: true });
-  return make("form", { class: "go-to", onsubmit: (event) => {
-    event.preventDefault();
-    go(Number(input.value)); // a browser submits only what the field allows
-  } }, make("label", { for: "go-to" }, "Go to graph"), input, make("button", { type: "submit" }, "Go"));
-}
-
-/** Marks and their meaning; each is a button that hides or shows its graphs. */
-function mapLegend(facts, state, wrong, kinds, values, refilter) {
-  const missed = wrong.filter(Boolean).length;
-  const ring = shape("svg", { width: 16, height: 16, viewBox: "-8 -8 16 16", "aria-hidden": "true" },
-    shape("circle", { r: 6.5, fill: "none", stroke: "currentColor", "stroke-width": 1.4 }), shape("circle", { r: 3.4, class: "ring-core" }));
-  const only = make("button", { type: "button", "aria-pressed": "false", onclick: () => {
-    state.onlyWrong = !state.onlyWrong;
-    only.setAttribute("aria-pressed", String(state.onlyWrong));
-    refilter();
-  } }, ring, make("span", {}, `Only the missed (${count(missed)})`));
-  const parts = [];
-  if (values) {
-    const canvas = make("canvas", { width: 256, height: 1, "aria-hidden": "true" });
-    redraws.push(() => canvas.getContext("2d").putImageData(new ImageData(valueRamp(isDark()), 256, 1), 0, 0));
-    redraws[redraws.length - 1]();
-    parts.push(make("div", { class: "ramp" }, make("span", {}, number(values[0])), canvas, make("span", {}, number(values[1])), make("span", { class: "muted" }, cut(facts.target || "", 180))));
-  } else {
-    const sizes = (facts.classes || []).map(() => 0);
-    for (const graph of facts.graphs) sizes[graph.truth]++;
-    parts.push(...(facts.classes || []).map((name, i) => {
-      const button = make("button", { type: "button", "aria-pressed": "true", title: name, onclick: () => {
-        if (!state.hidden.delete(i)) state.hidden.add(i);
-        button.setAttribute("aria-pressed", String(!state.hidden.has(i)));
-        refilter();
-      } }, classMark(i), make("span", { class: "cut" }, name), make("span", { class: "fine" }, count(sizes[i])));
-      return button;
-    }));
-  }
-  return make("div", { class: "map-legend", role: "group", "aria-label": "Which graphs are shown" }, ...parts, missed ? only : null);
 }
