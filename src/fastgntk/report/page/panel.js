@@ -22,7 +22,8 @@ function saidText(facts, graph) {
 }
 
 /** Whether a graph has a name that says more than its number. */
-const hasName = (facts, index) => !["", String(index), `graph ${index}`].includes(facts.graphs[index].name.toLowerCase());
+const hasName = (facts, index) =>
+  !["", String(index), `graph ${index}`].includes(facts.graphs[index].name.toLowerCase());
 
 /** Its name, or "Graph 12". */
 const titleOf = (facts, index) => (hasName(facts, index) ? facts.graphs[index].name : `Graph ${index}`);
