@@ -172,6 +172,29 @@ def test_clicking_pins_the_graph(show):
     page.wait_for_selector(".panel:not([data-graph])")
 
 
+def test_graphs_at_the_same_place_are_pinned_in_turn(show):
+    facts = sample_facts(4)
+    facts["maps"] = [{"name": "Line", "note": "", "x": [0.0, 1.0, 0.0, 0.5], "y": [0.0, 0.0, 0.0, 0.0]}]
+    page = show(facts)
+    where = place(page, 0)
+    for graph in (0, 2, 0):
+        page.mouse.click(*where)
+        assert page.locator(".panel").get_attribute("data-graph") == str(graph)
+        assert f"Graph {graph}" in page.locator("#tip").inner_text()
+    assert "1 more here" in page.locator("#tip").inner_text()
+
+
+def test_a_finger_pins_and_leaves_no_tip(show):
+    facts = sample_facts(60)
+    page = show(facts, viewport=PHONE, has_touch=True, is_mobile=True)
+    graph = alone(page, facts)
+    page.touchscreen.tap(*place(page, graph))
+    page.wait_for_selector(f".panel[data-graph='{graph}']")
+    assert page.locator("#tip").is_hidden()
+    top = page.locator(".panel").evaluate("(panel) => panel.getBoundingClientRect().top")
+    assert 0 <= top < PHONE["height"]
+
+
 def test_a_regression_tells_interval_and_whether_it_held(show):
     facts = sample_regression(40)
     page = show(facts)

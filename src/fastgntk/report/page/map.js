@@ -136,7 +136,7 @@ function mapChart(facts, host) {
     tip.replaceChildren(
       drawGraph(facts, index, 246, 150, "label"),
       make("strong", { class: "cut" }, titleOf(facts, index)),
-      ...tipLines(facts, index),
+      ...tipLines(facts, index, together(index).length - 1),
     );
     tip.hidden = false;
     const frame = box.getBoundingClientRect();
@@ -147,16 +147,33 @@ function mapChart(facts, host) {
     if (speak) spoken.textContent = sentence(facts, index);
   }
 
+  /** Graphs whose points cover each other: to the kernel they are the same, or nearly. */
+  const together = (index) =>
+    [...facts.graphs.keys()].filter(
+      (i) => isShown(i) && Math.hypot(screenX[i] - screenX[index], screenY[i] - screenY[index]) < 1.5,
+    );
+
+  /** Pin a graph, or the next one at the same place where one of them is pinned already. */
+  function pinHere(index) {
+    const here = together(index);
+    const to = here.includes(state.pinned) ? here[(here.indexOf(state.pinned) + 1) % here.length] : index;
+    if (state.hover >= 0) show(to, false); // not after a finger
+    pin(to, false);
+  }
+
   function pin(index, focus) {
     state.pinned = index;
     bringIntoView(index);
     panel.show(index);
     drawAbove();
     spoken.textContent = `Pinned. ${sentence(facts, index)}`;
-    if (!focus) return;
-    show(-1);
-    panel.focus();
-    aside.scrollIntoView({ block: "nearest" });
+    if (focus) {
+      show(-1);
+      panel.focus();
+    }
+    // On a phone the panel stands below the map, and after a click in the table far above.
+    const { top } = aside.getBoundingClientRect();
+    if (top < 0 || top > window.innerHeight - 100) aside.scrollIntoView({ block: "start" });
   }
 
   function unpin(focus) {
@@ -223,7 +240,7 @@ function mapChart(facts, host) {
         show(to, true);
       } else if (from >= 0) show(from, false);
     } else if (event.key === "Enter" || event.key === " ") {
-      if (state.hover >= 0) pin(state.hover, false);
+      if (state.hover >= 0) pinHere(state.hover);
     } else if (event.key === "Escape") {
       show(-1);
       unpin(false);
@@ -259,6 +276,7 @@ function mapChart(facts, host) {
       return;
     }
     const found = nearest(...inBox(event), NEAR_ENOUGH);
+    if (found >= 0 && state.hover >= 0 && together(found).includes(state.hover)) return;
     box.classList.toggle("pointing", found >= 0);
     if (found !== state.hover) show(found, false);
   });
@@ -267,7 +285,7 @@ function mapChart(facts, host) {
     const moved = drag && drag.moved;
     drag = null;
     const found = moved ? -1 : nearest(...inBox(event), 1.5 * NEAR_ENOUGH);
-    if (found >= 0) pin(found, false);
+    if (found >= 0) pinHere(found);
   });
   box.addEventListener(
     "wheel",

@@ -44,13 +44,15 @@ function markPicture(form, radius, ratio, colour, edge, ring) {
   return canvas;
 }
 
-function tipLines(facts, index) {
+/** Truth and prediction, and how many other graphs have the same place. */
+function tipLines(facts, index, others) {
   const graph = facts.graphs[index];
   const line = (name, value, text) =>
     make("span", { class: "tip-line" }, make("span", { class: "muted" }, name), ...classLine(facts, value, text));
   return [
     line(facts.kind === "classification" ? "truth" : "measured", graph.truth, truthText(facts, graph.truth)),
     line("predicted", graph.said, saidText(facts, graph)),
+    others > 0 ? make("span", { class: "tip-line muted" }, `${count(others)} more here; click again for the next`) : "",
   ];
 }
 

@@ -58,7 +58,7 @@ function makePanel(facts, aside, pick, drop) {
       make(
         "span",
         { class: "under" },
-        ...classLine(facts, facts.graphs[index].truth, cut(truthText(facts, facts.graphs[index].truth), 70, 12)),
+        ...classLine(facts, facts.graphs[index].truth, truthText(facts, facts.graphs[index].truth)),
       ),
       make("span", { class: "fine" }, ...below),
     );
@@ -89,7 +89,7 @@ function makePanel(facts, aside, pick, drop) {
             make(
               "div",
               { class: "smalls" },
-              ...graph.near.map(([other, cosine]) => small(other, `likeness ${number(cosine)}`)),
+              ...graph.near.map(([other, cosine]) => small(other, `likeness ${cosine.toFixed(4)}`)),
             ),
           )
         : null,
