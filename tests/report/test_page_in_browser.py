@@ -186,13 +186,14 @@ def test_graphs_at_the_same_place_are_pinned_in_turn(show):
 
 def test_a_finger_pins_and_leaves_no_tip(show):
     facts = sample_facts(60)
-    page = show(facts, viewport=PHONE, has_touch=True, is_mobile=True)
+    low = {"width": 360, "height": 420}  # so that map and panel are not in view together
+    page = show(facts, viewport=low, has_touch=True, is_mobile=True)
     graph = alone(page, facts)
     page.touchscreen.tap(*place(page, graph))
     page.wait_for_selector(f".panel[data-graph='{graph}']")
     assert page.locator("#tip").is_hidden()
     top = page.locator(".panel").evaluate("(panel) => panel.getBoundingClientRect().top")
-    assert 0 <= top < PHONE["height"]
+    assert 0 <= top < 100
 
 
 def test_a_regression_tells_interval_and_whether_it_held(show):
