@@ -46,7 +46,7 @@ def _confusion(facts: Facts) -> Part:
                 f'<tr><th scope="row" title="{say(name)}"><span class="mark" data-class="{i}"></span>'
                 f'<span class="cut">{say(name)}</span></th>{cells}</tr>'
             )
-        size = " many" if len(classes) > _FEW_CLASSES else ""
+        size = " many" if len(classes) > _FEW_CLASSES else " few" if len(classes) <= 3 else ""
         grid = (
             f'<table class="cells confusion{size}"><caption>Rows: what is true. Columns: what was predicted.</caption>'
             f"<thead><tr><td></td>{head}</tr></thead>\n<tbody>\n{''.join(lines)}</tbody></table>"

@@ -134,7 +134,7 @@ function mapChart(facts, host) {
       return;
     }
     tip.replaceChildren(
-      drawGraph(facts, index, 246, 150, "label"),
+      drawGraph(facts, index, 266, 150, "label"),
       make("strong", { class: "cut" }, titleOf(facts, index)),
       ...tipLines(facts, index, together(index).length - 1),
     );
