@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 EQUALS = "properties/test_equals_reference.py"
 ALGEBRA = "properties/test_algebra.py"
 CONSISTENCY = "properties/test_consistency.py"
+PAGE = "report/test_page.py"
+BROWSER = "report/test_page_in_browser.py"
 
 # (file under src/fastgntk, what stands there, what to put, tests that must fail)
 MUTANTS: list[tuple[str, str, str, str]] = [
@@ -523,6 +525,53 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("learn/_packing.py", "np.array_equal(places, np.arange(len(types)))", "True", "learn/test_model_file.py"),
     ("kernel/_random_features.py", "found.p[colours, None] * found.k[colours]", "found.k[colours]", "learn/test_feature_rows.py"),
     ("cli/_predict.py", "    if model.expansion_.rows.keeps_graphs:\n", "    if True:\n", "cli/test_learning.py"),
+    # the page of a report
+    ("report/_markup.py", "return html.escape(text.encode(\"utf-8\", \"replace\").decode(\"utf-8\"))", "return text", f"{PAGE}::test_texts_stay_texts"),
+    ("report/_markup.py", "html.escape(text.encode(\"utf-8\", \"replace\").decode(\"utf-8\"))", "html.escape(text)", f"{PAGE}::test_signs_that_utf8_lacks_do_not_stop_the_page"),
+    ("report/_page.py", "zlib.compress(text.encode(\"ascii\"), 9)", "zlib.compress(text.encode(\"ascii\"), 0)", f"{PAGE}::test_5000_graphs_take_less_than_3_mb"),
+    ("report/_page.py", "hashlib.sha256(script.encode())", "hashlib.sha256(b\"\")", f"{PAGE}::test_the_policy_allows_this_script_only"),
+    ("report/_page.py", "            return None\n", "            return 0.0\n", f"{PAGE}::test_numbers_that_are_none_become_nothing"),
+    ("report/_page.py", "\"graph_table\", ", "", f"{PAGE}::test_every_script_of_the_folder_is_in_the_page"),
+    ("report/_page.py", "_DIGITS = 6", "_DIGITS = 2", f"{PAGE}::test_facts_arrive_in_the_page"),
+    ("report/_quality.py", "100 * right / said[i]", "100 * right / true", f"{PAGE}::test_the_confusion_matrix_shows_counts_and_shares"),
+    ("report/_quality.py", "    if lower:\n", "    if False:\n", f"{PAGE}::test_the_surface_outlines_what_was_chosen_and_shades_from_worst_to_best"),
+    ("report/_quality.py", "float(shown[a, b].mean())", "float(shown[a, a].mean())", f"{PAGE}::test_the_table_behind_the_kernel_has_means_of_groups"),
+    ("report/_quality.py", "_MOST_CLASSES = 20", "_MOST_CLASSES = 21", f"{PAGE}::test_20_classes_are_a_matrix_and_21_a_list"),
+    ("report/_sections.py", "if facts[\"graphs\"] and facts[\"maps\"]:", "if facts[\"maps\"]:", f"{PAGE}::test_the_least_that_can_be_told"),
+    ("report/_sections.py", "    if not facts[\"stages\"]:\n", "    if False:\n", f"{PAGE}::test_the_least_that_can_be_told"),
+    ("report/page/page.html", "<link rel=\"icon\" href=\"data:,\">", "<link rel=\"icon\" href=\"/icon.png\">", f"{PAGE}::test_nothing_is_loaded"),
+    ("report/page/charts.js", "if (row.own) foldDots(", "if (!row.own) foldDots(", f"{BROWSER}::test_charts_are_drawn"),
+    ("report/page/heat.js", "4 * values[i], 4 * values[i] + 4", "0, 4", f"{BROWSER}::test_charts_are_drawn"),
+    ("report/page/heat.js", "values[row * heat.size + column]", "values[row * heat.size + column + 1]", f"{BROWSER}::test_the_value_under_the_pointer_is_read"),
+    ("report/page/elements.js", "\"aria-label\": label", "\"data-label\": label", f"{BROWSER}::test_every_chart_has_a_text_and_a_table"),
+    ("report/page/elements.js", "element.append(child)", "typeof child === \"string\" ? element.insertAdjacentHTML(\"beforeend\", child) : element.append(child)", f"{BROWSER}::test_names_are_shown_as_text"),
+    ("report/page/map.js", "here.includes(state.pinned)", "false", f"{BROWSER}::test_graphs_at_the_same_place_are_pinned_in_turn"),
+    ("report/page/map.js", "if (state.hover >= 0) show(to, false);", "show(to, false);", f"{BROWSER}::test_a_finger_pins_and_leaves_no_tip"),
+    ("report/page/map.js", "aside.scrollIntoView({ block: \"start\" });", ";", f"{BROWSER}::test_a_finger_pins_and_leaves_no_tip"),
+    ("report/page/map.js", "    tip.hidden = false;\n", "", f"{BROWSER}::test_pointing_shows_the_graph"),
+    ("report/page/map.js", "if (found >= 0) pinHere(found);", "", f"{BROWSER}::test_clicking_pins_the_graph"),
+    ("report/page/map.js", "ArrowUp: [0, -1], ArrowDown: [0, 1]", "ArrowUp: [0, 1], ArrowDown: [0, -1]", f"{BROWSER}::test_keys_do_what_the_mouse_does"),
+    ("report/page/map.js", "      unpin(false);\n", "", f"{BROWSER}::test_keys_do_what_the_mouse_does"),
+    ("report/page/map_parts.js", "max: String(points - 1)", "max: String(points)", f"{BROWSER}::test_going_to_a_number_shows_that_graph_only_if_it_is_there"),
+    ("report/page/map_parts.js", "    choose(index);\n", "", f"{BROWSER}::test_tabs_change_the_map"),
+    ("report/page/map_parts.js", "state.hidden.add(i);", "state.hidden.add(-1);", f"{BROWSER}::test_the_legend_hides_classes_and_what_was_right"),
+    ("report/page/map.js", "    state.zoom = zoom;\n", "", f"{BROWSER}::test_zoom_keeps_the_middle_and_comes_back"),
+    ("report/page/panel.js", "return graph.said !== graph.truth", "return graph.said === graph.truth", f"{BROWSER}::test_clicking_pins_the_graph"),
+    ("report/page/panel.js", "return graph.truth < graph.said.low || graph.truth > graph.said.high", "return false", f"{BROWSER}::test_a_regression_tells_interval_and_whether_it_held"),
+    ("report/page/panel.js", "if (graph.said === undefined || graph.said === null) return null;", "", f"{BROWSER}::test_graphs_that_tell_less_are_shown"),
+    ("report/page/panel.js", "  if (!drawing) return", "  if (false) return", f"{BROWSER}::test_the_least_that_can_be_told_is_shown"),
+    ("report/page/colours.js", "const ABOVE = [226, 93, 67]", "const ABOVE = [62, 134, 202]", f"{BROWSER}::test_contributions_colour_nodes"),
+    ("report/page/colours.js", "(name(), redrawAll())", "name()", f"{BROWSER}::test_dark_follows_the_system_and_the_button"),
+    ("report/page/graph_table.js", "const ROWS_AT_ONCE = 100", "const ROWS_AT_ONCE = 90", f"{BROWSER}::test_all_graphs_are_in_a_table_some_at_a_time"),
+    ("report/page/layout.js", "corners[i] = [left, top", "corners[i] = [0, 0 * top", f"{BROWSER}::test_every_node_finds_a_place_of_its_own"),
+    ("report/page/layout.js", "i % 2 ? -value : value", "value", f"{BROWSER}::test_known_places_are_kept_upright"),
+    ("report/page/main.js", "performance.mark(\"fastgntk-ready\")", "setTimeout(() => performance.mark(\"fastgntk-ready\"), 2500)", f"{BROWSER}::test_5000_graphs_are_ready_soon"),
+    ("report/page/page.css", ":root[data-theme=\"dark\"] { color-scheme: dark; }", "", f"{BROWSER}::test_dark_follows_the_system_and_the_button"),
+    ("report/page/page.css", ".scrolling { overflow-x: auto; }", "", f"{BROWSER}::test_a_phone_does_not_scroll_sideways"),
+    ("report/page/page.css", "  nav, .skip, ", "  .skip, ", f"{BROWSER}::test_paper_is_white_and_has_no_controls"),
+    ("report/page/page.css", "--muted: light-dark(#59636f, #a4aebb)", "--muted: light-dark(#8a949f, #66707d)", f"{BROWSER}::test_axe_finds_nothing"),
+    ("report/page/page.css", "  .map-box .pointed { display: none; }", "", f"{BROWSER}::test_paper_is_white_and_has_no_controls"),
+    ("report/page/page.html", "type=\"button\" hidden>", "type=\"button\">", f"{BROWSER}::test_without_javascript_words_and_tables_are_there"),
 ]  # fmt: skip
 
 

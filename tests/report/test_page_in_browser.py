@@ -1,0 +1,476 @@
+"""The page of a report in a browser: charts, pointing, keys, light and dark, phone, paper, and accessibility.
+
+Needs Playwright and a Chromium: on the path, or where FASTGNTK_CHROMIUM says.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.report._sample_facts import bare_facts, sample_facts, sample_regression
+
+from fastgntk.report._page import render_page
+
+playwright_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, of the extra 'dev'")
+CHROMIUM = os.environ.get("FASTGNTK_CHROMIUM") or next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium on the path, or FASTGNTK_CHROMIUM")
+
+PATIENCE = 30_000
+"""Milliseconds to wait for what should be there at once; machines of tests are slow."""
+EVIL = "<img src=x onerror=alert(1)><b>bold</b>"
+PHONE = {"width": 360, "height": 740}
+CANVAS_COLOURS = """(canvas) => {
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+    copy.drawImage(canvas, 0, 0);
+    const data = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+    const colours = new Set();
+    for (let i = 0; i < data.length; i += 4)
+        if (data[i + 3]) colours.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+    return colours.size;
+}"""
+
+Opener = Callable[..., "playwright_api.Page"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[playwright_api.Browser]:
+    # The sandbox of Chromium does not start for root.
+    arguments = ["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
+    with playwright_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def show(browser, tmp_path: Path) -> Iterator[Opener]:
+    """Open a page; when the test is over, see that nothing was complained about and nothing was asked of a network."""
+    complaints: list[str] = []
+    contexts = []
+
+    def opened(facts, *, ready: bool = True, **options):
+        path = tmp_path / f"page-{len(contexts)}.html"
+        path.write_text(render_page(facts), encoding="utf-8")
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda asked: None if asked.url == path.as_uri() else complaints.append(asked.url))
+        page.goto(path.as_uri())
+        if ready:
+            page.wait_for_selector("html[data-ready]", state="attached")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    # The icon of the page is data in the page.
+    assert [each for each in complaints if each != "data:,"] == []
+
+
+def place(page, graph: int) -> tuple[float, float]:
+    """Return where a graph's point is in the window, the map scrolled into view."""
+    box = page.locator(".map-box")
+    box.scroll_into_view_if_needed()
+    frame = box.bounding_box()
+    x, y = box.evaluate("(box, graph) => box.placeOf(graph)", graph)
+    return frame["x"] + x, frame["y"] + y
+
+
+def alone(page, facts) -> int:
+    """Return a graph whose point no other is near to, so that pointing at it means it."""
+    points = page.locator(".map-box").evaluate(
+        f"(box) => Array.from({{length: {len(facts['graphs'])}}}, (_, i) => box.placeOf(i))"
+    )
+
+    def room(i: int) -> float:
+        return min((p[0] - points[i][0]) ** 2 + (p[1] - points[i][1]) ** 2 for j, p in enumerate(points) if j != i)
+
+    return max(range(len(points)), key=room)
+
+
+def overflow(page) -> int:
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def background(page) -> str:
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def pin(page, graph: int) -> None:
+    page.locator("#go-to").fill(str(graph))
+    page.locator("#go-to").press("Enter")
+    page.wait_for_selector(f".panel[data-graph='{graph}']")
+
+
+@pytest.mark.parametrize(
+    "facts", [sample_facts(80), sample_facts(120, 20), sample_regression(60)], ids=["2", "20", "regression"]
+)
+def test_charts_are_drawn(show, facts):
+    page = show(facts)
+    for host in page.locator(".chart[data-chart]").all():
+        assert host.locator("svg *").count() > 10
+    assert page.locator("[data-chart=score] .fold").count() == 10
+    assert page.locator("[data-chart=calibration] .point").count() == len(facts["calibration"])
+    assert page.locator("[data-chart=heat] .heat canvas").evaluate(CANVAS_COLOURS) > 20
+    assert page.locator("canvas.points").evaluate(CANVAS_COLOURS) > 2
+    if facts["kind"] == "regression":
+        paths = page.locator("[data-chart=scatter] svg")
+        dots = sum((paths.locator(kind).get_attribute("d") or "").count("M") for kind in (".inside", ".outside"))
+        assert dots == 60
+
+
+def test_every_chart_has_a_text_and_a_table(show):
+    page = show(sample_facts(40))
+    for svg in page.locator(".chart svg").all():
+        assert len(svg.get_attribute("aria-label")) > 20
+    for host in page.locator(".chart").all():
+        assert host.locator("xpath=following-sibling::details//table").count() == 1
+
+
+def test_pointing_shows_the_graph(show):
+    facts = sample_facts(60)
+    page = show(facts)
+    graph = alone(page, facts)
+    assert page.locator("#tip").is_hidden()
+    page.mouse.move(*place(page, graph))
+    page.wait_for_selector("#tip:not([hidden])")
+    assert page.locator("#tip circle").count() == facts["graphs"][graph]["drawing"]["nodes"]
+    assert f"Graph {graph}" in page.locator("#tip").inner_text()
+    assert facts["classes"][facts["graphs"][graph]["truth"]] in page.locator("#tip").inner_text()
+    page.mouse.move(5, 5)
+    page.wait_for_selector("#tip", state="hidden")
+
+
+def test_clicking_pins_the_graph(show):
+    facts = sample_facts(60, 3)
+    page = show(facts)
+    chosen = alone(page, facts)
+    page.mouse.click(*place(page, chosen))
+    page.wait_for_selector(f".panel[data-graph='{chosen}']")
+    graph, panel = facts["graphs"][chosen], page.locator(".panel")
+    assert panel.locator("[data-role=truth]").inner_text() == facts["classes"][graph["truth"]]
+    sure = graph["probability"][graph["said"]]
+    assert panel.locator("[data-role=said]").inner_text() == f"{facts['classes'][graph['said']]}, {100 * sure:.0f} %"
+    assert panel.locator(".badge").inner_text() == ("right" if graph["truth"] == graph["said"] else "wrong")
+    assert panel.locator(".probabilities tbody tr").count() == 3
+    assert panel.locator(".drawing circle").count() == graph["drawing"]["nodes"]
+    neighbours = panel.locator(".small")
+    assert neighbours.count() == len(graph["near"])
+    neighbours.nth(1).click()
+    page.wait_for_selector(f".panel[data-graph='{graph['near'][1][0]}']")
+    panel.get_by_role("button", name="Unpin this graph").click()
+    page.wait_for_selector(".panel:not([data-graph])")
+
+
+def test_graphs_at_the_same_place_are_pinned_in_turn(show):
+    facts = sample_facts(4)
+    facts["maps"] = [{"name": "Line", "note": "", "x": [0.0, 1.0, 0.0, 0.5], "y": [0.0, 0.0, 0.0, 0.0]}]
+    page = show(facts)
+    where = place(page, 0)
+    for graph in (0, 2, 0):
+        page.mouse.click(*where)
+        assert page.locator(".panel").get_attribute("data-graph") == str(graph)
+        assert f"Graph {graph}" in page.locator("#tip").inner_text()
+    assert "1 more here" in page.locator("#tip").inner_text()
+
+
+def test_a_finger_pins_and_leaves_no_tip(show):
+    facts = sample_facts(60)
+    low = {"width": 360, "height": 420}  # so that map and panel are not in view together
+    page = show(facts, viewport=low, has_touch=True, is_mobile=True)
+    graph = alone(page, facts)
+    page.touchscreen.tap(*place(page, graph))
+    page.wait_for_selector(f".panel[data-graph='{graph}']")
+    assert page.locator("#tip").is_hidden()
+    top = page.locator(".panel").evaluate("(panel) => panel.getBoundingClientRect().top")
+    assert 0 <= top < 100
+
+
+def test_a_regression_tells_interval_and_whether_it_held(show):
+    facts = sample_regression(40)
+    page = show(facts)
+    missed = next(i for i, g in enumerate(facts["graphs"]) if not g["said"]["low"] <= g["truth"] <= g["said"]["high"])
+    pin(page, missed)
+    assert page.locator(".panel .badge").inner_text() == "outside the interval"
+    said = facts["graphs"][missed]["said"]["mean"]
+    shown = page.locator("[data-role=said]").inner_text().split(" (")[0]
+    assert float(shown.replace("−", "-")) == pytest.approx(said, rel=1e-3)
+
+
+def test_contributions_colour_nodes(show):
+    facts = sample_facts(10)
+    shares = facts["graphs"][3]["drawing"]["shares"]
+    shares[:] = [0.0] * len(shares)
+    shares[:3] = [0.5, -0.5, 0.25]
+    page = show(facts)
+    pin(page, 3)
+    nodes = page.locator(".drawing circle")
+    found = [nodes.nth(i).get_attribute("fill") for i in range(4)]
+    # The ends are those of the package's own pictures; half way to the end is half way to white.
+    assert found == ["rgb(226 93 67)", "rgb(62 134 202)", "rgb(241 174 161)", "rgb(255 255 255)"]
+    assert "+0.500" in page.locator(".share-key").inner_text()
+    page.get_by_role("button", name="Labels").click()
+    assert nodes.nth(0).get_attribute("fill") != "rgb(226 93 67)"
+    assert page.locator(".labels li").count() == len(set(facts["graphs"][3]["drawing"]["labels"]))
+
+
+def test_keys_do_what_the_mouse_does(show):
+    facts = sample_facts(4)
+    facts["maps"] = [{"name": "Cross", "note": "", "x": [0.0, 1.0, 0.05, -1.0], "y": [0.0, 0.1, 1.0, 0.0]}]
+    page = show(facts)
+    page.locator(".map-box").focus()
+    spoken = page.locator("[aria-live=polite]")
+    for key, graph in [
+        ("ArrowUp", 0),
+        ("ArrowRight", 1),
+        ("ArrowLeft", 0),
+        ("ArrowUp", 2),
+        ("ArrowDown", 0),
+        ("ArrowLeft", 3),
+    ]:
+        page.keyboard.press(key)
+        assert spoken.inner_text().startswith(f"Graph {graph}: truth "), key
+        assert f"Graph {graph}" in page.locator("#tip").inner_text()
+    page.keyboard.press("ArrowLeft")
+    assert "Graph 3" in page.locator("#tip").inner_text()
+    page.keyboard.press("Enter")
+    assert page.locator(".panel").get_attribute("data-graph") == "3"
+    page.keyboard.press("Escape")
+    assert page.locator(".panel").get_attribute("data-graph") is None
+    assert page.locator("#tip").is_hidden()
+
+
+def test_going_to_a_number_shows_that_graph_only_if_it_is_there(show):
+    page = show(sample_facts(30))
+    pin(page, 29)
+    assert page.evaluate("document.activeElement.textContent").startswith("Graph 29")
+    page.locator("#go-to").fill("30")
+    page.locator("#go-to").press("Enter")
+    assert page.locator(".panel").get_attribute("data-graph") == "29"
+
+
+def test_tabs_change_the_map(show):
+    facts = sample_facts(30)
+    page = show(facts)
+    before = page.locator(".map-box").evaluate("(box) => box.placeOf(7)")
+    page.get_by_role("tab", name="Principal axes").press("ArrowRight")
+    assert page.get_by_role("tab", name="Neighbours").get_attribute("aria-selected") == "true"
+    assert page.locator(".map-box").evaluate("(box) => box.placeOf(7)") != before
+    assert facts["maps"][1]["note"] in page.locator(".map-main").inner_text()
+
+
+def test_the_legend_hides_classes_and_what_was_right(show):
+    facts = sample_facts(60)
+    page = show(facts)
+    graph = alone(page, facts)
+    mine = facts["classes"][facts["graphs"][graph]["truth"]]
+    where = place(page, graph)
+    page.locator(f".map-legend button[title='{mine}']").click()
+    page.mouse.move(where[0] - 3, where[1])
+    page.mouse.move(*where)
+    assert page.locator("#tip").is_hidden()
+    page.locator(f".map-legend button[title='{mine}']").click()
+    page.mouse.move(*where)
+    page.wait_for_selector("#tip:not([hidden])")
+    right = facts["graphs"][graph]["said"] == facts["graphs"][graph]["truth"]
+    page.get_by_role("button", name="Only the missed").click()
+    page.mouse.move(where[0] - 3, where[1])
+    page.mouse.move(*where)
+    assert page.locator("#tip").is_hidden() == right
+
+
+def test_zoom_keeps_the_middle_and_comes_back(show):
+    page = show(sample_facts(40))
+    where = "(box) => [0, 1].map((i) => box.placeOf(i)).flat()"
+    box = page.locator(".map-box")
+    before = box.evaluate(where)
+    page.get_by_role("button", name="Zoom in").click()
+    closer = box.evaluate(where)
+    assert closer[0] - closer[2] == pytest.approx(1.5 * (before[0] - before[2]), abs=0.01)
+    page.get_by_role("button", name="Show all points").click()
+    assert box.evaluate(where) == pytest.approx(before)
+
+
+def test_the_value_under_the_pointer_is_read(show):
+    page = show(sample_facts(50))
+    heat = page.locator("[data-chart=heat] .heat canvas")
+    heat.scroll_into_view_if_needed()
+    frame = heat.bounding_box()
+    page.mouse.move(frame["x"] + 2, frame["y"] + 2)
+    assert page.locator(".reading").inner_text() == "not mutagenic and not mutagenic: 1.00 (row 0, column 0)"
+
+
+def test_all_graphs_are_in_a_table_some_at_a_time(show):
+    page = show(sample_facts(130))
+    page.get_by_text("All graphs as a table").click()
+    rows = page.locator(".body > div > details tbody tr")
+    rows.first.wait_for()
+    assert rows.count() == 100
+    page.get_by_role("button", name="Show 30 more of 130").click()
+    assert rows.count() == 130
+    page.get_by_role("button", name="Show graph 129").click()
+    page.wait_for_selector(".panel[data-graph='129']")
+
+
+def test_dark_follows_the_system_and_the_button(show):
+    page = show(sample_facts(30), color_scheme="light")
+    light = background(page)
+    before = page.locator("canvas.points").evaluate("(canvas) => canvas.toDataURL()")
+    page.emulate_media(color_scheme="dark")
+    dark = background(page)
+    assert light != dark
+    page.wait_for_function("(before) => document.querySelector('canvas.points').toDataURL() !== before", arg=before)
+    page.get_by_role("button", name="Show the page light").click()
+    assert background(page) == light
+    page.get_by_role("button", name="Show the page dark").click()
+    assert background(page) == dark
+    page.emulate_media(color_scheme="light")  # what was chosen by hand stays
+    assert background(page) == dark
+
+
+@pytest.mark.parametrize(
+    "facts", [sample_facts(60), sample_facts(60, 20), sample_regression(40)], ids=["2", "20", "regression"]
+)
+def test_a_phone_does_not_scroll_sideways(show, facts):
+    facts["classes"] = [
+        f"{name} with a very long name that_cannot_be_broken_{'x' * 80}" for name in facts.get("classes", [])
+    ]
+    facts["graphs"][5]["name"] = "C" * 200
+    facts["command"] = "fastgntk " + "x" * 300
+    facts["title"] = "title" * 40
+    page = show(facts, viewport=PHONE)
+    assert overflow(page) == 0
+    pin(page, 5)
+    assert overflow(page) == 0
+    for details in page.locator("details").all():
+        details.evaluate("(each) => (each.open = true)")
+    assert overflow(page) == 0
+    assert page.locator(".map-box").bounding_box()["width"] <= PHONE["width"]
+
+
+def test_paper_is_white_and_has_no_controls(show):
+    page = show(sample_facts(30), color_scheme="dark")
+    pin(page, 3)
+    page.emulate_media(media="print")
+    assert background(page) == "rgb(255, 255, 255)"
+    for control in ("nav", "#tip", "#theme", ".tools", ".segments", "details", ".pointed"):
+        assert page.locator(control).first.is_hidden()
+    assert page.locator(".panel").is_visible()
+    assert page.locator(".score").is_visible()
+    assert page.locator("section#score").evaluate("(each) => getComputedStyle(each).breakInside") == "avoid"
+    page.emulate_media(media="screen")
+    page.locator(".panel").get_by_role("button", name="Unpin this graph").click()
+    page.emulate_media(media="print")
+    assert page.locator(".panel").is_hidden()
+
+
+def test_without_javascript_words_and_tables_are_there(show):
+    facts = sample_facts(30)
+    page = show(facts, ready=False, java_script_enabled=False)
+    assert page.locator(".score strong").inner_text() == f"{facts['score']['mean']:.1f} %"
+    assert page.locator("#theme").is_hidden()
+    assert page.get_by_text("The map needs JavaScript.").is_visible()
+    assert page.locator(".confusion tbody td").count() == 4
+    page.get_by_text("Numbers by class").click()
+    assert page.get_by_text("Of its graphs, found").is_visible()
+
+
+def test_5000_graphs_are_ready_soon(show):
+    page = show(sample_facts(5000, 2, nodes=30))
+    # 0.4 s on an idle machine. Tests run beside others, so the limit of 2 s is on the time since the page was read.
+    spent = page.evaluate("performance.measure('all', 'fastgntk-start', 'fastgntk-ready').duration")
+    assert spent < 2000
+    pin(page, 4999)
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 40, 100, 400])
+def test_every_node_finds_a_place_of_its_own(show, nodes):
+    facts = bare_facts(1)
+    # Two paths and a node or two: components must not cover each other.
+    half = nodes // 2
+    edges = [(i, i + 1) for i in range(half - 1)] + [(half + i, half + i + 1) for i in range(half - 2)]
+    drawing = {"nodes": nodes, "edges": [node for edge in edges for node in edge]}
+    facts["graphs"][0] |= {"nodes": nodes, "edges": len(edges), "drawing": drawing}
+    page = show(facts)
+    pin(page, 0)
+    places = page.locator(".drawing circle").evaluate_all(
+        "(all) => all.map((each) => [Number(each.getAttribute('cx')), Number(each.getAttribute('cy'))])"
+    )
+    assert len({tuple(each) for each in places}) == nodes
+    assert all(0 < x < 360 and 0 < y < 270 for x, y in places)
+
+
+def test_known_places_are_kept_upright(show):
+    facts = bare_facts(1)
+    facts["graphs"][0] |= {
+        "nodes": 2,
+        "edges": 1,
+        "drawing": {"nodes": 2, "edges": [0, 1], "places": [0.0, 0.0, 0.0, 1.0]},
+    }
+    page = show(facts)
+    pin(page, 0)
+    first, second = page.locator(".drawing circle").all()
+    assert float(first.get_attribute("cy")) > float(second.get_attribute("cy"))  # y grows upwards, as in mathematics
+
+
+def test_names_are_shown_as_text(show):
+    facts = sample_facts(12)
+    facts["classes"] = [EVIL, EVIL + "2"]
+    facts["title"] = facts["warnings"][0] = facts["maps"][0]["name"] = facts["maps"][0]["note"] = EVIL
+    facts["node_labels"] = [EVIL] * len(facts["node_labels"])
+    facts["score"]["beside"][0]["name"] = facts["heat_map"]["groups"][0]["name"] = EVIL
+    for graph in facts["graphs"]:
+        graph["name"] = EVIL
+    page = show(facts)
+    pin(page, 3)
+    page.mouse.move(*place(page, 3))
+    page.wait_for_selector("#tip:not([hidden])")
+    page.get_by_text("All graphs as a table").click()
+    page.get_by_role("button", name="Labels").click()
+    assert page.locator("h1").inner_text() == EVIL
+    assert page.locator(".panel h3").inner_text().startswith(EVIL)
+    assert EVIL in page.locator("#tip").inner_text()
+    assert page.locator("img").count() == 0
+    assert page.locator("b").count() == 0
+
+
+@pytest.mark.parametrize("kind", ["classification", "regression"])
+def test_the_least_that_can_be_told_is_shown(show, kind):
+    page = show(bare_facts(1, kind))
+    pin(page, 0)
+    assert "This graph is not drawn." in page.locator(".panel").inner_text()
+    show(bare_facts(0, kind))
+
+
+def test_graphs_that_tell_less_are_shown(show):
+    facts = sample_facts(30)
+    for key in ("said", "probability", "near"):
+        for graph in facts["graphs"]:
+            del graph[key]
+    page = show(facts)
+    pin(page, 2)
+    assert page.locator("[data-role=said]").inner_text() == "not predicted"
+    assert page.locator(".panel .badge").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("facts", [sample_facts(40, 3), sample_regression(40)], ids=["classification", "regression"])
+def test_axe_finds_nothing(show, facts, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
+    page = show(facts, color_scheme=scheme)
+    pin(page, 5)
+    for details in page.locator("details").all():
+        details.evaluate("(each) => (each.open = true)")
+    page.locator(".map-main").scroll_into_view_if_needed()
+    found = axe.Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
