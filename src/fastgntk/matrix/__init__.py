@@ -35,7 +35,7 @@ from fastgntk.matrix._path import GramPath
 from fastgntk.matrix._prepared import PreparedGraphs, prepare
 from fastgntk.matrix._resources import Memory, Workers, format_bytes, memory_budget, round_up_bytes, worker_count
 from fastgntk.matrix._run import check_result
-from fastgntk.matrix._shares import node_shares
+from fastgntk.matrix._shares import node_shares, node_shares_in_chunks
 from fastgntk.matrix.store import StoredGram, check_shard, connected, is_store, local_workers, open_gram, stored_gram_of
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "diagonal",
     "gram_path",
     "node_shares",
+    "node_shares_in_chunks",
     "node_gram",
     "node_diagonal",
     "check_nodes",
