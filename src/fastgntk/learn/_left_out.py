@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.graph import GraphBatch
+from fastgntk.kernel import GNTK
 from fastgntk.learn._calibration import Sigmoids
 from fastgntk.learn._classifier import class_signs
 from fastgntk.learn._evaluate import Evaluation
@@ -60,6 +61,8 @@ class LeftOut:
     """Numbers (n, up to 3) of the most alike graphs that the model saw, −1 where there are fewer."""
     cosines: Array
     _function: Callable[[Ints], Function] | None
+    unit: float = 1.0
+    """What values of the kernel are divided by before functions apply."""
 
     @property
     def can_be_explained(self) -> bool:
@@ -98,9 +101,9 @@ def evaluation_left_out(
 ) -> LeftOut:
     """Fit the machines of an evaluation again: the same accuracies, and more told.
 
-    With more than two classes the evaluation lets pairs of classes vote, and ``said`` does; values and probabilities are
-    those of a machine for each class against the others, as in :class:`GNTKClassifier`. ``progress`` is called as
-    ``progress(stage, done, total)``, with stage "kernel" or "learning".
+    With more than two classes the evaluation lets pairs of classes vote, and ``said`` is what they say; values and
+    probabilities are those of a machine for each class against the others, as in :class:`GNTKClassifier`. ``progress``
+    is called as ``progress(stage, done, total)``, with stage "kernel" or "learning".
     """
     record = result.record
     assert record is not None  # every evaluation has one
@@ -160,10 +163,14 @@ def machines_left_out(
     C: float,
     seed: int,
     *,
+    unit: float = 1.0,
     balanced: bool = False,
     workers: Any = None,
 ) -> LeftOut:
-    """Fit the machines of a classifier on five folds: the values are those that its calibration is learned from."""
+    """Fit the machines of a classifier on five folds: the values are those that its calibration is learned from.
+
+    K (n, n) is the kernel as the classifier has it: cosines, or values over their ``unit``.
+    """
     splits, n_classes = spread_folds(numbers, seed), int(numbers.max()) + 1
     done = _all(K, numbers, splits, [C] * len(splits), n_classes, seed, False, workers, balanced=balanced)
     folds = [_Fold(*split, outcome.machines) for split, outcome in zip(splits, done, strict=True)]
@@ -171,7 +178,7 @@ def machines_left_out(
     for train, test in splits:
         near[test], cosines[test] = _nearest(cosine[np.ix_(test, train)], train)
     nothing = np.zeros(len(K), dtype=np.int64)
-    return _assembled([kernel], [engine], nothing, folds, done, numbers, near, cosines)
+    return replace(_assembled([kernel], [engine], nothing, folds, done, numbers, near, cosines), unit=unit)
 
 
 def ridge_left_out(
@@ -185,6 +192,7 @@ def ridge_left_out(
     engine: str,
     *,
     classes: bool,
+    unit: float = 1.0,
     probabilities: Array | None = None,
 ) -> LeftOut:
     """Take leave-one-out values (n, k) of ridge regression on targets Y (n, k) and their mean (k,).
@@ -221,7 +229,7 @@ def ridge_left_out(
         if np.abs(again - expected).max(initial=0.0) <= 1e-3 * spread:  # not so of weighted graphs
             function = tell
     nothing = np.zeros(n, dtype=np.int64)
-    return LeftOut((kernel,), (engine,), nothing, nothing, left_out, said, probabilities, near, cosines, function)
+    return LeftOut((kernel,), (engine,), nothing, nothing, left_out, said, probabilities, near, cosines, function, unit)
 
 
 def ridge_probabilities(left_out: Array, numbers: Ints, seed: int) -> Array:
@@ -237,7 +245,7 @@ def _spec_part(choice: Any) -> dict[str, Any]:
     return {name: getattr(choice, name) for name in ("blocks", "layers", "scale", "jump", "edges")}
 
 
-def _on(path: Any, kernel: Candidate) -> bool:
+def _on(path: GNTK, kernel: Candidate) -> bool:
     return replace(kernel.spec, blocks=path.blocks, jump=path.jump) == path
 
 
@@ -332,6 +340,4 @@ def _assembled(
             offsets[mine] = turn * fold.machines.offsets[which]
         return Function(weights, offsets)
 
-    return LeftOut(
-        tuple(kernels), tuple(engines), kernel_of, fold_of, values, said, probabilities, near, cosines, tell
-    )
+    return LeftOut(tuple(kernels), tuple(engines), kernel_of, fold_of, values, said, probabilities, near, cosines, tell)

@@ -1,4 +1,7 @@
-"""Pictures of what a model found: :func:`draw_attribution` colours each node by its share in a prediction.
+"""What was found, to look at: pictures of predictions, and pages about an evaluation or a training.
+
+:func:`draw_attribution` colours each node by its share in a prediction; :func:`report_evaluation` and
+:func:`report_training` write an HTML page.
 
 =================  ==================================================================================
 ``_attribution``   :func:`draw_attribution`: checks what came, draws, writes the file
@@ -8,11 +11,26 @@
 ``_network``       any other graph: nodes, edges, labels and notes
 ``_layout``        where the nodes of such a graph are put
 ``_notes``         small numbers beside nodes
+``_write``         :func:`report_evaluation`, :func:`report_training`: collect, render, write the page
+``_facts``         what a page tells, as plain values
+``_collect``       these of an evaluation
+``_training``      these of a fitted model
+``_source``        the data, the run and the time of its stages
+``_measures``      confusion, calibration, coverage
+``_maps``          the kernel as a picture, and graphs as points
+``_beside``        what simpler methods reach, and what others printed
+``_speed``         time beside that of a baseline; how far nodes were merged
+``_graphs``        what is told of each graph, in so many bytes
+``_drawings``      nodes and edges that are drawn
+``_node_parts``    shares of nodes in what was said
+``_cautions``      what a reader should know before believing a score
 =================  ==================================================================================
 
-RDKit, matplotlib and networkx are imported inside functions: without them everything else still works.
+RDKit, matplotlib, networkx and scikit-learn are imported inside functions: without the first three everything else
+still works, and the last takes a second.
 """
 
 from fastgntk.report._attribution import draw_attribution
+from fastgntk.report._write import check_place, report_evaluation, report_training
 
-__all__ = ["draw_attribution"]
+__all__ = ["draw_attribution", "report_evaluation", "report_training", "check_place"]

@@ -60,7 +60,8 @@ def edge_counts(batch: GraphBatch) -> list[int]:
     rows, columns = np.repeat(np.arange(batch.n_nodes), batch.degrees), batch.indices + batch.offsets[:-1][owner]
     low, high = np.minimum(rows, columns), np.maximum(rows, columns)
     pairs = np.unique(low * max(batch.n_nodes, 1) + high)
-    return np.bincount(batch.graph_of_node[pairs // max(batch.n_nodes, 1)], minlength=len(batch)).tolist()
+    counts = np.bincount(batch.graph_of_node[pairs // max(batch.n_nodes, 1)], minlength=len(batch))
+    return [int(count) for count in counts]
 
 
 def drawn_part(graph: Graph) -> Part:
@@ -131,7 +132,7 @@ def plain_drawing(part: Part, labels: list[int] | None) -> Drawing:
 
 
 def molecule_drawing(smiles: str, graph: Graph, labels: list[int] | None) -> tuple[Drawing, Part] | None:
-    """Return a drawing with RDKit's places and orders of bonds; None where RDKit is missing or it is another molecule."""
+    """Return a drawing with RDKit's places and orders of bonds; None without RDKit, or if the graph is another one."""
     try:
         from rdkit import Chem
         from rdkit.Chem import rdDepictor

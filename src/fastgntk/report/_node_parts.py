@@ -56,7 +56,7 @@ def node_parts(
             some = mine[place : place + count]
             for part, shares in node_shares_in_chunks(batch[some], cols, memory=memory, workers=workers):
                 here = some[part]
-                weights = _raw_weights(left_out.function(here).weights, own, here)
+                weights = _raw_weights(left_out.function(here).weights / left_out.unit, own, here)
                 sizes = batch.sizes[here]
                 owner = np.repeat(np.arange(len(here)), sizes)
                 values = np.einsum("uj,uj->u", shares, weights[owner])
