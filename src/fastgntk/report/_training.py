@@ -107,7 +107,9 @@ class _Training:
                 kernel = TrainingKernel(source.batch, rows.options, tell)
                 self.K = kernel.full()
                 self.kernel_seconds = time.perf_counter() - start
-                self.unit = kernel.unit
+                self.unit = 1.0 if self.normalized else float(rows.unit)
+                if self.unit != kernel.unit:  # graphs counted by weights when the model was fitted
+                    self.K = self.K * (kernel.unit / self.unit)
                 self.cosine = self.K if self.normalized else normalize(self.K)
 
     @property
