@@ -23,7 +23,7 @@ from fastgntk.learn._folds import Split, spread_folds
 from fastgntk.learn._grid import Candidate
 from fastgntk.learn._machine import Machines, decide, left_out_decisions, place, predict_split
 from fastgntk.learn._rows import INTERCEPT
-from fastgntk.matrix import gram_path, normalize, worker_count
+from fastgntk.matrix import gram_path, normalize, single_threaded_blas, worker_count
 
 __all__ = ["Function", "LeftOut", "evaluation_left_out", "machines_left_out", "ridge_left_out", "ridge_probabilities"]
 
@@ -279,18 +279,19 @@ def _one(
     K: Array, numbers: Ints, split: Split, C: float, n_classes: int, seed: int, vote: bool, balanced: bool
 ) -> _Outcome:
     train, test = split
-    signs = class_signs(numbers, n_classes)[train]
-    among = K[np.ix_(train, train)]
-    machines = decide(among, signs, C, balanced=balanced)
-    values = K[np.ix_(test, train)] @ machines.coefficients + machines.offsets
-    said = place(values)
-    if vote and n_classes > 2:
-        said = next(predict_split(K, numbers, split, [C]))[0].astype(np.int64)
-    shares = np.bincount(numbers[train], minlength=n_classes) / len(train)
-    probabilities = np.broadcast_to(shares, (len(test), n_classes))
-    if len(train) > 1:
-        left_out = left_out_decisions(among, signs, numbers[train], C, seed, balanced=balanced)
-        probabilities = Sigmoids.fit(left_out, numbers[train], n_classes).probabilities(values)
+    with single_threaded_blas():  # once for all machines: setting it takes as long as a small fit
+        signs = class_signs(numbers, n_classes)[train]
+        among = K[np.ix_(train, train)]
+        machines = decide(among, signs, C, balanced=balanced)
+        values = K[np.ix_(test, train)] @ machines.coefficients + machines.offsets
+        said = place(values)
+        if vote and n_classes > 2:
+            said = next(predict_split(K, numbers, split, [C]))[0].astype(np.int64)
+        shares = np.bincount(numbers[train], minlength=n_classes) / len(train)
+        probabilities = np.broadcast_to(shares, (len(test), n_classes))
+        if len(train) > 1:
+            left_out = left_out_decisions(among, signs, numbers[train], C, seed, balanced=balanced)
+            probabilities = Sigmoids.fit(left_out, numbers[train], n_classes).probabilities(values)
     return _Outcome(said, values, probabilities, machines)
 
 
