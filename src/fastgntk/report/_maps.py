@@ -120,7 +120,7 @@ def neighbour_map(cosine: Array, found: Spectrum, seed: int = 0) -> Map | None:
 
 
 def _steps(n: int) -> int:
-    return 750 if n <= 1000 else 500
+    return 750 if n <= 500 else 500  # from a good start the rest moves little
 
 
 def _map(name: str, note: str, points: Array) -> Map:
