@@ -18,7 +18,9 @@ from fastgntk import (
 )
 from fastgntk.datasets import Dataset, synthetic
 from fastgntk.learn import GNTKClassifier, GNTKRegressor, Grid, evaluate
+from fastgntk.report._cautions import about_baselines, about_calibration
 from fastgntk.report._collect import evaluation_facts
+from fastgntk.report._facts import Bin, Other
 from fastgntk.report._source import Source
 from fastgntk.report._training import training_facts
 
@@ -49,13 +51,24 @@ def test_equal_graphs_of_different_classes_bound_the_accuracy():
     assert any("nearly singular" in w for w in told["warnings"])
 
 
-def test_a_hopeless_score_is_called_that():
-    rng = np.random.default_rng(0)
-    data = small([ring(int(n)) for n in rng.integers(3, 9, 30)], rng.permutation([0] * 15 + [1] * 15))
-    told = report_of(data)
-    assert told["score"]["mean"] <= told["score"]["beside"][0]["mean"] or not told["warnings"]
-    named = [w for w in told["warnings"] if "no better than “most frequent class”" in w]
-    assert bool(named) == (told["score"]["mean"] <= told["score"]["beside"][0]["mean"])
+def test_a_score_that_something_simpler_reaches_is_called_that():
+    others = [
+        Other(name="published GNTK", mean=99.0),
+        Other(name="most frequent class", mean=50.0),
+        Other(name="counts only", mean=70.0),
+    ]
+    told = about_baselines(70.0, others, lower_is_better=False, unit="%")
+    assert told == ["The score is no better than “counts only” (70 %): here the kernel adds nothing to that."]
+    assert about_baselines(70.1, others, lower_is_better=False, unit="%") == []
+    errors = [Other(name="mean of the targets", mean=2.0)]
+    assert len(about_baselines(2.0, errors, lower_is_better=True, unit="")) == 1
+    assert about_baselines(1.9, errors, lower_is_better=True, unit="") == []
+
+
+def test_probabilities_far_from_what_happened_are_called_that():
+    far = [Bin(said=0.9, was=0.5, low=0.4, high=0.6, count=90), Bin(said=0.1, was=0.1, low=0.0, high=0.3, count=10)]
+    assert "differ by 36 percentage points" in about_calibration(far)[0]
+    assert about_calibration(far[1:]) == []
 
 
 def test_the_optimistic_protocol_and_stopped_fits_are_told(monkeypatch):

@@ -144,6 +144,21 @@ def test_like_graphs_stand_side_by_side_in_a_class():
     }
 
 
+def test_of_a_regression_like_graphs_stand_side_by_side():
+    angles = np.array([0.0, 1.4, 0.1, 1.5, 0.05, 1.45, 0.7])
+    K = np.cos(angles[:, None] - angles)
+    order, groups, _ = _maps.order_by_cluster(K, angles, 10 * angles)
+    assert sorted(order.tolist()) == list(range(7))
+    assert sum(count for _, count in groups) == 7
+    assert 2 <= len(groups) <= 6
+    start = 0
+    for name, count in groups:
+        assert name.endswith(f"mean {np.mean(10 * angles[order[start : start + count]]):.3g}")
+        start += count
+    ends = {frozenset(order[:3].tolist()), frozenset(order[-3:].tolist())}
+    assert ends & {frozenset({0, 2, 4}), frozenset({1, 3, 5})}
+
+
 def test_baselines_are_found_on_the_same_folds():
     splits = list(StratifiedKFold(4, shuffle=True, random_state=0).split(DATA.y, DATA.y))
     numbers = np.unique(DATA.y, return_inverse=True)[1]

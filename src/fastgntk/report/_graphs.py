@@ -111,7 +111,10 @@ def _missing(n: int, drawn: int, shared: int, can_be_explained: bool) -> list[st
             "others spread evenly over the data."
         )
     if not can_be_explained:
-        out.append("Shares of nodes are not shown: the solver does not give them for models that leave a graph out.")
+        out.append(
+            "Shares of nodes are not shown: by this solver, or with so many graphs, they are not known of models that "
+            "leave a graph out."
+        )
     elif shared < drawn:
         out.append(f"To save time, shares of nodes were computed for {shared:,} of the {drawn:,} graphs drawn.")
     return out

@@ -120,7 +120,7 @@ def neighbour_map(cosine: Array, found: Spectrum, seed: int = 0) -> Map | None:
 
 
 def _steps(n: int) -> int:
-    return 750 if n <= 500 else 500  # from a good start the rest moves little
+    return 750 if n <= 500 else 500 if n <= _FULL else 350  # from a good start the rest moves little
 
 
 def _map(name: str, note: str, points: Array) -> Map:

@@ -40,7 +40,7 @@ Ints = NDArray[np.int64]
 
 _KERNEL, _FIT, _MAPS, _BESIDE, _SHARES = "kernel", "predictions", "maps", "comparison", "shares of nodes"
 _MOST = 8_000  # graphs of which the whole matrix is looked at
-_EXACT = 3_000  # graphs up to which coefficients without each of them are found
+_EXACT = 5_000  # graphs up to which coefficients without each of them are found
 _INTERVAL = 0.9
 
 
