@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,11 +109,13 @@ def test_neighbours_are_among_the_graphs_that_the_model_saw(facts, result):
 
 
 @pytest.mark.parametrize("y", [DATA.y, SIZES], ids=["two classes", "three classes"])
-def test_shares_and_intercept_are_the_decision_for_the_class_that_was_said(y):
-    found = evaluate(DATA, y, grid=GRID, folds=3, seed=1, inner_folds=2, workers=1)
+@pytest.mark.parametrize("normalized", [True, False])
+def test_shares_and_intercept_are_the_decision_for_the_class_that_was_said(y, normalized):
+    grid = replace(GRID, blocks=(2,), layers=(1,), normalize=(normalized,))
+    found = evaluate(DATA, y, grid=grid, folds=3, seed=1, inner_folds=2, workers=1)
     numbers = np.unique(y, return_inverse=True)[1]
     left_out = evaluation_left_out(DATA.graphs, numbers, found, workers=1)
-    chosen = np.array([5, 0, 17, 100, 101, 187, 60])
+    chosen = np.concatenate([np.flatnonzero(left_out.said == c)[[7, 0, -1]] for c in np.unique(numbers)])
     shares = node_parts(DATA.graphs, left_out, chosen, workers=1)
     offsets = left_out.function(chosen).offsets
     for place, i in enumerate(chosen.tolist()):
