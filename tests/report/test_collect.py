@@ -30,6 +30,7 @@ from fastgntk import (
 )
 from fastgntk.learn import GNTKClassifier, evaluate
 from fastgntk.learn._left_out import evaluation_left_out
+from fastgntk.report._collect import surface
 from fastgntk.report._node_parts import node_parts
 
 
@@ -90,6 +91,15 @@ def test_the_surface_is_the_best_over_everything_else(facts, result):
             ]
             assert found["score"][0][i][j] == pytest.approx(100 * max(these), abs=PERCENT)
     assert sum(count for *_, count in found["chosen"]) == 5
+
+
+def test_the_best_of_a_surface_may_come_first_or_last():
+    tried = [(1, 1, "degree", 80.0), (1, 1, "degree", 70.0), (2, 1, "uniform", 60.0), (2, 1, "uniform", 65.0)]
+    found = surface(tried, [(1, 1, "degree"), (2, 1, "uniform"), (1, 1, "degree")], "", max)
+    assert found["scale"] == ["degree", "uniform"]
+    assert found["score"] == [[[80.0, None]], [[None, 65.0]]]
+    assert found["chosen"] == [(1, 1, "degree", 2), (2, 1, "uniform", 1)]
+    assert surface(tried, [], "", min)["score"] == [[[70.0, None]], [[None, 60.0]]]
 
 
 def test_the_json_of_an_evaluation_did_not_change(result):

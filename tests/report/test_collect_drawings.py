@@ -42,15 +42,29 @@ def test_of_large_graphs_the_busy_middle_is_drawn():
     assert len(part.edges) >= 149  # it hangs together
 
 
+def test_what_is_drawn_hangs_together_as_far_as_it_can():
+    """A star of 200 leaves has the busiest node; triangles apart from it have busier ones than its leaves."""
+    star = [(0, i) for i in range(1, 201)]
+    triangles = [(u, v) for a in range(201, 501, 3) for u, v in ((a, a + 1), (a + 1, a + 2), (a, a + 2))]
+    part = drawn_part(Graph.from_edges(star + triangles, 501))
+    assert len(part.nodes) == 150
+    assert part.nodes.max() <= 200
+    assert len(part.edges) == 149
+    few = drawn_part(Graph.from_edges([(0, i) for i in range(1, 11)] + triangles, 501))
+    assert set(range(11)) <= set(few.nodes.tolist())
+    assert len(few.nodes) == 150
+
+
 def test_of_many_edges_a_tree_is_kept():
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     clique = [(i, j) for i in range(60) for j in range(i)]
-    part = drawn_part(Graph.from_edges(clique, 60))
+    tail = [(i, i + 1) for i in range(59, 99)]  # the last edges, and each of them is needed
+    part = drawn_part(Graph.from_edges(clique + tail, 100))
     assert len(part.edges) == 400
     assert len({tuple(e) for e in part.edges.tolist()}) == 400
-    matrix = coo_array((np.ones(400), tuple(part.edges.T)), shape=(60, 60))
+    matrix = coo_array((np.ones(400), tuple(part.edges.T)), shape=(100, 100))
     assert connected_components(matrix, directed=False)[0] == 1
 
 
@@ -62,6 +76,7 @@ def test_wrong_ones_are_drawn_first_then_an_even_spread():
     assert sorted(order) == list(range(100))
     first = np.sort(order[2:12])
     assert np.diff(first).max() <= 20
+    assert first[-1] >= 80
     assert turn(np.ones(3, dtype=bool), 3).tolist() == [0, 1, 2]
     assert turn(np.zeros(1, dtype=bool), 1).tolist() == [0]
 

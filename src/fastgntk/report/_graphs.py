@@ -27,7 +27,7 @@ __all__ = ["graph_facts"]
 
 Ints = NDArray[np.int64]
 
-_BYTES = 2_500_000  # of all that is told of graphs; a page stays below 3 MB
+_BYTES = 2_400_000  # of all that is told of graphs; with pictures and the page itself that stays below 3 MB
 _SHARE_BYTES = 7  # of one node's share
 _MOLECULES = 2_000  # up to which RDKit finds places
 

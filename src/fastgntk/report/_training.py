@@ -331,9 +331,8 @@ def _regression(facts: Facts, told: _Training, values: Array, target: str | None
         Interval(mean=_digits(m), low=_digits(m - h), high=_digits(m + h))
         for m, h in zip(predicted.tolist(), half.tolist(), strict=True)
     ]
-    off = np.abs(residuals)
-    worst = off >= np.quantile(off, 0.9) if len(off) else off > 0
-    missing = told.graphs(facts, left_out, [_digits(v) for v in y.tolist()], said, worst)
+    outside = np.abs(residuals) > half
+    missing = told.graphs(facts, left_out, [_digits(v) for v in y.tolist()], said, outside)
     several = [] if values.ndim == 1 else [f"There are {values.shape[1]} targets; the report is about {names[0]}."]
     facts["warnings"] = [
         *several,
