@@ -83,6 +83,7 @@ __all__ = [
     "datasets",
     "learn",
     "theory",
+    "report",
     "InputError",
     "DownloadError",
     "UnseenLabelWarning",
@@ -92,7 +93,7 @@ __all__ = [
 ]
 
 # Imported when first used: `import fastgntk` stays quick.
-_FOLDERS = ("learn", "theory")
+_FOLDERS = ("learn", "theory", "report")
 _LEARNING = (
     *("GNTKRegressor", "GNTKClassifier", "GNTKRegressorCV", "GNTKClassifierCV", "GNTKKernel"),
     *("GNTKNystroem", "GNTKRandomFeatures", "GNTKNodeRegressor", "GNTKNodeClassifier", "load_model"),

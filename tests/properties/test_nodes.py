@@ -7,7 +7,8 @@ import pytest
 from tests.oracles.plain import node_shares as reference_shares
 from tests.tables import ALL_ENGINES, ENGINES, FAMILIES, FLOAT64, SKETCHED, SPECS, one_hot
 
-from fastgntk import GNTK, Graph, InputError, cross_gram, datasets, node_shares, prepare
+from fastgntk import GNTK, Graph, InputError, cross_gram, datasets, graphs, node_shares, prepare
+from fastgntk.matrix import node_shares_in_chunks
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -54,3 +55,19 @@ def test_what_does_not_fit_is_refused():
         node_shares(some, some)
     with pytest.raises(InputError, match="are those of the prepared graphs; leave them out"):
         node_shares(some[0], prepare(some, GNTK(1)), GNTK(2))
+
+
+@pytest.mark.parametrize("engine", ["lossless", "decoupled", "sketched"])
+@pytest.mark.parametrize("nodes", [1, 40, 10_000])
+def test_shares_of_many_graphs_are_those_of_one_at_a_time(engine, nodes):
+    batch = datasets.load("MUTAG").graphs
+    some = graphs([*batch[:7], Graph.from_edges([], 0, labels=[]), batch[9]])
+    options = {"sketch_size": 4} if engine == "sketched" else {}
+    cols = prepare(batch[20:40], GNTK(2, 2, "degree"), engine=engine, **options)
+    seen = 0
+    for part, rows in node_shares_in_chunks(some, cols, nodes=nodes):
+        assert part.start == seen
+        expected = [node_shares(some[i : i + 1], cols) for i in range(part.start, part.stop)]
+        FLOAT64.check(rows, np.concatenate(expected))
+        seen = part.stop
+    assert seen == len(some)

@@ -8,7 +8,8 @@
 =================  ==================================================================
 """
 
+from fastgntk.bench._baseline import Baseline
 from fastgntk.bench._cases import CASES, Case
 from fastgntk.bench._measure import Row, machine, measure, start_up
 
-__all__ = ["CASES", "Case", "Row", "machine", "measure", "start_up"]
+__all__ = ["CASES", "Baseline", "Case", "Row", "machine", "measure", "start_up"]

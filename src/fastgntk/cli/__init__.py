@@ -13,6 +13,7 @@
 ``_data``           graphs from tables, JSON, names and TU files
 ``_inputs``         options of tables of edges and of JSON
 ``_options``        options that several commands share
+``_report``         ``--report``
 ``_console``        tables, progress bars, JSON
 ``_main``           the entry point; where errors become one sentence
 ==================  ===========================================

@@ -27,6 +27,7 @@ from fastgntk.cli._inputs import (
     NodesOption,
     TargetsOption,
 )
+from fastgntk.cli._report import ReportOption, as_typed, check_report, written
 from fastgntk.datasets import REGISTRY
 
 if TYPE_CHECKING:
@@ -86,12 +87,14 @@ def evaluate(
     edge_labels: EdgeLabelsOption = None,
     edge_weights: EdgeWeightsOption = None,
     directed: DirectedOption = False,
+    report: ReportOption = None,
     json: options.JsonOption = False,
 ) -> None:
     """Cross-validate the kernel on DATA, with its options chosen from a grid.
 
     Past 500 graphs the default grid is smaller: layers 1 and 2, jump, normalised, C of 1, 10 and 100.
     """
+    check_report(report)
     from fastgntk import learn  # scikit-learn takes a second, which --help need not wait for
 
     sketching = options.sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features)
@@ -127,10 +130,16 @@ def evaluate(
             "inner_folds": inner_folds if protocol == "nested" else None,
             "seed": seed,
             "published": published and {"mean": published[0], "std": published[1], "protocol": "du2019"},
+            **({} if report is None else {"report": str(report)}),
         }
         print_json(record | result.to_dict())
     else:
         _show(dataset.name, result, grid, published)
+    if report is not None:  # what was found is printed before, whatever becomes of the page
+        from fastgntk.report import report_evaluation
+
+        with written(report, quiet=json) as bar:
+            report_evaluation(report, dataset, result, command=as_typed(), memory=memory, workers=workers, progress=bar)
 
 
 @contextmanager

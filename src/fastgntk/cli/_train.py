@@ -35,6 +35,7 @@ from fastgntk.cli._inputs import (
     NodesOption,
     TargetsOption,
 )
+from fastgntk.cli._report import ReportOption, as_typed, check_report, written
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
 from fastgntk.errors import InputError, some
 from fastgntk.matrix import format_bytes
@@ -92,11 +93,13 @@ def train(
     memory: options.MemoryOption = None,
     workers: options.WorkersOption = None,
     seed: Annotated[int, typer.Option(help="Seed of folds, samples and landmarks.")] = 0,
+    report: ReportOption = None,
     json: options.JsonOption = False,
     chatty: options.VerboseOption = False,
 ) -> None:
     """Learn from DATA, with the kernel and its options chosen, and write a model file, whole or not at all."""
     output_file(output, ".fgntk")
+    check_report(report)
     from fastgntk import learn  # scikit-learn takes a second, which --help need not wait for
     from fastgntk.learn import SOLVER_NAMES
 
@@ -161,11 +164,19 @@ def train(
         "solver": model.solver_,
         "seconds": took,
         **_outcome(model, kind, y),
+        **({} if report is None else {"report": str(report)}),
     }
     if json:
         print_json(record)
     else:
         _show(record, dataset)
+    if report is not None:  # the model is written before, whatever becomes of the page
+        from fastgntk.report import report_training
+
+        with written(report, quiet=json) as bar:
+            report_training(
+                report, dataset, model, y=y, command=as_typed(), target=learned[0], seconds=took, progress=bar
+            )
 
 
 def _outcome(model: Any, kind: str, y: Any) -> dict[str, Any]:

@@ -27,17 +27,19 @@
 ``_container``       a zip of JSON and .npy that can be read without trust
 ``_packing``         graphs and node features as plain arrays
 ``_evaluate``        :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.
+``_left_out``        :class:`LeftOut`: what graphs got from models that never saw them, for reports
 ``_grid``            :class:`Grid`: the options that selection tries
 ``_folds``           splits, made or given
 ===================  ==========================================================================================
 """
 
 from fastgntk.learn._classifier import GNTKClassifier
-from fastgntk.learn._evaluate import Choice, Evaluation, Protocol, StageProgress, evaluate
+from fastgntk.learn._evaluate import Choice, Evaluation, Protocol, Record, StageProgress, evaluate
 from fastgntk.learn._explanation import Explanation
 from fastgntk.learn._folds import read_folds
 from fastgntk.learn._grakel_style import GrakelGNTK
 from fastgntk.learn._grid import Candidate, Grid
+from fastgntk.learn._left_out import LeftOut
 from fastgntk.learn._model_file import load_model
 from fastgntk.learn._nodes import GNTKNodeClassifier, GNTKNodeRegressor
 from fastgntk.learn._nystroem import GNTKNystroem
@@ -65,6 +67,8 @@ __all__ = [
     "evaluate",
     "Evaluation",
     "Choice",
+    "Record",
+    "LeftOut",
     "Protocol",
     "StageProgress",
     "Grid",

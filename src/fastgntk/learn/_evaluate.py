@@ -21,7 +21,7 @@ from fastgntk.learn._machine import score_splits
 from fastgntk.matrix import Memory, Workers, gram_path, normalize, worker_count
 from fastgntk.sketch import Sketching, SketchKind
 
-__all__ = ["Choice", "Evaluation", "Protocol", "StageProgress", "evaluate"]
+__all__ = ["Choice", "Evaluation", "Protocol", "Record", "StageProgress", "evaluate"]
 
 Protocol = Literal["nested", "du2019"]
 
@@ -40,6 +40,23 @@ class Choice:
     normalize: bool
     C: float
     edges: str = "plain"
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """What an evaluation saw on its way, for reports: enough to fit the machine of each outer fold again."""
+
+    folds: tuple[Split, ...]
+    """Training and test graphs of each outer fold."""
+    candidates: tuple[Candidate, ...]
+    selection: NDArray[np.float64]
+    """Mean score of each candidate and C, shape (candidates, C): over the inner folds of all outer folds, or under
+    du2019 over the folds reported."""
+    engines: tuple[str, ...]
+    """What computed each of ``grid.paths()``; engines agree to 1e-8, which may decide a support vector."""
+    features: FeatureKind
+    inner_folds: int
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -62,6 +79,8 @@ class Evaluation:
     """How many support vector machines were stopped before they converged."""
     sketching: dict[str, Any] | None = None
     """The sketch, where the kernel was sketched."""
+    record: Record | None = None
+    """What else is needed to fit the machines of the folds again; not in :meth:`to_dict`."""
 
     @property
     def mean(self) -> float:
@@ -80,7 +99,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python values, for JSON."""
-        out = {k: v for k, v in self.__dict__.items() if k not in ("grid", "choices", "accuracies")}
+        out = {k: v for k, v in self.__dict__.items() if k not in ("grid", "choices", "accuracies", "record")}
         return out | {
             "accuracy_mean": self.mean,
             "accuracy_std": self.std,
@@ -171,6 +190,15 @@ def evaluate(
     else:
         ranking = np.broadcast_to(tested.mean(axis=0), tested.shape)
     picked = ranking.argmax(axis=1)
+    record = Record(
+        folds=tuple(outer),
+        candidates=tuple(candidates),
+        selection=ranking.mean(axis=0).reshape(len(candidates), len(grid.C)),
+        engines=tuple(run.engines),
+        features=features,
+        inner_folds=inner_folds,
+        seed=seed,
+    )
     return Evaluation(
         protocol=protocol,
         accuracies=tuple(float(tested[k, best]) for k, best in enumerate(picked)),
@@ -184,6 +212,7 @@ def evaluate(
         fits=scores.size,
         fits_stopped=run.fits_stopped,
         sketching=chosen.to_dict() if chosen is not None and run.engine == "sketched" else None,
+        record=record,
     )
 
 
@@ -208,9 +237,14 @@ class _Run:
         self.batch, self.y, self.splits, self.grid = batch, y, splits, grid
         self.kernel_options = {**kernel_options, "workers": workers}
         self.workers, self.progress = workers, progress
-        self.engine = ""
+        self.engines: list[str] = []
         self.kernel_seconds = self.learning_seconds = 0.0
         self.fits_stopped = 0
+
+    @property
+    def engine(self) -> str:
+        """What computed the last path."""
+        return self.engines[-1]
 
     def scores(self) -> tuple[list[Candidate], NDArray[np.float64]]:
         """Return the kernels tried and their accuracies, shape (kernels, splits, C)."""
@@ -230,7 +264,7 @@ class _Run:
                     **self.kernel_options,
                 )
                 middle = time.perf_counter()
-                self.engine = path.engine
+                self.engines.append(path.engine)
                 along = list(self.grid.along(spec))
                 tasks = (
                     delayed(score_splits)(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fastgntk.learn._folds import Split, spread_folds
 from fastgntk.matrix import single_threaded_blas
 
-__all__ = ["Machines", "decide", "left_out_decisions", "place", "score_machines", "score_splits"]
+__all__ = ["Machines", "decide", "left_out_decisions", "place", "predict_split", "score_machines", "score_splits"]
 
 Array = NDArray[np.float64]
 
@@ -28,27 +28,37 @@ def score_splits(
     kernel: NDArray[np.float64], y: NDArray[Any], splits: Sequence[Split], Cs: Sequence[float]
 ) -> tuple[NDArray[np.float64], int]:
     """Return the accuracy for every split and C, and how many fits were stopped early."""
+    out = np.empty((len(splits), len(Cs)))
+    stopped = 0
+    with single_threaded_blas():  # once for all: setting it takes as long as a small fit
+        for i, (train, test) in enumerate(splits):
+            for k, (predicted, early) in enumerate(predict_split(kernel, y, (train, test), Cs)):
+                stopped += early
+                out[i, k] = np.mean(predicted == y[test])
+    return out, stopped
+
+
+def predict_split(
+    kernel: NDArray[np.float64], y: NDArray[Any], split: Split, Cs: Sequence[float]
+) -> Iterator[tuple[NDArray[Any], bool]]:
+    """Yield for every C the classes of the test graphs, and whether the fit was stopped early."""
     import sklearn
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import SVC
 
-    out = np.empty((len(splits), len(Cs)))
-    stopped = 0
+    train, test = split
     # Inputs were made here and are finite: checking them again would take most of the time of a small fit.
     with sklearn.config_context(assume_finite=True, skip_parameter_validation=True), single_threaded_blas():
-        for i, (train, test) in enumerate(splits):
-            among, across = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
-            # C means the same for every kernel when the training graphs have variance 1 in feature space.
-            unit = _variance(among)
-            among, across = among / unit, across / unit
-            for k, C in enumerate(Cs):
-                machine = SVC(kernel="precomputed", C=C, tol=_TOLERANCE, max_iter=_MAX_STEPS)
-                with warnings.catch_warnings(record=True) as caught:
-                    warnings.simplefilter("always", ConvergenceWarning)
-                    machine.fit(among, y[train])
-                stopped += any(issubclass(w.category, ConvergenceWarning) for w in caught)
-                out[i, k] = np.mean(machine.predict(across) == y[test])
-    return out, stopped
+        among, across = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
+        # C means the same for every kernel when the training graphs have variance 1 in feature space.
+        unit = _variance(among)
+        among, across = among / unit, across / unit
+        for C in Cs:
+            machine = SVC(kernel="precomputed", C=C, tol=_TOLERANCE, max_iter=_MAX_STEPS)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", ConvergenceWarning)
+                machine.fit(among, y[train])
+            yield machine.predict(across), any(issubclass(w.category, ConvergenceWarning) for w in caught)
 
 
 def _variance(kernel: NDArray[np.float64]) -> float:

@@ -35,8 +35,17 @@ from fastgntk.matrix._path import GramPath
 from fastgntk.matrix._prepared import PreparedGraphs, prepare
 from fastgntk.matrix._resources import Memory, Workers, format_bytes, memory_budget, round_up_bytes, worker_count
 from fastgntk.matrix._run import check_result
-from fastgntk.matrix._shares import node_shares
-from fastgntk.matrix.store import StoredGram, check_shard, connected, is_store, local_workers, open_gram, stored_gram_of
+from fastgntk.matrix._shares import node_shares, node_shares_in_chunks
+from fastgntk.matrix.store import (
+    StoredGram,
+    check_shard,
+    connected,
+    fingerprint,
+    is_store,
+    local_workers,
+    open_gram,
+    stored_gram_of,
+)
 
 __all__ = [
     "gram",
@@ -44,6 +53,7 @@ __all__ = [
     "diagonal",
     "gram_path",
     "node_shares",
+    "node_shares_in_chunks",
     "node_gram",
     "node_diagonal",
     "check_nodes",
@@ -53,6 +63,7 @@ __all__ = [
     "check_shard",
     "is_store",
     "stored_gram_of",
+    "fingerprint",
     "check_result",
     "connected",
     "local_workers",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
-from fastgntk.graph import FeatureKind, NodeFeatures
+from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures
 from fastgntk.graph import graphs as as_batch
 from fastgntk.kernel import GNTK, check_edges
 from fastgntk.matrix._path import combine_levels
@@ -18,7 +19,9 @@ from fastgntk.matrix._resources import Memory, Workers, memory_budget, worker_co
 from fastgntk.matrix._run import check_result
 from fastgntk.sketch import SketchOptions
 
-__all__ = ["node_shares"]
+__all__ = ["node_shares", "node_shares_in_chunks"]
+
+_AT_ONCE = 1024  # nodes in one pass: enough to merge many and to make calls few, and rows that stay in the cache
 
 
 def node_shares(
@@ -59,6 +62,42 @@ def node_shares(
     batch = as_batch(graph)
     if len(batch) != 1:
         raise InputError(f"graph must be one graph, but {len(batch)} came.")
+    return _rows(batch, prepared, memory, workers)
+
+
+def node_shares_in_chunks(
+    graphs: Any, cols: PreparedGraphs, *, nodes: int = _AT_ONCE, memory: Memory = None, workers: Workers = None
+) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Yield what :func:`node_shares` gives for each of many graphs, some graphs at a time, in order.
+
+    What comes is which graphs, and the rows of all their nodes, shape (their nodes, m). Graphs of up to ``nodes`` nodes
+    together are one pass: they are computed as one graph, their disjoint union, in which the nodes are the same. A
+    sketch depends on the whole graph, so that sketched graphs come one at a time.
+    """
+    batch = as_batch(graphs)
+    most = max(1, min(nodes, memory_budget(memory) // (16 * 8 * max(len(cols), 1))))
+    start = 0
+    while start < len(batch):
+        stop = start + 1
+        if cols.sketching is None:
+            stop = max(stop, int(np.searchsorted(batch.offsets, batch.offsets[start] + most, side="right")) - 1)
+        yield slice(start, stop), _rows(_union(batch[start:stop]), cols, memory, workers)
+        start = stop
+
+
+def _union(batch: GraphBatch) -> GraphBatch:
+    """Return all graphs of a batch as one graph."""
+    shift = np.repeat(np.repeat(batch.offsets[:-1], batch.sizes), batch.degrees)
+    return replace(
+        batch,
+        offsets=np.array([0, batch.n_nodes]),
+        indices=(batch.indices + shift).astype(np.int32),
+        self_loops=np.array([batch.self_loops.sum()]),
+    )
+
+
+def _rows(batch: GraphBatch, prepared: PreparedGraphs, memory: Memory, workers: Workers) -> NDArray[np.float64]:
+    """Return the shares (N, m) of the nodes of one graph."""
     batch = prepared.features.extend(batch).transform(batch)
     check_edges(batch, prepared.spec)
     out = np.zeros((batch.n_nodes, len(prepared)))

@@ -17,6 +17,7 @@ Zarr keeps the tiles; it is imported when a store is used, and Dask when a clust
 
 from fastgntk.matrix.store._build import Build, Shard, build_gram, check_shard
 from fastgntk.matrix.store._clients import connected, local_workers
+from fastgntk.matrix.store._manifest import fingerprint
 from fastgntk.matrix.store._stored import StoredGram, as_path, is_store, open_gram
 from fastgntk.matrix.store._use import stored_gram_of
 
@@ -28,6 +29,7 @@ __all__ = [
     "build_gram",
     "check_shard",
     "connected",
+    "fingerprint",
     "is_store",
     "local_workers",
     "open_gram",

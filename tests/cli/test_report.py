@@ -1,0 +1,150 @@
+"""``--report`` as a user meets it: a page beside what is printed, and one sentence for whatever cannot be done."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from tests.cli.test_learning import HEADING, ROWS, run
+
+import fastgntk as fg
+from fastgntk import report
+from fastgntk.cli import _report as option
+from fastgntk.learn import Grid, evaluate
+
+FAST = ["--blocks", "1", "--layers", "1", "--scale", "degree", "--jump", "yes", "--normalize", "no"]
+
+
+@pytest.fixture
+def facts_seen(monkeypatch):
+    """What pages were made of."""
+    seen = []
+    from fastgntk.report import _page
+
+    original = _page.render_page
+
+    def look(facts):
+        seen.append(facts)
+        return original(facts)
+
+    monkeypatch.setattr(_page, "render_page", look)
+    return seen
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "molecules.csv"
+    path.write_text("\n".join(",".join(row) for row in [HEADING, *ROWS, ["no molecule", "1", "1", "amine"]]) + "\n")
+    return path
+
+
+def test_evaluate_writes_a_page(tmp_path, facts_seen):
+    page = tmp_path / "found.html"
+    done = run("evaluate", "MUTAG", *FAST, "--c", "10", "--folds", "3", "--inner-folds", "2", "--report", page)
+    assert done.code == 0, done.err
+    assert f"report: {page}" in done.out
+    assert page.read_text().lstrip().lower().startswith("<!doctype html")
+    assert page.stat().st_size < 3_000_000
+    [facts] = facts_seen
+    assert facts["command"].startswith("fastgntk evaluate MUTAG --blocks 1")
+    assert f"{facts['score']['mean']:.1f} ±" in done.out
+    assert [name for name, _ in facts["stages"]][:2] == ["kernels of the grid", "machines of the grid"]
+
+
+def test_json_stays_json(tmp_path, facts_seen):
+    page = tmp_path / "found.html"
+    common = ["evaluate", "MUTAG", *FAST, "--c", "10", "--folds", "3", "--inner-folds", "2", "--json"]
+    with_page, without = json.loads(run(*common, "--report", page).out), json.loads(run(*common).out)
+    assert with_page.pop("report") == str(page)
+    assert set(with_page) == set(without)
+    assert with_page["accuracies"] == without["accuracies"]
+    assert facts_seen[0]["score"]["folds"] == [round(100 * a, 3) for a in without["accuracies"]]
+
+
+def test_train_writes_a_page_about_a_regression(tmp_path, table, facts_seen):
+    page, model = tmp_path / "found.html", tmp_path / "m.fgntk"
+    options = ["--target", "boils", "--skip-invalid", *FAST]
+    done = run("train", table, "-o", model, *options, "--report", page, "--json")
+    assert done.code == 0, done.err
+    [facts] = facts_seen
+    record = json.loads(done.out)
+    assert facts["target"] == "boils"
+    assert facts["score"]["mean"] == pytest.approx(record["leave_one_out_rmse"][0], rel=1e-4)
+    assert [g["name"] for g in facts["graphs"]] == [row[0] for row in ROWS]
+    assert "places" in facts["graphs"][5]["drawing"]
+    assert any("1 row was left out when reading" in text for text in facts["warnings"])
+    assert model.exists()
+    assert page.exists()
+
+
+def test_train_writes_a_page_about_classes(tmp_path, table, facts_seen):
+    page = tmp_path / "found.html"
+    options = ["--target", "kind", "--skip-invalid", *FAST, "--c", "10"]
+    done = run("train", table, "-o", tmp_path / "m.fgntk", *options, "--report", page)
+    assert done.code == 0, done.err
+    [facts] = facts_seen
+    assert facts["classes"] == ["alcohol", "alkane", "amine"]
+    assert np.sum(facts["confusion"]) == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    "command", [["evaluate", "MUTAG"], ["train", "MUTAG", "-o", "m.fgntk"]], ids=["evaluate", "train"]
+)
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(fg.datasets, "load", lambda *_, **__: pytest.fail("there was work"))
+    monkeypatch.setattr("fastgntk.cli._data.load", lambda *_, **__: pytest.fail("there was work"))
+    (tmp_path / "folder.html").mkdir()
+    for place, words in [
+        ("out.pdf", "--report must end in .html, but is 'out.pdf'"),
+        ("nowhere/out.html", "the folder nowhere does not exist; make it first"),
+        ("folder.html", "--report must be a file, but folder.html is a folder"),
+    ]:
+        done = run(*command, "--report", place)
+        assert done.code == 2
+        assert words in done.err
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    done = run(*command, "--report", "out.html")
+    assert done.code == 2
+    first = "out.html" if command[0] == "evaluate" else "m.fgntk"  # train checks its model's place first
+    assert f"{first} cannot be written (Permission denied); choose another place" in done.err
+
+
+def test_what_was_found_is_printed_even_if_there_is_no_page(tmp_path, monkeypatch):
+    from fastgntk.report import _collect
+
+    def broken(*_, **__):
+        raise fg.InputError("no memory for this.")
+
+    monkeypatch.setattr(_collect, "evaluation_facts", broken)
+    common = ["evaluate", "MUTAG", *FAST, "--c", "10", "--folds", "3", "--inner-folds", "2"]
+    done = run(*common, "--report", tmp_path / "found.html")
+    assert done.code == 2
+    assert "accuracy" in done.out
+    assert "no memory for this." in done.err
+    assert not (tmp_path / "found.html").exists()
+
+
+def test_pages_can_be_had_from_python(tmp_path):
+    data = fg.datasets.load("MUTAG")
+    grid = Grid(blocks=(1,), layers=(1,), scale=("degree",), jump=(True,), normalize=(False,), C=(10.0,))
+    result = evaluate(data, grid=grid, folds=3, inner_folds=2, workers=1)
+    calls = []
+    facts = report.report_evaluation(tmp_path / "a.html", data, result, progress=lambda *call: calls.append(call))
+    assert facts["score"]["folds"] == [round(100 * a, 3) for a in result.accuracies]
+    shares = [done / total for done, total in calls]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    model = fg.GNTKRegressor(1, 1).fit(data.graphs[:30], data.graphs[:30].sizes)
+    report.report_training(tmp_path / "b.html", data.graphs[:30], model, y=data.graphs[:30].sizes)
+    assert (tmp_path / "a.html").exists()
+    assert (tmp_path / "b.html").exists()
+    with pytest.raises(fg.InputError, match=r"path must end in .html, but is 'a.txt'"):
+        report.report_training("a.txt", data.graphs[:30], model)
+
+
+def test_the_command_is_shown_as_it_was_typed(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/somewhere/fastgntk", "evaluate", "my data", "--folds", "3"])
+    assert option.as_typed() == "fastgntk evaluate 'my data' --folds 3"

@@ -1,0 +1,185 @@
+"""Bins, maps, pictures and baselines of a report, against the same figures found another way."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
+from sklearn.decomposition import KernelPCA
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from tests.report.evaluated import (
+    AXES,
+    DATA,
+    GRAPH,
+)
+
+from fastgntk import (
+    GNTK,
+    gram,
+    normalize,
+)
+from fastgntk.datasets import synthetic
+from fastgntk.report import _maps, _measures
+from fastgntk.report._beside import beside_accuracy, beside_error
+
+
+def test_calibration_bins_count_what_came_true():
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    truth = (rng.random(300) < p**2).astype(np.int64)
+    p[:3] = 0.0, 1.0, 0.1
+    bins, _ = _measures.class_calibration(np.column_stack([1 - p, p]), truth)
+    for b, found in enumerate(bins):
+        mine = [i for i in range(300) if b / 10 <= p[i] < (b + 1) / 10 or (b == 9 and p[i] == 1.0)]
+        assert found["count"] == len(mine)
+        assert found["said"] == pytest.approx(np.mean([p[i] for i in mine]), abs=1e-4)
+        assert found["was"] == pytest.approx(np.mean([truth[i] for i in mine]), abs=1e-4)
+    assert sum(b["count"] for b in bins) == 300
+
+
+def test_of_three_classes_the_most_probable_is_judged():
+    p = np.array([[0.2, 0.75, 0.05], [0.72, 0.2, 0.08], [0.3, 0.4, 0.3]])
+    bins, _ = _measures.class_calibration(p, np.array([1, 1, 1]))
+    assert [(b["count"], b["was"]) for b in bins] == [(1, 1.0), (2, 0.5)]
+    assert bins[1]["said"] == pytest.approx(0.735)
+
+
+@pytest.mark.parametrize(("hits", "count"), [(0, 5), (3, 7), (40, 41), (10, 10)])
+def test_wilson_intervals_solve_their_equation(hits, count):
+    """The ends are the shares p at which the observed one is 1.96 standard deviations away."""
+    low, high = _measures.wilson(hits, count)
+    share, z = hits / count, norm.ppf(0.975)
+    off = lambda p: (share - p) ** 2 - z**2 * p * (1 - p) / count  # noqa: E731
+    # Beside 0 and 1 themselves, where the equation holds too if all or none came true.
+    assert low == pytest.approx(brentq(off, 1e-9, share - 1e-9) if hits else 0.0, abs=1e-9)
+    assert high == pytest.approx(brentq(off, share + 1e-9, 1 - 1e-9) if hits < count else 1.0, abs=1e-9)
+
+
+def test_kernel_pca_is_that_of_scikit_learn():
+    K = normalize(gram(DATA.graphs, GNTK(2, 1)))
+    found = _maps.spectrum(K)
+    theirs = KernelPCA(4, kernel="precomputed", eigen_solver="dense").fit_transform(K)
+    for axis in range(4):
+        mine = found.coordinates[:, axis]
+        AXES.check(np.abs(mine), np.abs(theirs[:, axis]))
+        assert mine[np.abs(mine).argmax()] > 0
+    centred = K - K.mean(0) - K.mean(1)[:, None] + K.mean()
+    values = np.linalg.eigvalsh(centred)[::-1]
+    shown = _maps.principal_map(found)
+    assert f"{100 * values[:2].sum() / values.sum():.0f} %" in shown["note"]
+    assert found.effective_rank == pytest.approx(values.sum() ** 2 / np.sum(values**2))
+    x = np.array(shown["x"]) / np.abs(shown["x"]).max()
+    np.testing.assert_allclose(np.abs(x), np.abs(theirs[:, 0]) / np.abs(theirs[:, 0]).max(), atol=2e-3)
+
+
+def test_large_sets_have_the_same_axes(monkeypatch):
+    K = normalize(gram(DATA.graphs, GNTK(2, 1)))
+    full = _maps.spectrum(K)
+    monkeypatch.setattr(_maps, "_FULL", 50)
+    some = _maps.spectrum(K)
+    assert some.condition is None
+    AXES.check(some.coordinates[:, :3], full.coordinates[:, :3])
+    assert some.total == pytest.approx(full.total)
+    assert len(_maps.neighbour_map(K, some)["x"]) == len(K)
+
+
+def test_neighbours_in_the_map_are_neighbours_of_the_kernel():
+    """Two families that the kernel tells apart well lie apart in the map."""
+    data = synthetic.cycles_with_motifs(60, 8, (3, 5), copies=2, seed=1)
+    K = normalize(gram(data.graphs, GNTK(2, 1)))
+    found = _maps.neighbour_map(K, _maps.spectrum(K))
+    points = np.column_stack([found["x"], found["y"]])
+    distance = np.linalg.norm(points[:, None] - points, axis=2) + 1e9 * np.eye(60)
+    assert np.mean(data.y[distance.argmin(axis=1)] == data.y) > 0.9
+    again = _maps.neighbour_map(K, _maps.spectrum(K))
+    assert (again["x"], again["y"]) == (found["x"], found["y"])
+
+
+def decoded(heat):
+    shades = np.frombuffer(base64.b64decode(heat["values"]), dtype=np.uint8).reshape(heat["size"], heat["size"])
+    return heat["low"] + (heat["high"] - heat["low"]) * shades / 255
+
+
+def test_the_heat_map_holds_the_cosines_class_by_class(facts, result):
+    heat = facts["heat_map"]
+    counts = np.unique(DATA.y, return_counts=True)[1]
+    assert heat["size"] == 188
+    assert [(g["name"], g["stop"] - g["start"]) for g in heat["groups"]] == [("-1", counts[0]), ("1", counts[1])]
+    picture = decoded(heat)
+    assert np.array_equal(picture, picture.T)
+
+
+def test_entries_of_the_heat_map_are_means(monkeypatch):
+    monkeypatch.setattr(_maps, "_PICTURE", 7)
+    rng = np.random.default_rng(0)
+    B = rng.random((31, 40))
+    K = normalize(B @ B.T)
+    numbers = np.arange(31) % 2
+    order, groups, how = _maps.order_by_class(K, numbers, ["a", "b"], np.arange(31.0))
+    assert sorted(order.tolist()) == list(range(31))
+    assert numbers[order].tolist() == [0] * 16 + [1] * 15
+    picture = decoded(_maps.heat_map(K, order, groups, how))
+    edges = [round(31 * i / 7) for i in range(8)]
+    for i in range(7):
+        for j in range(7):
+            values = [
+                K[order[a], order[b]] for a in range(edges[i], edges[i + 1]) for b in range(edges[j], edges[j + 1])
+            ]
+            lowest = np.quantile(picture, 0.0)
+            assert picture[i, j] == pytest.approx(max(np.mean(values), lowest), abs=0.01)
+
+
+def test_like_graphs_stand_side_by_side_in_a_class():
+    angles = np.array([0.0, 1.4, 0.1, 1.5, 0.05, 1.45])
+    K = np.cos(angles[:, None] - angles)
+    order, _, _ = _maps.order_by_class(K, np.zeros(6, dtype=np.int64), ["a"], angles)
+    assert {frozenset(order[:3].tolist()), frozenset(order[3:].tolist())} == {
+        frozenset({0, 2, 4}),
+        frozenset({1, 3, 5}),
+    }
+
+
+def test_of_a_regression_like_graphs_stand_side_by_side():
+    angles = np.array([0.0, 1.4, 0.1, 1.5, 0.05, 1.45, 0.7])
+    K = np.cos(angles[:, None] - angles)
+    order, groups, _ = _maps.order_by_cluster(K, angles, 10 * angles)
+    assert sorted(order.tolist()) == list(range(7))
+    assert sum(count for _, count in groups) == 7
+    assert 2 <= len(groups) <= 6
+    start = 0
+    for name, count in groups:
+        assert name.endswith(f"mean {np.mean(10 * angles[order[start : start + count]]):.3g}")
+        start += count
+    ends = {frozenset(order[:3].tolist()), frozenset(order[-3:].tolist())}
+    assert ends & {frozenset({0, 2, 4}), frozenset({1, 3, 5})}
+
+
+def test_baselines_are_found_on_the_same_folds():
+    splits = list(StratifiedKFold(4, shuffle=True, random_state=0).split(DATA.y, DATA.y))
+    numbers = np.unique(DATA.y, return_inverse=True)[1]
+    most, counts = beside_accuracy(DATA.graphs, numbers, splits)
+    expected = [np.mean(numbers[test] == round(numbers[train].mean())) for train, test in splits]
+    assert most["mean"] == pytest.approx(100 * np.mean(expected), abs=1e-3)
+    kinds = sorted({label for g in DATA.graphs for label in g.labels.tolist()})
+    table = np.array(
+        [[g.n_nodes, g.n_edges, *[g.labels.tolist().count(k) for k in kinds]] for g in DATA.graphs], dtype=float
+    )
+    scores = []
+    for train, test in splits:
+        scale = StandardScaler().fit(table[train])
+        machine = SVC(C=10.0).fit(scale.transform(table[train]), numbers[train])
+        scores.append(machine.score(scale.transform(table[test]), numbers[test]))
+    assert counts["mean"] == pytest.approx(100 * np.mean(scores), abs=GRAPH)  # columns in another order
+
+
+def test_the_mean_as_a_baseline_leaves_each_target_out():
+    y = np.random.default_rng(0).normal(size=40)
+    mean, counts = beside_error(DATA.graphs[:40], y)
+    left_out = [y[i] - np.mean(np.delete(y, i)) for i in range(40)]
+    assert mean["mean"] == pytest.approx(np.sqrt(np.mean(np.square(left_out))), rel=1e-4)
+    assert counts["mean"] > 0
