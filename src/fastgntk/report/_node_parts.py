@@ -18,8 +18,6 @@ __all__ = ["node_parts"]
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_FIRST = 8  # graphs of the first chunk of each kernel, from which the time of the others is judged
-
 
 def node_parts(
     batch: GraphBatch,
@@ -51,21 +49,18 @@ def node_parts(
         how = {"engine": engine, "memory": memory, "workers": workers, **(sketching or {})}
         cols = prepare(batch, kernel.spec, features=step, **how)
         own = diagonal(batch, kernel.spec, features=step, **how) if kernel.normalize else None
-        place, count = 0, _FIRST
-        while place < len(mine) and (time.perf_counter() < until or not place):
-            some = mine[place : place + count]
-            for part, shares in node_shares_in_chunks(batch[some], cols, memory=memory, workers=workers):
-                here = some[part]
-                weights = _raw_weights(left_out.function(here).weights / left_out.unit, own, here)
-                sizes = batch.sizes[here]
-                owner = np.repeat(np.arange(len(here)), sizes)
-                values = np.einsum("uj,uj->u", shares, weights[owner])
-                out |= dict(zip(here.tolist(), np.split(values, np.cumsum(sizes)[:-1]), strict=True))
-                if progress is not None:
-                    progress(len(out), len(chosen))
-                if time.perf_counter() > until:
-                    break
-            place, count = place + count, 8 * count
+        # At least one chunk of each kernel, which is about a thousand nodes.
+        for part, shares in node_shares_in_chunks(batch[mine], cols, memory=memory, workers=workers):
+            here = mine[part]
+            weights = _raw_weights(left_out.function(here).weights / left_out.unit, own, here)
+            sizes = batch.sizes[here]
+            owner = np.repeat(np.arange(len(here)), sizes)
+            values = np.einsum("uj,uj->u", shares, weights[owner])
+            out |= dict(zip(here.tolist(), np.split(values, np.cumsum(sizes)[:-1]), strict=True))
+            if progress is not None:
+                progress(len(out), len(chosen))
+            if time.perf_counter() > until:
+                break
     return out
 
 
