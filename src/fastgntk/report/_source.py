@@ -39,7 +39,7 @@ class Source:
         """Take a data set, or anything that is graphs."""
         batch = graphs(data)
         smiles = getattr(data, "smiles", None)
-        names = getattr(data, "names", None) or smiles or [str(i + 1) for i in range(len(batch))]
+        names = getattr(data, "names", None) or smiles or [str(i) for i in range(len(batch))]
         short = [text if len(text) <= _TEXT else text[: _TEXT - 1] + "…" for text in map(str, names)]
         name = str(getattr(data, "name", "") or "graphs")
         skipped = len(getattr(data, "skipped", ()))
