@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 .PHONY: run test lint types docs pytest mutants format clean
 
 run: $(VENV)/.installed
-	$(BIN)/fastgntk evaluate MUTAG
+	$(BIN)/fastgntk evaluate MUTAG --report mutag.html
 
 test: lint types docs pytest
 

@@ -277,6 +277,5 @@ def accuracy_summary(score: Score, others: Sequence[Other], n_classes: int) -> s
     text += f"{spread}."
     simple = {other["name"]: other["mean"] for other in others if not other["name"].startswith("published")}
     if simple:
-        told = " and ".join(f"{name} gives {value:.1f} %" for name, value in simple.items())
-        text += f" For comparison, {told}."
+        text += f" For comparison: {', '.join(f'{name} {value:.1f} %' for name, value in simple.items())}."
     return text
