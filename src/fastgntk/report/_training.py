@@ -346,10 +346,11 @@ def _regression(facts: Facts, told: _Training, values: Array, target: str | None
 
 
 def _error_summary(target: str, error: float, others: Sequence[Other], y: Array) -> str:
-    text = f"Predictions of {target} for graphs that the model had not seen are off by {error:.3g} (root mean square)."
+    text = f"Predictions of {target} for graphs that the model had not seen are off by {error:.3g} (root mean square)"
+    text += f", where targets lie between {y.min():.3g} and {y.max():.3g}."
     if others:
-        told = " and ".join(f"{other['name']} by {other['mean']:.3g}" for other in others)
-        text += f" For comparison, targets lie between {y.min():.3g} and {y.max():.3g}, and {told}."
+        told = ", ".join(f"{other['name']} {other['mean']:.3g}" for other in others)
+        text += f" For comparison: {told}."
     return text
 
 
