@@ -531,7 +531,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("report/_page.py", "zlib.compress(text.encode(\"ascii\"), 9)", "zlib.compress(text.encode(\"ascii\"), 0)", f"{PAGE}::test_5000_graphs_take_less_than_3_mb"),
     ("report/_page.py", "hashlib.sha256(script.encode())", "hashlib.sha256(b\"\")", f"{PAGE}::test_the_policy_allows_this_script_only"),
     ("report/_page.py", "            return None\n", "            return 0.0\n", f"{PAGE}::test_numbers_that_are_none_become_nothing"),
-    ("report/_page.py", "\"graph_table\", ", "", f"{PAGE}::test_every_script_of_the_folder_is_in_the_page"),
+    ("report/_page.py", "    \"graph_table\",\n", "", f"{PAGE}::test_every_script_of_the_folder_is_in_the_page"),
     ("report/_page.py", "_DIGITS = 6", "_DIGITS = 2", f"{PAGE}::test_facts_arrive_in_the_page"),
     ("report/_quality.py", "100 * right / said[i]", "100 * right / true", f"{PAGE}::test_the_confusion_matrix_shows_counts_and_shares"),
     ("report/_quality.py", "    if lower:\n", "    if False:\n", f"{PAGE}::test_the_surface_outlines_what_was_chosen_and_shades_from_worst_to_best"),
