@@ -599,7 +599,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("report/_drawings.py", "        for v in joined.indices[joined.indptr[u] : joined.indptr[u + 1]].tolist():\n", "        for v in range(n):\n", "report/test_collect_drawings.py::test_what_is_drawn_hangs_together_as_far_as_it_can"),
     ("report/_drawings.py", "return np.concatenate([np.flatnonzero(flags), rest[order]])[:count]", "return np.concatenate([np.flatnonzero(flags), rest])[:count]", "report/test_collect_drawings.py::test_wrong_ones_are_drawn_first_then_an_even_spread"),
     ("report/_graphs.py", "        if room < 0:\n            break\n", "", "report/test_collect_drawings.py::test_drawings_keep_to_a_number_of_bytes"),
-    ("report/_write.py", "    if not os.access(place.parent, os.W_OK):\n", "    if False:\n", "cli/test_report.py::test_a_place_that_cannot_be_written_is_refused_before_any_work"),
+    ("files.py", "    if not os.access(path.parent, os.W_OK):\n", "    if False:\n", "cli/test_report.py::test_a_place_that_cannot_be_written_is_refused_before_any_work"),
     ("cli/_evaluate.py", "    check_report(report)\n", "", "cli/test_report.py::test_a_place_that_cannot_be_written_is_refused_before_any_work"),
     ("cli/_train.py", "    check_report(report)\n", "", "cli/test_report.py::test_a_place_that_cannot_be_written_is_refused_before_any_work"),
 ]  # fmt: skip

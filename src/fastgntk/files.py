@@ -1,4 +1,4 @@
-"""Write files whole or not at all."""
+"""Write files whole or not at all, where they can be written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["atomic_save", "atomic_write"]
+from fastgntk.errors import InputError
+
+__all__ = ["atomic_save", "atomic_write", "check_place"]
+
+
+def check_place(path: Path, called: str, *suffixes: str) -> None:
+    """Refuse a place where no file can be written, before the work whose result goes there; ``called`` names it."""
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InputError(f"{called} must end in {' or '.join(suffixes)}, but is {path}.")
+    if path.is_dir():
+        raise InputError(f"{called} must be a file, but {path} is a folder.")
+    if not path.parent.is_dir():
+        raise InputError(f"the folder {path.parent} does not exist; make it first.")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{path} cannot be written (Permission denied); choose another place.")
 
 
 def atomic_save(path: Path, write: Callable[[BinaryIO], None]) -> None:

@@ -98,7 +98,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(command, tmp_
     monkeypatch.setattr("fastgntk.cli._data.load", lambda *_, **__: pytest.fail("there was work"))
     (tmp_path / "folder.html").mkdir()
     for place, words in [
-        ("out.pdf", "--report must end in .html, but is 'out.pdf'"),
+        ("out.pdf", "--report must end in .html, but is out.pdf"),
         ("nowhere/out.html", "the folder nowhere does not exist; make it first"),
         ("folder.html", "--report must be a file, but folder.html is a folder"),
     ]:
@@ -141,7 +141,7 @@ def test_pages_can_be_had_from_python(tmp_path):
     report.report_training(tmp_path / "b.html", data.graphs[:30], model, y=data.graphs[:30].sizes)
     assert (tmp_path / "a.html").exists()
     assert (tmp_path / "b.html").exists()
-    with pytest.raises(fg.InputError, match=r"path must end in .html, but is 'a.txt'"):
+    with pytest.raises(fg.InputError, match=r"path must end in .html, but is a.txt"):
         report.report_training("a.txt", data.graphs[:30], model)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +14,7 @@ from fastgntk.cli._console import progress_bar, warning_line
 from fastgntk.cli._inputs import Inputs, in_words_of_options
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, load, read_edge_list, read_node_link, read_table
 from fastgntk.errors import InputError, some
+from fastgntk.files import check_place
 
 __all__ = [
     "DATA_HELP",
@@ -234,11 +234,4 @@ def _number(text: str) -> float | None:
 
 def output_file(path: Path, *suffixes: str) -> None:
     """Refuse at once a place where no file can be written."""
-    if suffixes and path.suffix.lower() not in suffixes:
-        raise InputError(f"--output must end in {' or '.join(suffixes)}, but is {path}.")
-    if path.is_dir():
-        raise InputError(f"--output must be a file, but {path} is a folder.")
-    if not path.parent.is_dir():
-        raise InputError(f"the folder {path.parent} does not exist; make it first.")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{path} cannot be written (Permission denied); choose another place.")
+    check_place(path, "--output", *suffixes)

@@ -14,7 +14,8 @@ import typer
 from rich.console import Console
 
 from fastgntk.cli._console import progress_bar, seconds
-from fastgntk.report import check_place
+from fastgntk.files import check_place
+from fastgntk.matrix import format_bytes
 
 __all__ = ["ReportOption", "as_typed", "check_report", "written"]
 
@@ -31,7 +32,7 @@ ReportOption = Annotated[
 def check_report(path: Path | None) -> None:
     """Refuse at once a place where no page can be written."""
     if path is not None:
-        check_place(path, "--report")
+        check_place(path, "--report", ".html")
 
 
 def as_typed() -> str:
@@ -46,5 +47,5 @@ def written(path: Path, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     with progress_bar("making the report", quiet=quiet) as bar:
         yield bar
     if not quiet:
-        took, size = seconds(time.perf_counter() - start), path.stat().st_size / 1e6
-        Console(highlight=False, soft_wrap=True).print(f"report: {path} ({size:.1f} MB, {took})", markup=False)
+        took, size = seconds(time.perf_counter() - start), format_bytes(path.stat().st_size)
+        Console(highlight=False, soft_wrap=True).print(f"report: {path} ({size}, {took})", markup=False)

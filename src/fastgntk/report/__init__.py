@@ -37,6 +37,6 @@ still works, and the last takes a second.
 """
 
 from fastgntk.report._attribution import draw_attribution
-from fastgntk.report._write import check_place, report_evaluation, report_training
+from fastgntk.report._write import report_evaluation, report_training
 
-__all__ = ["draw_attribution", "report_evaluation", "report_training", "check_place"]
+__all__ = ["draw_attribution", "report_evaluation", "report_training"]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastgntk.errors import InputError
-from fastgntk.files import atomic_write
+from fastgntk.files import atomic_write, check_place
 from fastgntk.matrix import Progress
 from fastgntk.report._facts import Facts
 
 if TYPE_CHECKING:
     from fastgntk.learn import Evaluation
 
-__all__ = ["check_place", "report_evaluation", "report_training"]
+__all__ = ["report_evaluation", "report_training"]
 
 
 def report_evaluation(
@@ -55,7 +53,8 @@ def report_evaluation(
     dict
         What the page tells, as plain values.
     """
-    place = check_place(path)
+    place = Path(path)
+    check_place(place, "path", ".html")
     from fastgntk.report._collect import evaluation_facts
 
     shown = command or f"fastgntk.report.report_evaluation({place.name!r}, data, fastgntk.learn.evaluate(data))"
@@ -100,26 +99,13 @@ def report_training(
     dict
         What the page tells, as plain values.
     """
-    place = check_place(path)
+    place = Path(path)
+    check_place(place, "path", ".html")
     from fastgntk.report._training import training_facts
 
     shown = command or f"fastgntk.report.report_training({place.name!r}, data, model)"
     facts = training_facts(data, model, y=y, command=shown, target=target, seconds=seconds, progress=progress)
     return _write(place, facts)
-
-
-def check_place(path: str | Path, what: str = "path") -> Path:
-    """Refuse at once a place where no report can be written; a report takes minutes to be found out otherwise."""
-    place = Path(path)
-    if place.suffix.lower() != ".html":
-        raise InputError(f"{what} must end in .html, but is {str(place)!r}.")
-    if place.is_dir():
-        raise InputError(f"{what} must be a file, but {place} is a folder.")
-    if not place.parent.is_dir():
-        raise InputError(f"the folder {place.parent} does not exist; make it first.")
-    if not os.access(place.parent, os.W_OK):
-        raise InputError(f"{place} cannot be written (Permission denied); choose another place.")
-    return place
 
 
 def _write(place: Path, facts: Facts) -> Facts:
