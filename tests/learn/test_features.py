@@ -186,6 +186,14 @@ def test_progress_ends_with_everything():
     assert told[-1][0] == told[-1][1]
 
 
+def test_vectors_of_graphs_without_nodes_take_memory_too():
+    told = []
+    model = random(1000, memory="300 kB", workers=1, progress=lambda done, total: told.append(done)).fit(TRAIN)
+    nothing = [Graph.from_edges([], 0, labels=np.zeros(0, dtype=np.int64))] * 40
+    assert not model.transform(nothing).any()
+    assert len(told) >= 4  # 640 kB of vectors in double precision beside 160 kB of result
+
+
 def _star(*labels):
     return Graph.from_edges([(0, 1), (0, 2), (0, 3)], 4, labels=[0, 1, *labels])
 
