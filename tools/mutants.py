@@ -169,7 +169,9 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     # graphs of other libraries
     ("graph/_networkx.py", "        if any(self._one_way):", "        if False:", "graph/test_networkx.py"),
     ("graph/_networkx.py", "        once = tails <= heads\n", "        once = tails <= tails\n", "graph/test_networkx.py"),
-    ("graph/_networkx.py", "        if list(map(_FIRST, rows)) != own:", "        if False:", "graph/test_networkx.py"),
+    ("graph/_networkx.py", "        if list(neighbours) != own:", "        if False:", "graph/test_networkx.py"),
+    ("graph/_networkx.py", "for v, copies in row.items() for _ in copies]", "for v in row]", "graph/test_networkx.py"),
+    ("graph/_networkx.py", "        of_nodes.extend(self._node_data)\n", "        of_nodes.extend(self._node_data[::-1])\n", "graph/test_networkx.py"),
     ("graph/_networkx.py", "ends if plain else map(", "ends if True else map(", "graph/test_networkx.py"),
     ("graph/_networkx.py", "np.cumsum(once)])[ends_of_edges], prepend=0)", "np.cumsum(once)])[ends_of_edges])", "graph/test_networkx.py"),
     ("graph/_attributes.py", "        if self._rows is None and not self._shared(rows):\n            self._rows = self._of_columns()\n", "        if self._rows is None and not self._shared(rows):\n            self._rows = []\n", "graph/test_attributes.py"),

@@ -7,8 +7,9 @@ are vectors of numbers are features.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain, repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,12 @@ from fastgntk.graph._batch import GraphBatch
 
 __all__ = ["from_grakel", "is_grakel"]
 
-Edges = list[tuple[Any, Any, Any]]  # tail, head, weight
+
+class _Edges(NamedTuple):
+    tails: Sequence[Any]
+    heads: Sequence[Any]
+    weights: Sequence[Any]
+    nodes: Collection[Any]
 
 
 def is_grakel(item: Any) -> bool:
@@ -41,28 +47,34 @@ def from_grakel(items: Sequence[Any], choice: Choice, directed: bool | None) -> 
             "edge_labels and edge_weights."
         )
     sizes, counts = [], []
-    tails, heads, weights = [], [], []
+    tails: list[int] = []
+    heads: list[int] = []
+    weights: list[Any] = []
     names: list[Any] = []
     node_labels: list[Any] = []
     edge_labels: list[Any] = []
     for i, item in enumerate(items):
         source, of_nodes, of_edges = _parts(item)
         try:
-            edges, nodes = _edges(source)
+            edges = _edges(source)
         except InputError as error:
             raise InputError(f"graph {i}: {error}") from None
-        place = {node: number for number, node in enumerate(dict.fromkeys([*(of_nodes or ()), *nodes]))}
-        if isinstance(nodes, range) and len(place) > len(nodes):
-            stray = next(node for node in place if node not in nodes)
-            raise InputError(f"graph {i} has {len(nodes)} nodes, but a label for node {stray!r}; nodes count from 0.")
-        sizes.append(len(place))
-        counts.append(len(edges))
-        names += place
-        tails += [place[u] for u, _, _ in edges]
-        heads += [place[v] for _, v, _ in edges]
-        weights += [w for _, _, w in edges]
-        node_labels += [of_nodes.get(u) for u in place] if of_nodes else [None] * len(place)
-        edge_labels += [of_edges.get((u, v)) for u, v, _ in edges] if of_edges else [None] * len(edges)
+        own = list(dict.fromkeys([*(of_nodes or ()), *edges.nodes]))
+        if isinstance(edges.nodes, range) and len(own) > len(edges.nodes):
+            stray = next(node for node in own if node not in edges.nodes)
+            raise InputError(
+                f"graph {i} has {len(edges.nodes)} nodes, but a label for node {stray!r}; nodes count from 0."
+            )
+        number = dict(zip(own, range(len(own)), strict=True)).__getitem__
+        sizes.append(len(own))
+        counts.append(len(edges.tails))
+        names += own
+        tails += map(number, edges.tails)
+        heads += map(number, edges.heads)
+        weights += edges.weights
+        node_labels += map(of_nodes.get, own) if of_nodes else repeat(None, len(own))
+        pairs = zip(edges.tails, edges.heads, strict=True)
+        edge_labels += map(of_edges.get, pairs) if of_edges else repeat(None, len(edges.tails))
     nodes_known = {} if all(label is None for label in node_labels) else {_kind(node_labels): node_labels}
     edges_known = {} if all(label is None for label in edge_labels) else {"label": edge_labels}
     found = Found(
@@ -101,8 +113,8 @@ def _parts(item: Any) -> tuple[Any, Mapping[Any, Any] | None, Mapping[Any, Any] 
     return source, of_nodes or None, of_edges or None
 
 
-def _edges(source: Any) -> tuple[Edges, Collection[Any]]:
-    """Return the edges and the nodes in one of the forms that GraKeL knows."""
+def _edges(source: Any) -> _Edges:
+    """Read one of the forms that GraKeL knows."""
     if isinstance(source, list) and source and all(isinstance(row, list) for row in source):
         try:
             source = np.array(source)
@@ -110,36 +122,52 @@ def _edges(source: Any) -> tuple[Edges, Collection[Any]]:
             raise InputError("adjacency must be a square matrix, but its rows have different lengths.") from None
     if isinstance(source, np.ndarray):
         return _of_matrix(source)
-    edges: Edges
-    nodes: list[Any] = []
     try:
         if not isinstance(source, Mapping):
-            edges = [(*edge, 1.0) if len(edge) == 2 else edge for edge in source]
-        elif all(isinstance(k, tuple) and len(k) == 2 and isinstance(w, numbers.Number) for k, w in source.items()):
-            edges = [(u, v, w) for (u, v), w in source.items()]
-        else:
-            nodes = list(source)
-            edges = [
-                (u, v, row[v] if isinstance(row, Mapping) else 1.0) for u, row in source.items() for v in _row(row)
-            ]
-        return edges, dict.fromkeys([*nodes, *(end for u, v, _ in edges for end in (u, v))])
+            return _of_tuples(list(source))
+        if _all_are(source, tuple) and set(map(len, source)) <= {2} and _all_are(source.values(), numbers.Number):
+            return _of_tuples([(u, v, weight) for (u, v), weight in source.items()])
+        return _of_rows(source)
     except (TypeError, ValueError):
         raise InputError(
             "edges must be pairs, triples with a weight, a dictionary of either, or an adjacency matrix."
         ) from None
 
 
-def _row(row: Any) -> Any:
-    if not isinstance(row, Mapping | list | tuple | set | frozenset):
-        raise TypeError
-    return row
+def _all_are(values: Iterable[Any], kind: type) -> bool:
+    return all(issubclass(found, kind) for found in set(map(type, values)))
 
 
-def _of_matrix(matrix: NDArray[Any]) -> tuple[Edges, Collection[Any]]:
+def _of_tuples(tuples: list[Any]) -> _Edges:
+    """Read pairs and triples; the nodes are in the order in which the edges name them."""
+    if not tuples:
+        return _Edges([], [], [], [])
+    if not set(map(len, tuples)) <= {3}:
+        tuples = [(*edge, 1.0) if len(edge) == 2 else edge for edge in tuples]
+    tails, heads, weights = zip(*tuples, strict=True)
+    return _Edges(tails, heads, weights, dict.fromkeys(chain.from_iterable(zip(tails, heads, strict=True))))
+
+
+def _of_rows(source: Mapping[Any, Any]) -> _Edges:
+    """Read the neighbours of each node, with weights or without."""
+    rows = source.values()
+    for kind in set(map(type, rows)):
+        if not issubclass(kind, Mapping | list | tuple | set | frozenset):
+            raise TypeError
+    heads = list(chain.from_iterable(rows))
+    return _Edges(
+        tails=list(chain.from_iterable(map(repeat, source, map(len, rows)))),
+        heads=heads,
+        weights=list(chain.from_iterable(r.values() if isinstance(r, Mapping) else repeat(1.0, len(r)) for r in rows)),
+        nodes=dict.fromkeys([*source, *heads]),
+    )
+
+
+def _of_matrix(matrix: NDArray[Any]) -> _Edges:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dtype.kind not in "biuf":
         raise InputError(f"adjacency must be square and real, but has shape {matrix.shape} and dtype {matrix.dtype}.")
     rows, cols = np.nonzero(matrix)
-    return list(zip(rows.tolist(), cols.tolist(), matrix[rows, cols].tolist(), strict=True)), range(len(matrix))
+    return _Edges(rows.tolist(), cols.tolist(), matrix[rows, cols].tolist(), range(len(matrix)))
 
 
 def _kind(labels: list[Any]) -> str:

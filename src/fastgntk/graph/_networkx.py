@@ -7,7 +7,7 @@ hold to stay in the processor's cache until its attributes are read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, compress
 from operator import itemgetter, methodcaller
 from typing import Any
@@ -25,7 +25,7 @@ _TOGETHER = 64
 """Graphs that are read before their numbers go to NumPy: 16 to 128 take the same time."""
 
 _VALUES = methodcaller("values")
-_FIRST, _SECOND = itemgetter(0), itemgetter(1)
+_SECOND = itemgetter(1)
 
 
 def from_networkx(graphs: Sequence[Any], choice: Choice, directed: bool | None) -> GraphBatch:
@@ -35,8 +35,8 @@ def from_networkx(graphs: Sequence[Any], choice: Choice, directed: bool | None) 
     of_nodes, of_edges = Records(), Records()
     for number, group in enumerate(groups):
         for graph in graphs[number * _TOGETHER : (number + 1) * _TOGETHER]:
-            names += group.add(graph, of_nodes)
-        group.finish(of_edges)
+            names += group.add(graph)
+        group.finish(of_nodes, of_edges)
     return assemble(
         Found(
             sizes=np.array([size for group in groups for size in group.sizes], dtype=np.int64),
@@ -65,36 +65,34 @@ class _Group:
     def __init__(self) -> None:
         self.sizes: list[int] = []
         self._one_way: list[bool] = []
-        self._degrees: list[int] = []
         self._ends: list[int] = []
-        self._data: list[Iterable[Mapping[Any, Any]]] = []
+        self._node_data: list[Mapping[Any, Any]] = []
+        self._edges: list[Mapping[Any, Mapping[Any, Any]]] = []  # of each node
 
-    def add(self, graph: Any, of_nodes: Records) -> Iterable[Any]:
+    def add(self, graph: Any) -> Iterable[Any]:
         """Read a graph; returns what its nodes are called."""
-        own, rows = list(graph), list(graph.adjacency())
-        neighbours = list(map(_SECOND, rows))
-        if list(map(_FIRST, rows)) != own:  # a view may go through them in another order
-            neighbours = list(map(dict(rows).__getitem__, own))
+        own, neighbours = list(graph), dict(graph.adjacency())
+        if list(neighbours) != own:  # a view may go through them in another order
+            neighbours = {u: neighbours[u] for u in own}
+        edges: Collection[Mapping[Any, Any]] = neighbours.values()
         if graph.is_multigraph():
-            edges = [[(v, data) for v, copies in row.items() for data in copies.values()] for row in neighbours]
-            self._degrees += map(len, edges)
-            ends: Iterable[Any] = [v for row in edges for v, _ in row]
-            self._data.append([data for row in edges for _, data in row])
+            ends: Iterable[Any] = [v for row in edges for v, copies in row.items() for _ in copies]
+            edges = [dict(enumerate(chain.from_iterable(map(_VALUES, row.values())))) for row in edges]
         else:
-            self._degrees += map(len, neighbours)
-            ends = chain.from_iterable(neighbours)
-            self._data += map(_VALUES, neighbours)
+            ends = chain.from_iterable(edges)
+        self._edges += edges
         numbers = list(range(len(own)))
         plain = own == numbers and set(map(type, own)) <= {int}  # 1.0 and True equal 1, but are no numbers of nodes
         self._ends += ends if plain else map(dict(zip(own, numbers, strict=True)).__getitem__, ends)
         self.sizes.append(len(own))
         self._one_way.append(graph.is_directed())
-        of_nodes.extend(list(map(_SECOND, graph.nodes(data=True))))
+        self._node_data += map(_SECOND, graph.nodes(data=True))
         return own
 
-    def finish(self, of_edges: Records) -> None:
+    def finish(self, of_nodes: Records, of_edges: Records) -> None:
         """Set the numbers of edges; of undirected graphs, where an edge stands with both of its nodes, each once."""
-        sizes, degrees = np.array(self.sizes), np.array(self._degrees, dtype=np.int64)
+        sizes = np.array(self.sizes)
+        degrees = np.fromiter(map(len, self._edges), dtype=np.int64, count=len(self._edges))
         ends_of_nodes = np.cumsum(sizes)
         numbers = np.arange(len(degrees)) - np.repeat(ends_of_nodes - sizes, sizes)
         tails, heads = np.repeat(numbers, degrees), np.fromiter(self._ends, dtype=np.int64, count=len(self._ends))
@@ -104,8 +102,10 @@ class _Group:
             once |= np.repeat(self._one_way, np.diff(ends_of_edges, prepend=0))
         self.tails, self.heads = tails[once], heads[once]
         self.counts = np.diff(np.concatenate([[0], np.cumsum(once)])[ends_of_edges], prepend=0)
-        of_edges.extend(list(compress(chain.from_iterable(self._data), once.tolist())))
-        del self._one_way, self._degrees, self._ends, self._data
+        of_nodes.extend(self._node_data)
+        values = dict.values if set(map(type, self._edges)) <= {dict} else _VALUES  # the first is quicker
+        of_edges.extend(list(compress(chain.from_iterable(map(values, self._edges)), once.tolist())))
+        del self._one_way, self._ends, self._node_data, self._edges
 
 
 def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
