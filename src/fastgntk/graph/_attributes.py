@@ -341,7 +341,7 @@ def _discrete(values: Sequence[Any], name: str, called: Called) -> NDArray[Any]:
         with suppress(OverflowError):
             return np.fromiter(values, dtype=np.int64, count=len(values))  # twice as quick as np.array
     if all(issubclass(kind, str) for kind in kinds):
-        return np.array(values, dtype=np.str_) if len(values) else np.zeros(0, dtype=np.int64)
+        return _strings(values) if len(values) else np.zeros(0, dtype=np.int64)
     if all(issubclass(kind, tuple) for kind in kinds):
         return _tuples(values, name, called)
     if any(issubclass(kind, str) for kind in kinds):
@@ -354,6 +354,13 @@ def _discrete(values: Sequence[Any], name: str, called: Called) -> NDArray[Any]:
     if all(issubclass(kind, numbers.Real | np.bool_) for kind in kinds):
         return np.array(values)
     return np.array([None] * len(values), dtype=object)
+
+
+def _strings(values: Sequence[str]) -> NDArray[np.str_]:
+    """Return an array of strings; NumPy reads each distinct one once, because most labels stand many times."""
+    distinct = dict.fromkeys(values)
+    place = dict(zip(distinct, range(len(distinct)), strict=True)).__getitem__
+    return np.array(list(distinct), dtype=np.str_)[np.fromiter(map(place, values), dtype=np.int64, count=len(values))]
 
 
 def _tuples(values: Sequence[tuple[Any, ...]], name: str, called: Called) -> NDArray[Any]:
