@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -115,6 +116,73 @@ def test_a_stack_of_matrices_is_its_matrices(values, directed):
         assert graph.n_self_loops == single.n_self_loops
     if values.dtype.kind != "f" or values.size == 0:
         assert batch.weights is None
+
+
+def there_and_back(matrix: np.ndarray) -> np.ndarray:
+    """Return both triangles of a matrix one of whose triangles may be empty, without its diagonal."""
+    return np.where(matrix == 0, matrix.T, matrix) * (1 - np.eye(len(matrix)))
+
+
+FORMS = {
+    "dense": lambda A: A,
+    "csr": sparse.csr_array,
+    "csc": sparse.csc_array,
+    "coo": sparse.coo_array,
+    "lil": sparse.lil_array,
+    "matrix": sparse.csr_matrix,
+    "with zeros": lambda A: sparse.csr_array((A.ravel(), np.indices(A.shape).reshape(2, -1)), shape=A.shape),
+    "not in order": lambda A: sparse.csr_array(
+        (A[:, ::-1].ravel(), np.tile(np.arange(len(A))[::-1], len(A)), np.arange(len(A) + 1) * len(A)), shape=A.shape
+    ),
+    "in halves": lambda A: sparse.csr_array(
+        (np.repeat(A / 2, 2), np.repeat(np.tile(np.arange(len(A)), len(A)), 2), np.arange(len(A) + 1) * 2 * len(A)),
+        shape=A.shape,
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("values", [stack(), np.triu(stack()), np.sign(np.abs(stack()))], ids=["both", "one", "ones"])
+def test_lists_of_matrices_of_any_size_and_form(form, values):
+    dense = [values[0], values[1][:2, :2], np.zeros((3, 3)), np.zeros((0, 0)), values[2]]
+    batch = graphs([form(A) for A in dense])
+    assert batch.sizes.tolist() == [4, 2, 3, 0, 4]
+    assert (batch.weights is None) == (values.max() == 1)
+    for graph, A in zip(batch, dense, strict=True):
+        assert graph.adjacency.toarray().tolist() == there_and_back(A).tolist()
+        assert graph.n_self_loops == np.count_nonzero(np.diag(A))
+        assert all(np.diff(graph.indices[a:b]).min(initial=1) > 0 for a, b in pairwise(graph.indptr))
+    for graph, A in zip(graphs([form(A) for A in dense], directed=True), dense, strict=True):
+        assert graph.adjacency.toarray().tolist() == (A - np.diag(np.diag(A))).tolist()
+
+
+def test_matrices_beside_graphs_and_features():
+    X = np.arange(4.0).reshape(2, 2)
+    batch = graphs([Graph(EDGE, X), (sparse.csr_array(ONE_WAY), 2 * X), (ONE_WAY[:0, :0], X[:0])])
+    assert batch.features.tolist() == np.concatenate([X, 2 * X]).tolist()
+    assert batch[1].adjacency.toarray().tolist() == [[0, 2], [2, 0]]
+    assert graphs([(EDGE, X), (EDGE, 2 * X)]).features.tolist() == batch.features.tolist()
+    assert graphs([(EDGE, sparse.csr_array(X)), (EDGE, X)]).features.toarray().tolist() == [*X.tolist(), *X.tolist()]
+
+
+@pytest.mark.parametrize("before", [[], [Graph(EDGE)], [EDGE]], ids=["alone", "behind a graph", "behind a matrix"])
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        (np.ones((2, 3)), ": adjacency must be square, but has shape (2, 3)"),
+        (sparse.csr_array(np.ones((2, 3))), ": adjacency must be square, but has shape (2, 3)"),
+        (EDGE * 1j, ": adjacency must be numeric and real, but has dtype complex128"),
+        (sparse.csr_array(EDGE * 1j), ": adjacency must be numeric and real, but has dtype complex128"),
+        (EDGE * np.nan, ", edge (0, 0) has 'weight' = nan; numbers must be finite"),
+        (
+            np.array([[0, 1], [2, 0]]),
+            ", edge (0, 1) is given with different weights 1.0 and 2.0; give it once, or pass",
+        ),
+        ((EDGE, np.ones((3, 1))), ": features has 3 rows, but the graph has 2 nodes"),
+    ],
+)
+def test_matrices_that_cannot_be_taken(before, item, words):
+    assert f"graph {len(before)}{words}" in refused([*before, item])
 
 
 def test_a_stack_with_features():

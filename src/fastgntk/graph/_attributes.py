@@ -450,5 +450,5 @@ def _one_by_one(values: Any, name: str, called: Called, instead: str) -> NDArray
 
 
 def _short(value: Any) -> str:
-    text = " ".join(repr(value).split())
+    text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."

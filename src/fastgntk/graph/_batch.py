@@ -15,7 +15,7 @@ from fastgntk.errors import InputError
 from fastgntk.graph._description import Description
 from fastgntk.graph._graph import Graph, check_features
 
-__all__ = ["GraphBatch"]
+__all__ = ["GraphBatch", "joined"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,8 +100,8 @@ class GraphBatch(Sequence[Graph]):
             indptr=np.concatenate([g.indptr[:-1] + s for g, s in zip(graphs, starts, strict=False)] + [starts[-1:]]),
             indices=np.concatenate([g.indices for g in graphs]),
             weights=weights,
-            features=_stack(graphs, [g.features for g in graphs], "features"),
-            labels=_stack(graphs, [g.labels for g in graphs], "labels"),
+            features=joined([g.features for g in graphs], node_counts, "features"),
+            labels=joined([g.labels for g in graphs], node_counts, "labels"),
             edge_labels=_edge_labels(graphs),
             self_loops=np.array([g.n_self_loops for g in graphs], dtype=np.int64),
         )
@@ -262,12 +262,12 @@ def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np
     return np.arange(total) - before + np.repeat(starts, lengths)
 
 
-def _stack(graphs: Sequence[Graph], parts: Sequence[Any], what: str) -> Any:
-    """Concatenate per-node arrays of several graphs, or say which graph does not fit the first.
+def joined(parts: Sequence[Any], sizes: Sequence[int], what: str) -> Any:
+    """Concatenate per-node arrays of graphs with so many nodes, or say which graph does not fit the first.
 
     A graph without nodes says nothing about features or labels, and fits all others.
     """
-    counted = [(i, part) for i, part in enumerate(parts) if graphs[i].n_nodes]
+    counted = [(i, part) for i, part in enumerate(parts) if sizes[i]]
     if not counted:
         return parts[0]
     start, first = counted[0]

@@ -18,6 +18,7 @@ from fastgntk.graph._geometric import from_geometric
 from fastgntk.graph._grakel import from_grakel, is_grakel
 from fastgntk.graph._graph import Graph
 from fastgntk.graph._igraph import from_igraph
+from fastgntk.graph._matrices import from_matrices
 from fastgntk.graph._molecule import from_mols, molecules
 from fastgntk.graph._networkx import from_networkx
 from fastgntk.graph._node_link import from_node_link
@@ -169,17 +170,13 @@ _FOREIGN = (
 
 def _arrays(items: Sequence[Any], choice: Choice, directed: bool | None) -> GraphBatch:
     _no_names(choice, "arrays and graphs of this package")
-    made = []
-    for i, item in enumerate(items):
-        try:
-            if isinstance(item, Graph):
-                made.append(item)
-            else:
-                adjacency, features = item if isinstance(item, tuple) else (item, None)
-                made.append(Graph(adjacency, features, directed=bool(directed)))
-        except InputError as error:
-            raise InputError(f"graph {i}: {error}") from None
-    batch = GraphBatch.from_graphs(made)
+    if not any(isinstance(item, Graph) for item in items):
+        return from_matrices(items, bool(directed))
+    graphs = [
+        item if isinstance(item, Graph) else from_matrices([item], bool(directed), first=i)[0]
+        for i, item in enumerate(items)
+    ]
+    batch = GraphBatch.from_graphs(graphs)
     return _two_way(batch) if directed is False else batch
 
 

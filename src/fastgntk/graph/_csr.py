@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from scipy import sparse
 
 from fastgntk.errors import InputError
 
-__all__ = ["ROUNDING", "Adjacency", "from_edges", "from_matrix"]
+__all__ = ["ROUNDING", "Adjacency", "Entries", "entries", "from_edges", "from_matrix"]
 
 ROUNDING = 1e-12  # relative; what computed matrices that should be symmetric are off by, and more
 
@@ -35,41 +35,60 @@ class Adjacency:
     """The node of each self loop that was dropped."""
 
 
+class Entries(NamedTuple):
+    """The entries of an adjacency matrix of N nodes, each place once; those that are zero may be among them."""
+
+    n_nodes: int
+    rows: NDArray[np.integer]
+    cols: NDArray[np.integer]
+    weights: NDArray[np.float64]
+
+
 def from_matrix(matrix: Any, *, directed: bool) -> tuple[int, Adjacency]:
-    """Read a square dense or SciPy sparse adjacency matrix; entries are edge weights.
+    """Read a square dense or SciPy sparse adjacency matrix; entries are edge weights."""
+    found = entries(matrix)
+    return found.n_nodes, from_edges(found.rows, found.cols, found.n_nodes, weights=found.weights, directed=directed)
+
+
+def entries(matrix: Any) -> Entries:
+    """Look through a square dense or SciPy sparse matrix of real numbers.
 
     Entries of a sparse matrix that stand in the same place are summed, as everywhere in SciPy.
     """
     if sparse.issparse(matrix):
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise InputError(f"adjacency must be square, but has shape {matrix.shape}.")
+        _check_real(matrix.dtype)
+        n_nodes = int(matrix.shape[0])
+        if (
+            matrix.format == "csr" and matrix.has_canonical_format
+        ):  # most are, and SciPy's own way takes ten times as long
+            of_entry = np.repeat(np.arange(n_nodes), np.diff(matrix.indptr))
+            return Entries(n_nodes, of_entry, matrix.indices, matrix.data.astype(np.float64))
         coo = sparse.coo_array(matrix, copy=True)
         coo.sum_duplicates()
-        rows, cols, values = coo.coords[0], coo.coords[1], np.asarray(coo.data)
-        n_nodes = int(coo.shape[0])
-        if values.dtype.kind not in "biuf":
-            raise InputError(f"adjacency must be numeric and real, but has dtype {values.dtype}.")
-    else:
-        try:
-            dense = np.asarray(matrix)
-        except ValueError:
-            raise InputError("adjacency must be a square matrix, but its rows have different lengths.") from None
-        if dense.size == 0 and dense.ndim <= 2:
-            if dense.ndim == 2 and dense.shape[0] != dense.shape[1]:
-                raise InputError(f"adjacency must be square, but has shape {dense.shape}.")
-            dense = dense.reshape(0, 0)
-        if dense.ndim != 2 or dense.shape[0] != dense.shape[1]:
-            raise InputError(
-                f"adjacency must be square, but has shape {dense.shape}; for a list of edges use "
-                "Graph.from_edges(edges, n_nodes)."
-            )
-        if dense.dtype.kind not in "biuf":
-            raise InputError(f"adjacency must be numeric and real, but has dtype {dense.dtype}.")
-        n_nodes = dense.shape[0]
-        rows, cols = np.nonzero(dense)
-        values = dense[rows, cols]
-    weights = np.asarray(values, dtype=np.float64)
-    return n_nodes, from_edges(rows, cols, n_nodes, weights=weights, directed=directed)
+        return Entries(n_nodes, coo.coords[0], coo.coords[1], np.asarray(coo.data, dtype=np.float64))
+    try:
+        dense = np.asarray(matrix)
+    except ValueError:
+        raise InputError("adjacency must be a square matrix, but its rows have different lengths.") from None
+    if dense.size == 0 and dense.ndim <= 2:
+        if dense.ndim == 2 and dense.shape[0] != dense.shape[1]:
+            raise InputError(f"adjacency must be square, but has shape {dense.shape}.")
+        dense = dense.reshape(0, 0)
+    if dense.ndim != 2 or dense.shape[0] != dense.shape[1]:
+        raise InputError(
+            f"adjacency must be square, but has shape {dense.shape}; for a list of edges use "
+            "Graph.from_edges(edges, n_nodes)."
+        )
+    _check_real(dense.dtype)
+    rows, cols = np.nonzero(dense)
+    return Entries(dense.shape[0], rows, cols, dense[rows, cols].astype(np.float64))
+
+
+def _check_real(dtype: np.dtype[Any]) -> None:
+    if dtype.kind not in "biuf":
+        raise InputError(f"adjacency must be numeric and real, but has dtype {dtype}.")
 
 
 def from_edges(
@@ -98,10 +117,13 @@ def from_edges(
     called = called or _pair
     _check_range(rows, cols, n_nodes)
     keep = rows != cols
-    loops = np.unique(rows[~keep]).astype(np.int32)
+    loop = ~keep
     if weights is not None:
         _check_finite(rows, cols, weights, called)
-        keep &= weights != 0
+        there = weights != 0
+        keep &= there
+        loop &= there
+    loops = np.unique(rows[loop]).astype(np.int32)
     if not keep.all():
         rows, cols = rows[keep], cols[keep]
         weights, edge_labels = (None if v is None else v[keep] for v in (weights, edge_labels))
