@@ -117,7 +117,7 @@ EDGE = {(0, 1): 1, (1, 0): 1}
         ([(EDGE, {0: "a"})], "graph 0, node 1 has no attribute 'label'; give it to every node"),
         ([(EDGE, {0: 1, 1: 2}), (EDGE,)], "graph 1, node 0 has no attribute 'label'"),
         ([(EDGE, None, {(0, 1): 3})], r"graph 0, edge \(1, 0\) has no attribute 'label'; give it to every edge"),
-        ([(np.eye(2), {0: 1, 1: 1, 2: 1})], "graph 0 has 2 nodes, but a label for node 2"),
+        ([(np.eye(2), {0: 1, 1: 1, 2: 1})], "graph 0: its matrix has 2 nodes, but node 2 has a label"),
         ([(EDGE,), ([(0, 1), (1,)],)], "graph 1: edges must be pairs, triples with a weight"),
         ([({0: 5},)], "graph 0: edges must be pairs"),
         ([([[0, 1], [1]],)], "graph 0: adjacency must be a square matrix, but its rows have different"),

@@ -124,7 +124,7 @@ class Records:
             column = self._columns[name] if self._rows is None else list(map(itemgetter(name), self._rows))
         except KeyError:
             return [], next(i for i, row in enumerate(self._rows or ()) if name not in row)
-        if self._tuples_as_lists and not numbers:
+        if self._tuples_as_lists and not numbers and list in set(map(type, column)):
             column = [tuple(value) if isinstance(value, list) else value for value in column]
         return column, None
 

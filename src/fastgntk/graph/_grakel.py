@@ -7,8 +7,9 @@ are vectors of numbers are features.
 from __future__ import annotations
 
 import numbers
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import chain, count, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,10 +25,10 @@ __all__ = ["from_grakel", "is_grakel"]
 
 
 class _Edges(NamedTuple):
-    tails: Sequence[Any]
-    heads: Sequence[Any]
-    weights: Sequence[Any]
-    nodes: Collection[Any]
+    pairs: Collection[tuple[Any, Any]]
+    weights: Iterable[Any]
+    nodes: Collection[Any] = ()
+    """Those that are there whether an edge names them or not; a range if there can be no others."""
 
 
 def is_grakel(item: Any) -> bool:
@@ -47,8 +48,7 @@ def from_grakel(items: Sequence[Any], choice: Choice, directed: bool | None) -> 
             "edge_labels and edge_weights."
         )
     sizes, counts = [], []
-    tails: list[int] = []
-    heads: list[int] = []
+    ends: list[int] = []
     weights: list[Any] = []
     names: list[Any] = []
     node_labels: list[Any] = []
@@ -57,31 +57,27 @@ def from_grakel(items: Sequence[Any], choice: Choice, directed: bool | None) -> 
         source, of_nodes, of_edges = _parts(item)
         try:
             edges = _edges(source)
+            place = _numbers(of_nodes or (), edges.nodes)
+            ends += map(place.__getitem__, chain.from_iterable(edges.pairs))
         except InputError as error:
             raise InputError(f"graph {i}: {error}") from None
-        own = list(dict.fromkeys([*(of_nodes or ()), *edges.nodes]))
-        if isinstance(edges.nodes, range) and len(own) > len(edges.nodes):
-            stray = next(node for node in own if node not in edges.nodes)
-            raise InputError(
-                f"graph {i} has {len(edges.nodes)} nodes, but a label for node {stray!r}; nodes count from 0."
-            )
-        number = dict(zip(own, range(len(own)), strict=True)).__getitem__
-        sizes.append(len(own))
-        counts.append(len(edges.tails))
-        names += own
-        tails += map(number, edges.tails)
-        heads += map(number, edges.heads)
+        except (TypeError, ValueError):  # no pairs, or nodes that cannot be looked up
+            known = "pairs, triples with a weight, a dictionary of either, or an adjacency matrix"
+            raise InputError(f"graph {i}: edges must be {known}.") from None
+        sizes.append(len(place))
+        counts.append(len(edges.pairs))
+        names += place
         weights += edges.weights
-        node_labels += map(of_nodes.get, own) if of_nodes else repeat(None, len(own))
-        pairs = zip(edges.tails, edges.heads, strict=True)
-        edge_labels += map(of_edges.get, pairs) if of_edges else repeat(None, len(edges.tails))
+        node_labels += map(of_nodes.get, place) if of_nodes else repeat(None, len(place))
+        edge_labels += map(of_edges.get, edges.pairs) if of_edges else repeat(None, len(edges.pairs))
+    tails, heads = np.fromiter(ends, dtype=np.int64, count=len(ends)).reshape(-1, 2).T
     nodes_known = {} if all(label is None for label in node_labels) else {_kind(node_labels): node_labels}
     edges_known = {} if all(label is None for label in edge_labels) else {"label": edge_labels}
     found = Found(
         sizes=np.array(sizes, dtype=np.int64),
         counts=np.array(counts, dtype=np.int64),
-        tails=np.array(tails, dtype=np.int64),
-        heads=np.array(heads, dtype=np.int64),
+        tails=tails,
+        heads=heads,
         one_way=np.ones(len(items), dtype=bool),
         nodes=Columns(nodes_known),
         edges=Columns(edges_known | {"weight": weights}),
@@ -113,6 +109,15 @@ def _parts(item: Any) -> tuple[Any, Mapping[Any, Any] | None, Mapping[Any, Any] 
     return source, of_nodes or None, of_edges or None
 
 
+def _numbers(labelled: Iterable[Any], nodes: Collection[Any]) -> dict[Any, int]:
+    """Return a dictionary from nodes to numbers, which gives the next one to whoever it does not know."""
+    own = dict.fromkeys([*labelled, *nodes])
+    if isinstance(nodes, range) and len(own) > len(nodes):
+        stray = next(node for node in own if node not in nodes)
+        raise InputError(f"its matrix has {len(nodes)} nodes, but node {stray!r} has a label; nodes count from 0.")
+    return defaultdict(count(len(own)).__next__, zip(own, range(len(own)), strict=True))
+
+
 def _edges(source: Any) -> _Edges:
     """Read one of the forms that GraKeL knows."""
     if isinstance(source, list) and source and all(isinstance(row, list) for row in source):
@@ -122,52 +127,43 @@ def _edges(source: Any) -> _Edges:
             raise InputError("adjacency must be a square matrix, but its rows have different lengths.") from None
     if isinstance(source, np.ndarray):
         return _of_matrix(source)
-    try:
-        if not isinstance(source, Mapping):
-            return _of_tuples(list(source))
-        if _all_are(source, tuple) and set(map(len, source)) <= {2} and _all_are(source.values(), numbers.Number):
-            return _of_tuples([(u, v, weight) for (u, v), weight in source.items()])
-        return _of_rows(source)
-    except (TypeError, ValueError):
-        raise InputError(
-            "edges must be pairs, triples with a weight, a dictionary of either, or an adjacency matrix."
-        ) from None
-
-
-def _all_are(values: Iterable[Any], kind: type) -> bool:
-    return all(issubclass(found, kind) for found in set(map(type, values)))
-
-
-def _of_tuples(tuples: list[Any]) -> _Edges:
-    """Read pairs and triples; the nodes are in the order in which the edges name them."""
-    if not tuples:
-        return _Edges([], [], [], [])
-    if not set(map(len, tuples)) <= {3}:
-        tuples = [(*edge, 1.0) if len(edge) == 2 else edge for edge in tuples]
-    tails, heads, weights = zip(*tuples, strict=True)
-    return _Edges(tails, heads, weights, dict.fromkeys(chain.from_iterable(zip(tails, heads, strict=True))))
-
-
-def _of_rows(source: Mapping[Any, Any]) -> _Edges:
-    """Read the neighbours of each node, with weights or without."""
+    if not isinstance(source, Mapping):
+        return _of_tuples(list(map(tuple, source)))
+    kinds = set(map(type, source.values()))
+    if kinds <= {dict}:  # as GraKeL's own objects hold them: what is below comes to the same, in more time
+        return _of_rows(source, chain.from_iterable(map(dict.values, source.values())))
+    if _all_are(numbers.Number, kinds) and _all_are(tuple, set(map(type, source))) and set(map(len, source)) <= {2}:
+        return _Edges(source.keys(), source.values())
+    if not _all_are(Mapping | list | tuple | set | frozenset, kinds):
+        raise TypeError
     rows = source.values()
-    for kind in set(map(type, rows)):
-        if not issubclass(kind, Mapping | list | tuple | set | frozenset):
-            raise TypeError
-    heads = list(chain.from_iterable(rows))
-    return _Edges(
-        tails=list(chain.from_iterable(map(repeat, source, map(len, rows)))),
-        heads=heads,
-        weights=list(chain.from_iterable(r.values() if isinstance(r, Mapping) else repeat(1.0, len(r)) for r in rows)),
-        nodes=dict.fromkeys([*source, *heads]),
+    return _of_rows(
+        source, (w for row in rows for w in (row.values() if isinstance(row, Mapping) else [1.0] * len(row)))
     )
+
+
+def _all_are(what: Any, kinds: set[type]) -> bool:
+    return all(issubclass(kind, what) for kind in kinds)
+
+
+def _of_tuples(tuples: list[tuple[Any, ...]]) -> _Edges:
+    """Read pairs and triples."""
+    triples = [(*edge, 1.0) if len(edge) == 2 else edge for edge in tuples]
+    return _Edges([(u, v) for u, v, _ in triples], [weight for _, _, weight in triples])
+
+
+def _of_rows(source: Mapping[Any, Any], weights: Iterable[Any]) -> _Edges:
+    """Read the neighbours of each node."""
+    rows = source.values()
+    tails = chain.from_iterable(map(repeat, source, map(len, rows)))
+    return _Edges(list(zip(tails, chain.from_iterable(rows), strict=True)), weights, source.keys())
 
 
 def _of_matrix(matrix: NDArray[Any]) -> _Edges:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dtype.kind not in "biuf":
         raise InputError(f"adjacency must be square and real, but has shape {matrix.shape} and dtype {matrix.dtype}.")
     rows, cols = np.nonzero(matrix)
-    return _Edges(rows.tolist(), cols.tolist(), matrix[rows, cols].tolist(), range(len(matrix)))
+    return _Edges(list(zip(rows.tolist(), cols.tolist(), strict=True)), matrix[rows, cols].tolist(), range(len(matrix)))
 
 
 def _kind(labels: list[Any]) -> str:

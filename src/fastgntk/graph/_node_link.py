@@ -7,6 +7,8 @@ One graph is ``{"directed": …, "multigraph": …, "graph": {…}, "nodes": [{"
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,13 @@ from fastgntk.graph._batch import GraphBatch
 
 __all__ = ["from_node_link", "graph_attributes", "node_names"]
 
+_ID, _ENDS = itemgetter("id"), itemgetter("source", "target")
+
 
 def from_node_link(items: Sequence[Mapping[str, Any]], choice: Choice, directed: bool | None) -> GraphBatch:
     """Convert; nodes keep their order."""
     sizes, counts = [], []
-    tails, heads = [], []
+    ends: list[int] = []
     names: list[Any] = []
     node_data: list[Mapping[str, Any]] = []
     edge_data: list[Mapping[str, Any]] = []
@@ -33,28 +37,22 @@ def from_node_link(items: Sequence[Mapping[str, Any]], choice: Choice, directed:
         if len(place) < len(own):
             twice = next(node for node in own if own.count(node) > 1)
             raise InputError(f"graph {i} has several nodes with the id {twice!r}; give each node its own.")
-        ends = []
-        for number, edge in enumerate(edges):
-            pair = tuple(_hashable(edge[end], i) for end in ("source", "target") if end in edge)
-            if len(pair) < 2:
-                raise InputError(f"graph {i}, edge {number} of its list has no source and target; give it both.")
-            if pair[0] not in place or pair[1] not in place:
-                stray = pair[0] if pair[0] not in place else pair[1]
-                raise InputError(f"graph {i}, edge {pair} names the node {stray!r}, which is not among its nodes.")
-            ends.append(pair)
+        try:
+            ends += list(map(place.__getitem__, chain.from_iterable(map(_ENDS, edges))))
+        except (KeyError, TypeError):  # something is missing, or a node is called by a list
+            ends += chain.from_iterable(_numbers(edge, number, place, i) for number, edge in enumerate(edges))
         sizes.append(len(own))
         counts.append(len(edges))
         names += own
-        tails += [place[u] for u, _ in ends]
-        heads += [place[v] for _, v in ends]
         node_data += nodes
         edge_data += edges
+    tails, heads = np.fromiter(ends, dtype=np.int64, count=len(ends)).reshape(-1, 2).T
     return assemble(
         Found(
             sizes=np.array(sizes, dtype=np.int64),
             counts=np.array(counts, dtype=np.int64),
-            tails=np.array(tails, dtype=np.int64),
-            heads=np.array(heads, dtype=np.int64),
+            tails=tails,
+            heads=heads,
             one_way=np.array([_flag(item, i, "directed") for i, item in enumerate(items)], dtype=bool),
             nodes=Records(node_data, but=("id",), tuples_as_lists=True),
             edges=Records(edge_data, but=("source", "target", "key"), tuples_as_lists=True),
@@ -66,9 +64,25 @@ def from_node_link(items: Sequence[Mapping[str, Any]], choice: Choice, directed:
     )
 
 
+def _numbers(edge: Mapping[str, Any], number: int, place: Mapping[Any, int], i: int) -> tuple[int, int]:
+    """Return the numbers of an edge's two nodes, or say what is wrong with it."""
+    if "source" not in edge or "target" not in edge:
+        raise InputError(f"graph {i}, edge {number} of its list has no source and target; give it both.")
+    pair = _hashable(edge["source"], i), _hashable(edge["target"], i)
+    for name in pair:
+        if name not in place:
+            raise InputError(f"graph {i}, edge {pair} names the node {name!r}, which is not among its nodes.")
+    return place[pair[0]], place[pair[1]]
+
+
 def node_names(nodes: Sequence[Mapping[str, Any]], i: int) -> list[Any]:
     """Return what the nodes of graph ``i`` are called."""
-    return [_hashable(node["id"], i) if "id" in node else number for number, node in enumerate(nodes)]
+    try:
+        names = list(map(_ID, nodes))
+    except KeyError:
+        names = [node.get("id", number) for number, node in enumerate(nodes)]
+    plain = set(map(type, names)) <= {int, str}
+    return names if plain else [_hashable(name, i) for name in names]
 
 
 def graph_attributes(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -82,7 +96,7 @@ def graph_attributes(item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _part(item: Mapping[str, Any], i: int, name: str) -> list[Mapping[str, Any]]:
     rows = item.get(name)
-    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+    if not isinstance(rows, list) or not all(issubclass(kind, Mapping) for kind in set(map(type, rows))):
         has = f"has no {name!r}" if rows is None else f"has {name!r} that are no list of objects"
         raise InputError(
             f"graph {i} is not in node-link form: it {has}; networkx.node_link_data(graph) gives that form."
