@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -75,43 +77,42 @@ def read_edge_list(
     choice = Choice.of(node_labels, node_features, edge_labels, edge_weights)
     edges = read_text_table(Path(path), "edge")
     of_graph = edges.column(graph, "graph")
-    ends = edges.column(source, "source", "--ends"), edges.column(target, "target", "--ends")
-    if len({of_graph, *ends}) < 3:
+    ends_at = edges.column(source, "source", "--ends"), edges.column(target, "target", "--ends")
+    if len({of_graph, *ends_at}) < 3:
         raise InputError(
             f"graph, source and target must be three columns of {path}, but are {graph!r}, {source!r} and {target!r}."
         )
     in_graph = edges.texts(of_graph, "graph")
-    tails, heads = (edges.texts(at, "node") for at in ends)
+    tails, heads = (edges.texts(at, "node") for at in ends_at)
 
     listed = None if targets is None else _Listed(read_text_table(Path(targets), "graph"), graph, y)
     known = None if nodes is None else _Nodes(read_text_table(Path(nodes), "node"), graph, node)
-    graphs: dict[str, int] = {}
-    if listed is not None:
-        graphs = listed.graphs
-    else:
-        for name in [*(known.in_graph if known else ()), *in_graph]:
-            graphs.setdefault(name, len(graphs))
+    named = listed.names if listed else dict.fromkeys([*(known.in_graph if known else ()), *in_graph])
+    graphs = {name: i for i, name in enumerate(named)}
     _check_graphs(edges, in_graph, graphs, targets)
     if known is not None:
         _check_graphs(known.table, known.in_graph, graphs, targets)
 
-    places = _places(edges, in_graph, tails, heads, graphs, known)
+    in_graph_number = list(map(graphs.__getitem__, in_graph))
+    places = _places(graphs, known)
+    ends = _ends(edges, in_graph_number, tails, heads, graphs, places, known)
     for name, place in zip(graphs, places, strict=True):
         if not place:
             raise InputError(
                 f"graph {name!r} of {targets} has no edge and no node; give it nodes in a table with nodes= (--nodes)."
             )
-    order = np.argsort([graphs[name] for name in in_graph], kind="stable")
+    order = np.argsort(in_graph_number, kind="stable")
+    node_names = [name for place in places for name in place]
     found = Found(
         sizes=np.array([len(place) for place in places], dtype=np.int64),
-        counts=np.bincount([graphs[name] for name in in_graph], minlength=len(graphs)),
-        tails=_numbers(in_graph, tails, graphs, places)[order],
-        heads=_numbers(in_graph, heads, graphs, places)[order],
+        counts=np.bincount(in_graph_number, minlength=len(graphs)),
+        tails=ends[order, 0],
+        heads=ends[order, 1],
         one_way=np.full(len(graphs), directed),
         nodes=Columns({}) if known is None else known.columns(graphs),
-        edges=_Cells(edges, (of_graph, *ends), order),
+        edges=_Cells(edges, (of_graph, *ends_at), order),
         parallel=False,
-        node_names=[name for place in places for name in place],
+        node_names=node_names,
         graph_names=list(graphs),
     )
     try:
@@ -124,7 +125,7 @@ def read_edge_list(
         name=edges.name,
         names=tuple(graphs),
         targets=() if listed is None else listed.targets,
-        node_names=tuple(name for place in places for name in place),
+        node_names=tuple(node_names),
     )
 
 
@@ -133,9 +134,8 @@ class _Listed:
 
     def __init__(self, table: TextTable, graph: str, y: str | Sequence[str] | None) -> None:
         at = table.column(graph, "graph")
-        names = table.texts(at, "graph")
-        _once(table, names, "graph")
-        self.graphs = {name: i for i, name in enumerate(names)}
+        self.names = table.texts(at, "graph")
+        _once(table, self.names, "graph")
         if y is None:
             others = [column for i, column in enumerate(table.columns) if i != at]
             if len(others) != 1:
@@ -145,7 +145,7 @@ class _Listed:
                 )
             y = others[0]
         self.targets = (y,) if isinstance(y, str) else tuple(y)
-        rows = np.arange(len(names))
+        rows = np.arange(len(self.names))
         found = [
             table.values(table.column(one, "y", "--target"), rows, classes=isinstance(y, str)) for one in self.targets
         ]
@@ -176,45 +176,49 @@ def _once(table: TextTable, keys: Sequence[Any], what: str) -> None:
 
 
 def _check_graphs(table: TextTable, in_graph: list[str], graphs: dict[str, int], targets: Any) -> None:
-    unknown = [row for row, name in enumerate(in_graph) if name not in graphs]
+    unknown = set(in_graph) - graphs.keys()
     if unknown:
+        row = next(row for row, name in enumerate(in_graph) if name in unknown)
         raise InputError(
-            f"{table.path} names the graph {in_graph[unknown[0]]!r} in data row {unknown[0] + 1}, which {targets} does "
-            "not have; add it there, or remove the row."
+            f"{table.path} names the graph {in_graph[row]!r} in data row {row + 1}, which {targets} does not have; add "
+            "it there, or remove the row."
         )
 
 
-def _places(
-    edges: TextTable,
-    in_graph: list[str],
-    tails: list[str],
-    heads: list[str],
-    graphs: dict[str, int],
-    known: _Nodes | None,
-) -> list[dict[str, int]]:
-    """Return the number of each node within its graph, for each graph."""
+def _places(graphs: dict[str, int], known: _Nodes | None) -> list[dict[str, int]]:
+    """Return the number of each node within its graph, for each graph; without a table of nodes, those to come too."""
+    if known is None:
+        return [defaultdict(count().__next__) for _ in graphs]
     places: list[dict[str, int]] = [{} for _ in graphs]
-    if known is not None:
-        for of, name in zip(known.in_graph, known.names, strict=True):
-            place = places[graphs[of]]
-            place[name] = len(place)
-    for row, (of, *ends) in enumerate(zip(in_graph, tails, heads, strict=True)):
+    for of, name in zip(known.in_graph, known.names, strict=True):
         place = places[graphs[of]]
-        for name in ends:
-            if name not in place:
-                if known is not None:
-                    raise InputError(
-                        f"{edges.path} names the node {name!r} of graph {of!r} in data row {row + 1}, which "
-                        f"{known.table.path} does not have; add it there, or remove the row."
-                    )
-                place[name] = len(place)
+        place[name] = len(place)
     return places
 
 
-def _numbers(
-    in_graph: list[str], names: list[str], graphs: dict[str, int], places: list[dict[str, int]]
+def _ends(
+    edges: TextTable,
+    in_graph: list[int],
+    tails: list[str],
+    heads: list[str],
+    graphs: dict[str, int],
+    places: list[dict[str, int]],
+    known: _Nodes | None,
 ) -> NDArray[np.int64]:
-    return np.array([places[graphs[of]][name] for of, name in zip(in_graph, names, strict=True)], dtype=np.int64)
+    """Return the numbers of the two nodes of each edge, (m, 2)."""
+    ends: list[int] = []
+    try:
+        for of, tail, head in zip(in_graph, tails, heads, strict=True):
+            place = places[of]
+            ends += place[tail], place[head]
+    except KeyError as error:
+        assert known is not None  # without a table of nodes, whoever comes gets a number
+        row = len(ends) // 2
+        raise InputError(
+            f"{edges.path} names the node {error.args[0]!r} of graph {list(graphs)[in_graph[row]]!r} in data row "
+            f"{row + 1}, which {known.table.path} does not have; add it there, or remove the row."
+        ) from None
+    return np.fromiter(ends, dtype=np.int64, count=len(ends)).reshape(-1, 2)
 
 
 class _Cells:
@@ -228,5 +232,5 @@ class _Cells:
 
     def column(self, name: str, *, numbers: bool) -> tuple[list[Any], int | None]:
         values = self._table.attribute(self._at[name], numbers=numbers)
-        ordered = [values[row] for row in self._order]
-        return ordered, next((row for row, value in enumerate(ordered) if value is None), None)
+        ordered = list(map(values.__getitem__, self._order.tolist()))
+        return ordered, ordered.index(None) if None in ordered else None

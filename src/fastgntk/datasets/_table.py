@@ -93,7 +93,7 @@ def read_table(
     if len(set(wanted)) != len(wanted):
         raise InputError(f"each target may be named once, but {', '.join(map(repr, wanted))} came.")
 
-    texts = [row[smiles_at].strip() for row in table.cells]
+    texts = table.stripped(smiles_at)
     graphs, unread = molecules(texts, progress=progress)
     if len(unread) == len(texts):
         raise InputError(

@@ -9,6 +9,7 @@ import math
 import re
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from fastgntk.errors import InputError, some
 
 __all__ = ["TextTable", "read_text", "read_text_table"]
 
+_TOGETHER = 1024
+"""Rows that are held as lists before they go into columns; as many lists as rows keep the garbage collector busy."""
+
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")  # 007 is a name
 # As they are written, not in any case: Na is sodium.
 _MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null"}
@@ -27,12 +31,12 @@ _MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null"}
 
 @dataclass(frozen=True)
 class TextTable:
-    """The text of a table: every row as long as the header, and the line of the file on which each starts."""
+    """The text of a table, column by column, and the line of the file on which each row starts."""
 
     path: Path
     name: str
     columns: tuple[str, ...]
-    cells: list[list[str]]
+    cells: tuple[list[str], ...]
     lines: list[int]
 
     def column(self, name: str, argument: str, option: str | None = None) -> int:
@@ -57,11 +61,15 @@ class TextTable:
                 return f"{listed} (it seems to be separated by {called}: {hint})"
         return listed
 
+    def stripped(self, at: int) -> list[str]:
+        """Return a column as text without spaces around it."""
+        return list(map(str.strip, self.cells[at]))
+
     def texts(self, at: int, what: str) -> list[str]:
         """Return a column as text without spaces around it; an empty cell is an error that calls it ``what``."""
-        texts = [row[at].strip() for row in self.cells]
-        empty = [i + 1 for i, text in enumerate(texts) if not text]
-        if empty:
+        texts = self.stripped(at)
+        if "" in texts:
+            empty = [i + 1 for i, text in enumerate(texts) if not text]
             raise InputError(f"{self.path} has no {what} in column {self.columns[at]!r} in {some('data row', empty)}.")
         return texts
 
@@ -71,21 +79,27 @@ class TextTable:
         What should be a number and is none stays text. Labels are whole numbers if all are written so, text if not;
         fractions stay numbers, which are no labels.
         """
-        texts = [row[at].strip() for row in self.cells]
-        known = [text for text in texts if text not in _MISSING]
-        values = [_number(text) for text in known]
+        texts = self.stripped(at)
+        if numbers and "_" not in "".join(texts):
+            with suppress(ValueError):
+                return list(map(float, texts))  # all at once, where all are numbers
+        distinct = dict.fromkeys(texts)  # most labels stand many times
+        known = [text for text in distinct if text not in _MISSING]
         read: Callable[[str], Any] = str
         if numbers:
             read = _number_or_text
-        elif all(_WHOLE.fullmatch(text) for text in known):
+        elif all(map(_WHOLE.fullmatch, known)):
             read = int
-        elif all(value is not None for value in values) and any(value % 1 != 0 for value in values if value):
-            read = float
-        return [None if text in _MISSING else read(text) for text in texts]
+        else:
+            values = list(map(_number, known))
+            if all(value is not None for value in values) and any(value % 1 != 0 for value in values if value):
+                read = float
+        values_of = {text: None if text in _MISSING else read(text) for text in distinct}
+        return list(map(values_of.__getitem__, texts))
 
     def values(self, at: int, kept: NDArray[np.int64], *, classes: bool) -> NDArray[Any]:
         """Return a column as numbers, or as strings where ``classes`` allows them and not all are numbers."""
-        texts = [self.cells[i][at].strip() for i in kept]
+        texts = [self.cells[at][i].strip() for i in kept]
         numbers = [_number(text) for text in texts]
         missing = [
             int(i) + 1
@@ -132,8 +146,9 @@ def read_text_table(path: Path, row_for: str) -> TextTable:
         delimiter="\t" if named.suffix.lower() == ".tsv" else ",",
         strict=True,
     )
-    header: list[str] | None = None
-    cells: list[list[str]] = []
+    header: list[str] = []
+    cells: tuple[list[str], ...] = ()
+    rows: list[list[str]] = []
     lines: list[int] = []
     before = 0
     try:
@@ -141,23 +156,34 @@ def read_text_table(path: Path, row_for: str) -> TextTable:
             line, before = before + 1, reader.line_num
             if len(row) <= 1 and not "".join(row).strip():
                 continue
-            if header is None:
+            if not header:
                 header = [name.strip() for name in row]
+                cells = tuple([] for _ in header)
                 continue
             if len(row) != len(header):
                 raise InputError(
                     f"{path}, line {line}: the row has {len(row)} cells, but the header has {len(header)}; quote "
                     "cells that hold the separator."
                 )
-            cells.append(row)
+            rows.append(row)
             lines.append(line)
+            if len(rows) == _TOGETHER:
+                _append(cells, rows)
     except csv.Error as error:
         raise InputError(f"{path}, line {before + 1}: the row cannot be read ({error}); check its quotes.") from None
-    if header is None:
+    if not header:
         raise InputError(f"{path} is empty; a table needs a header and a row for each {row_for}.")
-    if not cells:
+    if not lines:
         raise InputError(f"{path} has a header but no rows; a table needs a row for each {row_for}.")
+    _append(cells, rows)
     return TextTable(path, named.stem, tuple(header), cells, lines)
+
+
+def _append(cells: tuple[list[str], ...], rows: list[list[str]]) -> None:
+    """Move rows into columns."""
+    for column, texts in zip(cells, zip(*rows, strict=True), strict=True) if rows else ():
+        column += texts
+    rows.clear()
 
 
 def read_text(path: Path, instead: str) -> str:
