@@ -23,7 +23,6 @@ import igraph
 import networkx as nx
 import numpy as np
 from rdkit import Chem
-from scipy import sparse
 
 import fastgntk as fg
 
@@ -34,9 +33,15 @@ PIECES = ("C", "N", "O", "c1ccccc1", "C(=O)", "C=C", "C(F)", "S")
 
 
 class Case(NamedTuple):
+    """One kind of graphs: the library's own loop, and what is measured beside it."""
+
     name: str
     own: Callable[[], object]
     converted: Callable[[], object]
+
+
+def beside(name: str, loop: Callable[[Any], object], graphs: Any) -> Case:
+    return Case(name, lambda: loop(graphs), lambda: fg.graphs(graphs))
 
 
 def plain() -> list[nx.Graph]:
@@ -65,15 +70,12 @@ def through_networkx(graphs: Iterable[Any]) -> None:
 
 def of_networkx(graphs: list[nx.Graph]) -> Iterator[Case]:
     bare = plain()
-    yield Case("NetworkX", lambda: through_networkx(bare), lambda: fg.graphs(bare))
-    yield Case("NetworkX, four attributes", lambda: through_networkx(graphs), lambda: fg.graphs(graphs))
     named = [nx.relabel_nodes(G, {u: f"node {u}" for u in G}) for G in graphs]
-    yield Case("NetworkX, four attributes, nodes with names", lambda: through_networkx(named), lambda: fg.graphs(named))
+    yield beside("NetworkX", through_networkx, bare)
+    yield beside("NetworkX, four attributes", through_networkx, graphs)
+    yield beside("NetworkX, four attributes, nodes with names", through_networkx, named)
     for kind in KINDS:
-        others = [kind(G) for G in graphs]
-        yield Case(
-            f"NetworkX, four attributes, {kind.__name__}", lambda: through_networkx(others), lambda: fg.graphs(others)
-        )
+        yield beside(f"NetworkX, four attributes, {kind.__name__}", through_networkx, [kind(G) for G in graphs])
 
 
 def through_igraph(graphs: Iterable[Any]) -> None:
@@ -85,8 +87,7 @@ def through_igraph(graphs: Iterable[Any]) -> None:
 
 
 def of_igraph(graphs: list[nx.Graph]) -> Iterator[Case]:
-    made = [igraph.Graph.from_networkx(G) for G in graphs]
-    yield Case("igraph, four attributes", lambda: through_igraph(made), lambda: fg.graphs(made))
+    yield beside("igraph, four attributes", through_igraph, [igraph.Graph.from_networkx(G) for G in graphs])
 
 
 def through_geometric(graphs: Iterable[Any]) -> None:
@@ -102,8 +103,8 @@ def of_geometric(graphs: list[nx.Graph]) -> Iterator[Case]:
         return
     from torch_geometric.data import Batch
 
-    yield Case("PyTorch Geometric", lambda: through_geometric(made), lambda: fg.graphs(made))
-    yield Case("PyTorch Geometric, beside its Batch", lambda: Batch.from_data_list(made), lambda: fg.graphs(made))
+    yield beside("PyTorch Geometric", through_geometric, made)
+    yield beside("PyTorch Geometric, beside its Batch", Batch.from_data_list, made)
 
 
 def grakel_form(G: nx.Graph) -> tuple[Any, Any, Any]:
@@ -111,6 +112,10 @@ def grakel_form(G: nx.Graph) -> tuple[Any, Any, Any]:
     weights = {(u, v): data["weight"] for u, v, data in both}
     types = {(u, v): data["label"] for u, v, data in both}
     return weights, dict(G.nodes(data="label")), types
+
+
+def grakel_objects(tuples: Iterable[Any]) -> list[Any]:
+    return [grakel.Graph(*item) for item in tuples]
 
 
 def through_grakel(graphs: Iterable[Any]) -> None:
@@ -125,19 +130,14 @@ def through_grakel(graphs: Iterable[Any]) -> None:
 
 def of_grakel(graphs: list[nx.Graph]) -> Iterator[Case]:
     tuples = [grakel_form(G) for G in graphs]
-    made = [grakel.Graph(*item) for item in tuples]
-    yield Case("GraKeL, objects", lambda: through_grakel(made), lambda: fg.graphs(made))
-    yield Case(
-        "GraKeL, tuples beside its Graph", lambda: [grakel.Graph(*item) for item in tuples], lambda: fg.graphs(tuples)
-    )
+    yield beside("GraKeL, objects", through_grakel, grakel_objects(tuples))
+    yield beside("GraKeL, tuples beside its Graph", grakel_objects, tuples)
 
 
 def of_dictionaries(graphs: list[nx.Graph], folder: Path) -> Iterator[Case]:
     items = [nx.node_link_data(G, edges="edges") for G in graphs]
-    yield Case(
-        "node-link, beside node_link_graph",
-        lambda: [nx.node_link_graph(item, edges="edges") for item in items],
-        lambda: fg.graphs(items),
+    yield beside(
+        "node-link, beside node_link_graph", lambda items: [nx.node_link_graph(i, edges="edges") for i in items], items
     )
     path = folder / "graphs.jsonl"
     path.write_text("\n".join(map(json.dumps, items)))
@@ -179,10 +179,10 @@ def through_dense(matrices: Iterable[Any]) -> None:
 
 def of_matrices(graphs: list[nx.Graph]) -> Iterator[Case]:
     matrices = [nx.to_scipy_sparse_array(G) for G in graphs]
-    yield Case("SciPy matrices", lambda: through_sparse(matrices), lambda: fg.graphs(matrices))
-    stack = np.array([A.toarray() for A in matrices])
-    yield Case("arrays", lambda: through_dense(list(stack)), lambda: fg.graphs(list(stack)))
-    yield Case("arrays in a stack", lambda: through_dense(stack), lambda: fg.graphs(stack))
+    dense = [A.toarray() for A in matrices]
+    yield beside("SciPy matrices", through_sparse, matrices)
+    yield beside("arrays", through_dense, dense)
+    yield beside("arrays in a stack", through_dense, np.array(dense))
 
 
 def through_rdkit(molecules: Iterable[Any]) -> None:
@@ -196,9 +196,8 @@ def through_rdkit(molecules: Iterable[Any]) -> None:
 def of_molecules() -> Iterator[Case]:
     rng = np.random.default_rng(0)
     smiles = ["".join(rng.choice(PIECES, 8)) for _ in range(MANY)]
-    molecules = [Chem.MolFromSmiles(text) for text in smiles]
-    yield Case("RDKit molecules", lambda: through_rdkit(molecules), lambda: fg.graphs(molecules))
-    yield Case("SMILES", lambda: through_rdkit(map(Chem.MolFromSmiles, smiles)), lambda: fg.graphs(smiles))
+    yield beside("RDKit molecules", through_rdkit, [Chem.MolFromSmiles(text) for text in smiles])
+    yield beside("SMILES", lambda smiles: through_rdkit(map(Chem.MolFromSmiles, smiles)), smiles)
 
 
 def cases(folder: Path) -> Iterator[Case]:
@@ -222,8 +221,10 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def measured(case: Case) -> float:
-    """Print the least times and return the median of the ratios of runs that follow each other: what else runs on the
-    machine falls on both of a pair."""
+    """Print the least times; return the median of the ratios of runs that follow each other.
+
+    What else runs on the machine falls on both runs of a pair.
+    """
     times = np.array([(seconds(case.own), seconds(case.converted)) for _ in range(REPEAT)])
     own, converted = times.min(axis=0)
     ratio = float(np.median(times[:, 1] / times[:, 0]))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fastgntk.datasets._dataset import NamedDataset
 from fastgntk.datasets._text_table import TextTable, read_text_table
 from fastgntk.errors import InputError
-from fastgntk.graph._assemble import Found, assemble
+from fastgntk.graph._assemble import Found, assemble, node_numbers
 from fastgntk.graph._attributes import Choice, Columns, Names
 
 __all__ = ["read_edge_list"]
@@ -218,7 +218,7 @@ def _ends(
             f"{edges.path} names the node {error.args[0]!r} of graph {list(graphs)[in_graph[row]]!r} in data row "
             f"{row + 1}, which {known.table.path} does not have; add it there, or remove the row."
         ) from None
-    return np.fromiter(ends, dtype=np.int64, count=len(ends)).reshape(-1, 2)
+    return node_numbers(ends, [len(place) for place in places]).reshape(-1, 2)
 
 
 class _Cells:

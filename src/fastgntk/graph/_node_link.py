@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fastgntk.errors import InputError
-from fastgntk.graph._assemble import Found, assemble
+from fastgntk.graph._assemble import Found, assemble, node_numbers
 from fastgntk.graph._attributes import Choice, Records
 from fastgntk.graph._batch import GraphBatch
 
@@ -46,7 +46,7 @@ def from_node_link(items: Sequence[Mapping[str, Any]], choice: Choice, directed:
         names += own
         node_data += nodes
         edge_data += edges
-    tails, heads = np.fromiter(ends, dtype=np.int64, count=len(ends)).reshape(-1, 2).T
+    tails, heads = node_numbers(ends, sizes).reshape(-1, 2).T
     return assemble(
         Found(
             sizes=np.array(sizes, dtype=np.int64),
