@@ -54,6 +54,20 @@ def test_edges_alone(tmp_path):
     assert b.edge_labels.tolist() == ["double"] * 2
 
 
+def test_many_rows_with_graphs_in_turn(tmp_path):
+    rows = [f"{graph},{u},{u + 1},{100 * u + graph + 2}\n" for u in range(30) for graph in range(100)]
+    path = write(tmp_path, "graph,source,target,weight\n" + "".join(rows))
+    for number, graph in enumerate(read_edge_list(path, directed=True).graphs):
+        expected = np.diag([100 * u + number + 2 for u in range(30)], k=1)
+        assert graph.adjacency.toarray().tolist() == expected.tolist()
+
+
+def test_a_number_with_an_underscore_is_a_name(tmp_path):
+    assert "edge ('x', 'y') has 'weight' = '1_0'; it must be a real number" in refused(
+        write(tmp_path, EDGES.replace("0.5", "1_0"))
+    )
+
+
 def test_nodes_and_targets(tmp_path):
     path, more = tables(tmp_path)
     data = read_edge_list(path, **more, node_labels="label", node_features="size")

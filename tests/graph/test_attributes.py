@@ -80,10 +80,10 @@ def test_what_only_later_nodes_have_is_told_too():
 
 
 def test_graphs_with_as_many_names_but_others():
-    batch = graphs(
-        [path({"label": "CNO", "charge": [1, 2, 3]}), path({"label": "OCN", "mass": [4, 5, 6]})], node_labels="label"
-    )
-    assert batch.labels.tolist() == list("CNOOCN")
+    one, other = path({"label": "CNO", "charge": [1, 2, 3]}), path({"label": "OCN", "mass": [4, 5, 6]})
+    for times in (1, 100):  # few are read together, many one group after the other
+        batch = graphs([one] * times + [other] * times, node_labels="label")
+        assert batch.labels.tolist() == list("CNO" * times + "OCN" * times)
 
 
 def test_only_one_of_two_customary_names_is_taken():
@@ -229,3 +229,57 @@ def test_whole_numbers_beyond_all_range(value):
         message = refused(path({"x": [1, 2, value]}), node_features="x")
         assert "graph 0, node 'c' has 'x' = 1000000" in message
         assert "it must be a real number" in message
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [3, 0, 255],
+        [3, 0, 256],
+        [3, -1, 7],
+        [2**40, 0, 1],
+        [True, False, 7],
+        [np.int8(-3), np.uint8(9), 300],
+        [1.0, 2, 3],
+    ],
+    ids=["small", "larger", "negative", "large", "booleans", "of NumPy", "whole floats"],
+)
+def test_whole_numbers_of_any_size_are_labels(values):
+    labels = graphs([path({"label": values})]).labels
+    assert labels.dtype == np.int64
+    assert labels.tolist() == [int(value) for value in values]
+
+
+def test_text_that_stands_many_times():
+    values = ["b", "aa", "b", "", "aa", "ccc"]
+    G = nx.empty_graph(6)
+    nx.set_node_attributes(G, dict(enumerate(values)), "label")
+    assert graphs([G]).labels.tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([[1, 2], [3, 4], ["5", 6]], "node 'c' has 'x' = ['5', 6]; it must be a real number or a vector of them"),
+        ([[1, 2], [3, 4], [5, 6j]], "node 'c' has 'x' = [5, 6j]; it must be a real number or a vector of them"),
+        ([[1, 2], [3, 4], [5]], "node 'c' has 1 numbers in 'x', but graph 0, node 'a' has 2"),
+        ([[1, 2], [3, 4], [5, [6]]], "node 'c' has 'x' = [5, [6]]; it must be a real number or a vector of them"),
+        ([[1, 2], [3], [4, 5, 6]], "node 'b' has 1 numbers in 'x', but graph 0, node 'a' has 2"),
+        ([[1, 2], [3, 4], 5], "node 'c' has 1 numbers in 'x', but graph 0, node 'a' has 2"),
+        ([[1, 2], [np.float32(np.nan), 4], [5, 6]], "; numbers must be finite"),
+        ([[[1], [2]], [[3], [4]], [[5], [6]]], "node 'a' has 'x' = [[1], [2]]; it must be a real number or a vector"),
+    ],
+)
+def test_vectors_that_cannot_be_features(values, words):
+    assert words in refused(path({"x": values}), node_features="x")
+
+
+def test_vectors_in_lists_tuples_and_arrays():
+    for values in ([[1, 2], [3, 4.5], [True, 6]], [(1, 2), [3, 4.5], np.array([1, 6])]):
+        assert graphs([path({"x": values})]).features.tolist() == [[1, 2], [3, 4.5], [1, 6]]
+    assert graphs([path({"x": [[], [], []]})], node_features="x").features.shape == (3, 0)
+
+
+def test_scalars_of_numpy_are_shown_as_numbers():
+    G = path(edges={"weight": [np.float64("nan"), 1.0]})
+    assert refused(G).startswith("graph 0, edge ('a', 'b') has 'weight' = nan;")

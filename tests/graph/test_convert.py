@@ -211,10 +211,11 @@ def test_stacks_that_cannot_be_taken(values, words):
     assert words in refused(values)
 
 
-def test_rounding_of_a_computed_stack_is_averaged():
-    values = np.array([[[0, 0.1 + 0.2], [0.3, 0]]])
-    (there, back) = graphs(values)[0].weights.tolist()
-    assert there == back == pytest.approx(0.3)
+@pytest.mark.parametrize("form", [lambda A: A[None], lambda A: [A], lambda A: [sparse.csr_array(A)]])
+def test_rounding_of_a_computed_matrix_is_averaged(form):
+    for a, b in ((0.3, 0.3 + 1e-14), (0.3 + 1e-14, 0.3)):
+        (there, back) = graphs(form(np.array([[0, a], [b, 0]])))[0].weights.tolist()
+        assert there == back == pytest.approx(0.3)
 
 
 def test_every_family_goes_through_unchanged():

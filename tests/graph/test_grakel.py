@@ -94,6 +94,22 @@ def test_the_bundled_set_as_grakel_reads_it(monkeypatch):
     FLOAT64.check(K[:5, :5], K[5:, 5:])
 
 
+def test_labels_in_another_order_than_edges():
+    edges = {(0, 1): 1, (1, 2): 1, (1, 0): 1, (2, 1): 1}
+    types = {(1, 2): "d", (2, 1): "d", (0, 1): "s", (1, 0): "s"}
+    graph = graphs([(edges, {2: "O", 0: "C", 1: "N"}, types)])[0]
+    assert graph.labels.tolist() == ["O", "C", "N"]
+    assert graph.adjacency.toarray().tolist() == [[0, 0, 1], [0, 0, 1], [1, 1, 0]]
+    assert graph.edge_labels.tolist() == ["d", "s", "d", "s"]
+
+
+def test_nodes_that_only_edges_name_come_as_they_are_named():
+    with pytest.raises(InputError, match=r"graph 0, edge \('b', 'a'\) has no edge back"):
+        graphs([([("b", "a"), ("c", "b"), ("b", "c")],)], directed=False)
+    graph = graphs([([("b", "a"), ("c", "b")],)])[0]
+    assert graph.adjacency.toarray().tolist() == [[0, 1, 0], [0, 0, 0], [1, 0, 0]]  # b, a, c
+
+
 def test_directions_are_those_given():
     one_way = [({("a", "b"): 1}, {"a": 1, "b": 2})]
     assert graphs(one_way)[0].adjacency.toarray().tolist() == [[0, 1], [0, 0]]
@@ -120,6 +136,8 @@ EDGE = {(0, 1): 1, (1, 0): 1}
         ([(np.eye(2), {0: 1, 1: 1, 2: 1})], "graph 0: its matrix has 2 nodes, but node 2 has a label"),
         ([(EDGE,), ([(0, 1), (1,)],)], "graph 1: edges must be pairs, triples with a weight"),
         ([({0: 5},)], "graph 0: edges must be pairs"),
+        ([([([1], 2)],)], "graph 0: edges must be pairs"),
+        ([({0: {1: None}},)], r"graph 0, edge \(0, 1\) has no attribute 'weight'"),
         ([([[0, 1], [1]],)], "graph 0: adjacency must be a square matrix, but its rows have different"),
         ([([[0, 1, 0], [1, 0, 1]],)], r"graph 0: adjacency must be square and real, but has shape \(2, 3\)"),
         ([({(0, 1): float("nan")},)], r"graph 0, edge \(0, 1\) has 'weight' = nan; numbers must be finite"),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 
 import networkx as nx
 import numpy as np
@@ -148,11 +148,43 @@ def test_reading_adds_nothing_to_a_graph():
 
 
 def test_neighbours_in_another_order_than_nodes():
-    class Backwards(nx.DiGraph):
-        def adjacency(self):
-            return iter(list(super().adjacency())[::-1])
+    G = nx.DiGraph([(0, 1), (1, 2)])
+    G._adj = dict(reversed(G._adj.items()))
+    assert dense(G) == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
 
-    assert dense(Backwards([(0, 1), (1, 2)])) == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+
+def test_many_graphs_of_all_kinds_in_one_list():
+    rng = np.random.default_rng(0)
+    listed = []
+    for size in rng.integers(1, 9, 300):
+        G = KINDS[rng.integers(4)]()
+        names = rng.permutation(size).tolist() if rng.random() < 0.5 else [f"node {u}" for u in range(size)]
+        G.add_nodes_from(names, label=int(size))
+        for u, v in rng.integers(0, size, (2 * size, 2)):
+            G.add_edge(names[u], names[v], weight=int(rng.integers(1, 5)))
+        listed.append(G.subgraph(names[1:]) if rng.random() < 0.2 else G)
+    batch = graphs(listed)
+    for G, graph in zip(listed, batch, strict=True):
+        expected = nx.to_numpy_array(G) if len(G) else np.zeros((0, 0))
+        assert graph.n_self_loops == np.count_nonzero(np.diag(expected))
+        assert graph.adjacency.toarray().tolist() == (expected - np.diag(np.diag(expected))).tolist()
+        assert graph.labels.tolist() == list(nx.get_node_attributes(G, "label").values())
+
+
+def test_more_nodes_than_a_byte_can_number():
+    G = nx.gnm_random_graph(400, 900, seed=0)
+    assert dense(G) == nx.to_numpy_array(G).tolist()
+    assert np.array_equal(graphs([nx.node_link_data(G, edges="edges")])[0].indices, one(G).indices)
+
+
+def test_graphs_in_dictionaries_of_another_kind():
+    class Ordered(nx.MultiGraph):
+        node_attr_dict_factory = node_dict_factory = OrderedDict
+        adjlist_outer_dict_factory = adjlist_inner_dict_factory = OrderedDict
+        edge_key_dict_factory = edge_attr_dict_factory = OrderedDict
+
+    G = Ordered([(0, 1, {"weight": 2}), (0, 1, {"weight": 3}), (1, 2, {"weight": 1})])
+    assert dense(G) == [[0, 5, 0], [5, 0, 1], [0, 1, 0]]
 
 
 def test_a_graph_without_nodes_is_a_graph_without_nodes():

@@ -60,9 +60,8 @@ def entries(matrix: Any) -> Entries:
             raise InputError(f"adjacency must be square, but has shape {matrix.shape}.")
         _check_real(matrix.dtype)
         n_nodes = int(matrix.shape[0])
-        if (
-            matrix.format == "csr" and matrix.has_canonical_format
-        ):  # most are, and SciPy's own way takes ten times as long
+        # Most are such, and SciPy's own conversion takes ten times as long.
+        if matrix.format == "csr" and matrix.has_canonical_format:
             of_entry = np.repeat(np.arange(n_nodes), np.diff(matrix.indptr))
             return Entries(n_nodes, of_entry, matrix.indices, matrix.data.astype(np.float64))
         coo = sparse.coo_array(matrix, copy=True)
