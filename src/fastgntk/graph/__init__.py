@@ -11,6 +11,7 @@
 ``_geometric``    PyTorch Geometric
 ``_grakel``       GraKeL
 ``_node_link``    dictionaries in node-link form
+``_matrices``     lists of adjacency matrices, with features or without
 ``_stack``        arrays of shape (n, N, N)
 ``_attributes``   attributes by name: which count as what
 ``_assemble``     where all of these end: nodes and edges of many graphs to one batch
