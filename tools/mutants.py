@@ -184,6 +184,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("graph/_networkx.py", "        of_nodes.extend(self._node_data)\n", "        of_nodes.extend(self._node_data[::-1])\n", "graph/test_networkx.py"),
     ("graph/_networkx.py", "ends if plain else map(", "ends if True else map(", "graph/test_networkx.py"),
     ("graph/_assemble.py", "    if max(sizes, default=0) <= 256:\n", "    if True:\n", "graph/test_networkx.py"),
+    ("graph/_attributes.py", "    if isinstance(values, list):  # of an array", "    if True:  # of an array", "graph/test_attributes.py"),
     ("graph/_attributes.py", "np.fromiter(map(place, values)", "np.fromiter(map(place, sorted(values))", "graph/test_attributes.py"),
     ("graph/_attributes.py", "and len(set(map(len, values))) == 1:", "and True:", "graph/test_attributes.py"),
     ("graph/_attributes.py", 'if flat.ndim == 1 and flat.dtype.kind in "biuf":', "if True:", "graph/test_attributes.py"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fastgntk import InputError, UnusedAttributesWarning, graphs
+from fastgntk.graph._attributes import label_column
 
 
 def path(nodes: dict | None = None, edges: dict | None = None) -> nx.Graph:
@@ -248,6 +249,12 @@ def test_whole_numbers_of_any_size_are_labels(values):
     labels = graphs([path({"label": values})]).labels
     assert labels.dtype == np.int64
     assert labels.tolist() == [int(value) for value in values]
+
+
+def test_arrays_of_objects_are_labels_by_what_they_hold():
+    for values in (["C", "N", "C"], [1, 0, 300], [1, 0, 3]):
+        found = label_column(np.array(values, dtype=object), "label", str, "")
+        assert found.tolist() == values
 
 
 def test_text_that_stands_many_times():

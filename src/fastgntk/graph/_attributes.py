@@ -336,8 +336,9 @@ def label_column(values: Any, name: str, called: Called, instead: str) -> NDArra
 
 def _discrete(values: Sequence[Any], name: str, called: Called) -> NDArray[Any]:
     """Return an array of the values; of dtype object where they are no labels."""
-    with suppress(TypeError, ValueError):  # small whole numbers, as most labels are, go four times as quick as others
-        return np.frombuffer(bytes(values), dtype=np.uint8).astype(np.int64)
+    if isinstance(values, list):  # of an array, bytes would be those of its memory
+        with suppress(TypeError, ValueError):  # small whole numbers, as most labels are, go four times as quick so
+            return np.frombuffer(bytes(values), dtype=np.uint8).astype(np.int64)
     kinds = set(map(type, values))
     if kinds == {int}:
         with suppress(OverflowError):
