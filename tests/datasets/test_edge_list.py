@@ -62,6 +62,12 @@ def test_many_rows_with_graphs_in_turn(tmp_path):
         assert graph.adjacency.toarray().tolist() == expected.tolist()
 
 
+def test_numbers_that_do_not_fit_are_names(tmp_path):
+    header = "graph,source,target,label\nA,x,y,"
+    assert read_edge_list(write(tmp_path, header + "9" * 19)).graphs.edge_labels.tolist() == ["9" * 19] * 2
+    assert "edge ('x', 'y') has 'label' = inf; a label must be" in refused(write(tmp_path, header + "9" * 5000))
+
+
 def test_a_number_with_an_underscore_is_a_name(tmp_path):
     assert "edge ('x', 'y') has 'weight' = '1_0'; it must be a real number" in refused(
         write(tmp_path, EDGES.replace("0.5", "1_0"))

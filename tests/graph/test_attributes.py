@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import warnings
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 
 import networkx as nx
@@ -255,6 +256,21 @@ def test_arrays_of_objects_are_labels_by_what_they_hold():
     for values in (["C", "N", "C"], [1, 0, 300], [1, 0, 3]):
         found = label_column(np.array(values, dtype=object), "label", str, "")
         assert found.tolist() == values
+
+
+def test_members_of_an_enum_are_their_text():
+    class Element(str, Enum):  # noqa: UP042  # as people have written them before StrEnum
+        CARBON = "C"
+        NITROGEN = "N"
+
+    labels = graphs([path({"label": [Element.CARBON, "C", Element.NITROGEN]})]).labels
+    assert labels.tolist() == ["C", "C", "N"]
+
+
+@pytest.mark.parametrize("number", [1, 300])
+def test_what_only_acts_as_a_number_is_no_label(number):
+    values = [np.array(number), np.array(number), np.array(number)]
+    assert "a label must be a whole number or a string" in refused(path({"label": values}))
 
 
 def test_text_that_stands_many_times():

@@ -15,6 +15,7 @@ from fastgntk.graph import from_smiles, molecule
 
 EDGE = np.array([[0, 1], [1, 0]])
 ONE_WAY = np.array([[0, 2.0], [0, 0]])
+OUTSIDE = sparse.csr_array((np.ones(2), np.array([1, 2]), np.array([0, 1, 2])), shape=(2, 2))  # SciPy does not mind
 
 
 def refused(source, **options) -> str:
@@ -173,12 +174,15 @@ def test_matrices_beside_graphs_and_features():
         (sparse.csr_array(np.ones((2, 3))), ": adjacency must be square, but has shape (2, 3)"),
         (EDGE * 1j, ": adjacency must be numeric and real, but has dtype complex128"),
         (sparse.csr_array(EDGE * 1j), ": adjacency must be numeric and real, but has dtype complex128"),
+        (OUTSIDE, ": edge 1 is (1, 2), but node numbers must lie in 0..1"),
+        (OUTSIDE.T, ": adjacency cannot be read (axis"),
         (EDGE * np.nan, ", edge (0, 0) has 'weight' = nan; numbers must be finite"),
         (
             np.array([[0, 1], [2, 0]]),
             ", edge (0, 1) is given with different weights 1.0 and 2.0; give it once, or pass",
         ),
         ((EDGE, np.ones((3, 1))), ": features has 3 rows, but the graph has 2 nodes"),
+        ((EDGE, [[10**400], [1]]), ": features must be numbers"),
     ],
 )
 def test_matrices_that_cannot_be_taken(before, item, words):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict, defaultdict
+from fractions import Fraction
 
 import networkx as nx
 import numpy as np
@@ -135,6 +136,10 @@ def test_views_and_frozen_graphs():
 def test_names_that_equal_numbers():
     for names in ([0j, 1 + 0j], [0.0, 1.0], [False, True]):
         assert dense(nx.Graph([names])) == [[0, 1], [1, 0]]
+    for name in (2.0, 2 + 0j, np.float64(2), np.int8(2), Fraction(2)):
+        G = nx.path_graph(3)
+        G.add_edge(0, name)
+        assert dense(G) == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
 
 
 def test_reading_adds_nothing_to_a_graph():
@@ -151,6 +156,15 @@ def test_neighbours_in_another_order_than_nodes():
     G = nx.DiGraph([(0, 1), (1, 2)])
     G._adj = dict(reversed(G._adj.items()))
     assert dense(G) == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+
+
+def test_classes_that_show_their_edges_in_a_way_of_their_own():
+    class Short(nx.Graph):
+        def adjacency(self):
+            for u, row in super().adjacency():
+                yield u, {v: data for v, data in row.items() if abs(u - v) == 1}
+
+    assert dense(Short([(0, 1), (1, 2), (2, 0)])) == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
 
 
 def test_many_graphs_of_all_kinds_in_one_list():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 
 import networkx as nx
 import numpy as np
@@ -114,9 +115,29 @@ def test_nodes_that_cannot_be_names():
     for item in (
         {"nodes": [{"id": {"a": 1}}], "edges": []},
         {"nodes": [{"id": 0}], "edges": [{"source": {}, "target": 0}]},
+        {"nodes": [{"id": {1}}], "edges": []},
+        {"nodes": [{"id": (1, {2})}], "edges": []},
+        {"nodes": [{"id": 0}], "edges": [{"source": 0, "target": {1}}]},
     ):
-        with pytest.raises(InputError, match=r"graph 0 calls a node \{.*\}; call it by a number, a text or a list"):
+        with pytest.raises(InputError, match=r"graph 0 calls a node .*\{.*\}.*; call it by a number, a text or a list"):
             graphs([item])
+
+
+def test_rows_that_make_up_what_is_not_there():
+    row = defaultdict(int, target=1)
+    with pytest.raises(InputError, match="graph 0, edge 0 of its list has no source and target"):
+        graphs([{"nodes": [{"id": 0}, {"id": 1}], "edges": [row]}])
+    nodes = [defaultdict(int), defaultdict(int)]
+    assert graphs([{"nodes": nodes, "edges": [{"source": 0, "target": 1}]}]).indices.tolist() == [1, 0]
+    assert (row, nodes) == ({"target": 1}, [{}, {}])
+
+
+def test_lists_of_another_kind_are_several_labels():
+    class Row(list):
+        pass
+
+    nodes = [{"id": 0, "label": Row([1, 2])}, {"id": 1, "label": Row([3, 4])}]
+    assert graphs([{"nodes": nodes, "edges": []}]).labels.tolist() == [[1, 2], [3, 4]]
 
 
 def test_several_labels_survive_json():

@@ -24,7 +24,7 @@ __all__ = ["TextTable", "read_text", "read_text_table"]
 _TOGETHER = 1024
 """Rows that are held as lists before they go into columns; as many lists as rows keep the garbage collector busy."""
 
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")  # 007 is a name
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # 007 is a name, and so is what does not fit into 64 bits
 # As they are written, not in any case: Na is sodium.
 _MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null"}
 

@@ -124,7 +124,7 @@ class Records:
             column = self._columns[name] if self._rows is None else list(map(itemgetter(name), self._rows))
         except KeyError:
             return [], next(i for i, row in enumerate(self._rows or ()) if name not in row)
-        if self._tuples_as_lists and not numbers and list in set(map(type, column)):
+        if self._tuples_as_lists and not numbers and any(issubclass(kind, list) for kind in set(map(type, column))):
             column = [tuple(value) if isinstance(value, list) else value for value in column]
         return column, None
 
@@ -336,15 +336,17 @@ def label_column(values: Any, name: str, called: Called, instead: str) -> NDArra
 
 def _discrete(values: Sequence[Any], name: str, called: Called) -> NDArray[Any]:
     """Return an array of the values; of dtype object where they are no labels."""
-    if isinstance(values, list):  # of an array, bytes would be those of its memory
-        with suppress(TypeError, ValueError):  # small whole numbers, as most labels are, go four times as quick so
-            return np.frombuffer(bytes(values), dtype=np.uint8).astype(np.int64)
     kinds = set(map(type, values))
+    if kinds == {int} and isinstance(values, list):  # of an array, bytes would be those of its memory
+        with suppress(ValueError):  # small numbers, as most labels are, go four times as quick so
+            return np.frombuffer(bytes(values), dtype=np.uint8).astype(np.int64)
     if kinds == {int}:
         with suppress(OverflowError):
             return np.fromiter(values, dtype=np.int64, count=len(values))  # twice as quick as np.array
     if all(issubclass(kind, str) for kind in kinds):
-        return _strings(values) if len(values) else np.zeros(0, dtype=np.int64)
+        # NumPy, asked for the text of a member of an Enum, would take its name.
+        texts = values if kinds == {str} else [str.__str__(value) for value in values]
+        return _strings(texts) if len(values) else np.zeros(0, dtype=np.int64)
     if all(issubclass(kind, tuple) for kind in kinds):
         return _tuples(values, name, called)
     if any(issubclass(kind, str) for kind in kinds):

@@ -63,8 +63,12 @@ def entries(matrix: Any) -> Entries:
         # Most are such, and SciPy's own conversion takes ten times as long.
         if matrix.format == "csr" and matrix.has_canonical_format:
             of_entry = np.repeat(np.arange(n_nodes), np.diff(matrix.indptr))
+            _check_range(of_entry, matrix.indices, n_nodes)  # which SciPy does not do
             return Entries(n_nodes, of_entry, matrix.indices, matrix.data.astype(np.float64))
-        coo = sparse.coo_array(matrix, copy=True)
+        try:
+            coo = sparse.coo_array(matrix, copy=True)
+        except ValueError as error:
+            raise InputError(f"adjacency cannot be read ({error}).") from None
         coo.sum_duplicates()
         return Entries(n_nodes, coo.coords[0], coo.coords[1], np.asarray(coo.data, dtype=np.float64))
     try:

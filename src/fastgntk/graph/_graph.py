@@ -172,7 +172,7 @@ def check_features(features: ArrayLike, n_nodes: int) -> Any:
     else:
         try:
             array = np.array(features, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(
                 "features must be numbers, one row of equal length for each node; pass discrete values as labels=."
             ) from None

@@ -7,6 +7,7 @@ hold to stay in the processor's cache until its attributes are read.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, compress, groupby, islice
 from operator import methodcaller
@@ -73,16 +74,15 @@ class _Group:
     def add(self, graph: Any) -> Iterable[Any]:
         """Read a graph; returns what its nodes are called."""
         data, neighbours = graph._node, graph._adj  # what nodes(data=True) and adjacency() show, without their tuples
-        if not type(data) is type(neighbours) is dict:  # a view, which filters whenever it is looked at
+        if not (type(data) is type(neighbours) is dict and _shows_all(type(graph))):  # a view, or a class of its own
             data, neighbours = dict(graph.nodes(data=True)), {u: dict(row) for u, row in graph.adjacency()}
         own = list(data)
         if list(neighbours) != own:  # those of a view may have another order
             neighbours = {u: neighbours[u] for u in own}
         rows = neighbours.values()
         numbers = list(range(len(own)))
-        plain = own == numbers and set(map(type, own)) <= {int}  # 1.0 and True equal 1, but are no numbers of nodes
         ends = chain.from_iterable(rows)
-        self._ends += ends if plain else map(dict(zip(own, numbers, strict=True)).__getitem__, ends)
+        self._ends += ends if own == numbers else map(dict(zip(own, numbers, strict=True)).__getitem__, ends)
         self._rows += rows
         self.sizes.append(len(own))
         self._one_way.append(graph.is_directed())
@@ -95,7 +95,11 @@ class _Group:
         degrees = _lengths(self._rows)
         node, graph = np.arange(len(degrees)), np.repeat(np.arange(len(sizes)), sizes)
         in_graph = node - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        heads = node_numbers(self._ends, self.sizes)
+        try:
+            heads = node_numbers(self._ends, self.sizes)
+        except TypeError:  # 1.0 and 1 + 0j equal the node 1, and are taken for it by NetworkX
+            numbers = dict(zip(range(sizes.max()), range(sizes.max()), strict=True))
+            heads = node_numbers(list(map(numbers.__getitem__, self._ends)), self.sizes)
         once = np.repeat(in_graph, degrees) <= heads
         if one_way.any():
             once |= np.repeat(one_way[graph], degrees)
@@ -110,6 +114,12 @@ class _Group:
         of_nodes.extend(self._node_data)
         of_edges.extend(found)
         del self._one_way, self._ends, self._node_data, self._rows
+
+
+def _shows_all(kind: Any) -> bool:
+    """Tell whether graphs of this class show nodes and edges as NetworkX does, or in a way of their own."""
+    base = sys.modules["networkx"].Graph
+    return bool(kind.adjacency is base.adjacency and kind.nodes is base.nodes)
 
 
 def _joined_values(mappings: Collection[Mapping[Any, Any]]) -> Iterable[Any]:

@@ -6,6 +6,7 @@ One graph is ``{"directed": …, "multigraph": …, "graph": {…}, "nodes": [{"
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
@@ -35,7 +36,7 @@ def from_node_link(items: Sequence[Mapping[str, Any]], choice: Choice, directed:
         own = node_names(nodes, i)
         place = dict(zip(own, range(len(own)), strict=True))
         if len(place) < len(own):
-            twice = next(node for node in own if own.count(node) > 1)
+            twice = next(node for node, times in Counter(own).items() if times > 1)
             raise InputError(f"graph {i} has several nodes with the id {twice!r}; give each node its own.")
         try:
             ends += list(map(place.__getitem__, chain.from_iterable(map(_ENDS, edges))))
@@ -101,7 +102,7 @@ def _part(item: Mapping[str, Any], i: int, name: str) -> list[Mapping[str, Any]]
         raise InputError(
             f"graph {i} is not in node-link form: it {has}; networkx.node_link_data(graph) gives that form."
         )
-    return rows
+    return rows if set(map(type, rows)) <= {dict} else list(map(dict, rows))  # others may make up what is not there
 
 
 def _flag(item: Mapping[str, Any], i: int, name: str) -> bool:
@@ -115,6 +116,8 @@ def _hashable(name: Any, i: int) -> Any:
     """Return tuples for lists, as which JSON writes them."""
     if isinstance(name, list):
         return tuple(_hashable(part, i) for part in name)
-    if isinstance(name, Mapping):
-        raise InputError(f"graph {i} calls a node {name!r}; call it by a number, a text or a list of these.")
+    try:
+        hash(name)
+    except TypeError:
+        raise InputError(f"graph {i} calls a node {name!r}; call it by a number, a text or a list of these.") from None
     return name
