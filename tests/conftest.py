@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,15 +14,28 @@ from hypothesis import settings
 settings.register_profile("fastgntk", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("fastgntk")
 
+# A shell that starts the tests in the background has them ignore Ctrl-C, and what they start inherits that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # Test modules load bundled sets while they are imported, which is before any fixture.
 os.environ.pop("FASTGNTK_DATA", None)
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def _caches(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("caches")
+
+
 @pytest.fixture(autouse=True)
-def _own_folders(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("FASTGNTK_CACHE", str(tmp_path_factory.mktemp("cache")))
+def _own_folders(_caches, monkeypatch):
+    # Not one mktemp for each test: it looks through all earlier folders for the next number.
+    monkeypatch.setenv("FASTGNTK_CACHE", str(_caches / str(next(NUMBERS))))
     monkeypatch.delenv("FASTGNTK_DATA", raising=False)
 
 
