@@ -174,6 +174,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("graph/_features.py", "np.arange(out.width_, out.width_ + len(new))])[order]", "np.arange(out.width_, out.width_ + len(new))])", "graph/test_features.py"),
     ("matrix/_options.py", "        step = step.extend(batch)\n", "        step = step\n", "matrix/test_gram.py"),
     ("graph/_features.py", "        if unseen.any():\n", "        if False:\n", "graph/test_features.py"),
+    ("matrix/_executor.py", "        if self._modules != len(sys.modules):\n", "        if self._controller is None:\n", "matrix/test_executor.py"),
     # graphs of other libraries
     ("graph/_networkx.py", "        if one_way.any():", "        if False:", "graph/test_networkx.py"),
     ("graph/_networkx.py", "        once = np.repeat(in_graph, degrees) <= heads\n", "        once = heads >= 0\n", "graph/test_networkx.py"),

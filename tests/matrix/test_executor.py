@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import sys
 import threading
 import time
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+import threadpoolctl
 
 from fastgntk.matrix._executor import run, single_threaded_blas
 
@@ -77,7 +78,7 @@ def test_no_tasks_is_no_work():
 
 
 def blas_threads() -> set[int]:
-    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+    return {library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"}
 
 
 def test_blas_threads_are_restored_when_calls_overlap():
@@ -98,3 +99,18 @@ def test_blas_threads_are_restored():
     with single_threaded_blas():
         assert blas_threads() == {1}
     assert blas_threads() == before
+
+
+def test_libraries_are_looked_for_after_imports_only(monkeypatch):
+    looked, real = [], threadpoolctl.ThreadpoolController
+    monkeypatch.setattr(threadpoolctl, "ThreadpoolController", lambda: looked.append(1) or real())
+    with single_threaded_blas():
+        pass
+    looked.clear()
+    with single_threaded_blas():
+        pass
+    assert not looked
+    monkeypatch.setitem(sys.modules, "one_more", sys)
+    with single_threaded_blas():
+        assert blas_threads() == {1}
+    assert len(looked) == 1

@@ -6,6 +6,7 @@ to be pickled, and results go straight into the matrix (benchmarks/workers.py co
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -80,6 +81,16 @@ class _BlasLimit:
         self.lock = threading.Lock()
         self.users = 0
         self.limits: Any = None
+        self._controller: Any = None
+        self._modules = 0
+
+    def set(self) -> None:
+        """Limit every BLAS that is loaded; to find them takes 2 ms, so they are looked for after imports only."""
+        from threadpoolctl import ThreadpoolController
+
+        if self._modules != len(sys.modules):
+            self._controller, self._modules = ThreadpoolController(), len(sys.modules)
+        self.limits = self._controller.limit(limits=1, user_api="blas")
 
 
 _blas_limit = _BlasLimit()
@@ -91,11 +102,9 @@ def single_threaded_blas() -> Iterator[None]:
 
     It also keeps results equal for every number of workers: a product split among threads sums in another order.
     """
-    from threadpoolctl import threadpool_limits
-
     with _blas_limit.lock:
         if _blas_limit.users == 0:
-            _blas_limit.limits = threadpool_limits(limits=1, user_api="blas")
+            _blas_limit.set()
         _blas_limit.users += 1
     try:
         yield
