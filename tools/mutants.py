@@ -139,7 +139,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("matrix/_prepared.py", "pairs=1e12", "pairs=1", "matrix/test_prepared.py"),
     ("matrix/_gram.py", "    if spec is not None and spec != prepared.spec:\n", "    if False:\n", "matrix/test_prepared.py"),
     ("matrix/_path.py", "else np.array(levels[-1])", "else levels[-1]", "matrix/test_gram.py"),
-    ("matrix/_executor.py", "        if _blas_limit.users == 0:\n            _blas_limit.limits = ", "        if True:\n            _blas_limit.limits = ", "matrix/test_executor.py"),
+    ("matrix/_executor.py", "        if _blas_limit.users == 0:\n            _blas_limit.set()", "        if True:\n            _blas_limit.set()", "matrix/test_executor.py"),
     ("matrix/_path.py", "self.levels[: wanted.blocks + 1]", "self.levels[: wanted.blocks]", CONSISTENCY),
     ("matrix/_plan.py", "for j in range(i, len(blocks))]", "for j in range(len(blocks))]", "matrix/test_plan.py"),
     ("matrix/_plan.py", "nodes + sizes[i] > width or", "nodes > width or", "matrix/test_plan.py"),
@@ -149,7 +149,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("matrix/_plan.py", "        order = np.lexsort([*outline.keys[::-1]])\n", "        pass\n", "matrix/test_plan.py"),
     ("matrix/_plan.py", "            pairs[first == second] //= 2\n", "            pass\n", "matrix/test_plan.py"),
     ("matrix/_executor.py", "        except BaseException:\n            stop.set()\n            cancel()\n            raise\n\n", "        except BaseException:\n            raise\n\n", "matrix/test_executor.py"),
-    ("matrix/_executor.py", "threadpool_limits(limits=1,", "threadpool_limits(limits=None,", "matrix/test_executor.py"),
+    ("matrix/_executor.py", "_controller.limit(limits=1,", "_controller.limit(limits=None,", "matrix/test_executor.py"),
     ("matrix/_normalize.py", "where=values > 0)", "where=values >= 0)", "matrix/test_gram.py"),
     ("matrix/_resources.py", '"ki": 2**10', '"ki": 1000', "matrix/test_resources.py"),
     # graphs

@@ -112,5 +112,5 @@ def test_libraries_are_looked_for_after_imports_only(monkeypatch):
     assert not looked
     monkeypatch.setitem(sys.modules, "one_more", sys)
     with single_threaded_blas():
+        assert len(looked) == 1
         assert blas_threads() == {1}
-    assert len(looked) == 1
