@@ -15,6 +15,7 @@ import re
 import shlex
 import sys
 import warnings
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -90,8 +91,13 @@ def test_blocks_run_in_order(page, tmp_path, monkeypatch):
     ran = 0
     for number, (language, block, shown) in enumerate(blocks, start=1):
         where = f"{name_of(page)}, block {number}"
-        if any(find_spec(module) is None for module in NEEDS.findall(block)):
+        needed = NEEDS.findall(block)
+        if any(find_spec(module) is None for module in needed):
             continue  # `test_blocks_that_need_what_is_not_installed` shows it as skipped
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what they say while they are imported is theirs
+            for module in needed:
+                import_module(module)
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             if language == "python":
                 exec(compile(block, where, "exec"), names)
