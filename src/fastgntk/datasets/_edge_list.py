@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fastgntk.datasets._dataset import NamedDataset
 from fastgntk.datasets._text_table import TextTable, read_text_table
 from fastgntk.errors import InputError
-from fastgntk.graph._assemble import Found, assemble, node_numbers
+from fastgntk.graph._assemble import Found, assemble
 from fastgntk.graph._attributes import Choice, Columns, Names
 
 __all__ = ["read_edge_list"]
@@ -82,38 +82,42 @@ def read_edge_list(
         raise InputError(
             f"graph, source and target must be three columns of {path}, but are {graph!r}, {source!r} and {target!r}."
         )
-    in_graph = edges.texts(of_graph, "graph")
-    tails, heads = (edges.texts(at, "node") for at in ends_at)
-
     listed = None if targets is None else _Listed(read_text_table(Path(targets), "graph"), graph, y)
     known = None if nodes is None else _Nodes(read_text_table(Path(nodes), "node"), graph, node)
-    named = listed.names if listed else dict.fromkeys([*(known.in_graph if known else ()), *in_graph])
-    graphs = {name: i for i, name in enumerate(named)}
-    _check_graphs(edges, in_graph, graphs, targets)
-    if known is not None:
-        _check_graphs(known.table, known.in_graph, graphs, targets)
 
-    in_graph_number = list(map(graphs.__getitem__, in_graph))
-    places = _places(graphs, known)
-    ends = _ends(edges, in_graph_number, tails, heads, graphs, places, known)
-    for name, place in zip(graphs, places, strict=True):
-        if not place:
-            raise InputError(
-                f"graph {name!r} of {targets} has no edge and no node; give it nodes in a table with nodes= (--nodes)."
-            )
-    order = np.argsort(in_graph_number, kind="stable")
-    node_names = [name for place in places for name in place]
+    # Whoever is numbered first stands first: graphs as the targets list them, nodes as the table of nodes does.
+    graphs, names = _Numbers(() if listed is None else listed.names), _Numbers()
+    in_graph = [] if known is None else [graphs.of(known.table, known.graph_at, "graph")]
+    of_node = [] if known is None else [names.of(known.table, known.node_at, "node")]
+    in_graph.append(np.repeat(graphs.of(edges, of_graph, "graph"), 2))
+    of_node.append(np.stack([names.of(edges, at, "node") for at in ends_at], axis=1).ravel())  # the ends of each edge
+    if listed is not None:
+        _check_graphs(edges, in_graph[-1][::2], graphs, listed)
+        if known is not None:
+            _check_graphs(known.table, in_graph[0], graphs, listed)
+    placed = _place(np.concatenate(in_graph), np.concatenate(of_node), len(graphs))
+    if known is not None:
+        _check_nodes(edges, known, placed, graphs, names)
+    if listed is not None and not placed.sizes.all():
+        empty = listed.names[int(np.argmin(placed.sizes))]
+        raise InputError(
+            f"graph {empty!r} of {targets} has no edge and no node; give it nodes in a table with nodes= (--nodes)."
+        )
+    of_edge = in_graph[-1][::2]
+    order = np.argsort(of_edge, kind="stable")
+    ends = placed.numbers[-2 * len(of_edge) :].reshape(-1, 2)[order]
+    node_names = names.texts_of(placed.nodes)
     found = Found(
-        sizes=np.array([len(place) for place in places], dtype=np.int64),
-        counts=np.bincount(in_graph_number, minlength=len(graphs)),
-        tails=ends[order, 0],
-        heads=ends[order, 1],
+        sizes=placed.sizes,
+        counts=np.bincount(of_edge, minlength=len(graphs)),
+        tails=ends[:, 0],
+        heads=ends[:, 1],
         one_way=np.full(len(graphs), directed),
-        nodes=Columns({}) if known is None else known.columns(graphs),
-        edges=_Cells(edges, (of_graph, *ends_at), order),
+        nodes=Columns({}) if known is None else _Cells(known.table, (known.graph_at, known.node_at), in_graph[0]),
+        edges=_Cells(edges, (of_graph, *ends_at), of_edge),
         parallel=False,
         node_names=node_names,
-        graph_names=list(graphs),
+        graph_names=graphs.texts,
     )
     try:
         batch = assemble(found, choice, None)
@@ -123,7 +127,7 @@ def read_edge_list(
         graphs=batch,
         y=None if listed is None else listed.y,
         name=edges.name,
-        names=tuple(graphs),
+        names=tuple(graphs.texts),
         targets=() if listed is None else listed.targets,
         node_names=tuple(node_names),
     )
@@ -133,6 +137,7 @@ class _Listed:
     """The table of targets."""
 
     def __init__(self, table: TextTable, graph: str, y: str | Sequence[str] | None) -> None:
+        self.path = table.path
         at = table.column(graph, "graph")
         self.names = table.texts(at, "graph")
         _once(table, self.names, "graph")
@@ -157,13 +162,35 @@ class _Nodes:
 
     def __init__(self, table: TextTable, graph: str, node: str) -> None:
         self.table = table
-        self._ends = table.column(graph, "graph"), table.column(node, "node", "or call it node")
-        self.in_graph, self.names = table.texts(self._ends[0], "graph"), table.texts(self._ends[1], "node")
-        _once(table, list(zip(self.in_graph, self.names, strict=True)), "node")
+        self.graph_at, self.node_at = table.column(graph, "graph"), table.column(node, "node", "or call it node")
+        both = zip(table.texts(self.graph_at, "graph"), table.texts(self.node_at, "node"), strict=True)
+        _once(table, list(both), "node")
 
-    def columns(self, graphs: dict[str, int]) -> _Cells:
-        order = np.argsort([graphs[name] for name in self.in_graph], kind="stable")
-        return _Cells(self.table, self._ends, order)
+
+class _Numbers:
+    """Numbers for distinct texts, in the order in which they come."""
+
+    def __init__(self, texts: Sequence[str] = ()) -> None:
+        self._number: dict[str, int] = defaultdict(count(len(texts)).__next__, zip(texts, count(), strict=False))
+
+    def __len__(self) -> int:
+        return len(self._number)
+
+    @property
+    def texts(self) -> list[str]:
+        return list(self._number)
+
+    def of(self, table: TextTable, at: int, what: str) -> NDArray[np.int64]:
+        """Give the texts of a column numbers, without spaces around them; an empty cell is an error."""
+        cells = table.cells[at]
+        stripped = {cell: cell.strip() for cell in dict.fromkeys(cells)}  # most stand many times
+        if "" in stripped.values():
+            table.texts(at, what)  # says where
+        number = {cell: self._number[text] for cell, text in stripped.items()}
+        return np.fromiter(map(number.__getitem__, cells), dtype=np.int64, count=len(cells))
+
+    def texts_of(self, numbers: NDArray[np.int64]) -> list[str]:
+        return list(map(self.texts.__getitem__, numbers.tolist()))
 
 
 def _once(table: TextTable, keys: Sequence[Any], what: str) -> None:
@@ -175,62 +202,69 @@ def _once(table: TextTable, keys: Sequence[Any], what: str) -> None:
             )
 
 
-def _check_graphs(table: TextTable, in_graph: list[str], graphs: dict[str, int], targets: Any) -> None:
-    unknown = set(in_graph) - graphs.keys()
-    if unknown:
-        row = next(row for row, name in enumerate(in_graph) if name in unknown)
+def _check_graphs(table: TextTable, in_graph: NDArray[np.int64], graphs: _Numbers, listed: _Listed) -> None:
+    unknown = np.flatnonzero(in_graph >= len(listed.names))
+    if len(unknown):
+        row = int(unknown[0])
         raise InputError(
-            f"{table.path} names the graph {in_graph[row]!r} in data row {row + 1}, which {targets} does not have; add "
-            "it there, or remove the row."
+            f"{table.path} names the graph {graphs.texts[in_graph[row]]!r} in data row {row + 1}, which "
+            f"{listed.path} does not have; add it there, or remove the row."
         )
 
 
-def _places(graphs: dict[str, int], known: _Nodes | None) -> list[dict[str, int]]:
-    """Return the number of each node within its graph, for each graph; without a table of nodes, those to come too."""
-    if known is None:
-        return [defaultdict(count().__next__) for _ in graphs]
-    places: list[dict[str, int]] = [{} for _ in graphs]
-    for of, name in zip(known.in_graph, known.names, strict=True):
-        place = places[graphs[of]]
-        place[name] = len(place)
-    return places
+class _Placed(NamedTuple):
+    """Nodes of all graphs, those of one graph after those of another."""
+
+    sizes: NDArray[np.int64]
+    """Number of nodes of each graph."""
+    nodes: NDArray[np.int64]
+    """The number of each node's name."""
+    first: NDArray[np.int64]
+    """Where each node was named first."""
+    numbers: NDArray[np.int64]
+    """For each place where a node is named, its number within its graph."""
 
 
-def _ends(
-    edges: TextTable,
-    in_graph: list[int],
-    tails: list[str],
-    heads: list[str],
-    graphs: dict[str, int],
-    places: list[dict[str, int]],
-    known: _Nodes | None,
-) -> NDArray[np.int64]:
-    """Return the numbers of the two nodes of each edge, (m, 2)."""
-    ends: list[int] = []
-    try:
-        for of, tail, head in zip(in_graph, tails, heads, strict=True):
-            place = places[of]
-            ends += place[tail], place[head]
-    except KeyError as error:
-        assert known is not None  # without a table of nodes, whoever comes gets a number
-        row = len(ends) // 2
+def _place(in_graph: NDArray[np.int64], of_node: NDArray[np.int64], n_graphs: int) -> _Placed:
+    """Give the nodes of each graph numbers in the order in which they are named."""
+    n_names = int(of_node.max()) + 1
+    keys, first, of_key = np.unique(in_graph * n_names + of_node, return_index=True, return_inverse=True)
+    order = np.lexsort((first, keys // n_names))
+    keys, first = keys[order], first[order]
+    sizes = np.bincount(keys // n_names, minlength=n_graphs)
+    within = np.empty(len(keys), dtype=np.int64)
+    within[order] = np.arange(len(keys)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return _Placed(sizes, keys % n_names, first, within[of_key])
+
+
+def _check_nodes(edges: TextTable, known: _Nodes, placed: _Placed, graphs: _Numbers, names: _Numbers) -> None:
+    """Refuse a node that an edge names and the table of nodes does not."""
+    n_known = len(known.table.before)
+    new = np.flatnonzero(placed.first >= n_known)
+    if len(new):
+        one = int(new[np.argmin(placed.first[new])])
+        of = int(np.searchsorted(np.cumsum(placed.sizes), one, side="right"))
         raise InputError(
-            f"{edges.path} names the node {error.args[0]!r} of graph {list(graphs)[in_graph[row]]!r} in data row "
-            f"{row + 1}, which {known.table.path} does not have; add it there, or remove the row."
-        ) from None
-    return node_numbers(ends, [len(place) for place in places]).reshape(-1, 2)
+            f"{edges.path} names the node {names.texts[placed.nodes[one]]!r} of graph {graphs.texts[of]!r} in data row "
+            f"{(placed.first[one] - n_known) // 2 + 1}, which {known.table.path} does not have; add it there, or "
+            "remove the row."
+        )
 
 
 class _Cells:
     """The other columns of a table as attributes, rows in the order of the graphs."""
 
-    def __init__(self, table: TextTable, but: Sequence[int], order: NDArray[np.int64]) -> None:
-        self._table, self._order = table, order
+    def __init__(self, table: TextTable, but: Sequence[int], in_graph: NDArray[np.int64]) -> None:
+        self._table = table
+        self._order = np.argsort(in_graph, kind="stable")
+        self._in_order = bool((in_graph[1:] >= in_graph[:-1]).all())
         self._at = {name: at for at, name in enumerate(table.columns) if at not in but}
         self.names: Sequence[str] = list(self._at)
         self.silent: frozenset[str] = frozenset()
 
-    def column(self, name: str, *, numbers: bool) -> tuple[list[Any], int | None]:
+    def column(self, name: str, *, numbers: bool) -> tuple[Any, int | None]:
         values = self._table.attribute(self._at[name], numbers=numbers)
-        ordered = list(map(values.__getitem__, self._order.tolist()))
+        if isinstance(values, np.ndarray):
+            return values[self._order], None
+        ordered = values if self._in_order else list(map(values.__getitem__, self._order.tolist()))
         return ordered, ordered.index(None) if None in ordered else None

@@ -101,7 +101,7 @@ def read_table(
             f"with smiles= (--smiles) among {', '.join(map(repr, table.columns))}."
         )
     if len(unread) and not skip_invalid:
-        rows, lines = some("data row", [int(i) + 1 for i in unread]), some("line", [table.lines[i] for i in unread])
+        rows, lines = some("data row", [int(i) + 1 for i in unread]), some("line", [table.line(i) for i in unread])
         raise InputError(
             f"{path} has SMILES that RDKit cannot read, in {rows} ({lines} of the file); "
             "correct them, or leave them out with skip_invalid=True (--skip-invalid)."

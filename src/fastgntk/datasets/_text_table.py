@@ -8,9 +8,11 @@ import io
 import math
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import compress, islice, repeat
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,9 @@ from fastgntk.errors import InputError, some
 
 __all__ = ["TextTable", "read_text", "read_text_table"]
 
-_TOGETHER = 1024
-"""Rows that are held as lists before they go into columns; as many lists as rows keep the garbage collector busy."""
+_TOGETHER = 256
+"""Rows that are held as lists before they go into columns: with 700 lists or more at a time, the garbage collector
+starts, and takes as long as all the rest."""
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # 007 is a name, and so is what does not fit into 64 bits
 # As they are written, not in any case: Na is sodium.
@@ -31,13 +34,18 @@ _MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null"}
 
 @dataclass(frozen=True)
 class TextTable:
-    """The text of a table, column by column, and the line of the file on which each row starts."""
+    """The text of a table, column by column."""
 
     path: Path
     name: str
     columns: tuple[str, ...]
     cells: tuple[list[str], ...]
-    lines: list[int]
+    before: list[int]
+    """The last line of the file before each row."""
+
+    def line(self, row: int) -> int:
+        """Return the line of the file on which a row starts; rows count from 0, lines from 1."""
+        return self.before[row] + 1
 
     def column(self, name: str, argument: str, option: str | None = None) -> int:
         """Find a column by its exact name; ``option`` is what the command line calls the argument."""
@@ -73,18 +81,18 @@ class TextTable:
             raise InputError(f"{self.path} has no {what} in column {self.columns[at]!r} in {some('data row', empty)}.")
         return texts
 
-    def attribute(self, at: int, *, numbers: bool) -> list[Any]:
-        """Return a column as numbers or as labels; None where it is missing.
+    def attribute(self, at: int, *, numbers: bool) -> list[Any] | NDArray[np.float64]:
+        """Return a column as numbers or as labels; None where it is missing. If all are numbers, that is an array.
 
         What should be a number and is none stays text. Labels are whole numbers if all are written so, text if not;
         fractions stay numbers, which are no labels.
         """
-        texts = self.stripped(at)
-        if numbers and "_" not in "".join(texts):
+        cells = self.cells[at]
+        if numbers and "_" not in "".join(cells):
             with suppress(ValueError):
-                return list(map(float, texts))  # all at once, where all are numbers
-        distinct = dict.fromkeys(texts)  # most labels stand many times
-        known = [text for text in distinct if text not in _MISSING]
+                return np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
+        distinct = {cell: cell.strip() for cell in dict.fromkeys(cells)}  # most labels stand many times
+        known = [text for text in distinct.values() if text not in _MISSING]
         read: Callable[[str], Any] = str
         if numbers:
             read = _number_or_text
@@ -94,8 +102,8 @@ class TextTable:
             values = list(map(_number, known))
             if all(value is not None for value in values) and any(value % 1 != 0 for value in values if value):
                 read = float
-        values_of = {text: None if text in _MISSING else read(text) for text in distinct}
-        return list(map(values_of.__getitem__, texts))
+        values_of = {cell: None if text in _MISSING else read(text) for cell, text in distinct.items()}
+        return list(map(values_of.__getitem__, cells))
 
     def values(self, at: int, kept: NDArray[np.int64], *, classes: bool) -> NDArray[Any]:
         """Return a column as numbers, or as strings where ``classes`` allows them and not all are numbers."""
@@ -140,50 +148,69 @@ def read_text_table(path: Path, row_for: str) -> TextTable:
     """Read a ``.csv`` or ``.tsv`` file in UTF-8, also packed as ``.gz``; ``row_for`` is what a row stands for."""
     packed = path.suffix.lower() == ".gz"
     named = path.with_suffix("") if packed else path
-    # newline="" leaves line ends inside quotes as they are and to the reader, which counts them.
-    reader = csv.reader(
-        io.StringIO(read_text(path, "save the table as CSV in UTF-8"), newline=""),
-        delimiter="\t" if named.suffix.lower() == ".tsv" else ",",
-        strict=True,
-    )
-    header: list[str] = []
+    text = read_text(path, "save the table as CSV in UTF-8")
+    delimiter = "\t" if named.suffix.lower() == ".tsv" else ","
+    header: tuple[str, ...] = ()
     cells: tuple[list[str], ...] = ()
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    before = 0
+    before: list[int] = []
     try:
-        for row in reader:
-            line, before = before + 1, reader.line_num
-            if len(row) <= 1 and not "".join(row).strip():
-                continue
+        for rows, lines in _batches(text, delimiter):
             if not header:
-                header = [name.strip() for name in row]
+                header = tuple(map(str.strip, rows.pop(0)))
                 cells = tuple([] for _ in header)
-                continue
-            if len(row) != len(header):
-                raise InputError(
-                    f"{path}, line {line}: the row has {len(row)} cells, but the header has {len(header)}; quote "
-                    "cells that hold the separator."
-                )
-            rows.append(row)
-            lines.append(line)
-            if len(rows) == _TOGETHER:
-                _append(cells, rows)
+                del lines[0]
+            _check_lengths(path, header, rows, lines)
+            for column, texts in zip(cells, zip(*rows, strict=True), strict=True) if rows else ():
+                column += texts
+            before += lines
     except csv.Error as error:
-        raise InputError(f"{path}, line {before + 1}: the row cannot be read ({error}); check its quotes.") from None
+        line = _start_of_last_row(text, delimiter)
+        raise InputError(f"{path}, line {line}: the row cannot be read ({error}); check its quotes.") from None
     if not header:
         raise InputError(f"{path} is empty; a table needs a header and a row for each {row_for}.")
-    if not lines:
+    if not before:
         raise InputError(f"{path} has a header but no rows; a table needs a row for each {row_for}.")
-    _append(cells, rows)
-    return TextTable(path, named.stem, tuple(header), cells, lines)
+    return TextTable(path, named.stem, header, cells, before)
 
 
-def _append(cells: tuple[list[str], ...], rows: list[list[str]]) -> None:
-    """Move rows into columns."""
-    for column, texts in zip(cells, zip(*rows, strict=True), strict=True) if rows else ():
-        column += texts
-    rows.clear()
+def _reader(text: str, delimiter: str) -> Any:
+    # newline="" leaves line ends inside quotes as they are and to the reader, which counts them.
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+
+
+def _batches(text: str, delimiter: str) -> Iterator[tuple[list[list[str]], list[int]]]:
+    """Yield some rows together, without blank ones, and the last line before each of them."""
+    reader = _reader(text, delimiter)
+    numbered = zip(reader, map(attrgetter("line_num"), repeat(reader)), strict=False)  # with each row its last line
+    last = 0
+    while batch := list(islice(numbered, _TOGETHER)):
+        rows, ends = map(list, zip(*batch, strict=True))
+        lines = [last, *ends]
+        last = lines.pop()
+        if min(map(len, rows)) <= 1:  # may be blank
+            there = [len(row) > 1 or bool("".join(row).strip()) for row in rows]
+            rows, lines = list(compress(rows, there)), list(compress(lines, there))
+        if rows:
+            yield rows, lines
+
+
+def _check_lengths(path: Path, header: tuple[str, ...], rows: list[list[str]], lines: list[int]) -> None:
+    if list(map(len, rows)).count(len(header)) == len(rows):
+        return
+    wrong = next(i for i, row in enumerate(rows) if len(row) != len(header))
+    raise InputError(
+        f"{path}, line {lines[wrong] + 1}: the row has {len(rows[wrong])} cells, but the header has {len(header)}; "
+        "quote cells that hold the separator."
+    )
+
+
+def _start_of_last_row(text: str, delimiter: str) -> int:
+    """Return the line on which the row starts that cannot be read."""
+    reader, last = _reader(text, delimiter), 0
+    with suppress(csv.Error):
+        for _ in reader:
+            last = reader.line_num
+    return last + 1
 
 
 def read_text(path: Path, instead: str) -> str:
