@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.errors import InputError, levels_to_the_caller
+from fastgntk.graph._gathered import Gathered
 
 __all__ = [
     "Choice",
@@ -81,14 +82,15 @@ class Records:
         self, rows: Sequence[Mapping[Any, Any]] = (), *, but: Sequence[str] = (), tuples_as_lists: bool = False
     ) -> None:
         self._but, self._tuples_as_lists = but, tuples_as_lists
-        self._columns: dict[Any, list[Any]] = {}
+        self._columns: dict[Any, Gathered] = {}
         self._n_rows = 0
         self._rows: list[Mapping[Any, Any]] | None = None  # once they differ in names; until then columns serve
         self.extend(rows)
 
     def extend(self, rows: Sequence[Mapping[Any, Any]]) -> None:
         """Add rows; who adds those of one graph at a time has them in the processor's cache."""
-        if not set(map(type, rows)) <= {dict}:  # others may make up what is not there, and keep it
+        # Counting in a list is quicker than a set; others than dictionaries may make up what is not there, and keep it.
+        if list(map(type, rows)).count(dict) != len(rows):
             rows = [dict(row) for row in rows]
         if self._rows is None and not self._shared(rows):
             self._rows = self._of_columns()
@@ -99,18 +101,19 @@ class Records:
     def _shared(self, rows: Sequence[Mapping[Any, Any]]) -> bool:
         """Add rows to columns; tells whether their names are those of the columns."""
         if rows and not self._n_rows:
-            self._columns = {name: [] for name in rows[0]}
-        if not set(map(len, rows)) <= {len(self._columns)}:
+            self._columns = {name: Gathered() for name in rows[0]}
+        if list(map(len, rows)).count(len(self._columns)) != len(rows):
             return False
         try:
             for name, column in self._columns.items():
-                column += map(itemgetter(name), rows)
+                column.add(map(itemgetter(name), rows))
         except KeyError:
             return False
         return True
 
     def _of_columns(self) -> list[Mapping[Any, Any]]:
-        return [{name: column[i] for name, column in self._columns.items()} for i in range(self._n_rows)]
+        columns = {name: column.listed() for name, column in self._columns.items()}
+        return [{name: column[i] for name, column in columns.items()} for i in range(self._n_rows)]
 
     @cached_property
     def names(self) -> Sequence[str]:
@@ -118,13 +121,17 @@ class Records:
         found = self._columns if self._rows is None else dict.fromkeys(chain.from_iterable(self._rows))
         return [name for name in found if name not in self._but]
 
-    def column(self, name: str, *, numbers: bool) -> tuple[list[Any], int | None]:
+    def column(self, name: str, *, numbers: bool) -> tuple[Any, int | None]:
         """See :class:`Table`."""
         try:
-            column = self._columns[name] if self._rows is None else list(map(itemgetter(name), self._rows))
+            if self._rows is None:
+                column = self._columns[name].whole(vectors=numbers)
+            else:
+                column = list(map(itemgetter(name), self._rows))
         except KeyError:
             return [], next(i for i, row in enumerate(self._rows or ()) if name not in row)
-        if self._tuples_as_lists and not numbers and any(issubclass(kind, list) for kind in set(map(type, column))):
+        may_hold_lists = self._tuples_as_lists and not numbers and isinstance(column, list)
+        if may_hold_lists and any(issubclass(kind, list) for kind in set(map(type, column))):
             column = [tuple(value) if isinstance(value, list) else value for value in column]
         return column, None
 
@@ -152,9 +159,10 @@ class Columns:
         column = self._columns[name] if numbers else self._as_labels.get(name, self._columns[name])
         if name in self._lacking or not isinstance(column, list):
             return column, self._lacking.get(name)
-        if type(None) not in set(map(type, column)):  # ten times as quick as looking at each
-            return column, None
-        return column, next(i for i, entry in enumerate(column) if entry is None)
+        kinds = set(map(type, column))
+        if type(None) in kinds:  # ten times as quick as looking at each
+            return column, next(i for i, entry in enumerate(column) if entry is None)
+        return np.fromiter(column, dtype=np.float64, count=len(column)) if kinds == {float} else column, None
 
 
 @dataclass(frozen=True)
@@ -315,7 +323,7 @@ def label_column(values: Any, name: str, called: Called, instead: str) -> NDArra
     if array.dtype.kind == "U":
         return array
     if array.dtype.kind in "biu" and (array.dtype.kind != "u" or array.max(initial=0) < 2**63):
-        return array.astype(np.int64)
+        return array.astype(np.int64, copy=array is values)
     if array.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             whole = array.astype(np.int64)
@@ -417,7 +425,7 @@ def _weights(picked: list[tuple[str, Any]], called: Called, instead: str) -> NDA
 def _numbers(values: Any, name: str, called: Called, instead: str) -> NDArray[np.float64]:
     """Return (N, d) for one attribute, whose entries are numbers or vectors of equal length."""
     try:
-        array = _array(values)
+        array = np.asarray(values)
     except ValueError:  # of different lengths
         array = np.zeros(0, dtype=object)
     if array.dtype.kind not in "biuf" or array.ndim > 2:
@@ -431,16 +439,6 @@ def _numbers(values: Any, name: str, called: Called, instead: str) -> NDArray[np
             "values first."
         )
     return out
-
-
-def _array(values: Any) -> NDArray[Any]:
-    """Return np.asarray(values); rows that are short lists go through one long one, which is quicker."""
-    rows = isinstance(values, list) and len(values) > 0 and type(values[0]) is list
-    if rows and set(map(type, values)) == {list} and len(set(map(len, values))) == 1:
-        flat = np.asarray(list(chain.from_iterable(values)))
-        if flat.ndim == 1 and flat.dtype.kind in "biuf":
-            return flat.reshape(len(values), -1)
-    return np.asarray(values)
 
 
 def _one_by_one(values: Any, name: str, called: Called, instead: str) -> NDArray[np.float64]:

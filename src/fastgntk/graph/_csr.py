@@ -119,6 +119,7 @@ def from_edges(
     """
     called = called or _pair
     _check_range(rows, cols, n_nodes)
+    rows, cols = rows.astype(np.int32, copy=False), cols.astype(np.int32, copy=False)  # half the memory to go through
     keep = rows != cols
     loop = ~keep
     if weights is not None:
@@ -163,7 +164,8 @@ def from_edges(
         edge_labels = _merge_labels(rows, cols, edge_labels[order], first, own, called)
     if weights is not None:
         weights = _merge_weights(rows, cols, weights[order], first, many[order], bool(one_way.all()), called)
-    rows, cols = rows[first], cols[first]
+    if not first.all():
+        rows, cols = rows[first], cols[first]
     if weights is not None and many.any():
         keep = weights != 0  # those that cancel out
         rows, cols, weights = rows[keep], cols[keep], weights[keep]
@@ -186,7 +188,7 @@ def _by_row_and_column(rows: NDArray[np.integer], cols: NDArray[np.integer], n_n
 
 def _counted(keys: NDArray[np.integer], n_keys: int) -> NDArray[np.integer]:
     """Return a stable order by keys 0..n_keys − 1, as SciPy finds it when it transposes rows of one entry each."""
-    one_each = np.arange(len(keys) + 1)
+    one_each = np.arange(len(keys) + 1, dtype=sparse.get_index_dtype(maxval=len(keys)))
     table = sparse.csr_array((np.zeros(len(keys), dtype=np.int8), keys, one_each), shape=(len(keys), n_keys))
     return np.asarray(table.tocsc().indices)
 

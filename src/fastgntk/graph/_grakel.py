@@ -10,25 +10,58 @@ import numbers
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, count, repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk.errors import InputError
-from fastgntk.graph._assemble import Found, assemble, node_numbers
+from fastgntk.graph._assemble import Found, assemble
 from fastgntk.graph._attributes import Choice, Columns
 from fastgntk.graph._batch import GraphBatch
+from fastgntk.graph._gathered import Gathered
 
 __all__ = ["from_grakel", "is_grakel"]
 
 
-class _Edges(NamedTuple):
-    pairs: Collection[tuple[Any, Any]]
-    weights: Iterable[Any]
-    nodes: Collection[Any] = ()
-    """Those that are there whether an edge names them or not; a range if there can be no others."""
+class _Pairs:
+    """Edges as pairs of nodes.
+
+    ``nodes`` are those that are there whether an edge names them or not; a range if there can be no others.
+    """
+
+    def __init__(self, pairs: Collection[tuple[Any, Any]], weights: Iterable[Any], nodes: Collection[Any] = ()) -> None:
+        self.weights, self.nodes = weights, nodes
+        self._pairs = pairs
+
+    def numbers(self, place: Mapping[Any, int]) -> tuple[list[int], list[int]]:
+        """Return the numbers of both ends of each edge."""
+        flat = list(map(place.__getitem__, chain.from_iterable(self._pairs)))
+        return flat[::2], flat[1::2]
+
+    def labels(self, known: Mapping[Any, Any]) -> Iterable[Any]:
+        """Return the label of each edge, None where there is none."""
+        return _looked_up(known, list(self._pairs))
+
+
+class _Rows:
+    """Edges as the neighbours of each node: what pairs of nodes come to, in less time."""
+
+    def __init__(self, rows: Mapping[Any, Collection[Any]], weights: Iterable[Any]) -> None:
+        self.weights, self.nodes = weights, rows.keys()
+        self._degrees = list(map(len, rows.values()))
+        self._heads = list(chain.from_iterable(rows.values()))
+
+    def numbers(self, place: Mapping[Any, int]) -> tuple[list[int], list[int]]:
+        tails = self._tails(map(place.__getitem__, self.nodes))
+        return list(tails), list(map(place.__getitem__, self._heads))
+
+    def labels(self, known: Mapping[Any, Any]) -> Iterable[Any]:
+        return _looked_up(known, list(zip(self._tails(self.nodes), self._heads, strict=True)))
+
+    def _tails(self, nodes: Iterable[Any]) -> Iterable[Any]:
+        return chain.from_iterable(map(repeat, nodes, self._degrees))
 
 
 def is_grakel(item: Any) -> bool:
@@ -48,39 +81,39 @@ def from_grakel(items: Sequence[Any], choice: Choice, directed: bool | None) -> 
             "edge_labels and edge_weights."
         )
     sizes, counts = [], []
-    ends: list[int] = []
-    weights: list[Any] = []
     names: list[Any] = []
-    node_labels: list[Any] = []
-    edge_labels: list[Any] = []
+    tails, heads = Gathered(int), Gathered(int)
+    weights, node_labels, edge_labels = Gathered(), Gathered(), Gathered()
     for i, item in enumerate(items):
         source, of_nodes, of_edges = _parts(item)
         try:
             edges = _edges(source)
             place = _numbers(of_nodes or (), edges.nodes)
-            ends += map(place.__getitem__, chain.from_iterable(edges.pairs))
+            own_tails, own_heads = edges.numbers(place)
         except InputError as error:
             raise InputError(f"graph {i}: {error}") from None
         except (TypeError, ValueError):  # no pairs, or nodes that cannot be looked up
             known = "pairs, triples with a weight, a dictionary of either, or an adjacency matrix"
             raise InputError(f"graph {i}: edges must be {known}.") from None
         sizes.append(len(place))
-        counts.append(len(edges.pairs))
+        counts.append(len(own_heads))
         names += place
-        weights += edges.weights
-        node_labels += _looked_up(of_nodes, list(place))
-        edge_labels += _looked_up(of_edges, list(edges.pairs))
-    tails, heads = node_numbers(ends, sizes).reshape(-1, 2).T
-    nodes_known = {} if all(label is None for label in node_labels) else {_kind(node_labels): node_labels}
-    edges_known = {} if all(label is None for label in edge_labels) else {"label": edge_labels}
+        tails.add(own_tails)
+        heads.add(own_heads)
+        weights.add(edges.weights)
+        node_labels.add(repeat(None, len(place)) if of_nodes is None else _looked_up(of_nodes, list(place)))
+        edge_labels.add(repeat(None, len(own_heads)) if of_edges is None else edges.labels(of_edges))
+    of_nodes, of_edges = node_labels.whole(), edge_labels.whole(vectors=False)
+    nodes_known = {_kind(of_nodes): of_nodes} if _any(of_nodes) else {}
+    edges_known = {"label": of_edges} if _any(of_edges) else {}
     found = Found(
         sizes=np.array(sizes, dtype=np.int64),
         counts=np.array(counts, dtype=np.int64),
-        tails=tails,
-        heads=heads,
+        tails=np.asarray(tails.whole(), dtype=np.int32),
+        heads=np.asarray(heads.whole(), dtype=np.int32),
         one_way=np.ones(len(items), dtype=bool),
         nodes=Columns(nodes_known),
-        edges=Columns(edges_known | {"weight": weights}),
+        edges=Columns(edges_known | {"weight": weights.whole()}),
         parallel=False,
         node_names=names,
     )
@@ -111,22 +144,22 @@ def _parts(item: Any) -> tuple[Any, Mapping[Any, Any] | None, Mapping[Any, Any] 
 
 def _numbers(labelled: Iterable[Any], nodes: Collection[Any]) -> dict[Any, int]:
     """Return a dictionary from nodes to numbers, which gives the next one to whoever it does not know."""
-    own = dict.fromkeys([*labelled, *nodes])
+    own: Collection[Any] = list(labelled)
+    if own != list(nodes):  # most have labels for all nodes, in the same order
+        own = dict.fromkeys([*own, *nodes])
     if isinstance(nodes, range) and len(own) > len(nodes):
         stray = next(node for node in own if node not in nodes)
         raise InputError(f"its matrix has {len(nodes)} nodes, but node {stray!r} has a label; nodes count from 0.")
     return defaultdict(count(len(own)).__next__, zip(own, range(len(own)), strict=True))
 
 
-def _looked_up(labels: Mapping[Any, Any] | None, keys: list[Any]) -> Iterable[Any]:
+def _looked_up(labels: Mapping[Any, Any], keys: list[Any]) -> Iterable[Any]:
     """Return the label of each key, None where there is none."""
-    if labels is None:
-        return repeat(None, len(keys))
     same_order = list(labels) == keys  # as it mostly is, and then nothing needs to be looked up
     return labels.values() if same_order else map(labels.get, keys)
 
 
-def _edges(source: Any) -> _Edges:
+def _edges(source: Any) -> _Pairs | _Rows:
     """Read one of the forms that GraKeL knows."""
     if isinstance(source, list) and source and all(isinstance(row, list) for row in source):
         try:
@@ -139,42 +172,37 @@ def _edges(source: Any) -> _Edges:
         return _of_tuples(list(map(tuple, source)))
     kinds = set(map(type, source.values()))
     if kinds <= {dict}:  # as GraKeL's own objects hold them: what is below comes to the same, in more time
-        return _of_rows(source, chain.from_iterable(map(dict.values, source.values())))
+        return _Rows(source, chain.from_iterable(map(dict.values, source.values())))
     if _all_are(numbers.Number, kinds) and _all_are(tuple, set(map(type, source))) and set(map(len, source)) <= {2}:
-        return _Edges(source.keys(), source.values())
+        return _Pairs(source.keys(), source.values())
     if not _all_are(Mapping | list | tuple | set | frozenset, kinds):
         raise TypeError
     rows = source.values()
-    return _of_rows(
-        source, (w for row in rows for w in (row.values() if isinstance(row, Mapping) else [1.0] * len(row)))
-    )
+    return _Rows(source, (w for row in rows for w in (row.values() if isinstance(row, Mapping) else [1.0] * len(row))))
 
 
 def _all_are(what: Any, kinds: set[type]) -> bool:
     return all(issubclass(kind, what) for kind in kinds)
 
 
-def _of_tuples(tuples: list[tuple[Any, ...]]) -> _Edges:
+def _of_tuples(tuples: list[tuple[Any, ...]]) -> _Pairs:
     """Read pairs and triples."""
     triples = [(*edge, 1.0) if len(edge) == 2 else edge for edge in tuples]
-    return _Edges([(u, v) for u, v, _ in triples], [weight for _, _, weight in triples])
+    return _Pairs([(u, v) for u, v, _ in triples], [weight for _, _, weight in triples])
 
 
-def _of_rows(source: Mapping[Any, Any], weights: Iterable[Any]) -> _Edges:
-    """Read the neighbours of each node."""
-    rows = source.values()
-    tails = chain.from_iterable(map(repeat, source, map(len, rows)))
-    return _Edges(list(zip(tails, chain.from_iterable(rows), strict=True)), weights, source.keys())
-
-
-def _of_matrix(matrix: NDArray[Any]) -> _Edges:
+def _of_matrix(matrix: NDArray[Any]) -> _Pairs:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dtype.kind not in "biuf":
         raise InputError(f"adjacency must be square and real, but has shape {matrix.shape} and dtype {matrix.dtype}.")
     rows, cols = np.nonzero(matrix)
-    return _Edges(list(zip(rows.tolist(), cols.tolist(), strict=True)), matrix[rows, cols].tolist(), range(len(matrix)))
+    return _Pairs(list(zip(rows.tolist(), cols.tolist(), strict=True)), matrix[rows, cols].tolist(), range(len(matrix)))
 
 
-def _kind(labels: list[Any]) -> str:
+def _any(labels: Any) -> bool:
+    return any(label is not None for label in labels)
+
+
+def _kind(labels: Any) -> str:
     """Tell labels from features, which are vectors."""
     first = next(label for label in labels if label is not None)
     vector = isinstance(first, list | np.ndarray) or (

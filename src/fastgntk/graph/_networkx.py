@@ -10,15 +10,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, compress, groupby, islice
-from operator import methodcaller
+from operator import itemgetter, methodcaller
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk.graph._assemble import Found, assemble, node_numbers
+from fastgntk.graph._assemble import Found, assemble
 from fastgntk.graph._attributes import Choice, Records
 from fastgntk.graph._batch import GraphBatch
+from fastgntk.graph._gathered import packed
 
 __all__ = ["from_networkx"]
 
@@ -31,20 +32,24 @@ def from_networkx(graphs: Sequence[Any], choice: Choice, directed: bool | None) 
     groups: list[_Group] = []
     names: list[Any] = []
     of_nodes, of_edges = Records(), Records()
-    for parallel, alike in groupby(graphs, methodcaller("is_multigraph")):
+    as_held = {kind: _shows_all(kind) for kind in set(map(type, graphs))}
+    one_way = [graph.is_directed() for graph in graphs]
+    parallel = [graph.is_multigraph() for graph in graphs]
+    for many, alike in groupby(zip(graphs, one_way, parallel, strict=True), itemgetter(2)):
         while some := list(islice(alike, _TOGETHER)):
-            groups.append(_Group(parallel))
-            for graph in some:
-                names += groups[-1].add(graph)
-            groups[-1].finish(of_nodes, of_edges)
+            group = _Group(many)
+            for graph, directed_graph, _ in some:
+                names += group.add(graph, directed_graph, as_held[type(graph)])
+            group.finish(of_nodes, of_edges)
+            groups.append(group)
     return assemble(
         Found(
             sizes=np.array([size for group in groups for size in group.sizes], dtype=np.int64),
             counts=_joined([group.counts for group in groups]),
             tails=_joined([group.tails for group in groups]),
             heads=_joined([group.heads for group in groups]),
-            one_way=np.array([graph.is_directed() for graph in graphs], dtype=bool),
-            parallel=np.array([graph.is_multigraph() for graph in graphs], dtype=bool),
+            one_way=np.array(one_way, dtype=bool),
+            parallel=np.array(parallel, dtype=bool),
             nodes=of_nodes,
             edges=of_edges,
             node_names=names,
@@ -59,8 +64,8 @@ class _Group:
 
     counts: NDArray[np.int64]
     """Number of edges of each graph, once finished."""
-    tails: NDArray[np.int64]
-    heads: NDArray[np.int64]
+    tails: NDArray[np.int32]
+    heads: NDArray[np.int32]
 
     def __init__(self, parallel: bool) -> None:
         self.sizes: list[int] = []
@@ -71,21 +76,21 @@ class _Group:
         self._rows: list[Mapping[Any, Mapping[Any, Any]]] = []
         """What stands between each node and its neighbours: data, or in multigraphs the data of each edge by key."""
 
-    def add(self, graph: Any) -> Iterable[Any]:
-        """Read a graph; returns what its nodes are called."""
+    def add(self, graph: Any, one_way: bool, as_held: bool) -> Iterable[Any]:
+        """Read a graph; returns what its nodes are called. ``as_held`` says that it shows what it holds."""
         data, neighbours = graph._node, graph._adj  # what nodes(data=True) and adjacency() show, without their tuples
-        if not (type(data) is type(neighbours) is dict and _shows_all(type(graph))):  # a view, or a class of its own
+        if not (as_held and type(data) is type(neighbours) is dict):  # a class of its own, or a view
             data, neighbours = dict(graph.nodes(data=True)), {u: dict(row) for u, row in graph.adjacency()}
         own = list(data)
         if list(neighbours) != own:  # those of a view may have another order
             neighbours = {u: neighbours[u] for u in own}
         rows = neighbours.values()
-        numbers = list(range(len(own)))
+        numbers = range(len(own))
         ends = chain.from_iterable(rows)
-        self._ends += ends if own == numbers else map(dict(zip(own, numbers, strict=True)).__getitem__, ends)
+        self._ends += ends if own == list(numbers) else map(dict(zip(own, numbers, strict=True)).__getitem__, ends)
         self._rows += rows
         self.sizes.append(len(own))
-        self._one_way.append(graph.is_directed())
+        self._one_way.append(one_way)
         self._node_data += data.values()
         return own
 
@@ -93,18 +98,19 @@ class _Group:
         """Set the numbers of edges; of undirected graphs, where an edge stands with both of its nodes, each once."""
         sizes, one_way = np.array(self.sizes), np.array(self._one_way)
         degrees = _lengths(self._rows)
-        node, graph = np.arange(len(degrees)), np.repeat(np.arange(len(sizes)), sizes)
-        in_graph = node - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        node, graph = np.arange(len(degrees), dtype=np.int32), np.repeat(np.arange(len(sizes)), sizes)
+        in_graph = node - np.repeat(np.cumsum(sizes) - sizes, sizes).astype(np.int32)
         try:
-            heads = node_numbers(self._ends, self.sizes)
+            heads = _numbers(self._ends)
         except TypeError:  # 1.0 and 1 + 0j equal the node 1, and are taken for it by NetworkX
             numbers = dict(zip(range(sizes.max()), range(sizes.max()), strict=True))
-            heads = node_numbers(list(map(numbers.__getitem__, self._ends)), self.sizes)
+            heads = _numbers(list(map(numbers.__getitem__, self._ends)))
         once = np.repeat(in_graph, degrees) <= heads
         if one_way.any():
             once |= np.repeat(one_way[graph], degrees)
         found = list(compress(_joined_values(self._rows), once.tobytes()))
-        node, heads = np.repeat(node, degrees)[once], heads[once]
+        places = np.flatnonzero(once)
+        node, heads = np.repeat(node, degrees)[places], heads[places]
         if self._parallel:
             copies = _lengths(found)
             node, heads = np.repeat(node, copies), np.repeat(heads, copies)
@@ -128,9 +134,13 @@ def _joined_values(mappings: Collection[Mapping[Any, Any]]) -> Iterable[Any]:
     return chain.from_iterable(map(values, mappings))
 
 
+def _numbers(ends: list[int]) -> NDArray[np.int32]:
+    return np.asarray(packed(ends, int), dtype=np.int32)
+
+
 def _lengths(mappings: Collection[Mapping[Any, Any]]) -> NDArray[np.int64]:
     return np.fromiter(map(len, mappings), dtype=np.int64, count=len(mappings))
 
 
-def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, dtype=np.int32), *parts])

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from fastgntk.errors import InputError
-from fastgntk.graph._assemble import Found, assemble, node_numbers
+from fastgntk.graph._assemble import Found, assemble
 from fastgntk.graph._attributes import Choice, Records
 from fastgntk.graph._batch import GraphBatch
+from fastgntk.graph._gathered import Gathered
 
 __all__ = ["from_node_link", "graph_attributes", "node_names"]
 
@@ -27,10 +28,10 @@ _ID, _ENDS = itemgetter("id"), itemgetter("source", "target")
 def from_node_link(items: Sequence[Mapping[str, Any]], choice: Choice, directed: bool | None) -> GraphBatch:
     """Convert; nodes keep their order."""
     sizes, counts = [], []
-    ends: list[int] = []
     names: list[Any] = []
-    node_data: list[Mapping[str, Any]] = []
-    edge_data: list[Mapping[str, Any]] = []
+    ends = Gathered(int)
+    of_nodes = Records(but=("id",), tuples_as_lists=True)
+    of_edges = Records(but=("source", "target", "key"), tuples_as_lists=True)
     for i, item in enumerate(items):
         nodes, edges = _part(item, i, "nodes"), _part(item, i, "links" if "links" in item else "edges")
         own = node_names(nodes, i)
@@ -39,15 +40,17 @@ def from_node_link(items: Sequence[Mapping[str, Any]], choice: Choice, directed:
             twice = next(node for node, times in Counter(own).items() if times > 1)
             raise InputError(f"graph {i} has several nodes with the id {twice!r}; give each node its own.")
         try:
-            ends += list(map(place.__getitem__, chain.from_iterable(map(_ENDS, edges))))
+            numbers = list(map(place.__getitem__, chain.from_iterable(map(_ENDS, edges))))
         except (KeyError, TypeError):  # something is missing, or a node is called by a list
-            ends += chain.from_iterable(_numbers(edge, number, place, i) for number, edge in enumerate(edges))
+            both = (_numbers(edge, number, place, i) for number, edge in enumerate(edges))
+            numbers = list(chain.from_iterable(both))
         sizes.append(len(own))
         counts.append(len(edges))
         names += own
-        node_data += nodes
-        edge_data += edges
-    tails, heads = node_numbers(ends, sizes).reshape(-1, 2).T
+        ends.add(numbers)
+        of_nodes.extend(nodes)
+        of_edges.extend(edges)
+    tails, heads = np.asarray(ends.whole(), dtype=np.int32).reshape(-1, 2).T
     return assemble(
         Found(
             sizes=np.array(sizes, dtype=np.int64),
@@ -55,8 +58,8 @@ def from_node_link(items: Sequence[Mapping[str, Any]], choice: Choice, directed:
             tails=tails,
             heads=heads,
             one_way=np.array([_flag(item, i, "directed") for i, item in enumerate(items)], dtype=bool),
-            nodes=Records(node_data, but=("id",), tuples_as_lists=True),
-            edges=Records(edge_data, but=("source", "target", "key"), tuples_as_lists=True),
+            nodes=of_nodes,
+            edges=of_edges,
             parallel=np.array([_flag(item, i, "multigraph") for i, item in enumerate(items)], dtype=bool),
             node_names=names,
         ),
