@@ -228,3 +228,39 @@ def test_nodes_keep_their_names_and_columns_are_three(tmp_path):
 def test_the_two_directions_of_an_edge_have_one_label(tmp_path):
     path = write(tmp_path, "graph,source,target,label\nA,x,y,s\nA,y,x,d\n")
     assert "graph 'A', edge ('x', 'y') is given twice with different labels" in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        ("A,x\n", "line 1205: the row has 2 cells, but the header has 4; quote cells that hold the separator."),
+        ('A,x,"y"z,1\n', "line 1205: the row cannot be read (',' expected after '\"'); check its quotes."),
+        ('A,x,"y,1\n\n', "line 1205: the row cannot be read (unexpected end of data); check its quotes."),
+    ],
+)
+def test_lines_are_counted_through_many_rows(tmp_path, last, words):
+    rows = [f"A,{u},{u + 1},1\n" for u in range(900)] + ['A,"two\nlines",x,1\n'] * 100 + ["\n", " \n"] * 51
+    text = "\n" + "graph,source,target,weight\n" + "".join(rows)
+    assert text.count("\n") == 1204
+    assert refused(write(tmp_path, text + last)) == "edges.csv, " + words
+    assert read_edge_list(write(tmp_path, text)).graphs.n_nodes == 903
+
+
+@pytest.mark.parametrize("rows", range(250, 260))
+def test_lines_are_counted_from_one_batch_of_rows_to_the_next(tmp_path, rows):
+    path = write(tmp_path, "graph,source,target\n" + "A,x,y\n" * rows + "A,x\n")
+    assert f"line {rows + 2}: the row has 2 cells" in refused(path)
+
+
+def test_nodes_come_as_they_are_named_without_spaces(tmp_path):
+    path = write(tmp_path, "graph,source,target\nA,z , x\nB,y,x\n A,x,z\nA, y,q\nB,r,y\n")
+    data = read_edge_list(path, directed=True)
+    assert data.names == ("A", "B")
+    assert data.node_names == ("z", "x", "y", "q", "y", "x", "r")
+    assert data.graphs[0].adjacency.toarray().tolist() == [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
+    assert data.graphs[1].adjacency.toarray().tolist() == [[0, 1, 0], [0, 0, 0], [1, 0, 0]]
+
+
+def test_the_first_node_that_is_not_known_is_told(tmp_path):
+    path, more = tables(tmp_path, edges="graph,source,target\nA,x,y\nA,z,new\nB,newer,1\n", targets=None)
+    assert "names the node 'new' of graph 'A' in data row 2, which nodes.csv does" in refused(path, **more)

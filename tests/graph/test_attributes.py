@@ -155,6 +155,10 @@ def test_what_may_be_a_label(values, expected):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
+        (
+            [[1, 2], [2, 3], [3, 4]],
+            "graph 0, node 'a' has 'label' = [1, 2]; a label must be a whole number or a string",
+        ),
         ([1, [2, 3], 4], "graph 0, node 'b' has 'label' = [2, 3]; a label must be a whole number or a string: pass "),
         ([1, 2.5, 4], "node 'b' has 'label' = 2.5; a label must be"),
         ([1, float("nan"), 4], "node 'b' has 'label' = nan; a label must be"),

@@ -133,6 +133,10 @@ EDGE = {(0, 1): 1, (1, 0): 1}
         ([(EDGE, {0: "a"})], "graph 0, node 1 has no attribute 'label'; give it to every node"),
         ([(EDGE, {0: 1, 1: 2}), (EDGE,)], "graph 1, node 0 has no attribute 'label'"),
         ([(EDGE, None, {(0, 1): 3})], r"graph 0, edge \(1, 0\) has no attribute 'label'; give it to every edge"),
+        (
+            [(EDGE, None, {key: [1, 2] for key in EDGE})],
+            r"graph 0, edge \(0, 1\) has 'label' = \[1, 2\]; a label must be",
+        ),
         ([(np.eye(2), {0: 1, 1: 1, 2: 1})], "graph 0: its matrix has 2 nodes, but node 2 has a label"),
         ([(EDGE,), ([(0, 1), (1,)],)], "graph 1: edges must be pairs, triples with a weight"),
         ([({0: 5},)], "graph 0: edges must be pairs"),
