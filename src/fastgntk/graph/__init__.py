@@ -14,6 +14,7 @@
 ``_matrices``     lists of adjacency matrices, with features or without
 ``_stack``        arrays of shape (n, N, N)
 ``_attributes``   attributes by name: which count as what
+``_gathered``     values of many graphs, gathered as arrays where they are numbers
 ``_assemble``     where all of these end: nodes and edges of many graphs to one batch
 ``_export``       :func:`to_networkx`, :func:`to_geometric`: the way back
 ``_edge_types``   edge labels as numbers
