@@ -113,11 +113,21 @@ def test_equal_rows_without_a_ridge_get_the_first_jitter_and_say_so(solver, capl
 
 
 @pytest.mark.parametrize("solver", EXACT_SOLVERS)
-@pytest.mark.parametrize("seed", range(8))
-def test_a_singular_matrix_gets_a_jitter_whichever_way_rounding_goes(solver, seed):
+@pytest.mark.parametrize("scale", [0.0, 3.0], ids=["alike", "of many sizes"])
+@pytest.mark.parametrize("n", [2, 6, 40])
+def test_a_singular_matrix_gets_a_jitter_whichever_way_rounding_goes(solver, n, scale):
     """The last pivot, or the smallest eigenvalue, is rounding: about half of these come out above 0."""
-    X = np.random.default_rng(seed).standard_normal((6, 5))
-    assert solve(MatrixSource(X @ X.T), np.arange(6.0), 0.0, solver=solver).jitter > 0.0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((n, n - 1)) * 10.0 ** rng.uniform(-scale, scale, (n, 1))
+        assert solve(MatrixSource(X @ X.T), np.arange(float(n)), 0.0, solver=solver).jitter > 0.0
+
+
+@pytest.mark.parametrize("solver", EXACT_SOLVERS)
+def test_a_matrix_that_is_only_ill_conditioned_gets_none(solver):
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((40, 40)))[0]
+    K = Q * np.geomspace(1.0, 1e-11, 40) @ Q.T
+    assert solve(MatrixSource((K + K.T) / 2), np.arange(40.0), 0.0, solver=solver).jitter == 0.0
 
 
 @pytest.mark.parametrize("solver", EXACT_SOLVERS)
