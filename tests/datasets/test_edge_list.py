@@ -252,6 +252,11 @@ def test_lines_are_counted_from_one_batch_of_rows_to_the_next(tmp_path, rows):
     assert f"line {rows + 2}: the row has 2 cells" in refused(path)
 
 
+def test_of_two_faults_the_first_is_told(tmp_path):
+    path = write(tmp_path, 'graph,source,target\nA,x,y\nA,x\n"A"A,x,y\n')
+    assert "line 3: the row has 2 cells" in refused(path)
+
+
 def test_nodes_come_as_they_are_named_without_spaces(tmp_path):
     path = write(tmp_path, "graph,source,target\nA,z , x\nB,y,x\n A,x,z\nA, y,q\nB,r,y\n")
     data = read_edge_list(path, directed=True)

@@ -49,8 +49,8 @@ def test_numbers_are_the_array_that_numpy_makes_of_all_of_them(of_graphs):
 @given(st.lists(st.lists(vectors, min_size=1, max_size=5), min_size=1, max_size=6))
 def test_vectors_of_numbers_are_rows(of_graphs):
     values = [value for some in of_graphs for value in some]
-    assert gathered(*of_graphs).whole().tolist() == values
-    assert gathered(*of_graphs).whole(vectors=False) == values
+    assert gathered(*of_graphs).whole(vectors=True).tolist() == values
+    assert gathered(*of_graphs).whole() == values
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,11 @@ def test_vectors_of_numbers_are_rows(of_graphs):
         (([-1],), np.int64),
         (([1, 2, 3], [0.5]), np.float64),
         (([[1, 2], [3, 4]],), np.uint8),
+        (([[1, 2], [3, 4], [5, 6]], [[0.5, 1.0]]), np.float64),
     ],
 )
 def test_arrays_are_as_small_as_they_may_be(of_graphs, dtype):
-    whole = gathered(*of_graphs).whole()
+    whole = gathered(*of_graphs).whole(vectors=True)
     assert whole.dtype == dtype
     assert whole.tolist() == [value for some in of_graphs for value in some]
 
@@ -82,12 +83,20 @@ def test_arrays_are_as_small_as_they_may_be(of_graphs, dtype):
         ([[1.0], [2.0], [3.0]], [[4.0, 5.0]]),
         ([[]],),
         ([["1.5"], ["2"]],),
+        ([[1, 0.5]],),
+        ([[1, [2]]],),
         ([[[1.0]], [[2.0]]],),
         ([1.0, 2.0, 3.0], [[4.0]]),
     ],
 )
 def test_what_is_no_number_stays_in_a_list(of_graphs):
-    assert gathered(*of_graphs).whole() == [value for some in of_graphs for value in some]
+    assert gathered(*of_graphs).whole(vectors=True) == [value for some in of_graphs for value in some]
+
+
+def test_lists_that_hold_themselves_stay_lists():
+    value: list = [1]
+    value[0] = value
+    assert gathered([value]).whole(vectors=True)[0] is value
 
 
 def test_a_kind_that_is_known_is_not_looked_for():

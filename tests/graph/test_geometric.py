@@ -133,7 +133,7 @@ def test_an_attribute_that_some_graphs_lack():
         ),
         ([HeteroData()], "graph 0 has several types of nodes or edges; call data.to_homogeneous() first"),
         ([Data(adj_t=torch.eye(3))], "graph 0 has a matrix adj_t or adj in place of edge_index"),
-        ([Data(edge_index=PATH, x=torch.full((3, 1), np.nan))], "graph 0, node 0 has 'x' = array([nan]"),
+        ([Data(edge_index=PATH, x=torch.full((3, 1), np.nan))], "graph 0, node 0 has 'x' = [nan]"),
         (
             [Data(edge_index=PATH, x=torch.ones(3, 1)), Data(edge_index=PATH, x=torch.ones(3, 2))],
             "'x' must have the same width in all graphs, but there are rows of shape (1,) and (2,)",

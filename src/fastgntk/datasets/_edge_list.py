@@ -101,11 +101,11 @@ def read_edge_list(
     if listed is not None and not placed.sizes.all():
         empty = listed.names[int(np.argmin(placed.sizes))]
         raise InputError(
-            f"graph {empty!r} of {targets} has no edge and no node; give it nodes in a table with nodes= (--nodes)."
+            f"graph {empty!r} of {listed.path} has no edge and no node; give it nodes in a table with nodes= (--nodes)."
         )
     of_edge = in_graph[-1][::2]
-    order = np.argsort(of_edge, kind="stable")
-    ends = placed.numbers[-2 * len(of_edge) :].reshape(-1, 2)[order]
+    cells = _Cells(edges, (of_graph, *ends_at), of_edge)
+    ends = placed.numbers[-2 * len(of_edge) :].reshape(-1, 2)[cells.order]
     node_names = names.texts_of(placed.nodes)
     found = Found(
         sizes=placed.sizes,
@@ -114,7 +114,7 @@ def read_edge_list(
         heads=ends[:, 1],
         one_way=np.full(len(graphs), directed),
         nodes=Columns({}) if known is None else _Cells(known.table, (known.graph_at, known.node_at), in_graph[0]),
-        edges=_Cells(edges, (of_graph, *ends_at), of_edge),
+        edges=cells,
         parallel=False,
         node_names=node_names,
         graph_names=graphs.texts,
@@ -182,12 +182,8 @@ class _Numbers:
 
     def of(self, table: TextTable, at: int, what: str) -> NDArray[np.int64]:
         """Give the texts of a column numbers, without spaces around them; an empty cell is an error."""
-        cells = table.cells[at]
-        stripped = {cell: cell.strip() for cell in dict.fromkeys(cells)}  # most stand many times
-        if "" in stripped.values():
-            table.texts(at, what)  # says where
-        number = {cell: self._number[text] for cell, text in stripped.items()}
-        return np.fromiter(map(number.__getitem__, cells), dtype=np.int64, count=len(cells))
+        texts = table.texts(at, what)
+        return np.fromiter(map(self._number.__getitem__, texts), dtype=np.int64, count=len(texts))
 
     def texts_of(self, numbers: NDArray[np.int64]) -> list[str]:
         return list(map(self.texts.__getitem__, numbers.tolist()))
@@ -256,7 +252,7 @@ class _Cells:
 
     def __init__(self, table: TextTable, but: Sequence[int], in_graph: NDArray[np.int64]) -> None:
         self._table = table
-        self._order = np.argsort(in_graph, kind="stable")
+        self.order = np.argsort(in_graph, kind="stable")
         self._in_order = bool((in_graph[1:] >= in_graph[:-1]).all())
         self._at = {name: at for at, name in enumerate(table.columns) if at not in but}
         self.names: Sequence[str] = list(self._at)
@@ -265,6 +261,6 @@ class _Cells:
     def column(self, name: str, *, numbers: bool) -> tuple[Any, int | None]:
         values = self._table.attribute(self._at[name], numbers=numbers)
         if isinstance(values, np.ndarray):
-            return values[self._order], None
-        ordered = values if self._in_order else list(map(values.__getitem__, self._order.tolist()))
+            return values[self.order], None
+        ordered = values if self._in_order else list(map(values.__getitem__, self.order.tolist()))
         return ordered, ordered.index(None) if None in ordered else None

@@ -153,19 +153,15 @@ def read_text_table(path: Path, row_for: str) -> TextTable:
     header: tuple[str, ...] = ()
     cells: tuple[list[str], ...] = ()
     before: list[int] = []
-    try:
-        for rows, lines in _batches(text, delimiter):
-            if not header:
-                header = tuple(map(str.strip, rows.pop(0)))
-                cells = tuple([] for _ in header)
-                del lines[0]
-            _check_lengths(path, header, rows, lines)
-            for column, texts in zip(cells, zip(*rows, strict=True), strict=True) if rows else ():
-                column += texts
-            before += lines
-    except csv.Error as error:
-        line = _start_of_last_row(text, delimiter)
-        raise InputError(f"{path}, line {line}: the row cannot be read ({error}); check its quotes.") from None
+    for rows, lines in _batches(path, text, delimiter):
+        if not header:
+            header = tuple(map(str.strip, rows.pop(0)))
+            cells = tuple([] for _ in header)
+            del lines[0]
+        _check_lengths(path, header, rows, lines)
+        for column, texts in zip(cells, zip(*rows, strict=True), strict=True) if rows else ():
+            column += texts
+        before += lines
     if not header:
         raise InputError(f"{path} is empty; a table needs a header and a row for each {row_for}.")
     if not before:
@@ -173,17 +169,20 @@ def read_text_table(path: Path, row_for: str) -> TextTable:
     return TextTable(path, named.stem, header, cells, before)
 
 
-def _reader(text: str, delimiter: str) -> Any:
-    # newline="" leaves line ends inside quotes as they are and to the reader, which counts them.
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-
-
-def _batches(text: str, delimiter: str) -> Iterator[tuple[list[list[str]], list[int]]]:
+def _batches(path: Path, text: str, delimiter: str) -> Iterator[tuple[list[list[str]], list[int]]]:
     """Yield some rows together, without blank ones, and the last line before each of them."""
-    reader = _reader(text, delimiter)
+    # newline="" leaves line ends inside quotes as they are and to the reader, which counts them.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     numbered = zip(reader, map(attrgetter("line_num"), repeat(reader)), strict=False)  # with each row its last line
-    last = 0
-    while batch := list(islice(numbered, _TOGETHER)):
+    last, failed = 0, ""
+    while not failed:
+        batch: list[tuple[list[str], int]] = []
+        try:
+            batch.extend(islice(numbered, _TOGETHER))
+        except csv.Error as error:  # rows that were read before stay in the list, and come first
+            failed = str(error)
+        if not batch:
+            break
         rows, ends = map(list, zip(*batch, strict=True))
         lines = [last, *ends]
         last = lines.pop()
@@ -192,6 +191,8 @@ def _batches(text: str, delimiter: str) -> Iterator[tuple[list[list[str]], list[
             rows, lines = list(compress(rows, there)), list(compress(lines, there))
         if rows:
             yield rows, lines
+    if failed:
+        raise InputError(f"{path}, line {last + 1}: the row cannot be read ({failed}); check its quotes.")
 
 
 def _check_lengths(path: Path, header: tuple[str, ...], rows: list[list[str]], lines: list[int]) -> None:
@@ -202,15 +203,6 @@ def _check_lengths(path: Path, header: tuple[str, ...], rows: list[list[str]], l
         f"{path}, line {lines[wrong] + 1}: the row has {len(rows[wrong])} cells, but the header has {len(header)}; "
         "quote cells that hold the separator."
     )
-
-
-def _start_of_last_row(text: str, delimiter: str) -> int:
-    """Return the line on which the row starts that cannot be read."""
-    reader, last = _reader(text, delimiter), 0
-    with suppress(csv.Error):
-        for _ in reader:
-            last = reader.line_num
-    return last + 1
 
 
 def read_text(path: Path, instead: str) -> str:

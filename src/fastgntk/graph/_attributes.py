@@ -323,7 +323,7 @@ def label_column(values: Any, name: str, called: Called, instead: str) -> NDArra
     if array.dtype.kind == "U":
         return array
     if array.dtype.kind in "biu" and (array.dtype.kind != "u" or array.max(initial=0) < 2**63):
-        return array.astype(np.int64, copy=array is values)
+        return array.astype(np.int64, copy=isinstance(values, np.ndarray))
     if array.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             whole = array.astype(np.int64)
@@ -463,5 +463,5 @@ def _one_by_one(values: Any, name: str, called: Called, instead: str) -> NDArray
 
 
 def _short(value: Any) -> str:
-    text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
+    text = " ".join(repr(value.tolist() if isinstance(value, np.generic | np.ndarray) else value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -17,7 +17,7 @@ _TOGETHER = 8192
 
 
 class Gathered:
-    """Gather values in a list, or in an array if they are all numbers. ``kind`` is the type that all have, if known.
+    """Gather values in a list, or in arrays where they are numbers. ``kind`` is the type that all have, if known.
 
     Much of what long lists of Python's numbers cost is memory that is touched for the first time. Numbers that become
     arrays some at a time need little of it: GraKeL's graphs are read in nine tenths of the time.
@@ -42,17 +42,16 @@ class Gathered:
         if len(self._open) >= _TOGETHER:
             self._close()
 
-    def whole(self, *, vectors: bool = True) -> Any:
-        """Return all values: numbers as an array (n,), lists of d numbers as an array (n, d), anything else as a list.
+    def whole(self, *, vectors: bool = False) -> Any:
+        """Return all values: a list, or an array (n,) if each part held floats alone, or whole numbers below 2⁶³ alone.
 
-        Numbers are floats, and whole numbers of at most 64 bits. Without ``vectors`` lists of them stay lists.
+        With ``vectors`` lists of d numbers each are an array (n, d). What ends in a list is for others to look at.
         """
         if self._open:
             self._close()
-        shapes = {part.shape[1:] if isinstance(part, np.ndarray) else None for part in self._parts}
-        if len(shapes) == 1 and (shapes == {()} or (vectors and None not in shapes)):
-            return np.concatenate(self._parts)
-        return self.listed()
+        parts = [_rows(part) if vectors and isinstance(part, list) else part for part in self._parts]
+        shapes = {part.shape[1:] if isinstance(part, np.ndarray) else None for part in parts}
+        return np.concatenate(parts) if len(shapes) == 1 and None not in shapes else self.listed()
 
     def listed(self) -> list[Any]:
         """Return all values in a list."""
@@ -64,14 +63,8 @@ class Gathered:
         self._open = []
 
 
-def _one_kind(values: list[Any]) -> type | None:
-    """Return the type that all values have."""
-    kind = type(values[0])
-    return kind if list(map(type, values)).count(kind) == len(values) else None
-
-
 def packed(values: list[Any], kind: type | None) -> list[Any] | NDArray[Any]:
-    """Return values that are all of one kind as an array if they are numbers, or lists of as many numbers each."""
+    """Return values of one kind as an array if they are numbers, as they are if not."""
     if kind is float:
         return np.fromiter(values, dtype=np.float64, count=len(values))
     if kind is int:
@@ -79,9 +72,19 @@ def packed(values: list[Any], kind: type | None) -> list[Any] | NDArray[Any]:
             return np.frombuffer(bytes(values), dtype=np.uint8)
         with suppress(OverflowError):
             return np.fromiter(values, dtype=np.int64, count=len(values))
-    if kind is list and values[0] and list(map(len, values)).count(len(values[0])) == len(values):
-        flat = list(chain.from_iterable(values))
-        numbers = packed(flat, _one_kind(flat))
-        if isinstance(numbers, np.ndarray) and numbers.ndim == 1:
-            return numbers.reshape(len(values), -1)
     return values
+
+
+def _one_kind(values: list[Any]) -> type | None:
+    """Return the type that all values have."""
+    kind = type(values[0])
+    return kind if list(map(type, values)).count(kind) == len(values) else None
+
+
+def _rows(values: list[Any]) -> list[Any] | NDArray[Any]:
+    """Return lists of as many numbers of one kind each as rows; by way of one list, which is quicker than NumPy."""
+    if _one_kind(values) is not list or not values[0] or len(set(map(len, values))) > 1:
+        return values
+    flat = list(chain.from_iterable(values))
+    numbers = packed(flat, _one_kind(flat))
+    return numbers.reshape(len(values), -1) if isinstance(numbers, np.ndarray) else values

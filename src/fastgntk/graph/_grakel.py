@@ -103,7 +103,7 @@ def from_grakel(items: Sequence[Any], choice: Choice, directed: bool | None) -> 
         weights.add(edges.weights)
         node_labels.add(repeat(None, len(place)) if of_nodes is None else _looked_up(of_nodes, list(place)))
         edge_labels.add(repeat(None, len(own_heads)) if of_edges is None else edges.labels(of_edges))
-    of_nodes, of_edges = node_labels.whole(), edge_labels.whole(vectors=False)
+    of_nodes, of_edges = node_labels.whole(vectors=True), edge_labels.whole()
     nodes_known = {_kind(of_nodes): of_nodes} if _any(of_nodes) else {}
     edges_known = {"label": of_edges} if _any(of_edges) else {}
     found = Found(
