@@ -77,10 +77,14 @@ def show(browser, tmp_path: Path) -> Iterator[Opener]:
     assert [each for each in complaints if each != "data:,"] == []
 
 
+TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
 def place(page, graph: int) -> tuple[float, float]:
     """Return where a graph's point is in the window, the map scrolled into view."""
     box = page.locator(".map-box")
     box.scroll_into_view_if_needed()
+    page.evaluate(TWO_FRAMES)  # the page hears of the scrolling with the next frame, and hides its tip then
     frame = box.bounding_box()
     x, y = box.evaluate("(box, graph) => box.placeOf(graph)", graph)
     return frame["x"] + x, frame["y"] + y
