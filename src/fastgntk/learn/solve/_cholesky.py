@@ -66,7 +66,7 @@ def _factor(problem: Problem) -> tuple[Array, Array, float]:
         np.fill_diagonal(A, own)
         definite = _lower_factor(A)
         pivots: Array = A.diagonal() ** 2
-        if not (definite and (pivots > np.finfo(float).eps * own).all()):
+        if not (definite and (pivots > n * np.finfo(float).eps * own).all()):
             continue
         problem.report(1, 2)
         precision = _inverse_diagonal(A)
