@@ -8,7 +8,7 @@ from __future__ import annotations
 from _common import best_of, sets
 
 import fastgntk as fg
-from fastgntk.kernel import get_engine
+from fastgntk.engines import get_engine
 
 SPEC = fg.GNTK(blocks=3, layers=2)
 SIZES = (32, 64, 128, 256, 384, 512, 1024)

@@ -16,7 +16,7 @@ import tempfile
 import time
 
 import fastgntk as fg
-from fastgntk.matrix import local_workers
+from fastgntk.pairwise.store import local_workers
 
 
 def measure(asked: argparse.Namespace) -> None:

@@ -41,7 +41,7 @@ class Case(NamedTuple):
 
 
 def beside(name: str, loop: Callable[[Any], object], graphs: Any) -> Case:
-    return Case(name, lambda: loop(graphs), lambda: fg.graphs(graphs))
+    return Case(name, lambda: loop(graphs), lambda: fg.as_graphs(graphs))
 
 
 def plain() -> list[nx.Graph]:
@@ -97,7 +97,7 @@ def through_geometric(graphs: Iterable[Any]) -> None:
 
 def of_geometric(graphs: list[nx.Graph]) -> Iterator[Case]:
     try:
-        made = fg.to_geometric(fg.graphs(graphs))
+        made = fg.to_geometric(fg.as_graphs(graphs))
     except fg.InputError as error:
         print(f"PyTorch Geometric: {error}")
         return
@@ -212,7 +212,7 @@ def cases(folder: Path) -> Iterator[Case]:
     yield from of_tables(graphs, folder)
     yield from of_matrices(graphs)
     yield from of_molecules()
-    batch = fg.graphs(graphs)
+    batch = fg.as_graphs(graphs)
     yield Case("back to NetworkX, beside copy()", lambda: [G.copy() for G in graphs], lambda: fg.to_networkx(batch))
 
 

@@ -24,9 +24,9 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 import fastgntk as fg
-from fastgntk.learn._landmarks import SELECTIONS
-from fastgntk.learn._nystroem import _inverse_root
-from fastgntk.learn.solve import MatrixSource
+from fastgntk.models._landmarks import SELECTIONS
+from fastgntk.models._nystroem import _inverse_root
+from fastgntk.solvers import MatrixSource
 
 KERNELS = {"NCI1": fg.GNTK(9, 1), "COLLAB": fg.GNTK(2, 2), "PROTEINS": fg.GNTK(3, 1), "MUTAG": fg.GNTK(3, 1)}
 CHOICE = {"C": [10.0, 100.0, 1000.0, 10_000.0]}

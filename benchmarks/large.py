@@ -120,7 +120,7 @@ def stream(path: str, counts: list[int], columns: int) -> None:
         moments = np.zeros((columns, columns))  # all that ridge regression needs of the features
         for chunk in chunks_of(path, count):
             begin = time.perf_counter()
-            graphs = fg.graphs(chunk)
+            graphs = fg.as_graphs(chunk)
             read = time.perf_counter()
             vectors = (step.transform if done else step.fit_transform)(graphs)
             moments += vectors.T @ vectors
@@ -143,7 +143,7 @@ ROUTES: dict[str, tuple[int, Callable[[fg.GraphBatch], object]]] = {
 
 
 def routes(path: str, counts: list[int]) -> None:
-    fg.gram(fg.graphs(next(chunks_of(path, 10))))  # compiled code is there now
+    fg.gram(fg.as_graphs(next(chunks_of(path, 10))))  # compiled code is there now
     for count in counts:
         for name, (most, _) in ROUTES.items():
             if count <= most:  # in a process of its own, so that the peak of memory is its own
@@ -152,7 +152,7 @@ def routes(path: str, counts: list[int]) -> None:
 
 
 def route(path: str, count: int, name: str) -> str:
-    graphs = fg.graphs([smiles for chunk in chunks_of(path, count) for smiles in chunk])
+    graphs = fg.as_graphs([smiles for chunk in chunks_of(path, count) for smiles in chunk])
     before, start = peak(), time.perf_counter()
     ROUTES[name][1](graphs)
     return f"{time.perf_counter() - start:8.1f} s, {peak()} ({before} with the graphs alone)"

@@ -34,8 +34,8 @@ from scipy.special import ndtri
 from sklearn.ensemble import RandomForestRegressor
 
 import fastgntk as fg
-from fastgntk.learn._calibration import Intervals
-from fastgntk.learn.solve import EigenPath
+from fastgntk.models._calibration import Intervals
+from fastgntk.solvers import EigenPath
 
 SETS = {
     "FreeSolv": ("FreeSolv_SAMPL.csv", "expt"),
@@ -74,7 +74,7 @@ def gntk(split: Split, depth: str = "best", edges: str = "plain") -> Outcome:
     graphs = split.table.graphs
     train, test = graphs[split.train], graphs[split.test]
     fitting = time.perf_counter()
-    grid = replace(fg.learn.Grid.full(), edges=(edges,))
+    grid = replace(fg.selection.Grid.full(), edges=(edges,))
     model = fg.GNTKRegressorCV(grid, depth=depth).fit(train, split.y)
     predicting = time.perf_counter()
     found = model.review(test)  # prediction, standard deviation, interval and nearest molecule

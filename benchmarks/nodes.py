@@ -34,7 +34,7 @@ def network(n: int, seed: int = 0) -> tuple[fg.Graph, NDArray[np.int64]]:
 
 def propagated(graph: fg.Graph, community: NDArray[np.int64], labelled: NDArray[np.int64], alpha: float) -> float:
     """Return the accuracy of label propagation (Zhou et al. 2004), F ← α S F + (1 − α) Y until it stands."""
-    A = sparse.csr_array(fg.graphs([graph]).adjacency())
+    A = sparse.csr_array(fg.as_graphs([graph]).adjacency())
     root = np.sqrt(np.maximum(A.sum(axis=1), 1.0))
     S = sparse.diags_array(1 / root) @ A @ sparse.diags_array(1 / root)
     Y = np.zeros((len(community), COMMUNITIES))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from _common import best_of
 
 import fastgntk as fg
-from fastgntk.kernel import _operator
+from fastgntk.engines import _operator
 
 SPEC = fg.GNTK(blocks=3, layers=1)
 

@@ -14,9 +14,9 @@ import time
 from multiprocessing import get_context
 
 import numpy as np
-from solvers import SPEC, TEST, molecules, rms
 
 import fastgntk as fg
+from solvers import SPEC, TEST, molecules, rms
 
 
 def row(table: str, n: int, solver: str, rank: int | None, memory: str | None) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 from _common import best_of
 
 import fastgntk as fg
-from fastgntk.kernel._colours import colour
-from fastgntk.kernel._simd._floor import layer_nanoseconds
+from fastgntk.engines._refinement import colour
+from fastgntk.engines._simd._floor import layer_nanoseconds
 
 SPEC = fg.GNTK(blocks=3, layers=1)
 
@@ -29,7 +29,7 @@ def random_graphs(count: int, nodes: int, degree: float = 4.0, kinds: int = 5, s
             out.append(fg.Graph.from_edges(edges, nodes, labels=rng.integers(0, kinds, nodes)))
         else:
             out.append(fg.Graph.from_edges(edges, nodes, rng.standard_normal((nodes, 3))))
-    return fg.graphs(out)
+    return fg.as_graphs(out)
 
 
 def row(what: str, batch: fg.GraphBatch, spec: fg.GNTK = SPEC) -> None:

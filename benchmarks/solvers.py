@@ -16,8 +16,8 @@ import time
 import numpy as np
 
 import fastgntk as fg
-from fastgntk.learn.solve import EigenPath, MatrixSource, default_rank, solve
 from fastgntk.sketch import SKETCHES
+from fastgntk.solvers import EigenPath, MatrixSource, default_rank, solve
 
 SPEC = fg.GNTK(blocks=3, layers=1, scale="degree")
 TEST = 500

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import fastgntk as fg
-from fastgntk.matrix._run import Run
+from fastgntk.pairwise._run import Run
 
 Tile = tuple[int, int]
 Seconds = tuple[float, float]
@@ -191,7 +191,7 @@ def trees(count: int) -> fg.GraphBatch:
     """Return random trees of 3 to 6 nodes: the cheapest kernel that there is, for it is not what is measured."""
     rng = np.random.default_rng(0)
     sizes = rng.integers(3, 7, count)
-    return fg.graphs(
+    return fg.as_graphs(
         [fg.Graph.from_edges([(int(rng.integers(v)), v) for v in range(1, n)], int(n)) for n in sizes.tolist()]
     )
 

@@ -11,9 +11,9 @@ from multiprocessing import get_context
 from _common import best_of, sets
 
 import fastgntk as fg
-from fastgntk.kernel import get_engine
-from fastgntk.matrix import single_threaded_blas
-from fastgntk.matrix._plan import cut_blocks, plan_gram
+from fastgntk._util.threads import single_threaded_blas
+from fastgntk.engines import get_engine
+from fastgntk.pairwise._plan import cut_blocks, plan_gram
 
 SPEC = fg.GNTK(blocks=3, layers=2)
 

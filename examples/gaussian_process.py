@@ -8,7 +8,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
 
 import fastgntk as fg
-from fastgntk.learn import GNTKProcessKernel
+from fastgntk.compat.sklearn_gp import GNTKProcessKernel
 
 graphs = fg.datasets.load("MUTAG").graphs
 order = np.random.default_rng(0).permutation(len(graphs))

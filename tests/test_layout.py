@@ -15,23 +15,45 @@ import fastgntk
 ROOT = Path(fastgntk.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
 
-ALLOWED = {
-    "graph": set(),
-    "sketch": set(),
-    "datasets": {"graph"},
-    "kernel": {"sketch", "graph"},
-    "matrix": {"kernel", "sketch", "graph"},
-    "learn": {"matrix", "kernel", "sketch", "graph"},
-    "theory": {"kernel", "graph"},
-    "report": {"bench", "learn", "matrix", "kernel", "sketch", "graph", "datasets"},
-    "bench": {"matrix", "kernel", "graph", "datasets"},
-    "reproduce": {"bench", "learn", "theory", "matrix", "kernel", "sketch", "graph", "datasets"},
-    "cli": {"report", "reproduce", "bench", "learn", "theory", "matrix", "kernel", "sketch", "graph", "datasets"},
+BELOW = {
+    "_util": set(),
+    "graphs": {"_util"},
+    "datasets": {"_util", "graphs"},
+    "sketch": {"_util", "graphs"},
+    "kernels": {"_util", "graphs", "sketch"},
 }
+BELOW["engines"] = BELOW["kernels"] | {"kernels"}
+BELOW["pairwise"] = BELOW["engines"] | {"engines"}
+BELOW["solvers"] = BELOW["engines"] | {"engines"}
+BELOW["theory"] = BELOW["pairwise"] | {"pairwise", "solvers", "datasets"}
+BELOW["plotting"] = BELOW["models"] = BELOW["theory"]
+BELOW["selection"] = BELOW["models"] | {"models", "theory", "plotting"}
+BELOW["persistence"] = BELOW["compat"] = BELOW["selection"] | {"selection"}
+BELOW["bench"] = BELOW["persistence"] | {"persistence", "compat"}
+BELOW["report"] = BELOW["reproduce"] = BELOW["bench"] | {"bench"}
+BELOW["cli"] = BELOW["report"] | {"report", "reproduce"}
+"""Which folders each folder may import; errors.py and _version.py may be imported from everywhere."""
 
-# The one import against the layers: `graphs.describe()` is where people look for it, and refinement is the kernel's.
-# It is inside a function, so that nothing of `matrix` loads with `graph`.
-LAZY_EXCEPTIONS = {("graph/_batch.py", "fastgntk.matrix.describe")}
+WHEN_CALLED = {"models": {"persistence"}}
+"""What a folder may import inside functions besides: ``model.save`` is a shortcut for what is in ``persistence``."""
+
+EXTRAS = {
+    "matplotlib": ("plotting", "reproduce", "report"),
+    "grakel": ("reproduce",),
+    "networkx": ("graphs", "plotting", "report"),
+    "rdkit": ("graphs", "plotting", "report"),
+    "torch": ("graphs",),
+    "torch_geometric": ("graphs",),
+    "zarr": ("pairwise",),
+    "dask": ("pairwise",),
+    "distributed": ("pairwise",),
+    "sklearn": ("solvers", "models", "selection", "persistence", "compat", "report", "reproduce"),
+    "joblib": ("models", "selection", "report", "reproduce"),
+    "numba": ("engines",),
+    "igraph": (),
+    "pickle": (),
+}
+"""Which folders may import a library that is slow to load, or an extra."""
 
 
 def part_of(path: Path) -> str:
@@ -64,14 +86,9 @@ def names_imported_by(nodes: Iterable[ast.AST]) -> set[str]:
     return names
 
 
-def test_exceptions_are_still_needed():
-    for file, name in LAZY_EXCEPTIONS:
-        assert name in imports(ROOT / file)
-
-
 def test_every_folder_has_a_rule():
     folders = {p.name for p in ROOT.iterdir() if (p / "__init__.py").is_file()}
-    assert folders == set(ALLOWED)
+    assert folders == set(BELOW)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -80,27 +97,14 @@ def test_imports_keep_to_the_layers(path):
     if not part:
         return
     for name in imports(path):
-        pieces = name.split(".")
-        if (path.relative_to(ROOT).as_posix(), name) in LAZY_EXCEPTIONS:
-            assert name not in imports_at_once(path), f"{path} imports {name} outside a function"
-            continue
-        if pieces[0] == "fastgntk" and len(pieces) > 1 and (ROOT / pieces[1]).is_dir():
-            assert pieces[1] == part or pieces[1] in ALLOWED[part], f"{path} imports {name}"
-        if pieces[0] in ("sklearn", "joblib"):
-            assert part in ("learn", "reproduce", "report"), f"{path} imports {name}"
-            assert part != "report" or name not in imports_at_once(path), f"{path} imports {name} outside a function"
-        if pieces[0] == "matplotlib":
-            assert part in ("report", "reproduce"), f"{path} imports {name}"
-        if pieces[0] == "grakel":
-            assert part == "reproduce", f"{path} imports {name}"
-        if pieces[0] in ("networkx", "rdkit"):
-            assert part in ("graph", "report"), f"{path} imports {name}"
-        if pieces[0] in ("zarr", "dask", "distributed"):
-            assert path.parent == ROOT / "matrix" / "store", f"{path} imports {name}"
-        if pieces[0] in ("torch", "torch_geometric"):
-            assert part == "graph", f"{path} imports {name}"
-        assert pieces[0] != "igraph", f"{path} imports {name}; who has an igraph object has imported it"
-        assert pieces[0] != "pickle", f"{path} imports pickle"
+        library, *rest = name.split(".")
+        if library == "fastgntk" and (ROOT / rest[0]).is_dir() and rest[0] != part:
+            allowed = BELOW[part] if name in imports_at_once(path) else BELOW[part] | WHEN_CALLED.get(part, set())
+            assert rest[0] in allowed, f"{path} imports {name}"
+            private = [piece for piece in rest[1:-1] if piece.startswith("_")]
+            assert not private, f"{path} imports {name}, which is private to {rest[0]}/"
+        if library in EXTRAS:
+            assert part in EXTRAS[library], f"{path} imports {name}"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -130,7 +134,7 @@ def test_import_loads_nothing_heavy():
 
 
 def test_learn_and_theory_load_when_used():
-    assert fastgntk.learn.evaluate
+    assert fastgntk.selection.evaluate
     assert fastgntk.theory.finite_width_gram
     with pytest.raises(AttributeError, match="has no attribute 'lern'"):
         fastgntk.lern  # noqa: B018

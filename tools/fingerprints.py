@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 import fastgntk as fg
-from fastgntk.kernel import RandomFeatures
-from fastgntk.learn import Grid
+from fastgntk.engines import RandomFeatures
+from fastgntk.selection import Grid
 
 KERNELS = {
     "default": {},
@@ -73,7 +73,7 @@ def matrices() -> Iterator[tuple[str, str]]:
         yield f"nodes/{label}", digest(fg.node_gram(graphs[3], kernel))
         yield f"contributions/{label}", digest(fg.node_shares(graphs[3], graphs[:60], kernel))
         yield f"path/{label}", digest(fg.gram_path(graphs, kernel, engine="lossless").levels)
-    typed, molecules = fg.GNTK(edges="typed", blocks=2), fg.graphs(SMILES)
+    typed, molecules = fg.GNTK(edges="typed", blocks=2), fg.as_graphs(SMILES)
     for engine in ENGINES:
         yield f"gram/typed/{engine}", digest(fg.gram(molecules, typed, engine=engine))
     yield "normalized", digest(fg.normalize(fg.gram(graphs)))
@@ -139,7 +139,7 @@ def transformers() -> Iterator[tuple[str, str]]:
     graph = fg.datasets.load("IMDB-BINARY").graphs[0]
     nodes = fg.GNTKNodeRegressor(blocks=2).fit(graph, graph.degrees.astype(float)[:10], nodes=np.arange(10))
     yield "nodes/regressor", digest(nodes.predict())
-    found = fg.learn.evaluate(data.graphs, data.y, folds=3, grid=GRID)
+    found = fg.selection.evaluate(data.graphs, data.y, folds=3, grid=GRID)
     yield "evaluate", digest(np.array(found.accuracies), found.record.selection)
 
 

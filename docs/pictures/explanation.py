@@ -5,7 +5,7 @@ from __future__ import annotations
 from _style import folder
 
 import fastgntk as fg
-from fastgntk.report import draw_attribution
+from fastgntk.plotting import draw_attribution
 
 # The table of docs/molecules.md: boiling points in degrees Celsius.
 BOILING = """CO 64.7, CCO 78.2, CCCO 97.2, CCCCO 117.7, CCCCCO 138, CCCCCCO 157, CC(C)O 82.3, CC(C)CO 107.9,
@@ -16,7 +16,7 @@ model = fg.GNTKRegressor(blocks=2, layers=1, ridge=1e-3, workers=1)
 model.fit([smiles for smiles, _ in rows], [float(celsius) for _, celsius in rows])
 
 new = "CC(C)CCO"
-graph = fg.graphs([new])[0]
+graph = fg.as_graphs([new])[0]
 told = model.explain(graph)
 draw_attribution(
     graph,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from _style import BLUE, GREY, ORANGE, plt, save
 
-from fastgntk.kernel import kappa0, kappa1
+from fastgntk.engines import kappa0, kappa1
 
 cosine = np.cos(np.linspace(np.pi, 0.0, 121))  # closer together at both ends, where the curves are steep
 figure, axes = plt.subplots(figsize=(6.2, 3.7), layout="constrained")

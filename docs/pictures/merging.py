@@ -6,7 +6,7 @@ import numpy as np
 from _style import BLUE, GREY, SEVERAL, blank, draw_edge, draw_node, plt, save
 
 import fastgntk as fg
-from fastgntk.kernel._colours import colour
+from fastgntk.engines import colour
 
 LEVELS = 4
 turn = np.pi / 3
@@ -22,7 +22,7 @@ def colours_of(graphs: fg.GraphBatch) -> np.ndarray:
     return colour(fg.NodeFeatures("auto").fit(graphs).transform(graphs), LEVELS - 1).colours
 
 
-mine = colours_of(fg.graphs([molecule]))
+mine = colours_of(fg.as_graphs([molecule]))
 figure = plt.figure(figsize=(9.6, 3.3), layout="constrained")
 panels = figure.subplots(1, LEVELS + 1, width_ratios=[1] * LEVELS + [1.9])
 kept: dict[int, int] = {}

@@ -13,26 +13,26 @@ from typing import Any
 from fastgntk import datasets
 from fastgntk._version import __version__
 from fastgntk.errors import DownloadError, InputError
-from fastgntk.graph import (
+from fastgntk.graphs import (
     Description,
     Graph,
     GraphBatch,
     NodeFeatures,
     UnseenLabelWarning,
     UnusedAttributesWarning,
-    graphs,
+    as_graphs,
     to_geometric,
     to_networkx,
 )
-from fastgntk.kernel import GNTK
-from fastgntk.matrix import (
+from fastgntk.kernels import GNTK
+from fastgntk.pairwise import (
     Estimate,
     Forecast,
     GramPath,
     NotSketchedWarning,
     PreparedGraphs,
-    StoredGram,
     cross_gram,
+    describe,
     diagonal,
     estimate,
     forecast,
@@ -41,16 +41,17 @@ from fastgntk.matrix import (
     node_gram,
     node_shares,
     normalize,
-    open_gram,
     prepare,
 )
+from fastgntk.pairwise.store import StoredGram, open_gram
 
 __all__ = [
     "Graph",
     "GraphBatch",
-    "graphs",
+    "as_graphs",
     "to_networkx",
     "to_geometric",
+    "describe",
     "Description",
     "NodeFeatures",
     "GNTK",
@@ -81,9 +82,13 @@ __all__ = [
     "GNTKNodeClassifier",
     "load_model",
     "datasets",
-    "learn",
-    "theory",
+    "compat",
+    "models",
+    "plotting",
     "report",
+    "selection",
+    "solvers",
+    "theory",
     "InputError",
     "DownloadError",
     "UnseenLabelWarning",
@@ -93,16 +98,18 @@ __all__ = [
 ]
 
 # Imported when first used: `import fastgntk` stays quick.
-_FOLDERS = ("learn", "theory", "report")
-_LEARNING = (
-    *("GNTKRegressor", "GNTKClassifier", "GNTKRegressorCV", "GNTKClassifierCV", "GNTKKernel"),
-    *("GNTKNystroem", "GNTKRandomFeatures", "GNTKNodeRegressor", "GNTKNodeClassifier", "load_model"),
-)
+_FOLDERS = ("compat", "models", "persistence", "plotting", "report", "selection", "solvers", "theory")
+_LAZY = {
+    **dict.fromkeys(("GNTKRegressor", "GNTKClassifier", "GNTKKernel", "GNTKNystroem", "GNTKRandomFeatures"), "models"),
+    **dict.fromkeys(("GNTKNodeRegressor", "GNTKNodeClassifier"), "models"),
+    **dict.fromkeys(("GNTKRegressorCV", "GNTKClassifierCV"), "selection"),
+    "load_model": "persistence",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _FOLDERS:
         return import_module(f"fastgntk.{name}")
-    if name in _LEARNING:
-        return getattr(import_module("fastgntk.learn"), name)
+    if name in _LAZY:
+        return getattr(import_module(f"fastgntk.{_LAZY[name]}"), name)
     raise AttributeError(f"module 'fastgntk' has no attribute {name!r}")

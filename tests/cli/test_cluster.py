@@ -12,7 +12,7 @@ from tests.cli.test_learning import record, run, sentence
 
 import fastgntk as fg
 from fastgntk.cli import _console
-from fastgntk.matrix.store import _build, _clients
+from fastgntk.pairwise.store import _build, _clients
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from tests.cli.test_learning import GRID, close, column, read_csv, record, run, 
 
 from fastgntk import load_model, to_networkx
 from fastgntk.datasets import read_edge_list, read_node_link, synthetic
-from fastgntk.graph import UnseenLabelWarning
+from fastgntk.graphs import UnseenLabelWarning
 
 
 def tables(folder: Path, name: str, seed: int, n: int = 24) -> dict[str, Path]:

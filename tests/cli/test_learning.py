@@ -29,8 +29,8 @@ from tests.tables import Tolerance
 from fastgntk import GNTKClassifierCV, GNTKRegressorCV, __version__, datasets, load_model
 from fastgntk.cli import main
 from fastgntk.datasets import Dataset, read_table, synthetic, write_tu
-from fastgntk.kernel import COMPILING
-from fastgntk.learn import Grid
+from fastgntk.engines import COMPILING
+from fastgntk.selection import Grid
 
 # A prediction is kernel values, good to 1e-8 (tests/tables.py), over a ridge of 1e-3 or more; files hold ten digits.
 PREDICTED = Tolerance(relative=1e-6, absolute=1e-4)

@@ -12,7 +12,7 @@ from tests.cli.test_learning import HEADING, ROWS, run
 import fastgntk as fg
 from fastgntk import report
 from fastgntk.cli import _report as option
-from fastgntk.learn import Grid, evaluate
+from fastgntk.selection import Grid, evaluate
 
 FAST = ["--blocks", "1", "--layers", "1", "--scale", "degree", "--jump", "yes", "--normalize", "no"]
 
@@ -113,7 +113,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(command, tmp_
 
 
 def test_what_was_found_is_printed_even_if_there_is_no_page(tmp_path, monkeypatch):
-    from fastgntk.report import _collect
+    from fastgntk.report.data import _collect
 
     def broken(*_, **__):
         raise fg.InputError("no memory for this.")

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.test_learning import record, run, sentence
 
 import fastgntk as fg
-from fastgntk.matrix.store import _build
+from fastgntk.pairwise.store import _build
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import networkx as nx
 import pytest
 from tests.batches import same
 
-from fastgntk import InputError, graphs, to_networkx
+from fastgntk import InputError, as_graphs, to_networkx
 from fastgntk.datasets import load, read_node_link
 
 
@@ -76,7 +76,7 @@ def test_attributes_can_be_named(tmp_path):
     G.add_edge("a", "b", length=2)
     path = write(tmp_path, nx.node_link_data(G, edges="edges"))
     options = {"node_labels": "element", "node_features": "x", "edge_weights": "length"}
-    same(read_node_link(path, **options).graphs, graphs([G], **options))
+    same(read_node_link(path, **options).graphs, as_graphs([G], **options))
     assert (
         refused(path, node_labels="e", edge_weights=()) == ": no node has an attribute 'e'; there are 'element', 'x'."
     )

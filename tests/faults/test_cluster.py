@@ -15,7 +15,7 @@ import pytest
 
 import fastgntk as fg
 from fastgntk.datasets import synthetic
-from fastgntk.matrix.store import _build, _clients, _cluster
+from fastgntk.pairwise.store import _build, _clients, _cluster
 
 GRAPHS = synthetic.erdos_renyi(300, 8).graphs
 SPEC = fg.GNTK(2, 1)

@@ -11,7 +11,8 @@ import time
 import numpy as np
 import pytest
 
-from fastgntk import datasets, files
+from fastgntk import datasets
+from fastgntk._util import files
 from fastgntk.datasets import synthetic, write_tu
 
 

@@ -19,7 +19,7 @@ from fastgntk.datasets import synthetic, write_tu
 # Tiles of 32 graphs, and a line for each one that is written.
 BUILD = """
 import sys
-from fastgntk.matrix.store import _build, _stored
+from fastgntk.pairwise.store import _build, _stored
 _build._PAIRS = 1e3
 write = _stored.StoredGram.write
 def noted(self, tile, values):
@@ -92,14 +92,14 @@ def test_two_processes_on_one_store(tmp_path, data):
     holder = subprocess.Popen(
         [
             sys.executable, "-c",
-            "import sys, time\nfrom pathlib import Path\nfrom fastgntk.matrix.store._locks import writing\n"
+            "import sys, time\nfrom pathlib import Path\nfrom fastgntk.pairwise.store._locks import writing\n"
             "Path(sys.argv[1]).mkdir()\nwith writing(Path(sys.argv[1]), (1, 3)):\n    print('held', flush=True)\n"
             "    time.sleep(100)",
             str(tmp_path / "locked"),
         ],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    from fastgntk.matrix.store._locks import writing
+    from fastgntk.pairwise.store._locks import writing
 
     try:
         assert holder.stdout.readline() == "held\n"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tests.tables import ALL_ENGINES, EXACT, FAMILIES, FLOAT64, SPECS
 
-from fastgntk import GNTK, NodeFeatures, cross_gram, datasets, diagonal, gram, gram_path, graphs
-from fastgntk.kernel import get_engine
+from fastgntk import GNTK, NodeFeatures, as_graphs, cross_gram, datasets, diagonal, gram, gram_path
+from fastgntk.engines import get_engine
 
 everywhere = pytest.mark.parametrize(
     ("engine", "spec", "family"), [(e, s, f) for e in ALL_ENGINES for s in SPECS for f in FAMILIES]
@@ -19,7 +19,7 @@ everywhere = pytest.mark.parametrize(
 
 @everywhere
 def test_cross_gram_is_a_part_of_gram(engine, spec, family):
-    batch = graphs(FAMILIES[family])
+    batch = as_graphs(FAMILIES[family])
     K = gram(batch, SPECS[spec], engine=engine)
     FLOAT64.check(cross_gram(batch[:1], batch, SPECS[spec], engine=engine), K[:1])
     FLOAT64.check(cross_gram(batch, batch, SPECS[spec], engine=engine), K)
@@ -73,7 +73,7 @@ def test_memory_limit_changes_no_bit(engine):
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_prepared_graphs_and_blocks_survive_pickling(engine):
-    batch = NodeFeatures().fit_transform(graphs(FAMILIES["weighted"]))
+    batch = NodeFeatures().fit_transform(as_graphs(FAMILIES["weighted"]))
     runner = get_engine(engine)
     prepared = runner.prepare(batch, GNTK(blocks=2))
     for task in runner.tasks(prepared):
@@ -89,7 +89,7 @@ def test_prepared_graphs_and_blocks_survive_pickling(engine):
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_level_zero_is_the_inner_product_of_feature_sums(engine):
-    batch = graphs(FAMILIES["continuous features"])
+    batch = as_graphs(FAMILIES["continuous features"])
     sums = np.stack([g.features.sum(axis=0) for g in batch])
     EXACT.check(gram_path(batch, GNTK(blocks=1), engine=engine).levels[0], sums @ sums.T)
 

@@ -7,8 +7,8 @@ import pytest
 from tests.tables import ALL_SPECS, FAMILIES, FLOAT64, SPECS, Tolerance
 
 from fastgntk import GNTK, Graph, GraphBatch, InputError, NodeFeatures, datasets, gram, node_gram
-from fastgntk.kernel import _node_pairs, get_engine
-from fastgntk.matrix import node_diagonal
+from fastgntk.engines import _node_pairs, get_engine
+from fastgntk.pairwise import node_diagonal
 
 # κ0 near λ = −1 makes of an ulp a 1e-8, and here nothing larger is added to it.
 ONE_PAIR = Tolerance(relative=1e-7, absolute=2e-8)

@@ -7,8 +7,8 @@ import pytest
 from tests.oracles.plain import node_shares as reference_shares
 from tests.tables import ALL_ENGINES, ENGINES, FAMILIES, FLOAT64, SKETCHED, SPECS, one_hot
 
-from fastgntk import GNTK, Graph, InputError, cross_gram, datasets, graphs, node_shares, prepare
-from fastgntk.matrix import node_shares_in_chunks
+from fastgntk import GNTK, Graph, InputError, as_graphs, cross_gram, datasets, node_shares, prepare
+from fastgntk.pairwise import node_shares_in_chunks
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -39,7 +39,7 @@ def test_sketched_shares_add_up_and_are_equal_for_equal_nodes(spec, options):
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_rows_of_many_tiles_are_in_their_places(engine, monkeypatch):
-    from fastgntk.kernel import get_engine
+    from fastgntk.engines import get_engine
 
     monkeypatch.setattr(type(get_engine(engine)), "width", 40)
     batch = datasets.load("MUTAG").graphs[: 4 if engine == "kronecker" else 12]
@@ -61,7 +61,7 @@ def test_what_does_not_fit_is_refused():
 @pytest.mark.parametrize("nodes", [1, 40, 10_000])
 def test_shares_of_many_graphs_are_those_of_one_at_a_time(engine, nodes):
     batch = datasets.load("MUTAG").graphs
-    some = graphs([*batch[:7], Graph.from_edges([], 0, labels=[]), batch[9]])
+    some = as_graphs([*batch[:7], Graph.from_edges([], 0, labels=[]), batch[9]])
     options = {"sketch_size": 4} if engine == "sketched" else {}
     cols = prepare(batch[20:40], GNTK(2, 2, "degree"), engine=engine, **options)
     seen = 0

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from tests.report.evaluated import DATA, GRID
 
-from fastgntk.learn import evaluate
-from fastgntk.report._collect import evaluation_facts
+from fastgntk.report.data._collect import evaluation_facts
+from fastgntk.selection import evaluate
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 from tests.tables import Tolerance
 
 from fastgntk import GNTK, NodeFeatures, datasets, gram, normalize
-from fastgntk.learn import Grid
+from fastgntk.selection import Grid
 
 DATA = datasets.load("MUTAG")
 LABELS = NodeFeatures("labels").fit(DATA.graphs)  # a part of the graphs may lack some

@@ -23,15 +23,12 @@ from tests.report.evaluated import (
     refitted,
 )
 
-from fastgntk import (
-    GNTK,
-    gram,
-    normalize,
-)
-from fastgntk.learn import GNTKClassifier, evaluate
-from fastgntk.learn._left_out import evaluation_left_out
-from fastgntk.report._collect import surface
-from fastgntk.report._node_parts import node_parts
+from fastgntk import GNTK, gram, normalize
+from fastgntk.models import GNTKClassifier
+from fastgntk.report.data._collect import surface
+from fastgntk.report.data._node_contributions import node_parts
+from fastgntk.selection import evaluate
+from fastgntk.selection._out_of_fold import evaluation_left_out
 
 
 def test_confusion_is_that_of_machines_fitted_by_hand(facts, result):

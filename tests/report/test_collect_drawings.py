@@ -10,16 +10,13 @@ from tests.report.evaluated import (
     DATA,
 )
 
-from fastgntk import (
-    Graph,
-    datasets,
-)
-from fastgntk.learn import GNTKRegressor
-from fastgntk.learn._left_out import evaluation_left_out
-from fastgntk.report._drawings import drawn_part, turn
-from fastgntk.report._graphs import graph_facts
-from fastgntk.report._source import Source
-from fastgntk.report._training import training_facts
+from fastgntk import Graph, datasets
+from fastgntk.models import GNTKRegressor
+from fastgntk.report.data._drawings import drawn_part, turn
+from fastgntk.report.data._graphs import graph_facts
+from fastgntk.report.data._source import Source
+from fastgntk.report.data._training import training_facts
+from fastgntk.selection._out_of_fold import evaluation_left_out
 
 
 def test_small_graphs_are_drawn_whole(facts):

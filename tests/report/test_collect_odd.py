@@ -11,22 +11,19 @@ from tests.report.evaluated import (
     DATA,
 )
 
-from fastgntk import (
-    Graph,
-    InputError,
-    graphs,
-)
+from fastgntk import Graph, InputError, as_graphs
 from fastgntk.datasets import Dataset, synthetic
-from fastgntk.learn import GNTKClassifier, GNTKRegressor, Grid, evaluate
-from fastgntk.report._cautions import about_baselines, about_calibration
-from fastgntk.report._collect import evaluation_facts
-from fastgntk.report._facts import Bin, Other
-from fastgntk.report._source import Source
-from fastgntk.report._training import training_facts
+from fastgntk.models import GNTKClassifier, GNTKRegressor
+from fastgntk.report._schema import Bin, Other
+from fastgntk.report.data._cautions import about_baselines, about_calibration
+from fastgntk.report.data._collect import evaluation_facts
+from fastgntk.report.data._source import Source
+from fastgntk.report.data._training import training_facts
+from fastgntk.selection import Grid, evaluate
 
 
 def small(graph_list, y, name="odd"):
-    return Dataset(graphs(graph_list), np.array(y), name)
+    return Dataset(as_graphs(graph_list), np.array(y), name)
 
 
 def ring(n, labels=None):
@@ -72,7 +69,7 @@ def test_probabilities_far_from_what_happened_are_called_that():
 
 
 def test_the_optimistic_protocol_and_stopped_fits_are_told(monkeypatch):
-    from fastgntk.learn import _machine
+    from fastgntk.models import _svm as _machine
 
     monkeypatch.setattr(_machine, "_MAX_STEPS", 1)
     data = synthetic.cycles_with_motifs(20, 8, (3, 5), copies=2, seed=1)
@@ -156,6 +153,6 @@ def test_other_data_than_was_evaluated_are_refused(result):
 
 def test_rows_left_out_when_reading_are_told(result):
     source = replace(Source.of(DATA), skipped=3)
-    from fastgntk.report._collect import about_reading
+    from fastgntk.report.data._collect import about_reading
 
     assert "3 rows were left out" in about_reading(source)[0]

@@ -18,14 +18,10 @@ from tests.report.evaluated import (
     GRAPH,
 )
 
-from fastgntk import (
-    GNTK,
-    gram,
-    normalize,
-)
+from fastgntk import GNTK, gram, normalize
 from fastgntk.datasets import synthetic
-from fastgntk.report import _maps, _measures
-from fastgntk.report._beside import beside_accuracy, beside_error
+from fastgntk.report.data import _maps, _measures
+from fastgntk.report.data._baselines import beside_accuracy, beside_error
 
 
 def test_calibration_bins_count_what_came_true():

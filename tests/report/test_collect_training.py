@@ -16,20 +16,17 @@ from tests.report.evaluated import (
     SIZES,
 )
 
-from fastgntk import (
-    GNTK,
-    gram,
-    node_shares,
-)
-from fastgntk.learn import GNTKClassifier, GNTKClassifierCV, GNTKRegressor, GNTKRegressorCV, Grid
-from fastgntk.report._training import training_facts
+from fastgntk import GNTK, gram, node_shares
+from fastgntk.models import GNTKClassifier, GNTKRegressor
+from fastgntk.report.data._training import training_facts
+from fastgntk.selection import GNTKClassifierCV, GNTKRegressorCV, Grid
 
 
 def test_shares_in_drawings_add_up_to_what_explain_says():
     model = GNTKClassifier(2, 1, "degree", C=10.0).fit(DATA.graphs, DATA.y)
     told = training_facts(DATA, model)
     left = model.left_out_[:, 0]
-    from fastgntk.learn._folds import spread_folds
+    from fastgntk.models._folds import spread_folds
 
     numbers = np.unique(DATA.y, return_inverse=True)[1]
     train, test = spread_folds(numbers, 0)[0]

@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from importlib.resources import files
 
 import pytest
-from tests.report._sample_facts import bare_facts, sample_facts, sample_regression
+from tests.report.sample import bare_facts, sample_facts, sample_regression
 
 from fastgntk.report import _page
 from fastgntk.report._page import render_page

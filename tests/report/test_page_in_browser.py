@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.report._sample_facts import bare_facts, sample_facts, sample_regression
+from tests.report.sample import bare_facts, sample_facts, sample_regression
 
 from fastgntk.report._page import render_page
 

@@ -9,9 +9,9 @@ import pytest
 from tests.tables import EXACT, FLOAT64
 
 from fastgntk import InputError, datasets, gram_path, normalize
-from fastgntk.learn import Grid, evaluate
 from fastgntk.reproduce import StudyOptions, get_study, run_study
 from fastgntk.reproduce import _kernel_error as module
+from fastgntk.selection import Grid, evaluate
 
 QUICK = StudyOptions(quick=True)
 STUDY = get_study("kernel-error")

@@ -10,11 +10,11 @@ import pytest
 from tests.tables import EXACT
 
 from fastgntk import Graph, GraphBatch, InputError, datasets, gram, normalize
-from fastgntk.learn import Choice, Grid, evaluate
 from fastgntk.reproduce import StudyOptions, get_study, run_study
 from fastgntk.reproduce import _table_accuracy as module
 from fastgntk.reproduce._published import DATA, GIN_ACCURACY, GNTK_ACCURACY
 from fastgntk.reproduce._wl import nested_selection, subtree_kernels
+from fastgntk.selection import Choice, Grid, evaluate
 
 STUDY = get_study("table-accuracy")
 PATH = (4, [(0, 1), (1, 2), (2, 3)], [0, 1, 0, 2])

@@ -9,9 +9,8 @@ import pytest
 from tests.oracles.plain import reference_gram
 from tests.tables import EXACT, FAMILIES, FLOAT64, NEGATIVE_WEIGHTS, one_hot
 
-from fastgntk import GNTK, Graph, InputError, gram
-from fastgntk import graphs as graphs_of
-from fastgntk.kernel._sketched import _content
+from fastgntk import GNTK, Graph, InputError, as_graphs, gram
+from fastgntk.engines._sketched import _content
 from fastgntk.sketch import Sketching
 from fastgntk.theory import UnitNodes, aggregated, closed_form
 
@@ -124,7 +123,7 @@ def test_sketches_that_do_not_fit_are_refused():
 
 
 def test_the_sketched_engine_is_the_closed_form_of_its_sketches():
-    graphs = graphs_of(FAMILIES["continuous features"])
+    graphs = as_graphs(FAMILIES["continuous features"])
     options = Sketching("ams", size=2, merge_nodes=False)
     sketches = [options.draw(n, 2, _content(graphs[i : i + 1]), 1).dense() for i, n in enumerate(graphs.sizes.tolist())]
     K = gram(graphs, SPEC, engine="sketched", sketch="ams", sketch_size=2, merge_nodes=False, sketch_features=True)

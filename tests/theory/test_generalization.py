@@ -8,14 +8,7 @@ from tests.tables import EXACT, FAMILIES, FLOAT64
 from tests.theory.test_labels import random_graphs
 
 from fastgntk import Graph, InputError
-from fastgntk.theory import (
-    aggregated,
-    closed_form,
-    generalization_bound,
-    label_norm,
-    spectral_interval,
-    trace_bound,
-)
+from fastgntk.theory import aggregated, closed_form, generalization_bound, label_norm, spectral_interval, trace_bound
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -7,7 +7,7 @@ import pytest
 from tests.tables import EXACT, FAMILIES, FLOAT64
 
 from fastgntk import InputError
-from fastgntk.kernel import kappa0, kappa1
+from fastgntk.engines import kappa0, kappa1
 from fastgntk.theory import aggregated, closed_form, moment, moment_weight
 
 LAMBDA = np.linspace(-0.9, 0.9, 37)

@@ -7,15 +7,7 @@ import pytest
 from tests.tables import EXACT, FAMILIES, FLOAT64, one_hot
 
 from fastgntk import Graph, InputError
-from fastgntk.theory import (
-    aggregated,
-    beta,
-    gamma,
-    moment,
-    sketch_size,
-    sketching_bound,
-    spectral_interval,
-)
+from fastgntk.theory import aggregated, beta, gamma, moment, sketch_size, sketching_bound, spectral_interval
 from fastgntk.theory._sketch_size import entry_errors
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fastgntk.graph import GraphBatch
-from fastgntk.kernel import GNTK, get_engine
-from fastgntk.kernel._activations import kappas
+from fastgntk.engines import get_engine, kappas
+from fastgntk.graphs import GraphBatch
+from fastgntk.kernels import GNTK
 
 __all__ = ["Baseline"]
 

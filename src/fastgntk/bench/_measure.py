@@ -24,7 +24,7 @@ from fastgntk import datasets
 from fastgntk._version import __version__
 from fastgntk.bench._cases import Case
 from fastgntk.errors import InputError
-from fastgntk.graph import GraphBatch
+from fastgntk.graphs import GraphBatch
 
 __all__ = ["Row", "machine", "measure", "start_up"]
 
@@ -269,8 +269,8 @@ def _draw_graphs(
     batch: GraphBatch, case: Case, time_limit: float, workers: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Return all graphs, or random ones that ``decoupled`` gets through in about half the time limit."""
-    from fastgntk.kernel import GNTK
-    from fastgntk.kernel._choice import decoupled_seconds
+    from fastgntk.engines import decoupled_seconds
+    from fastgntk.kernels import GNTK
 
     pairs = case.blocks * batch.n_nodes**2 / 2
     expected = decoupled_seconds(batch, None, GNTK(case.blocks, case.layers), pairs) / workers

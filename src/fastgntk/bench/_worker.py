@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from fastgntk import datasets
+from fastgntk._util.threads import single_threaded_blas
 from fastgntk.bench._baseline import Baseline
-from fastgntk.graph import GraphBatch, NodeFeatures
-from fastgntk.kernel import GNTK
-from fastgntk.matrix import gram, single_threaded_blas
-from fastgntk.matrix._gram import _combine, _write_both_triangles
-from fastgntk.matrix._options import Options
-from fastgntk.matrix._plan import plan_gram
+from fastgntk.engines import layer_nanoseconds
+from fastgntk.graphs import GraphBatch, NodeFeatures
+from fastgntk.kernels import GNTK
+from fastgntk.pairwise import Options, combine, gram, plan_gram, write_both_triangles
 
 
 def _load(options: dict[str, Any]) -> tuple[GraphBatch, GNTK]:
@@ -35,8 +34,6 @@ def start(options: dict[str, Any]) -> dict[str, Any]:
 
 def lossless(options: dict[str, Any]) -> dict[str, Any]:
     """Time the lossless engine stage by stage and write the matrix."""
-    from fastgntk.kernel._simd._floor import layer_nanoseconds
-
     batch, spec = _load(options)
     gram(batch[:3], spec, engine="lossless")  # compiled code is loaded before the clock starts
     floors = [layer_nanoseconds()]
@@ -48,7 +45,7 @@ def lossless(options: dict[str, Any]) -> dict[str, Any]:
     run.build(cut, checked.workers)
     out = np.zeros((len(batch), len(batch)))
     ready = time.perf_counter()
-    run.tiles(cut, cut, plan, _write_both_triangles(out, _combine(spec)), None)
+    run.tiles(cut, cut, plan, write_both_triangles(out, combine(spec)), None)
     end = time.perf_counter()
     floors.append(layer_nanoseconds())
     np.save(options["output"], out)

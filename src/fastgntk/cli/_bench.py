@@ -11,13 +11,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from fastgntk._util.files import atomic_write
+from fastgntk._util.memory import memory_budget, worker_count
+from fastgntk._util.text import format_bytes
 from fastgntk.bench import CASES, Case, Row, machine, measure, start_up
 from fastgntk.cli import _options as options
 from fastgntk.cli._console import print_json, print_table, seconds
 from fastgntk.datasets import find
 from fastgntk.errors import InputError
-from fastgntk.files import atomic_write
-from fastgntk.matrix import format_bytes, memory_budget, worker_count
 
 __all__ = ["bench"]
 

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from fastgntk._util.memory import worker_count
 from fastgntk.errors import InputError
-from fastgntk.matrix import connected, local_workers, worker_count
+from fastgntk.pairwise.store import connected, local_workers
 
 __all__ = ["ClusterOption", "SchedulerOption", "check_cluster", "executor"]
 

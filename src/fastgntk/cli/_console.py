@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from fastgntk.kernel import COMPILING
+from fastgntk.engines import COMPILING
 
 __all__ = [
     "error_line",

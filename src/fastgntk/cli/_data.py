@@ -10,11 +10,11 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from fastgntk._util.files import check_place
 from fastgntk.cli._console import progress_bar, warning_line
 from fastgntk.cli._inputs import Inputs, in_words_of_options
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, load, read_edge_list, read_node_link, read_table
 from fastgntk.errors import InputError, some
-from fastgntk.files import check_place
 
 __all__ = [
     "DATA_HELP",

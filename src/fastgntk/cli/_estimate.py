@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fastgntk import __version__
+from fastgntk._util.text import format_bytes
 from fastgntk.cli._console import key_values, print_json, seconds
-from fastgntk.matrix import Estimate, format_bytes
+from fastgntk.pairwise import Estimate
 
 __all__ = ["tell_estimate"]
 

@@ -31,7 +31,7 @@ from fastgntk.cli._report import ReportOption, as_typed, check_report, written
 from fastgntk.datasets import REGISTRY
 
 if TYPE_CHECKING:
-    from fastgntk.learn import Choice, Evaluation, Grid, StageProgress
+    from fastgntk.selection import Choice, Evaluation, Grid, StageProgress
 
 __all__ = ["evaluate"]
 
@@ -95,21 +95,21 @@ def evaluate(
     Past 500 graphs the default grid is smaller: layers 1 and 2, jump, normalised, C of 1, 10 and 100.
     """
     check_report(report)
-    from fastgntk import learn  # scikit-learn takes a second, which --help need not wait for
+    from fastgntk import selection  # scikit-learn takes a second, which --help need not wait for
 
     sketching = options.sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features)
     inputs = Inputs(graph, ends, nodes, targets, node_labels, node_features, edge_labels, edge_weights, directed)
     dataset = load_data(data, smiles=smiles, target=target, skip_invalid=skip_invalid, inputs=inputs, quiet=json)
     tell_skipped(dataset)
     check_targets(dataset, data, inputs)
-    grid = learn.Grid.default(len(dataset))
+    grid = selection.Grid.default(len(dataset))
     grid = replace(grid, **options.grid_options(blocks, layers, scale, jump, normalize, c, edges))
     with _stages(quiet=json) as progress:
-        result = learn.evaluate(
+        result = selection.evaluate(
             dataset,
-            protocol=protocol,  # type: ignore[arg-type]  # learn.evaluate checks it and says what is allowed
+            protocol=protocol,  # type: ignore[arg-type]  # selection.evaluate checks it and says what is allowed
             grid=grid,
-            folds=int(folds) if folds.isdecimal() else learn.read_folds(Path(folds), len(dataset)),
+            folds=int(folds) if folds.isdecimal() else selection.read_folds(Path(folds), len(dataset)),
             inner_folds=inner_folds,
             seed=seed,
             features=features,  # type: ignore[arg-type]  # checked by NodeFeatures

@@ -33,7 +33,7 @@ from fastgntk.cli._inputs import (
 from fastgntk.cli._predict import ModelArgument, remembered, smiles_column
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
 from fastgntk.errors import InputError
-from fastgntk.graph import UnseenLabelWarning
+from fastgntk.graphs import UnseenLabelWarning
 
 __all__ = ["explain"]
 
@@ -69,10 +69,10 @@ def explain(
     """Take one prediction apart: the exact share of every node, drawn, and of the training graphs."""
     if output is not None:
         output_file(output, ".svg", ".png")
-    from fastgntk import learn
+    from fastgntk.persistence import load_model
 
     verbose(chatty)
-    loaded = learn.load_model(model, memory=memory, workers=workers)
+    loaded = load_model(model, memory=memory, workers=workers)
     inputs = Inputs(graph, ends, nodes, None, node_labels, node_features, edge_labels, edge_weights, directed)
     inputs = remembered(loaded, data, inputs)
     listed = inputs.graph is not None
@@ -100,7 +100,7 @@ def explain(
     parts = "nodes" if molecule is None else "atoms"
     line = f"{predicted} = intercept {told.intercept:.3g}, {parts} {told.nodes.sum():+.3g}"
     if output is not None:
-        from fastgntk.report import draw_attribution
+        from fastgntk.plotting import draw_attribution
 
         title = molecule or f"{dataset.name}, graph {graph_name(dataset, index)}"
         draw_attribution(one, told.nodes, output, smiles=molecule, title=title, caption=line)

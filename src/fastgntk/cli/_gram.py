@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from fastgntk import __version__
+from fastgntk._util.files import atomic_save
 from fastgntk.cli import _options as options
 from fastgntk.cli._cluster import ClusterOption, SchedulerOption, check_cluster, executor
 from fastgntk.cli._console import key_values, print_json, progress_bar, seconds
@@ -29,13 +30,13 @@ from fastgntk.cli._inputs import (
     NodesOption,
     TargetsOption,
 )
+from fastgntk.engines import choose_engine
 from fastgntk.errors import InputError
-from fastgntk.files import atomic_save
-from fastgntk.kernel import GNTK, choose_engine
-from fastgntk.matrix import StoredGram, check_shard
-from fastgntk.matrix import estimate as estimated
-from fastgntk.matrix import gram as compute
-from fastgntk.matrix import normalize as normalized
+from fastgntk.kernels import GNTK
+from fastgntk.pairwise import estimate as estimated
+from fastgntk.pairwise import gram as compute
+from fastgntk.pairwise import normalize as normalized
+from fastgntk.pairwise.store import StoredGram, check_shard
 from fastgntk.sketch import Sketching
 
 __all__ = ["gram"]

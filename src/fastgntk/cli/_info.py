@@ -11,6 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from fastgntk import __version__
+from fastgntk._util.memory import memory_budget, worker_count
+from fastgntk._util.text import format_bytes
 from fastgntk.cli._console import key_values, print_json, seconds
 from fastgntk.cli._data import DATA_HELP, SkipInvalidOption, SmilesOption, load_data
 from fastgntk.cli._inputs import (
@@ -38,9 +40,11 @@ from fastgntk.cli._options import (
     sketch_options,
 )
 from fastgntk.datasets import cache_folder
+from fastgntk.engines import engine_names
 from fastgntk.errors import InputError
-from fastgntk.kernel import GNTK, engine_names
-from fastgntk.matrix import Forecast, forecast, format_bytes, is_store, memory_budget, open_gram, worker_count
+from fastgntk.kernels import GNTK
+from fastgntk.pairwise import Forecast, describe, forecast
+from fastgntk.pairwise.store import is_store, open_gram
 
 __all__ = ["info"]
 
@@ -100,7 +104,7 @@ def info(
             return
         key_values(f"{dataset.name}, {blocks} blocks of {layers} layers", _plan_rows(found))
         return
-    told = dataset.graphs.describe(dataset.y)
+    told = describe(dataset.graphs, dataset.y)
     classes = dataset.counts.classes
     kind = "none" if dataset.y is None else "classes" if classes else "real numbers"
     if json:

@@ -14,7 +14,7 @@ import typer
 from fastgntk.cli._console import warning_line
 from fastgntk.cli._options import parse_words
 from fastgntk.errors import InputError
-from fastgntk.graph import UnusedAttributesWarning
+from fastgntk.graphs import UnusedAttributesWarning
 
 __all__ = [
     "DirectedOption",

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from fastgntk._util.files import atomic_write
 from fastgntk.cli import _options as options
 from fastgntk.cli._console import key_values, print_json, progress_bar, seconds, verbose
 from fastgntk.cli._data import (
@@ -38,7 +39,6 @@ from fastgntk.cli._inputs import (
 )
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, read_columns
 from fastgntk.errors import InputError
-from fastgntk.files import atomic_write
 
 __all__ = ["ModelArgument", "predict", "remembered", "smiles_column"]
 
@@ -78,10 +78,10 @@ def predict(
     """
     if output is not None:
         output_file(output, ".csv")
-    from fastgntk import learn
+    from fastgntk.persistence import load_model
 
     verbose(chatty)
-    loaded = learn.load_model(model, memory=memory, workers=workers)
+    loaded = load_model(model, memory=memory, workers=workers)
     if coverage is not None and hasattr(loaded, "classes_"):
         raise InputError("--coverage is for regression; this model classifies: leave it out.")
     coverage = 0.9 if coverage is None else coverage

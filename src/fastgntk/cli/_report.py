@@ -13,9 +13,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from fastgntk._util.files import check_place
+from fastgntk._util.text import format_bytes
 from fastgntk.cli._console import progress_bar, seconds
-from fastgntk.files import check_place
-from fastgntk.matrix import format_bytes
 
 __all__ = ["ReportOption", "as_typed", "check_report", "written"]
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from fastgntk._util.memory import worker_count
 from fastgntk.cli import _options as options
 from fastgntk.cli._console import print_json, print_table, progress_bar
 from fastgntk.errors import InputError
-from fastgntk.matrix import worker_count
 from fastgntk.reproduce import STUDIES, StudyOptions, get_study, run_study
 
 __all__ = ["reproduce"]

@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from fastgntk import __version__
+from fastgntk._util.text import format_bytes
 from fastgntk.cli import _options as options
 from fastgntk.cli._console import key_values, print_json, progress_bar, seconds, verbose
 from fastgntk.cli._data import (
@@ -38,7 +39,6 @@ from fastgntk.cli._inputs import (
 from fastgntk.cli._report import ReportOption, as_typed, check_report, written
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
 from fastgntk.errors import InputError, some
-from fastgntk.matrix import format_bytes
 
 __all__ = ["train"]
 
@@ -100,8 +100,8 @@ def train(
     """Learn from DATA, with the kernel and its options chosen, and write a model file, whole or not at all."""
     output_file(output, ".fgntk")
     check_report(report)
-    from fastgntk import learn  # scikit-learn takes a second, which --help need not wait for
-    from fastgntk.learn import SOLVER_NAMES
+    from fastgntk import selection  # scikit-learn takes a second, which --help need not wait for
+    from fastgntk.solvers import SOLVER_NAMES
 
     verbose(chatty)
     inputs = Inputs(graph, ends, nodes, targets, node_labels, node_features, edge_labels, edge_weights, directed)
@@ -122,7 +122,7 @@ def train(
         raise InputError(f"--seed must lie in 0..{2**32 - 1}, but is {seed}.")
     if solver not in SOLVER_NAMES:
         raise InputError(f"--solver must be one of {', '.join(SOLVER_NAMES)}, but is {solver!r}.")
-    grid = replace(learn.Grid.full(), **options.grid_options(blocks, layers, scale, jump, normalize, c, edges))
+    grid = replace(selection.Grid.full(), **options.grid_options(blocks, layers, scale, jump, normalize, c, edges))
     how: dict[str, Any] = {
         "depth": depth,
         "ridges": None if ridges is None else options.parse_floats(ridges, "--ridges"),
@@ -136,9 +136,9 @@ def train(
     start = time.perf_counter()
     with progress_bar("training", quiet=json) as bar:
         if kind == "regression":
-            model: Any = learn.GNTKRegressorCV(grid, progress=bar, **how).fit(dataset.graphs, y)
+            model: Any = selection.GNTKRegressorCV(grid, progress=bar, **how).fit(dataset.graphs, y)
         else:
-            model = learn.GNTKClassifierCV(grid, method=method or "svc", progress=bar, **how).fit(dataset.graphs, y)
+            model = selection.GNTKClassifierCV(grid, method=method or "svc", progress=bar, **how).fit(dataset.graphs, y)
     took = time.perf_counter() - start
     model.name(
         [graph_name(dataset, i) for i in range(len(dataset))] if model.expansion_.rows.keeps_graphs else None,

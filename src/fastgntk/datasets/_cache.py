@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from fastgntk._util.files import atomic_save
 from fastgntk.datasets._dataset import Dataset
 from fastgntk.datasets._tu_reader import read_tu, tu_files
-from fastgntk.files import atomic_save
-from fastgntk.graph import GraphBatch
+from fastgntk.graphs import GraphBatch
 
 __all__ = ["cache_folder", "fingerprint", "read_tu_cached"]
 

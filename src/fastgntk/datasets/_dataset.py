@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
-from fastgntk.graph import GraphBatch, graphs
+from fastgntk.graphs import GraphBatch, as_graphs
 
 __all__ = ["Counts", "Dataset", "NamedDataset"]
 
@@ -47,7 +47,7 @@ class Dataset:
     graph_attributes: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "graphs", graphs(self.graphs))
+        object.__setattr__(self, "graphs", as_graphs(self.graphs))
         if self.y is not None:
             object.__setattr__(self, "y", np.asarray(self.y))
         if self.y is not None and len(self.y) != len(self.graphs):

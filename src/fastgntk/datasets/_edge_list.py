@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from fastgntk.datasets._dataset import NamedDataset
 from fastgntk.datasets._text_table import TextTable, read_text_table
 from fastgntk.errors import InputError
-from fastgntk.graph._assemble import Found, assemble
-from fastgntk.graph._attributes import Choice, Columns, Names
+from fastgntk.graphs.convert import Choice, Columns, Found, Names, assemble
 
 __all__ = ["read_edge_list"]
 
@@ -46,15 +45,15 @@ def read_edge_list(
     graph, source, target : str
         The columns that say to which graph an edge belongs and which nodes it joins; any text names a node.
     edge_labels, edge_weights : str or sequence of str, optional
-        The columns of labels and weights of edges, as in :func:`fastgntk.graphs`: by default ``label`` and ``weight``,
-        where there are such columns.
+        The columns of labels and weights of edges, as in :func:`fastgntk.as_graphs`: by default ``label`` and
+        ``weight``, where there are such columns.
     nodes : str or Path, optional
         A second table with a row for each node: the columns ``graph`` and ``node``, and whatever is known. Nodes
         without edges come from here. Without it, the nodes are those that edges name.
     node : str
         The column of nodes there.
     node_labels, node_features : str or sequence of str, optional
-        Columns there, as in :func:`fastgntk.graphs`.
+        Columns there, as in :func:`fastgntk.as_graphs`.
     targets : str or Path, optional
         A third table with a row for each graph: the column ``graph``, and what is to be learned. Its order is that of
         the graphs; without it, they come as the tables name them.

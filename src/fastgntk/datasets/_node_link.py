@@ -11,8 +11,7 @@ from fastgntk.datasets._dataset import NamedDataset
 from fastgntk.datasets._objects import target_array
 from fastgntk.datasets._text_table import read_text
 from fastgntk.errors import InputError
-from fastgntk.graph._attributes import Choice, Names
-from fastgntk.graph._node_link import from_node_link, graph_attributes, node_names
+from fastgntk.graphs.convert import Choice, Names, from_node_link, graph_attributes, node_names
 
 __all__ = ["read_node_link"]
 
@@ -37,7 +36,7 @@ def read_node_link(
     target : str or sequence of str, optional
         The graph attribute that is y, shape (n,); or several, shape (n, k).
     node_labels, node_features, edge_labels, edge_weights, directed
-        As in :func:`fastgntk.graphs`.
+        As in :func:`fastgntk.as_graphs`.
 
     Examples
     --------

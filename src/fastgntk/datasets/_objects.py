@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from fastgntk.datasets._dataset import Dataset
 from fastgntk.errors import InputError
-from fastgntk.graph import graphs as to_batch
-from fastgntk.graph._attributes import Names
-from fastgntk.graph._geometric import data_list, plain
+from fastgntk.graphs import as_graphs
+from fastgntk.graphs.convert import Names, data_list, plain
 
 __all__ = ["from_geometric", "from_networkx", "target_array"]
 
@@ -32,7 +31,7 @@ def from_networkx(
     """Make a data set of NetworkX graphs; y is what ``G.graph[target]`` holds.
 
     That is a whole number or a string for a class, a float, or a sequence of k numbers. Several names make k columns.
-    The other arguments are those of :func:`fastgntk.graphs`.
+    The other arguments are those of :func:`fastgntk.as_graphs`.
 
     Examples
     --------
@@ -42,7 +41,7 @@ def from_networkx(
     Dataset('networkx', 2 graphs, 7 nodes)
     """
     listed = [graphs] if hasattr(graphs, "adj") else list(graphs)
-    batch = to_batch(
+    batch = as_graphs(
         listed,
         node_labels=node_labels,
         node_features=node_features,
@@ -70,10 +69,10 @@ def from_geometric(
     """Make a data set of a data set, a ``Batch`` or a sequence of ``Data`` of PyTorch Geometric, with their ``y``.
 
     Whole numbers stay classes, floats stay real, and (1, k) for each graph becomes (n, k). The other arguments are
-    those of :func:`fastgntk.graphs`.
+    those of :func:`fastgntk.as_graphs`.
     """
     listed = data_list([data] if hasattr(data, "to_dict") else data)
-    batch = to_batch(
+    batch = as_graphs(
         listed,
         node_labels=node_labels,
         node_features=node_features,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fastgntk.datasets._dataset import Dataset
 from fastgntk.datasets._text_table import TextTable, read_text_table
 from fastgntk.errors import InputError, some
-from fastgntk.graph import molecules
+from fastgntk.graphs import molecules
 
 __all__ = ["MoleculeTable", "read_columns", "read_table"]
 

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from fastgntk.datasets._dataset import Dataset
 from fastgntk.datasets._tu_text import parse_table
 from fastgntk.errors import InputError
-from fastgntk.graph import GraphBatch
-from fastgntk.graph._csr import from_edges
+from fastgntk.graphs import GraphBatch, from_edges
 
 __all__ = ["TU_PARTS", "read_tu", "tu_files"]
 

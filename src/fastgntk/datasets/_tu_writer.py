@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.files import atomic_write
 from fastgntk.datasets._dataset import Dataset
 from fastgntk.datasets._tu_reader import TU_PARTS
 from fastgntk.errors import InputError
-from fastgntk.files import atomic_write
 
 __all__ = ["write_tu"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fastgntk.datasets._dataset import Dataset
 from fastgntk.errors import InputError
-from fastgntk.graph import Graph, GraphBatch
+from fastgntk.graphs import Graph, GraphBatch
 
 __all__ = ["barabasi_albert", "clique_egos", "cycles_with_motifs", "erdos_renyi", "stochastic_block"]
 

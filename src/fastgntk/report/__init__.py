@@ -36,7 +36,7 @@ RDKit, matplotlib, networkx and scikit-learn are imported inside functions: with
 still works, and the last takes a second.
 """
 
-from fastgntk.report._attribution import draw_attribution
+from fastgntk.plotting import draw_attribution
 from fastgntk.report._write import report_evaluation, report_training
 
 __all__ = ["draw_attribution", "report_evaluation", "report_training"]

@@ -31,9 +31,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from fastgntk.report._facts import Facts
-from fastgntk.report._markup import prose, say
-from fastgntk.report._sections import sections, warnings
+from fastgntk.report._schema import Facts
+from fastgntk.report.sections import prose, say, sections, warnings
 
 __all__ = ["render_page"]
 
@@ -79,7 +78,7 @@ def render_page(facts: Facts) -> str:
 
 
 def _read(name: str) -> str:
-    return (files("fastgntk.report") / "page" / name).read_text(encoding="utf-8")
+    return (files("fastgntk.report") / "assets" / name).read_text(encoding="utf-8")
 
 
 def _policy(script: str) -> str:

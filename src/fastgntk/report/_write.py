@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastgntk.files import atomic_write, check_place
-from fastgntk.matrix import Progress
-from fastgntk.report._facts import Facts
+from fastgntk._util.files import atomic_write, check_place
+from fastgntk._util.threads import Progress
+from fastgntk.report._schema import Facts
 
 if TYPE_CHECKING:
-    from fastgntk.learn import Evaluation
+    from fastgntk.selection import Evaluation
 
 __all__ = ["report_evaluation", "report_training"]
 
@@ -26,7 +26,7 @@ def report_evaluation(
     workers: Any = None,
     progress: Progress | None = None,
 ) -> Facts:
-    """Write what :func:`fastgntk.learn.evaluate` found as one HTML page that needs nothing else.
+    """Write what :func:`fastgntk.selection.evaluate` found as one HTML page that needs nothing else.
 
     Machines of the outer folds are fitted again with the options chosen there, so that the page can tell of every graph
     what a model said that had not seen it, how sure it was, which nodes that came from, and which training graphs are
@@ -39,7 +39,7 @@ def report_evaluation(
     data : data set or graphs
         What was evaluated.
     result : Evaluation
-        What :func:`fastgntk.learn.evaluate` returned for it.
+        What :func:`fastgntk.selection.evaluate` returned for it.
     y : classes, one for each graph; taken from the data set if left out
     command : str
         What was run, to be shown.
@@ -55,9 +55,9 @@ def report_evaluation(
     """
     place = Path(path)
     check_place(place, "path", ".html")
-    from fastgntk.report._collect import evaluation_facts
+    from fastgntk.report.data import evaluation_facts
 
-    shown = command or f"fastgntk.report.report_evaluation({place.name!r}, data, fastgntk.learn.evaluate(data))"
+    shown = command or f"fastgntk.report.report_evaluation({place.name!r}, data, fastgntk.selection.evaluate(data))"
     facts = evaluation_facts(data, result, y=y, command=shown, memory=memory, workers=workers, progress=progress)
     return _write(place, facts)
 
@@ -101,7 +101,7 @@ def report_training(
     """
     place = Path(path)
     check_place(place, "path", ".html")
-    from fastgntk.report._training import training_facts
+    from fastgntk.report.data import training_facts
 
     shown = command or f"fastgntk.report.report_training({place.name!r}, data, model)"
     facts = training_facts(data, model, y=y, command=shown, target=target, seconds=seconds, progress=progress)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastgntk._util.threads import single_threaded_blas
 from fastgntk.datasets import synthetic
-from fastgntk.graph import GraphBatch, NodeFeatures
-from fastgntk.kernel import GNTK, Engine, get_engine
-from fastgntk.matrix import single_threaded_blas
+from fastgntk.engines import Engine, get_engine
+from fastgntk.graphs import GraphBatch, NodeFeatures
+from fastgntk.kernels import GNTK
 from fastgntk.reproduce._study import Cell, Row, Study, StudyOptions
 from fastgntk.reproduce._style import ENGINE_COLOURS
 from fastgntk.sketch import Sketching

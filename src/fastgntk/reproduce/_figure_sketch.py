@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk.matrix import single_threaded_blas
+from fastgntk._util.threads import single_threaded_blas
 from fastgntk.reproduce._study import Cell, Row, Study, StudyOptions
 from fastgntk.reproduce._style import SKETCH_COLOURS, SKETCH_MARKERS
 from fastgntk.sketch import SKETCHES, Sketch

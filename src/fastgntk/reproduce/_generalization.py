@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import linalg
 
-from fastgntk.graph import Graph
+from fastgntk.graphs import Graph
 from fastgntk.reproduce._study import Cell, Row, Study, StudyOptions
 from fastgntk.sketch import AMS
 from fastgntk.theory import (

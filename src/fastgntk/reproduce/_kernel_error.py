@@ -22,13 +22,12 @@ from numpy.typing import NDArray
 
 from fastgntk.datasets import Dataset, find, load, synthetic
 from fastgntk.errors import InputError
-from fastgntk.graph import GraphBatch
-from fastgntk.kernel import GNTK
-from fastgntk.learn._folds import Split, check_classes, stratified_folds
+from fastgntk.graphs import GraphBatch
+from fastgntk.kernels import GNTK
 
 # Not `evaluate`, which would compute every kernel a second time.
-from fastgntk.learn._machine import score_splits
-from fastgntk.matrix import GramPath, NotSketchedWarning, gram_path, normalize
+from fastgntk.models import Split, check_classes, score_splits, stratified_folds
+from fastgntk.pairwise import GramPath, NotSketchedWarning, gram_path, normalize
 from fastgntk.reproduce._study import Cell, Row, Study, StudyOptions
 from fastgntk.reproduce._style import SKETCH_COLOURS, SKETCH_MARKERS
 from fastgntk.sketch import SKETCHES

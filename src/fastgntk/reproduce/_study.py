@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastgntk._util.files import atomic_save, atomic_write
 from fastgntk.bench import machine
 from fastgntk.errors import InputError
-from fastgntk.files import atomic_save, atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

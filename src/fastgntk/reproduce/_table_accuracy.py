@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fastgntk.datasets import Dataset, find, load
-from fastgntk.learn import Choice, Grid, evaluate
-from fastgntk.learn._folds import check_classes
-from fastgntk.matrix import normalize
+from fastgntk.models import check_classes
+from fastgntk.pairwise import normalize
 from fastgntk.reproduce._published import DATA, GIN_ACCURACY, GNTK_ACCURACY
 from fastgntk.reproduce._study import Cell, Row, Study, StudyOptions
 from fastgntk.reproduce._wl import grakel_installed, nested_selection, subtree_kernels
+from fastgntk.selection import Choice, Grid, evaluate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk import datasets
+from fastgntk._util.threads import single_threaded_blas
 from fastgntk.bench import CASES
+from fastgntk.engines import Engine, get_engine
 from fastgntk.errors import InputError
-from fastgntk.graph import GraphBatch, NodeFeatures
-from fastgntk.kernel import GNTK, Engine, get_engine
-from fastgntk.matrix import gram, prepare, single_threaded_blas
+from fastgntk.graphs import GraphBatch, NodeFeatures
+from fastgntk.kernels import GNTK
+from fastgntk.pairwise import gram, prepare
 from fastgntk.reproduce._published import DATA, PAPER_SECONDS
 from fastgntk.reproduce._study import Cell, Row, Study, StudyOptions
 from fastgntk.reproduce._style import ENGINE_COLOURS

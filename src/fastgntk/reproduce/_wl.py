@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fastgntk.graph import GraphBatch
+from fastgntk.graphs import GraphBatch
+from fastgntk.models import score_splits
 
 # The same folds, machines and units of C as `evaluate`: what differs is the kernel alone.
-from fastgntk.learn._folds import inner_splits, outer_splits
-from fastgntk.learn._machine import score_splits
+from fastgntk.selection import inner_splits, outer_splits
 
 __all__ = ["Selection", "grakel_installed", "nested_selection", "subtree_kernels"]
 

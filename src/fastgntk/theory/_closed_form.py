@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fastgntk.kernel import kappa0, kappa1
+from fastgntk.engines import kappa0, kappa1
 from fastgntk.theory._nodes import Array, unit_nodes
 
 __all__ = ["ClosedForm", "closed_form"]
@@ -39,7 +39,7 @@ def closed_form(source: Any) -> ClosedForm:
 
     Parameters
     ----------
-    source : :class:`UnitNodes`, or anything that :func:`fastgntk.graphs` accepts, n graphs
+    source : :class:`UnitNodes`, or anything that :func:`fastgntk.as_graphs` accepts, n graphs
 
     Examples
     --------

@@ -9,7 +9,7 @@ h_u ← sqrt(c_φ / m) relu(c_u Σ_r W_r Σ_v (A_r)_uv h_v))
 
 and the readout is f(G) = wᵀ Σ_u h_u(L), or with jump Σ_l w_lᵀ Σ_u h_u(l) with its own w_l for each level. All
 W and all w are trained. The tangent kernel ⟨∇f(G), ∇f(G')⟩ at random weights tends to the recursion of
-:mod:`fastgntk.kernel` as the width m grows, with an error of order 1/sqrt(m). The network as printed by Jiang
+:mod:`fastgntk.kernels` as the width m grows, with an error of order 1/sqrt(m). The network as printed by Jiang
 et al. lacks the w; without it the limit is another one.
 
 Gradients are never formed. For a layer with input a_u and backward signal δ_u (both per node),
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk.errors import InputError
-from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures, graphs
-from fastgntk.kernel import GNTK
+from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
+from fastgntk.kernels import GNTK
 
 __all__ = ["finite_width_gram"]
 
@@ -44,7 +44,7 @@ def finite_width_gram(
 
     Parameters
     ----------
-    source : anything that :func:`fastgntk.graphs` accepts, n graphs
+    source : anything that :func:`fastgntk.as_graphs` accepts, n graphs
     width : int
         Neurons m in every hidden layer.
     draws : int
@@ -56,7 +56,7 @@ def finite_width_gram(
     """
     if width < 1 or draws < 1:
         raise InputError(f"width and draws must be 1 or more, but are {width} and {draws}.")
-    batch = NodeFeatures(features).fit_transform(graphs(source))
+    batch = NodeFeatures(features).fit_transform(as_graphs(source))
     X = batch.features.toarray() if sparse.issparse(batch.features) else batch.features
     parts = _parts(batch, spec)
     owner = np.eye(len(batch))[:, batch.graph_of_node]  # (n, N), 1 where node u belongs to graph i

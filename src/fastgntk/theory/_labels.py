@@ -76,7 +76,7 @@ class LabelClass:
         return cls(tuple(powers), rng.standard_normal(len(powers)), beta / np.linalg.norm(beta, axis=1, keepdims=True))
 
     def labels(self, source: Any) -> Array:
-        """Return y, (n,), for :class:`UnitNodes` or anything that :func:`fastgntk.graphs` accepts."""
+        """Return y, (n,), for :class:`UnitNodes` or anything that :func:`fastgntk.as_graphs` accepts."""
         nodes = unit_nodes(source)
         if nodes.h.shape[1] != self.beta.shape[1]:
             raise InputError(

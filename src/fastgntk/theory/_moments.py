@@ -63,7 +63,7 @@ def moment(t: int, source: Any) -> Array:
 
     Parameters
     ----------
-    source : :class:`UnitNodes`, or anything that :func:`fastgntk.graphs` accepts, n graphs
+    source : :class:`UnitNodes`, or anything that :func:`fastgntk.as_graphs` accepts, n graphs
 
     Examples
     --------

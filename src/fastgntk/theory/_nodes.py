@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk.engines import Aggregation, unit_rows, zero_norm
 from fastgntk.errors import InputError
-from fastgntk.graph import FeatureKind, GraphBatch, NodeFeatures, graphs
-from fastgntk.kernel._operator import Aggregation, unit_rows, zero_norm
+from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
 
 __all__ = ["UnitNodes", "Array", "aggregate_features", "aggregated", "unit_nodes"]
 
@@ -82,12 +82,12 @@ def aggregated(source: Any, features: FeatureKind = "auto", sketches: Sequence[A
     """Aggregate node features over closed neighbourhoods and make the rows unit vectors.
 
     Rows of Â X over their norm, or with sketches rows of Â SᵀS X over their norm. A row whose norm is zero up to
-    rounding is zero (:func:`fastgntk.kernel._operator.zero_norm`). Jiang et al. 2022, the setting of the
+    rounding is zero (:func:`fastgntk.engines._operator.zero_norm`). Jiang et al. 2022, the setting of the
     generalisation theorem: c_u = 1/‖(ÂX)_u‖.
 
     Parameters
     ----------
-    source : anything that :func:`fastgntk.graphs` accepts, n graphs
+    source : anything that :func:`fastgntk.as_graphs` accepts, n graphs
     sketches : n arrays of shape (b, N_i), or None
         The matrix S of each graph, with E[SᵀS] = I.
 
@@ -120,7 +120,7 @@ def unit_nodes(source: Any) -> UnitNodes:
 
 def aggregate_features(source: Any, features: FeatureKind) -> tuple[GraphBatch, Array, Aggregation]:
     """Return the graphs as one batch, their features X (N, d) as a dense array, and Â."""
-    batch = NodeFeatures(features).fit_transform(graphs(source))
+    batch = NodeFeatures(features).fit_transform(as_graphs(source))
     X = batch.features.toarray() if sparse.issparse(batch.features) else np.asarray(batch.features)
     return batch, X, Aggregation(batch)
 

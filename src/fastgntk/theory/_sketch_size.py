@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from fastgntk.engines import inverse, unit_rows
 from fastgntk.errors import InputError
-from fastgntk.graph import FeatureKind
-from fastgntk.kernel._operator import inverse, unit_rows
+from fastgntk.graphs import FeatureKind
 from fastgntk.theory._moments import check_power, moment
 from fastgntk.theory._nodes import Array, UnitNodes, aggregate_features, aggregated
 from fastgntk.theory._sketching import beta

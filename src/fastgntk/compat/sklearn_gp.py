@@ -1,0 +1,163 @@
+"""The kernel for the Gaussian processes of scikit-learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
+
+from fastgntk.errors import InputError
+from fastgntk.graphs import Graph, GraphBatch, as_graphs
+from fastgntk.models import GraphEstimator, KernelOptions, KernelRows, TrainingKernel
+
+__all__ = ["GNTKProcessKernel"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class _Known:
+    """What was computed for some graphs with some options."""
+
+    given: Any
+    batch: GraphBatch
+    options: KernelOptions
+    kernel: TrainingKernel
+    rows: KernelRows | None = None
+
+
+class GNTKProcessKernel(GenericKernelMixin, Kernel):  # type: ignore[misc]  # scikit-learn ships no types
+    """Give the GNTK to ``GaussianProcessRegressor`` and ``GaussianProcessClassifier``, whose X are then graphs.
+
+    It has nothing to optimise itself; put scale and noise around it, and these are optimised as usual. Its matrix is
+    computed once for the same graphs, whatever the number of steps and restarts: the last two sets of graphs are
+    remembered, by their content, and clones share this. X must be a list of :class:`fastgntk.Graph`, or what
+    :func:`fastgntk.as_graphs` returns.
+
+    The parameters are those of :class:`GNTKKernel`. Raw values grow with the squares of sizes and can pass the bounds
+    of scales around them; ``normalize=True`` puts ones on the diagonal.
+
+    Examples
+    --------
+    >>> import fastgntk as fg
+    >>> from sklearn.gaussian_process import GaussianProcessRegressor
+    >>> from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
+    >>> graphs = fg.datasets.load("MUTAG").graphs[:40]
+    >>> kernel = ConstantKernel() * fg.compat.sklearn_gp.GNTKProcessKernel(blocks=2, normalize=True) + WhiteKernel()
+    >>> model = GaussianProcessRegressor(kernel, normalize_y=True).fit(graphs[:30], graphs.sizes[:30])
+    >>> mean, std = model.predict(graphs[30:], return_std=True)
+    >>> mean.shape, bool((std > 0).all())
+    ((10,), True)
+    """
+
+    def __init__(
+        self,
+        blocks: int = 3,
+        layers: int = 2,
+        scale: str = "uniform",
+        jump: Any = True,
+        c_phi: float = 2.0,
+        edges: str = "plain",
+        normalize: bool = False,
+        *,
+        features: Any = "auto",
+        engine: str = "auto",
+        sketching: Any = None,
+        memory: Any = None,
+        workers: int | None = None,
+    ) -> None:
+        self.blocks = blocks
+        self.layers = layers
+        self.scale = scale
+        self.jump = jump
+        self.c_phi = c_phi
+        self.edges = edges
+        self.normalize = normalize
+        self.features = features
+        self.engine = engine
+        self.sketching = sketching
+        self.memory = memory
+        self.workers = workers
+        self._known: list[_Known] = []
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """Return the kernel between graphs, (n, n) or (n, m), and on request its gradient, which has no entries."""
+        if Y is not None:
+            if eval_gradient:
+                raise InputError("the gradient is there for one set of graphs only; leave Y out.")
+            found = self._of(Y, keep=True)
+            if found.rows is None:
+                found.rows = found.kernel.rows_to(np.arange(found.kernel.n))
+            batch = as_graphs(X)
+            found.rows.check(batch)
+            return found.rows(batch)[0]
+        K = self._of(X, keep=True).kernel.full().copy()  # scikit-learn adds to the diagonal of what it gets
+        return (K, np.empty((*K.shape, 0))) if eval_gradient else K
+
+    def diag(self, X: Any) -> Array:
+        """Return the kernel of each graph with itself, (n,)."""
+        return self._of(X, keep=False).kernel.diagonal().copy()
+
+    def is_stationary(self) -> bool:
+        """Return False: the kernel is no function of differences."""
+        return False
+
+    _options = GraphEstimator._options  # the parameters have the same names
+
+    def _of(self, X: Any, *, keep: bool) -> _Known:
+        """Return what is known of graphs; the last two sets are kept, those of fitting and those of a sample."""
+        options = self._options()
+        rivals = [known for known in self._known if known.options == options]
+        found = next((known for known in rivals if _same_objects(known.given, X)), None)
+        if found is None:
+            batch = as_graphs(X)
+            found = next((known for known in rivals if _same_graphs(known.batch, batch)), None)
+            if found is None:
+                given = X.copy() if isinstance(X, np.ndarray) else None  # the caller may put other graphs into it
+                found = _Known(given, batch, options, TrainingKernel(batch, options, in_units=False))
+        if keep:
+            self._known[:] = [found, *[known for known in self._known if known is not found][:1]]
+        return found
+
+    def __sklearn_clone__(self) -> GNTKProcessKernel:
+        # Every fit clones its kernel, and `log_marginal_likelihood` does at every call.
+        clone = type(self)(**self.get_params())
+        clone._known = self._known
+        return clone
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_known"}  # it can be computed again
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _known=[])
+
+    def __repr__(self) -> str:
+        default = type(self)()
+        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v is not getattr(default, k)]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+def _same_objects(a: Any, b: Any) -> bool:
+    """Tell whether two arrays hold the very same graphs, as they do from step to step of a fit."""
+    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape):
+        return False
+    return all(x is y and isinstance(x, Graph) for x, y in zip(a, b, strict=True))  # a Graph never changes
+
+
+def _same_graphs(a: GraphBatch, b: GraphBatch) -> bool:
+    """Tell whether two batches hold the same numbers throughout."""
+    return a is b or all(_same(getattr(a, field.name), getattr(b, field.name)) for field in fields(GraphBatch))
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if a is None or b is None or a.shape != b.shape or sparse.issparse(a) != sparse.issparse(b):
+        return False
+    if sparse.issparse(a):
+        return all(np.array_equal(getattr(a, part), getattr(b, part)) for part in ("indptr", "indices", "data"))
+    return bool(np.array_equal(a, b))

@@ -1,0 +1,59 @@
+"""Engines: how tangent kernels are computed. :mod:`fastgntk.kernels` defines what they compute.
+
+====================  ==========================================================================
+``_base``             the contract that engines share, and their table
+``_kronecker``        the literal formula, slow and right
+``_decoupled``        two-sided products in NumPy and SciPy
+``_lossless``         the same on distinct nodes only, in compiled loops
+``_sketched``         an approximation: aggregation through random matrices
+``_auto``             which engine ``auto`` takes, and why
+``_activations``      κ0 and κ1
+``_operator``         Â of a block of graphs; when a norm counts as zero
+``_refinement``       colour refinement: which nodes are the same
+``_equal_graphs``     which graphs no kernel can tell apart
+``_node_pairs``       the kernel between nodes of one graph
+``_random_features``  vectors whose inner products approximate the kernel
+``_outline``          what the plan of a matrix may use of prepared graphs
+``_compilation``      a notice when code is about to be compiled
+``_simd``             the compiled loops; they see plain arrays only
+====================  ==========================================================================
+"""
+
+from fastgntk.engines._activations import kappa0, kappa1, kappas
+from fastgntk.engines._auto import Choice, choose_engine, decoupled_seconds, forecast_seconds, layer_nanoseconds
+from fastgntk.engines._base import Engine, compiled_code_runs, engine_names, get_engine
+from fastgntk.engines._compilation import COMPILING
+from fastgntk.engines._equal_graphs import equal_graphs, inseparable_graphs
+from fastgntk.engines._node_pairs import NodePairs
+from fastgntk.engines._operator import Aggregation, check_edges, inverse, unit_rows, zero_norm
+from fastgntk.engines._outline import Extent, Outline
+from fastgntk.engines._random_features import RandomFeatures
+from fastgntk.engines._refinement import colour
+
+__all__ = [
+    "kappa0",
+    "kappa1",
+    "kappas",
+    "Choice",
+    "choose_engine",
+    "decoupled_seconds",
+    "forecast_seconds",
+    "layer_nanoseconds",
+    "Engine",
+    "compiled_code_runs",
+    "engine_names",
+    "get_engine",
+    "COMPILING",
+    "equal_graphs",
+    "inseparable_graphs",
+    "NodePairs",
+    "Aggregation",
+    "check_edges",
+    "inverse",
+    "unit_rows",
+    "zero_norm",
+    "Extent",
+    "Outline",
+    "RandomFeatures",
+    "colour",
+]

@@ -1,0 +1,157 @@
+"""Which engine ``engine="auto"`` takes: a cost model of the exact engines, and the reason in words."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastgntk.engines._base import Engine, compiled_code_runs, get_engine
+from fastgntk.graphs import GraphBatch
+from fastgntk.kernels import GNTK
+from fastgntk.sketch import Sketching
+
+__all__ = [
+    "Choice",
+    "choose_engine",
+    "decoupled_seconds",
+    "forecast_seconds",
+    "layer_nanoseconds",
+    "lossless_seconds",
+    "sketched_seconds",
+]
+
+_log = logging.getLogger("fastgntk")
+
+# Nanoseconds on one core of a server of 2021; only their ratios matter here (benchmarks/choice.py measures them).
+_LAYER, _LAYER_NUMPY = 1.3, 14.0  # one ReLU layer on one pair
+_PAIR, _PAIR_NUMPY = 1.8, 12.0  # moving one pair of a level
+_NEIGHBOUR, _NEIGHBOUR_FAR, _IN_CACHE = 0.15, 0.35, 400  # one neighbour of a pair, in graphs up to this size and above
+_NEIGHBOUR_NUMPY, _DENSE = 2.2, 0.09  # one neighbour of a pair in a sparse product, one node in a dense one
+_NORM = 1.0  # one neighbour of a pair of nodes of one graph, in the norms
+_START = 0.3e9  # loading compiled code, once in a process
+
+_told_about_numba = False
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An engine, why it was taken, and the time it is expected to take on one core, in seconds."""
+
+    engine: Engine
+    reason: str
+    seconds: float
+
+
+def choose_engine(
+    name: str,
+    rows: GraphBatch,
+    cols: GraphBatch | None,
+    spec: GNTK,
+    pairs: float | None = None,
+    sketching: Sketching | None = None,
+    *,
+    more_to_come: bool = False,
+) -> Choice:
+    """Return the engine of that name; for ``"auto"`` the exact one that is expected to take the least time.
+
+    ``cols`` is None for a symmetric matrix; ``pairs`` are the pairs of nodes where not all are computed. Equal nodes
+    are not counted as one here, so the lossless engine is usually faster than expected. Where ``"sketched"`` would
+    sketch no graph, nor any to come, an exact engine is taken.
+    """
+    if pairs is None:
+        pairs = rows.n_nodes**2 / 2 if cols is None else float(rows.n_nodes) * cols.n_nodes
+    total = pairs * spec.blocks
+    if name == "sketched":
+        sketching = sketching or Sketching()
+        sizes = rows.sizes if cols is None else np.concatenate([rows.sizes, cols.sizes])
+        if more_to_come or any(sketching.rows(size) is not None for size in np.unique(sizes).tolist()):
+            seconds = sketched_seconds(
+                rows if cols is None else max(rows, cols, key=_mean_size), spec, total, sketching
+            )
+            return Choice(get_engine(name, sketching), "asked for", seconds)
+        exact = choose_engine("auto", rows, cols, spec, pairs)
+        reason = f"no graph has more nodes than its sketch would have rows, so all is exact; {exact.reason}"
+        return Choice(exact.engine, reason, exact.seconds)
+    decoupled, lossless = decoupled_seconds(rows, cols, spec, total), lossless_seconds(rows, cols, spec, total)
+    if name != "auto":
+        engine = get_engine(name)
+        return Choice(engine, "asked for", lossless if name == "lossless" else decoupled)
+    if decoupled < _START / 1e9 + lossless:
+        why = "so little work that loading compiled code would take longer"
+        if lossless > _START / 1e9:
+            why = f"graphs so dense that NumPy's products are expected to win ({decoupled:.3g} s, {lossless:.3g} s)"
+        return Choice(get_engine("decoupled"), why, decoupled)
+    if not compiled_code_runs():
+        _tell_once()
+        return Choice(get_engine("decoupled"), "numba cannot be imported, so there is no compiled code", decoupled)
+    why = f"about {decoupled / lossless:.0f} times faster than decoupled, before equal nodes are merged"
+    return Choice(get_engine("lossless"), why, lossless)
+
+
+def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pairs: float) -> float:
+    """Estimate the time of the lossless engine on one core, from ``pairs`` of distinct nodes over all levels."""
+    total, norms = 0.0, 0.0
+    for side in (rows, rows if cols is None else cols):
+        near = _mean_size(side) <= _IN_CACHE
+        total += (_NEIGHBOUR if near else _NEIGHBOUR_FAR) * _terms(side)
+        squares = float(np.sum(side.sizes.astype(np.float64) ** 2))
+        norms += 0.5 * squares * (spec.blocks - 1) * _NORM * _terms(side)
+    return (pairs * (_LAYER * spec.layers + _PAIR + total) + norms) / 1e9
+
+
+def forecast_seconds(
+    name: str, batch: GraphBatch, spec: GNTK, pairs: float, sketching: Sketching | None = None
+) -> float:
+    """Estimate the time on one core of this machine, from ``pairs`` of distinct nodes over all levels.
+
+    For the lossless engine a short measurement scales the model to this machine.
+    """
+    if name == "sketched":
+        return sketched_seconds(batch, spec, pairs, sketching or Sketching())
+    if name != "lossless":
+        return decoupled_seconds(batch, None, spec, pairs)
+    return lossless_seconds(batch, None, spec, pairs) * layer_nanoseconds() / _LAYER
+
+
+def layer_nanoseconds() -> float:
+    """Measure the time of one ReLU layer on one pair, in compiled code on this machine."""
+    from fastgntk.engines._simd import _floor
+
+    return _floor.layer_nanoseconds()
+
+
+def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pairs: float) -> float:
+    """Estimate the time of the decoupled engine on one core, from ``pairs`` of nodes over all levels."""
+    aggregation = 0.0
+    for side in (rows, rows if cols is None else cols):
+        aggregation += min(_DENSE * _mean_size(side), _NEIGHBOUR_NUMPY * _terms(side))
+    pair = _LAYER_NUMPY * spec.layers + _PAIR_NUMPY + aggregation
+    return pairs * pair / 1e9
+
+
+def sketched_seconds(rows: GraphBatch, spec: GNTK, pairs: float, sketching: Sketching) -> float:
+    """Estimate the time of the sketched engine on one core, from ``pairs`` of nodes over all levels."""
+    size = max(round(_mean_size(rows)), 1)
+    b = sketching.rows(size) or size
+    # Two dense products of b multiply-adds a side, of which the last level needs one.
+    products = 2 * _DENSE * b * (2 * spec.blocks - 1) / spec.blocks
+    return pairs * (_LAYER * spec.layers + _PAIR + products) / 1e9
+
+
+def _mean_size(batch: GraphBatch) -> float:
+    """Return the size of a node's graph, on average over nodes."""
+    return float(np.sum(batch.sizes.astype(np.float64) ** 2)) / max(batch.n_nodes, 1)
+
+
+def _terms(batch: GraphBatch) -> float:
+    """Return |N(u)| + 1 on average."""
+    return 1.0 + len(batch.indices) / max(batch.n_nodes, 1)
+
+
+def _tell_once() -> None:
+    global _told_about_numba
+    if not _told_about_numba:
+        _told_about_numba = True
+        _log.warning("numba cannot be imported: engine 'decoupled' is used, which is right but much slower.")

@@ -1,0 +1,179 @@
+"""The decoupled engine: (B ⊗ B') vec(Σ) computed as B Σ B'ᵀ, the paper's first step, in NumPy and SciPy.
+
+A block of several graphs is their disjoint union, on which the same recursion holds entry by entry, so that
+small graphs share their NumPy calls; only the readout tells them apart. Since C is diagonal, the product is
+with Â alone: with q_u the norm of node u after Â and p_u = c_u q_u after the scale,
+
+    λ = (Â Σ Â'ᵀ)_uv / (q_u q_v),   layers: θ ← (c_φ/2) κ0(λ) θ + (c_φ/2)^r κ1(λ),   λ ← κ1(λ)
+    Σ = (c_φ/2)^R p_u p_v λ,         K = p_u p_v θ.
+
+With typed edges Â Σ Â'ᵀ is a sum of such products, one for the nodes themselves and one for each type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fastgntk.engines._activations import kappa1, kappas
+from fastgntk.engines._operator import (
+    Aggregation,
+    direction_products,
+    inverse,
+    seen_directions,
+    shared_columns,
+    unit_rows,
+    zero_norm,
+)
+from fastgntk.engines._outline import BlockByBlock, Extent, WholeGraphs
+from fastgntk.graphs import GraphBatch
+from fastgntk.kernels import GNTK
+
+__all__ = ["Decoupled"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Graphs side by side (N nodes together), with all that needs one graph only."""
+
+    spec: GNTK
+    offsets: NDArray[np.int64]
+    feature_sums: Array  # (n, d), Σ_u x_u of each graph
+    aggregation: Aggregation
+    directions: list[Any]  # rows of Â X made unit vectors, (N, d) for each part of the aggregation, dense or CSR
+    inverse_q: Array  # (L, N), 1/q, or 0 where q is 0
+    p: Array  # (L, N)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+class Decoupled(BlockByBlock):
+    """Compute the kernel by two-sided products, sparse or dense by density, without compiled code."""
+
+    name = "decoupled"
+    width = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/blocks.py)
+
+    def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> _Block:
+        """Aggregate the features once and find the norms of every level."""
+        batch, spec = prepared.part(graphs), prepared.spec
+        aggregation = Aggregation(batch, typed=spec.typed)
+        directions, q = seen_directions([part.matrix for part in aggregation.parts], batch.features)
+        inverse_q, p = _norms(aggregation, unit_rows(batch.features)[1], directions, q, spec)
+        ones = np.ones(batch.n_nodes)
+        owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(len(batch), len(ones)))
+        return _Block(spec, batch.offsets, _dense(owner @ batch.features), aggregation, directions, inverse_q, p)
+
+    def node_block(self, prepared: WholeGraphs, batch: GraphBatch) -> _Block:
+        """Read out every node as if it were a graph."""
+        whole = self.block(prepared, np.arange(len(batch)))
+        return replace(whole, offsets=np.arange(batch.n_nodes + 1), feature_sums=_dense(batch.features))
+
+    def tile(self, rows: _Block, cols: _Block, cancelled: NDArray[np.uint8] | None = None) -> Array:  # noqa: ARG002
+        """Run the recursion on all node pairs of two blocks and read out every level."""
+        spec = rows.spec
+        gain = spec.c_phi / 2
+        out = np.empty((spec.blocks + 1, len(rows), len(cols)))
+        out[0] = shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
+        # The first λ comes from unit vectors: as products of features it could leave the range of float64.
+        lam = direction_products(rows.directions, cols.directions)
+        theta = lam.copy()  # K(0) = Σ(0), so one aggregation serves both
+        # `near` holds the rows of the matrices, `far` the columns. Each aggregation leaves them transposed, so
+        # that both of its products run along contiguous rows; the two blocks trade places from level to level.
+        near, far = rows, cols
+        outer, work = np.empty_like(lam), np.empty_like(lam)
+        for level in range(spec.blocks):
+            if level:
+                lam = _aggregate(near.aggregation, far.aggregation, lam)
+                theta = _aggregate(near.aggregation, far.aggregation, theta)
+                near, far = far, near
+                outer, work = outer.reshape(lam.shape), work.reshape(lam.shape)
+                np.multiply.outer(near.inverse_q[level], far.inverse_q[level], out=outer)
+                lam *= outer
+                theta *= outer
+            k0 = outer
+            for r in range(1, spec.layers + 1):
+                kappas(lam, k0, lam, work)
+                theta *= k0
+                if gain == 1.0:
+                    theta += lam
+                else:
+                    theta *= gain
+                    theta += gain**r * lam
+            np.multiply.outer(near.p[level], far.p[level], out=outer)
+            theta *= outer
+            readout = _readout(theta, near, far)
+            out[level + 1] = readout.T if level % 2 else readout  # an odd number of trades
+            if level + 1 < spec.blocks:  # from λ back to Σ
+                lam *= outer
+                if gain != 1.0:
+                    lam *= gain**spec.layers
+        return out
+
+    def tile_bytes(self, rows: Extent, cols: Extent) -> int:
+        """Count Σ, K, two of work, and up to four in flight while SciPy takes a product."""
+        return 8 * 8 * rows.width * cols.width
+
+
+def _aggregate(near: Aggregation, far: Aggregation, matrix: Array) -> Array:
+    """Return Σ_r B'_r (B_r M)ᵀ, the aggregation of both sides, transposed; types of one side alone meet nothing."""
+    out = far.parts[0].left(near.parts[0].left(matrix).T)
+    for a, b in zip(near.parts[1:], far.parts[1:], strict=False):
+        out += b.left(a.left(matrix).T)
+    return out
+
+
+def _norms(
+    aggregation: Aggregation, previous: Array, directions: list[Any], q: Array, spec: GNTK
+) -> tuple[Array, Array]:
+    """Return 1/q and p, each (L, N), from the recursion of the block against itself.
+
+    ``previous`` are the norms of the features, ``q`` and ``directions`` those of the aggregated features: the first
+    norm comes from the vectors themselves, where cancellation costs ε, and not from the quadratic form, where it
+    costs sqrt(ε).
+    """
+    gain = spec.c_phi / 2
+    inverse_q, p = np.zeros((spec.blocks, len(q))), np.zeros((spec.blocks, len(q)))
+    sigma = direction_products(directions, directions)
+    for level in range(spec.blocks):
+        if level:
+            sigma = _aggregate(aggregation, aggregation, sigma)
+            q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
+        q = np.where(zero_norm(q, aggregation.magnitude @ previous, aggregation.terms, squared=level > 0), 0.0, q)
+        inverse_q[level] = inverse(q)
+        if spec.scale == "unit":
+            p[level] = q > 0
+        else:
+            p[level] = q / aggregation.sums if spec.scale == "degree" else q
+        previous = p[level] * gain ** (spec.layers / 2)
+        if level + 1 < spec.blocks:
+            if level:
+                sigma *= np.multiply.outer(inverse_q[level], inverse_q[level])
+            for _ in range(spec.layers):
+                sigma = kappa1(sigma)
+            sigma *= np.multiply.outer(previous, previous)
+    return inverse_q, p
+
+
+def _readout(theta: Array, near: _Block, far: _Block) -> Array:
+    """Sum the node pairs of each pair of graphs."""
+    return _segment_sums(_segment_sums(theta, near.offsets).T, far.offsets).T
+
+
+def _segment_sums(matrix: Array, offsets: NDArray[np.int64]) -> Array:
+    """Sum the rows offsets[i]:offsets[i + 1] for each i; an empty graph gives zero."""
+    out = np.zeros((len(offsets) - 1, matrix.shape[1]))
+    filled = np.flatnonzero(np.diff(offsets))
+    if len(filled):
+        out[filled] = np.add.reduceat(matrix, offsets[filled], axis=0)
+    return out
+
+
+def _dense(matrix: Any) -> Array:
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)

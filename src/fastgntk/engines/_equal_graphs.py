@@ -1,0 +1,95 @@
+"""Graphs that the kernel cannot tell apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.engines._base import compiled_code_runs
+from fastgntk.engines._refinement import colour, edge_slots, edge_tags, first_colours, tagged_tokens
+from fastgntk.graphs import GraphBatch
+
+__all__ = ["equal_graphs", "inseparable_graphs"]
+
+Ints = NDArray[np.int64]
+Shorts = NDArray[np.int32]
+
+
+def equal_graphs(batch: GraphBatch, blocks: int, *, typed: bool = False) -> NDArray[np.int64]:
+    """Return for each graph the number of the first graph that is known to have the same values in such kernels.
+
+    These are the graphs whose nodes have the same colours equally often after each of ``blocks`` rounds of refinement
+    (1-WL, on nodes with features, and with ``typed`` on edges with types); fewer blocks tell fewer apart. A graph that
+    no earlier one equals gets its own number; so do all where numba, which refines colours, is missing. A kernel may
+    confuse a few more: ReLU layers scale with their input, so that two nodes may count as much as one of twice the
+    length.
+    """
+    if not compiled_code_runs():
+        return np.arange(len(batch))
+    # All levels: colours of closed neighbourhoods do not say how often the colours before them were there.
+    colours = colour(batch, blocks, typed=typed, operators=False).colours
+    return _first_alike(batch.offsets, colours)
+
+
+def inseparable_graphs(batch: GraphBatch, *, typed: bool = False) -> tuple[Ints, int] | None:
+    """Return for each graph the number of the first graph that no refinement tells from it, and after how many rounds.
+
+    This is 1-WL in full: a node keeps its own colour besides those of its neighbours (with weights, and with ``typed``
+    with types of edges), and rounds follow until none tells more nodes apart. Such graphs are equal to every
+    message-passing network and to every kernel of :func:`equal_graphs`, which may confuse more. The number of rounds is
+    that after which no more graphs were told apart. Returns None where numba is missing.
+    """
+    if not compiled_code_runs():
+        return None
+    out, rounds = np.arange(len(batch)), 0
+    alive = np.arange(len(batch))  # graphs that equal another one so far; no others need to be refined
+    colours = first_colours(batch)
+    part = replace(batch, features=None, labels=None, edge_labels=batch.edge_labels if typed else None)
+    level = groups = 0
+    while True:
+        alike = _first_alike(part.offsets, colours[None])
+        out[alive] = alive[alike]
+        found = len(np.unique(out))
+        rounds = level if found > groups else rounds
+        groups = found
+        shared = np.bincount(alike, minlength=len(alike))[alike] > 1
+        if not shared.all():
+            colours = colours[np.repeat(shared, part.sizes)]
+            part, alive = part[shared], alive[shared]
+        distinct, colours = _numbered(colours)
+        refined, new = _refine(part, colours, distinct, typed)
+        if refined == distinct:
+            return out, rounds
+        colours, level = new, level + 1
+
+
+def _refine(batch: GraphBatch, colours: Shorts, count: int, typed: bool) -> tuple[int, Shorts]:
+    """Return how many colours there are after one more round, and the colours."""
+    from fastgntk.engines._simd._refine import ALL_BITS, hash_pairs, merge_neighbourhoods
+
+    shift = np.repeat(np.repeat(batch.offsets[:-1], batch.sizes), batch.degrees)
+    tokens, own = colours[shift + batch.indices], colours
+    numbers = np.arange(count, dtype=np.uint64)
+    hashes = hash_pairs(numbers, numbers)  # any will do: they propose what is then compared
+    if batch.weights is not None or typed:
+        tokens, own, hashes = tagged_tokens(tokens, own, hashes, *edge_tags(batch, edge_slots(batch, typed)))
+    around, found, _ = merge_neighbourhoods(batch.indptr, tokens, own, hashes, ALL_BITS)
+    return _numbered(colours.astype(np.int64) * max(len(found), 1) + around)
+
+
+def _numbered(values: NDArray[np.integer]) -> tuple[int, Shorts]:
+    """Return how many distinct values there are, and the number of each."""
+    distinct, number = np.unique(values, return_inverse=True)
+    return len(distinct), np.asarray(number, dtype=np.int32)
+
+
+def _first_alike(offsets: Ints, colours: Shorts) -> Ints:
+    """Return for each graph the first whose nodes have the same colours equally often, in each row of (levels, N)."""
+    first: dict[bytes, int] = {}
+    out = np.empty(len(offsets) - 1, dtype=np.int64)
+    for i in range(len(out)):
+        own = np.sort(colours[:, offsets[i] : offsets[i + 1]], axis=1)
+        out[i] = first.setdefault(own.tobytes(), i)
+    return out

@@ -1,0 +1,166 @@
+"""The kernel between nodes of one graph, some columns at a time.
+
+K(l) of a column v needs Σ(l − 1) and K(l − 1) of the columns in its closed neighbourhood, and so on down to the
+features: columns C_L = S, C_(l−1) = N[C_l]. So some columns can be had without the others, apart from norms: those of
+level l need the diagonal of Â Σ(l − 1) Âᵀ, for which one matrix N × N is updated in place. As in `_lossless` everything
+is normalised by P, the norms with the factor of the layers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fastgntk.engines._activations import kappa1, kappas
+from fastgntk.engines._base import compiled_code_runs
+from fastgntk.engines._operator import (
+    Aggregation,
+    direction_products,
+    inverse,
+    seen_directions,
+    total,
+    unit_rows,
+    zero_norm,
+)
+from fastgntk.graphs import GraphBatch
+from fastgntk.kernels import GNTK
+
+__all__ = ["NodePairs"]
+
+Array = NDArray[np.float64]
+Nodes = NDArray[np.int64]
+
+_PANEL = 512  # rows of N × N that are in work at a time
+
+
+class NodePairs:
+    """One graph with N nodes, ready for :meth:`columns`; finding the norms takes most of the time."""
+
+    def __init__(self, batch: GraphBatch, spec: GNTK) -> None:
+        self.spec, self.size = spec, batch.n_nodes
+        self._X = batch.features
+        aggregation = Aggregation(batch, typed=spec.typed)
+        self._parts = [part.matrix for part in aggregation.parts]
+        self._pattern = aggregation.magnitude
+        self._directions, q = seen_directions(self._parts, self._X)
+        self._inverse_q, self._P = np.zeros((spec.blocks, self.size)), np.zeros((spec.blocks, self.size))
+        self._measure(aggregation, q)
+
+    def columns(self, chosen: Nodes) -> Array:
+        """Return the kernel of every node with the chosen ones, shape (len(chosen), N)."""
+        spec = self.spec
+        needed = self.needed(chosen)
+        out = np.zeros((len(chosen), self.size))
+        if spec.level_weights[0]:
+            sums = self._X[chosen] @ self._X.T
+            out += spec.level_weights[0] * (sums.toarray() if sparse.issparse(sums) else sums)
+        lam = direction_products([part[needed[0]] for part in self._directions], self._directions)
+        theta = lam.copy()
+        for level in range(spec.blocks):
+            mine = needed[level]
+            if level:
+                outer = np.multiply.outer(self._inverse_q[level, mine], self._inverse_q[level])
+                lam = self._aggregated(lam, needed[level - 1], mine)
+                lam *= outer
+                theta = self._aggregated(theta, needed[level - 1], mine)
+                theta *= outer
+            lam, theta = _with_layers(lam, theta, spec.layers)
+            norms = np.multiply.outer(self._P[level, mine], self._P[level])
+            theta *= norms
+            if spec.level_weights[level + 1]:
+                out += spec.level_weights[level + 1] * theta[np.searchsorted(mine, chosen)]
+            if level + 1 < spec.blocks:
+                lam *= norms
+        return out
+
+    def needed(self, chosen: Nodes) -> list[Nodes]:
+        """Return the columns that each level 1..L has to have, sorted."""
+        sets = [np.unique(chosen)]
+        for _ in range(self.spec.blocks - 1):
+            sets.append(np.unique(self._pattern[sets[-1]].indices).astype(np.int64))
+        return sets[::-1]
+
+    def _aggregated(self, matrix: Array, old: Nodes, new: Nodes) -> Array:
+        """Return Σ_r B_r M B_rᵀ on rows ``new``, from rows ``old`` of M."""
+        return total((part @ (part[new][:, old] @ matrix).T).T for part in self._parts)
+
+    def _measure(self, aggregation: Aggregation, q: Array) -> None:
+        """Find the norms of every level, from Σ of all pairs."""
+        spec = self.spec
+        gain = float((spec.c_phi / 2) ** (spec.layers / 2))
+        previous = unit_rows(self._X)[1]
+        sigma = np.empty((0, 0))
+        for level in range(spec.blocks):
+            if level == 1:
+                sigma = np.empty((self.size, self.size))
+                for rows in _panels(self.size):
+                    sigma[rows] = direction_products([part[rows] for part in self._directions], self._directions)
+            if level:
+                self._layers_of(sigma, self._P[level - 1])
+                q = np.sqrt(np.maximum(self._own(sigma), 0.0))
+            bound = aggregation.magnitude @ previous
+            q = np.where(zero_norm(q, bound, aggregation.terms, squared=level > 0), 0.0, q)
+            scaled = q / aggregation.sums if spec.scale == "degree" else q
+            self._inverse_q[level] = inverse(q)
+            self._P[level] = gain * (np.asarray(q > 0, dtype=np.float64) if spec.scale == "unit" else scaled)
+            previous = self._P[level]
+            if 0 < level < spec.blocks - 1:
+                sigma = self._next(sigma, self._inverse_q[level])
+
+    def _layers_of(self, sigma: Array, P: Array) -> None:
+        """Turn λ before the layers of a level into Σ after them, in place."""
+        for rows in _panels(self.size):
+            lam = sigma[rows]
+            for _ in range(self.spec.layers):
+                lam = kappa1(lam)
+            sigma[rows] = lam * np.multiply.outer(P[rows], P)
+
+    def _own(self, sigma: Array) -> Array:
+        """Return the diagonal of Σ_r B_r Σ B_rᵀ."""
+        out = np.zeros(self.size)
+        for part in self._parts:
+            for rows in _panels(self.size):
+                out[rows] += np.asarray(part[rows].multiply(part[rows] @ sigma).sum(axis=1)).ravel()
+        return out
+
+    def _next(self, sigma: Array, inverse_q: Array) -> Array:
+        """Return λ of the next level; in the place of Σ if the aggregation is one matrix."""
+        if len(self._parts) == 1:
+            B = self._parts[0]
+            for rows in _panels(self.size):  # Σ is symmetric: its rows are its columns
+                sigma[:, rows] = B @ np.ascontiguousarray(sigma[:, rows])
+            for rows in _panels(self.size):
+                sigma[rows] = (B @ np.ascontiguousarray(sigma[rows].T)).T
+            out = sigma
+        else:
+            out = np.empty_like(sigma)
+            for rows in _panels(self.size):
+                out[rows] = total((part @ (part[rows] @ sigma).T).T for part in self._parts)
+        out *= inverse_q[:, None]
+        out *= inverse_q
+        return out
+
+
+def _panels(size: int) -> list[slice]:
+    return [slice(start, min(start + _PANEL, size)) for start in range(0, size, _PANEL)]
+
+
+def _with_layers(lam: Array, theta: Array, layers: int) -> tuple[Array, Array]:
+    """Return λ and θ after the ReLU layers of a block."""
+    if not compiled_code_runs():
+        k0, work = np.empty_like(lam), np.empty_like(lam)
+        for _ in range(layers):
+            kappas(lam, k0, lam, work)
+            theta *= k0
+            theta += lam
+        return lam, theta
+    from fastgntk.engines._simd._entrywise import LANES, apply_layers
+
+    entries = lam.size
+    whole = -(-entries // LANES) * LANES
+    # Loops take whole panels; what stands behind the matrices is changed too, and nobody looks.
+    flat = np.zeros((2, whole))
+    flat[0, :entries], flat[1, :entries] = lam.ravel(), theta.ravel()
+    apply_layers(flat[0], flat[1], entries, layers)
+    return flat[0, :entries].reshape(lam.shape), flat[1, :entries].reshape(lam.shape)

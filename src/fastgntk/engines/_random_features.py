@@ -1,0 +1,231 @@
+"""Random features: a vector for each graph, with inner products that approximate the kernel; no pair is ever formed.
+
+A node has a norm p, a vector s and a vector k with p_u p_v ⟨s_u, s_v⟩ ≈ Σ_uv and p_u p_v ⟨k_u, k_v⟩ ≈ K_uv. At the
+start p = ‖x‖ and s = k = x / ‖x‖. Then
+
+    aggregate    s ← Σ_v B_uv p_v s_v / q_u,  k ← Σ_v B_uv p_v k_v / q_u,  p_u ← q_u, with q_u such that ‖s_u‖ = 1
+                 (typed: the sums over each type below each other)
+    layer        z = W s with W (m, ·) Gaussian,  s ← sqrt(2/m) max(z, 0),  p ← sqrt(c_φ/2) p
+                 k ← [TensorSketch(k, sqrt(2/m) [z > 0]), s]      (⟨·, ·⟩ of the first ≈ Θ κ0, of s ≈ κ1)
+    readout      the sum of p k over the nodes, of each level that counts
+
+which is the construction of Zandieh et al. (2021) for fully connected networks, carried to graphs. Work is linear in
+nodes and edges. Nodes of equal colour have equal vectors, so each level is computed on distinct colours. Norms are kept
+apart in double precision, so that depth and large features do not overflow vectors in single precision.
+
+Given what enters it, each step has the right expectation. The sum of all does not quite: κ0 and κ1 are not linear in
+the error of Σ, so that from the second layer on there is a bias of order 1/m. With ``exact_norms`` s and the sketched
+part of k are scaled to the norms that they should have, those before the layer, since κ0(1) = κ1(1) = 1. That makes a
+bias of order 1/m in the first layer too, and several times less error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft, sparse
+
+from fastgntk.engines._operator import inverse, unit_rows
+from fastgntk.engines._refinement import Operator, colour
+from fastgntk.errors import InputError
+from fastgntk.graphs import GraphBatch
+from fastgntk.kernels import GNTK
+from fastgntk.sketch import CountSketch, GaussianProjection, TensorSketch, generator
+
+__all__ = ["RandomFeatures"]
+
+Array = NDArray[np.floating]
+_PANEL = 256
+"""Colours that go through the layers of a block at a time, so that their vectors stay in the cache."""
+
+
+@dataclass(frozen=True)
+class _Layer:
+    projection: GaussianProjection
+    product: TensorSketch
+
+    @property
+    def width(self) -> int:
+        return self.product.size + self.projection.size
+
+
+class _Nodes(NamedTuple):
+    """What colours, or some of them, have: norms p (m,), vectors s (m, ·) and k (m, ·)."""
+
+    p: NDArray[np.float64]
+    s: Array
+    k: Array
+
+
+Readout = Callable[[NDArray[np.int32], _Nodes], NDArray[np.float64]]
+"""From the colour of each node and what colours have to the vectors of what is read out."""
+
+
+class RandomFeatures:
+    """The draws that turn graphs into vectors of ``size`` numbers.
+
+    Graphs come with features of at most ``width`` columns, and with typed edges of ``types`` types, of which the last
+    stands for all further ones. What is drawn depends on these numbers, the kernel and the seed alone.
+    """
+
+    def __init__(self, spec: GNTK, size: int, width: int, types: int, seed: int, *, exact_norms: bool = True) -> None:
+        self.spec, self.size, self.width, self.exact_norms = spec, size, width, exact_norms
+        self.types, self.seed = types, seed
+        self._slots = 1 + types if spec.typed else 1
+        rng = generator(seed)
+        self._n_first, shares = _shares(spec, size, width)
+        self._first = CountSketch.draw(width, self._n_first, rng) if 0 < self._n_first < width else None
+        self._blocks: list[list[_Layer]] = []
+        s, k = width, width
+        for share in shares:
+            s, k = self._slots * s, self._slots * k
+            layers = []
+            for _ in range(spec.layers):
+                sketched = _quick_length(share // 2)
+                m = share - sketched
+                layers.append(_Layer(GaussianProjection(m, s, rng), TensorSketch(sketched, k, m, rng)))
+                s, k = m, share
+            self._blocks.append(layers)
+
+    @property
+    def n_columns(self) -> int:
+        """How many numbers a vector has: ``size``, or fewer if only level 0 counts and has no more."""
+        counting = zip(self._blocks, self.spec.level_weights[1:], strict=False)
+        return self._n_first + sum(layers[-1].width for layers, weight in counting if weight)
+
+    @property
+    def node_bytes(self) -> int:
+        """How many bytes a distinct node takes in single precision: vectors of two levels, one in double for sums."""
+        widest = max([layer.width + layer.projection.size for layers in self._blocks for layer in layers], default=0)
+        return 4 * 2 * max(widest, self.width) + 8 * widest
+
+    def __call__(self, batch: GraphBatch, dtype: Any = np.float32) -> NDArray[np.float64]:
+        """Return the vectors of the graphs of a batch, shape (n, size), computed in that precision."""
+        ones, nodes = np.ones(batch.n_nodes), np.arange(batch.n_nodes)
+        owner = sparse.csr_array((ones, nodes, batch.offsets), shape=(len(batch), batch.n_nodes))
+
+        def readout(colours: NDArray[np.int32], found: _Nodes) -> NDArray[np.float64]:
+            shape = len(batch), len(found.p)
+            sums: NDArray[np.float64] = (
+                sparse.csr_array((found.p[colours], colours, batch.offsets), shape=shape) @ found.k
+            )
+            return sums
+
+        return self._levels(batch, owner, readout, dtype)
+
+    def nodes(self, batch: GraphBatch, dtype: Any = np.float64) -> NDArray[np.float64]:
+        """Return the vectors of the nodes of a batch, shape (N, size); those of a graph add up to its own."""
+
+        def readout(colours: NDArray[np.int32], found: _Nodes) -> NDArray[np.float64]:
+            return np.asarray(found.p[colours, None] * found.k[colours])
+
+        return self._levels(batch, sparse.eye_array(batch.n_nodes, format="csr"), readout, dtype)
+
+    def _levels(self, batch: GraphBatch, owner: Any, readout: Readout, dtype: Any) -> NDArray[np.float64]:
+        """Return the levels that count side by side; ``owner`` reads out features, ``readout`` all further levels."""
+        weights = self.spec.level_weights
+        out = [self._first_level(owner @ _padded(batch.features, self.width))] if weights[0] else []
+        colouring = colour(batch, len(self._blocks), typed=self.spec.typed)
+        directions, norms = unit_rows(_padded(colouring.features, self.width))
+        start = np.asarray(directions.toarray(), dtype=dtype)
+        found = _Nodes(norms, start, start)
+        for level, (operator, layers) in enumerate(zip(colouring.operators, self._blocks, strict=True), start=1):
+            found = self._block(operator, layers, found)
+            if weights[level]:
+                out.append(np.sqrt(weights[level]) * readout(colouring.colours[level], found))
+        return np.hstack(out)
+
+    def _first_level(self, features: sparse.csr_array) -> NDArray[np.float64]:
+        """Return level 0 of features or sums of them, which is exact if there is room for it."""
+        values = features.toarray() if self._first is None else self._first.right(features)
+        return np.asarray(np.sqrt(self.spec.level_weights[0]) * values)
+
+    def _block(self, operator: Operator, layers: list[_Layer], old: _Nodes) -> _Nodes:
+        """Return norms and vectors of the colours of the next level."""
+        n, last = len(operator.terms), layers[-1]
+        p = np.empty(n)
+        s, k = (np.empty((n, width), dtype=old.s.dtype) for width in (last.projection.size, last.width))
+        for start in range(0, n, _PANEL):
+            rows = slice(start, min(start + _PANEL, n))
+            p[rows], near, far = self._aggregate(operator, rows, old)
+            for layer in layers:
+                near, far = self._through(layer, near, far)
+            s[rows], k[rows] = near.T, far.T
+        return _Nodes(p * (self.spec.c_phi / 2) ** (len(layers) / 2), s, k)
+
+    def _aggregate(self, operator: Operator, rows: slice, old: _Nodes) -> tuple[NDArray[np.float64], Array, Array]:
+        """Return norms and vectors of aggregated nodes; vectors are columns, those of all types below each other."""
+        ptr = operator.ptr[rows.start : rows.stop + 1]
+        entries = slice(int(ptr[0]), int(ptr[-1]))
+        index, lengths = operator.index[entries], np.diff(ptr)
+        row = np.repeat(np.arange(len(lengths)), lengths)
+        # Relative to what the norm can be at most, so that single precision holds it, whatever the size.
+        size = operator.magnitude[entries] * old.p[index]
+        bound: NDArray[np.float64] = np.bincount(row, size, minlength=len(lengths)).astype(np.float64)
+        value = (operator.value[entries] * old.p[index] * inverse(bound)[row]).astype(old.s.dtype)
+        slot = np.minimum(operator.slot[entries], self._slots - 1)
+        parts = [
+            sparse.csr_array((np.where(slot == r, value, 0), index, ptr - ptr[0]), shape=(len(lengths), len(old.p)))
+            for r in range(self._slots)
+        ]
+        s, k = (np.concatenate([np.ascontiguousarray((part @ v).T) for part in parts]) for v in (old.s, old.k))
+        length = np.sqrt(np.einsum("ij,ij->j", s, s, dtype=np.float64))
+        length[length <= (operator.terms[rows] + 8.0) * np.finfo(s.dtype).eps] = 0.0  # cancelled up to rounding
+        q = bound * length
+        if self.spec.scale == "degree":
+            q *= inverse(operator.sums[rows])
+        elif self.spec.scale == "unit":
+            q = (q > 0).astype(np.float64)
+        factor = inverse(length).astype(s.dtype)
+        return q, s * factor, k * factor
+
+    def _through(self, layer: _Layer, s: Array, k: Array) -> tuple[Array, Array]:
+        """Return what a layer makes of the vectors of nodes, which are columns here."""
+        z = layer.projection(s)
+        factor = np.sqrt(2.0 / len(z))
+        sketched = layer.product(k, (z > 0) * z.dtype.type(factor))
+        np.maximum(z, 0, out=z)
+        z *= factor
+        if self.exact_norms:
+            z, sketched = _scaled_to(z, s), _scaled_to(sketched, k)
+        return z, np.concatenate([sketched, z])
+
+
+def _quick_length(n: int) -> int:
+    """Return the largest number up to n of which Fourier transforms are quick."""
+    while fft.next_fast_len(n, real=True) != n:
+        n -= 1
+    return n
+
+
+def _scaled_to(vectors: Array, like: Array) -> Array:
+    """Scale columns to the norms that those of another matrix have; zeros stay zeros."""
+    found, wanted = (np.sqrt(np.einsum("ij,ij->j", matrix, matrix)) for matrix in (vectors, like))
+    vectors *= wanted * inverse(found)
+    return vectors
+
+
+def _padded(features: Any, width: int) -> sparse.csr_array:
+    """Return features with so many columns."""
+    matrix = sparse.csr_array(features)
+    return sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
+
+
+def _shares(spec: GNTK, size: int, width: int) -> tuple[int, list[int]]:
+    """Divide the features among the levels: how many level 0 gets, and each block up to the last that counts."""
+    counting = [weight > 0 for weight in spec.level_weights]
+    n_blocks = sum(counting[1:])
+    least = max(2 * n_blocks + counting[0], 2)
+    if size < least:
+        raise InputError(f"n_features must be {least} or more for {spec.blocks} blocks, but is {size}.")
+    if not n_blocks:  # the features alone, with nothing to approximate
+        return min(size, width), []
+    first = min(width, size // sum(counting)) if counting[0] else 0
+    even, rest = divmod(size - first, n_blocks)
+    shares = iter([even + (i < rest) for i in range(n_blocks)])
+    last = max(level for level, counts in enumerate(counting) if counts)
+    return first, [next(shares) if counts else even for counts in counting[1 : last + 1]]

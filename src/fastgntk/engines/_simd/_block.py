@@ -1,0 +1,182 @@
+"""The part of a colouring that some graphs need, renumbered and laid out for the tile loop."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.engines._simd._jit import compiled
+from fastgntk.engines._simd._vector import LANES
+
+__all__ = ["CHUNK", "Block", "build_block"]
+
+Ints = NDArray[np.int64]
+Shorts = NDArray[np.int32]
+Array = NDArray[np.float64]
+
+
+CHUNK = 16
+"""Rows of a panel that are read out together: 16 · 64 · 8 bytes, a sixth of a first-level cache."""
+
+
+class Block(NamedTuple):
+    """n graphs as rows of the normalised operators, level by level; everything is a flat array.
+
+    Row u of level l is ``columns[ptr[at[l] + u] : ptr[at[l] + u + 1]]`` with its ``value``: at level 1 a unit vector
+    over features, above it entries of P_l⁻¹ Q_l P_(l−1) over colours of level l − 1. With typed edges these come slot
+    after slot, the node itself before each type: column ``padded · slot + c`` is colour c in a slot, where ``padded``
+    is the number of colours rounded up to whole panels (at level 1 it is ``features · slot + j``), and
+    ``cuts[(at[l] + u) · slots + s]`` is where slot s of a row starts. Readouts are kept by chunks of
+    CHUNK colours, within a chunk by graph: entry k of ``read_ptr[read_at[l] + chunk] : … + 1`` says that graph
+    ``read_graph[k]`` has colour ``read_index[k]`` with count · p = ``read_value[k]``. ``sum_*`` is the (n, d)
+    CSR matrix of feature sums.
+    """
+
+    widest: int  # the most colours of any level
+    counts: Ints  # (L + 1,): the number of features, then of colours of level 1..L
+    at: Ints  # (L + 1,)
+    ptr: Ints
+    columns: Shorts
+    value: Array
+    slots: int
+    cuts: Ints
+    read_at: Ints  # (L + 1,)
+    read_ptr: Ints
+    read_graph: Shorts
+    read_index: Shorts
+    read_value: Array
+    sum_ptr: Ints
+    sum_index: Shorts
+    sum_value: Array
+
+
+@compiled
+def build_block(
+    graphs: Ints,
+    offsets: Ints,
+    colours: Shorts,
+    features: int,
+    at: Ints,
+    ptr: Ints,
+    index: Shorts,
+    slot: Shorts,
+    slots: int,
+    value: Array,
+    p: Array,
+    sum_ptr: Ints,
+    sum_index: Shorts,
+    sum_value: Array,
+    place: Shorts,
+) -> tuple[int, Ints, Ints, Ints, Shorts, Array, int, Ints, Ints, Ints, Shorts, Shorts, Array, Ints, Shorts, Array]:
+    """Return the fields of a `Block` for some graphs of a colouring.
+
+    Colours are numbered as they first occur, so that neighbours lie close together in memory. ``place`` has one
+    entry for each row of the colouring, −1 before and after.
+    """
+    deepest, n = colours.shape[0] - 1, len(graphs)
+    nodes = 0
+    for i in range(n):
+        nodes += offsets[graphs[i] + 1] - offsets[graphs[i]]
+    counts, my_at = np.zeros(deepest + 1, np.int64), np.zeros(deepest + 1, np.int64)
+    counts[0] = features
+    chosen = np.empty(deepest * nodes, np.int64)  # rows of the colouring, level by level
+    reads_of = np.empty((deepest * nodes, 2), np.int32)  # colour and graph, graph by graph
+    weight_of = np.empty(deepest * nodes)
+    reads_at = np.zeros(deepest + 2, np.int64)
+    seen_at = np.empty(nodes, np.int64)  # for each colour of the level its latest entry in `reads_of`
+    rows, entries, reads = 0, 0, 0
+    for level in range(1, deepest + 1):
+        my_at[level] = rows + level - 1  # each level has one pointer more than rows
+        reads_at[level] = reads
+        first_row = rows
+        for i in range(n):
+            first_read = reads
+            for u in range(offsets[graphs[i]], offsets[graphs[i] + 1]):
+                row = at[level] + colours[level, u]
+                if place[row] < 0:
+                    place[row] = rows - first_row
+                    seen_at[rows - first_row] = -1
+                    chosen[rows] = row
+                    entries += ptr[row + 1] - ptr[row]
+                    rows += 1
+                mine = place[row]
+                if seen_at[mine] < first_read:
+                    seen_at[mine] = reads
+                    reads_of[reads, 0], reads_of[reads, 1], weight_of[reads] = mine, i, 0.0
+                    reads += 1
+                weight_of[seen_at[mine]] += p[row]
+        counts[level] = rows - first_row
+    reads_at[deepest + 1] = reads
+    my_ptr = np.empty(rows + deepest, np.int64)
+    my_index, my_value = np.empty(entries, np.int32), np.empty(entries)
+    cuts = np.empty(len(my_ptr) * slots, np.int64) if slots > 1 else my_ptr
+    filled, row_number = 0, 0
+    for level in range(1, deepest + 1):
+        padded = -(-counts[level - 1] // LANES) * LANES
+        for u in range(counts[level]):
+            my_ptr[my_at[level] + u] = filled
+            row = chosen[row_number]
+            row_number += 1
+            started = 0  # slots of this row whose start is written
+            for k in range(ptr[row], ptr[row + 1]):
+                while slots > 1 and started <= slot[k]:
+                    cuts[(my_at[level] + u) * slots + started] = filled
+                    started += 1
+                my_index[filled] = index[k] if level == 1 else slot[k] * padded + place[at[level - 1] + index[k]]
+                my_value[filled] = value[k]
+                filled += 1
+            while slots > 1 and started < slots:
+                cuts[(my_at[level] + u) * slots + started] = filled
+                started += 1
+        my_ptr[my_at[level] + counts[level]] = filled
+        if slots > 1:
+            cuts[(my_at[level] + counts[level]) * slots] = filled
+    for i in range(rows):
+        place[chosen[i]] = -1
+    read_at = np.zeros(deepest + 1, np.int64)
+    chunks = 0
+    for level in range(1, deepest + 1):
+        read_at[level] = chunks
+        chunks += -(-counts[level] // CHUNK) + 1
+    read_ptr, filled_to = np.zeros(chunks, np.int64), np.zeros(chunks, np.int64)
+    read_graph, read_index, read_value = np.empty(reads, np.int32), np.empty(reads, np.int32), np.empty(reads)
+    for level in range(1, deepest + 1):
+        first, last, base = reads_at[level], reads_at[level + 1], read_at[level]
+        for k in range(first, last):
+            read_ptr[base + reads_of[k, 0] // CHUNK + 1] += 1
+        read_ptr[base] = first
+        for chunk in range(-(-counts[level] // CHUNK)):
+            read_ptr[base + chunk + 1] += read_ptr[base + chunk]
+            filled_to[base + chunk] = read_ptr[base + chunk]
+        for k in range(first, last):
+            to = filled_to[base + reads_of[k, 0] // CHUNK]
+            filled_to[base + reads_of[k, 0] // CHUNK] += 1
+            read_index[to], read_graph[to], read_value[to] = reads_of[k, 0], reads_of[k, 1], weight_of[k]
+    my_sum_ptr = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        my_sum_ptr[i + 1] = my_sum_ptr[i] + sum_ptr[graphs[i] + 1] - sum_ptr[graphs[i]]
+    my_sum_index, my_sum_value = np.empty(my_sum_ptr[n], np.int32), np.empty(my_sum_ptr[n])
+    for i in range(n):
+        for k in range(sum_ptr[graphs[i] + 1] - sum_ptr[graphs[i]]):
+            my_sum_index[my_sum_ptr[i] + k] = sum_index[sum_ptr[graphs[i]] + k]
+            my_sum_value[my_sum_ptr[i] + k] = sum_value[sum_ptr[graphs[i]] + k]
+    return (
+        counts[1:].max(),
+        counts,
+        my_at,
+        my_ptr,
+        my_index,
+        my_value,
+        slots,
+        cuts,
+        read_at,
+        read_ptr,
+        read_graph,
+        read_index,
+        read_value,
+        my_sum_ptr,
+        my_sum_index,
+        my_sum_value,
+    )

@@ -1,0 +1,102 @@
+"""One ReLU layer, λ ← κ1(λ) and θ ← θ κ0(λ) + κ1(λ), on vectors in registers, with one square root.
+
+On [0, 1], arccos(a) = π sqrt(1 − a²) P(a) with P smooth, so that one root s = sqrt(1 − λ²) serves both:
+
+    κ0(λ) = 1 − s P(λ) for λ ≥ 0,   s P(−λ) for λ < 0          κ1(λ) = λ κ0(λ) + s/π
+
+P interpolates arccos(a) / (π sqrt(1 − a²)) at the 19 Chebyshev points of [0, 1]; the error of κ0 and κ1 is below
+1e-15. It is summed as even part + a · odd part, two chains that the machine runs side by side.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core.cgutils import get_or_insert_function
+from numpy.typing import NDArray
+
+from fastgntk.engines._activations import kappas
+
+__all__ = ["NEAR_ONE", "emit_layer", "layer_in_numpy"]
+
+NEAR_ONE = 8 * float(np.finfo(np.float64).eps)
+"""λ within this of ±1 counts as ±1.
+
+A sum of neighbours that is 1 in real numbers comes out as 1 ± a few ε, and κ0 has an infinite slope there: the noise
+would show as 1e-8 and depend on the order of the sum.
+"""
+
+_EVEN = (
+    0.4999999999999994,
+    0.24999999994717967,
+    0.187499934829877,
+    0.15623921912092,
+    0.13627740668007857,
+    0.11710739823961334,
+    0.0817795574962366,
+    0.03231780010360398,
+    0.004526949541947604,
+    8.618691594324804e-05,
+)
+_ODD = (
+    -0.31830988618335343,
+    -0.21220658824400163,
+    -0.16976424807873847,
+    -0.14543273593816305,
+    -0.1275063583100797,
+    -0.10243716308579279,
+    -0.05667930482074756,
+    -0.014279892534414746,
+    -0.0009083894963170486,
+)
+
+
+def emit_layer(builder: Any, lam: Any, theta: Any) -> tuple[Any, Any]:
+    """Emit the layer for two vectors of the same kind; returns the new λ and θ."""
+    kind = lam.type
+
+    def constant(value: float) -> Any:
+        return ir.Constant(kind, [value] * kind.count)
+
+    def function(name: str, x: Any) -> Any:
+        name = f"{name}.v{kind.count}f64"
+        declared = get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name)  # type: ignore[no-untyped-call]
+        return builder.call(declared, [x])
+
+    def product(a: Any, b: Any) -> Any:
+        return builder.fmul(a, b, flags=("contract",))
+
+    def product_plus(a: Any, b: Any, c: Any) -> Any:
+        return builder.fadd(product(a, b), c, flags=("contract",))
+
+    one, zero = constant(1.0), constant(0.0)
+    a = function("llvm.fabs", lam)
+    gap = builder.fsub(one, a)
+    gap = builder.select(builder.fcmp_ordered(">", gap, constant(NEAR_ONE)), gap, zero)
+    a = builder.fsub(one, gap)  # exactly 1 where the gap was closed
+    root = function("llvm.sqrt", product(gap, builder.fadd(one, a)))
+    z = builder.fmul(a, a)
+    even, odd = constant(_EVEN[-1]), constant(_ODD[-1])
+    for coefficient in reversed(_EVEN[:-1]):
+        even = product_plus(even, z, constant(coefficient))
+    for coefficient in reversed(_ODD[:-1]):
+        odd = product_plus(odd, z, constant(coefficient))
+    bent = builder.fmul(root, product_plus(a, odd, even))
+    positive = builder.fcmp_ordered(">=", lam, zero)
+    rest = builder.fsub(one, bent)
+    kappa0 = builder.select(positive, rest, bent)
+    signed = builder.select(positive, rest, builder.fsub(zero, bent))  # κ0 with the sign of λ
+    kappa1 = product_plus(root, constant(1.0 / math.pi), product(a, signed))
+    return kappa1, product_plus(theta, kappa0, kappa1)
+
+
+def layer_in_numpy(lam: NDArray[np.float64], theta: NDArray[np.float64]) -> None:
+    """Do the same in place, with the JIT off."""
+    np.copyto(lam, np.sign(lam), where=1.0 - np.abs(lam) <= NEAR_ONE)
+    kappa0, work = np.empty_like(lam), np.empty_like(lam)
+    kappas(lam, kappa0, lam, work)
+    theta *= kappa0
+    theta += lam

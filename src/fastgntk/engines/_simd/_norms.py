@@ -1,0 +1,261 @@
+"""Norms of colours: the recursion of each graph with itself, on its distinct colours."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.engines._simd._jit import compiled
+from fastgntk.engines._simd._layer import NEAR_ONE
+
+__all__ = ["UNIFORM", "DEGREE", "UNIT", "measure_norms"]
+
+Ints = NDArray[np.int64]
+Shorts = NDArray[np.int32]
+Array = NDArray[np.float64]
+
+UNIFORM, DEGREE, UNIT = 0, 1, 2
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@compiled
+def measure_norms(
+    start: int,
+    stop: int,
+    offsets: Ints,
+    colours: Shorts,
+    at: Ints,
+    ptr: Ints,
+    index: Shorts,
+    slot: Shorts,
+    slots: int,
+    value: Array,
+    magnitude: Array,
+    terms: Ints,
+    sums_of_weights: Array,
+    owner: Ints,
+    features: int,
+    layers: int,
+    scale: int,
+    gain: float,
+    q: Array,
+    p: Array,
+    cancelled: NDArray[np.uint8],
+) -> None:
+    """Fill ``q`` and ``p`` for every colour from level 2 on whose ``owner`` is one of graphs start..stop − 1.
+
+    Row ``at[l] + c`` of the CSR matrix (ptr, index, value) belongs to colour c of level l: at level 1 a unit
+    vector over features, above it weights over the colours of level l − 1. With P the norms of level l − 1 and Λ
+    its λ after the layers, q_u² = Σ_ab w_a P_a w_b P_b Λ_ab over a and b in the same of ``slots``, and
+    p_u = c_u q_u · gain. A sum that is zero up to
+    rounding gives q = p = 0 (the rule of `kernel._operator`). A norm depends on the content of its colour only; the
+    first graph that has the colour writes it, so that threads agree to the last bit. A graph that owns nothing is
+    skipped.
+    """
+    deepest = colours.shape[0] - 1
+    most = 1
+    for level in range(1, deepest + 1):
+        most = max(most, at[level + 1] - at[level])
+    place = np.full(most, -1, np.int64)
+    longest = 0
+    for g in range(start, stop):
+        longest = max(longest, offsets[g + 1] - offsets[g])
+    old, new = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    widest = 0
+    for g in range(start, stop):
+        if _owns(g, colours, at, offsets[g], offsets[g + 1], owner):
+            for level in range(1, deepest + 1):
+                widest = max(widest, _distinct(colours[level], offsets[g], offsets[g + 1], place, old))
+    lam, sums = np.empty((widest, widest)), np.empty((widest, slots * widest))
+    old_p, new_p, new_q = np.empty(widest), np.empty(widest), np.empty(widest)
+    dense = np.zeros(features)
+    for g in range(start, stop):
+        first, last = offsets[g], offsets[g + 1]
+        if not _owns(g, colours, at, first, last, owner):
+            continue
+        n_old = _distinct(colours[1], first, last, place, old)
+        for i in range(n_old):
+            old_p[i] = p[at[1] + old[i]]
+        _first_level(at[1], ptr, index, value, old, n_old, layers, dense, lam, cancelled)
+        for level in range(2, deepest + 1):
+            n_new = _distinct(colours[level], first, last, place, new)
+            for i in range(n_old):
+                place[old[i]] = i
+            for i in range(n_new):
+                if cancelled[0]:
+                    return
+                row = at[level] + new[i]
+                _sum_neighbours(row, ptr, index, slot, slots, value, old_p, place, lam, n_old, sums[i])
+                new_q[i] = _norm(row, ptr, index, slot, slots, value, magnitude, terms, old_p, place, sums[i], n_old)
+                new_p[i] = gain * _scaled(new_q[i], sums_of_weights[row], scale)
+                if owner[row] == g:
+                    q[row], p[row] = new_q[i], new_p[i]
+            if level < deepest:
+                for i in range(n_new):
+                    if cancelled[0]:
+                        return
+                    for j in range(i + 1):
+                        row = at[level] + new[j]
+                        dot = 0.0
+                        if new_q[j] > 0.0:
+                            for k in range(ptr[row], ptr[row + 1]):
+                                other = place[index[k]]
+                                dot += value[k] * (old_p[other] / new_q[j]) * sums[i, slot[k] * n_old + other]
+                        for _ in range(layers):
+                            dot = _kappa1(dot)
+                        lam[i, j] = dot
+            for i in range(n_old):
+                place[old[i]] = -1
+            if level < deepest:
+                for i in range(n_new):
+                    for j in range(i):
+                        lam[j, i] = lam[i, j]
+            old, new, n_old = new, old, n_new
+            old_p, new_p = new_p, old_p
+
+
+@compiled
+def _kappa1(lam: float) -> float:
+    """Return κ1(λ), with λ that is ±1 up to rounding taken as ±1."""
+    if lam > 1.0 - NEAR_ONE:
+        return 1.0
+    if lam < NEAR_ONE - 1.0:
+        return 0.0
+    return (lam * (math.pi - math.acos(lam)) + math.sqrt((1.0 - lam) * (1.0 + lam))) / math.pi
+
+
+@compiled
+def _owns(g: int, colours: Shorts, at: Ints, first: int, last: int, owner: Ints) -> bool:
+    """Tell whether any colour from level 2 on is to be written by graph g."""
+    for level in range(2, colours.shape[0]):
+        for u in range(first, last):
+            if owner[at[level] + colours[level, u]] == g:
+                return True
+    return False
+
+
+@compiled
+def _distinct(colours: Shorts, first: int, last: int, place: Ints, out: Ints) -> int:
+    """List the distinct colours of nodes first..last − 1; ``place`` is −1 everywhere before and after."""
+    count = 0
+    for u in range(first, last):
+        if place[colours[u]] < 0:
+            place[colours[u]] = count
+            out[count] = colours[u]
+            count += 1
+    for i in range(count):
+        place[out[i]] = -1
+    return count
+
+
+@compiled
+def _first_level(
+    base: int,
+    ptr: Ints,
+    index: Shorts,
+    value: Array,
+    old: Ints,
+    count: int,
+    layers: int,
+    dense: Array,
+    lam: Array,
+    cancelled: NDArray[np.uint8],
+) -> None:
+    """Fill ``lam`` with κ1(…κ1(⟨x_i, x_j⟩)) of unit vectors; ``dense`` is zero before and after."""
+    for i in range(count):
+        if cancelled[0]:
+            return
+        row = base + old[i]
+        for k in range(ptr[row], ptr[row + 1]):
+            dense[index[k]] = value[k]
+        for j in range(i + 1):
+            other = base + old[j]
+            dot = 0.0
+            for k in range(ptr[other], ptr[other + 1]):
+                dot += value[k] * dense[index[k]]
+            for _ in range(layers):
+                dot = _kappa1(dot)
+            lam[i, j] = dot
+            lam[j, i] = dot
+        for k in range(ptr[row], ptr[row + 1]):
+            dense[index[k]] = 0.0
+
+
+@compiled
+def _sum_neighbours(
+    row: int,
+    ptr: Ints,
+    index: Shorts,
+    slot: Shorts,
+    slots: int,
+    value: Array,
+    old_p: Array,
+    place: Ints,
+    lam: Array,
+    count: int,
+    out: Array,
+) -> None:
+    """Write Σ_a w_a P_a Λ_a· to ``out``, slot by slot, divided by the largest |w_a P_a| so that nothing overflows."""
+    for j in range(slots * count):
+        out[j] = 0.0
+    largest = _largest(row, ptr, index, value, old_p, place)
+    if largest == 0.0:
+        return
+    for k in range(ptr[row], ptr[row + 1]):
+        factor = value[k] * old_p[place[index[k]]] / largest
+        source = lam[place[index[k]]]
+        start = slot[k] * count
+        for j in range(count):
+            out[start + j] += factor * source[j]
+
+
+@compiled
+def _norm(
+    row: int,
+    ptr: Ints,
+    index: Shorts,
+    slot: Shorts,
+    slots: int,
+    value: Array,
+    magnitude: Array,
+    terms: Ints,
+    old_p: Array,
+    place: Ints,
+    sums: Array,
+    count: int,
+) -> float:
+    """Return q of a colour and turn its sums into those of the unit vector; 0 if the norm is 0 up to rounding."""
+    largest = _largest(row, ptr, index, value, old_p, place)
+    if largest == 0.0:
+        return 0.0
+    square, bound = 0.0, 0.0
+    for k in range(ptr[row], ptr[row + 1]):
+        share = old_p[place[index[k]]] / largest
+        square += value[k] * share * sums[slot[k] * count + place[index[k]]]
+        bound += magnitude[k] * share
+    if square <= (2.0 * terms[row] + 8.0) * _EPS * bound * bound:
+        square = 0.0
+    factor = 1.0 / math.sqrt(square) if square != 0.0 else 0.0
+    for j in range(slots * count):
+        sums[j] *= factor
+    return largest * math.sqrt(square)
+
+
+@compiled
+def _largest(row: int, ptr: Ints, index: Shorts, value: Array, old_p: Array, place: Ints) -> float:
+    largest = 0.0
+    for k in range(ptr[row], ptr[row + 1]):
+        size = abs(value[k] * old_p[place[index[k]]])
+        if size > largest or size != size:  # what is no number stays and shows in the result
+            largest = size
+    return largest
+
+
+@compiled
+def _scaled(q: float, sum_of_weights: float, scale: int) -> float:
+    """Return c_u q_u; a norm that is no number stays one."""
+    if scale == UNIT:
+        return q * 0.0 + (1.0 if q > 0.0 else 0.0)
+    return q / sum_of_weights if scale == DEGREE else q

@@ -1,0 +1,209 @@
+"""Colour refinement: nodes whose closed neighbourhoods hold the same colours get the same colour.
+
+A node's multiset of tokens (colours of its closed neighbourhood, with weights if there are any) is hashed by a sum,
+which does not depend on order. A hash only proposes: two nodes share a colour when their multisets were
+compared and found equal. Hashes depend on content alone, never on numbering, so they also give the order in
+which neighbours are summed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.engines._simd._jit import compiled, inlined
+
+__all__ = ["ALL_BITS", "group_rows", "hash_pairs", "merge_neighbourhoods", "operator_rows"]
+
+Ints = NDArray[np.int64]
+Shorts = NDArray[np.int32]
+Hashes = NDArray[np.uint64]
+Array = NDArray[np.float64]
+
+ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_A, _MIX_B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+@inlined
+def _mix(x: np.uint64) -> np.uint64:
+    """Scatter 64 bits (the finaliser of splitmix64)."""
+    x = (x ^ (x >> _S30)) * _MIX_A
+    x = (x ^ (x >> _S27)) * _MIX_B
+    return x ^ (x >> _S31)
+
+
+@compiled
+def hash_pairs(first: Hashes, second: Hashes) -> Hashes:
+    """Hash pairs of 64-bit values; the order within a pair counts."""
+    out = np.empty(len(first), np.uint64)
+    for i in range(len(first)):
+        out[i] = _mix(_mix(first[i] + _GOLDEN) + second[i])
+    return out
+
+
+@compiled
+def _empty_table(entries: int) -> Shorts:
+    size = 4
+    while size < 2 * entries:
+        size *= 2
+    return np.full(size, -1, np.int32)
+
+
+@compiled
+def group_rows(indptr: Ints, indices: Shorts, bits: Hashes, used_bits: np.uint64) -> tuple[Shorts, Hashes, Ints]:
+    """Give numbers to the distinct rows of a canonical CSR matrix whose values are given as 64-bit patterns.
+
+    Returns the number of each row, the hash of each number, and the first row that has it. ``used_bits`` masks
+    the hashes; tests make them collide with it.
+    """
+    n = len(indptr) - 1
+    table = _empty_table(n)
+    mask = np.int64(len(table) - 1)
+    number, hashes, first = np.empty(n, np.int32), np.empty(n, np.uint64), np.empty(n, np.int64)
+    count = 0
+    for u in range(n):
+        start, stop = indptr[u], indptr[u + 1]
+        h = _GOLDEN
+        for k in range(start, stop):
+            h += _mix(_mix(np.uint64(indices[k]) + _GOLDEN) + bits[k])
+        h = _mix(h) & used_bits
+        slot = np.int64(h & np.uint64(mask))
+        found = -1
+        while table[slot] >= 0:
+            c = table[slot]
+            if hashes[c] == h:
+                r = indptr[first[c]]
+                same = indptr[first[c] + 1] - r == stop - start
+                k = start
+                while same and k < stop:
+                    same = indices[k] == indices[r + k - start] and bits[k] == bits[r + k - start]
+                    k += 1
+                if same:
+                    found = c
+                    break
+            slot = (slot + 1) & mask
+        if found < 0:
+            found = count
+            table[slot], hashes[found], first[found] = found, h, u
+            count += 1
+        number[u] = found
+    return number, hashes[:count].copy(), first[:count].copy()
+
+
+@compiled
+def merge_neighbourhoods(
+    indptr: Ints, tokens: Shorts, own: Shorts, token_hashes: Hashes, used_bits: np.uint64
+) -> tuple[Shorts, Hashes, Ints]:
+    """Give numbers to the distinct multisets {own[u]} ∪ {tokens[indptr[u]:indptr[u + 1]]}.
+
+    Returns the number of each node, the hash of each number, and the first node that has it.
+    """
+    n = len(own)
+    table = _empty_table(n)
+    mask = np.int64(len(table) - 1)
+    number, hashes, first = np.empty(n, np.int32), np.empty(n, np.uint64), np.empty(n, np.int64)
+    tally = np.zeros(len(token_hashes), np.int32)  # all zero between comparisons
+    count = 0
+    for u in range(n):
+        h = token_hashes[own[u]]
+        for k in range(indptr[u], indptr[u + 1]):
+            h += token_hashes[tokens[k]]
+        h = _mix(h + _GOLDEN) & used_bits
+        slot = np.int64(h & np.uint64(mask))
+        found = -1
+        while table[slot] >= 0:
+            c = table[slot]
+            if hashes[c] == h and _same_multiset(indptr, tokens, own, u, first[c], tally):
+                found = c
+                break
+            slot = (slot + 1) & mask
+        if found < 0:
+            found = count
+            table[slot], hashes[found], first[found] = found, h, u
+            count += 1
+        number[u] = found
+    return number, hashes[:count].copy(), first[:count].copy()
+
+
+@compiled
+def _same_multiset(indptr: Ints, tokens: Shorts, own: Shorts, u: int, v: int, tally: Shorts) -> bool:
+    """Tell whether two nodes have equal multisets, by counting one up and the other down."""
+    if indptr[u + 1] - indptr[u] != indptr[v + 1] - indptr[v]:
+        return False
+    tally[own[u]] += 1
+    for k in range(indptr[u], indptr[u + 1]):
+        tally[tokens[k]] += 1
+    tally[own[v]] -= 1
+    for k in range(indptr[v], indptr[v + 1]):
+        tally[tokens[k]] -= 1
+    same = bool(tally[own[u]] == 0)  # both have equally many: if all of u's tokens balance, v has no others
+    tally[own[u]] = 0
+    for k in range(indptr[u], indptr[u + 1]):
+        same = same and bool(tally[tokens[k]] == 0)
+        tally[tokens[k]] = 0
+    tally[own[v]] = 0
+    for k in range(indptr[v], indptr[v + 1]):
+        tally[tokens[k]] = 0
+    return same
+
+
+@compiled
+def operator_rows(
+    first: Ints, indptr: Ints, neighbours: Ints, weights: Array, slots: Shorts, colours: Shorts, hashes: Hashes
+) -> tuple[Ints, Shorts, Shorts, Array, Array]:
+    """Write the rows of Q, one for each new colour: old colours in the closed neighbourhood with summed weights.
+
+    ``first`` holds a node of each new colour, ``colours`` and ``hashes`` are the old ones, ``weights`` is empty when
+    all are 1, ``slots`` when edges have no types. Returns Q as CSR (ptr, index, slot, value), each row in order of
+    slots and then of hashes, and |Q| summed entry by entry.
+    """
+    count = len(first)
+    room = count
+    for c in range(count):
+        room += indptr[first[c] + 1] - indptr[first[c]]
+    ptr = np.zeros(count + 1, np.int64)
+    index, slot, value, magnitude = np.empty(room, np.int32), np.zeros(room, np.int32), np.empty(room), np.empty(room)
+    most = 0
+    for k in range(len(slots)):
+        most = max(most, slots[k])
+    place = np.full((most + 1) * len(hashes), -1, np.int64)
+    filled = 0
+    for c in range(count):
+        u, start = first[c], filled
+        for k in range(indptr[u] - 1, indptr[u + 1]):  # one step ahead of the neighbours: the node itself
+            itself = k < indptr[u]
+            colour = colours[u] if itself else colours[neighbours[k]]
+            weight = 1.0 if itself or len(weights) == 0 else weights[k]
+            mine = 0 if itself or len(slots) == 0 else slots[k]
+            key = mine * len(hashes) + colour
+            if place[key] < 0:
+                place[key] = filled
+                index[filled], slot[filled], value[filled], magnitude[filled] = colour, mine, 0.0, 0.0
+                filled += 1
+            value[place[key]] += weight
+            magnitude[place[key]] += abs(weight)
+        for k in range(start, filled):
+            place[slot[k] * len(hashes) + index[k]] = -1
+        row = slice(start, filled)
+        _sort_row(index[row], slot[row], value[row], magnitude[row], hashes)
+        ptr[c + 1] = filled
+    return ptr, index[:filled].copy(), slot[:filled].copy(), value[:filled].copy(), magnitude[:filled].copy()
+
+
+@compiled
+def _sort_row(index: Shorts, slot: Shorts, value: Array, magnitude: Array, hashes: Hashes) -> None:
+    """Sort the entries of a row by slot, then by the hash of their colour."""
+    if len(index) > 24:  # below, insertion is faster than what np.argsort allocates
+        order = np.argsort(hashes[index])
+        order = order[np.argsort(slot[order], kind="mergesort")]
+        index[:], slot[:], value[:], magnitude[:] = index[order], slot[order], value[order], magnitude[order]
+        return
+    for i in range(1, len(index)):
+        c, s, v, m = index[i], slot[i], value[i], magnitude[i]
+        j = i - 1
+        while j >= 0 and (slot[j] > s or (slot[j] == s and hashes[index[j]] > hashes[c])):
+            index[j + 1], slot[j + 1], value[j + 1], magnitude[j + 1] = index[j], slot[j], value[j], magnitude[j]
+            j -= 1
+        index[j + 1], slot[j + 1], value[j + 1], magnitude[j + 1] = c, s, v, m

@@ -1,0 +1,506 @@
+"""The sketched engine: Σ aggregated as B (SᵀS) Σ (S'ᵀS') B'ᵀ, the paper's second step. Approximate, and the only one.
+
+Each graph has one random S (b × N) with E[SᵀS] = I, drawn from its own content, so that it is the same in every pair.
+The result is therefore the exact kernel of the operator B SᵀS in the place of B, and positive semi-definite; norms come
+from the sketched Σ(G, G). The products are taken in the order of the paper's running-time theorem,
+
+    M = B Sᵀ (N × b), once for each graph;   P = S Σ S'ᵀ (b × b');   Σ ← M P M'ᵀ
+
+at T(N, N, b) instead of T(N, N, N). With norms folded in (M̂ = q⁻¹ M, Ŝ = S diag(p), as in `_lossless`) a level is
+
+    λ = M̂ P M̂'ᵀ,   θ = M̂ T M̂'ᵀ,   layers on λ and θ,   P ← Ŝ λ Ŝ'ᵀ,   T ← Ŝ θ Ŝ'ᵀ
+
+and since P and T are small, λ and θ need never exist as a whole: they are made, used and forgotten in patches.
+
+The features are aggregated as they are unless ``sketch_features`` is set: that is done once for each graph, so that a
+sketch saves nothing there, and does the most harm.
+
+With ``merge_nodes`` the sketch is of distinct nodes. Let D count how often each distinct node of the level before
+occurs, and Q (m × m_before) how often each occurs in a neighbourhood. Then S is applied as Q D^(−½) SᵀS D^(½), which is
+Q in expectation, and no more spread about it than with all nodes: Σ_c Q_uc²/n_c ≤ Σ_c Q_uc, since Q_uc ≤ n_c.
+
+With typed edges there is an M̂ for the nodes themselves and for each type, with one S, and λ = Σ_r M̂_r P M̂'_rᵀ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fastgntk.engines._compilation import announce_compilation
+from fastgntk.engines._operator import (
+    SPARSE_OVER_DENSE,
+    by_type,
+    degree_sums,
+    direction_products,
+    inverse,
+    n_parts,
+    n_types,
+    seen_directions,
+    shared_columns,
+    unit_rows,
+    zero_norm,
+)
+from fastgntk.engines._outline import BlockByBlock, Extent, Outline, WholeGraphs
+from fastgntk.engines._refinement import colour
+from fastgntk.graphs import GraphBatch
+from fastgntk.kernels import GNTK
+from fastgntk.sketch import Sketching
+
+__all__ = ["Sketched"]
+
+Array = NDArray[np.float64]
+
+# Entries of λ in work at once: these and as many of θ take 4 MB, which the caches of a core and its neighbours hold.
+_PATCH_ROWS, _PATCH_COLS = 256, 1024
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """One level of one graph, with m distinct nodes and b rows of its sketch."""
+
+    spread: Array  # M̂, (parts, m, b): one part, or one for the node and each type; no columns if there are directions
+    gather: Array | None  # Ŝ of the next level, (b_next, m); None on the last level
+    buckets: NDArray[np.int64] | None  # (m,), the one row of Ŝ that each column has an entry in; None if there are more
+    p: Array  # (m,), norms, with the factor of the layers
+    counts: Array  # (m,), how many nodes each stands for
+    directions: list[Any] | None = None  # (m, d) a part, level 1 where features are not sketched, dense or CSR
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One level of all graphs of a block; graph g has rows rows[g]..rows[g + 1] and sketch rows inner[g].."""
+
+    rows: NDArray[np.int64]
+    inner: NDArray[np.int64]
+    levels: list[_Level]
+    weights: Array  # counts · p of all rows
+    directions: list[Any] | None = None  # (rows, d) a part, instead of M̂ and P, on level 1 if features are not sketched
+    node_by_node: bool = False  # whether every row is read out for itself
+
+    def readouts(self, start: int, stop: int) -> list[tuple[int, slice]]:
+        """Return for each readout that has rows in start..stop: its number, and its rows counted from start."""
+        if self.node_by_node:
+            return [(start + k, slice(k, k + 1)) for k in range(stop - start)]
+        return [(g, place) for g, _, place in self.pieces(start, stop)]
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, slice, slice]]:
+        """Yield for each graph in start..stop: its number, its rows counted from its own first, and from start."""
+        first = int(np.searchsorted(self.rows, start, side="right")) - 1
+        for g in range(first, len(self.levels)):
+            low, high = max(int(self.rows[g]), start), min(int(self.rows[g + 1]), stop)
+            if low >= stop:
+                return
+            if low < high:
+                own = int(self.rows[g])
+                yield g, slice(low - own, high - own), slice(low - start, high - start)
+
+    def part(self, g: int) -> slice:
+        """Return the sketch rows of a graph."""
+        return slice(int(self.inner[g]), int(self.inner[g + 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    spec: GNTK
+    feature_sums: Array  # (n, d)
+    inner_features: Array  # (Σ b_1, d), the sketched features of all graphs, as unit vectors
+    sides: list[_Side]
+    places: list[NDArray[np.int64]] | None = None  # read out node by node: for each level which row each node is
+
+    def __len__(self) -> int:
+        return len(self.feature_sums)
+
+
+_Distinct = tuple[NDArray[np.int64], Array]
+"""The first node of each distinct one, and how many there are of it."""
+
+
+class Sketched(BlockByBlock):
+    """Compute the kernel with sketched aggregations."""
+
+    name = "sketched"
+    width = 256
+
+    def __init__(self, sketching: Sketching) -> None:
+        self.sketching = sketching
+
+    def prepare(self, batch: GraphBatch, spec: GNTK) -> WholeGraphs:
+        """Keep the graphs."""
+        announce_compilation()
+        return super().prepare(batch, spec)
+
+    def outline(self, prepared: WholeGraphs) -> Outline:
+        """Every node counts for itself: nodes are merged within a graph only, so that blocks depend on sizes alone.
+
+        While a graph is built, Â is there several times (about 48 bytes an edge), some of its rows as an array, and S
+        and M with what they are made from.
+        """
+        batch = prepared.batch
+        sizes = batch.sizes
+        edges = np.diff(batch.indptr[batch.offsets - batch.offsets[0]])
+        rows = np.array([self.sketching.rows(n) or n for n in sizes.tolist()], dtype=np.int64)
+        arrays = sizes * (np.minimum(sizes, _PATCH_COLS) + 6 * rows + batch.features.shape[1])
+        return replace(prepared.outline(), building=48 * edges + 8 * arrays)
+
+    def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> _Block:
+        """Find equal nodes, draw the sketches, multiply them with B, and find the norms of every level."""
+        batch, spec = prepared.part(graphs), prepared.spec
+        types = n_types(prepared.batch)
+        colours = self._colours(batch, spec)
+        sums, inner, levels = [], [], []
+        for i in range(len(batch)):
+            nodes = slice(int(batch.offsets[i]), int(batch.offsets[i + 1]))
+            own = None if colours is None else colours[:, nodes]
+            one = _Graph(batch[i : i + 1], own, spec, self.sketching, types)
+            sums.append(one.feature_sum)
+            inner.append(one.inner_features)
+            levels.append(one.levels)
+        width = prepared.batch.features.shape[1]
+        return _Block(
+            spec,
+            np.stack(sums) if sums else np.zeros((0, width)),
+            np.concatenate(inner) if inner else np.zeros((0, width)),
+            [_side([one[level] for one in levels]) for level in range(spec.blocks)],
+        )
+
+    def node_block(self, prepared: WholeGraphs, batch: GraphBatch) -> _Block:
+        """Read out every row of each level for itself."""
+        spec, features = prepared.spec, batch.features
+        one = _Graph(batch, self._colours(batch, spec), spec, self.sketching, n_types(batch))
+        sides = [replace(_side([level]), node_by_node=True) for level in one.levels]
+        sums = features.toarray() if sparse.issparse(features) else np.asarray(features)
+        places = [one.place_of_node(level) for level in range(1, spec.blocks + 1)]
+        return _Block(spec, sums, one.inner_features, sides, places)
+
+    def _colours(self, batch: GraphBatch, spec: GNTK) -> NDArray[np.int32] | None:
+        if not self.sketching.merge_nodes:
+            return None
+        return colour(batch, spec.blocks, typed=spec.typed, operators=False).colours
+
+    def tile(self, rows: _Block, cols: _Block, cancelled: NDArray[np.uint8] | None = None) -> Array:
+        """Run the recursion on all node pairs of two blocks and read out every level."""
+        spec = rows.spec
+        out = np.empty((spec.blocks + 1, len(rows), len(cols)))
+        out[0] = shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
+        inner_features = shared_columns(rows.inner_features, cols.inner_features)
+        inner = (inner_features @ cols.inner_features.T)[None]  # K(0) = Σ(0), so one matrix serves both
+        for level in range(spec.blocks):
+            near, far = rows.sides[level], cols.sides[level]
+            last = level + 1 == spec.blocks
+            read = out[level + 1] if rows.places is None else np.empty((int(near.rows[-1]), len(cols)))
+            inner = _advance(inner, near, far, spec.layers, read, last=last, cancelled=cancelled)
+            if rows.places is not None:  # nodes that are the same have the same share
+                place = rows.places[level]
+                out[level + 1] = (read / near.levels[0].counts[:, None])[place]
+        return out
+
+    def tile_bytes(self, rows: Extent, cols: Extent) -> int:
+        """Count a patch of λ and θ, and what is between M̂ and Ŝ: P and T, old and new, and their products."""
+        near, far = self._inner(rows), self._inner(cols)
+        patch = 2 * min(rows.width, _PATCH_ROWS) * (min(cols.width, _PATCH_COLS) + (1 + cols.parts) * far)
+        return 8 * (patch + 6 * near * far) + max(rows.building, cols.building)
+
+    def kept_bytes(self, prepared: WholeGraphs) -> int:
+        """Count M̂ and Ŝ of every level, and the directions of the first."""
+        kept, parts = 0.0, n_parts(prepared.batch, prepared.spec)
+        for size in prepared.batch.sizes.tolist():
+            b = self.sketching.rows(size) or size
+            features = prepared.batch.features.shape[1]
+            kept += 8.0 * (1 + parts) * size * b * prepared.spec.blocks + 8.0 * (parts * size + b) * features
+        return int(kept)
+
+    def _inner(self, extent: Extent) -> int:
+        """Return about how many rows the sketches of a block have together."""
+        size = self.sketching.size
+        rows = size * extent.graphs if isinstance(size, int) else int(size * extent.width) + extent.graphs
+        return min(rows, extent.width)
+
+
+class _Graph:
+    """Build one graph: distinct nodes, sketch, M, and the norms from the recursion of the graph with itself."""
+
+    def __init__(
+        self, one: GraphBatch, colours: NDArray[np.int32] | None, spec: GNTK, sketching: Sketching, types: int
+    ) -> None:
+        self._spec, self._sketching = spec, sketching
+        self._colours = colours  # (L + 1, N), None if nodes are not merged
+        self._size = one.n_nodes
+        self._content = _content(one)
+        whole = sparse.csr_array(one.adjacency() + sparse.eye_array(self._size, format="csr"))
+        self._parts = by_type(one, types) if spec.typed else [whole]
+        self._sums = degree_sums(one)
+        features = one.features
+        self.feature_sum = np.asarray(features.sum(axis=0), dtype=np.float64).ravel()
+        self.inner_features = np.zeros((0, features.shape[1]))
+        self.levels: list[_Level] = []
+        self._drawn: dict[int, Array] = {}  # the latest sketch, by block
+        below = self._distinct(0)
+        inner = self._first_level(features[below[0]], below)
+        for level in range(2, self._spec.blocks + 1):
+            inner = self._next_level(level, inner)
+
+    def _first_level(self, X: Any, below: _Distinct) -> Array:
+        """Build level 1 from the features X of distinct nodes; returns P of the next level."""
+        norms = unit_rows(X)[1]
+        S = self._sketch(1, below) if self._sketching.sketch_features else None
+        if S is None and not self._sketching.sketch_features:
+            parts = self._neighbours(1, below)
+            directions, q = seen_directions(parts, X)
+            bound, terms = np.zeros(len(q)), np.zeros(len(q))
+            for rows in parts:
+                # SciPy's own abs would sort and add up neighbours first, which takes longer than all the rest.
+                bound += sparse.csr_array((np.abs(rows.data), rows.indices, rows.indptr), shape=rows.shape) @ norms
+                terms += np.diff(rows.indptr)
+            q = np.where(zero_norm(q, bound, terms, squared=False), 0.0, q)
+            return self._add(1, np.zeros((len(parts), len(q), 0)), q, directions, np.zeros((1, 0, 0)))
+        inner = X if S is None else S @ X
+        self.inner_features, size = unit_rows(inner.toarray() if sparse.issparse(inner) else np.asarray(inner))
+        M = self._product(1, S, below)
+        bound = np.abs(M).sum(axis=0) @ (norms if S is None else np.abs(S) @ norms)
+        M = M * size
+        q = _norms_of_product(M, self.inner_features)
+        q = np.where(zero_norm(q, bound, self._terms(q), squared=False), 0.0, q)
+        return self._add(1, M, q, None, (self.inner_features @ self.inner_features.T)[None])
+
+    def _next_level(self, level: int, inner: Array) -> Array:
+        """Build a level from P of it (1, b, b); returns P of the next one."""
+        below = self._distinct(level - 1)
+        S = self._sketch(level, below)
+        M = self._product(level, S, below)
+        norms = self.levels[-1].p
+        bound = np.abs(M).sum(axis=0) @ (norms if S is None else np.abs(S) @ norms)
+        q = np.sqrt(np.maximum(np.einsum("rub,rub->u", M @ inner[0], M), 0.0))
+        q = np.where(zero_norm(q, bound, self._terms(q), squared=True), 0.0, q)
+        return self._add(level, M, q, None, inner)
+
+    def _add(self, level: int, M: Array, q: Array, directions: list[Any] | None, inner: Array) -> Array:
+        """Keep a level with M and norms q; returns P of the next one from its own P."""
+        spec = self._spec
+        distinct = self._distinct(level)
+        gain = float((spec.c_phi / 2) ** (spec.layers / 2))
+        p = gain * _scaled(q, self._sums[distinct[0]], spec)
+        gather, buckets = None, None
+        if level < spec.blocks:
+            S = self._sketch(level + 1, distinct)
+            gather = np.diag(p) if S is None else S * p
+            if S is None:
+                buckets = np.arange(len(p))
+            elif self._sketching.sketch == "countsketch":
+                buckets = np.argmax(S != 0, axis=0)
+        self.levels.append(_Level(M * inverse(q)[:, None], gather, buckets, p, distinct[1], directions))
+        if level == spec.blocks:
+            return inner
+        side = _side(self.levels[-1:])
+        return _advance(inner, side, side, spec.layers, None, last=False)
+
+    def _terms(self, q: Array) -> Array:
+        """Return for `zero_norm` how rounding grows: in a sum of N terms of either sign, like sqrt(N)."""
+        return np.full(len(q), np.sqrt(self._size))
+
+    def _distinct(self, level: int) -> _Distinct:
+        """Return the first node of each colour, in the order of nodes, and how many nodes have it."""
+        if self._colours is None:
+            return np.arange(self._size), np.ones(self._size)
+        _, first, counts = np.unique(self._colours[level], return_index=True, return_counts=True)
+        # The order must not depend on the numbers of colours, which other graphs of the batch have a part in.
+        order = np.argsort(first)
+        return first[order].astype(np.int64), counts[order].astype(np.float64)
+
+    def place_of_node(self, level: int) -> NDArray[np.int64]:
+        """Return for each node its number among the distinct nodes of a level."""
+        if self._colours is None:
+            return np.arange(self._size)
+        colours, first = self._colours[level], self._distinct(level)[0]
+        number = np.zeros(int(colours.max(initial=-1)) + 1, dtype=np.int64)
+        number[colours[first]] = np.arange(len(first))
+        return np.asarray(number[colours])
+
+    def _sketch(self, level: int, below: _Distinct) -> Array | None:
+        """Return S D^(½) (b, m) for the aggregation of a level, or None where m ≤ b and it is exact."""
+        first, counts = below
+        b = self._sketching.rows(self._size)
+        if b is None or len(first) <= b:
+            return None
+        number = level if self._sketching.fresh_each_block else 0
+        if number not in self._drawn:
+            self._drawn = {number: self._sketching.draw(self._size, b, self._content, level).dense()}
+        S = self._drawn[number]
+        if len(first) == self._size:  # no two nodes are the same
+            return S
+        return S[:, first] * np.sqrt(counts)
+
+    def _neighbours(self, level: int, below: _Distinct) -> list[sparse.csr_array]:
+        """Return the parts of Q (m, m_below); neighbours of one colour stay apart, since every product adds them up."""
+        own, first = self._distinct(level)[0], below[0]
+        parts = self._parts if len(own) == self._size else [part[own] for part in self._parts]
+        if self._colours is None or len(first) == self._size:  # no two nodes are the same
+            return parts
+        place = self.place_of_node(level - 1)
+        shape = (len(own), len(first))
+        return [sparse.csr_array((part.data, place[part.indices], part.indptr), shape=shape) for part in parts]
+
+    def _product(self, level: int, S: Array | None, below: _Distinct) -> Array:
+        """Return M = Q D^(−½) Sᵀ (parts, m, b), or Q where S is None; ``S`` is S D^(½)."""
+        right = None if S is None else (S / below[1]).T
+        return np.stack([self._times(rows, right) for rows in self._neighbours(level, below)])
+
+    def _times(self, rows: sparse.csr_array, right: Array | None) -> Array:
+        if right is None:
+            return np.asarray(rows.toarray())
+        if rows.nnz * SPARSE_OVER_DENSE < rows.shape[0] * rows.shape[1]:
+            return np.asarray(rows @ right)
+        M = np.empty((rows.shape[0], right.shape[1]))
+        for start in range(0, len(M), _PATCH_COLS):  # Â as an array of N × N might not fit
+            part = slice(start, start + _PATCH_COLS)
+            np.matmul(rows[part].toarray(), right, out=M[part])
+        return M
+
+
+def _content(batch: GraphBatch) -> bytes:
+    """Return a digest of a graph's edges and weights; features may depend on what they were fitted on."""
+    digest = hashlib.blake2b(digest_size=16)
+    for array in (batch.degrees, batch.indices):
+        digest.update(np.ascontiguousarray(array, dtype="<i4").tobytes())
+    if batch.weights is not None:
+        digest.update(np.ascontiguousarray(batch.weights, dtype="<f8").tobytes())
+    return digest.digest()
+
+
+def _norms_of_product(M: Array, unit: Array) -> Array:
+    """Return the norms of the rows of M U, all parts together, some rows at a time."""
+    q = np.zeros(M.shape[1])
+    for start in range(0, len(q), _PATCH_COLS):
+        rows = slice(start, start + _PATCH_COLS)
+        for part in M:
+            q[rows] = np.hypot(q[rows], unit_rows(part[rows] @ unit)[1])
+    return q
+
+
+def _scaled(q: Array, sums: Array, spec: GNTK) -> Array:
+    if spec.scale == "unit":
+        return q * 0.0 + (q > 0)
+    return q / sums if spec.scale == "degree" else q
+
+
+def _side(levels: list[_Level]) -> _Side:
+    rows = np.concatenate([[0], np.cumsum([len(level.p) for level in levels])]).astype(np.int64)
+    inner = np.concatenate([[0], np.cumsum([level.spread.shape[2] for level in levels])]).astype(np.int64)
+    weights = np.concatenate([level.counts * level.p for level in levels]) if levels else np.zeros(0)
+    found = [level.directions for level in levels if level.directions is not None]
+    directions = [_stacked(parts) for parts in zip(*found, strict=True)] if found else None
+    return _Side(rows, inner, levels, weights, directions)
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    if any(sparse.issparse(part) for part in parts):
+        return sparse.csr_array(sparse.vstack([sparse.csr_array(part) for part in parts]))
+    return np.concatenate(parts)
+
+
+def _advance(
+    inner: Array,
+    near: _Side,
+    far: _Side,
+    layers: int,
+    out: Array | None,
+    *,
+    last: bool,
+    cancelled: NDArray[np.uint8] | None = None,
+) -> Array:
+    """Go through one level in patches: read it out into ``out`` (n, n'), and return P and T of the next (2, b, b').
+
+    ``inner`` is P and T stacked, or P alone where both are the same. Without ``out`` only λ is wanted: P is returned.
+    A block against itself is symmetric: only patches on and above the diagonal are made, what is on it counts half, and
+    the mirror image is added at the end.
+    """
+    from fastgntk.engines._simd._entrywise import LANES, apply_layers, scatter
+
+    n_rows, n_cols = int(near.rows[-1]), int(far.rows[-1])
+    steps = [0, *np.cumsum([0 if lv.gather is None else len(lv.gather) for lv in near.levels]).tolist()]
+    far_steps = [0, *np.cumsum([0 if lv.gather is None else len(lv.gather) for lv in far.levels]).tolist()]
+    kinds = 1 if out is None else 2
+    parts = min((len(level.spread) for side in (near, far) for level in side.levels), default=1)  # that both sides have
+    following = np.zeros((kinds, steps[-1], far_steps[-1]))
+    if out is not None:
+        out[:] = 0.0
+    patch = min(n_rows, _PATCH_ROWS) * min(n_cols, _PATCH_COLS)
+    room = np.zeros((2, -(-patch // LANES) * LANES))
+    for top in range(0, n_rows, _PATCH_ROWS):
+        if cancelled is not None and cancelled[0]:
+            break
+        height = min(_PATCH_ROWS, n_rows - top)
+        left = np.empty((parts, len(inner), height, inner.shape[2]))  # M̂ P and M̂ T, part by part
+        for g, own, place in near.pieces(top, top + height):
+            for r in range(parts):
+                np.matmul(near.levels[g].spread[r, own], inner[:, near.part(g)], out=left[r, :, place])
+        right = np.zeros((kinds, height, far_steps[-1]))  # λ Ŝ'ᵀ and θ Ŝ'ᵀ
+        for start in range(top if near is far else 0, n_cols, _PATCH_COLS):
+            width = min(_PATCH_COLS, n_cols - start)
+            both = room[:, : height * width].reshape(2, height, width)
+            if near.directions is not None and far.directions is not None:
+                both[0] = direction_products(
+                    [part[top : top + height] for part in near.directions],
+                    [part[start : start + width] for part in far.directions],
+                )
+            for g, own, place in far.pieces(start, start + width):
+                if far.directions is None:
+                    spread, to = far.levels[g].spread, both[: len(inner), :, place]
+                    np.matmul(left[0, :, :, far.part(g)], spread[0, own].T, out=to)
+                    for r in range(1, parts):
+                        to += left[r, :, :, far.part(g)] @ spread[r, own].T
+            if len(inner) == 1:
+                both[1] = both[0]
+            apply_layers(room[0], room[1], height * width, layers)
+            if near is far and start < top + height:
+                both[:, :, : top + height - start] *= 0.5
+            if out is not None:
+                _read_out(both[1], near, far, top, start, out)
+            if last:
+                continue
+            for g, own, place in far.pieces(start, start + width):
+                gather = far.levels[g].gather
+                assert gather is not None
+                columns, buckets = slice(far_steps[g], far_steps[g + 1]), far.levels[g].buckets
+                if buckets is None:
+                    # Sketch first: the same product the other way round is a sixth slower.
+                    product = gather[:, own] @ both[:kinds, :, place].swapaxes(1, 2)
+                    right[:, :, columns] += product.swapaxes(1, 2)
+                else:
+                    entries = gather[buckets[own], np.arange(own.start, own.stop)]
+                    for kind in range(kinds):
+                        scatter(both[kind], place.start, entries, buckets[own] + columns.start, right[kind])
+        if last:
+            continue
+        for g, own, place in near.pieces(top, top + height):
+            gather = near.levels[g].gather
+            assert gather is not None
+            following[:, steps[g] : steps[g + 1]] += gather[:, own] @ right[:, place]
+    if near is far:
+        following = following + following.swapaxes(1, 2)
+        if out is not None:
+            out += out.T.copy()
+    return following
+
+
+def _read_out(theta: Array, near: _Side, far: _Side, top: int, start: int, out: Array) -> None:
+    """Add Σ_uv n_u p_u θ_uv p'_v n'_v of each pair of graphs in a patch to ``out``."""
+    rows = near.readouts(top, top + theta.shape[0])
+    cols = far.readouts(start, start + theta.shape[1])
+    weighted = theta @ _by_graph(far.weights[start : start + theta.shape[1]], cols)
+    sums = _by_graph(near.weights[top : top + theta.shape[0]], rows).T @ weighted
+    out[np.ix_([g for g, _ in rows], [g for g, _ in cols])] += sums
+
+
+def _by_graph(weights: Array, pieces: list[tuple[int, slice]]) -> Array:
+    """Return (rows, graphs): the weight of each row in the column of its graph."""
+    out = np.zeros((len(weights), len(pieces)))
+    for column, (_, place) in enumerate(pieces):
+        out[place, column] = weights[place]
+    return out

@@ -1,0 +1,289 @@
+"""Many graphs in a handful of arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fastgntk.errors import InputError
+from fastgntk.graphs._graph import Graph, check_features
+
+__all__ = ["GraphBatch", "joined"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GraphBatch(Sequence[Graph]):
+    """Hold n graphs as concatenated compressed rows; immutable, a sequence of :class:`Graph`.
+
+    ``batch[3]`` is a graph, ``batch[10:20]`` a batch that shares memory, ``batch[[4, 1, 1]]`` and
+    ``batch[mask]`` are batches with copied rows, ``a + b`` is the concatenation.
+
+    Attributes
+    ----------
+    offsets : int64, (n + 1,)
+        Nodes of graph i are rows ``offsets[i]:offsets[i + 1]`` of everything that is per node.
+    indptr : int64, (N + 1,)
+        Neighbours of node u (counted over all graphs) are ``indices[indptr[u]:indptr[u + 1]]``.
+    indices : int32, (m,)
+        Neighbours, numbered within their own graph, so that a slice of the batch needs no renumbering.
+    weights : float64, (m,) or None
+        Edge weights; None means that all are 1.
+    features : float64 array or CSR array, (N, d), or None
+    labels : integers or strings, (N,) or (N, k), or None
+    edge_labels : integers or strings, (m,), or None
+    self_loops : int64, (n,)
+        How many self loops were dropped from each graph.
+
+    Examples
+    --------
+    >>> pair = GraphBatch.from_graphs([Graph.from_edges([(0, 1)], 2), Graph.from_edges([(0, 1), (1, 2)], 3)])
+    >>> len(pair), pair.n_nodes, pair[1].n_edges
+    (2, 5, 2)
+    """
+
+    offsets: NDArray[np.int64]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    weights: NDArray[np.float64] | None
+    features: Any
+    labels: NDArray[Any] | None
+    edge_labels: NDArray[Any] | None
+    self_loops: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        for name in (
+            "offsets",
+            "indptr",
+            "indices",
+            "weights",
+            "features",
+            "labels",
+            "edge_labels",
+            "self_loops",
+        ):
+            value = getattr(self, name)
+            arrays = (value.data, value.indices, value.indptr) if sparse.issparse(value) else (value,)
+            frozen = [_read_only(a) for a in arrays]
+            if sparse.issparse(value):
+                value = sparse.csr_array(tuple(frozen), shape=value.shape)
+            elif value is not None:
+                value = frozen[0]
+            object.__setattr__(self, name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # unpickled arrays are writable until this
+
+    @classmethod
+    def from_graphs(cls, graphs: Sequence[Graph]) -> GraphBatch:
+        """Concatenate graphs; all must carry the same kinds of features and labels."""
+        graphs = list(graphs)
+        if not graphs:
+            empty = np.zeros(0, dtype=np.int64)
+            one = np.zeros(1, dtype=np.int64)
+            return cls(one, one, empty.astype(np.int32), None, None, None, None, empty)
+        node_counts = [g.n_nodes for g in graphs]
+        edge_counts = np.array([len(g.indices) for g in graphs], dtype=np.int64)
+        starts = np.concatenate([[0], np.cumsum(edge_counts)])
+        weights = None
+        if any(g.weights is not None for g in graphs):
+            weights = np.concatenate([np.ones(len(g.indices)) if g.weights is None else g.weights for g in graphs])
+        return cls(
+            offsets=np.concatenate([[0], np.cumsum(node_counts)]).astype(np.int64),
+            indptr=np.concatenate([g.indptr[:-1] + s for g, s in zip(graphs, starts, strict=False)] + [starts[-1:]]),
+            indices=np.concatenate([g.indices for g in graphs]),
+            weights=weights,
+            features=joined([g.features for g in graphs], node_counts, "features"),
+            labels=joined([g.labels for g in graphs], node_counts, "labels"),
+            edge_labels=_edge_labels(graphs),
+            self_loops=np.array([g.n_self_loops for g in graphs], dtype=np.int64),
+        )
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all graphs together."""
+        return int(self.offsets[-1] - self.offsets[0])
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of nodes of each graph."""
+        return np.diff(self.offsets)
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """Number of neighbours of each node, the node itself not counted, weights ignored."""
+        return np.diff(self.indptr)
+
+    @property
+    def graph_of_node(self) -> NDArray[np.int64]:
+        """For each node the number of its graph."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    def adjacency(self) -> Any:
+        """Return the block-diagonal adjacency matrix of all graphs, CSR of shape (N, N), without self loops."""
+        shift = np.repeat(self.offsets[:-1], self.sizes)
+        columns = self.indices + np.repeat(shift, self.degrees)
+        data = np.ones(len(self.indices)) if self.weights is None else self.weights.copy()
+        return sparse.csr_array((data, columns, self.indptr), shape=(self.n_nodes, self.n_nodes))
+
+    def with_features(self, features: Any) -> GraphBatch:
+        """Return the same graphs with other node features, shape (N, d), dense or SciPy sparse."""
+        return replace(self, features=check_features(features, self.n_nodes))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Graph: ...
+    @overload
+    def __getitem__(self, index: slice) -> GraphBatch: ...
+    @overload
+    def __getitem__(self, index: Sequence[int] | NDArray[Any]) -> GraphBatch: ...
+
+    def __getitem__(self, index: Any) -> Graph | GraphBatch:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return self._contiguous(start, max(start, stop))
+            return self._take(np.arange(start, stop, step))
+        if np.ndim(index) == 1:
+            chosen = np.asarray(index)
+            if chosen.size == 0:
+                chosen = chosen.astype(np.int64)
+            if chosen.dtype.kind not in "biu":
+                raise IndexError(
+                    f"graphs are chosen by whole numbers or a mask, but the index has dtype {chosen.dtype}."
+                )
+            if chosen.dtype.kind == "b" and len(chosen) != len(self):
+                raise IndexError(f"the mask has {len(chosen)} entries, but the batch has {len(self)} graphs.")
+            return self._take(np.flatnonzero(chosen) if chosen.dtype.kind == "b" else chosen)
+        position = operator.index(index)
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"graph {position} of a batch of {len(self)}.")
+        return self._graph(position % len(self))
+
+    def __iter__(self) -> Iterator[Graph]:
+        return (self._graph(i) for i in range(len(self)))
+
+    def __add__(self, other: GraphBatch) -> GraphBatch:
+        return GraphBatch.from_graphs([*self, *other])
+
+    def __repr__(self) -> str:
+        return f"GraphBatch({len(self)} graphs, {self.n_nodes} nodes)"
+
+    def _graph(self, i: int) -> Graph:
+        part = self._contiguous(i, i + 1)
+        graph = Graph.__new__(Graph)
+        graph.indptr, graph.indices, graph.weights = part.indptr, part.indices, part.weights
+        graph.features, graph.labels, graph.edge_labels = part.features, part.labels, part.edge_labels
+        graph.n_self_loops = int(part.self_loops[0])
+        return graph
+
+    def _contiguous(self, start: int, stop: int) -> GraphBatch:
+        nodes = slice(int(self.offsets[start]), int(self.offsets[stop]))
+        edges = slice(int(self.indptr[nodes.start]), int(self.indptr[nodes.stop]))
+        return GraphBatch(
+            offsets=self.offsets[start : stop + 1] - nodes.start,
+            indptr=self.indptr[nodes.start : nodes.stop + 1] - edges.start,
+            indices=self.indices[edges],
+            weights=_part(self.weights, edges),
+            features=_part(self.features, nodes),
+            labels=_part(self.labels, nodes),
+            edge_labels=_part(self.edge_labels, edges),
+            self_loops=self.self_loops[start:stop],
+        )
+
+    def _take(self, chosen: NDArray[np.integer]) -> GraphBatch:
+        chosen = np.where(chosen < 0, chosen + len(self), chosen).astype(np.int64)
+        if len(chosen) and (chosen.min() < 0 or chosen.max() >= len(self)):
+            raise IndexError(f"graph numbers must lie in 0..{len(self) - 1}.")
+        sizes, first = self.sizes[chosen], self.offsets[:-1][chosen]
+        nodes = _ranges(first, sizes)
+        degrees = self.degrees[nodes]
+        edges = _ranges(self.indptr[:-1][nodes], degrees)
+        return GraphBatch(
+            offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            indptr=np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64),
+            indices=self.indices[edges],
+            weights=_part(self.weights, edges),
+            features=_part(self.features, nodes),
+            labels=_part(self.labels, nodes),
+            edge_labels=_part(self.edge_labels, edges),
+            self_loops=self.self_loops[chosen],
+        )
+
+
+def _read_only(array: Any) -> Any:
+    if array is None:
+        return None
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _part(array: Any, where: Any) -> Any:
+    return None if array is None else array[where]
+
+
+def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Concatenate arange(start, start + length) for each pair."""
+    total = int(lengths.sum())
+    before = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.arange(total) - before + np.repeat(starts, lengths)
+
+
+def joined(parts: Sequence[Any], sizes: Sequence[int], what: str) -> Any:
+    """Concatenate per-node arrays of graphs with so many nodes, or say which graph does not fit the first.
+
+    A graph without nodes says nothing about features or labels, and fits all others.
+    """
+    counted = [(i, part) for i, part in enumerate(parts) if sizes[i]]
+    if not counted:
+        return parts[0]
+    start, first = counted[0]
+    for i, part in counted:
+        if (part is None) != (first is None):
+            has, lacks = (start, i) if part is None else (i, start)
+            raise InputError(f"graph {has} has {what} but graph {lacks} has none; give them to all graphs or to none.")
+        if part is None:
+            continue
+        if part.shape[1:] != first.shape[1:]:
+            raise InputError(
+                f"{what} must have the same width in all graphs, but graph {start} has {_width(first)} and graph {i} "
+                f"has {_width(part)}."
+            )
+        if what == "labels" and part.dtype.kind != first.dtype.kind:
+            raise InputError(f"labels must be all integers or all strings, but graphs {start} and {i} differ.")
+    if first is None:
+        return None
+    filled = [part for _, part in counted]
+    if any(sparse.issparse(part) for part in filled):
+        return sparse.vstack([sparse.csr_array(part) for part in filled], format="csr")
+    return np.concatenate(filled)
+
+
+def _width(part: Any) -> int:
+    return int(part.shape[1]) if part.ndim == 2 else 1
+
+
+def _edge_labels(graphs: Sequence[Graph]) -> NDArray[Any] | None:
+    counted = [(i, g.edge_labels) for i, g in enumerate(graphs) if len(g.indices)]
+    filled = [(i, part) for i, part in counted if part is not None]
+    if not filled:
+        return None
+    start, first = filled[0]
+    if len(filled) < len(counted):
+        lacks = next(i for i, part in counted if part is None)
+        raise InputError(
+            f"graph {start} has edge labels but graph {lacks} has none; give them to all graphs or to none."
+        )
+    for i, part in filled:
+        if part.dtype.kind != first.dtype.kind:
+            raise InputError(f"edge_labels must be all integers or all strings, but graphs {start} and {i} differ.")
+    return np.concatenate([part for _, part in filled])

@@ -1,0 +1,230 @@
+"""One graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from fastgntk.errors import InputError
+from fastgntk.graphs import _csr
+
+__all__ = ["Graph"]
+
+
+class Graph:
+    """Hold one graph: who is next to whom, and what is known about each node.
+
+    Parameters
+    ----------
+    adjacency : square array or SciPy sparse matrix, shape (N, N)
+        Entries are edge weights; 0 means no edge. Self loops are dropped and counted in ``n_self_loops``,
+        because the kernel adds exactly one itself (Â = A + I).
+    features : array, shape (N, d), optional
+        Continuous node features, used as they are.
+    labels : sequence of length N or array of shape (N, k), optional
+        Discrete node labels, integers or strings; they become one-hot features when a kernel is computed.
+    directed : bool
+        If False (default) every edge counts in both directions. If True, row u lists the nodes that u sums over.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> triangle = Graph(np.ones((3, 3)), labels=["C", "C", "O"])
+    >>> triangle.n_nodes, triangle.n_edges, triangle.n_self_loops
+    (3, 3, 3)
+    >>> Graph.from_edges([(0, 1)], n_nodes=3)        # node 2 is isolated, which is legal
+    Graph(n_nodes=3, n_edges=1)
+    """
+
+    __slots__ = ("edge_labels", "features", "indices", "indptr", "labels", "n_self_loops", "weights")
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    weights: NDArray[np.float64] | None
+    features: Any
+    labels: NDArray[Any] | None
+    edge_labels: NDArray[Any] | None
+    n_self_loops: int
+
+    def __init__(
+        self,
+        adjacency: Any,
+        features: ArrayLike | None = None,
+        *,
+        labels: ArrayLike | None = None,
+        directed: bool = False,
+    ) -> None:
+        n_nodes, adj = _csr.from_matrix(adjacency, directed=directed)
+        self._fill(n_nodes, adj, features, labels)
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: ArrayLike,
+        n_nodes: int,
+        features: ArrayLike | None = None,
+        *,
+        weights: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        edge_labels: ArrayLike | None = None,
+        directed: bool = False,
+    ) -> Graph:
+        """Make a graph from pairs of node numbers (0 to n_nodes − 1), each edge once or in both directions.
+
+        ``edge_labels`` are integers or strings, as node labels are, one for each edge.
+        """
+        if isinstance(n_nodes, bool) or not isinstance(n_nodes, int | np.integer) or n_nodes < 0:
+            raise InputError(f"n_nodes must be a whole number, 0 or more, but is {n_nodes!r}.")
+        try:
+            pairs = np.asarray(edges)
+        except ValueError:
+            raise InputError("edges must be pairs of whole numbers, but their lengths differ.") from None
+        if pairs.size == 0:
+            pairs = np.empty((0, 2), dtype=np.int64)
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+            raise InputError(
+                f"edges must be pairs of whole numbers, shape (m, 2), but has shape {pairs.shape} and dtype "
+                f"{pairs.dtype}."
+            )
+        pairs = pairs.astype(np.int64)
+        weight_array = None if weights is None else _check_weights(weights, len(pairs))
+        label_array = None if edge_labels is None else check_edge_labels(edge_labels, len(pairs))
+        adj = _csr.from_edges(
+            pairs[:, 0], pairs[:, 1], int(n_nodes), weights=weight_array, edge_labels=label_array,
+            directed=directed,
+        )  # fmt: skip
+        graph = cls.__new__(cls)
+        graph._fill(int(n_nodes), adj, features, labels)
+        return graph
+
+    def _fill(self, n_nodes: int, adj: _csr.Adjacency, features: ArrayLike | None, labels: ArrayLike | None) -> None:
+        self.indptr = adj.indptr
+        self.indices = adj.indices
+        self.weights = adj.weights
+        self.edge_labels = adj.edge_labels
+        self.n_self_loops = len(adj.loops)
+        self.features = None if features is None else check_features(features, n_nodes)
+        self.labels = None if labels is None else check_labels(labels, n_nodes)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N, isolated ones included."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_edges(self) -> int:
+        """Number of pairs of nodes with an edge between them, in one direction or both."""
+        pattern = sparse.csr_array(
+            (np.ones(len(self.indices)), self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes)
+        )
+        return int((pattern + pattern.T).nnz // 2) if len(self.indices) else 0
+
+    @property
+    def adjacency(self) -> Any:
+        """The adjacency matrix A as a SciPy CSR array of shape (N, N), without self loops."""
+        data = np.ones(len(self.indices)) if self.weights is None else self.weights
+        return sparse.csr_array((data, self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes), copy=True)
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """Number of neighbours |N(u)| of each node, the node itself not counted, weights ignored."""
+        return np.diff(self.indptr)
+
+    def __repr__(self) -> str:
+        extra = ""
+        if self.features is not None:
+            extra += f", features={self.features.shape[1]}"
+        if self.labels is not None:
+            extra += ", labels"
+        return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}{extra})"
+
+
+def _check_weights(weights: ArrayLike, n_edges: int) -> NDArray[np.float64]:
+    try:
+        array: NDArray[np.float64] = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("weights must be numbers, one for each edge.") from None
+    if array.shape != (n_edges,):
+        raise InputError(f"weights must have one entry for each of the {n_edges} edges, but has shape {array.shape}.")
+    return array
+
+
+def check_edge_labels(labels: ArrayLike | Sequence[Any], n_edges: int) -> NDArray[Any]:
+    """Return labels as an integer or string array with one entry for each edge."""
+    array = _label_array(labels, "edge_labels", "edge")
+    if array.shape != (n_edges,):
+        raise InputError(
+            f"edge_labels must have one entry for each of the {n_edges} edges, but has shape {array.shape}."
+        )
+    return _whole_or_text(array, "edge_labels", "one number for each edge as weights=")
+
+
+def check_features(features: ArrayLike, n_nodes: int) -> Any:
+    """Return features as float64 of shape (N, d), dense or CSR, or say which node is at fault."""
+    array: Any
+    if sparse.issparse(features):
+        array = sparse.csr_array(features, dtype=np.float64, copy=True)
+        values_finite = bool(np.isfinite(array.data).all())
+    else:
+        try:
+            array = np.array(features, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(
+                "features must be numbers, one row of equal length for each node; pass discrete values as labels=."
+            ) from None
+        values_finite = bool(np.isfinite(array).all())
+    if array.ndim != 2:
+        raise InputError(
+            f"features must have shape (nodes, width), but has shape {array.shape}; pass discrete values as "
+            "labels=, or a single number for each node as a column."
+        )
+    if array.shape[0] != n_nodes:
+        raise InputError(f"features has {array.shape[0]} rows, but the graph has {n_nodes} nodes.")
+    if not values_finite:
+        dense = array.toarray() if sparse.issparse(array) else array
+        node, column = np.argwhere(~np.isfinite(dense))[0]
+        raise InputError(
+            f"node {node} has the feature value {dense[node, column]} in column {column}; features must be "
+            "finite: fill in or drop missing values first."
+        )
+    return array
+
+
+def check_labels(labels: ArrayLike | Sequence[Any], n_nodes: int) -> NDArray[Any]:
+    """Return labels as an integer or string array with one row for each node."""
+    array = _label_array(labels, "labels", "node")
+    if array.ndim not in (1, 2) or array.shape[0] != n_nodes:
+        raise InputError(f"labels must have one entry for each of the {n_nodes} nodes, but has shape {array.shape}.")
+    return _whole_or_text(array, "labels", "continuous values as features=")
+
+
+def _whole_or_text(array: NDArray[Any], name: str, instead: str) -> NDArray[Any]:
+    """Return a copy as int64 or strings."""
+    if array.dtype.kind == "U":
+        return array.copy()
+    if array.dtype.kind in "buif":
+        with np.errstate(invalid="ignore"):
+            whole = array.astype(np.int64)
+        # Compared in the type that came, so that neither fractions nor numbers past 64 bits slip through.
+        if np.array_equal(whole.astype(array.dtype), array) and (array.dtype.kind != "u" or (whole >= 0).all()):
+            return whole
+        raise InputError(f"{name} must be whole numbers or strings; pass {instead}.")
+    raise InputError(f"{name} must be integers or strings, but has dtype {array.dtype}.")
+
+
+def _label_array(labels: Any, name: str, of: str) -> NDArray[Any]:
+    if isinstance(labels, np.ndarray) and labels.dtype.kind != "O":
+        return labels
+    try:
+        items = list(labels)
+        if len({isinstance(item, str) for item in items}) > 1:
+            raise InputError(f"{name} must be all integers or all strings, but both kinds came.")
+        return np.array(items) if items else np.zeros(0, dtype=np.int64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{name} must be a sequence with one integer or string for each {of}.") from None

@@ -1,0 +1,39 @@
+r"""The kernel: what is computed. This page is its definition; the files below compute it.
+
+Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjacency A without self loops,
+Â = A + I, scale C = diag(c_u), B = C Â. All of Σ and K are (N, N'); p_u is the norm of node u:
+
+    Σ(0) = K(0) = X X'ᵀ
+    block l = 1..L:
+        aggregate          Σ ← B Σ B'ᵀ            K ← B K B'ᵀ            (typed: Σ_r B_r Σ B'_rᵀ, Σ_r B_r K B'_rᵀ)
+        layer r = 1..R     p_u = sqrt(Σ_uu(G, G)),  λ = Σ_uv / (p_u p_v)
+                           Σ_uv ← (c_φ/2) p_u p_v κ1(λ)
+                           K_uv ← K_uv (c_φ/2) κ0(λ) + Σ_uv         (κ0 at the incoming λ, Σ the new one)
+    kernel = Σ_uv K(L)_uv,   with jump: Σ_l Σ_uv K(l)_uv over the levels l = 0..L, each with a weight if wanted
+
+    κ0(λ) = (π − arccos λ)/π        κ1(λ) = (λ (π − arccos λ) + sqrt(1 − λ²))/π
+
+====================  ===================  =======================================================
+paper                 code                 meaning
+====================  ===================  =======================================================
+L                     ``spec.blocks``      Aggregate + Combine blocks
+R                     ``spec.layers``      ReLU layers in each Combine
+c_u                   ``spec.scale``       1, 1/(\|N(u)\|+1), or what makes the aggregated node a unit vector
+jumping knowledge     ``spec.jump``        read out every level
+c_φ                   ``spec.c_phi``       2 keeps norms: then p_u does not change inside a block
+not there             ``spec.edges``       ``"typed"``: B = Σ_r B_r, the node itself and each edge label being one r
+====================  ===================  =======================================================
+
+A node of norm 0 (zero features, or exact cancellation) contributes 0. Where this departs from the papers, and
+why, is in docs/math.md.
+
+====================  ==========================================================================
+``_gntk``             :class:`GNTK`, everything that changes values
+====================  ==========================================================================
+
+How the recursion is computed is in :mod:`fastgntk.engines`.
+"""
+
+from fastgntk.kernels._gntk import GNTK, Edges, Scale
+
+__all__ = ["GNTK", "Edges", "Scale"]

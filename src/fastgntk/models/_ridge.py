@@ -1,0 +1,61 @@
+"""Ridge regression on graphs by any solver, as a function of graphs."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError
+from fastgntk.models._explanation import Rows
+from fastgntk.models._feature_rows import DEFAULT_FEATURES, FeatureRows, TrainingFeatures
+from fastgntk.models._kernel_rows import INTERCEPT, TrainingKernel, WithIntercept
+from fastgntk.solvers import Solution, choose_solver, regress_on_features, solve
+
+__all__ = ["RidgeFit", "fit_ridge"]
+
+Array = NDArray[np.float64]
+
+_log = logging.getLogger("fastgntk")
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeFit:
+    """f(G) = intercepts + rows(G) · coefficients, for k targets of mean 0."""
+
+    solution: Solution
+    rows: Rows
+    coefficients: Array  # (m, k)
+    intercepts: Array  # (k,)
+    basis: NDArray[np.int64]  # training graphs that rows are about; none if they are features
+
+
+def fit_ridge(
+    kernel: TrainingKernel, Y: Array, ridge: float, *, solver: str, weights: Array | None, rank: int | None, seed: int
+) -> RidgeFit:
+    """Solve by the solver that was asked for, or by the one that is right for so many graphs."""
+    kernel.weights = weights
+    choice = choose_solver(solver, kernel.n, rank=rank, memory=kernel.options.memory, stored=kernel.is_stored)
+    if solver == "auto":
+        _log.info("solver %s for %d graphs: %s", choice.solver, kernel.n, choice.reason)
+    if choice.solver == "features":
+        return _on_features(kernel, Y, ridge, weights, rank, seed)
+    found = solve(WithIntercept(kernel), Y, ridge, solver=choice.solver, weights=weights, rank=rank, seed=seed)
+    intercepts = INTERCEPT * found.alpha.sum(axis=0)
+    return RidgeFit(found, kernel.rows_to(found.basis), found.alpha, intercepts, found.basis)
+
+
+def _on_features(
+    kernel: TrainingKernel, Y: Array, ridge: float, weights: Array | None, rank: int | None, seed: int
+) -> RidgeFit:
+    if kernel.is_stored:
+        raise InputError("solver='features' needs no kernel values; leave gram out, or take solver='nystrom'.")
+    size = DEFAULT_FEATURES if rank is None else rank
+    rows = FeatureRows.draw(kernel.batch, kernel.options, size, seed)
+    found, unit = regress_on_features(
+        TrainingFeatures(kernel, rows), Y, ridge, weights=weights, intercept=INTERCEPT, in_units=kernel.in_units
+    )
+    intercepts = np.sqrt(INTERCEPT) * found.alpha[-1]
+    return RidgeFit(found, rows.in_units(unit), found.alpha[:-1], intercepts, np.zeros(0, dtype=np.int64))

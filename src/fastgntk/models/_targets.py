@@ -1,0 +1,125 @@
+"""Targets of regression: checked, centred and scaled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError, some
+
+__all__ = ["Targets", "check_classes", "check_sample_weight", "check_targets"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """k targets of n graphs, each with mean 0 and standard deviation 1 where it varies at all."""
+
+    values: Array  # (n, k)
+    mean: Array  # (k,)
+    scale: Array  # (k,)
+    single: bool
+    """Whether y came without a second axis, and predictions go without."""
+
+    @classmethod
+    def from_y(cls, y: Array, weights: Array | None) -> Targets:
+        """Centre and scale, by weighted moments if there are weights."""
+        single = y.ndim == 1
+        table = y[:, None] if single else y
+        mean = np.average(table, axis=0, weights=weights)
+        centred = table - mean
+        scale = np.sqrt(np.average(centred**2, axis=0, weights=weights))
+        varies = scale > 1e-12 * np.abs(mean)  # otherwise it is a constant, up to the rounding of its mean
+        scale = np.where(varies, scale, 1.0)
+        return cls(np.where(varies, centred / scale, 0.0), mean, scale, single)
+
+
+def check_targets(y: Any, n_graphs: int) -> Array:
+    """Return real targets of shape (n,) or (n, k), or say what is wrong and in which rows."""
+    if y is None:
+        raise InputError("regression needs targets: pass y.")
+    try:
+        table = np.asarray(y)
+    except ValueError:
+        raise InputError("the rows of y must all have the same number of targets.") from None
+    if table.ndim == 2 and table.shape[1] == 1:
+        table = table[:, 0]
+    if table.ndim not in (1, 2) or len(table) != n_graphs or (table.ndim == 2 and table.shape[1] == 0):
+        raise InputError(f"y must have one row for each of the {n_graphs} graphs, but has shape {table.shape}.")
+    if n_graphs == 0:
+        raise InputError("there are no graphs to learn from.")
+    if table.dtype.kind not in "buif":
+        wrong = [i for i, row in enumerate(table.tolist()) if not _numbers(row)]
+        if wrong or np.iscomplexobj(table):
+            found = f"there is text for {some('graph', wrong)}" if wrong else "complex numbers came"
+            raise InputError(f"regression needs numbers as targets, but {found}; for classes use a classifier.")
+    values = np.array(table, dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
+    if len(bad):
+        raise InputError(f"targets must be finite, but those of {some('graph', bad.tolist())} are not.")
+    return values
+
+
+def check_sample_weight(weights: Any, n_graphs: int) -> Array | None:
+    """Return positive weights, or None for equal ones."""
+    if weights is None:
+        return None
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("sample_weight must be numbers, one for each graph.") from None
+    if values.ndim == 0:
+        values = np.full(n_graphs, float(values))
+    if values.shape != (n_graphs,):
+        raise InputError(f"sample_weight must have shape ({n_graphs},), but has {values.shape}.")
+    if not np.isfinite(values).all() or (values <= 0).any():
+        bad = np.flatnonzero(~(np.isfinite(values) & (values > 0))).tolist()
+        raise InputError(f"sample_weight must be above 0, but is not for {some('graph', bad)}.")
+    return values
+
+
+def _numbers(row: Any) -> bool:
+    try:
+        np.asarray(row, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def check_classes(y: Any, count: int, what: str = "graphs") -> NDArray[Any]:
+    """Return class labels as an array, or say why they are none."""
+    if y is None:
+        raise InputError("there are no class labels; pass y.")
+    labels = _label_array(y)
+    if labels.ndim != 1 or len(labels) != count:
+        raise InputError(f"y must have one class for each of the {count} {what}, but has shape {labels.shape}.")
+    if labels.dtype.kind == "f":
+        if not np.isfinite(labels).all():
+            raise InputError("y holds values that are no classes: NaN or infinite.")
+        if not np.array_equal(labels, np.rint(labels)):
+            raise InputError("y holds real numbers; classes are given as integers or strings.")
+        labels = labels.astype(np.int64)
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        found = f"all {count} {what} are of class {classes[0]}" if len(classes) else f"there are no {what}"
+        raise InputError(f"a classifier needs at least two classes, but {found}.")
+    return labels
+
+
+def _label_array(y: Any) -> NDArray[Any]:
+    """Return an array of integers, floats or strings; pandas gives strings as objects."""
+    try:
+        labels = np.asarray(y)
+        if labels.dtype.kind == "O":
+            items = labels.ravel().tolist()
+            kinds = {str if isinstance(item, str) else float for item in items}
+            labels = np.array(items, dtype=kinds.pop()).reshape(labels.shape) if len(kinds) == 1 else labels
+    except (TypeError, ValueError):
+        raise InputError("classes must be all integers or all strings, one for each graph.") from None
+    if labels.dtype.kind not in "biufU":
+        raise InputError("classes must be all integers or all strings, but y holds other things.")
+    return labels

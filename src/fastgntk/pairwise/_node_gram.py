@@ -1,0 +1,202 @@
+"""The kernel between the nodes of one graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fastgntk._util.memory import Memory, Workers, memory_budget, worker_count
+from fastgntk._util.text import format_bytes, round_up_bytes
+from fastgntk._util.threads import Progress, run, single_threaded_blas
+from fastgntk.engines import NodePairs, check_edges
+from fastgntk.errors import InputError
+from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
+from fastgntk.kernels import GNTK
+from fastgntk.pairwise._options import fitted
+
+__all__ = ["check_nodes", "node_diagonal", "node_gram"]
+
+Array = NDArray[np.float64]
+
+_AT_ONCE = 8  # matrices of a chunk's size that are there while it is computed
+_PIECES = 4  # chunks for each worker, so that none waits long for the last
+
+
+def node_gram(
+    graph: Any,
+    spec: GNTK | None = None,
+    *,
+    nodes: Any = None,
+    features: FeatureKind | NodeFeatures = "auto",
+    memory: Memory = None,
+    workers: Workers = None,
+    progress: Progress | None = None,
+) -> Array:
+    """Compute the kernel between the nodes of one graph: Σ_l w_l K(l)_uv, with the weights w_l of ``spec.jump``.
+
+    Its sum over all pairs is the kernel of the graph with itself.
+
+    Parameters
+    ----------
+    graph : one graph with N nodes, in any form that :func:`fastgntk.as_graphs` takes, or a batch of one
+    spec : GNTK, optional
+    nodes : sequence of int, or mask of length N, optional
+        The m columns that are wanted; all by default. From two blocks on the norms take one matrix of N × N in any case
+        (with typed edges two), but nothing else does.
+    features, memory, workers, progress
+        As in :func:`gram`.
+
+    Returns
+    -------
+    array of shape (N, m), float64
+
+    Examples
+    --------
+    >>> import fastgntk as fg
+    >>> graph = fg.datasets.load("MUTAG").graphs[0]
+    >>> K = fg.node_gram(graph, fg.GNTK(blocks=2))
+    >>> K.shape, bool(abs(K.sum() / fg.gram([graph], fg.GNTK(blocks=2))[0, 0] - 1) < 1e-7)
+    ((17, 17), True)
+    >>> fg.node_gram(graph, fg.GNTK(blocks=2), nodes=[3, 5]).shape
+    (17, 2)
+    """
+    pairs = _NodeColumns(graph, spec, features, memory, workers)
+    chosen = check_nodes(nodes, pairs.size)
+    out = np.zeros((pairs.size, len(chosen)))
+
+    def write(places: NDArray[np.int64], values: Array) -> None:
+        out[:, places] = values.T
+
+    pairs.compute(chosen, out.nbytes, write, progress)
+    return out
+
+
+def node_diagonal(
+    graph: Any,
+    spec: GNTK | None = None,
+    *,
+    nodes: Any = None,
+    features: FeatureKind | NodeFeatures = "auto",
+    memory: Memory = None,
+    workers: Workers = None,
+    progress: Progress | None = None,
+) -> Array:
+    """Compute the kernel of nodes with themselves, the diagonal of :func:`node_gram`, in as much time but less memory.
+
+    Returns
+    -------
+    array of shape (m,), float64
+    """
+    pairs = _NodeColumns(graph, spec, features, memory, workers)
+    chosen = check_nodes(nodes, pairs.size)
+    out = np.zeros(len(chosen))
+
+    def write(places: NDArray[np.int64], values: Array) -> None:
+        out[places] = values[np.arange(len(places)), chosen[places]]
+
+    pairs.compute(chosen, out.nbytes, write, progress)
+    return out
+
+
+def check_nodes(nodes: Any, size: int) -> NDArray[np.int64]:
+    """Return node numbers 0..size − 1 from numbers, a mask, or None for all."""
+    if nodes is None:
+        return np.arange(size)
+    chosen = np.asarray(nodes)
+    if chosen.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if chosen.ndim != 1 or chosen.dtype.kind not in "biu":
+        raise InputError(
+            f"nodes must be whole numbers or a mask, but has shape {chosen.shape} and dtype {chosen.dtype}."
+        )
+    if chosen.dtype.kind == "b":
+        if len(chosen) != size:
+            raise InputError(f"the mask of nodes has {len(chosen)} entries, but the graph has {size} nodes.")
+        return np.flatnonzero(chosen)
+    if chosen.min() < 0 or chosen.max() >= size:
+        raise InputError(f"nodes must lie in 0..{size - 1}, but {chosen[(chosen < 0) | (chosen >= size)][0]} came.")
+    return chosen.astype(np.int64)
+
+
+class _NodeColumns:
+    """Columns of the kernel between nodes, in chunks that fit into memory."""
+
+    def __init__(
+        self, graph: Any, spec: GNTK | None, features: FeatureKind | NodeFeatures, memory: Memory, workers: Workers
+    ) -> None:
+        self._spec = GNTK() if spec is None else spec
+        if not isinstance(self._spec, GNTK):
+            raise InputError(f"spec must be a GNTK, but is a {type(spec).__name__}.")
+        batch = as_graphs(graph) if isinstance(graph, GraphBatch | list) else as_graphs([graph])
+        if len(batch) != 1:
+            raise InputError(f"graph must be one graph, but {len(batch)} came.")
+        batch = fitted(features, batch).transform(batch)
+        check_edges(batch, self._spec)
+        self._batch, self.size = batch, batch.n_nodes
+        self._memory, self._workers = memory_budget(memory), worker_count(workers)
+
+    def compute(self, chosen: NDArray[np.int64], result: int, write: Any, progress: Progress | None) -> None:
+        """Compute the chosen columns and hand them to ``write(their places, rows)``, on threads."""
+        matrices = 0 if self._spec.blocks == 1 else 2 if self._spec.typed else 1
+        norms = 8 * matrices * self.size**2
+        self._check(result + norms, f"the norms of {self.size} nodes, and the result,")
+        if not len(chosen):
+            return
+        with single_threaded_blas(), np.errstate(all="ignore"):
+            pairs = NodePairs(self._batch, self._spec)
+        spare = self._memory - result
+        chunks, workers = self._chunks(pairs, chosen, spare)
+
+        def work(places: NDArray[np.int64]) -> None:
+            with np.errstate(all="ignore"):
+                values = pairs.columns(chosen[places])
+            if not np.isfinite(values).all():
+                raise InputError(
+                    "kernel values between nodes leave the range of float64; use scale='degree' or 'unit', fewer "
+                    "blocks, or smaller features and weights."
+                )
+            write(places, values)
+
+        with single_threaded_blas():
+            run(work, chunks, workers=workers, progress=progress)
+
+    def _chunks(self, pairs: NodePairs, chosen: NDArray[np.int64], spare: int) -> tuple[list[NDArray[np.int64]], int]:
+        """Return which columns are computed together, and by how many workers.
+
+        Columns that are close in the graph need the same columns of the levels below, so they are put together.
+        """
+        order = np.argsort(_closeness(self._batch)[chosen], kind="stable")
+        workers = self._workers
+        while True:
+            most = max(1, len(chosen) // (_PIECES * workers))
+            chunks = [order[start : start + most] for start in range(0, len(order), most)]
+            room = spare // workers
+            while max(self._bytes(pairs, chosen[c]) for c in chunks) > room and len(chunks[0]) > 1:
+                chunks = [half for c in chunks for half in np.array_split(c, 2) if len(half)]
+            needed = max(self._bytes(pairs, chosen[c]) for c in chunks)
+            if needed <= room or workers == 1:
+                break
+            workers -= 1
+        self._check(self._memory - spare + needed, "one column and those that it needs")
+        return chunks, workers
+
+    def _bytes(self, pairs: NodePairs, chosen: NDArray[np.int64]) -> int:
+        return 8 * _AT_ONCE * self.size * len(pairs.needed(chosen)[0])
+
+    def _check(self, needed: int, what: str) -> None:
+        if needed > self._memory:
+            raise InputError(
+                f"memory={format_bytes(self._memory)} is too small: {what} take {format_bytes(needed)}; pass "
+                f"memory={round_up_bytes(needed)!r}, or fewer blocks."
+            )
+
+
+def _closeness(batch: GraphBatch) -> NDArray[np.int64]:
+    """Return for each node a place in an order in which neighbours are near each other."""
+    order = sparse.csgraph.reverse_cuthill_mckee(sparse.csr_array(batch.adjacency()), symmetric_mode=False)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place

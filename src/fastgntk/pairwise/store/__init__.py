@@ -1,0 +1,37 @@
+"""Matrices on disk: built tile by tile, resumed after any interruption, shared among processes and machines.
+
+=============  ==================================================================
+``_stored``    :class:`StoredGram`, the matrix as a lazy array; its layout on disk
+``_manifest``  what a stored matrix is of, and whether that is what was asked for
+``_use``       a stored matrix in the place of one to compute, if it is the same
+``_build``     which tiles are missing, and computing them on threads
+``_cluster``   computing them on the workers of a Dask cluster
+``_clients``   connecting to one, or starting one on this machine
+``_tile``      the values of one tile
+``_locks``     who may write
+``_disk``      what a user is told if the disk is full or closed
+=============  ==================================================================
+
+Zarr keeps the tiles; it is imported when a store is used, and Dask when a cluster is.
+"""
+
+from fastgntk.pairwise.store._build import Build, Shard, build_gram, check_shard
+from fastgntk.pairwise.store._clients import connected, local_workers
+from fastgntk.pairwise.store._manifest import fingerprint
+from fastgntk.pairwise.store._stored import StoredGram, as_path, is_store, open_gram
+from fastgntk.pairwise.store._use import stored_gram_of
+
+__all__ = [
+    "Build",
+    "Shard",
+    "StoredGram",
+    "as_path",
+    "build_gram",
+    "check_shard",
+    "connected",
+    "fingerprint",
+    "is_store",
+    "local_workers",
+    "open_gram",
+    "stored_gram_of",
+]

@@ -1,0 +1,239 @@
+"""Compute tiles on the workers of a Dask cluster, which write them straight into the store.
+
+The blocks of each side of tiles are sent once, when a tile first needs them; workers pass them on to each other. A tile
+is one task and returns nothing, so that this process stays as small as it was. Whatever happens to workers, tiles that
+are in the store stay there, and only those that are not are computed again:
+
+- a worker dies: Dask gives its task to another one;
+- blocks die with the only worker that had them: Dask cannot make them again and cancels the tasks that need them; both
+  are sent again from here;
+- the scheduler goes away: all tasks are cancelled, and the same call goes on later.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastgntk._util.threads import Progress, single_threaded_blas
+from fastgntk._version import __version__
+from fastgntk.errors import InputError
+from fastgntk.pairwise._run import Run
+from fastgntk.pairwise.store._clients import import_distributed
+from fastgntk.pairwise.store._disk import on_disk
+from fastgntk.pairwise.store._stored import StoredGram, Tile
+from fastgntk.pairwise.store._tile import Side, tile_values
+
+if TYPE_CHECKING:
+    from fastgntk.pairwise.store._build import Build
+
+__all__ = ["check_executor", "compute_on_cluster"]
+
+_log = logging.getLogger("fastgntk")
+
+_IN_FLIGHT = 1000  # tasks that the scheduler knows of: enough for hundreds of workers, little to remember
+_LOSSES = 5  # times that one tile may be sent again before we say that it cannot be computed
+_PATIENCE = 60  # seconds without any worker before we give up
+_KEPT = "finished tiles are kept, and the same again goes on"
+_TOKEN = ".cluster"  # the file by which workers see that their folder is this one
+
+
+def check_executor(executor: Any) -> None:
+    """Refuse what is no Dask client that can be used."""
+    if not isinstance(executor, import_distributed().Client) or executor.asynchronous:
+        raise InputError(
+            f"executor must be a dask.distributed Client that is not asynchronous, but is a {type(executor).__name__}."
+        )
+    if executor.status != "running":
+        raise InputError("executor is a Client without a scheduler; connect again.")
+
+
+def compute_on_cluster(build: Build, tiles: list[Tile], client: Any, progress: Progress | None) -> None:
+    """Compute tiles, the first ones first, and return when all are in the store."""
+    if not tiles:
+        return
+    build.run.build(build.cut, build.affordable_workers(build.run.workers))
+    path = build.stored.path.resolve()
+    token = secrets.token_hex(8)
+    with on_disk(path):
+        for tile in tiles:  # what is there of them is damaged; a tile that a worker finds is one that another finished
+            build.stored.file(tile).unlink(missing_ok=True)
+        (path / _TOKEN).write_text(token)
+    _log.info("engine %s: %d tiles of %s on %s", build.run.engine.name, len(tiles), path, client)
+    try:
+        with _told(client, path):
+            client.wait_for_workers(1, timeout=_PATIENCE)
+            _Work(build, client, str(path), token, progress).run(tiles)
+    finally:
+        if _token(path) == token:  # not that of another run, if the store was deleted and made anew meanwhile
+            (path / _TOKEN).unlink(missing_ok=True)
+
+
+@dataclass(eq=False)
+class _Work:
+    """Tiles on their way."""
+
+    build: Build
+    client: Any
+    path: str
+    token: str
+    progress: Progress | None
+    sides: dict[int, Any] = field(default_factory=dict)
+    """Futures of the blocks that were sent."""
+    sent: dict[Any, Tile] = field(default_factory=dict)
+    losses: Counter[Tile] = field(default_factory=Counter)
+
+    def run(self, tiles: list[Tile]) -> None:
+        """Keep workers busy until all tiles are there."""
+        waiting = iter(tiles)
+        total = sum(map(self.build.cost, tiles))
+        done = 0
+        futures = import_distributed().as_completed(loop=self.client.loop)
+        try:
+            for tile in islice(waiting, _IN_FLIGHT):
+                futures.add(self.send(tile))
+            for future in futures:
+                tile = self.sent.pop(future)
+                if future.status == "cancelled":
+                    futures.add(self.send_again(tile))
+                    continue
+                if future.status == "error":
+                    future.result()  # raises what the worker raised; of others nothing is fetched: it may be gone
+                done += self.build.cost(tile)
+                if self.progress:
+                    self.progress(done, total)
+                for following in islice(waiting, 1):
+                    futures.add(self.send(following))
+        finally:
+            if self.client.status == "running":
+                self.client.cancel([*self.sent, *self.sides.values()])
+
+    def send(self, tile: Tile) -> Any:
+        """Make a task of a tile."""
+        rows, cols = (self.side(number) for number in tile)
+        future = self.client.submit(
+            compute_tile,
+            *(self.build.run, rows, cols, tile, self.path, self.token, self.build.stored.manifest.id, __version__),
+            pure=False,
+            priority=self.build.cost(tile),
+        )
+        self.sent[future] = tile
+        return future
+
+    def send_again(self, tile: Tile) -> Any:
+        """Send a tile that was cancelled because its blocks are lost, and these too."""
+        if self.client.status != "running":
+            raise ConnectionError("all tasks were cancelled")
+        self.losses[tile] += 1
+        if self.losses[tile] > _LOSSES:
+            raise _died(self.path)
+        _log.info("%s: tile %s is sent again, because a worker died that had its blocks", self.path, tile)
+        return self.send(tile)
+
+    def side(self, number: int) -> Any:
+        """Return the future of the blocks of a side; they are sent unless they are there."""
+        known = self.sides.get(number)
+        if known is None or known.status == "cancelled":
+            known = self.sides[number] = self.scatter(number)
+        return known
+
+    def scatter(self, number: int) -> Any:
+        """Send the blocks of a side to some worker; if that one dies meanwhile, to another."""
+        for _ in range(_LOSSES):
+            try:
+                return self.client.scatter([self.build.side(number)], hash=False, timeout=_PATIENCE)[0]
+            except TimeoutError:  # an OSError too
+                raise
+            except OSError:
+                if self.client.status != "running":
+                    raise
+        raise _died(self.path)
+
+
+def compute_tile(
+    run: Run, rows: Side, cols: Side, tile: Tile, path: str, token: str, store_id: str, version: str
+) -> None:
+    """Be a task: compute a tile and store it, on a worker.
+
+    Nobody may be waiting for it any more: a task that runs is not ended with its client. If meanwhile another store was
+    made in the same place, nothing is written.
+    """
+    stored = _same_store(Path(path), token, store_id, version)
+    if stored.file(tile).is_file():  # finished by a worker that died before it could say so
+        return
+    # Arrays that came over the network may be read-only or not aligned, for which machine code would be compiled anew.
+    near = deepcopy(rows)
+    far = near if tile[0] == tile[1] else deepcopy(cols)
+    with single_threaded_blas():
+        values = tile_values(run, near, far, tile[0] == tile[1], np.zeros(1, dtype=np.uint8))
+    stored.write(tile, values)
+
+
+def _same_store(path: Path, token: str, store_id: str, version: str) -> StoredGram:
+    """Open the store; refuse another one that happens to have the same path on this machine."""
+    here = socket.gethostname()
+    if version != __version__:
+        raise InputError(
+            f"a worker on {here} has fastgntk {__version__}, but {version} asked it to compute; install the same there."
+        )
+    if _token(path) != token:
+        raise InputError(
+            f"a worker on {here} does not see {path}; give --store (store=) a folder that all workers see by that path."
+        )
+    stored = StoredGram(path)
+    if stored.manifest.id != store_id:
+        raise InputError(f"{path} was made anew while it was computed; run the same again.")
+    return stored
+
+
+def _token(path: Path) -> str:
+    """Return what the file holds by which workers see that their folder is the right one."""
+    try:
+        return (path / _TOKEN).read_text()
+    except OSError:
+        return ""
+
+
+@contextmanager
+def _told(client: Any, path: Path) -> Iterator[None]:
+    """Say what to do if the cluster fails."""
+    try:
+        yield
+    except InputError:
+        raise
+    except import_distributed().KilledWorker:
+        raise _died(path) from None
+    except Exception as error:
+        if client.status != "running":
+            raise InputError(
+                f"the Dask scheduler went away while {path} was computed; start it again: {_KEPT}."
+            ) from None
+        missing = re.search(r"No module named [\w.']*", str(error))
+        if missing:  # Dask makes a plain Exception of it
+            raise InputError(
+                f"a worker cannot import what it needs ({missing[0]}); install 'fastgntk[cluster]' where workers run."
+            ) from None
+        if isinstance(error, TimeoutError):
+            raise InputError(
+                f"the Dask scheduler at {client.scheduler.address} has no workers; start some with "
+                f"`dask worker {client.scheduler.address} --nthreads 1`: {_KEPT}."
+            ) from None
+        raise
+
+
+def _died(path: Path | str) -> InputError:
+    return InputError(
+        f"workers died again and again while they computed a tile of {path}; give them more memory: {_KEPT}."
+    )

@@ -1,0 +1,290 @@
+"""A kernel matrix on disk: a Zarr array of tiles, of which the upper triangle is kept.
+
+Rows and columns stand in the order in which graphs were cut into blocks, so that a tile is what a task computes;
+``order`` says which graph is where. Each tile is one file with its checksum, which Zarr writes whole or not at all and
+checks in reading. A tile that is there is finished.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import secrets
+import shutil
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError
+from fastgntk.pairwise.store._disk import on_disk
+from fastgntk.pairwise.store._manifest import Manifest
+
+__all__ = ["StoredGram", "Tile", "as_path", "is_store", "open_gram"]
+
+Array = NDArray[np.float64]
+Tile = tuple[int, int]
+"""Its row and column among tiles."""
+
+_NAME = "fastgntk"  # of the attribute that holds the manifest
+
+
+def open_gram(path: str | Path) -> StoredGram:
+    """Open a kernel matrix that :func:`fastgntk.gram` stored; nothing of it is read yet.
+
+    Examples
+    --------
+    >>> import tempfile, fastgntk as fg
+    >>> graphs = fg.datasets.load("MUTAG").graphs[:20]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = fg.gram(graphs, store=f"{folder}/gram.zarr")
+    ...     K = fg.open_gram(f"{folder}/gram.zarr")
+    ...     K, K[:2, :3].shape
+    (StoredGram(20 × 20, complete), (2, 3))
+    """
+    return StoredGram(as_path(path, "path"))
+
+
+def as_path(given: Any, name: str) -> Path:
+    """Return the path of a store; ``name`` is that of the argument."""
+    if not isinstance(given, str | os.PathLike):
+        raise InputError(f"{name} must be the path of a folder such as 'gram.zarr', but is {given!r}.")
+    return Path(given)
+
+
+def is_store(path: str | Path) -> bool:
+    """Tell whether a folder looks like a Zarr store, without opening it."""
+    return (Path(path) / "zarr.json").is_file()
+
+
+class StoredGram:
+    """Read a stored matrix like an array (n, n): ``K[rows, cols]`` and ``np.asarray(K)`` read what they need.
+
+    Attributes
+    ----------
+    path : Path
+    manifest : Manifest
+        What the matrix is of.
+    order : int64 array of shape (n,)
+        The graph of each row on disk.
+    """
+
+    dtype = np.dtype(np.float64)
+    ndim = 2
+
+    def __init__(self, path: Path) -> None:
+        zarr = _zarr()
+        if not path.exists():
+            raise InputError(f"{path} does not exist; build it with gram(..., store=path) (fastgntk gram --store).")
+        no_store = InputError(f"{path} is no matrix that fastgntk stored, or damaged; give another path.")
+        try:
+            group = zarr.open_group(str(path), mode="r", zarr_format=3)
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            raise no_store from None
+        self.manifest = Manifest.from_dict(group.attrs.asdict().get(_NAME), path)
+        try:
+            self._tiles = group["gram"]
+            self.order: NDArray[np.int64] = np.asarray(group["order"][:], dtype=np.int64)
+        except (KeyError, ValueError):
+            raise no_store from None
+        self.path = path
+        self._place = np.empty_like(self.order)
+        self._place[self.order] = np.arange(len(self.order))
+
+    @classmethod
+    def create(cls, path: Path, manifest: Manifest, order: NDArray[np.int64]) -> StoredGram:
+        """Make an empty store, whole or not at all; if another process was quicker, the store is that one's."""
+        zarr = _zarr()
+        temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        n, side = manifest.graphs, max(manifest.side, 1)
+        try:
+            with on_disk(path):
+                group = zarr.open_group(str(temporary), mode="w", zarr_format=3)
+                group.create_array(
+                    "gram",
+                    shape=(n, n),
+                    chunks=(side, side),
+                    dtype="float64",
+                    fill_value=np.nan,
+                    compressors=zarr.codecs.Crc32cCodec(),  # floats do not shrink, so this alone
+                )
+                group.create_array("order", data=order, chunks=(max(n, 1),), compressors=zarr.codecs.Crc32cCodec())
+                group.attrs[_NAME] = manifest.to_dict()
+                try:
+                    temporary.rename(path)
+                except OSError as error:
+                    if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                        raise
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        return cls(path)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, n)."""
+        return len(self.order), len(self.order)
+
+    @property
+    def size(self) -> int:
+        """n²."""
+        return len(self.order) ** 2
+
+    @property
+    def side(self) -> int:
+        """How many graphs a tile has on each side."""
+        return max(self.manifest.side, 1)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __repr__(self) -> str:
+        n, done, total = len(self), len(self.finished()), len(self.all_tiles())
+        return f"StoredGram({n} × {n}, {'complete' if done == total else f'{done} of {total} tiles'})"
+
+    def progress(self) -> dict[str, int]:
+        """Return how many tiles there are, how many of them are finished, and their bytes on disk."""
+        finished = self.finished()
+        taken = sum(self.file(tile).stat().st_size for tile in finished)
+        return {"tiles": len(self.all_tiles()), "finished": len(finished), "bytes": taken}
+
+    def all_tiles(self) -> list[Tile]:
+        """Return the tiles of the upper triangle."""
+        count = -(-len(self) // self.side)
+        return [(i, j) for i in range(count) for j in range(i, count)]
+
+    def finished(self) -> set[Tile]:
+        """Return the tiles that are there, whatever is in them."""
+        return {tile for tile in self.all_tiles() if self.file(tile).is_file()}
+
+    def damaged(self, tiles: set[Tile]) -> list[Tile]:
+        """Return those whose checksum is wrong; all of them are read for it."""
+        return [tile for tile in sorted(tiles) if self._read(tile) is None]
+
+    def file(self, tile: Tile) -> Path:
+        """Return where a tile is."""
+        return self.path / "gram" / "c" / str(tile[0]) / str(tile[1])
+
+    def graphs(self, i: int) -> NDArray[np.int64]:
+        """Return the graphs of the i-th side of tiles."""
+        return self.order[i * self.side : (i + 1) * self.side]
+
+    def write(self, tile: Tile, values: Array) -> None:
+        """Put a tile in place, whole or not at all."""
+        row, col = (place * self.side for place in tile)
+        writable = self._writable
+        # Last of all, as computing takes long: a tile that is there is taken for one of the store that it is in.
+        self.check_same()
+        with on_disk(self.path):
+            writable[row : row + len(values), col : col + values.shape[1]] = values
+
+    def check_same(self) -> None:
+        """Refuse to go on if the folder was deleted, or deleted and made anew, since this was opened."""
+        try:
+            now = json.loads((self.path / "zarr.json").read_text())["attributes"][_NAME]["id"]
+        except (FileNotFoundError, NotADirectoryError):
+            raise InputError(f"{self.path} was deleted since it was opened; build it again.") from None
+        except (KeyError, TypeError, ValueError):  # of another version, or no store at all
+            now = None
+        if now != self.manifest.id:
+            raise InputError(f"{self.path} was made anew since it was opened; open it again.")
+
+    def sweep(self) -> None:
+        """Delete what processes left that were killed while they wrote a tile; for who has locked out all others.
+
+        A task on a cluster that nobody waits for any more has no lock and may be writing still. It loses its file and
+        fails, which does no harm: a tile that is not there when the lock is taken is computed by who has the lock.
+        """
+        for left in (self.path / "gram").rglob("*.partial"):  # Zarr's name for a file that is not whole yet
+            with on_disk(self.path):
+                left.unlink(missing_ok=True)
+
+    @cached_property
+    def _writable(self) -> Any:
+        """The array opened for writing: once, as that reads files."""
+        try:
+            return _zarr().open_array(str(self.path), path="gram", mode="r+", zarr_format=3)
+        except FileNotFoundError:
+            self.check_same()  # says it in a sentence
+            raise
+
+    def tile(self, tile: Tile) -> Array:
+        """Read a tile (rows, cols) of the upper triangle."""
+        values = self._read(tile) if self.file(tile).is_file() else None
+        self.check_same()  # after reading: what was the same then was the same before
+        if values is None:
+            state = "damaged" if self.file(tile).is_file() else "not there"
+            raise InputError(
+                f"{self.path}: tile {tile} is {state}; compute what is missing by the same call of gram "
+                "(fastgntk gram --store) that began the store."
+            )
+        return values
+
+    def __getitem__(self, key: Any) -> Any:
+        rows, cols = key if isinstance(key, tuple) else (key, slice(None))
+        row_numbers, row_scalar = _numbers(rows, len(self))
+        col_numbers, col_scalar = _numbers(cols, len(self))
+        out = self._gather(row_numbers, col_numbers)
+        out = out[0] if row_scalar else out
+        return out[..., 0] if col_scalar else out
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("a stored matrix is read from disk, so it cannot be an array without a copy.")
+        everything = np.arange(len(self))
+        return self._gather(everything, everything).astype(dtype or self.dtype, copy=False)
+
+    def diagonal(self) -> Array:
+        """Return the diagonal (n,), from the tiles that have it."""
+        out = np.empty(len(self))
+        for i in range(-(-len(self) // self.side)):
+            out[self.graphs(i)] = np.diagonal(self.tile((i, i)))
+        return out
+
+    def _gather(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
+        """Return K[rows][:, cols]; every tile that is needed is read once."""
+        out = np.empty((len(rows), len(cols)))
+        by_row, by_col = _grouped(self._place[rows], self.side), _grouped(self._place[cols], self.side)
+        needed = sorted({(min(i, j), max(i, j)) for i in by_row for j in by_col})
+        for i, j in needed:
+            values = self.tile((i, j))
+            if i in by_row and j in by_col:
+                (into_rows, at_rows), (into_cols, at_cols) = by_row[i], by_col[j]
+                out[np.ix_(into_rows, into_cols)] = values[np.ix_(at_rows, at_cols)]
+            if i != j and j in by_row and i in by_col:
+                (into_rows, at_rows), (into_cols, at_cols) = by_row[j], by_col[i]
+                out[np.ix_(into_rows, into_cols)] = values[np.ix_(at_cols, at_rows)].T
+        return out
+
+    def _read(self, tile: Tile) -> Array | None:
+        """Return a tile, or None if its checksum is wrong."""
+        i, j = tile
+        try:
+            return np.asarray(self._tiles.blocks[i, j], dtype=np.float64)
+        except ValueError:  # what Zarr raises for a wrong checksum, and for a file too short to have one
+            return None
+
+
+def _grouped(places: NDArray[np.int64], side: int) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return for each side of tiles which of the places lie in it, and where there."""
+    of_place = places // side
+    return {int(i): (np.flatnonzero(of_place == i), places[of_place == i] - int(i) * side) for i in np.unique(of_place)}
+
+
+def _numbers(key: Any, n: int) -> tuple[NDArray[np.int64], bool]:
+    """Return what an index of one axis means, and whether it is a single number."""
+    if isinstance(key, int | np.integer):
+        return np.arange(n)[int(key)].reshape(1), True
+    chosen = key if isinstance(key, slice) else np.asarray(key) if np.size(key) else np.zeros(0, dtype=np.int64)
+    return np.arange(n)[chosen], False
+
+
+def _zarr() -> Any:
+    try:
+        import zarr
+        import zarr.codecs
+    except ImportError:
+        raise InputError("a stored matrix needs Zarr; install it with `pip install 'fastgntk[store]'`.") from None
+    return zarr

@@ -1,0 +1,15 @@
+"""Model files: a zip of JSON and .npy that can be read without trust; no pickle.
+
+==================  ==================================================================
+``_models``         :func:`load_model`, and what ``save`` writes
+``_archive``        the zip: written whole or not at all, checked in reading
+``_array_codec``    graphs and node features as plain arrays
+==================  ==================================================================
+"""
+
+from fastgntk.persistence._models import load_model, save_model
+
+__all__ = [
+    "load_model",
+    "save_model",
+]

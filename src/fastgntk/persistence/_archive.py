@@ -1,0 +1,448 @@
+"""The container of model files: a zip of JSON and ``.npy`` arrays that can be read without being trusted.
+
+A file ``.fgntk`` holds these parts, and no others::
+
+    <name>.npy     one array each, in the order of their names
+    model.json     {"format": "fastgntk model", "format_version": 1, "package_version": ...,
+                    "parts": {"<name>.npy": {"sha256": ..., "dtype": "<f8", "shape": [3, 2]}, ...},
+                    "document": {...}}
+    checksum.txt   the SHA-256 of model.json, in the form that ``sha256sum --check`` reads
+
+The checksum is a part of its own rather than the comment of the zip: who unpacks a file sees it and can check it
+with common tools. It shows damage, not forgery: who makes a file by hand makes its checksum too, and therefore
+nothing in a file is believed because its checksum is right.
+
+Nothing here is pickled, so reading runs no code from the file. All parts are stored uncompressed: a part then cannot
+be larger than the file, and a file of a few kilobytes that unfolds to many gigabytes is impossible by construction.
+Every size is compared with the size of the file before memory is asked for.
+
+The same document and arrays give the same bytes, on every system: times are fixed and names sorted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import struct
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk._util.files import atomic_save
+from fastgntk._version import __version__
+from fastgntk.errors import InputError
+
+__all__ = ["FORMAT_VERSION", "read_container", "write_container"]
+
+FORMAT_VERSION = 1  # counted up when a file can no longer be read by the versions before
+
+_FORMAT = "fastgntk model"
+_MODEL, _CHECKSUM = "model.json", "checksum.txt"
+# Whole file names only: no folder, no drive, no "..", nothing hidden.
+_NAME = re.compile(r"[A-Za-z0-9_]+([.-][A-Za-z0-9_]+)*")
+_LONGEST_NAME = 100
+_MOST_PARTS = 1000
+# A hundred thousand names of 300 characters; parsed JSON takes up to twenty times its size, so more is not sensible.
+_LARGEST_DOCUMENT = 2**25
+_LARGEST_MODEL = _LARGEST_DOCUMENT + 2**20  # the parts of a full file, each with the longest name, need less than that
+_LARGEST_DIRECTORY = 2**18  # of the zip, for _MOST_PARTS with the longest names
+
+# Fixed widths only: what a "long double" is depends on the system.
+_NUMBERS = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
+_STRINGS = re.compile(r"<U[1-9][0-9]{0,5}")
+_MOST_DIMENSIONS = 32
+_LARGEST_ARRAY = 2**62  # bytes, an axis of length 0 counted as 1: NumPy refuses more with an error of its own
+_LAST_CHARACTER = 0x10FFFF
+
+_MAGIC = b"\x93NUMPY\x01\x00"
+_CHUNK = 2**20
+_OLDEST = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can name
+
+_AGAIN = "copy or download it again, or save the model anew"
+
+
+def write_container(path: Path, document: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Write a document and named arrays as a model file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        A crash, a full disk or Ctrl-C leaves what was there before.
+    document : dict
+        Of JSON kinds only (dicts with string keys, lists, strings, finite numbers, booleans, None), so that what is
+        read is equal to what was written; at most 32 MB as text.
+    arrays : dict of arrays
+        Booleans, integers, floats and fixed-width strings. Arrays in C order are written from where they are, the
+        others are copied one at a time.
+    """
+    path = Path(path)
+    _check_document(document)
+    if len(arrays) > _MOST_PARTS:
+        raise InputError(f"a model file holds at most {_MOST_PARTS} arrays, but {len(arrays)} came; join some of them.")
+    for name, array in arrays.items():
+        _check_array(name, array)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give the name of a file in it, such as model.fgntk.")
+    try:
+        atomic_save(path, lambda stream: _fill(stream, document, arrays))
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"{path} cannot be written ({reason}); choose another place or make room.") from error
+
+
+def read_container(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read a model file and return its document and its arrays, or say in one sentence why it cannot be used.
+
+    The file may come from anywhere: a damaged or hand-made one gives an :class:`InputError`, and never takes more
+    memory than a small multiple of its own size. What the document and the arrays mean is for the caller to check.
+    """
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise InputError("is a folder; give the name of a model file, such as model.fgntk.")
+        if not path.exists():
+            raise InputError("does not exist; check the name of the model file.")
+        if not path.is_file():  # opening a pipe would wait for ever
+            raise InputError("is not a regular file; give the name of a model file, such as model.fgntk.")
+        with path.open("rb") as stream:
+            return _read(stream)
+    except InputError as error:
+        raise InputError(f"{path} {error}") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror or error}).") from error
+
+
+# Writing
+
+
+def _check_document(document: Any) -> None:
+    try:
+        text = _dump(document)
+        same = isinstance(document, dict) and json.loads(text) == document
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"the document of a model must be plain JSON, but cannot be written: {error}.") from None
+    if not same:
+        raise InputError(
+            "the document of a model must be a dict that is equal to itself after JSON; use lists instead of tuples, "
+            "and strings as keys."
+        )
+    if len(text) > _LARGEST_DOCUMENT:
+        raise InputError(
+            f"the document of a model takes {len(text)} bytes, more than {_LARGEST_DOCUMENT}; put long lists into "
+            "arrays."
+        )
+
+
+def _check_array(name: str, array: Any) -> None:
+    if not isinstance(name, str) or len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
+        raise InputError(
+            f"the array name {_show(name)} must be letters, digits and _, with single dots or hyphens between, at "
+            f"most {_LONGEST_NAME} characters."
+        )
+    if not isinstance(array, np.ndarray):
+        raise InputError(f"the array {name} must be a NumPy array, but is a {type(array).__name__}.")
+    if not _is_storable(_stored_dtype(array).str) or array.ndim > _MOST_DIMENSIONS:
+        raise InputError(
+            f"the array {name} has dtype {_show(str(array.dtype))} and {array.ndim} dimensions, but a model file holds "
+            f"booleans, integers, floats of up to 64 bits and strings, of at most {_MOST_DIMENSIONS} dimensions."
+        )
+
+
+def _fill(stream: BinaryIO, document: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    parts = {}
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(arrays):
+            parts[f"{name}.npy"] = _write_array(archive, f"{name}.npy", arrays[name])
+        model = {
+            "format": _FORMAT,
+            "format_version": FORMAT_VERSION,
+            "package_version": __version__,
+            "parts": parts,
+            "document": document,
+        }
+        text = _dump(model)
+        archive.writestr(_entry(_MODEL), text)
+        archive.writestr(_entry(_CHECKSUM), _checksum_line(text))
+
+
+def _write_array(archive: zipfile.ZipFile, part: str, array: NDArray[Any]) -> dict[str, Any]:
+    """Write one array and return what model.json says about it; nothing is copied if it is in C order."""
+    plain = np.asarray(array, dtype=_stored_dtype(array), order="C")
+    entry = _entry(part)
+    start = _MAGIC + _npy_header(plain.dtype.str, plain.shape)
+    entry.file_size = len(start) + plain.nbytes  # from this zipfile sees whether the part needs 64-bit sizes
+    digest = hashlib.sha256(start)
+    with archive.open(entry, "w") as member:
+        member.write(start)
+        for chunk in _chunks(plain):
+            digest.update(chunk)
+            member.write(chunk)
+    return {"sha256": digest.hexdigest(), "dtype": plain.dtype.str, "shape": list(plain.shape)}
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, _OLDEST)
+    entry.create_system = 3  # otherwise the system, and with it the bytes, would differ
+    entry.external_attr = 0o100644 << 16
+    return entry
+
+
+def _npy_header(dtype: str, shape: tuple[int, ...]) -> bytes:
+    """Return the length and the text that follow the magic of a ``.npy`` file, padded as NumPy asks for."""
+    text = _npy_text(dtype, shape)
+    text += b" " * (-(len(_MAGIC) + 2 + len(text) + 1) % 64) + b"\n"
+    return len(text).to_bytes(2, "little") + text
+
+
+def _npy_text(dtype: str, shape: tuple[int, ...]) -> bytes:
+    return f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape!r}, }}".encode("ascii")
+
+
+def _stored_dtype(array: NDArray[Any]) -> np.dtype[Any]:
+    if array.dtype.kind == "U" and array.dtype.itemsize == 0:
+        return np.dtype("<U1")  # empty strings alone; NumPy itself widens them wherever it can
+    return array.dtype.newbyteorder("<")
+
+
+def _dump(value: Any) -> bytes:
+    return json.dumps(value, allow_nan=False, sort_keys=True).encode("ascii")
+
+
+# Reading. Sentences below lack their subject, the path, which `read_container` puts in front.
+
+
+def _read(stream: BinaryIO) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    size = stream.seek(0, os.SEEK_END)
+    _check_ends(stream, size)
+    with _zip_faults("its zip directory"):
+        archive = zipfile.ZipFile(stream)
+    with archive:
+        members = archive.infolist()
+        text, model = _read_model(archive, members, size)
+        _check_members(members, size)
+        by_name = {member.orig_filename: member for member in members}
+        if _CHECKSUM not in by_name:
+            raise InputError(f"is damaged: it lacks {_CHECKSUM}; {_AGAIN}.")
+        if _read_small(archive, by_name.pop(_CHECKSUM), size, 1000) != _checksum_line(text):
+            raise InputError(f"is damaged: the checksum of {_MODEL} is wrong; {_AGAIN}.")
+        del by_name[_MODEL]
+        parts, document = _check_model(model)
+        for name in sorted(parts.keys() | by_name.keys()):
+            if name not in by_name:
+                raise InputError(f"is damaged: it lacks the part {_show(name)}; {_AGAIN}.")
+            if name not in parts or not name.endswith(".npy"):
+                raise InputError(f"holds the part {name}, which is none of a model; get it from where it was made.")
+        expected = {name: _check_part(name, part) for name, part in parts.items()}
+        arrays = {}
+        for name in sorted(expected):
+            arrays[name.removesuffix(".npy")] = _read_array(archive, by_name[name], *expected[name])
+    return document, arrays
+
+
+def _check_ends(stream: BinaryIO, size: int) -> None:
+    """Look at both ends of the file before ``zipfile`` does, which takes in a directory of any length."""
+    stream.seek(0)
+    start = stream.read(4)
+    if not start:
+        raise InputError(f"is empty; {_AGAIN}.")
+    if not b"PK\x03\x04".startswith(start):
+        raise InputError("is not a fastgntk model; give a file that was saved by fastgntk.")
+    stream.seek(max(0, size - 98))
+    tail = stream.read(98)
+    end = tail[-22:]
+    if not end.startswith(b"PK\x05\x06") or not end.endswith(b"\0\0"):
+        raise InputError(f"is cut short, or was changed after it was saved; {_AGAIN}.")
+    directory = int.from_bytes(end[12:16], "little")
+    if tail[-42:-38] == b"PK\x06\x07":  # the directory of a file over 4 GB has a second, longer end record
+        if not tail.startswith(b"PK\x06\x06"):
+            raise InputError(f"is damaged: its zip directory cannot be read; {_AGAIN}.")
+        directory = max(directory, int.from_bytes(tail[40:48], "little"))
+    if directory > min(_LARGEST_DIRECTORY, size):
+        raise InputError("is not a fastgntk model: its zip directory is larger than any model's.")
+
+
+def _read_model(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], size: int) -> tuple[bytes, dict[str, Any]]:
+    """Read model.json and look at the version first: all other rules may differ in a newer format."""
+    found = [member for member in members if member.orig_filename == _MODEL]
+    if not found:
+        raise InputError(f"is a zip file but not a fastgntk model: it lacks {_MODEL}; give a file saved by fastgntk.")
+    text = _read_small(archive, found[0], size, _LARGEST_MODEL)
+    try:
+        model = json.loads(text.decode("utf-8"), parse_constant=_refuse_number, parse_float=_finite)
+    except RecursionError:
+        raise InputError(f"is damaged: {_MODEL} is nested too deeply; {_AGAIN}.") from None
+    except ValueError:
+        raise InputError(f"is damaged: {_MODEL} cannot be read as JSON; {_AGAIN}.") from None
+    if not isinstance(model, dict) or model.get("format") != _FORMAT:
+        raise InputError(f"is not a fastgntk model: {_MODEL} is of another kind; give a file saved by fastgntk.")
+    version = model.get("format_version")
+    if type(version) is not int or version < 1:
+        raise InputError(f"is damaged: its format version is {_show(version)}; {_AGAIN}.")
+    if version > FORMAT_VERSION:
+        raise InputError(
+            f"was written by a newer fastgntk (format {_show(version)}, this version reads up to {FORMAT_VERSION}); "
+            "update fastgntk."
+        )
+    return text, model
+
+
+def _check_members(members: list[zipfile.ZipInfo], size: int) -> None:
+    seen = set()
+    for member in members:
+        name = member.orig_filename  # as it stands in the file: `filename` is cut at a NUL, and tidied on Windows
+        if len(name) > _LONGEST_NAME + 4 or not _NAME.fullmatch(name):
+            raise InputError(f"holds a part with the name {_show(name)}, which no model has; do not use this file.")
+        if name in seen:
+            raise InputError(f"holds the part {name} twice; do not use this file.")
+        seen.add(name)
+        _check_member(member, size)
+    if sum(member.file_size for member in members) > size:
+        raise InputError(f"is damaged: its parts claim more bytes than it has; {_AGAIN}.")
+
+
+def _check_member(member: zipfile.ZipInfo, size: int) -> None:
+    if member.flag_bits & 0x41:  # encrypted, or strongly so
+        raise InputError(f"holds the encrypted part {_show(member.orig_filename)}; save the model without encryption.")
+    if member.compress_type != zipfile.ZIP_STORED:
+        raise InputError(
+            f"holds the compressed part {_show(member.orig_filename)}, but a model is stored uncompressed; use the "
+            "file as fastgntk saved it."
+        )
+    if member.compress_size != member.file_size or member.file_size > size:
+        raise InputError(
+            f"is damaged: the part {_show(member.orig_filename)} claims {member.file_size} bytes, which do not fit; "
+            f"{_AGAIN}."
+        )
+
+
+def _check_model(model: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    for field, kind in (("package_version", str), ("parts", dict), ("document", dict)):
+        if not isinstance(model.get(field), kind):
+            raise InputError(f"is damaged: {_MODEL} has no usable {field}; {_AGAIN}.")
+    return model["parts"], model["document"]
+
+
+def _check_part(name: str, part: Any) -> tuple[str, np.dtype[Any], tuple[int, ...]]:
+    """Return checksum, dtype and shape of a part as model.json has them, if an array can have them at all."""
+    if not isinstance(part, dict) or not isinstance(part.get("sha256"), str):
+        raise InputError(f"is damaged: {_MODEL} has no usable entry for the part {name}; {_AGAIN}.")
+    dtype, shape = part.get("dtype"), part.get("shape")
+    if not isinstance(dtype, str) or not _is_storable(dtype):
+        raise InputError(f"holds the part {name} of dtype {_show(dtype)}, which no model has; do not use this file.")
+    lengths_fit = (
+        isinstance(shape, list)
+        and len(shape) <= _MOST_DIMENSIONS
+        and all(type(length) is int and length >= 0 for length in shape)
+        and math.prod(max(length, 1) for length in shape) * np.dtype(dtype).itemsize <= _LARGEST_ARRAY
+    )
+    if not lengths_fit:
+        raise InputError(f"holds the part {name} of shape {_show(shape)}, which no array has; do not use this file.")
+    return part["sha256"], np.dtype(dtype), tuple(shape or ())
+
+
+def _read_array(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, checksum: str, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> NDArray[Any]:
+    """Read an array into its own memory.
+
+    The header needs no parser: all that it may say is known from model.json, up to spaces at its end.
+    """
+    name = member.orig_filename
+    with _zip_faults(f"the part {name}"), archive.open(member) as source:
+        start = source.read(len(_MAGIC) + 2)
+        if len(start) < len(_MAGIC) + 2 or not start.startswith(_MAGIC):
+            raise InputError(f"is damaged: the part {name} does not begin as an array; {_AGAIN}.")
+        length = int.from_bytes(start[-2:], "little")
+        # Python's own integers: these products cannot overflow.
+        if len(start) + length + math.prod(shape) * dtype.itemsize != member.file_size:
+            raise InputError(
+                f"is damaged: the part {name} has {member.file_size} bytes, which is not the size of an array of shape "
+                f"{_show(shape)} and dtype {dtype}; {_AGAIN}."
+            )
+        header = source.read(length)
+        if not header.endswith(b"\n") or header.rstrip(b" \n") != _npy_text(dtype.str, shape):
+            raise InputError(
+                f"is damaged: the part {name} is not the array of shape {_show(shape)} and dtype {dtype} that {_MODEL} "
+                f"names; {_AGAIN}."
+            )
+        digest = hashlib.sha256(start + header)
+        array: NDArray[Any] = np.empty(shape, dtype)
+        for chunk in _chunks(array):
+            chunk[:] = source.read(len(chunk))
+            digest.update(chunk)
+    if digest.hexdigest() != checksum:
+        raise InputError(f"is damaged: the checksum of the part {name} is wrong; {_AGAIN}.")
+    if array.size and _largest_code(array) > (1 if dtype.kind == "b" else _LAST_CHARACTER):
+        raise InputError(f"holds the part {name} with values that dtype {dtype} does not have; do not use this file.")
+    return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+def _read_small(archive: zipfile.ZipFile, member: zipfile.ZipInfo, size: int, limit: int) -> bytes:
+    _check_member(member, size)
+    name = member.orig_filename
+    if member.file_size > limit:
+        raise InputError(f"is not a fastgntk model: {name} has {member.file_size} bytes, over the limit of {limit}.")
+    with _zip_faults(f"the part {name}"), archive.open(member) as source:
+        return source.read()
+
+
+@contextmanager
+def _zip_faults(what: str) -> Iterator[None]:
+    """Turn whatever ``zipfile`` raises on a damaged file, which differs between versions, into one sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (zipfile.BadZipFile, EOFError, RuntimeError, OverflowError, ValueError, struct.error):
+        raise InputError(f"is damaged: {what} cannot be read; {_AGAIN}.") from None
+
+
+# Both ways
+
+
+def _chunks(array: NDArray[Any]) -> Iterator[memoryview]:
+    """Go through the bytes of an array in C order, a megabyte at a time."""
+    everything = array.reshape(-1).view(np.uint8).data
+    for start in range(0, array.nbytes, _CHUNK):
+        yield everything[start : start + _CHUNK]
+
+
+def _checksum_line(text: bytes) -> bytes:
+    return f"{hashlib.sha256(text).hexdigest()}  {_MODEL}\n".encode("ascii")
+
+
+def _is_storable(dtype: str) -> bool:
+    return dtype in _NUMBERS or _STRINGS.fullmatch(dtype) is not None
+
+
+def _largest_code(array: NDArray[Any]) -> int:
+    """Return the largest byte of booleans or character of strings, 0 for numbers, all of whose patterns have a meaning.
+
+    Python and NumPy break or disagree on booleans other than 0 and 1, and on characters past the last.
+    """
+    if array.dtype.kind not in "bU":
+        return 0
+    return int(array.reshape(-1).view("|u1" if array.dtype.kind == "b" else "<u4").max())
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse_number(text)
+
+
+def _refuse_number(text: str) -> float:
+    raise ValueError(f"{text} is no finite number")
+
+
+def _show(value: Any) -> str:
+    """Return a value from the file, short and without control characters, for a message."""
+    text = ascii(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,173 @@
+"""Where the nodes of a graph are put: each component by springs, then all of them packed side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+from scipy.spatial import cKDTree
+
+from fastgntk.errors import InputError
+from fastgntk.graphs import Graph
+
+__all__ = ["place_nodes"]
+
+_GAP = 1.0
+"""Between components, in lengths of an edge."""
+_WIDE = 1.8
+"""How much wider than high the packed components should be."""
+_CLOSEST = 0.5
+"""How near most nodes may come to each other, in lengths of an edge."""
+_STRESS_NODES = 500
+"""Up to here springs between all pairs take seconds; beyond, too long."""
+_ROUNDS = 150
+
+Points = NDArray[np.float64]
+
+
+def place_nodes(graph: Graph) -> Points:
+    """Return a point for each node, shape (N, 2), so that an edge is about 1 long.
+
+    The same graph gives the same points. Directions and weights of edges are ignored.
+    """
+    _need_networkx()
+    pattern = graph.adjacency
+    pattern.data[:] = 1.0
+    pattern = sparse.csr_array(pattern + pattern.T)
+    pattern.data[:] = 1.0
+    number, component = csgraph.connected_components(pattern, directed=False)
+    members = [np.flatnonzero(component == i) for i in range(number)]
+    parts = [_place_component(pattern[nodes][:, nodes]) for nodes in members]
+    points = np.empty((graph.n_nodes, 2))
+    for nodes, part, corner in zip(members, parts, _pack(parts), strict=True):
+        points[nodes] = part + corner
+    return points
+
+
+def _need_networkx() -> None:
+    """Say so for every graph, though stars and trees would do without."""
+    try:
+        import networkx  # noqa: F401
+    except ImportError:
+        raise InputError("pictures of graphs need networkx; install it with: pip install 'fastgntk[report]'.") from None
+
+
+def _place_component(pattern: Any) -> Points:
+    """Place one component, its lower left corner at 0, its longer side along the first axis."""
+    if pattern.shape[0] == 1:
+        return np.zeros((1, 2))
+    points: Points = _springs(pattern) if pattern.shape[0] > _STRESS_NODES else _stressed(pattern)
+    points = points - points.mean(axis=0)  # then the longest direction along the first axis
+    points = points @ np.linalg.svd(points, full_matrices=False)[2].T
+    row, column = pattern.nonzero()
+    length = float(np.median(np.linalg.norm(points[row] - points[column], axis=1)))
+    nearest = float(np.quantile(cKDTree(points).query(points, k=2)[0][:, 1], 0.1))
+    # Larger where nodes are crowded, but not without limit: two of them may lie on each other.
+    points = points / float(np.clip(nearest / _CLOSEST, length / 6, length))
+    corner: Points = points.min(axis=0)
+    return points - corner
+
+
+def _springs(pattern: Any) -> Points:
+    """Place nodes by springs between neighbours, while all push each other away (Fruchterman and Reingold)."""
+    import networkx as nx
+
+    row, column = pattern.nonzero()
+    graph = nx.Graph()
+    graph.add_nodes_from(range(pattern.shape[0]))
+    graph.add_edges_from(zip(row.tolist(), column.tolist(), strict=True))
+    where = nx.spring_layout(graph, weight=None, seed=0)
+    return np.array([where[node] for node in range(len(where))], dtype=np.float64)
+
+
+def _stressed(pattern: Any) -> Points:
+    """Place nodes by springs between all pairs, which unfold what springs between neighbours leave folded."""
+    distances = csgraph.shortest_path(pattern, unweighted=True)
+    rings = _rings(pattern, int(distances.max(axis=1).argmin()))
+    is_tree = pattern.nnz == 2 * (len(rings) - 1)
+    if is_tree and distances.max() <= 2:  # a star, which cannot be better than one ring
+        return rings
+    # A tree in rings has no crossings; other graphs may do better from elsewhere.
+    starts = [rings] if is_tree else [_springs(pattern), rings]
+    return min((_relax(start, distances) for start in starts), key=lambda found: _stress(found, distances))
+
+
+def _rings(pattern: Any, middle: int) -> Points:
+    """Place nodes in rings around one of them, by their distance; a tree then has no crossings.
+
+    Each node gets a part of the circle in proportion to the leaves beyond it.
+    """
+    n_nodes = pattern.shape[0]
+    order, parent = csgraph.breadth_first_order(pattern, middle, directed=False)
+    leaves = np.zeros(n_nodes)
+    for node in order[::-1]:
+        leaves[node] = max(leaves[node], 1.0)
+        if parent[node] >= 0:
+            leaves[parent[node]] += leaves[node]
+    start, depth = np.zeros(n_nodes), np.zeros(n_nodes)
+    used = np.zeros(n_nodes)
+    for node in order[1:]:
+        above = parent[node]
+        start[node] = start[above] + used[above]
+        used[above] += leaves[node]
+        depth[node] = depth[above] + 1
+    angle = (start + leaves / 2) * (2 * np.pi / leaves[order[0]])
+    points: Points = depth[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return points
+
+
+def _relax(points: Points, distances: Points) -> Points:
+    """Move nodes until they are as far from each other as there are edges between them, as nearly as a plane allows.
+
+    This is majorisation of the stress (Gansner, Koren and North, Graph Drawing by Stress Majorization, 2004).
+    """
+    weights = _stress_weights(distances)
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    inverse = np.linalg.pinv(laplacian, hermitian=True)
+    for _ in range(_ROUNDS):
+        pulls = -weights * distances / np.maximum(_pairwise(points), 1e-9)
+        np.fill_diagonal(pulls, 0.0)
+        np.fill_diagonal(pulls, -pulls.sum(axis=1))
+        points = inverse @ (pulls @ points)
+    return points
+
+
+def _stress(points: Points, distances: Points) -> float:
+    return float((_stress_weights(distances) * (_pairwise(points) - distances) ** 2).sum())
+
+
+def _stress_weights(distances: Points) -> Points:
+    weights = np.zeros_like(distances)
+    np.divide(1.0, distances**2, out=weights, where=distances > 0)
+    return weights
+
+
+def _pairwise(points: Points) -> Points:
+    gaps: Points = np.hypot(*(points[:, None, axis] - points[None, :, axis] for axis in (0, 1)))
+    return gaps
+
+
+def _pack(parts: list[Points]) -> list[Points]:
+    """Return the lower left corner of each part: rows from the top, tall parts first."""
+    sizes = np.array([part.max(axis=0) + _GAP for part in parts])
+    target = max(float(sizes[:, 0].max()), float(np.sqrt(_WIDE * sizes.prod(axis=1).sum())))
+    rows: list[list[int]] = []
+    used = np.inf
+    for i in sorted(range(len(parts)), key=lambda i: (-sizes[i, 1], -sizes[i, 0], i)):
+        if used + sizes[i, 0] > target * (1 + 1e-9):
+            rows.append([])
+            used = 0.0
+        rows[-1].append(i)
+        used += sizes[i, 0]
+    corners: list[Points] = [np.zeros(2)] * len(parts)
+    top = 0.0
+    for row in rows:
+        height, left = float(sizes[row, 1].max()), -float(sizes[row, 0].sum()) / 2
+        for i in row:
+            corners[i] = np.array([left, top - (height + sizes[i, 1]) / 2])
+            left += sizes[i, 0]
+        top -= height
+    return corners

@@ -1,0 +1,176 @@
+"""A molecule, drawn by RDKit, each atom in a circle of its colour."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastgntk.errors import InputError
+from fastgntk.graphs import Graph
+from fastgntk.plotting._frame import PIXELS_PER_POINT, Frame, render
+from fastgntk.plotting._node_notes import points_along, write_notes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_molecule", "read_molecule"]
+
+_BOND = 42
+"""Length of a bond in points, where there is room."""
+_RADIUS = 0.28
+"""Of the circles, in lengths of a bond."""
+_AROUND = 0.9
+"""Room around the outermost atoms, in lengths of a bond: for circles, text and notes."""
+_RDKIT_BOND = 1.5
+"""Length of a bond in RDKit's own coordinates."""
+
+Points = NDArray[np.float64]
+
+
+def read_molecule(smiles: str, graph: Graph) -> Any:
+    """Read a SMILES and check that its atoms are the nodes of the graph, in order, and its bonds the edges."""
+    try:
+        from rdkit import Chem, rdBase
+    except ImportError:
+        raise InputError("pictures of molecules need RDKit; install it with: pip install 'fastgntk[chem]'.") from None
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(smiles)
+    if molecule is None:
+        raise InputError(f"smiles is {smiles!r}, which RDKit cannot read as a molecule; check it.")
+    n_atoms = molecule.GetNumAtoms()
+    if n_atoms != graph.n_nodes:
+        raise InputError(
+            f"smiles has {n_atoms} atoms, but the graph has {graph.n_nodes} nodes; give the SMILES that the graph was "
+            "made from, atoms in the order of the nodes."
+        )
+    rows = np.repeat(np.arange(n_atoms), graph.degrees)
+    edges = {(min(pair), max(pair)) for pair in zip(rows.tolist(), graph.indices.tolist(), strict=True)}
+    bonds = {(min(pair), max(pair)) for pair in _bonds(molecule)}
+    if edges != bonds:
+        u, v = min(edges ^ bonds)
+        raise InputError(
+            f"smiles has {'a' if (u, v) in bonds else 'no'} bond between atoms {u} and {v}, but the graph has "
+            f"{'an' if (u, v) in edges else 'no'} edge between these nodes; give the SMILES that the graph was made "
+            "from, atoms in the order of the nodes."
+        )
+    return molecule
+
+
+def draw_molecule(molecule: Any, values: NDArray[np.float64], notes: list[str], frame: Frame, suffix: str) -> bytes:
+    """Return the picture as the bytes of an SVG or PNG file."""
+    from rdkit import Chem
+    from rdkit.Chem import rdDepictor
+    from rdkit.Chem.Draw import rdMolDraw2D
+
+    molecule = Chem.Mol(molecule)
+    rdDepictor.Compute2DCoords(molecule)
+    level = Chem.Mol(molecule)
+    rdDepictor.NormalizeDepiction(level, scaleFactor=1.0)
+    if np.isfinite(_flat(level)).all():  # it is not for hydrogen alone
+        molecule = level
+    # Hydrogens that RDKit would add at chiral atoms have no value.
+    molecule = rdMolDraw2D.PrepareMolForDrawing(molecule, addChiralHs=False)
+    height = _height(molecule, frame.inner_width)
+    colours = {i: _rgb(frame.scale.colour(float(value))) for i, value in enumerate(values)}
+    size = (frame.inner_width * PIXELS_PER_POINT, height * PIXELS_PER_POINT)
+    vector = rdMolDraw2D.MolDraw2DSVG(*size)
+    _draw(vector, molecule, colours)
+    figure, axes = frame.figure(height)
+    _note(axes, notes, molecule, vector, height)
+    if suffix == ".svg":
+        return _nest(vector.GetDrawingText(), figure, axes)
+    raster = rdMolDraw2D.MolDraw2DCairo(*size)
+    _draw(raster, molecule, colours)
+    return _paste(raster.GetDrawingText(), figure, axes)
+
+
+def _bonds(molecule: Any) -> list[tuple[int, int]]:
+    return [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in molecule.GetBonds()]
+
+
+def _height(molecule: Any, width: int) -> int:
+    """Return the height of the drawing in points: as the molecule needs, at most as high as wide."""
+    across, up = (np.ptp(_flat(molecule), axis=0) / _RDKIT_BOND + 2 * _AROUND).tolist()
+    height: int = round(min(_BOND, width / across) * up)
+    return min(width, height)
+
+
+def _flat(molecule: Any) -> Points:
+    """Return RDKit's own coordinates of the atoms, shape (N, 2)."""
+    points: Points = molecule.GetConformer().GetPositions()[:, :2]
+    return points
+
+
+def _draw(drawer: Any, molecule: Any, colours: dict[int, tuple[float, float, float]]) -> None:
+    options = drawer.drawOptions()
+    options.useBWAtomPalette()
+    options.clearBackground = False
+    options.atomHighlightsAreCircles = True
+    options.highlightRadius = _RADIUS * _RDKIT_BOND
+    # For a bond of length 1, not RDKit's usual 1.5; where there is no room RDKit goes below it.
+    options.fixedBondLength = _BOND * PIXELS_PER_POINT / _RDKIT_BOND
+    options.bondLineWidth = PIXELS_PER_POINT
+    options.minFontSize, options.maxFontSize = 4 * PIXELS_PER_POINT, 10 * PIXELS_PER_POINT
+    options.prepareMolsBeforeDrawing = False
+    drawer.DrawMolecule(molecule, highlightAtoms=list(colours), highlightAtomColors=colours, highlightBonds=[])
+    drawer.FinishDrawing()
+
+
+def _rgb(colour: str) -> tuple[float, float, float]:
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return red, green, blue
+
+
+def _note(axes: Axes, notes: list[str], molecule: Any, vector: Any, height: int) -> None:
+    """Write notes beside the atoms. RDKit's own notes lie on the circles, and its font has no minus sign."""
+    if not notes:
+        return
+    places = [vector.GetDrawCoords(i) for i in range(len(notes))]
+    atoms = _from_pixels([(place.x, place.y) for place in places], height)
+    shrunk = np.ptp(atoms, axis=0).max() / max(np.ptp(_flat(molecule), axis=0).max(), 1e-9)
+    radius = _RADIUS * (shrunk * _RDKIT_BOND if len(atoms) > 1 else _BOND)
+    # The outlines of the letters of the atoms, which may reach beyond their circles.
+    letters = re.findall(r"<path class='atom-\d+' d='([^']*)'", vector.GetDrawingText())
+    outlines = re.findall(r"(-?[\d.]+)[ ,](-?[\d.]+)", " ".join(letters))
+    lines = atoms[np.array(_bonds(molecule), dtype=np.int64).reshape(-1, 2)]
+    drawn = np.concatenate([points_along(lines), _from_pixels([(float(x), float(y)) for x, y in outlines], height)])
+    write_notes(axes, notes, atoms, float(radius), drawn)
+
+
+def _from_pixels(places: list[tuple[float, float]], height: int) -> Points:
+    """Turn pixels from the upper left corner into points (1/72 inch) from the lower left one."""
+    pixels = np.array(places, dtype=np.float64).reshape(-1, 2)
+    return np.array([0.0, height]) + pixels * (1 / PIXELS_PER_POINT, -1 / PIXELS_PER_POINT)
+
+
+def _corner(figure: Figure, axes: Axes) -> tuple[int, int]:
+    """Return where the axes begin, in points from the lower left corner of the figure."""
+    box, (width, height) = axes.get_position(), figure.get_size_inches() * 72
+    return round(box.x0 * width), round(box.y0 * height)
+
+
+def _nest(drawing: str, figure: Figure, axes: Axes) -> bytes:
+    """Put RDKit's SVG into the figure's, below the notes."""
+    (left, bottom), (width, height) = _corner(figure, axes), (round(axes.get_xlim()[1]), round(axes.get_ylim()[1]))
+    top = round(figure.get_size_inches()[1] * 72) - bottom - height
+    body = re.sub(r"(?s)^.*?<svg[^>]*>|</svg>\s*$", "", drawing)
+    nested = (
+        f'<svg x="{left}" y="{top}" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width * PIXELS_PER_POINT} {height * PIXELS_PER_POINT}">{body}</svg>\n'
+    )
+    before, here, after = render(figure, ".svg").decode().partition('<g id="drawing"')
+    return (before + nested + here + after).encode()
+
+
+def _paste(drawing: bytes, figure: Figure, axes: Axes) -> bytes:
+    """Put RDKit's pixels into the figure one to one, below the notes."""
+    from matplotlib.image import imread
+
+    left, bottom = _corner(figure, axes)
+    figure.figimage(imread(io.BytesIO(drawing)), left * PIXELS_PER_POINT, bottom * PIXELS_PER_POINT)
+    return render(figure, ".png")

@@ -1,0 +1,64 @@
+"""How quick the kernel was, and why: beside one pair at a time, and how far equal nodes were merged."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from fastgntk._util.memory import worker_count
+from fastgntk.bench import Baseline
+from fastgntk.engines import colour, compiled_code_runs
+from fastgntk.graphs import GraphBatch
+from fastgntk.kernels import GNTK
+from fastgntk.report._schema import Compression, Speed
+
+__all__ = ["compression", "speed"]
+
+_SECONDS = 1.0  # for pairs of the baseline
+_GRAPHS = 60  # that these are drawn from
+_TOO_LARGE = 2e9  # multiplications of one pair, some seconds
+_CHUNK = 10
+
+
+def compression(ready: GraphBatch, spec: GNTK) -> Compression | None:
+    """Return how many distinct nodes all graphs have at each level; None where numba, which finds them, is missing."""
+    if not compiled_code_runs() or not ready.n_nodes:
+        return None
+    found = colour(ready, spec.blocks, typed=spec.typed, operators=False)
+    return Compression(nodes=ready.n_nodes, distinct=found.counts)
+
+
+def speed(ready: GraphBatch, spec: GNTK, seconds: float, workers: Any = None, seed: int = 0) -> Speed | None:
+    """Return the time of the matrix beside that of one pair at a time in NumPy, extrapolated from some pairs.
+
+    The baseline is taken to gain from every worker in full. None where it would take long even for a pair, or does not
+    know the kernel.
+    """
+    n = len(ready)
+    if spec.typed or n < 2 or not ready.n_nodes:
+        return None
+    rng = np.random.default_rng(seed)
+    some = np.sort(rng.choice(n, min(n, _GRAPHS), replace=False))
+    sizes = ready.sizes[some].astype(np.float64)
+    if 2 * spec.blocks * 2 * float(sizes.max()) ** 3 > _TOO_LARGE:
+        return None
+    sample = ready[some]
+    pairs = np.column_stack(np.triu_indices(len(some))).astype(np.int64)
+    pairs = pairs[rng.permutation(len(pairs))]
+    baseline = Baseline(sample, spec)
+    start, pair_seconds, done = time.perf_counter(), 0.0, 0
+    with np.errstate(all="ignore"):
+        while done < len(pairs) and time.perf_counter() - start < _SECONDS:
+            pair_seconds += baseline.time_pairs(pairs[done : done + _CHUNK])[1]
+            done += len(pairs[done : done + _CHUNK])
+    total = pair_seconds / done * n * (n + 1) / 2
+    # Every graph is prepared once; the sample's preparation goes through the whole sample for each of its graphs.
+    total += baseline.prepare_seconds / baseline.graphs / len(some) * n
+    return Speed(
+        seconds=round(seconds, 4),
+        baseline=round(total / worker_count(workers), 3),
+        baseline_name="one pair at a time in NumPy",
+        measured=False,
+    )

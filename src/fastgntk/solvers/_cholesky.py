@@ -1,0 +1,123 @@
+"""The exact solution by a Cholesky factor, A = L Lᵀ: n³/3 operations, as many again for leave-one-out."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, eigvalsh, lapack
+
+from fastgntk.solvers._problem import Problem, jitter_ladder, log_jitter, not_definite
+from fastgntk.solvers._solution import Solution, likelihood
+from fastgntk.solvers._source import BLOCK
+
+__all__ = ["cholesky"]
+
+Array = NDArray[np.float64]
+
+_PANEL = 4096  # rows and columns that one call of LAPACK factorizes
+
+
+def cholesky(problem: Problem) -> Solution:
+    """Solve A α = Y; with the matrix K itself, memory for one more of its size.
+
+    Everything happens in one array: L in its lower triangle, and for a while L⁻¹ in its upper one, whose columns give
+    the diagonal of A⁻¹ = L⁻ᵀ L⁻¹ and with it leave-one-out: y_i − f₋ᵢ(x_i) = α_i / (A⁻¹)_ii.
+    """
+    n, Y = problem.source.n, problem.Y
+    problem.report(0, 2)
+    L, precision, jitter = _factor(problem)
+    alpha, _ = lapack.dpotrs(L, Y, lower=1)
+    scale2, log_likelihood = likelihood(np.einsum("ij,ij->j", Y, alpha), 2.0 * float(np.log(L.diagonal()).sum()), n)
+    problem.report(2, 2)
+    return Solution(
+        solver="cholesky",
+        basis=np.arange(n),
+        alpha=np.ascontiguousarray(alpha),
+        ridge=problem.ridge,
+        jitter=jitter,
+        scale2=scale2,
+        log_marginal_likelihood=log_likelihood,
+        leave_one_out=alpha / precision[:, None],
+        leave_one_out_variance=1.0 / precision,
+        factor=L,
+        noise_factor=np.zeros((n, 0)),
+        landmarks=np.arange(n),
+        triangular=True,
+        rank=n,
+        iterations=0,
+    )
+
+
+def _factor(problem: Problem) -> tuple[Array, Array, float]:
+    """Return an array with L in its lower triangle, the diagonal of A⁻¹, and the jitter that it took.
+
+    Of a singular matrix all pivots may come out above 0, by rounding, and α would be rounding too. The last pivot alone
+    does not tell: what rounding leaves there grows with the condition of the rest. Σ_i A_ii (A⁻¹)_ii does, which is at
+    least 1 / the smallest eigenvalue of A scaled to a diagonal of ones: of singular matrices it came out as 0.7 / ε or
+    more (random ones of 3 to 600 rows and one rank less), and a ridge of 1e-10 · A_ii keeps it below 1e10 n.
+    """
+    K = problem.source.full()
+    diagonal = problem.source.diagonal()
+    n = len(K)
+    A = np.empty((n, n), order="F")  # the order of LAPACK, which would copy any other
+    for jitter in jitter_ladder(diagonal):
+        A.T[...] = K  # the transpose of a symmetric matrix, read and written along rows
+        own = diagonal + problem.noise(jitter)
+        np.fill_diagonal(A, own)
+        definite = _lower_factor(A)
+        pivots: Array = A.diagonal() ** 2
+        if not (definite and (pivots > n * np.finfo(float).eps * own).all()):
+            continue
+        problem.report(1, 2)
+        precision = _inverse_diagonal(A)
+        if (own * precision).sum() < 0.1 / np.finfo(float).eps:
+            log_jitter(jitter, problem.ridge, diagonal)
+            return A, precision, jitter
+    A.T[...] = K
+    smallest = eigvalsh(A, subset_by_index=(0, 0), overwrite_a=True, check_finite=False)[0]
+    raise not_definite(float(smallest), diagonal, problem.ridge)
+
+
+def _lower_factor(A: Array) -> bool:
+    """Put L into the lower triangle of A, and tell whether A is positive definite.
+
+    Panel by panel, because OpenBLAS 0.3.30 on several threads writes past its buffers in the symmetric products of one
+    dpotrf of some 15,000 rows (a crash, if not wrong numbers; numpy issue 19685). Up to a panel it is one dpotrf.
+    """
+    n = len(A)
+    for start in range(0, n, _PANEL):
+        stop = min(n, start + _PANEL)
+        before = A[start:stop, :start].T
+        for first in range(start, n, _PANEL):
+            rows = slice(first, first + _PANEL)
+            A[rows, start:stop] -= A[rows, :start] @ before
+        corner, info = lapack.dpotrf(np.asfortranarray(A[start:stop, start:stop]), lower=1, clean=0, overwrite_a=1)
+        if info:
+            return False
+        A[start:stop, start:stop] = corner
+        for first in range(stop, n, _PANEL):
+            rows = slice(first, first + _PANEL)
+            below = np.asfortranarray(A[rows, start:stop])
+            A[rows, start:stop] = blas.dtrsm(1.0, corner, below, side=1, lower=1, trans_a=1, overwrite_b=1)
+    return True
+
+
+def _inverse_diagonal(L: Array) -> Array:
+    """Return the diagonal of (L Lᵀ)⁻¹ for L in the lower triangle; the upper one is used, and zero afterwards."""
+    n = len(L)
+    diagonal = L.diagonal().copy()
+    for start in range(0, n, BLOCK):
+        stop = min(n, start + BLOCK)
+        L[start:stop, stop:] = L[stop:, start:stop].T
+        corner = L[start:stop, start:stop]
+        corner[:] = np.tril(corner) + np.tril(corner, -1).T
+    L, _ = lapack.dtrtri(L, lower=0, overwrite_c=1)  # the upper triangle alone: now L⁻ᵀ
+    out = np.empty(n)
+    for start in range(0, n, BLOCK):
+        stop = min(n, start + BLOCK)
+        corner, beyond = L[start:stop, start:stop], L[start:stop, stop:]
+        out[start:stop] = (np.triu(corner) ** 2).sum(axis=1) + np.einsum("ij,ij->i", beyond, beyond)
+        corner[:] = np.tril(corner)
+        beyond[:] = 0.0
+    np.fill_diagonal(L, diagonal)
+    return out

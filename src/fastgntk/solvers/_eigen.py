@@ -1,0 +1,250 @@
+"""Every ridge from one eigendecomposition, also where many rows of K are equal.
+
+Rows that are equal, as of graphs that no amount of colour refinement tells apart, make K = E K_d Eᵀ: E (n, m) says
+which of m kinds a row is, K_d (m, m) is the kernel between kinds. With weights w, ω_g their sum over kind g, and
+Q = W^½ E Ω^(−½), whose columns are orthonormal,
+
+    W^½ A W^½ = Q M Qᵀ + ρ I,        M = Ω^½ K_d Ω^½ = V Λ Vᵀ,
+    (W^½ A W^½)⁻¹ = Q V (Λ + ρ)⁻¹ Vᵀ Qᵀ + (I − Q Qᵀ) / ρ.
+
+So m³ operations do instead of n³, and nothing is lost. Without equal rows Q is the unit matrix.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from fastgntk.errors import InputError
+from fastgntk.solvers._problem import Problem, as_ridge, as_targets, as_weights, jitter_ladder, log_jitter, not_definite
+from fastgntk.solvers._solution import Solution, likelihood
+from fastgntk.solvers._source import BLOCK, MatrixSource
+
+__all__ = ["EigenPath", "RidgeScore", "eigen"]
+
+Array = NDArray[np.float64]
+RidgeScore = Literal["leave_one_out", "likelihood"]
+
+# Equal graphs have equal rows up to the order of sums; κ0 near λ = 1 makes of an ulp a 1e-8 (tests/tables.py).
+_SAME_ROW = 1e-6
+
+
+class EigenPath:
+    """Leave-one-out, likelihood and coefficients for any number of ridges, from one eigendecomposition.
+
+    Parameters
+    ----------
+    K : array of shape (n, n); with ``groups`` also (m, m), the kernel between kinds
+    groups : int array of shape (n,), optional
+        Rows with the same number are equal. For a K of shape (m, m) the numbers are its rows, 0..m − 1.
+    weights : array of shape (n,), optional
+
+    Takes memory for three more matrices of the size that is decomposed, and keeps one.
+
+    Examples
+    --------
+    >>> path = EigenPath(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> path.coefficients([1.0, -1.0], [0.0, 1.0])[:, :, 0].round(3).tolist()  # one row for each ridge
+    [[1.0, -1.0], [0.5, -0.5]]
+    """
+
+    def __init__(self, K: Any, groups: Any = None, *, weights: Any = None) -> None:
+        kernel = MatrixSource(K).full()
+        member, first, among = _kinds(kernel, groups)
+        self.n, self.m = len(member), len(first)
+        if self.n == 0:
+            raise InputError("there are no graphs to learn from; K has shape (0, 0).")
+        self.basis = first
+        """One row of each kind, (m,): the graphs that carry coefficients."""
+        self._weights = as_weights(weights, self.n)
+        self._member = member
+        total = np.bincount(member, self._weights, self.m)  # Ω
+        self._q2 = self._weights / total[member]  # squares of the entries of Q, one a row; exactly 1 for a kind of one
+        self._root = np.sqrt(total)
+        self._diagonal: Array = among.diagonal()[member]
+        M = np.empty((self.m, self.m), order="F")
+        M.T[...] = among
+        M *= self._root[:, None]
+        M *= self._root
+        self._values, self._vectors = eigh(M, overwrite_a=True, check_finite=False, driver="evd")
+
+    def jitter(self, ridges: Any) -> Array:
+        """Return what has to be added to each ridge so that A is positive definite, of shape (R,): usually 0."""
+        return np.array([self._jitter(r) for r in _as_ridges(ridges)])
+
+    def coefficients(self, Y: Any, ridges: Any) -> Array:
+        """Return α on the ``basis``, of shape (R, m, k): for kinds the sum over their graphs."""
+        ridges = self._shifted(ridges)
+        inner = self._solved(self._projected(Y)[1], ridges)
+        return np.asarray(np.moveaxis(inner * self._root[:, None, None], 1, 0))
+
+    def leave_one_out(self, Y: Any, ridges: Any) -> Array:
+        """Return y_i − f₋ᵢ(x_i) = α_i / (A⁻¹)_ii, of shape (R, n, k)."""
+        ridges = self._shifted(ridges)
+        scaled, inside = self._projected(Y)
+        q = np.sqrt(self._q2)
+        alpha = np.moveaxis(self._solved(inside, ridges)[self._member], 1, 0) * q[:, None]  # (R, n, k)
+        if self.m < self.n:
+            alpha += (scaled - q[:, None] * inside[self._member]) / ridges[:, None, None]
+        residuals = alpha / self._precision(ridges)[:, :, None]
+        return np.asarray(residuals / np.sqrt(self._weights)[:, None])
+
+    def leave_one_out_variance(self, ridges: Any) -> Array:
+        """Return the variance of these residuals with noise, 1 / (A⁻¹)_ii, of shape (R, n), in units of s²."""
+        return np.asarray(1.0 / (self._weights * self._precision(self._shifted(ridges))))
+
+    def scale2(self, Y: Any, ridges: Any) -> Array:
+        """Return s² = yᵀ A⁻¹ y / n, of shape (R, k)."""
+        return self._likelihood(Y, ridges)[0]
+
+    def log_marginal_likelihood(self, Y: Any, ridges: Any) -> Array:
+        """Return the logarithm of the marginal likelihood at that s², of shape (R, k)."""
+        return self._likelihood(Y, ridges)[1]
+
+    def scores(self, Y: Any, ridges: Any, by: RidgeScore = "leave_one_out") -> Array:
+        """Return how bad each ridge is, of shape (R,).
+
+        ``"leave_one_out"``: the weighted mean square of the residuals over that of the target, then the mean over
+        targets. ``"likelihood"``: minus the logarithm of the marginal likelihood, the mean over targets. A target
+        that is 0 throughout has no say.
+        """
+        if by not in get_args(RidgeScore):
+            raise InputError(f"by must be one of {', '.join(get_args(RidgeScore))}, but is {by!r}.")
+        targets = as_targets(Y, self.n)
+        targets = targets[:, np.any(targets != 0.0, axis=0)]
+        if not targets.size:
+            raise InputError("all targets are 0, so that no ridge is better than another; give targets that vary.")
+        if by == "likelihood":
+            return np.asarray(-self.log_marginal_likelihood(targets, ridges).mean(axis=1))
+        share = self._weights / self._weights.sum()
+        errors = np.einsum("n,rnk->rk", share, self.leave_one_out(targets, ridges) ** 2)
+        return np.asarray((errors / (share @ targets**2)).mean(axis=1))
+
+    def best_ridge(self, Y: Any, ridges: Any, by: RidgeScore = "leave_one_out") -> float:
+        """Return the ridge with the least of the ``scores``, the first of equals."""
+        return float(_as_ridges(ridges)[self.scores(Y, ridges, by).argmin()])
+
+    def solution(self, Y: Any, ridge: float) -> Solution:
+        """Return everything for one ridge."""
+        targets = as_targets(Y, self.n)
+        jitter = self._jitter(as_ridge(ridge))
+        log_jitter(jitter, ridge, self._diagonal)
+        scale2, log_likelihood = self._likelihood(targets, [ridge])
+        return Solution(
+            solver="eigen",
+            basis=self.basis,
+            alpha=self.coefficients(targets, [ridge])[0],
+            ridge=float(ridge),
+            jitter=jitter,
+            scale2=scale2[0],
+            log_marginal_likelihood=log_likelihood[0],
+            leave_one_out=self.leave_one_out(targets, [ridge])[0],
+            leave_one_out_variance=self.leave_one_out_variance([ridge])[0],
+            factor=self._root[:, None] * self._vectors / np.sqrt(self._values + ridge + jitter),
+            noise_factor=np.zeros((self.m, 0)),
+            landmarks=np.arange(self.m),
+            triangular=False,
+            rank=self.m,
+            iterations=0,
+        )
+
+    def _jitter(self, ridge: float) -> float:
+        smallest, largest = float(self._values[0]), float(self._values[-1])
+        if self.m < self.n:
+            smallest = min(smallest, 0.0)
+        for jitter in jitter_ladder(self._diagonal):
+            if smallest + ridge + jitter > self.n * np.finfo(float).eps * max(largest, ridge):
+                return jitter
+        raise not_definite(smallest, self._diagonal, ridge)
+
+    def _shifted(self, ridges: Any) -> Array:
+        """Return the ridges with their jitter."""
+        asked = _as_ridges(ridges)
+        return asked + self.jitter(asked)
+
+    def _projected(self, Y: Any) -> tuple[Array, Array]:
+        """Return W^½ Y, of shape (n, k), and Qᵀ W^½ Y, of shape (m, k)."""
+        scaled = np.sqrt(self._weights)[:, None] * as_targets(Y, self.n)
+        inside = np.zeros((self.m, scaled.shape[1]))
+        np.add.at(inside, self._member, np.sqrt(self._q2)[:, None] * scaled)
+        return scaled, inside
+
+    def _solved(self, inside: Array, ridges: Array) -> Array:
+        """Return (M + ρ)⁻¹ times (m, k), for all ridges at once: of shape (m, R, k)."""
+        turned = self._vectors.T @ inside
+        shrunk = turned[:, None, :] / (self._values[:, None] + ridges)[:, :, None]
+        return np.asarray((self._vectors @ shrunk.reshape(self.m, -1)).reshape(shrunk.shape))
+
+    def _precision(self, ridges: Array) -> Array:
+        """Return the diagonal of (W^½ A W^½)⁻¹, of shape (R, n)."""
+        shrink = 1.0 / (self._values[:, None] + ridges)  # (m, R)
+        inner = np.empty((self.m, len(ridges)))
+        for start in range(0, self.m, BLOCK):
+            inner[start : start + BLOCK] = self._vectors[start : start + BLOCK] ** 2 @ shrink
+        out: Array = self._q2 * inner[self._member].T
+        if self.m < self.n:
+            out += (1.0 - self._q2) / ridges[:, None]
+        return out
+
+    def _likelihood(self, Y: Any, ridges: Any) -> tuple[Array, Array]:
+        ridges = self._shifted(ridges)
+        scaled, inside = self._projected(Y)
+        shifted = self._values[:, None] + ridges  # (m, R)
+        quadratic = (1.0 / shifted).T @ (self._vectors.T @ inside) ** 2
+        log_determinant = np.log(shifted).sum(axis=0) - np.log(self._weights).sum()
+        if self.m < self.n:
+            outside = scaled - np.sqrt(self._q2)[:, None] * inside[self._member]
+            quadratic += (outside**2).sum(axis=0) / ridges[:, None]
+            log_determinant += (self.n - self.m) * np.log(ridges)
+        return likelihood(quadratic, log_determinant[:, None], self.n)
+
+
+def eigen(problem: Problem) -> Solution:
+    """Solve for one ridge; for several, :class:`EigenPath` does the costly part once."""
+    problem.report(0, 2)
+    path = EigenPath(problem.source.full(), weights=problem.weights)
+    problem.report(1, 2)
+    found = path.solution(problem.Y, problem.ridge)
+    problem.report(2, 2)
+    return found
+
+
+def _as_ridges(ridges: Any) -> Array:
+    values = np.array([as_ridge(r) for r in np.atleast_1d(np.asarray(ridges, dtype=np.float64))])
+    if not len(values):
+        raise InputError("ridges must hold at least one ridge, but is empty.")
+    return values
+
+
+def _kinds(K: Array, groups: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+    """Return the kind of each row, one row of each kind, and the kernel between kinds."""
+    if groups is None:
+        rows = np.arange(len(K))
+        return rows, rows, K
+    given = np.asarray(groups)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise InputError(
+            f"groups must be one whole number for each graph, but has shape {given.shape} and dtype {given.dtype}."
+        )
+    numbers, first, member = np.unique(given, return_index=True, return_inverse=True)
+    if len(K) < len(given) and np.array_equal(numbers, np.arange(len(K))):
+        return member, first, K  # the kernel between kinds already
+    if len(K) != len(given):
+        raise InputError(
+            f"groups has {len(given)} graphs of {len(numbers)} kinds, but K has {len(K)} rows; pass K of all graphs, "
+            f"or of the kinds 0..{len(numbers) - 1}."
+        )
+    among = K[np.ix_(first, first)]
+    for start in range(0, len(K), BLOCK):
+        stop = start + BLOCK
+        apart = np.abs(K[start:stop][:, first] - among[member[start:stop]]).max(axis=1)
+        if apart.max() > _SAME_ROW * float(K.diagonal().max()):
+            i = start + int(apart.argmax())
+            raise InputError(
+                f"groups says that graphs {first[member[i]]} and {i} are equal, but their kernel rows are "
+                f"{apart.max():.1e} apart; give groups of equal rows only."
+            )
+    return member, first, among

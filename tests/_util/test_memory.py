@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from fastgntk import InputError
+from fastgntk._util.memory import memory_budget, worker_count
+from fastgntk._util.text import format_bytes
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("2GB", 2_000_000_000),
+        ("1.5 gb", 1_500_000_000),
+        ("512MiB", 2**29),
+        ("4KiB", 4096),
+        ("100", 100),
+        (12, 12),
+        ("3k", 3000),
+    ],
+)
+def test_memory_is_read(given, expected):
+    assert memory_budget(given) == expected
+
+
+@pytest.mark.parametrize("given", ["lots", "-1GB", "0", "GB", "1.2.3GB", 0, -5, float("nan"), "1 XB"])
+def test_bad_memory_is_refused(given):
+    with pytest.raises(InputError, match="memory must be a number of bytes or a text such as '2GB'"):
+        memory_budget(given)
+
+
+def test_default_memory_is_a_quarter_of_this_machine():
+    assert 2**28 < memory_budget(None) < 2**44
+
+
+@pytest.mark.parametrize("given", [0, -2, 1.5, True, "two"])
+def test_bad_workers_are_refused(given):
+    with pytest.raises(InputError, match="workers must be a whole number, 1 or more"):
+        worker_count(given)
+
+
+def test_workers_default_to_the_cores_of_this_process():
+    assert worker_count(None) >= 1
+    assert worker_count(3) == 3
+
+
+@pytest.mark.parametrize(("count", "text"), [(12, "12 B"), (45_600, "46 kB"), (7e6, "7 MB"), (2.34e9, "2.3 GB")])
+def test_bytes_for_people(count, text):
+    assert format_bytes(count) == text

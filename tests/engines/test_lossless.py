@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.oracles.plain import reference_gram
+from tests.tables import FAMILIES, FLOAT64, SPECS, Tolerance, one_hot
+
+from fastgntk import GNTK, Graph, InputError, NodeFeatures, as_graphs, cross_gram, datasets, gram, gram_path
+from fastgntk.engines import Extent, get_engine
+
+PLAN = Tolerance(relative=1e-8, absolute=1e-12)
+
+
+def ready(engine, batch, spec):
+    """Prepared to the end."""
+    prepared = engine.prepare(batch, spec)
+    for task in engine.tasks(prepared):
+        engine.work(prepared, task, np.zeros(1, dtype=np.uint8))
+    return engine.finish(prepared)
+
+
+@pytest.fixture(scope="module")
+def molecules():
+    return datasets.load("MUTAG").graphs
+
+
+@pytest.mark.parametrize("width", [1, 20, 100, 10_000])
+@pytest.mark.parametrize("spec", [GNTK(3, 2), GNTK(5, 1, "degree"), GNTK(3, 1, "unit", False)])
+def test_no_width_of_blocks_changes_values(width, spec, molecules, monkeypatch):
+    expected = gram(molecules, spec, engine="lossless")
+    monkeypatch.setattr(type(get_engine("lossless")), "width", width)
+    PLAN.check(gram(molecules, spec, engine="lossless"), expected)
+
+
+def test_the_order_of_graphs_changes_no_value(molecules):
+    order = np.random.default_rng(0).permutation(len(molecules))
+    K = gram(molecules, GNTK(4, 1), engine="lossless")
+    PLAN.check(gram(molecules[order], GNTK(4, 1), engine="lossless"), K[np.ix_(order, order)])
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_tile_with_itself_equals_the_tile_with_a_copy(spec, molecules):
+    engine = get_engine("lossless")
+    prepared = ready(engine, NodeFeatures().fit_transform(molecules[:40]), SPECS[spec])
+    block, copy = (engine.block(prepared, np.arange(40)) for _ in range(2))
+    PLAN.check(engine.tile(block, block), engine.tile(block, copy))
+
+
+def test_a_tile_with_itself_does_half_of_the_work(molecules, monkeypatch):
+    from fastgntk.engines._simd import _tile
+
+    seen = []
+    original = _tile.compute_tile
+    monkeypatch.setattr(_tile, "compute_tile", lambda *a: seen.append(a[3]) or original(*a))
+    engine = get_engine("lossless")
+    prepared = ready(engine, NodeFeatures().fit_transform(molecules[:40]), GNTK(2))
+    block, copy = (engine.block(prepared, np.arange(40)) for _ in range(2))
+    engine.tile(block, block)
+    engine.tile(block, copy)
+    assert seen == [True, False]
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_many_continuous_features(layers):
+    rng = np.random.default_rng(0)
+    batch = [Graph(np.triu(rng.random((n, n)) < 0.2, 1), rng.standard_normal((n, 70))) for n in (40, 33, 1, 65)]
+    batch.append(batch[0])
+    spec = GNTK(3, layers)
+    FLOAT64.check(gram(batch, spec, engine="lossless"), gram(batch, spec, engine="decoupled"))
+
+
+@pytest.mark.parametrize("features", ["labels", "attributes"])
+def test_a_node_with_ten_thousand_neighbours(features):
+    leaves = 10_000 if features == "labels" else 600
+    edges = [(0, i) for i in range(1, leaves + 1)]
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 3, leaves + 1)
+    X = None if features == "labels" else rng.standard_normal((leaves + 1, 4))
+    star = Graph.from_edges(edges, leaves + 1, X, labels=kinds if X is None else None)
+    small = Graph.from_edges([(0, 1)], 2, None if X is None else X[:2], labels=[0, 1] if X is None else None)
+    for scale in ("uniform", "degree", "unit"):
+        spec = GNTK(2, 1, scale)
+        K = gram([star, small], spec, engine="lossless")
+        assert np.isfinite(K).all()
+        if features == "attributes":
+            FLOAT64.check(K, gram([star, small], spec, engine="decoupled"))
+        else:  # all leaves of a kind are one node with a weight; two graphs that differ in counts only
+            twin = star_of_kinds(kinds, spec)
+            FLOAT64.check(K[0, 0], twin)
+
+
+def star_of_kinds(kinds, spec):
+    """The kernel of the star with itself, by the definition on four distinct nodes: the centre and a leaf of each kind.
+
+    A star whose leaves of kind k number n_k has the operator B on distinct nodes: the centre sums n_k times leaf k.
+    """
+    counts = np.bincount(kinds[1:], minlength=3).astype(float)
+    X = np.vstack([np.eye(3)[kinds[0]], np.eye(3)])
+    B = np.eye(4)
+    B[0, 1:], B[1:, 0] = counts, 1.0
+    n = np.concatenate([[1.0], counts])
+    sigma = K = X @ X.T
+    total = n @ K @ n
+    if spec.scale == "degree":
+        B = B / B.sum(axis=1, keepdims=True)
+    for _ in range(spec.blocks):
+        sigma, K = B @ sigma @ B.T, B @ K @ B.T
+        p = np.sqrt(np.diag(sigma))
+        if spec.scale == "unit":
+            sigma, K, p = sigma / np.outer(p, p), K / np.outer(p, p), np.ones(4)
+        lam = np.clip(sigma / np.outer(p, p), -1, 1)
+        lam[np.abs(lam - 1) < 1e-14] = 1.0
+        angle = np.arccos(lam)
+        sigma = np.outer(p, p) * (lam * (np.pi - angle) + np.sin(angle)) / np.pi
+        K = K * (np.pi - angle) / np.pi + sigma
+        total = n @ K @ n + (total if spec.jump else 0.0)
+    return total
+
+
+def test_sixty_blocks(molecules):
+    few = molecules[:6]
+    for scale in ("degree", "unit", "uniform"):
+        spec = GNTK(60, 1, scale)
+        FLOAT64.check(gram(few, spec, engine="lossless"), gram(few, spec, engine="decoupled"))
+
+
+def test_what_leaves_the_range_of_numbers_is_said():
+    dense = datasets.synthetic.clique_egos(2, 60, 1).graphs
+    with pytest.raises(InputError, match=r"leave the range of float64 at block \d+ of 120; use scale='degree'"):
+        gram(dense, GNTK(120, 1), engine="lossless")
+
+
+@pytest.mark.parametrize("factor", [1e-160, 1e-20, 1e150])
+def test_features_of_any_size(factor):
+    small = [Graph.from_edges([(0, 1), (1, 2)], 3, np.array([[1.0, 2.0], [0.5, -1.0], [3.0, 0.1]]))]
+    scaled = [Graph.from_edges([(0, 1), (1, 2)], 3, factor * np.array([[1.0, 2.0], [0.5, -1.0], [3.0, 0.1]]))]
+    ratio = gram(scaled, GNTK(3, 2), engine="lossless") / factor / factor
+    if factor > 1e-100:
+        FLOAT64.check(ratio, gram(small, GNTK(3, 2), engine="lossless"))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_more_blocks_than_the_graph_is_wide(family):
+    batch = FAMILIES[family]
+    spec = GNTK(6, 1)
+    FLOAT64.check(gram(batch, spec, engine="lossless"), reference_gram(batch, one_hot(batch), spec))
+
+
+def test_every_depth_comes_from_one_pass(molecules, monkeypatch):
+    engine = type(get_engine("lossless"))
+    calls = []
+    original = engine.tile
+    monkeypatch.setattr(engine, "tile", lambda self, *a: calls.append(1) or original(self, *a))
+    path = gram_path(molecules[:30], GNTK(5, 1), engine="lossless")
+    for_all = len(calls)
+    for depth in range(1, 6):
+        calls.clear()
+        PLAN.check(path.at(depth), gram(molecules[:30], GNTK(depth, 1), engine="lossless"))
+    assert for_all == len(calls)
+
+
+def test_a_cancelled_tile_returns_at_once(molecules):
+    engine = get_engine("lossless")
+    prepared = ready(engine, NodeFeatures().fit_transform(molecules[:40]), GNTK(2))
+    block = engine.block(prepared, np.arange(40))
+    expected = engine.tile(block, block)
+    void = engine.tile(block, block, np.ones(1, dtype=np.uint8))
+    assert void.shape == expected.shape
+    assert np.array_equal(engine.tile(block, block, np.zeros(1, dtype=np.uint8)), expected)
+
+
+def test_tiles_allocate_what_is_said(molecules):
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    big = [Graph(np.triu(rng.random((500, 500)) < 0.01, 1), rng.standard_normal((500, 3))) for _ in range(2)]
+    batch = as_graphs(big)
+    gram(batch[:1], GNTK(2), engine="lossless")
+    engine = get_engine("lossless")
+    allowed = engine.tile_bytes(Extent(500, 1, 3), Extent(500, 1, 3))
+    tracemalloc.start()
+    prepared = engine.prepare(batch, GNTK(2))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    for task in engine.tasks(prepared):
+        engine.work(prepared, task, np.zeros(1, dtype=np.uint8))
+    assert tracemalloc.get_traced_memory()[1] < kept + allowed
+    prepared = engine.finish(prepared)
+    rows, cols = (engine.block(prepared, np.array([i])) for i in (0, 1))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    engine.tile(rows, cols)
+    assert tracemalloc.get_traced_memory()[1] < kept + allowed
+    tracemalloc.stop()
+
+
+def test_empty_graphs_are_blocks_too(monkeypatch):
+    monkeypatch.setattr(type(get_engine("lossless")), "width", 1)
+    batch = FAMILIES["empty graph"]
+    FLOAT64.check(gram(batch, engine="lossless"), gram(batch, engine="decoupled"))
+    assert cross_gram(batch[:1], batch, engine="lossless").tolist() == [[0.0, 0.0, 0.0]]
+
+
+def test_unit_scale_does_not_hide_what_leaves_the_range_of_numbers():
+    A = np.zeros((4, 4))
+    A[0, 1:] = A[1, 2] = A[2, 1] = 1e308
+    graph = Graph(A, np.array([[1.0, 0], [0, 1], [0, 1], [1, 1]]), directed=True)
+    for engine in ("lossless", "decoupled"):
+        with pytest.raises(InputError, match="leave the range of float64"):
+            gram([graph], GNTK(1, 1, "unit"), engine=engine)
+
+
+def test_degree_scale_divides_by_the_sum_that_was_checked():
+    A = np.zeros((3, 3))
+    A[0, 1], A[0, 2] = 1e16, -1e16
+    graph = Graph(A, np.array([[1.0, 0], [0, 1], [1, 1]]), directed=True)
+    FLOAT64.check(
+        gram([graph], GNTK(2, 1, "degree"), engine="lossless"), gram([graph], GNTK(2, 1, "degree"), engine="decoupled")
+    )
+
+
+def test_norms_do_not_depend_on_how_they_are_shared_out(molecules):
+    engine = get_engine("lossless")
+    batch = NodeFeatures().fit_transform(molecules)
+    one, two = engine.prepare(batch, GNTK(4)), engine.prepare(batch, GNTK(4))
+    never = np.zeros(1, dtype=np.uint8)
+    engine.work(one, (0, len(batch)), never)
+    for start in reversed(range(0, len(batch), 7)):
+        engine.work(two, (start, min(start + 7, len(batch))), never)
+    assert np.array_equal(one.p, two.p)
+    assert np.array_equal(one.q, two.q)
+    assert (one.p > 0).all()
+
+
+def test_tasks_cover_every_graph_once(molecules):
+    engine = get_engine("lossless")
+    prepared = engine.prepare(NodeFeatures().fit_transform(molecules), GNTK(3))
+    tasks = engine.tasks(prepared)
+    assert [i for a, b in tasks for i in range(a, b)] == list(range(188))
+    assert engine.tasks(engine.prepare(NodeFeatures().fit_transform(molecules), GNTK(1))) == []
+
+
+@pytest.mark.parametrize("engine", ["lossless", "decoupled"])
+def test_a_sum_that_cancels_past_the_first_block_counts_as_zero(engine):
+    # Node 0 sees ten equal nodes with weight -0.1 each and is twice as long as they are. After one block it equals
+    # them, and after two it is 1 - 10 · 0.1, which in floating point is 1e-16 and no direction.
+    a = np.array([0.1, 0.7, 0.3])
+    A = np.zeros((11, 11))
+    A[0, 1:] = -0.1
+    graph = Graph(A, np.vstack([2 * a, np.tile(a, (10, 1))]), directed=True)
+    K = gram([graph], GNTK(2, 1, "unit", jump=False), engine=engine)
+    FLOAT64.check(K, [[10 * 10 * 3.0]])

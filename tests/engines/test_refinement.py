@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.tables import FAMILIES, NEGATIVE_WEIGHTS
+
+from fastgntk import Graph, NodeFeatures, as_graphs, datasets
+from fastgntk.engines._refinement import colour
+
+KINDS = {**FAMILIES, "negative weights": NEGATIVE_WEIGHTS, "MUTAG": list(datasets.load("MUTAG").graphs[:20])}
+
+
+def refined(batch, depth, typed=False):
+    """Colours of every level by dictionaries of sorted multisets: nothing shared with the package."""
+    X = batch.features.toarray() if hasattr(batch.features, "toarray") else np.asarray(batch.features)
+    A = batch.adjacency().toarray()
+    T = [[""] * len(A) for _ in A]
+    if typed and batch.edge_labels is not None:
+        for u, v, label in zip(*np.nonzero(A), batch.edge_labels, strict=True):
+            T[u][v] = f"type {label}"
+    current = [tuple(row.tolist()) for row in X + 0.0]
+    levels = []
+    for _ in range(depth + 1):
+        known: dict = {}
+        levels.append([known.setdefault(c, len(known)) for c in current])
+        now = levels[-1]
+        current = [
+            tuple(
+                sorted([("itself" * typed, 1.0, now[u])] + [(T[u][v], A[u, v], now[v]) for v in np.flatnonzero(A[u])])
+            )
+            for u in range(len(A))
+        ]
+    return levels
+
+
+def partition(colours):
+    return [list(colours).index(c) for c in colours]
+
+
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("used_bits", [None, 0, 0b111])
+@pytest.mark.parametrize("kind", KINDS)
+def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used_bits, typed):
+    batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
+    found = colour(batch, 3, used_bits, typed=typed)
+    for mine, expected in zip(found.colours.tolist(), refined(batch, 3, typed), strict=True):
+        assert partition(mine) == partition(expected)
+    assert found.counts == [len(set(level)) for level in refined(batch, 3, typed)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_operators_keep_types_apart(kind):
+    batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
+    found = colour(batch, 2, typed=True)
+    A = batch.adjacency().tocoo()
+    for level, Q in enumerate(found.operators, start=1):
+        old, new = found.colours[level - 1], found.colours[level]
+        for u in range(batch.n_nodes):
+            expected = {(0, int(old[u])): 1.0}
+            for k in np.flatnonzero(A.coords[0] == u):
+                key = (1 + int(batch.edge_labels[k]), int(old[A.coords[1][k]]))
+                expected[key] = expected.get(key, 0.0) + float(A.data[k])
+            row = range(Q.ptr[new[u]], Q.ptr[new[u] + 1])
+            assert {(int(Q.slot[k]), int(Q.index[k])): Q.value[k] for k in row} == pytest.approx(expected)
+            assert list(Q.slot[row.start : row.stop]) == sorted(Q.slot[row.start : row.stop])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_operators_sum_the_weights_of_each_colour(kind):
+    batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
+    found = colour(batch, 2)
+    whole = batch.adjacency().toarray() + np.eye(batch.n_nodes)
+    for level, Q in enumerate(found.operators, start=1):
+        old, new = found.colours[level - 1], found.colours[level]
+        member = np.zeros((batch.n_nodes, found.counts[level - 1]))
+        member[np.arange(batch.n_nodes), old] = 1.0
+        for u in range(batch.n_nodes):
+            row = slice(Q.ptr[new[u]], Q.ptr[new[u] + 1])
+            dense, magnitude = np.zeros(member.shape[1]), np.zeros(member.shape[1])
+            dense[Q.index[row]], magnitude[Q.index[row]] = Q.value[row], Q.magnitude[row]
+            np.testing.assert_allclose(dense, whole[u] @ member, atol=1e-12)
+            np.testing.assert_allclose(magnitude, np.abs(whole[u]) @ member, atol=1e-12)
+            assert Q.terms[new[u]] == np.count_nonzero(whole[u])
+
+
+def test_rows_of_an_operator_are_in_an_order_given_by_content():
+    batch = NodeFeatures().fit_transform(datasets.load("MUTAG").graphs[:30])
+    backwards = batch[np.arange(30)[::-1]]
+    one, two = colour(batch, 3), colour(backwards, 3)
+    for level in range(1, 4):
+        rows = [{}, {}]
+        for found, seen in ((one, rows[0]), (two, rows[1])):
+            Q, old, new = found.operators[level - 1], found.hashes[level - 1], found.hashes[level]
+            for c in range(len(new)):
+                part = slice(Q.ptr[c], Q.ptr[c + 1])
+                seen[int(new[c])] = (old[Q.index[part]].tolist(), Q.value[part].tolist())
+        assert rows[0] == rows[1]
+
+
+def test_long_neighbourhoods_are_ordered_as_short_ones_are():
+    leaves = 60
+    star = Graph.from_edges([(0, i) for i in range(1, leaves + 1)], leaves + 1, np.eye(leaves + 1))
+    found = colour(as_graphs([star]), 1)
+    Q = found.operators[0]
+    centre = slice(Q.ptr[found.colours[1, 0]], Q.ptr[found.colours[1, 0] + 1])
+    hashes = found.hashes[0][Q.index[centre]]
+    assert len(hashes) == leaves + 1
+    assert (np.diff(hashes.astype(object)) > 0).all()
+
+
+def test_minus_zero_and_explicit_zeros_are_zero():
+    from scipy import sparse
+
+    stored = sparse.csr_array((np.array([1.0, 0.0, 1.0]), np.array([0, 1, 0]), np.array([0, 2, 3])), shape=(2, 2))
+    batch = as_graphs([Graph.from_edges([], 2)]).with_features(stored)
+    assert colour(batch, 1).counts == [1, 1]
+    dense = as_graphs([Graph.from_edges([], 2, np.array([[1.0, -0.0], [1.0, 0.0]]))])
+    assert colour(dense, 1).counts == [1, 1]
+
+
+def test_counts_of_mutag():
+    batch = NodeFeatures().fit_transform(datasets.load("MUTAG").graphs)
+    assert colour(batch, 4).counts == [7, 26, 171, 572, 1197]
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("IMDB-BINARY", [65, 2931, 3595, 3595]),
+        ("IMDB-MULTI", [59, 1869, 2111, 2111]),
+        ("PROTEINS", [3, 186, 18538, 34877]),
+        ("NCI1", [37, 243, 3804, 22847, 44455]),
+    ],
+)
+def test_counts_of_large_sets(name, counts, shared_data):
+    batch = NodeFeatures().fit_transform(datasets.load(name).graphs)
+    assert colour(batch, len(counts) - 1).counts == counts

@@ -1,0 +1,230 @@
+"""The compiled loops: what the vector operations do, that they are vectors, and that they run without the compiler."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fastgntk import GNTK, datasets, gram
+from fastgntk.engines import kappa0, kappa1
+from fastgntk.engines._simd import _vector
+from fastgntk.engines._simd._floor import layer_nanoseconds
+from fastgntk.engines._simd._jit import compiled
+from fastgntk.engines._simd._layer import layer_in_numpy
+from fastgntk.engines._simd._vector import LANES
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+@compiled
+def call(name, out, at, base, first, stride, index, weight, start, stop):
+    if name == 0:
+        _vector.sum_row_pairs(out, at, base, first, stride, index, weight, start, stop)
+    elif name == 1:
+        _vector.sum_rows_twice(out, at, base, first, stride, index, weight, start, stop)
+    else:
+        _vector.add_rows(out, at, base, first, stride, index, weight, start, stop)
+
+
+@compiled
+def layer(out, at):
+    _vector.apply_layer(out, at)
+
+
+@compiled
+def turn(source, s, s_stride, out, o, o_stride):
+    _vector.transpose4(source, s, s_stride, out, o, o_stride)
+
+
+@pytest.mark.parametrize("terms", [0, 1, 3, 9])
+@pytest.mark.parametrize(("name", "width", "copies"), [(0, 2 * LANES, 1), (1, LANES, 2), (2, LANES, 1)])
+def test_sums_of_rows(name, width, copies, terms):
+    rng = np.random.default_rng(terms)
+    base, stride, first, at = rng.random(40 * width), width + 3, 5, 7
+    index, weight = rng.integers(0, 30, terms + 4).astype(np.int32), rng.standard_normal(terms + 4)
+    out = rng.random(400)
+    expected = out.copy()
+    total = np.zeros(width)
+    for k in range(2, 2 + terms):
+        row = first + int(index[k]) * stride
+        total += weight[k] * base[row : row + width]
+    where = slice(at, at + copies * width)
+    expected[where] = np.tile(total, copies) + (expected[where] if name == 2 else 0.0)
+    call(name, out, at, base, first, stride, index, weight, 2, 2 + terms)
+    np.testing.assert_allclose(out, expected, rtol=1e-14, atol=1e-14)
+
+
+def test_the_two_ways_of_a_layer_and_the_definition_agree():
+    lam = np.concatenate([np.linspace(-1, 1, 1001), [1 - 1e-9, 1 - 1e-13, -1 + 1e-12, 0.0, -0.0, 1e-300]])
+    lam = np.resize(lam, -(-len(lam) // LANES) * LANES)
+    theta = np.random.default_rng(0).standard_normal(len(lam))
+    one, two = lam.copy(), theta.copy()
+    layer_in_numpy(one, two)
+    for start in range(0, len(lam), LANES):
+        part = slice(start, start + LANES)
+        pair = np.concatenate([[0.0], lam[part], theta[part], [0.0]])
+        layer(pair, 1)
+        assert pair[0] == pair[-1] == 0.0
+        np.testing.assert_allclose(pair[1 : LANES + 1], kappa1(lam[part]), rtol=0, atol=4 * EPS)
+        expected = theta[part] * kappa0(lam[part]) + kappa1(lam[part])
+        np.testing.assert_allclose(pair[LANES + 1 : -1], expected, rtol=0, atol=20 * EPS)
+        np.testing.assert_allclose(pair[1 : LANES + 1], one[part], rtol=0, atol=4 * EPS)
+        np.testing.assert_allclose(pair[LANES + 1 : -1], two[part], rtol=0, atol=20 * EPS)
+
+
+def test_lambda_that_is_one_up_to_rounding_is_one():
+    for sign in (1.0, -1.0):
+        noisy = sign * (1.0 + np.linspace(-6, 6, LANES) * EPS)
+        pair = np.concatenate([noisy, np.ones(LANES)])
+        layer(pair, 0)
+        assert set(pair[:LANES].tolist()) == {1.0 if sign > 0 else 0.0}
+        assert set(pair[LANES:].tolist()) == {2.0 if sign > 0 else 0.0}
+        plain, theta = noisy.copy(), np.ones(LANES)
+        layer_in_numpy(plain, theta)
+        np.testing.assert_allclose(plain, pair[:LANES], atol=EPS)
+        np.testing.assert_allclose(theta, pair[LANES:], atol=EPS)
+
+
+def test_transpose():
+    source = np.arange(200.0)
+    out = np.zeros(200)
+    turn(source, 3, 20, out, 5, 11)
+    expected = np.zeros(200)
+    for i in range(4):
+        for j in range(4):
+            expected[5 + 11 * j + i] = source[3 + 20 * i + j]
+    assert np.array_equal(out, expected)
+
+
+def test_the_operations_without_the_compiler_are_the_same():
+    rng = np.random.default_rng(1)
+    base, index, weight = rng.random(2000), rng.integers(0, 9, 6).astype(np.int32), rng.standard_normal(6)
+    plain = [_vector._sum_row_pairs_in_numpy, _vector._sum_rows_twice_in_numpy, _vector._add_rows_in_numpy]
+    for name, function in enumerate(plain):
+        one = rng.random(300)
+        two = one.copy()
+        call(name, one, 4, base, 1, 70, index, weight, 1, 6)
+        function(two, 4, base, 1, 70, index, weight, 1, 6)
+        np.testing.assert_allclose(one, two, rtol=1e-14)
+    one = rng.random(2 * LANES)
+    two = one.copy()
+    layer(one, 0)
+    _vector._apply_layer_in_numpy(two, 0)
+    np.testing.assert_allclose(one, two, atol=20 * EPS)
+    one, two = np.zeros(100), np.zeros(100)
+    turn(base, 3, 20, one, 5, 11)
+    _vector._transpose4_in_numpy(base, 3, 20, two, 5, 11)
+    assert np.array_equal(one, two)
+
+
+def test_a_layer_is_measured_in_nanoseconds():
+    assert 0.01 < layer_nanoseconds() < 100
+
+
+@pytest.fixture(scope="module")
+def assembly(tmp_path_factory):
+    """The machine code of the tile loop, compiled anew: numba shows none of what it loads from its cache."""
+    folder = tmp_path_factory.mktemp("assembly")
+    program = (
+        "import sys, pathlib, fastgntk as fg\n"
+        "fg.gram(fg.datasets.load('MUTAG').graphs[:3], fg.GNTK(2, 1), engine='lossless')\n"
+        "from fastgntk.engines._simd._tile import compute_tile\n"
+        "pathlib.Path(sys.argv[1]).write_text(next(iter(compute_tile.inspect_asm().values())))"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
+    subprocess.run([sys.executable, "-c", program, str(folder / "tile.s")], env=environment, timeout=300, check=True)
+    return (folder / "tile.s").read_text()
+
+
+def test_the_tile_loop_is_vectorised(assembly):
+    machine = platform.machine().lower()
+    if machine in ("x86_64", "amd64"):
+        packed, scalar = r"\bv?sqrtpd\b", r"\bv?sqrtsd\b"
+        multiply = r"\bv?(fmadd\w*|mul)pd\b"
+    elif machine in ("arm64", "aarch64"):
+        packed, scalar = r"fsqrt(\.2d|\s+v)", r"fsqrt\s+d"
+        multiply = r"(fmla|fmul)(\.2d|\s+v)"
+    else:
+        pytest.skip(f"what packed instructions look like on {machine} is not known here")
+    assert len(re.findall(packed, assembly)) >= 1
+    assert not re.findall(scalar, assembly)
+    assert len(re.findall(multiply, assembly)) > 50
+
+
+def test_the_tile_loop_allocates_nothing(assembly):
+    assert not re.findall(r"NRT_\w*alloc\w*", assembly, re.IGNORECASE)
+
+
+def test_everything_runs_with_the_compiler_off():
+    program = (
+        "import numpy as np, fastgntk as fg\n"
+        "from fastgntk.engines._simd import _tile\n"
+        "assert type(_tile.compute_tile).__name__ == 'function'\n"
+        "K = fg.gram(fg.datasets.load('MUTAG').graphs[:4], fg.GNTK(2, 2), engine='lossless', workers=1)\n"
+        "print(K.ravel().tolist())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    K = gram(datasets.load("MUTAG").graphs[:4], GNTK(2, 2), engine="lossless")
+    np.testing.assert_allclose(eval(done.stdout), K.ravel(), rtol=1e-8)
+
+
+def test_a_second_process_loads_machine_code_instead_of_compiling():
+    gram(datasets.load("MUTAG").graphs[:4], engine="lossless")  # somebody compiled it
+    program = (
+        "import fastgntk as fg\n"
+        "fg.gram(fg.datasets.load('MUTAG').graphs[:4], engine='lossless')\n"
+        "from fastgntk.engines._simd._tile import compute_tile\n"
+        "print(sum(compute_tile.stats.cache_hits.values()), sum(compute_tile.stats.cache_misses.values()))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout.split() == ["1", "0"]
+
+
+def test_a_change_in_any_file_voids_the_machine_code(tmp_path):
+    import shutil
+
+    import fastgntk
+
+    package = tmp_path / "fastgntk"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(os.path.dirname(fastgntk.__file__), package, ignore=ignored)  # noqa: PTH120
+    program = (
+        "import fastgntk as fg; from fastgntk.engines._simd._floor import _repeat; import numpy as np\n"
+        "x = np.full(1024, 0.5); _repeat(x, 1, 1); print(x[0])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run():
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120, check=True
+        )
+        return float(done.stdout)
+
+    assert run() == run() == pytest.approx(kappa1(0.5))
+    layer_file = package / "kernel" / "_simd" / "_layer.py"
+    layer_file.write_text(layer_file.read_text().replace("constant(1.0 / math.pi)", "constant(2.0 / math.pi)"))
+    assert run() > kappa1(0.5) + 0.1
+
+
+def test_without_a_place_for_machine_code_it_is_compiled_each_time(monkeypatch, caplog):
+    import logging
+
+    from fastgntk.engines._simd import _jit
+
+    def nowhere(function):
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr(_jit, "_Cache", nowhere)
+    with caplog.at_level(logging.INFO, logger="fastgntk"):
+        assert _jit.compiled(lambda x: x + 1)(2) == 3
+    assert "cannot be kept on disk" in caplog.text

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fastgntk.graphs.convert import _columns as _gathered
+from fastgntk.graphs.convert._columns import Gathered
+
+
+@pytest.fixture(autouse=True)
+def parts_of_three(monkeypatch):
+    """Let a few values be many parts."""
+    monkeypatch.setattr(_gathered, "_TOGETHER", 3)
+
+
+def gathered(*of_graphs: list, kind: type | None = None) -> Gathered:
+    values = Gathered(kind)
+    for some in of_graphs:
+        values.add(some)
+    return values
+
+
+numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)
+vectors = st.lists(st.floats(allow_nan=False), min_size=2, max_size=2)
+anything = numbers | st.text(max_size=2) | st.none() | st.booleans() | st.lists(numbers, max_size=2)
+
+
+@given(st.lists(st.lists(anything, max_size=5), max_size=6))
+def test_nothing_is_lost_or_changed_in_a_list(of_graphs):
+    values = [value for some in of_graphs for value in some]
+    listed = gathered(*of_graphs).listed()
+    assert listed == values
+    assert list(map(type, listed)) == list(map(type, values))
+
+
+@given(st.lists(st.lists(numbers, max_size=5), min_size=1, max_size=6))
+def test_numbers_are_the_array_that_numpy_makes_of_all_of_them(of_graphs):
+    values = [value for some in of_graphs for value in some]
+    whole = gathered(*of_graphs).whole()
+    if isinstance(whole, list):  # a part of several kinds
+        assert whole == values
+    else:
+        assert whole.shape == (len(values),)
+        assert np.array_equal(whole.astype(np.float64), np.array(values, dtype=np.float64))
+
+
+@given(st.lists(st.lists(vectors, min_size=1, max_size=5), min_size=1, max_size=6))
+def test_vectors_of_numbers_are_rows(of_graphs):
+    values = [value for some in of_graphs for value in some]
+    assert gathered(*of_graphs).whole(vectors=True).tolist() == values
+    assert gathered(*of_graphs).whole() == values
+
+
+@pytest.mark.parametrize(
+    ("of_graphs", "dtype"),
+    [
+        (([0, 255],), np.uint8),
+        (([1, 2, 3], [256]), np.int64),
+        (([-1],), np.int64),
+        (([1, 2, 3], [0.5]), np.float64),
+        (([[1, 2], [3, 4]],), np.uint8),
+        (([[1, 2], [3, 4], [5, 6]], [[0.5, 1.0]]), np.float64),
+    ],
+)
+def test_arrays_are_as_small_as_they_may_be(of_graphs, dtype):
+    whole = gathered(*of_graphs).whole(vectors=True)
+    assert whole.dtype == dtype
+    assert whole.tolist() == [value for some in of_graphs for value in some]
+
+
+@pytest.mark.parametrize(
+    "of_graphs",
+    [
+        (),
+        (["1.5", "2"],),
+        ([1, 2, 3], ["a"]),
+        ([1.0, None],),
+        ([True, False],),
+        ([2**63],),
+        ([[1.0], [2.0, 3.0]],),
+        ([[1.0], [2.0], [3.0]], [[4.0, 5.0]]),
+        ([[]],),
+        ([["1.5"], ["2"]],),
+        ([[1, 0.5]],),
+        ([[1, [2]]],),
+        ([[[1.0]], [[2.0]]],),
+        ([1.0, 2.0, 3.0], [[4.0]]),
+    ],
+)
+def test_what_is_no_number_stays_in_a_list(of_graphs):
+    assert gathered(*of_graphs).whole(vectors=True) == [value for some in of_graphs for value in some]
+
+
+def test_lists_that_hold_themselves_stay_lists():
+    value: list = [1]
+    value[0] = value
+    assert gathered([value]).whole(vectors=True)[0] is value
+
+
+def test_a_kind_that_is_known_is_not_looked_for():
+    assert gathered([1, 2], [3, 4], [500], kind=int).whole().tolist() == [1, 2, 3, 4, 500]
+    with pytest.raises(TypeError):
+        gathered([1, 2, 3.0], kind=int)

@@ -1,0 +1,253 @@
+"""Regression and classification on random features, against the same computed from the whole matrix of features."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from tests.tables import FLOAT64
+
+import fastgntk as fg
+from fastgntk import Graph, InputError, datasets
+from fastgntk.models import _feature_rows
+from fastgntk.solvers import regress_on_features
+
+MUTAG = datasets.load("MUTAG")
+GRAPHS = MUTAG.graphs[:70]
+TRAIN, NEW = GRAPHS[:50], GRAPHS[50:]
+SIZES = np.asarray(GRAPHS.sizes, dtype=float) + 3.0 * np.sin(np.arange(70))
+CLASSES = MUTAG.y[:70]
+KERNEL = {"blocks": 2, "layers": 1}
+RIDGE = 0.05
+
+either = pytest.mark.parametrize("normalize", [False, True])
+weighted = pytest.mark.parametrize("weights", [None, 0.5 + np.arange(50) % 4], ids=["equal", "weights"])
+
+
+def regressor(**options) -> fg.GNTKRegressor:
+    return fg.GNTKRegressor(**KERNEL, ridge=RIDGE, solver="features", rank=40, **options)
+
+
+def vectors(normalize: bool, weights=None, **options) -> tuple[np.ndarray, np.ndarray]:
+    """Features of training graphs and of new ones, in the units of the kernel and with the constant one."""
+    step = fg.GNTKRandomFeatures(40, **KERNEL, normalize=normalize, dtype="float64", **options).fit(TRAIN)
+    train, new = step.transform(TRAIN), step.transform(NEW)
+    unit = 1.0 if normalize else np.average((train**2).sum(axis=1), weights=weights)
+    return tuple(np.column_stack([x / np.sqrt(unit), np.ones(len(x))]) for x in (train, new))
+
+
+def moments(y, weights):
+    mean = np.average(y, weights=weights)
+    return mean, np.sqrt(np.average((y - mean) ** 2, weights=weights))
+
+
+@either
+@weighted
+def test_it_is_ridge_regression_on_the_vectors(normalize, weights):
+    train, new = vectors(normalize, weights)
+    mean, scale = moments(SIZES[:50], weights)
+    linear = Ridge(alpha=RIDGE, fit_intercept=False).fit(train, (SIZES[:50] - mean) / scale, sample_weight=weights)
+    model = regressor(normalize=normalize).fit(TRAIN, SIZES[:50], sample_weight=weights)
+    FLOAT64.check(model.predict(NEW), mean + scale * linear.predict(new))
+
+
+@either
+@weighted
+def test_deviations_and_likelihood_are_those_of_the_gaussian_process(normalize, weights):
+    train, new = vectors(normalize, weights)
+    mean, scale = moments(SIZES[:50], weights)
+    y, w = (SIZES[:50] - mean) / scale, np.ones(50) if weights is None else weights
+    covariance = train @ train.T + RIDGE * np.diag(1 / w)
+    s2 = y @ np.linalg.solve(covariance, y) / 50
+    near = new @ train.T
+    left = (new**2).sum(axis=1) - np.einsum("ij,ji->i", near, np.linalg.solve(covariance, near.T))
+    model = regressor(normalize=normalize, calibrate=False).fit(TRAIN, SIZES[:50], sample_weight=weights)
+    found = model.predict(NEW, return_std=True)[1]
+    FLOAT64.check(found, scale * np.sqrt(s2 * (left + RIDGE * np.mean(1 / w))))
+    likelihood = -0.5 * (50 * np.log(2 * np.pi * s2) + np.linalg.slogdet(covariance)[1] + 50) - 50 * np.log(scale)
+    FLOAT64.check(model.log_marginal_likelihood_, likelihood)
+
+
+@pytest.mark.parametrize("ridge", [RIDGE, 1e-7])
+def test_leave_one_out_is_what_comes_of_leaving_out(ridge):
+    """Also where there are more features than graphs, and a ridge that leaves them all but free."""
+    rng = np.random.default_rng(0)
+    features, Y, weights = rng.standard_normal((12, 15)), rng.standard_normal((12, 2)), rng.uniform(0.5, 2.0, 12)
+    found, unit = regress_on_features(Blocks(features, 5), Y, ridge, weights=weights)
+    assert unit == 1.0
+    full = np.column_stack([features, np.ones(12)])
+    for i in range(12):
+        rest = np.arange(12) != i
+        covariance = full[rest] @ full[rest].T + ridge * np.diag(1 / weights[rest])
+        near = full[i] @ full[rest].T
+        np.testing.assert_allclose(
+            found.leave_one_out[i], Y[i] - near @ np.linalg.solve(covariance, Y[rest]), rtol=1e-5, atol=1e-7
+        )
+        variance = full[i] @ full[i] - near @ np.linalg.solve(covariance, near) + ridge / weights[i]
+        np.testing.assert_allclose(found.leave_one_out_variance[i], variance, rtol=1e-5)
+
+
+class Blocks:
+    """A matrix of features in blocks of so many rows, of which the last is smaller."""
+
+    def __init__(self, features: np.ndarray, step: int) -> None:
+        self.features, self.step = features, step
+        self.n, self.columns = features.shape
+        self.passes = 0
+
+    def blocks(self):
+        self.passes += 1
+        for start in range(0, self.n, self.step):
+            part = slice(start, min(start + self.step, self.n))
+            yield part, self.features[part].copy()
+
+
+@pytest.mark.parametrize("step", [1, 7, 30, 100])
+def test_the_cut_into_blocks_changes_nothing(step):
+    rng = np.random.default_rng(1)
+    features, Y, weights = rng.standard_normal((31, 6)), rng.standard_normal((31, 3)), rng.uniform(0.5, 2.0, 31)
+    source = Blocks(features, step)
+    found, unit = regress_on_features(source, Y, 0.1, weights=weights, in_units=True)
+    expected, whole = regress_on_features(Blocks(features, 31), Y, 0.1, weights=weights, in_units=True)
+    assert source.passes == 2
+    FLOAT64.check(unit, whole)
+    FLOAT64.check(unit, np.average((features**2).sum(axis=1), weights=weights))
+    for name in ("alpha", "scale2", "leave_one_out", "leave_one_out_variance", "log_marginal_likelihood"):
+        FLOAT64.check(getattr(found, name), getattr(expected, name))
+    FLOAT64.check(found.noise_factor @ found.noise_factor.T, expected.noise_factor @ expected.noise_factor.T)
+
+
+def test_features_that_memory_cannot_hold_are_computed_twice(monkeypatch):
+    expected = regressor().fit(TRAIN, SIZES[:50])
+    held = []
+    whole = fg.GNTKRandomFeatures.vectors
+
+    def vectors(self, batch):
+        held.append(len(batch))
+        return whole(self, batch)
+
+    monkeypatch.setattr(fg.GNTKRandomFeatures, "vectors", vectors)
+    told = []
+    small = regressor(memory="20 kB", progress=lambda done, total: told.append(done / total)).fit(TRAIN, SIZES[:50])
+    assert sum(held) == 100
+    assert max(held) == 20_000 // (6 * 8 * 40)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    FLOAT64.check(small.predict(NEW), expected.predict(NEW))
+    held.clear()
+    regressor().fit(TRAIN, SIZES[:50])
+    assert sum(held) == 50
+
+
+@either
+@pytest.mark.parametrize("jump", [True, False, (0.5, 0.0, 2.0), (1.0, 0.0, 0.0)])
+def test_shares_of_nodes_add_up(normalize, jump):
+    model = fg.GNTKRegressor(2, 1, jump=jump, normalize=normalize, ridge=RIDGE, solver="features", rank=40)
+    model.fit(TRAIN, SIZES[:50])
+    for graph, value in zip(NEW[:5], model.predict(NEW[:5]), strict=True):
+        told = model.explain(graph)
+        assert told.nodes.shape == (graph.n_nodes,)
+        FLOAT64.check(told.prediction, value)
+        FLOAT64.check(told.intercept + told.nodes.sum(), value)
+
+
+def test_the_share_of_a_node_is_that_of_its_colour():
+    """A path of three: its ends are equal, and have another share than its middle."""
+    model = regressor().fit(TRAIN, SIZES[:50])
+    path = Graph.from_edges([(0, 1), (1, 2)], 3, labels=[0, 0, 0])
+    shares = model.explain(path).nodes
+    FLOAT64.check(shares[0], shares[2])
+    assert abs(shares[0] - shares[1]) > 1e-3
+
+
+def test_shares_are_close_to_those_of_the_kernel():
+    plain = fg.GNTKRegressor(**KERNEL, ridge=RIDGE).fit(TRAIN, SIZES[:50]).explain(NEW[3])
+    model = fg.GNTKRegressor(**KERNEL, ridge=RIDGE, solver="features", rank=4096).fit(TRAIN, SIZES[:50])
+    assert np.abs(model.explain(NEW[3]).nodes - plain.nodes).max() < 0.1 * np.abs(plain.nodes).max()
+
+
+@either
+def test_with_many_features_it_is_close_to_exact(normalize):
+    exact = fg.GNTKRegressor(**KERNEL, ridge=RIDGE, normalize=normalize).fit(TRAIN, SIZES[:50])
+    model = fg.GNTKRegressor(**KERNEL, ridge=RIDGE, normalize=normalize, solver="features", rank=4096)
+    model.fit(TRAIN, SIZES[:50])
+    (value, std), (known, known_std) = (m.predict(NEW, return_std=True) for m in (model, exact))
+    assert np.abs(value - known).max() < 0.3 * known.std()
+    assert np.abs(value - known).mean() < 0.05 * known.std()
+    assert np.abs(std / known_std - 1).max() < 0.1
+    assert (model.solver_, exact.solver_) == ("features", "cholesky")
+    assert model.solution_.rank == 4097
+
+
+def test_classes_and_probabilities():
+    exact = fg.GNTKClassifier(**KERNEL, method="ridge", ridge=RIDGE).fit(TRAIN, CLASSES[:50])
+    model = fg.GNTKClassifier(**KERNEL, method="ridge", ridge=RIDGE, solver="features", rank=4096)
+    model.fit(TRAIN, CLASSES[:50])
+    assert model.solver_ == "features"
+    assert np.abs(model.decision_function(NEW) - exact.decision_function(NEW)).max() < 0.1
+    assert np.abs(model.predict_proba(NEW) - exact.predict_proba(NEW)).max() < 0.1
+    told = model.explain(NEW[0], of_class=CLASSES[0])
+    assert abs(told.prediction) == pytest.approx(abs(model.decision_function(NEW[:1])[0]))
+
+
+def test_no_training_graphs_are_kept():
+    model = regressor().fit(TRAIN, SIZES[:50])
+    few = len(pickle.dumps(model))
+    assert len(pickle.dumps(regressor().fit(TRAIN + TRAIN + TRAIN, np.tile(SIZES[:50], 3)))) < few + 100 * 50
+    words = "solver='features' keeps no training graphs to compare with; fit with another solver"
+    for ask in (model.similarities, model.nearest, lambda X: model.explain(X[0]).training_graphs):
+        with pytest.raises(InputError, match=words):
+            ask(NEW)
+    with pytest.raises(InputError, match=words):
+        model.explain(NEW[0]).most_influential()
+    found = model.review(NEW)
+    assert (found.nearest == -1).all()
+    assert np.isnan(found.similarity).all()
+    FLOAT64.check(found.value, model.predict(NEW))
+    FLOAT64.check(found.std, model.predict(NEW, return_std=True)[1])
+    classes = fg.GNTKClassifier(1, method="ridge", solver="features", rank=30).fit(TRAIN, CLASSES[:50]).review(NEW)
+    assert (classes.nearest == -1).all()
+    assert classes.label.shape == (20,)
+
+
+def test_as_many_features_as_by_default():
+    model = fg.GNTKRegressor(1, 1, solver="features").fit(TRAIN[:5], SIZES[:5])
+    assert len(model.expansion_.rows) == _feature_rows.DEFAULT_FEATURES == 2048
+
+
+def test_the_seed_decides_on_the_features():
+    one, other, again = (regressor(random_state=s).fit(TRAIN, SIZES[:50]).predict(NEW) for s in (1, 2, 1))
+    assert np.array_equal(one, again)
+    assert not np.allclose(one, other)
+
+
+def test_without_ridge_the_jitter_is_reported(caplog):
+    with caplog.at_level("INFO", "fastgntk"):
+        model = fg.GNTKRegressor(1, ridge=0.0, solver="features", rank=20).fit(TRAIN, SIZES[:50])
+    assert model.solution_.jitter > 0
+    assert "to the ridge of 0.0e+00" in caplog.text
+    assert np.isfinite(model.predict(NEW, return_std=True)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"rank": 3}, "rank must be 5 or more for 2 blocks, but is 3"),
+        ({"engine": "sketched", "sketching": {"sketch_size": 4}}, "of which solver='features' needs none"),
+        ({"edges": "typed", "rank": 40, "features": "degree"}, "edges='typed' needs edge labels"),
+    ],
+)
+def test_what_does_not_go_with_features_is_refused(options, words):
+    plain = [Graph.from_edges([(0, 1)], 2), Graph.from_edges([(0, 1), (1, 2)], 3)]
+    with pytest.raises(InputError, match=words):
+        fg.GNTKRegressor(2, 1, solver="features").set_params(**options).fit(plain, [1.0, 2.0])
+
+
+def test_a_model_that_chose_its_kernel_can_be_solved_on_features():
+    grid = fg.selection.Grid(blocks=(1, 2), layers=(1,), scale=("uniform",))
+    chosen = fg.GNTKRegressorCV(grid, ridges=(0.1,), solver="features", rank=40).fit(TRAIN, SIZES[:50])
+    alone = fg.GNTKRegressor(**chosen.best_params_, solver="features", rank=40).fit(TRAIN, SIZES[:50])
+    FLOAT64.check(chosen.predict(NEW), alone.predict(NEW))
+    assert chosen.solver_ == "features"

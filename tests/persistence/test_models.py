@@ -1,0 +1,501 @@
+from __future__ import annotations
+
+import copy
+import os
+import random
+import warnings
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+
+import fastgntk as fg
+from fastgntk import Graph, GraphBatch, InputError, datasets
+from fastgntk.persistence._archive import read_container, write_container
+from fastgntk.selection import Grid
+
+_MUTAG = datasets.load("MUTAG")
+LABELS = _MUTAG.graphs[[i for i, graph in enumerate(_MUTAG.graphs) if graph.labels.max() <= 2][:40]]
+NO_LABELS = GraphBatch.from_graphs([Graph(graph.adjacency) for graph in LABELS])
+
+
+def _random(weighted: bool) -> GraphBatch:
+    rng = np.random.default_rng(1)
+    out = []
+    for n in rng.integers(3, 9, 40):
+        adjacency = np.triu(rng.random((n, n)) < 0.5, 1) * (rng.uniform(0.2, 3.0, (n, n)) if weighted else 1.0)
+        out.append(Graph(adjacency, rng.standard_normal((n, 3))))
+    return GraphBatch.from_graphs(out)
+
+
+ATTRIBUTES, WEIGHTED = _random(weighted=False), _random(weighted=True)
+BOTH = replace(ATTRIBUTES, labels=np.arange(ATTRIBUTES.n_nodes) % 3)
+WORDS = replace(LABELS, edge_labels=np.array(["one", "two", "three", "aromatic"])[LABELS.edge_labels])
+SMALL = Grid(blocks=(1, 2), layers=(1,), scale=("uniform",), jump=(True,), C=(1.0, 10.0))
+NUMBERS = 3.0 + LABELS.sizes + np.sin(np.arange(40))
+SEVERAL = np.column_stack([NUMBERS, np.cos(np.arange(40)), np.full(40, 7.0)])
+TWO = np.where(LABELS.sizes > np.median(LABELS.sizes), 1, -1)
+THREE = np.array(["small", "middle", "large"])[np.digitize(LABELS.sizes, [15, 19])]
+
+_regressor, _classifier = fg.GNTKRegressor(blocks=1, ridge=0.01, rank=15), fg.GNTKClassifier(blocks=1, ridge=0.01)
+
+
+def _with(estimator, **options):
+    return clone(estimator).set_params(**options)
+
+
+MODELS = {
+    "cholesky": (_regressor, LABELS, NUMBERS),
+    "eigen": (_with(_regressor, solver="eigen"), LABELS, NUMBERS),
+    "nystrom": (_with(_regressor, solver="nystrom"), LABELS, NUMBERS),
+    "sketched solver": (_with(_regressor, solver="sketched"), LABELS, NUMBERS),
+    "cg": (_with(_regressor, solver="cg"), LABELS, NUMBERS),
+    "features": (_with(_regressor, solver="features"), LABELS, NUMBERS),
+    "normalised features of several targets": (
+        _with(_regressor, solver="features", normalize=True, blocks=2, rank=20, random_state=3),
+        ATTRIBUTES,
+        SEVERAL,
+    ),
+    "features, typed edges": (_with(_regressor, blocks=2, edges="typed", solver="features"), WORDS, NUMBERS),
+    "features, types in numbers": (_with(_regressor, edges="typed", solver="features"), LABELS, NUMBERS),
+    "features, only level 0": (_with(_regressor, jump=(1.0, 0.0), solver="features"), BOTH, NUMBERS),
+    "features of attributes": (_with(_regressor, solver="features"), ATTRIBUTES, NUMBERS),
+    "features for three": (_with(_classifier, method="ridge", solver="features", rank=20), LABELS, THREE),
+    "no ridge": (_with(_regressor, ridge=0.0), LABELS, NUMBERS),
+    "normalised": (_with(_regressor, normalize=True), LABELS, NUMBERS),
+    "not calibrated": (_with(_regressor, calibrate=False), LABELS, NUMBERS),
+    "several targets": (_regressor, LABELS, SEVERAL),
+    "several targets, normalised nystrom": (_with(_regressor, solver="nystrom", normalize=True), ATTRIBUTES, SEVERAL),
+    "constant target": (_regressor, LABELS, np.full(40, 7.0)),
+    "attributes": (_regressor, ATTRIBUTES, NUMBERS),
+    "attributes and labels": (_with(_regressor, features="all"), BOTH, NUMBERS),
+    "typed edges": (_with(_regressor, blocks=2, edges="typed"), LABELS, NUMBERS),
+    "edges typed by words": (_with(_regressor, blocks=2, edges="typed"), WORDS, NUMBERS),
+    "degree asked for": (_with(_regressor, features="degree"), LABELS, NUMBERS),
+    "degree for want of labels": (_regressor, NO_LABELS, NUMBERS),
+    "edge weights": (_with(_regressor, scale="degree"), WEIGHTED, NUMBERS),
+    "level weights": (_with(_regressor, blocks=2, jump=(0.5, 0.0, 1.25)), LABELS, NUMBERS),
+    "sketched engine": (
+        _with(_regressor, engine="sketched", sketching={"sketch_size": 0.5, "seed": 3}),
+        LABELS,
+        NUMBERS,
+    ),
+    "kronecker engine": (_with(_regressor, engine="kronecker"), ATTRIBUTES, NUMBERS),
+    "chosen": (fg.GNTKRegressorCV(SMALL, ridges=(0.01, 0.1)), LABELS, NUMBERS),
+    "mixed": (fg.GNTKRegressorCV(SMALL, depth="mix", ridges=(0.01,)), LABELS, NUMBERS),
+    "machine": (_classifier, LABELS, TWO),
+    "normalised machine": (_with(_classifier, normalize=True), ATTRIBUTES, TWO),
+    "machines": (_classifier, LABELS, THREE),
+    "machines without probability": (_with(_classifier, probability=False), LABELS, THREE),
+    "ridge": (_with(_classifier, method="ridge"), LABELS, TWO),
+    "ridge for three": (_with(_classifier, method="ridge", solver="nystrom", rank=15), LABELS, THREE),
+    "chosen machine": (fg.GNTKClassifierCV(SMALL), LABELS, TWO),
+    "chosen ridge": (fg.GNTKClassifierCV(SMALL, method="ridge", class_weight="balanced"), LABELS, THREE),
+}
+
+
+@cache
+def fitted(name: str):
+    """A model of the table, fitted on thirty graphs; tests leave it as it is."""
+    estimator, graphs, y = MODELS[name]
+    return clone(estimator).fit(graphs[:30], y[:30])
+
+
+def everything(model, graphs) -> dict[str, np.ndarray]:
+    """All that a model says of graphs."""
+    out = {"predict": model.predict(graphs)}
+    if model.expansion_.rows.keeps_graphs:
+        out |= {f"nearest {i}": part for i, part in enumerate(model.nearest(graphs))}
+        out["similarities"] = model.similarities(graphs)
+    if is_classifier(model):
+        out["decision"] = model.decision_function(graphs)
+        if model.sigmoids_ is not None:
+            out["probabilities"] = model.predict_proba(graphs)
+        outputs = [{"of_class": c} for c in model.classes_.tolist()]
+        review = model.review(graphs)
+    else:
+        out["std"] = model.predict(graphs, return_std=True)[1]
+        out["low"], out["high"] = model.predict_interval(graphs, 0.7)
+        outputs = [{"target": k} for k in range(len(model.expansion_.offsets))]
+        review = model.review(graphs, 0.95)
+    out |= {f"review {name}": part for name, part in review._asdict().items() if part is not None}
+    for which in outputs:
+        found = model.explain(graphs[0], **which)
+        name = f"explain {found.output}"
+        out |= {f"{name} shares": found.shares, f"{name} rest": np.array([found.intercept, found.prediction])}
+        out[f"{name} training"] = found.training
+    return out
+
+
+def check_same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
+    assert one.keys() == other.keys()
+    for name, values in one.items():
+        assert values.dtype == other[name].dtype, name
+        # Without training graphs there is no similarity to them.
+        assert np.array_equal(values, other[name], equal_nan=name == "review similarity"), name
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_says_the_same_to_the_last_bit(tmp_path, name):
+    model, new = fitted(name), MODELS[name][1][30:]
+    model.save(tmp_path / "model.fgntk")
+    again = fg.load_model(tmp_path / "model.fgntk")
+    assert type(again) is (fg.GNTKClassifier if is_classifier(model) else fg.GNTKRegressor)
+    check_same(everything(again, new), everything(model, new))
+    assert (again.n_graphs_, again.n_equal_graphs_) == (model.n_graphs_, model.n_equal_graphs_)
+    assert again.solver_ == model.solver_
+    if is_classifier(model):
+        assert again.classes_.tolist() == model.classes_.tolist()
+    else:
+        assert np.array_equal(again.log_marginal_likelihood_, model.log_marginal_likelihood_, equal_nan=True)
+        assert again.solution_.solver == model.solution_.solver
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_same_model_makes_the_same_bytes(tmp_path, name):
+    first, second, third, fourth = (tmp_path / f"{i}.fgntk" for i in range(4))
+    fitted(name).save(first)
+    fitted(name).save(str(second))
+    assert second.read_bytes() == first.read_bytes()
+    fg.load_model(str(first)).save(third)
+    fg.load_model(third).save(fourth)
+    assert fourth.read_bytes() == third.read_bytes()
+    if not hasattr(fitted(name), "best_params_"):  # one that chose becomes the plain one, which has more parameters
+        assert third.read_bytes() == first.read_bytes()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_can_learn_again_what_it_had_learned(tmp_path, name):
+    model, (_, graphs, y) = fitted(name), MODELS[name]
+    model.save(tmp_path / "model.fgntk")
+    again = clone(fg.load_model(tmp_path / "model.fgntk")).fit(graphs[:30], y[:30])
+    check_same(everything(again, graphs[30:]), everything(model, graphs[30:]))
+
+
+@pytest.mark.parametrize("name", ["cholesky", "machines"])
+def test_names_survive(tmp_path, name):
+    model = copy.copy(fitted(name))
+    model.name([f"molecule {i}" for i in range(30)], source="assay", column="size", n=[1, {"deep": None}])
+    model.save(tmp_path / "model.fgntk")
+    again = fg.load_model(tmp_path / "model.fgntk")
+    assert again.names_ == [f"molecule {i}" for i in range(30)]
+    assert again.about_ == {"source": "assay", "column": "size", "n": [1, {"deep": None}]}
+
+
+def test_a_model_without_names_has_none(tmp_path):
+    fitted("cholesky").save(tmp_path / "model.fgntk")
+    again = fg.load_model(tmp_path / "model.fgntk")
+    assert not hasattr(again, "names_")
+    assert again.about_ == {}
+    with pytest.raises(InputError, match="names must be 30, one for each training graph, but are 2"):
+        again.name(["a", "b"])
+
+
+def test_machine_options_are_of_the_reader(tmp_path):
+    model = _with(_regressor, workers=1, memory="1GB").fit(LABELS[:30], NUMBERS[:30])
+    model.save(tmp_path / "model.fgntk")
+    again = fg.load_model(tmp_path / "model.fgntk", memory="2GB", workers=2)
+    assert (again.memory, again.workers) == ("2GB", 2)
+    check_same(everything(again, LABELS[30:]), everything(model, LABELS[30:]))
+
+
+def test_class_names_as_objects_can_be_saved(tmp_path):
+    model = clone(_classifier).fit(LABELS[:30], THREE[:30].astype(object))
+    model.save(tmp_path / "model.fgntk")
+    again = fg.load_model(tmp_path / "model.fgntk")
+    assert again.predict(LABELS[30:]).tolist() == model.predict(LABELS[30:]).tolist()
+
+
+def test_an_old_file_outlives_a_failure_to_write(monkeypatch, tmp_path):
+    path = tmp_path / "model.fgntk"
+    fitted("cholesky").save(path)
+    before = path.read_bytes()
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match=r"model.fgntk cannot be written \(No space left on device\)"):
+        fitted("machine").save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["model.fgntk"]
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path):
+    for path in (tmp_path / "none.fgntk", tmp_path, Path(__file__)):
+        with pytest.raises(InputError) as found:
+            fg.load_model(path)
+        assert str(found.value).startswith(str(path))
+
+
+# Files whose checksums are right and whose parts do not fit.
+
+
+@cache
+def _small(name: str):
+    """A model of nine graphs."""
+    estimator, graphs, y = MODELS[name]
+    numbers = [*range(6), 15, 20, 25] if name != "machines" else np.argsort(LABELS.sizes)[::5]
+    return _with(estimator, workers=1).fit(graphs[numbers], y[numbers])
+
+
+def altered(path: Path, name: str, change) -> Path:
+    """Save a model, change document and arrays in place, and write them with right checksums."""
+    _small(name).save(path)
+    document, arrays = read_container(path)
+    arrays = {key: array.copy() for key, array in arrays.items()}
+    change(document, arrays)
+    write_container(path, document, arrays)
+    return path
+
+
+def _entry(*keys, to):
+    def change(document, arrays):
+        for key in keys[:-1]:
+            document = document[key]
+        document[keys[-1]] = to
+
+    return change
+
+
+def _part(name, to):
+    """Replace an array by a function of it; None drops it."""
+
+    def change(document, arrays):
+        if to is None:
+            del arrays[name]
+        else:
+            arrays[name] = to(arrays.get(name))
+
+    return change
+
+
+def _put(value, *index):
+    def put(array):
+        array[index] = value
+        return array
+
+    return put
+
+
+def _more_landmarks(document, arrays):
+    arrays["solution.landmarks"] = np.zeros(12, dtype=np.int64)
+    arrays["solution.factor"] = np.ones(12 * 13 // 2)
+    arrays["solution.noise_factor"] = np.zeros((12, 0))
+
+
+def _no_classes(document, arrays):
+    document["outputs"] = []
+    arrays["coefficients"], arrays["offsets"] = arrays["coefficients"][:, :0], arrays["offsets"][:0]
+    for name in ("classes", "sigmoids.slope", "sigmoids.shift"):
+        arrays[name] = arrays[name][:0]
+
+
+def _wide(document, arrays):
+    """Columns that attributes have by what the file says alone."""
+    document["features"]["width"], document["random_features"]["width"] = 2**31 - 1, 2**31
+
+
+INCONSISTENT = {
+    "coefficients of another shape": ("cholesky", _part("coefficients", lambda a: a[:-1])),
+    "coefficients of another kind": ("cholesky", _part("coefficients", lambda a: a.astype(np.float32))),
+    "no number among coefficients": ("cholesky", _part("coefficients", _put(np.nan, 2, 0))),
+    "coefficients missing": ("cholesky", _part("coefficients", None)),
+    "offsets of another shape": ("several targets", _part("offsets", lambda a: a[:1])),
+    "infinite offset": ("machine", _part("offsets", _put(np.inf, 0))),
+    "basis out of range": ("cholesky", _part("basis", _put(9, 0))),
+    "basis below 0": ("cholesky", _part("basis", _put(-1, 0))),
+    "basis of another length": ("machine", _part("basis", lambda a: a[:-1])),
+    "landmarks out of range": ("nystrom", _part("solution.landmarks", _put(9, 0))),
+    "landmarks below 0": ("nystrom", _part("solution.landmarks", _put(-1, 0))),
+    "landmarks as floats": ("nystrom", _part("solution.landmarks", lambda a: a.astype(float))),
+    "landmarks missing": ("nystrom", _part("solution.landmarks", None)),
+    "more landmarks than graphs": ("cholesky", _more_landmarks),
+    "factor of another shape": ("nystrom", _part("solution.factor", lambda a: a[:-1])),
+    "triangle of another length": ("cholesky", _part("solution.factor", lambda a: a[:-1])),
+    "no number in a factor": ("nystrom", _part("solution.factor", _put(np.nan, 0, 0))),
+    "no number in the noise factor": ("nystrom", _part("solution.noise_factor", _put(np.nan, 0, 0))),
+    "basis of the solution is one number": ("cholesky", _part("solution.basis", lambda a: np.array(3))),
+    "basis of the solution too short": ("cholesky", _part("solution.basis", lambda a: a[:2])),
+    "negative scale": ("cholesky", _part("solution.scale2", lambda a: -a)),
+    "leave-one-out of another shape": ("cholesky", _part("solution.leave_one_out", lambda a: a[1:])),
+    "part of a solution too many": ("cholesky", _part("solution.extra", lambda a: np.ones(2))),
+    "ridge is text": ("cholesky", _entry("solution", "ridge", to="much")),
+    "ridge is null": ("cholesky", _entry("solution", "ridge", to=None)),
+    "ridge below 0": ("cholesky", _entry("solution", "ridge", to=-100.0)),
+    "jitter is a list": ("cholesky", _entry("solution", "jitter", to=[1.0, 2.0])),
+    "an array among the numbers": ("cholesky", _entry("solution", "basis", to=5)),
+    "scale among the numbers": ("cholesky", _entry("solution", "scale2", to="x")),
+    "triangular is a number": ("nystrom", _entry("solution", "triangular", to=1)),
+    "solution missing": ("cholesky", _entry("solution", to=None)),
+    "intervals of another shape": ("cholesky", _part("intervals.ratios", lambda a: a[1:])),
+    "target scale of another shape": ("several targets", _part("target_scale", lambda a: a[1:])),
+    "likelihood is text": ("cholesky", _part("log_marginal_likelihood", lambda a: np.array(["x"]))),
+    "one target or three": ("several targets", _entry("single_target", to=True)),
+    "negative self-similarity": ("cholesky", _part("own", _put(-1.0, 3))),
+    "self-similarities of another length": ("cholesky", _part("own", lambda a: a[1:])),
+    "unit of 0": ("cholesky", _entry("unit", to=0.0)),
+    "unit is true": ("cholesky", _entry("unit", to=True)),
+    "unit past all floats": ("cholesky", _entry("unit", to=10**400)),
+    "neighbours out of range": ("machine", _part("graphs.indices", _put(1000, 0))),
+    "graphs without an end": ("machine", _part("graphs.offsets", lambda a: a[:-1])),
+    "graphs without labels": ("machine", _part("graphs.labels", None)),
+    "fewer graphs than numbers": ("cholesky", _entry("n_graphs", to=5)),
+    "number of graphs is text": ("cholesky", _entry("n_graphs", to="9")),
+    "half a graph": ("machine", _entry("n_graphs", to=9.5)),
+    "names of another number": ("cholesky", _entry("names", to=["a", "b"])),
+    "names are no list": ("cholesky", _entry("names", to={"a": 1})),
+    "about is a list": ("cholesky", _entry("about", to=[])),
+    "unknown model": ("cholesky", _entry("model", to="oracle")),
+    "model is a number": ("cholesky", _entry("model", to=3)),
+    "another model": ("machine", _entry("model", to="regressor")),
+    "unknown parameter": ("cholesky", _entry("params", "temperature", to=3)),
+    "params is a list": ("cholesky", _entry("params", to=[])),
+    "memory among the parameters": ("cholesky", _entry("params", "memory", to=1)),
+    "progress among the parameters": ("cholesky", _entry("params", "progress", to="bar")),
+    "unknown kernel option": ("cholesky", _entry("spec", "heads", to=8)),
+    "bad kernel option": ("cholesky", _entry("spec", "blocks", to=0)),
+    "kernel option past all floats": ("cholesky", _entry("spec", "c_phi", to=10**400)),
+    "level weights of another number": ("level weights", _entry("spec", "blocks", to=5)),
+    "normalize is a number": ("cholesky", _entry("normalize", to=1)),
+    "engine is a list": ("cholesky", _entry("engine", to=[])),
+    "sketch for an exact engine": ("cholesky", _entry("sketching", to={"sketch_size": 3})),
+    "bad sketch": ("sketched engine", _entry("sketching", "sketch_size", to="large")),
+    "unknown option of a sketch": ("sketched engine", _entry("sketching", "colour", to=1)),
+    "features among the options of a sketch": ("cholesky", _entry("sketching", to={"features": "labels"})),
+    "kernel among the options of a sketch": ("cholesky", _entry("sketching", to={"spec": 1})),
+    "engine among the options of a sketch": ("cholesky", _entry("sketching", to={"engine": "kronecker"})),
+    "features of another width": ("attributes", _entry("features", "width", to=4)),
+    "features of an unknown kind": ("attributes", _entry("features", "kind", to="colour")),
+    "columns out of range": ("machine", _part("features.columns.0", _put(7, 0))),
+    "more outputs than functions": ("machines", _entry("outputs", to=["a", "b", "c", "d"])),
+    "outputs missing": ("machines", _entry("outputs", to=None)),
+    "classes of another number": ("machines", _part("classes", lambda a: a[:2])),
+    "two classes with a function each": ("machines", _part("classes", lambda a: np.append(a, "huge"))),
+    "classes in a table": ("machine", _part("classes", lambda a: a[None])),
+    "classes missing": ("machine", _part("classes", None)),
+    "no classes": ("machines", _no_classes),
+    "more features than coefficients": ("features", _entry("random_features", "size", to=16)),
+    "features past all memory": ("features", _entry("random_features", "size", to=10**12)),
+    "features of other draws": ("features", _entry("random_features", "seed", to=1)),
+    "features of no seed": ("features", _entry("random_features", "seed", to=-1)),
+    "features drawn for another width": ("features", _entry("random_features", "width", to=5)),
+    "features of a width past all memory": ("features of attributes", _wide),
+    "features of more types": ("features", _entry("random_features", "types", to=2)),
+    "features of no type": ("features", _entry("random_features", "types", to=0)),
+    "features with more options": ("features", _entry("random_features", "colour", to=2)),
+    "features that are a list": ("features", _entry("random_features", to=[])),
+    "features without a probe": ("features", _part("probe", None)),
+    "features of a sketched engine": ("features", _entry("engine", to="sketched")),
+    "features of another kernel": ("features", _entry("spec", "layers", to=1)),
+    "features with a basis": ("features", _part("basis", lambda a: np.zeros(15, dtype=np.int64))),
+    "features without coefficients": ("features", _part("coefficients", lambda a: a[:-1])),
+    "features of no graphs": ("features", _entry("n_graphs", to=0)),
+    "a triangle too short": ("features", _part("solution.noise_factor", lambda a: a[:-1])),
+    "no number in a triangle": ("features", _part("solution.noise_factor", _put(np.nan, 3))),
+    "solver is a number": ("features", _entry("solver", to=3)),
+    "types of edges twice": ("features, typed edges", _part("edge_types.text.numbers", lambda a: 0 * a)),
+    "types of edges past the end": ("features, typed edges", _part("edge_types.text.numbers", lambda a: a + 1)),
+    "types of edges without numbers": ("features, typed edges", _part("edge_types.text.numbers", None)),
+    "types of edges out of order": ("features, typed edges", _part("edge_types.text", lambda a: a[::-1].copy())),
+    "types of edges of another kind": ("features, typed edges", _part("edge_types.text", lambda a: np.arange(len(a)))),
+    "sigmoids of another number": ("machines", _part("sigmoids.slope", lambda a: a[1:])),
+    "half of the sigmoids": ("machine", _part("sigmoids.shift", None)),
+}
+
+
+@pytest.mark.parametrize("what", INCONSISTENT)
+def test_parts_that_do_not_fit_are_refused(tmp_path, what):
+    path = altered(tmp_path / "model.fgntk", *INCONSISTENT[what])
+    with pytest.raises(InputError) as found:
+        fg.load_model(path)
+    assert str(found.value).startswith(f"{path} ")
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in INCONSISTENT.values()}))
+def test_the_same_parts_unchanged_are_taken(tmp_path, name):
+    path = altered(tmp_path / "model.fgntk", name, lambda document, arrays: None)
+    graphs = MODELS[name][1][30:32]
+    check_same(everything(fg.load_model(path), graphs), everything(_small(name), graphs))
+
+
+_KINDS = [None, True, -1, 0, 2, 1.5, "text", [], [1], {}, {"text": 1}, ["a", None]]
+
+
+def _alter_document(chance: random.Random, document: dict) -> str:
+    place, keys = document, []
+    while True:
+        keys.append(chance.choice(sorted(place)))
+        inner = place[keys[-1]]
+        if not (isinstance(inner, dict) and inner and chance.random() < 0.8):
+            break
+        place = inner
+    if chance.random() < 0.2:
+        del place[keys[-1]]
+        return f"{keys} dropped"
+    place[keys[-1]] = chance.choice(_KINDS)
+    return f"{keys} = {place[keys[-1]]!r}"
+
+
+def _alter_arrays(chance: random.Random, arrays: dict[str, np.ndarray]) -> str:
+    name = chance.choice(sorted(arrays))
+    array = arrays[name]
+    kind = chance.choice(["drop", "move", "cut", "grow", "retype", "reshape", "swap", "value"])
+    if kind in ("drop", "move"):
+        del arrays[name]
+        if kind == "move":
+            arrays[chance.choice([*sorted(arrays), "elsewhere", f"{name}.more"])] = array
+    elif kind == "cut":
+        arrays[name] = array[: chance.randrange(len(array) + 1)] if array.ndim else array[None]
+    elif kind == "grow":
+        arrays[name] = np.concatenate([array, array]) if array.ndim and len(array) else np.zeros(3)
+    elif kind == "retype":
+        types = [np.float64, np.float32, np.int64, np.int32, np.uint8, bool, "U3"]
+        arrays[name] = np.zeros(array.shape, chance.choice(types))
+    elif kind == "reshape":
+        arrays[name] = chance.choice([array.T, array.reshape(-1), array[None], array[..., None]]).copy()
+    elif kind == "swap":
+        other = chance.choice(sorted(arrays))
+        arrays[name], arrays[other] = arrays[other], array
+    elif array.size and array.dtype.kind in "if":
+        values = [-1, 0, 10**6, *([np.nan, np.inf, -np.inf, 1e300] if array.dtype.kind == "f" else [2**31 - 1])]
+        array.reshape(-1)[chance.randrange(array.size)] = chance.choice(values)
+    return f"{name}: {kind}"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cholesky",
+        "several targets, normalised nystrom",
+        "machines",
+        "sketched engine",
+        "features",
+        "features, typed edges",
+        "features for three",
+    ],
+)
+def test_no_altered_file_does_worse_than_an_input_error(tmp_path, name):
+    path, graphs = tmp_path / "model.fgntk", MODELS[name][1][30:32]
+    _small(name).save(path)
+    document, arrays = read_container(path)
+    broken, refused = [], 0
+    for seed in range(90):
+        chance = random.Random(f"{name} {seed}")
+        changed, parts = copy.deepcopy(document), {key: array.copy() for key, array in arrays.items()}
+        alter, what = chance.choice([(_alter_document, changed), (_alter_arrays, parts)])
+        said = ", ".join(alter(chance, what) for _ in range(chance.choice([1, 1, 2])))
+        write_container(path, changed, parts)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # nonsense in, nonsense out
+                everything(fg.load_model(path), graphs)
+        except InputError:
+            refused += 1
+        except Exception as error:
+            broken.append(f"seed {seed}: {said}: {type(error).__name__}: {error}")
+    assert not broken, "\n".join(broken)
+    assert 30 < refused < 90
