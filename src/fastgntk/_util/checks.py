@@ -1,4 +1,4 @@
-"""Checks of options that several estimators have."""
+"""Checks of single arguments."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 from fastgntk.errors import InputError
 
-__all__ = ["flag", "whole_number"]
+__all__ = ["check_flag", "check_integer", "check_positive"]
 
 
-def whole_number(name: str, value: Any, least: int) -> int:
+def check_integer(name: str, value: Any, least: int) -> int:
     """Return an option that must be a whole number.
 
-    >>> whole_number("rank", 3, 1)
+    >>> check_integer("rank", 3, 1)
     3
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
@@ -22,8 +22,16 @@ def whole_number(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def flag(name: str, value: Any) -> bool:
+def check_flag(name: str, value: Any) -> bool:
     """Return an option that must be True or False."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be True or False, but is {value!r}.")
     return bool(value)
+
+
+def check_positive(name: str, value: Any) -> float:
+    """Return an option that must be a finite number above 0."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not 0 < value < float("inf"):
+        raise InputError(f"{name} must be a number above 0, but is {value!r}.")
+    return float(value)

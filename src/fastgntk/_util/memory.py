@@ -29,10 +29,10 @@ _UNITS = {
 
 def worker_count(workers: Workers) -> int:
     """Return the number of threads; None means every core this process may use."""
-    if workers is None:
+    if workers is None or (isinstance(workers, int) and workers == -1):
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
-        raise InputError(f"workers must be a whole number, 1 or more, but is {workers!r}.")
+        raise InputError(f"n_jobs must be a whole number, 1 or more, or -1 for every core, but is {workers!r}.")
     return int(workers)
 
 
@@ -56,5 +56,5 @@ def memory_budget(memory: Memory) -> int:
     else:
         value = float(memory)
     if not (np.isfinite(value) and value > 0):
-        raise InputError(f"memory must be a number of bytes or a text such as '2GB', but is {memory!r}.")
+        raise InputError(f"max_memory must be a number of bytes or a text such as '2GB', but is {memory!r}.")
     return int(value)

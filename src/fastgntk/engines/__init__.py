@@ -20,8 +20,8 @@
 """
 
 from fastgntk.engines._activations import kappa0, kappa1, kappas
-from fastgntk.engines._auto import Choice, choose_engine, decoupled_seconds, forecast_seconds, layer_nanoseconds
-from fastgntk.engines._base import Engine, compiled_code_runs, engine_names, get_engine
+from fastgntk.engines._auto import Choice, choose_engine, decoupled_seconds, estimate_seconds, layer_nanoseconds
+from fastgntk.engines._base import EXACT_ENGINES, Engine, check_engine, compiled_code_runs, get_engine
 from fastgntk.engines._compilation import COMPILING
 from fastgntk.engines._equal_graphs import equal_graphs, inseparable_graphs
 from fastgntk.engines._node_pairs import NodePairs
@@ -37,11 +37,12 @@ __all__ = [
     "Choice",
     "choose_engine",
     "decoupled_seconds",
-    "forecast_seconds",
+    "estimate_seconds",
     "layer_nanoseconds",
+    "EXACT_ENGINES",
     "Engine",
     "compiled_code_runs",
-    "engine_names",
+    "check_engine",
     "get_engine",
     "COMPILING",
     "equal_graphs",

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fastgntk.engines._base import Engine, compiled_code_runs, get_engine
+from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
-from fastgntk.sketch import Sketching
+from fastgntk.sketch import Sketch
 
 __all__ = [
     "Choice",
     "choose_engine",
     "decoupled_seconds",
-    "forecast_seconds",
+    "estimate_seconds",
     "layer_nanoseconds",
     "lossless_seconds",
     "sketched_seconds",
@@ -32,7 +33,7 @@ _NEIGHBOUR_NUMPY, _DENSE = 2.2, 0.09  # one neighbour of a pair in a sparse prod
 _NORM = 1.0  # one neighbour of a pair of nodes of one graph, in the norms
 _START = 0.3e9  # loading compiled code, once in a process
 
-_told_about_numba = False
+_warned_about_numba = False
 
 
 @dataclass(frozen=True)
@@ -48,71 +49,70 @@ def choose_engine(
     name: str,
     rows: GraphBatch,
     cols: GraphBatch | None,
-    spec: GNTK,
+    kernel: GNTK,
     pairs: float | None = None,
-    sketching: Sketching | None = None,
     *,
     more_to_come: bool = False,
 ) -> Choice:
     """Return the engine of that name; for ``"auto"`` the exact one that is expected to take the least time.
 
     ``cols`` is None for a symmetric matrix; ``pairs`` are the pairs of nodes where not all are computed. Equal nodes
-    are not counted as one here, so the lossless engine is usually faster than expected. Where ``"sketched"`` would
-    sketch no graph, nor any to come, an exact engine is taken.
+    are not counted as one here, so the lossless engine is usually faster than expected. A kernel with a sketch has the
+    sketched engine, unless no graph, nor any to come, is larger than its sketch.
     """
     if pairs is None:
         pairs = rows.n_nodes**2 / 2 if cols is None else float(rows.n_nodes) * cols.n_nodes
-    total = pairs * spec.blocks
-    if name == "sketched":
-        sketching = sketching or Sketching()
-        sizes = rows.sizes if cols is None else np.concatenate([rows.sizes, cols.sizes])
-        if more_to_come or any(sketching.rows(size) is not None for size in np.unique(sizes).tolist()):
-            seconds = sketched_seconds(
-                rows if cols is None else max(rows, cols, key=_mean_size), spec, total, sketching
+    total = pairs * kernel.blocks
+    if kernel.sketch is not None:
+        if name not in ("auto", "sketched"):
+            raise InputError(
+                f"engine={name!r} computes exact kernels, but {kernel} has a sketch; use engine='auto', or leave out "
+                "the sketch."
             )
-            return Choice(get_engine(name, sketching), "asked for", seconds)
-        exact = choose_engine("auto", rows, cols, spec, pairs)
+        sizes = rows.sizes if cols is None else np.concatenate([rows.sizes, cols.sizes])
+        if more_to_come or any(kernel.sketch.rows(size) is not None for size in np.unique(sizes).tolist()):
+            larger = rows if cols is None else max(rows, cols, key=_mean_size)
+            seconds = sketched_seconds(larger, kernel, total, kernel.sketch)
+            return Choice(get_engine("sketched", kernel.sketch), "the kernel has a sketch", seconds)
+        exact = choose_engine("auto", rows, cols, replace(kernel, sketch=None), pairs)
         reason = f"no graph has more nodes than its sketch would have rows, so all is exact; {exact.reason}"
         return Choice(exact.engine, reason, exact.seconds)
-    decoupled, lossless = decoupled_seconds(rows, cols, spec, total), lossless_seconds(rows, cols, spec, total)
+    decoupled, lossless = decoupled_seconds(rows, cols, kernel, total), lossless_seconds(rows, cols, kernel, total)
     if name != "auto":
-        engine = get_engine(name)
-        return Choice(engine, "asked for", lossless if name == "lossless" else decoupled)
+        return Choice(get_engine(name), "chosen by name", lossless if name == "lossless" else decoupled)
     if decoupled < _START / 1e9 + lossless:
         why = "so little work that loading compiled code would take longer"
         if lossless > _START / 1e9:
             why = f"graphs so dense that NumPy's products are expected to win ({decoupled:.3g} s, {lossless:.3g} s)"
         return Choice(get_engine("decoupled"), why, decoupled)
     if not compiled_code_runs():
-        _tell_once()
+        _warn_once()
         return Choice(get_engine("decoupled"), "numba cannot be imported, so there is no compiled code", decoupled)
     why = f"about {decoupled / lossless:.0f} times faster than decoupled, before equal nodes are merged"
     return Choice(get_engine("lossless"), why, lossless)
 
 
-def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pairs: float) -> float:
+def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, pairs: float) -> float:
     """Estimate the time of the lossless engine on one core, from ``pairs`` of distinct nodes over all levels."""
     total, norms = 0.0, 0.0
     for side in (rows, rows if cols is None else cols):
         near = _mean_size(side) <= _IN_CACHE
         total += (_NEIGHBOUR if near else _NEIGHBOUR_FAR) * _terms(side)
         squares = float(np.sum(side.sizes.astype(np.float64) ** 2))
-        norms += 0.5 * squares * (spec.blocks - 1) * _NORM * _terms(side)
-    return (pairs * (_LAYER * spec.layers + _PAIR + total) + norms) / 1e9
+        norms += 0.5 * squares * (kernel.blocks - 1) * _NORM * _terms(side)
+    return (pairs * (_LAYER * kernel.layers + _PAIR + total) + norms) / 1e9
 
 
-def forecast_seconds(
-    name: str, batch: GraphBatch, spec: GNTK, pairs: float, sketching: Sketching | None = None
-) -> float:
+def estimate_seconds(name: str, batch: GraphBatch, kernel: GNTK, pairs: float) -> float:
     """Estimate the time on one core of this machine, from ``pairs`` of distinct nodes over all levels.
 
     For the lossless engine a short measurement scales the model to this machine.
     """
-    if name == "sketched":
-        return sketched_seconds(batch, spec, pairs, sketching or Sketching())
+    if name == "sketched" and kernel.sketch is not None:
+        return sketched_seconds(batch, kernel, pairs, kernel.sketch)
     if name != "lossless":
-        return decoupled_seconds(batch, None, spec, pairs)
-    return lossless_seconds(batch, None, spec, pairs) * layer_nanoseconds() / _LAYER
+        return decoupled_seconds(batch, None, kernel, pairs)
+    return lossless_seconds(batch, None, kernel, pairs) * layer_nanoseconds() / _LAYER
 
 
 def layer_nanoseconds() -> float:
@@ -122,22 +122,22 @@ def layer_nanoseconds() -> float:
     return _floor.layer_nanoseconds()
 
 
-def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, spec: GNTK, pairs: float) -> float:
+def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, pairs: float) -> float:
     """Estimate the time of the decoupled engine on one core, from ``pairs`` of nodes over all levels."""
     aggregation = 0.0
     for side in (rows, rows if cols is None else cols):
         aggregation += min(_DENSE * _mean_size(side), _NEIGHBOUR_NUMPY * _terms(side))
-    pair = _LAYER_NUMPY * spec.layers + _PAIR_NUMPY + aggregation
+    pair = _LAYER_NUMPY * kernel.layers + _PAIR_NUMPY + aggregation
     return pairs * pair / 1e9
 
 
-def sketched_seconds(rows: GraphBatch, spec: GNTK, pairs: float, sketching: Sketching) -> float:
+def sketched_seconds(rows: GraphBatch, kernel: GNTK, pairs: float, sketch: Sketch) -> float:
     """Estimate the time of the sketched engine on one core, from ``pairs`` of nodes over all levels."""
     size = max(round(_mean_size(rows)), 1)
-    b = sketching.rows(size) or size
+    b = sketch.rows(size) or size
     # Two dense products of b multiply-adds a side, of which the last level needs one.
-    products = 2 * _DENSE * b * (2 * spec.blocks - 1) / spec.blocks
-    return pairs * (_LAYER * spec.layers + _PAIR + products) / 1e9
+    products = 2 * _DENSE * b * (2 * kernel.blocks - 1) / kernel.blocks
+    return pairs * (_LAYER * kernel.layers + _PAIR + products) / 1e9
 
 
 def _mean_size(batch: GraphBatch) -> float:
@@ -150,8 +150,8 @@ def _terms(batch: GraphBatch) -> float:
     return 1.0 + len(batch.indices) / max(batch.n_nodes, 1)
 
 
-def _tell_once() -> None:
-    global _told_about_numba
-    if not _told_about_numba:
-        _told_about_numba = True
+def _warn_once() -> None:
+    global _warned_about_numba
+    if not _warned_about_numba:
+        _warned_about_numba = True
         _log.warning("numba cannot be imported: engine 'decoupled' is used, which is right but much slower.")

@@ -18,9 +18,9 @@ from fastgntk.engines._outline import Extent, Outline
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
-from fastgntk.sketch import Sketching
+from fastgntk.sketch import Sketch
 
-__all__ = ["Engine", "compiled_code_runs", "engine_names", "get_engine"]
+__all__ = ["EXACT_ENGINES", "Engine", "check_engine", "compiled_code_runs", "get_engine"]
 
 
 class Engine(Protocol):
@@ -30,7 +30,7 @@ class Engine(Protocol):
     width: int
     """How many nodes (distinct ones, where equal nodes are merged) of small graphs to put into one block."""
 
-    def prepare(self, batch: GraphBatch, spec: GNTK) -> Any:
+    def prepare(self, batch: GraphBatch, kernel: GNTK) -> Any:
         """Do what is quick and needs one graph only, for all graphs; the result is a picklable value."""
         ...
 
@@ -83,22 +83,28 @@ _ENGINES = {"lossless": "Lossless", "decoupled": "Decoupled", "kronecker": "Kron
 _COMPILED = ("lossless", "sketched")
 
 
-def engine_names() -> list[str]:
-    """Return the names that ``engine=`` accepts."""
-    return ["auto", *_ENGINES]
+EXACT_ENGINES = ("lossless", "decoupled", "kronecker")
+"""Those that give the same numbers; the sketched engine belongs to kernels with a sketch."""
 
 
-def get_engine(name: str, sketching: Sketching | None = None) -> Engine:
+def check_engine(engine: Any) -> None:
+    """Refuse what is the name of no exact engine."""
+    if engine not in ("auto", *EXACT_ENGINES):
+        hint = "; give the kernel a sketch instead: GNTK(sketch=Sketch())" if engine == "sketched" else ""
+        raise InputError(f"engine must be one of auto, {', '.join(EXACT_ENGINES)}, but is {engine!r}{hint}.")
+
+
+def get_engine(name: str, sketch: Sketch | None = None) -> Engine:
     """Return the engine of that name; ``sketching`` is for the sketched one."""
     if name not in _ENGINES:
-        raise InputError(f"engine must be one of {', '.join(engine_names())}, but is {name!r}.")
+        raise InputError(f"engine must be one of {', '.join(_ENGINES)}, but is {name!r}.")
     if name in _COMPILED and not compiled_code_runs():
         raise InputError(
             f"engine={name!r} needs numba, which cannot be imported here; install numba, or use engine='decoupled'."
         )
     # Imported when used: compiled engines load numba, which takes longer than the rest of the package.
     make = getattr(import_module(f"fastgntk.engines._{name}"), _ENGINES[name])
-    engine: Engine = make(sketching or Sketching()) if name == "sketched" else make()
+    engine: Engine = make(sketch or Sketch()) if name == "sketched" else make()
     return engine
 
 

@@ -42,7 +42,7 @@ Array = NDArray[np.float64]
 class _Block:
     """Graphs side by side (N nodes together), with all that needs one graph only."""
 
-    spec: GNTK
+    kernel: GNTK
     offsets: NDArray[np.int64]
     feature_sums: Array  # (n, d), Σ_u x_u of each graph
     aggregation: Aggregation
@@ -62,13 +62,13 @@ class Decoupled(BlockByBlock):
 
     def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> _Block:
         """Aggregate the features once and find the norms of every level."""
-        batch, spec = prepared.part(graphs), prepared.spec
-        aggregation = Aggregation(batch, typed=spec.typed)
+        batch, kernel = prepared.part(graphs), prepared.kernel
+        aggregation = Aggregation(batch, typed=kernel.typed)
         directions, q = seen_directions([part.matrix for part in aggregation.parts], batch.features)
-        inverse_q, p = _norms(aggregation, unit_rows(batch.features)[1], directions, q, spec)
+        inverse_q, p = _norms(aggregation, unit_rows(batch.features)[1], directions, q, kernel)
         ones = np.ones(batch.n_nodes)
         owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(len(batch), len(ones)))
-        return _Block(spec, batch.offsets, _dense(owner @ batch.features), aggregation, directions, inverse_q, p)
+        return _Block(kernel, batch.offsets, _dense(owner @ batch.features), aggregation, directions, inverse_q, p)
 
     def node_block(self, prepared: WholeGraphs, batch: GraphBatch) -> _Block:
         """Read out every node as if it were a graph."""
@@ -77,9 +77,9 @@ class Decoupled(BlockByBlock):
 
     def tile(self, rows: _Block, cols: _Block, cancelled: NDArray[np.uint8] | None = None) -> Array:  # noqa: ARG002
         """Run the recursion on all node pairs of two blocks and read out every level."""
-        spec = rows.spec
-        gain = spec.c_phi / 2
-        out = np.empty((spec.blocks + 1, len(rows), len(cols)))
+        kernel = rows.kernel
+        gain = kernel.c_phi / 2
+        out = np.empty((kernel.blocks + 1, len(rows), len(cols)))
         out[0] = shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
         # The first λ comes from unit vectors: as products of features it could leave the range of float64.
         lam = direction_products(rows.directions, cols.directions)
@@ -88,7 +88,7 @@ class Decoupled(BlockByBlock):
         # that both of its products run along contiguous rows; the two blocks trade places from level to level.
         near, far = rows, cols
         outer, work = np.empty_like(lam), np.empty_like(lam)
-        for level in range(spec.blocks):
+        for level in range(kernel.blocks):
             if level:
                 lam = _aggregate(near.aggregation, far.aggregation, lam)
                 theta = _aggregate(near.aggregation, far.aggregation, theta)
@@ -98,7 +98,7 @@ class Decoupled(BlockByBlock):
                 lam *= outer
                 theta *= outer
             k0 = outer
-            for r in range(1, spec.layers + 1):
+            for r in range(1, kernel.layers + 1):
                 kappas(lam, k0, lam, work)
                 theta *= k0
                 if gain == 1.0:
@@ -110,10 +110,10 @@ class Decoupled(BlockByBlock):
             theta *= outer
             readout = _readout(theta, near, far)
             out[level + 1] = readout.T if level % 2 else readout  # an odd number of trades
-            if level + 1 < spec.blocks:  # from λ back to Σ
+            if level + 1 < kernel.blocks:  # from λ back to Σ
                 lam *= outer
                 if gain != 1.0:
-                    lam *= gain**spec.layers
+                    lam *= gain**kernel.layers
         return out
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
@@ -130,7 +130,7 @@ def _aggregate(near: Aggregation, far: Aggregation, matrix: Array) -> Array:
 
 
 def _norms(
-    aggregation: Aggregation, previous: Array, directions: list[Any], q: Array, spec: GNTK
+    aggregation: Aggregation, previous: Array, directions: list[Any], q: Array, kernel: GNTK
 ) -> tuple[Array, Array]:
     """Return 1/q and p, each (L, N), from the recursion of the block against itself.
 
@@ -138,24 +138,24 @@ def _norms(
     norm comes from the vectors themselves, where cancellation costs ε, and not from the quadratic form, where it
     costs sqrt(ε).
     """
-    gain = spec.c_phi / 2
-    inverse_q, p = np.zeros((spec.blocks, len(q))), np.zeros((spec.blocks, len(q)))
+    gain = kernel.c_phi / 2
+    inverse_q, p = np.zeros((kernel.blocks, len(q))), np.zeros((kernel.blocks, len(q)))
     sigma = direction_products(directions, directions)
-    for level in range(spec.blocks):
+    for level in range(kernel.blocks):
         if level:
             sigma = _aggregate(aggregation, aggregation, sigma)
             q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
         q = np.where(zero_norm(q, aggregation.magnitude @ previous, aggregation.terms, squared=level > 0), 0.0, q)
         inverse_q[level] = inverse(q)
-        if spec.scale == "unit":
+        if kernel.scale == "unit":
             p[level] = q > 0
         else:
-            p[level] = q / aggregation.sums if spec.scale == "degree" else q
-        previous = p[level] * gain ** (spec.layers / 2)
-        if level + 1 < spec.blocks:
+            p[level] = q / aggregation.sums if kernel.scale == "degree" else q
+        previous = p[level] * gain ** (kernel.layers / 2)
+        if level + 1 < kernel.blocks:
             if level:
                 sigma *= np.multiply.outer(inverse_q[level], inverse_q[level])
-            for _ in range(spec.layers):
+            for _ in range(kernel.layers):
                 sigma = kappa1(sigma)
             sigma *= np.multiply.outer(previous, previous)
     return inverse_q, p

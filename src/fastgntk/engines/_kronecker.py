@@ -32,7 +32,7 @@ _LARGEST = 4 * 2**30  # bytes of one Kronecker product; past this the engine is 
 class _Graph:
     """One graph: features X (N, d), and for each block B = C Â (N, N), in as many parts as Â has, and norms p (N,)."""
 
-    spec: GNTK
+    kernel: GNTK
     X: NDArray[np.float64]
     B: list[list[NDArray[np.float64]]]
     p: list[NDArray[np.float64]]
@@ -50,31 +50,31 @@ class Kronecker(BlockByBlock):
 
     def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> list[_Graph]:
         """Find B and p of every block by running the recursion of each graph against itself."""
-        batch, spec = prepared.part(graphs), prepared.spec
-        return [self._prepare_one(batch[i : i + 1], spec) for i in range(len(batch))]
+        batch, kernel = prepared.part(graphs), prepared.kernel
+        return [self._prepare_one(batch[i : i + 1], kernel) for i in range(len(batch))]
 
-    def _prepare_one(self, one: GraphBatch, spec: GNTK) -> _Graph:
+    def _prepare_one(self, one: GraphBatch, kernel: GNTK) -> _Graph:
         X = one.features.toarray() if sparse.issparse(one.features) else np.asarray(one.features)
         A_hat = one.adjacency().toarray() + np.eye(one.n_nodes)
-        parts = [part.toarray() for part in by_type(one, n_types(one))] if spec.typed else [A_hat]
+        parts = [part.toarray() for part in by_type(one, n_types(one))] if kernel.typed else [A_hat]
         self._check_size(len(X), len(X))
-        gain = spec.c_phi / 2
-        graph = _Graph(spec, X, [], [])
+        gain = kernel.c_phi / 2
+        graph = _Graph(kernel, X, [], [])
         sigma = X @ X.T
-        for _ in range(spec.blocks):
+        for _ in range(kernel.blocks):
             raw = _kron_apply(parts, parts, sigma)
             bound = np.abs(A_hat) @ np.sqrt(np.diag(sigma))
             square = np.diag(raw).copy()
             square[square <= 1e-14 * bound**2] = 0.0  # exact cancellation, up to rounding
             norm = np.sqrt(square)
-            if spec.scale == "unit":
+            if kernel.scale == "unit":
                 c = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
             else:
-                c = 1.0 / A_hat.sum(axis=1) if spec.scale == "degree" else np.ones(len(X))
+                c = 1.0 / A_hat.sum(axis=1) if kernel.scale == "degree" else np.ones(len(X))
             graph.B.append([c[:, None] * part for part in parts])
             graph.p.append(c * norm)
             sigma = _kron_apply(graph.B[-1], graph.B[-1], sigma)
-            for r in range(spec.layers):
+            for r in range(kernel.layers):
                 lam, pp = _cosine(sigma, graph.p[-1] * gain ** (r / 2), graph.p[-1] * gain ** (r / 2))
                 sigma = gain * pp * kappa1(lam)
         return graph
@@ -90,10 +90,10 @@ class Kronecker(BlockByBlock):
         cancelled: NDArray[np.uint8] | None = None,  # noqa: ARG002  # a pair that fits into memory is short
     ) -> NDArray[np.float64]:
         """Return all levels for every pair of a row graph and a column graph."""
-        spec = (rows or cols)[0].spec
+        kernel = (rows or cols)[0].kernel
         if isinstance(rows, _NodeByNode):
             return np.stack([self.pair(rows[0], h) for h in cols], axis=2)
-        out = np.empty((spec.blocks + 1, len(rows), len(cols)))
+        out = np.empty((kernel.blocks + 1, len(rows), len(cols)))
         for i, g in enumerate(rows):
             for j, h in enumerate(cols):
                 out[:, i, j] = self.pair(g, h).sum(axis=1)
@@ -102,16 +102,16 @@ class Kronecker(BlockByBlock):
     def pair(self, g: _Graph, h: _Graph) -> NDArray[np.float64]:
         """Return Σ_v K(l)_uv for l = 0..L and every node u, shape (L + 1, N)."""
         self._check_size(len(g.X), len(h.X))
-        spec = g.spec
-        gain = spec.c_phi / 2
+        kernel = g.kernel
+        gain = kernel.c_phi / 2
         sigma = shared_columns(g.X, h.X) @ h.X.T
         K = sigma.copy()
         levels = [K.sum(axis=1)]
-        for block in range(spec.blocks):
+        for block in range(kernel.blocks):
             B, B_prime = g.B[block], h.B[block]
             sigma = _kron_apply(B, B_prime, sigma)
             K = _kron_apply(B, B_prime, K)
-            for r in range(spec.layers):
+            for r in range(kernel.layers):
                 shrink = gain ** (r / 2)  # the norms after r layers, κ1(1) being 1
                 lam, pp = _cosine(sigma, g.p[block] * shrink, h.p[block] * shrink)
                 sigma = gain * pp * kappa1(lam)

@@ -50,7 +50,7 @@ class PreparedColours:
     ``prepare`` fills in level 1 of q and p, ``work`` the others; ``finish`` normalises ``value``.
     """
 
-    spec: GNTK
+    kernel: GNTK
     offsets: NDArray[np.int64]  # nodes of each graph
     colours: NDArray[np.int32]  # (L + 1, N)
     hashes: tuple[NDArray[np.uint64], ...]
@@ -76,10 +76,10 @@ class Lossless:
     name = "lossless"
     width = 384  # past this tiles leave the second-level cache, below it less is merged (benchmarks/blocks.py)
 
-    def prepare(self, batch: GraphBatch, spec: GNTK) -> PreparedColours:
+    def prepare(self, batch: GraphBatch, kernel: GNTK) -> PreparedColours:
         """Colour all graphs, and find the norms and directions of level 1."""
         announce_compilation()
-        colouring = colour(batch, spec.blocks, typed=spec.typed)
+        colouring = colour(batch, kernel.blocks, typed=kernel.typed)
         at = np.concatenate([[0, 0], np.cumsum(colouring.counts[1:])]).astype(np.int64)
         first = colouring.operators[0]
         slots = 1 + int(first.slot.max(initial=0))
@@ -94,7 +94,7 @@ class Lossless:
         norm = np.where(zero_norm(norm, bound, first.terms, squared=False), 0.0, norm)
         q, p = np.zeros(at[-1]), np.zeros(at[-1])
         q[: len(norm)] = norm
-        p[: len(norm)] = _gain(spec) * _scaled(norm, first.sums, spec)
+        p[: len(norm)] = _gain(kernel) * _scaled(norm, first.sums, kernel)
         deeper = colouring.operators[1:]
         lengths = [np.diff(directions.indptr), *(np.diff(o.ptr) for o in deeper)]
         ones = np.ones(batch.n_nodes)
@@ -102,7 +102,7 @@ class Lossless:
         sums = sparse.csr_array(owner @ sparse.csr_array(batch.features))
         sums.sort_indices()
         return PreparedColours(
-            spec=spec,
+            kernel=kernel,
             offsets=batch.offsets,
             colours=colouring.colours,
             hashes=colouring.hashes,
@@ -124,10 +124,10 @@ class Lossless:
 
     def tasks(self, prepared: PreparedColours) -> list[tuple[int, int]]:
         """Cut the graphs into runs whose norms take a fraction of a second each."""
-        if prepared.spec.blocks == 1:
+        if prepared.kernel.blocks == 1:
             return []  # level 1 has its norms already
         sizes = np.diff(prepared.offsets).astype(np.float64)
-        cost = np.cumsum(sizes**2 * (len(prepared.index) / max(len(prepared.p), 1)) * prepared.spec.blocks + 1.0)
+        cost = np.cumsum(sizes**2 * (len(prepared.index) / max(len(prepared.p), 1)) * prepared.kernel.blocks + 1.0)
         if not len(cost):
             return []
         step = min(max(cost[-1] / 16, 1e6), 1e8)
@@ -139,7 +139,7 @@ class Lossless:
         """Find the norms of all levels, for the colours that these graphs have first."""
         from fastgntk.engines._simd import _norms
 
-        spec = prepared.spec
+        kernel = prepared.kernel
         _norms.measure_norms(
             *task,
             prepared.offsets,
@@ -155,9 +155,9 @@ class Lossless:
             prepared.sums,
             prepared.owner,
             prepared.slots * prepared.features,
-            spec.layers,
-            {"uniform": _norms.UNIFORM, "degree": _norms.DEGREE, "unit": _norms.UNIT}[spec.scale],
-            _gain(spec),
+            kernel.layers,
+            {"uniform": _norms.UNIFORM, "degree": _norms.DEGREE, "unit": _norms.UNIT}[kernel.scale],
+            _gain(kernel),
             prepared.q,
             prepared.p,
             cancelled,
@@ -166,7 +166,7 @@ class Lossless:
     def finish(self, prepared: PreparedColours) -> PreparedColours:
         """Normalise the operators: D = q⁻¹ Q P of the level below."""
         at, ptr, value = prepared.at, prepared.ptr, prepared.value.copy()
-        for level in range(2, prepared.spec.blocks + 1):
+        for level in range(2, prepared.kernel.blocks + 1):
             rows = slice(at[level], at[level + 1])
             entries = slice(ptr[at[level]], ptr[at[level + 1]])
             below = prepared.p[at[level - 1] + prepared.index[entries]]
@@ -179,7 +179,7 @@ class Lossless:
         A key is the least of the graph's colours in a random order (minhash): two graphs agree in it with the
         probability that a colour of either is a colour of both.
         """
-        level = min(2, prepared.spec.blocks)  # deeper colours are rarely shared, shallower ones nearly always
+        level = min(2, prepared.kernel.blocks)  # deeper colours are rarely shared, shallower ones nearly always
         hashes, colours = prepared.hashes[level], prepared.colours[level]
         filled = np.flatnonzero(np.diff(prepared.offsets))
         keys = np.zeros((3, len(prepared.offsets) - 1), dtype=np.uint64)
@@ -216,7 +216,7 @@ class Lossless:
         except BaseException:  # it may have ended without cleaning up
             del _buffers.place
             raise
-        return prepared.spec, Block(*fields)
+        return prepared.kernel, Block(*fields)
 
     def node_block(self, prepared: PreparedColours, batch: GraphBatch) -> tuple[GNTK, Block]:
         """Read out every node as if it were a graph; what colours, norms and operators are stays as it is."""
@@ -231,13 +231,13 @@ class Lossless:
         """Run the recursion on all pairs of colours of two blocks and read out every level."""
         from fastgntk.engines._simd._tile import PATCH, buffer_sizes, compute_tile
 
-        (spec, near), (_, far) = rows, cols
-        out = np.empty((spec.blocks + 1, len(near.sum_ptr) - 1, len(far.sum_ptr) - 1))
+        (kernel, near), (_, far) = rows, cols
+        out = np.empty((kernel.blocks + 1, len(near.sum_ptr) - 1, len(far.sum_ptr) - 1))
         matrix, turned, readout = buffer_sizes(near, far)
         compute_tile(
             near,
             far,
-            spec.layers,
+            kernel.layers,
             near is far,
             _buffer("front", matrix, np.float64, 0.0),
             _buffer("back", matrix, np.float64, 0.0),
@@ -281,13 +281,13 @@ def _buffer(name: str, size: int, kind: type, fill: float) -> NDArray[Any]:
     return buffer
 
 
-def _gain(spec: GNTK) -> float:
+def _gain(kernel: GNTK) -> float:
     """Return the factor by which the layers of a block change norms."""
-    return float((spec.c_phi / 2) ** (spec.layers / 2))
+    return float((kernel.c_phi / 2) ** (kernel.layers / 2))
 
 
-def _scaled(norm: Array, sums: Array, spec: GNTK) -> Array:
+def _scaled(norm: Array, sums: Array, kernel: GNTK) -> Array:
     """Return c_u times the norm; a norm that is no number stays one and shows in the result."""
-    if spec.scale == "unit":
+    if kernel.scale == "unit":
         return norm * 0.0 + (norm > 0)
-    return norm / sums if spec.scale == "degree" else norm
+    return norm / sums if kernel.scale == "degree" else norm

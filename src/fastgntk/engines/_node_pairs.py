@@ -37,27 +37,27 @@ _PANEL = 512  # rows of N × N that are in work at a time
 class NodePairs:
     """One graph with N nodes, ready for :meth:`columns`; finding the norms takes most of the time."""
 
-    def __init__(self, batch: GraphBatch, spec: GNTK) -> None:
-        self.spec, self.size = spec, batch.n_nodes
+    def __init__(self, batch: GraphBatch, kernel: GNTK) -> None:
+        self.kernel, self.size = kernel, batch.n_nodes
         self._X = batch.features
-        aggregation = Aggregation(batch, typed=spec.typed)
+        aggregation = Aggregation(batch, typed=kernel.typed)
         self._parts = [part.matrix for part in aggregation.parts]
         self._pattern = aggregation.magnitude
         self._directions, q = seen_directions(self._parts, self._X)
-        self._inverse_q, self._P = np.zeros((spec.blocks, self.size)), np.zeros((spec.blocks, self.size))
+        self._inverse_q, self._P = np.zeros((kernel.blocks, self.size)), np.zeros((kernel.blocks, self.size))
         self._measure(aggregation, q)
 
     def columns(self, chosen: Nodes) -> Array:
         """Return the kernel of every node with the chosen ones, shape (len(chosen), N)."""
-        spec = self.spec
+        kernel = self.kernel
         needed = self.needed(chosen)
         out = np.zeros((len(chosen), self.size))
-        if spec.level_weights[0]:
+        if kernel.level_weights[0]:
             sums = self._X[chosen] @ self._X.T
-            out += spec.level_weights[0] * (sums.toarray() if sparse.issparse(sums) else sums)
+            out += kernel.level_weights[0] * (sums.toarray() if sparse.issparse(sums) else sums)
         lam = direction_products([part[needed[0]] for part in self._directions], self._directions)
         theta = lam.copy()
-        for level in range(spec.blocks):
+        for level in range(kernel.blocks):
             mine = needed[level]
             if level:
                 outer = np.multiply.outer(self._inverse_q[level, mine], self._inverse_q[level])
@@ -65,19 +65,19 @@ class NodePairs:
                 lam *= outer
                 theta = self._aggregated(theta, needed[level - 1], mine)
                 theta *= outer
-            lam, theta = _with_layers(lam, theta, spec.layers)
+            lam, theta = _with_layers(lam, theta, kernel.layers)
             norms = np.multiply.outer(self._P[level, mine], self._P[level])
             theta *= norms
-            if spec.level_weights[level + 1]:
-                out += spec.level_weights[level + 1] * theta[np.searchsorted(mine, chosen)]
-            if level + 1 < spec.blocks:
+            if kernel.level_weights[level + 1]:
+                out += kernel.level_weights[level + 1] * theta[np.searchsorted(mine, chosen)]
+            if level + 1 < kernel.blocks:
                 lam *= norms
         return out
 
     def needed(self, chosen: Nodes) -> list[Nodes]:
         """Return the columns that each level 1..L has to have, sorted."""
         sets = [np.unique(chosen)]
-        for _ in range(self.spec.blocks - 1):
+        for _ in range(self.kernel.blocks - 1):
             sets.append(np.unique(self._pattern[sets[-1]].indices).astype(np.int64))
         return sets[::-1]
 
@@ -87,11 +87,11 @@ class NodePairs:
 
     def _measure(self, aggregation: Aggregation, q: Array) -> None:
         """Find the norms of every level, from Σ of all pairs."""
-        spec = self.spec
-        gain = float((spec.c_phi / 2) ** (spec.layers / 2))
+        kernel = self.kernel
+        gain = float((kernel.c_phi / 2) ** (kernel.layers / 2))
         previous = unit_rows(self._X)[1]
         sigma = np.empty((0, 0))
-        for level in range(spec.blocks):
+        for level in range(kernel.blocks):
             if level == 1:
                 sigma = np.empty((self.size, self.size))
                 for rows in _panels(self.size):
@@ -101,18 +101,18 @@ class NodePairs:
                 q = np.sqrt(np.maximum(self._own(sigma), 0.0))
             bound = aggregation.magnitude @ previous
             q = np.where(zero_norm(q, bound, aggregation.terms, squared=level > 0), 0.0, q)
-            scaled = q / aggregation.sums if spec.scale == "degree" else q
+            scaled = q / aggregation.sums if kernel.scale == "degree" else q
             self._inverse_q[level] = inverse(q)
-            self._P[level] = gain * (np.asarray(q > 0, dtype=np.float64) if spec.scale == "unit" else scaled)
+            self._P[level] = gain * (np.asarray(q > 0, dtype=np.float64) if kernel.scale == "unit" else scaled)
             previous = self._P[level]
-            if 0 < level < spec.blocks - 1:
+            if 0 < level < kernel.blocks - 1:
                 sigma = self._next(sigma, self._inverse_q[level])
 
     def _layers_of(self, sigma: Array, P: Array) -> None:
         """Turn λ before the layers of a level into Σ after them, in place."""
         for rows in _panels(self.size):
             lam = sigma[rows]
-            for _ in range(self.spec.layers):
+            for _ in range(self.kernel.layers):
                 lam = kappa1(lam)
             sigma[rows] = lam * np.multiply.outer(P[rows], P)
 

@@ -54,9 +54,9 @@ def n_types(batch: GraphBatch) -> int:
     return 0 if batch.edge_labels is None else int(batch.edge_labels.max(initial=-1)) + 1
 
 
-def n_parts(batch: GraphBatch, spec: GNTK) -> int:
+def n_parts(batch: GraphBatch, kernel: GNTK) -> int:
     """Return in how many parts Â comes: one, or with typed edges one for the node and for each type."""
-    return 1 + n_types(batch) if spec.typed else 1
+    return 1 + n_types(batch) if kernel.typed else 1
 
 
 def by_type(batch: GraphBatch, types: int) -> list[sparse.csr_array]:
@@ -185,11 +185,11 @@ def degree_sums(batch: GraphBatch) -> NDArray[np.float64]:
     return np.asarray(sums + 1.0, dtype=np.float64)
 
 
-def check_edges(batch: GraphBatch, spec: GNTK) -> None:
+def check_edges(batch: GraphBatch, kernel: GNTK) -> None:
     """Refuse ``"typed"`` edges without labels, and weights for which ``scale="degree"`` has no meaning."""
-    if spec.typed and batch.edge_labels is None and len(batch.indices):
+    if kernel.typed and batch.edge_labels is None and len(batch.indices):
         raise InputError("edges='typed' needs edge labels, but the graphs carry none; use edges='plain'.")
-    if spec.scale != "degree":
+    if kernel.scale != "degree":
         return
     sums = degree_sums(batch)
     bad = np.flatnonzero(~(sums > 0))

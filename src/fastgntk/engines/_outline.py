@@ -67,11 +67,11 @@ class WholeGraphs:
     """A batch of which nothing can be prepared before it is cut into blocks."""
 
     batch: GraphBatch
-    spec: GNTK
+    kernel: GNTK
 
     def outline(self) -> Outline:
         """Every node counts for itself."""
-        return Outline(self.batch.offsets - self.batch.offsets[0], parts=n_parts(self.batch, self.spec))
+        return Outline(self.batch.offsets - self.batch.offsets[0], parts=n_parts(self.batch, self.kernel))
 
     def part(self, graphs: NDArray[np.int64]) -> Any:
         """Return some graphs; a run of neighbours shares memory with the batch."""
@@ -83,9 +83,9 @@ class WholeGraphs:
 class BlockByBlock:
     """The part of an engine that is the same for all whose work is done block by block, where memory is bounded."""
 
-    def prepare(self, batch: GraphBatch, spec: GNTK) -> WholeGraphs:
+    def prepare(self, batch: GraphBatch, kernel: GNTK) -> WholeGraphs:
         """Keep the graphs."""
-        return WholeGraphs(batch, spec)
+        return WholeGraphs(batch, kernel)
 
     def outline(self, prepared: WholeGraphs) -> Outline:
         """Every node counts for itself."""

@@ -72,19 +72,19 @@ class RandomFeatures:
     stands for all further ones. What is drawn depends on these numbers, the kernel and the seed alone.
     """
 
-    def __init__(self, spec: GNTK, size: int, width: int, types: int, seed: int, *, exact_norms: bool = True) -> None:
-        self.spec, self.size, self.width, self.exact_norms = spec, size, width, exact_norms
+    def __init__(self, kernel: GNTK, size: int, width: int, types: int, seed: int, *, exact_norms: bool = True) -> None:
+        self.kernel, self.size, self.width, self.exact_norms = kernel, size, width, exact_norms
         self.types, self.seed = types, seed
-        self._slots = 1 + types if spec.typed else 1
+        self._slots = 1 + types if kernel.typed else 1
         rng = generator(seed)
-        self._n_first, shares = _shares(spec, size, width)
+        self._n_first, shares = _shares(kernel, size, width)
         self._first = CountSketch.draw(width, self._n_first, rng) if 0 < self._n_first < width else None
         self._blocks: list[list[_Layer]] = []
         s, k = width, width
         for share in shares:
             s, k = self._slots * s, self._slots * k
             layers = []
-            for _ in range(spec.layers):
+            for _ in range(kernel.layers):
                 sketched = _quick_length(share // 2)
                 m = share - sketched
                 layers.append(_Layer(GaussianProjection(m, s, rng), TensorSketch(sketched, k, m, rng)))
@@ -94,7 +94,7 @@ class RandomFeatures:
     @property
     def n_columns(self) -> int:
         """How many numbers a vector has: ``size``, or fewer if only level 0 counts and has no more."""
-        counting = zip(self._blocks, self.spec.level_weights[1:], strict=False)
+        counting = zip(self._blocks, self.kernel.level_weights[1:], strict=False)
         return self._n_first + sum(layers[-1].width for layers, weight in counting if weight)
 
     @property
@@ -127,9 +127,9 @@ class RandomFeatures:
 
     def _levels(self, batch: GraphBatch, owner: Any, readout: Readout, dtype: Any) -> NDArray[np.float64]:
         """Return the levels that count side by side; ``owner`` reads out features, ``readout`` all further levels."""
-        weights = self.spec.level_weights
+        weights = self.kernel.level_weights
         out = [self._first_level(owner @ _padded(batch.features, self.width))] if weights[0] else []
-        colouring = colour(batch, len(self._blocks), typed=self.spec.typed)
+        colouring = colour(batch, len(self._blocks), typed=self.kernel.typed)
         directions, norms = unit_rows(_padded(colouring.features, self.width))
         start = np.asarray(directions.toarray(), dtype=dtype)
         found = _Nodes(norms, start, start)
@@ -142,7 +142,7 @@ class RandomFeatures:
     def _first_level(self, features: sparse.csr_array) -> NDArray[np.float64]:
         """Return level 0 of features or sums of them, which is exact if there is room for it."""
         values = features.toarray() if self._first is None else self._first.right(features)
-        return np.asarray(np.sqrt(self.spec.level_weights[0]) * values)
+        return np.asarray(np.sqrt(self.kernel.level_weights[0]) * values)
 
     def _block(self, operator: Operator, layers: list[_Layer], old: _Nodes) -> _Nodes:
         """Return norms and vectors of the colours of the next level."""
@@ -155,7 +155,7 @@ class RandomFeatures:
             for layer in layers:
                 near, far = self._through(layer, near, far)
             s[rows], k[rows] = near.T, far.T
-        return _Nodes(p * (self.spec.c_phi / 2) ** (len(layers) / 2), s, k)
+        return _Nodes(p * (self.kernel.c_phi / 2) ** (len(layers) / 2), s, k)
 
     def _aggregate(self, operator: Operator, rows: slice, old: _Nodes) -> tuple[NDArray[np.float64], Array, Array]:
         """Return norms and vectors of aggregated nodes; vectors are columns, those of all types below each other."""
@@ -176,9 +176,9 @@ class RandomFeatures:
         length = np.sqrt(np.einsum("ij,ij->j", s, s, dtype=np.float64))
         length[length <= (operator.terms[rows] + 8.0) * np.finfo(s.dtype).eps] = 0.0  # cancelled up to rounding
         q = bound * length
-        if self.spec.scale == "degree":
+        if self.kernel.scale == "degree":
             q *= inverse(operator.sums[rows])
-        elif self.spec.scale == "unit":
+        elif self.kernel.scale == "unit":
             q = (q > 0).astype(np.float64)
         factor = inverse(length).astype(s.dtype)
         return q, s * factor, k * factor
@@ -215,13 +215,13 @@ def _padded(features: Any, width: int) -> sparse.csr_array:
     return sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
 
 
-def _shares(spec: GNTK, size: int, width: int) -> tuple[int, list[int]]:
+def _shares(kernel: GNTK, size: int, width: int) -> tuple[int, list[int]]:
     """Divide the features among the levels: how many level 0 gets, and each block up to the last that counts."""
-    counting = [weight > 0 for weight in spec.level_weights]
+    counting = [weight > 0 for weight in kernel.level_weights]
     n_blocks = sum(counting[1:])
     least = max(2 * n_blocks + counting[0], 2)
     if size < least:
-        raise InputError(f"n_features must be {least} or more for {spec.blocks} blocks, but is {size}.")
+        raise InputError(f"n_features must be {least} or more for {kernel.blocks} blocks, but is {size}.")
     if not n_blocks:  # the features alone, with nothing to approximate
         return min(size, width), []
     first = min(width, size // sum(counting)) if counting[0] else 0

@@ -51,7 +51,7 @@ from fastgntk.engines._outline import BlockByBlock, Extent, Outline, WholeGraphs
 from fastgntk.engines._refinement import colour
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
-from fastgntk.sketch import Sketching
+from fastgntk.sketch import Sketch
 
 __all__ = ["Sketched"]
 
@@ -108,7 +108,7 @@ class _Side:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    spec: GNTK
+    kernel: GNTK
     feature_sums: Array  # (n, d)
     inner_features: Array  # (Σ b_1, d), the sketched features of all graphs, as unit vectors
     sides: list[_Side]
@@ -128,13 +128,13 @@ class Sketched(BlockByBlock):
     name = "sketched"
     width = 256
 
-    def __init__(self, sketching: Sketching) -> None:
-        self.sketching = sketching
+    def __init__(self, sketch: Sketch) -> None:
+        self.sketch = sketch
 
-    def prepare(self, batch: GraphBatch, spec: GNTK) -> WholeGraphs:
+    def prepare(self, batch: GraphBatch, kernel: GNTK) -> WholeGraphs:
         """Keep the graphs."""
         announce_compilation()
-        return super().prepare(batch, spec)
+        return super().prepare(batch, kernel)
 
     def outline(self, prepared: WholeGraphs) -> Outline:
         """Every node counts for itself: nodes are merged within a graph only, so that blocks depend on sizes alone.
@@ -145,57 +145,57 @@ class Sketched(BlockByBlock):
         batch = prepared.batch
         sizes = batch.sizes
         edges = np.diff(batch.indptr[batch.offsets - batch.offsets[0]])
-        rows = np.array([self.sketching.rows(n) or n for n in sizes.tolist()], dtype=np.int64)
+        rows = np.array([self.sketch.rows(n) or n for n in sizes.tolist()], dtype=np.int64)
         arrays = sizes * (np.minimum(sizes, _PATCH_COLS) + 6 * rows + batch.features.shape[1])
         return replace(prepared.outline(), building=48 * edges + 8 * arrays)
 
     def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> _Block:
         """Find equal nodes, draw the sketches, multiply them with B, and find the norms of every level."""
-        batch, spec = prepared.part(graphs), prepared.spec
+        batch, kernel = prepared.part(graphs), prepared.kernel
         types = n_types(prepared.batch)
-        colours = self._colours(batch, spec)
+        colours = self._colours(batch, kernel)
         sums, inner, levels = [], [], []
         for i in range(len(batch)):
             nodes = slice(int(batch.offsets[i]), int(batch.offsets[i + 1]))
             own = None if colours is None else colours[:, nodes]
-            one = _Graph(batch[i : i + 1], own, spec, self.sketching, types)
+            one = _Graph(batch[i : i + 1], own, kernel, self.sketch, types)
             sums.append(one.feature_sum)
             inner.append(one.inner_features)
             levels.append(one.levels)
         width = prepared.batch.features.shape[1]
         return _Block(
-            spec,
+            kernel,
             np.stack(sums) if sums else np.zeros((0, width)),
             np.concatenate(inner) if inner else np.zeros((0, width)),
-            [_side([one[level] for one in levels]) for level in range(spec.blocks)],
+            [_side([one[level] for one in levels]) for level in range(kernel.blocks)],
         )
 
     def node_block(self, prepared: WholeGraphs, batch: GraphBatch) -> _Block:
         """Read out every row of each level for itself."""
-        spec, features = prepared.spec, batch.features
-        one = _Graph(batch, self._colours(batch, spec), spec, self.sketching, n_types(batch))
+        kernel, features = prepared.kernel, batch.features
+        one = _Graph(batch, self._colours(batch, kernel), kernel, self.sketch, n_types(batch))
         sides = [replace(_side([level]), node_by_node=True) for level in one.levels]
         sums = features.toarray() if sparse.issparse(features) else np.asarray(features)
-        places = [one.place_of_node(level) for level in range(1, spec.blocks + 1)]
-        return _Block(spec, sums, one.inner_features, sides, places)
+        places = [one.place_of_node(level) for level in range(1, kernel.blocks + 1)]
+        return _Block(kernel, sums, one.inner_features, sides, places)
 
-    def _colours(self, batch: GraphBatch, spec: GNTK) -> NDArray[np.int32] | None:
-        if not self.sketching.merge_nodes:
+    def _colours(self, batch: GraphBatch, kernel: GNTK) -> NDArray[np.int32] | None:
+        if not self.sketch.merge_nodes:
             return None
-        return colour(batch, spec.blocks, typed=spec.typed, operators=False).colours
+        return colour(batch, kernel.blocks, typed=kernel.typed, operators=False).colours
 
     def tile(self, rows: _Block, cols: _Block, cancelled: NDArray[np.uint8] | None = None) -> Array:
         """Run the recursion on all node pairs of two blocks and read out every level."""
-        spec = rows.spec
-        out = np.empty((spec.blocks + 1, len(rows), len(cols)))
+        kernel = rows.kernel
+        out = np.empty((kernel.blocks + 1, len(rows), len(cols)))
         out[0] = shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
         inner_features = shared_columns(rows.inner_features, cols.inner_features)
         inner = (inner_features @ cols.inner_features.T)[None]  # K(0) = Σ(0), so one matrix serves both
-        for level in range(spec.blocks):
+        for level in range(kernel.blocks):
             near, far = rows.sides[level], cols.sides[level]
-            last = level + 1 == spec.blocks
+            last = level + 1 == kernel.blocks
             read = out[level + 1] if rows.places is None else np.empty((int(near.rows[-1]), len(cols)))
-            inner = _advance(inner, near, far, spec.layers, read, last=last, cancelled=cancelled)
+            inner = _advance(inner, near, far, kernel.layers, read, last=last, cancelled=cancelled)
             if rows.places is not None:  # nodes that are the same have the same share
                 place = rows.places[level]
                 out[level + 1] = (read / near.levels[0].counts[:, None])[place]
@@ -209,16 +209,16 @@ class Sketched(BlockByBlock):
 
     def kept_bytes(self, prepared: WholeGraphs) -> int:
         """Count M̂ and Ŝ of every level, and the directions of the first."""
-        kept, parts = 0.0, n_parts(prepared.batch, prepared.spec)
+        kept, parts = 0.0, n_parts(prepared.batch, prepared.kernel)
         for size in prepared.batch.sizes.tolist():
-            b = self.sketching.rows(size) or size
+            b = self.sketch.rows(size) or size
             features = prepared.batch.features.shape[1]
-            kept += 8.0 * (1 + parts) * size * b * prepared.spec.blocks + 8.0 * (parts * size + b) * features
+            kept += 8.0 * (1 + parts) * size * b * prepared.kernel.blocks + 8.0 * (parts * size + b) * features
         return int(kept)
 
     def _inner(self, extent: Extent) -> int:
         """Return about how many rows the sketches of a block have together."""
-        size = self.sketching.size
+        size = self.sketch.size
         rows = size * extent.graphs if isinstance(size, int) else int(size * extent.width) + extent.graphs
         return min(rows, extent.width)
 
@@ -227,14 +227,14 @@ class _Graph:
     """Build one graph: distinct nodes, sketch, M, and the norms from the recursion of the graph with itself."""
 
     def __init__(
-        self, one: GraphBatch, colours: NDArray[np.int32] | None, spec: GNTK, sketching: Sketching, types: int
+        self, one: GraphBatch, colours: NDArray[np.int32] | None, kernel: GNTK, sketch: Sketch, types: int
     ) -> None:
-        self._spec, self._sketching = spec, sketching
+        self._kernel, self._sketch = kernel, sketch
         self._colours = colours  # (L + 1, N), None if nodes are not merged
         self._size = one.n_nodes
         self._content = _content(one)
         whole = sparse.csr_array(one.adjacency() + sparse.eye_array(self._size, format="csr"))
-        self._parts = by_type(one, types) if spec.typed else [whole]
+        self._parts = by_type(one, types) if kernel.typed else [whole]
         self._sums = degree_sums(one)
         features = one.features
         self.feature_sum = np.asarray(features.sum(axis=0), dtype=np.float64).ravel()
@@ -243,14 +243,14 @@ class _Graph:
         self._drawn: dict[int, Array] = {}  # the latest sketch, by block
         below = self._distinct(0)
         inner = self._first_level(features[below[0]], below)
-        for level in range(2, self._spec.blocks + 1):
+        for level in range(2, self._kernel.blocks + 1):
             inner = self._next_level(level, inner)
 
     def _first_level(self, X: Any, below: _Distinct) -> Array:
         """Build level 1 from the features X of distinct nodes; returns P of the next level."""
         norms = unit_rows(X)[1]
-        S = self._sketch(1, below) if self._sketching.sketch_features else None
-        if S is None and not self._sketching.sketch_features:
+        S = self._matrix_of(1, below) if self._sketch.sketch_features else None
+        if S is None and not self._sketch.sketch_features:
             parts = self._neighbours(1, below)
             directions, q = seen_directions(parts, X)
             bound, terms = np.zeros(len(q)), np.zeros(len(q))
@@ -272,7 +272,7 @@ class _Graph:
     def _next_level(self, level: int, inner: Array) -> Array:
         """Build a level from P of it (1, b, b); returns P of the next one."""
         below = self._distinct(level - 1)
-        S = self._sketch(level, below)
+        S = self._matrix_of(level, below)
         M = self._product(level, S, below)
         norms = self.levels[-1].p
         bound = np.abs(M).sum(axis=0) @ (norms if S is None else np.abs(S) @ norms)
@@ -282,23 +282,23 @@ class _Graph:
 
     def _add(self, level: int, M: Array, q: Array, directions: list[Any] | None, inner: Array) -> Array:
         """Keep a level with M and norms q; returns P of the next one from its own P."""
-        spec = self._spec
+        kernel = self._kernel
         distinct = self._distinct(level)
-        gain = float((spec.c_phi / 2) ** (spec.layers / 2))
-        p = gain * _scaled(q, self._sums[distinct[0]], spec)
+        gain = float((kernel.c_phi / 2) ** (kernel.layers / 2))
+        p = gain * _scaled(q, self._sums[distinct[0]], kernel)
         gather, buckets = None, None
-        if level < spec.blocks:
-            S = self._sketch(level + 1, distinct)
+        if level < kernel.blocks:
+            S = self._matrix_of(level + 1, distinct)
             gather = np.diag(p) if S is None else S * p
             if S is None:
                 buckets = np.arange(len(p))
-            elif self._sketching.sketch == "countsketch":
+            elif self._sketch.kind == "countsketch":
                 buckets = np.argmax(S != 0, axis=0)
         self.levels.append(_Level(M * inverse(q)[:, None], gather, buckets, p, distinct[1], directions))
-        if level == spec.blocks:
+        if level == kernel.blocks:
             return inner
         side = _side(self.levels[-1:])
-        return _advance(inner, side, side, spec.layers, None, last=False)
+        return _advance(inner, side, side, kernel.layers, None, last=False)
 
     def _terms(self, q: Array) -> Array:
         """Return for `zero_norm` how rounding grows: in a sum of N terms of either sign, like sqrt(N)."""
@@ -322,15 +322,15 @@ class _Graph:
         number[colours[first]] = np.arange(len(first))
         return np.asarray(number[colours])
 
-    def _sketch(self, level: int, below: _Distinct) -> Array | None:
+    def _matrix_of(self, level: int, below: _Distinct) -> Array | None:
         """Return S D^(½) (b, m) for the aggregation of a level, or None where m ≤ b and it is exact."""
         first, counts = below
-        b = self._sketching.rows(self._size)
+        b = self._sketch.rows(self._size)
         if b is None or len(first) <= b:
             return None
-        number = level if self._sketching.fresh_each_block else 0
+        number = level if self._sketch.fresh_each_block else 0
         if number not in self._drawn:
-            self._drawn = {number: self._sketching.draw(self._size, b, self._content, level).dense()}
+            self._drawn = {number: self._sketch.draw(self._size, b, self._content, level).dense()}
         S = self._drawn[number]
         if len(first) == self._size:  # no two nodes are the same
             return S
@@ -383,10 +383,10 @@ def _norms_of_product(M: Array, unit: Array) -> Array:
     return q
 
 
-def _scaled(q: Array, sums: Array, spec: GNTK) -> Array:
-    if spec.scale == "unit":
+def _scaled(q: Array, sums: Array, kernel: GNTK) -> Array:
+    if kernel.scale == "unit":
         return q * 0.0 + (q > 0)
-    return q / sums if spec.scale == "degree" else q
+    return q / sums if kernel.scale == "degree" else q
 
 
 def _side(levels: list[_Level]) -> _Side:

@@ -16,24 +16,28 @@ Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjace
 ====================  ===================  =======================================================
 paper                 code                 meaning
 ====================  ===================  =======================================================
-L                     ``spec.blocks``      Aggregate + Combine blocks
-R                     ``spec.layers``      ReLU layers in each Combine
-c_u                   ``spec.scale``       1, 1/(\|N(u)\|+1), or what makes the aggregated node a unit vector
-jumping knowledge     ``spec.jump``        read out every level
-c_φ                   ``spec.c_phi``       2 keeps norms: then p_u does not change inside a block
-not there             ``spec.edges``       ``"typed"``: B = Σ_r B_r, the node itself and each edge label being one r
+L                     ``blocks``           Aggregate + Combine blocks
+R                     ``layers``           ReLU layers in each Combine
+c_u                   ``scale``            1, 1/(\|N(u)\|+1), or what makes the aggregated node a unit vector
+jumping knowledge     ``jump``             read out every level
+c_φ                   ``c_phi``            2 keeps norms: then p_u does not change inside a block
+not there             ``edges``            ``"typed"``: B = Σ_r B_r, the node itself and each edge label being one r
 ====================  ===================  =======================================================
 
 A node of norm 0 (zero features, or exact cancellation) contributes 0. Where this departs from the papers, and
 why, is in docs/math.md.
 
 ====================  ==========================================================================
-``_gntk``             :class:`GNTK`, everything that changes values
+``_gntk``             :class:`GNTK`, everything that changes its values
+``_base``             :class:`Kernel` and the algebra: sums, products, factors, normalisation
+``_parse``            :func:`parse_kernel`: kernels from text and JSON
 ====================  ==========================================================================
 
 How the recursion is computed is in :mod:`fastgntk.engines`.
 """
 
+from fastgntk.kernels._base import Kernel, Normalized, Product, Scaled, Sum
 from fastgntk.kernels._gntk import GNTK, Edges, Scale
+from fastgntk.kernels._parse import parse_kernel
 
-__all__ = ["GNTK", "Edges", "Scale"]
+__all__ = ["Kernel", "GNTK", "Sum", "Product", "Scaled", "Normalized", "parse_kernel", "Scale", "Edges"]

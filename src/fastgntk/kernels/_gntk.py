@@ -1,16 +1,18 @@
-"""What defines the kernel: one frozen value."""
+"""The tangent kernel as a value: everything that changes its numbers."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
+from fastgntk.graphs import FeatureKind
+from fastgntk.kernels._base import Kernel
+from fastgntk.sketch import Sketch
 
 __all__ = ["GNTK", "Edges", "Scale"]
 
@@ -18,9 +20,9 @@ Scale = Literal["uniform", "degree", "unit"]
 Edges = Literal["plain", "typed"]
 
 
-@dataclass(frozen=True)
-class GNTK:
-    """Say which Graph Neural Tangent Kernel is meant.
+@dataclass(frozen=True, repr=False)
+class GNTK(Kernel):
+    """The Graph Neural Tangent Kernel, defined in :mod:`fastgntk.kernels`.
 
     Parameters
     ----------
@@ -38,15 +40,20 @@ class GNTK:
         Variance factor of the ReLU layers; 2 keeps the norm of a node through a layer.
     edges : {"plain", "typed"}
         ``"typed"`` gives every edge label, and the node itself, a weight matrix of its own in the first layer of a
-        block: Σ ← Σ_r B_r Σ B'_rᵀ. ``"plain"`` does not look at edge labels.
+        block: Σ ← Σ_r B_r Σ B'_rᵀ. ``"plain"`` ignores edge labels.
+    features : {"auto", "attributes", "labels", "all", "degree"}
+        What nodes start with, as in :class:`fastgntk.NodeFeatures`: continuous attributes, one-hot labels, both, or
+        one-hot degrees. ``"auto"`` takes attributes if the graphs have them, else labels, else degrees.
+    sketch : Sketch, optional
+        Approximate the aggregation by random matrices; for large dense graphs.
 
     Examples
     --------
-    >>> spec = GNTK(blocks=2, jump=False)
-    >>> spec.to_json()
-    '{"blocks": 2, "layers": 2, "scale": "uniform", "jump": false, "c_phi": 2.0, "edges": "plain"}'
-    >>> GNTK.from_json(spec.to_json()) == spec
-    True
+    >>> kernel = GNTK(blocks=2, jump=False)
+    >>> kernel, GNTK.from_json(kernel.to_json()) == kernel
+    (GNTK(blocks=2, jump=False), True)
+    >>> 0.5 * kernel + GNTK(features="degree").normalized()
+    0.5 * GNTK(blocks=2, jump=False) + GNTK(features='degree').normalized()
     """
 
     blocks: int = 3
@@ -55,15 +62,17 @@ class GNTK:
     jump: bool | tuple[float, ...] = True
     c_phi: float = 2.0
     edges: Edges = "plain"
+    features: FeatureKind = "auto"
+    sketch: Sketch | None = None
 
     def __post_init__(self) -> None:
         for name in ("blocks", "layers"):
-            object.__setattr__(self, name, _positive_int(getattr(self, name), name))
-        if self.scale not in get_args(Scale):
-            raise InputError(f"scale must be one of {', '.join(get_args(Scale))}, but is {self.scale!r}.")
-        if self.edges not in get_args(Edges):
-            raise InputError(f"edges must be one of {', '.join(get_args(Edges))}, but is {self.edges!r}.")
-        object.__setattr__(self, "jump", _jump(self.jump, self.blocks))
+            object.__setattr__(self, name, check_integer(name, getattr(self, name), 1))
+        for name, allowed in (("scale", Scale), ("edges", Edges), ("features", FeatureKind)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in get_args(allowed):
+                raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}.")
+        object.__setattr__(self, "jump", _check_jump(self.jump, self.blocks))
         try:
             c_phi = float(self.c_phi)
         except (TypeError, ValueError, OverflowError):
@@ -71,10 +80,12 @@ class GNTK:
         if not (math.isfinite(c_phi) and c_phi > 0):
             raise InputError(f"c_phi must be a number above 0, but is {self.c_phi!r}.")
         object.__setattr__(self, "c_phi", c_phi)
+        if self.sketch is not None and not isinstance(self.sketch, Sketch):
+            raise InputError(f"sketch must be a fastgntk.Sketch or None, but is {self.sketch!r}.")
 
     @property
     def level_weights(self) -> tuple[float, ...]:
-        """How much each level 0..L counts in the readout.
+        """The weight of each level 0..L in the readout.
 
         >>> GNTK(blocks=2, jump=False).level_weights, GNTK(blocks=1, jump=(0, 0.5)).level_weights
         ((0.0, 0.0, 1.0), (0.0, 0.5))
@@ -88,37 +99,8 @@ class GNTK:
         """Whether edge labels count."""
         return self.edges == "typed"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the options as plain Python values."""
-        out = asdict(self)
-        return out | {"jump": list(self.jump)} if isinstance(self.jump, tuple) else out
 
-    def to_json(self) -> str:
-        """Return the options as one line of JSON."""
-        return json.dumps(self.to_dict())
-
-    @classmethod
-    def from_dict(cls, options: Mapping[str, Any]) -> GNTK:
-        """Make a spec from a mapping; an unknown name is an error, a missing one takes its default."""
-        known = [f.name for f in fields(cls)]
-        unknown = sorted(set(options) - set(known))
-        if unknown:
-            raise InputError(f"unknown kernel option {unknown[0]!r}; the options are {', '.join(known)}.")
-        return cls(**options)
-
-    @classmethod
-    def from_json(cls, text: str) -> GNTK:
-        """Read what :meth:`to_json` wrote."""
-        try:
-            options = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise InputError(f"kernel options are not valid JSON: {error}.") from None
-        if not isinstance(options, dict):
-            raise InputError("kernel options must be a JSON object.")
-        return cls.from_dict(options)
-
-
-def _jump(value: Any, blocks: int) -> bool | tuple[float, ...]:
+def _check_jump(value: Any, blocks: int) -> bool | tuple[float, ...]:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     try:
@@ -134,9 +116,3 @@ def _jump(value: Any, blocks: int) -> bool | tuple[float, ...]:
     if not all(math.isfinite(w) and w >= 0 for w in weights) or not any(weights):
         raise InputError(f"the weights of jump must be 0 or more and not all 0, but are {weights}.")
     return weights
-
-
-def _positive_int(value: Any, name: str) -> int:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} must be a whole number, 1 or more, but is {value!r}.")
-    return int(value)

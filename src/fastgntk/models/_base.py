@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from fastgntk._util.checks import flag
+from fastgntk._util.checks import check_flag
 from fastgntk._util.threads import Progress
 from fastgntk.engines import equal_graphs
 from fastgntk.errors import InputError, levels_to_the_caller
@@ -38,7 +38,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             raise InputError(f"sketching must be a mapping of {', '.join(known)}, but is {sketching!r}.")
         return KernelOptions(
             spec_of(self),
-            flag("normalize", self.normalize),
+            check_flag("normalize", self.normalize),
             self.features,
             self.engine,
             dict(sketching),

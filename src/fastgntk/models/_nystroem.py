@@ -10,7 +10,7 @@ from scipy import linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fastgntk._util.checks import whole_number
+from fastgntk._util.checks import check_integer
 from fastgntk._util.memory import memory_budget
 from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
@@ -132,7 +132,7 @@ class GNTKNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
 
     def _fit(self, X: Any, *, whole: bool) -> Array | None:
         """Fit; returns the kernel values of all graphs with landmarks if they are wanted, or were needed to choose."""
-        wanted = whole_number("n_landmarks", self.n_landmarks, 1)
+        wanted = check_integer("n_landmarks", self.n_landmarks, 1)
         if not isinstance(self.selection, str) or self.selection not in SELECTIONS:
             raise InputError(f"selection must be one of {', '.join(SELECTIONS)}, but is {self.selection!r}.")
         batch = as_graphs(X)

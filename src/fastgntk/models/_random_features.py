@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fastgntk._util.checks import flag, whole_number
+from fastgntk._util.checks import check_flag, check_integer
 from fastgntk._util.memory import memory_budget, worker_count
 from fastgntk._util.threads import run as run_on_threads
 from fastgntk._util.threads import single_threaded_blas
@@ -111,7 +111,7 @@ class GNTKRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Grap
         batch = as_graphs(X)
         if not len(batch):
             raise InputError("there are no graphs to learn from.")
-        size = whole_number("n_features", self.n_features, 2)
+        size = check_integer("n_features", self.n_features, 2)
         self._check()
         spec = spec_of(self)
         step = fitted(self.features, batch)
@@ -128,7 +128,7 @@ class GNTKRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Grap
 
     def _check(self) -> None:
         for name in ("normalize", "exact_norms"):
-            flag(name, getattr(self, name))
+            check_flag(name, getattr(self, name))
         worker_count(self.workers)
         memory_budget(self.memory)
         if self.dtype not in ("float32", "float64"):

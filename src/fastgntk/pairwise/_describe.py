@@ -12,20 +12,19 @@ from scipy.sparse.csgraph import connected_components
 from fastgntk.engines import inseparable_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import Description, EqualGraphs, FeatureKind, GraphBatch, NodeFeatures, Spread, as_graphs
-from fastgntk.pairwise._options import fitted
 
 __all__ = ["describe"]
 
 Ints = NDArray[np.int64]
 
 
-def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind | NodeFeatures = "auto") -> Description:
+def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind = "auto") -> Description:
     """Count what graphs carry, find equal graphs, and bound what any model can reach on targets ``y``.
 
     Two graphs are equal if colour refinement (1-WL) cannot distinguish them: nodes start with the features of the
-    kernel (``features``, as in :func:`fastgntk.gram`) and look at their neighbours, with weights, in every round, until
-    no round separates more nodes. All message-passing methods give equal graphs equal values, so equal graphs with
-    different targets bound their scores: whole numbers and text are classes and bound the accuracy; real numbers bound
+    kernel (``features``, as in :class:`fastgntk.GNTK`) and look at their neighbours, with weights, in every round,
+    until no round separates more nodes. All message-passing methods give equal graphs equal values, so equal graphs
+    with different targets bound their scores: whole numbers and text are classes and bound the accuracy; real numbers bound
     the root mean square error.
 
     Examples
@@ -39,7 +38,7 @@ def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind |
     """
     batch = as_graphs(graphs)
     targets = None if y is None else _targets(y, len(batch))
-    step = fitted(features, batch)
+    step = NodeFeatures(features).fit(batch)
     ready = step.transform(batch)
     pattern = _pattern(batch)
     turned = pattern.tocsc()

@@ -1,30 +1,24 @@
-"""Kernel matrices: validate, build features, choose, cut, run."""
+"""Kernel matrices: check, prepare, compute the leaves of the kernel, combine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.memory import Memory, Workers
-from fastgntk._util.threads import Progress
-from fastgntk.engines import check_edges
 from fastgntk.errors import InputError
-from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
-from fastgntk.kernels import GNTK
-from fastgntk.pairwise._options import Options, fitted, tell_about_exact
-from fastgntk.pairwise._path import GramPath, combine_levels
-from fastgntk.pairwise._plan import plan_cross, plan_gram
-from fastgntk.pairwise._prepared import PreparedGraphs
-from fastgntk.pairwise._run import Cut, Run, Write, check_result
+from fastgntk.graphs import as_graphs
+from fastgntk.kernels import GNTK, Kernel
+from fastgntk.pairwise._combine import Entries, combine, combine_levels, needs_diagonals
+from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
+from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, prepare_pair, share_of
+from fastgntk.pairwise._run import check_result
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
-from fastgntk.sketch import SketchOptions
 
-__all__ = ["combine", "cross_gram", "diagonal", "gram", "gram_path", "write_both_triangles"]
+__all__ = ["GramPath", "cross_gram", "diagonal", "gram", "gram_path", "options_of"]
 
 Array = NDArray[np.float64]
 
@@ -32,99 +26,60 @@ Array = NDArray[np.float64]
 @overload
 def gram(
     graphs: Any,
-    spec: GNTK | None = None,
+    kernel: Kernel | None = None,
     *,
-    features: FeatureKind | NodeFeatures = "auto",
-    engine: str = "auto",
-    memory: Memory = None,
-    workers: Workers = None,
-    progress: Progress | None = None,
+    compute: Compute | None = None,
     store: None = None,
     shard: None = None,
-    executor: None = None,
-    **sketching: Unpack[SketchOptions],
+    client: None = None,
 ) -> Array: ...
 
 
 @overload
 def gram(
     graphs: Any,
-    spec: GNTK | None = None,
+    kernel: Kernel | None = None,
     *,
-    features: FeatureKind | NodeFeatures = "auto",
-    engine: str = "auto",
-    memory: Memory = None,
-    workers: Workers = None,
-    progress: Progress | None = None,
+    compute: Compute | None = None,
     store: str | Path,
     shard: tuple[int, int] | None = None,
-    executor: Any = None,
-    **sketching: Unpack[SketchOptions],
+    client: Any = None,
 ) -> StoredGram: ...
 
 
 def gram(
     graphs: Any,
-    spec: GNTK | None = None,
+    kernel: Kernel | None = None,
     *,
-    features: FeatureKind | NodeFeatures = "auto",
-    engine: str = "auto",
-    memory: Memory = None,
-    workers: Workers = None,
-    progress: Progress | None = None,
+    compute: Compute | None = None,
     store: str | Path | None = None,
     shard: tuple[int, int] | None = None,
-    executor: Any = None,
-    **sketching: Unpack[SketchOptions],
+    client: Any = None,
 ) -> Array | StoredGram:
     """Compute the kernel between all pairs of graphs.
 
     Parameters
     ----------
     graphs : anything that :func:`fastgntk.as_graphs` accepts, n graphs
-    spec : GNTK, optional
-        Which kernel; ``GNTK()`` if left out. Nothing below changes values beyond rounding, except a sketch.
-    features : {"auto", "attributes", "labels", "all", "degree"} or NodeFeatures
-        What nodes start with; a kind is fitted on ``graphs``, a fitted :class:`fastgntk.NodeFeatures` is extended by
-        labels that it does not know.
-    engine : str
-        How to compute it: ``"lossless"`` (compiled, equal nodes merged), ``"decoupled"`` (NumPy and SciPy) or
-        ``"kronecker"`` (the slow literal formula); ``"auto"`` takes the first, or the second for very little work. All
-        of these give the same numbers. ``"sketched"`` is an approximation for large dense graphs, never taken unasked.
-    memory : int or str, optional
-        Upper limit for the result and the tiles in work, as bytes or ``"2GB"``; a quarter of RAM by default.
-    workers : int, optional
-        Threads; by default every core. The numbers are the same for any count.
-    progress : callable, optional
-        Called as ``progress(done, total)`` in units of work; only their ratio has a meaning.
+        Or graphs from :func:`fastgntk.prepare`; then leave out the kernel.
+    kernel : Kernel, optional
+        ``GNTK()`` if left out.
+    compute : Compute, optional
+        Engine, threads, memory and progress; nothing in it changes values beyond rounding.
     store : str or Path, optional
         A folder for the matrix, such as ``"gram.zarr"``. It is written tile by tile and never held in memory; after an
         interruption the same call computes what is missing. Needs the extra ``store``.
     shard : (k, K), optional
-        Compute only the k-th of K shares into the store, k = 1..K; several processes, on one machine or on many that
+        Compute only the k-th of K shards into the store, k = 1..K; several processes, on one machine or on many that
         see the same folder, can each have one.
-    executor : dask.distributed.Client, optional
-        Compute the tiles on the workers of a Dask cluster, into a store in a folder that all of them see; ``workers``
-        threads here prepare the graphs. Needs the extra ``cluster``.
-    sketch : {"ams", "gaussian", "srht", "countsketch", "sparse"}
-        For ``engine="sketched"``, like those below: the kind of random matrix.
-    sketch_size : int, or float in (0, 1], default 0.3
-        Rows of a sketch, or a rate: its rows over the nodes of the graph. A graph that has no more nodes
-        than that is computed exactly, with a warning.
-    seed : int, default 0
-        A graph's sketch depends on this and on its edges, so it is the same in every call.
-    fresh_each_block : bool, default False
-        Draw a new sketch for each block; otherwise one serves all.
-    merge_nodes : bool, default True
-        Sketch distinct nodes or, as in the paper, all nodes.
-    sketch_features : bool, default False
-        Sketch the aggregation of the features too, as in the paper; otherwise it is exact, at no cost
-        (docs/sketching.md).
+    client : dask.distributed.Client, optional
+        Compute the tiles on the workers of a Dask cluster, into a store in a folder that all of them see; graphs are
+        prepared on threads here. Needs the extra ``cluster``.
 
     Returns
     -------
     array of shape (n, n), float64, exactly symmetric, positive semi-definite up to rounding; with ``store`` a
-    :class:`StoredGram`, which is read like one
+    :class:`fastgntk.pairwise.store.StoredGram`, which is read like one
 
     Examples
     --------
@@ -134,149 +89,117 @@ def gram(
     >>> K.shape, bool(K[0, 1] == K[1, 0])
     ((2, 2), True)
     """
-    options = Options.check(spec, engine, memory, workers, progress, sketching)
-    if shard is not None and executor is not None:
-        raise InputError("shard is for processes without a scheduler, executor for one; give one of them.")
+    if shard is not None and client is not None:
+        raise InputError("shard is for processes without a scheduler, client for one; give one of them.")
     if store is not None:
-        path, share = as_path(store, "store"), check_shard(shard)
-        step, batch = _fitted_and_ready(graphs, features, options)
-        return build_gram(batch, step.kind_, options, path, share, progress, executor)
-    for name, given in (("shard", shard), ("executor", executor)):
+        path, checked = as_path(store, "store"), check_shard(shard)
+        if isinstance(graphs, PreparedGraphs):
+            raise InputError("a store prepares its graphs itself; give the graphs, not prepared ones.")
+        return build_gram(as_graphs(graphs), _kernel(kernel), check_compute(compute), path, checked, client)
+    for name, given in (("shard", shard), ("client", client)):
         if given is not None:
             raise InputError(f"{name} is for a store; give store=path too.")
-    batch = _ready(graphs, features, options)
-    result = 8 * len(batch) ** 2
-    run = options.start(batch, None, result)
-    cut = run.cut(batch)
-    out = np.zeros((len(batch), len(batch)))
-    run.tiles(cut, cut, plan_gram(cut.blocks), write_both_triangles(out, combine(options.spec)), progress)
-    return out
+    if isinstance(graphs, PreparedGraphs):
+        prepared, how = graphs, options_of(graphs, kernel, compute)
+        result = _result_bytes(prepared.kernel, len(prepared), len(prepared), how)
+    else:
+        kernel, how, batch = _kernel(kernel), check_compute(compute), as_graphs(graphs)
+        result = _result_bytes(kernel, len(batch), len(batch), how)
+        prepared = prepare_batch(batch, kernel, how, once=True)
+    leaves = list(prepared.leaves)
+
+    def values(leaf: Kernel) -> Entries:
+        progress = share_of(how.progress, leaves.index(leaf), len(leaves))
+        found = Entries.of_gram(prepared.leaves[leaf].gram(how, result, progress))
+        assert found.rows is not None
+        prepared.set_leaf_diagonal(leaf, found.rows)
+        return found
+
+    return combine(prepared.kernel, values).values
 
 
-def cross_gram(
-    rows: Any,
-    cols: Any,
-    spec: GNTK | None = None,
-    *,
-    features: FeatureKind | NodeFeatures = "auto",
-    engine: str = "auto",
-    memory: Memory = None,
-    workers: Workers = None,
-    progress: Progress | None = None,
-    **sketching: Unpack[SketchOptions],
-) -> Array:
+def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
     """Compute the kernel between n graphs (rows, say for testing) and m graphs (cols, say for training).
 
     Features are fitted on ``cols``; a node label in ``rows`` that ``cols`` does not have is a label like any other, and
-    equal to none of ``cols``. So this is a part of ``gram`` over all graphs. The other arguments are those of
-    :func:`gram`.
+    equal to none of ``cols``. So this is a part of ``gram`` over all graphs. ``cols`` may be prepared graphs; then
+    leave out the kernel. ``rows`` may be ``cols.like(graphs)``.
 
     Returns
     -------
     array of shape (n, m), float64
     """
     if isinstance(cols, PreparedGraphs):
-        _check_prepared(cols, spec, features, engine, sketching)
-        return _cross_prepared(rows, cols, memory, workers, progress)
-    options = Options.check(spec, engine, memory, workers, progress, sketching)
-    row_batch, col_batch = as_graphs(rows), as_graphs(cols)
-    step = fitted(features, col_batch, row_batch)
-    row_batch, col_batch = step.transform(row_batch), step.transform(col_batch)
-    for batch in (row_batch, col_batch):
-        check_edges(batch, options.spec)
-    run = options.start(row_batch, col_batch, 8 * len(row_batch) * len(col_batch))
-    return _cross(run, run.cut(row_batch), run.cut(col_batch), (len(row_batch), len(col_batch)), progress)
+        far, how = cols, options_of(cols, kernel, compute)
+        near = rows if isinstance(rows, PreparedGraphs) else cols.like(rows)
+        result = _result_bytes(far.kernel, len(near), len(far), how)
+    else:
+        kernel, how = _kernel(kernel), check_compute(compute)
+        row_batch, col_batch = as_graphs(rows), as_graphs(cols)
+        result = _result_bytes(kernel, len(row_batch), len(col_batch), how)
+        near, far = prepare_pair(row_batch, col_batch, kernel, how)
+    leaves = list(far.leaves)
+    own = (near.leaf_diagonals(_silent(how)), far.leaf_diagonals(_silent(how))) if needs_diagonals(far.kernel) else None
+
+    def values(leaf: Kernel) -> Entries:
+        progress = share_of(how.progress, leaves.index(leaf), len(leaves))
+        found = near.leaves[leaf].cross(far.leaves[leaf], how, result, progress)
+        return Entries(found) if own is None else Entries(found, own[0][leaf], own[1][leaf])
+
+    return combine(far.kernel, values).values
 
 
-def _check_prepared(prepared: PreparedGraphs, spec: GNTK | None, features: Any, engine: str, sketching: Any) -> None:
-    """Refuse what prepared graphs have settled already."""
-    if engine not in ("auto", prepared.engine) or features != "auto" or sketching:
-        raise InputError("engine, sketch and features are those of the prepared graphs; leave them out.")
-    if spec is not None and spec != prepared.spec:
-        raise InputError(f"the graphs were prepared for {prepared.spec}, but spec is {spec}; leave spec out.")
-
-
-def _cross_prepared(
-    rows: Any, cols: PreparedGraphs, memory: Memory, workers: Workers, progress: Progress | None
-) -> Array:
-    options = Options.check(cols.spec, cols.engine, memory, workers, progress)
-    batch = as_graphs(rows)
-    batch = cols.features.extend(batch).transform(batch)
-    check_edges(batch, options.spec)
-    check_result(8 * len(batch) * len(cols), options.memory)
-    if cols.sketching is not None:
-        tell_about_exact(cols.sketching, batch.sizes)
-    run = replace(cols.run, memory=options.memory, workers=options.workers, result=8 * len(batch) * len(cols))
-    return _cross(run, run.cut(batch), cols.cut, (len(batch), len(cols)), progress)
-
-
-def _cross(run: Run, rows: Cut, cols: Cut, shape: tuple[int, int], progress: Progress | None) -> Array:
-    out = np.zeros(shape)
-    reduce = combine(run.spec)
-
-    def write(near: NDArray[np.int64], far: NDArray[np.int64], levels: Array) -> None:
-        out[near[:, None], far] = reduce(levels)
-
-    run.tiles(rows, cols, plan_cross(rows.blocks, cols.blocks), write, progress)
-    return out
-
-
-def diagonal(
-    graphs: Any,
-    spec: GNTK | None = None,
-    *,
-    features: FeatureKind | NodeFeatures = "auto",
-    engine: str = "auto",
-    memory: Memory = None,
-    workers: Workers = None,
-    progress: Progress | None = None,
-    **sketching: Unpack[SketchOptions],
-) -> Array:
+def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
     """Compute the kernel of each graph with itself, the diagonal of :func:`gram`, without the rest of it.
 
-    ``graphs`` may be prepared graphs; then leave out what they were prepared with.
+    ``graphs`` may be prepared graphs; then leave out the kernel.
 
     Returns
     -------
     array of shape (n,), float64
     """
     if isinstance(graphs, PreparedGraphs):
-        _check_prepared(graphs, spec, features, engine, sketching)
-        options = Options.check(graphs.spec, graphs.engine, memory, workers, progress)
-        check_result(8 * len(graphs), options.memory)
-        run = replace(graphs.run, memory=options.memory, workers=options.workers, result=8 * len(graphs))
-        return _diagonal(run, graphs.cut.prepared, len(graphs), progress)
-    options = Options.check(spec, engine, memory, workers, progress, sketching)
-    batch = _ready(graphs, features, options)
-    run = options.start(batch, None, 8 * len(batch), pairs=float(np.sum(batch.sizes.astype(np.float64) ** 2)))
-    return _diagonal(run, run.prepare(batch), len(batch), progress)
+        return graphs.diagonal(options_of(graphs, kernel, compute)).copy()
+    kernel, how, batch = _kernel(kernel), check_compute(compute), as_graphs(graphs)
+    check_result(8 * len(batch), how.budget)
+    pairs = float(np.sum(batch.sizes.astype(np.float64) ** 2))
+    return prepare_batch(batch, kernel, how, once=True, pairs=pairs).diagonal(how)
 
 
-def _diagonal(run: Run, prepared: Any, count: int, progress: Progress | None) -> Array:
-    out = np.zeros(count)
-    reduce = combine(run.spec)
+@dataclass(frozen=True, eq=False)
+class GramPath:
+    """Hold the readout of every level, from which the kernel of every depth is a sum.
 
-    def write(rows: NDArray[np.int64], _: NDArray[np.int64], levels: Array) -> None:
-        out[rows] = np.diagonal(reduce(levels))
+    Attributes
+    ----------
+    kernel : GNTK
+        The deepest kernel.
+    levels : array of shape (blocks + 1, n, n)
+        ``levels[l]`` is Σ_uv K(l)_uv of every pair; level 0 is the features alone.
+    engine : str
+        What computed it.
+    """
 
-    run.diagonal(prepared, write, progress)
-    return out
+    kernel: GNTK
+    levels: NDArray[np.float64]
+    engine: str
+
+    def at(self, blocks: int | None = None, jump: bool | tuple[float, ...] | None = None) -> NDArray[np.float64]:
+        """Return the Gram matrix of that depth; what is left out comes from ``kernel``."""
+        wanted = replace(
+            self.kernel,
+            blocks=self.kernel.blocks if blocks is None else blocks,
+            jump=self.kernel.jump if jump is None else jump,
+        )
+        if wanted.blocks > self.kernel.blocks:
+            raise InputError(f"blocks must lie in 1..{self.kernel.blocks}, but is {blocks!r}.")
+        return combine_levels(self.levels[: wanted.blocks + 1], wanted)
 
 
-def gram_path(
-    graphs: Any,
-    spec: GNTK | None = None,
-    *,
-    features: FeatureKind | NodeFeatures = "auto",
-    engine: str = "auto",
-    memory: Memory = None,
-    workers: Workers = None,
-    progress: Progress | None = None,
-    **sketching: Unpack[SketchOptions],
-) -> GramPath:
-    """Compute the kernels of every depth 1..blocks, with and without jump, in the one pass of the deepest.
+def gram_path(graphs: Any, kernel: GNTK | None = None, *, compute: Compute | None = None) -> GramPath:
+    """Compute the kernels of all depths 1..blocks, with and without jump, in one pass.
 
-    The arguments are those of :func:`gram`; ``spec.blocks`` is the largest depth.
+    The arguments are those of :func:`gram`; ``kernel.blocks`` is the largest depth. Only a GNTK has depths.
 
     Examples
     --------
@@ -286,44 +209,41 @@ def gram_path(
     >>> path.at(blocks=2, jump=False).shape
     (5, 5)
     """
-    options = Options.check(spec, engine, memory, workers, progress, sketching)
-    batch = _ready(graphs, features, options)
-    shape = (options.spec.blocks + 1, len(batch), len(batch))
-    run = options.start(batch, None, 8 * int(np.prod(shape)))
-    cut = run.cut(batch)
-    levels = np.zeros(shape)
-    run.tiles(cut, cut, plan_gram(cut.blocks), write_both_triangles(levels, lambda tile: tile), progress)
-    return GramPath(options.spec, levels, run.engine.name)
+    prepared = graphs if isinstance(graphs, PreparedGraphs) else None
+    how = options_of(prepared, kernel, compute) if prepared else check_compute(compute)
+    deepest = prepared.kernel if prepared else _kernel(kernel)
+    if not isinstance(deepest, GNTK):
+        raise InputError(f"only a GNTK has depths, but the kernel is {deepest}; compute its parts one by one.")
+    batch = prepared.batch if prepared else as_graphs(graphs)
+    check_result(8 * (deepest.blocks + 1) * len(batch) ** 2, how.budget)
+    leaf = (prepared or prepare_batch(batch, deepest, how, once=True)).leaves[deepest]
+    return GramPath(deepest, leaf.levels(how), leaf.run.engine.name)
 
 
-def _ready(graphs: Any, features: FeatureKind | NodeFeatures, options: Options) -> GraphBatch:
-    """Return the graphs as a batch with features, checked."""
-    return _fitted_and_ready(graphs, features, options)[1]
+def _kernel(kernel: Any) -> Kernel:
+    return GNTK() if kernel is None else check_kernel(kernel)
 
 
-def _fitted_and_ready(
-    graphs: Any, features: FeatureKind | NodeFeatures, options: Options
-) -> tuple[NodeFeatures, GraphBatch]:
-    batch = as_graphs(graphs)
-    step = fitted(features, batch)
-    batch = step.transform(batch)
-    check_edges(batch, options.spec)
-    return step, batch
+def options_of(prepared: PreparedGraphs, kernel: Any, compute: Any) -> Compute:
+    """Return the options of a call with prepared graphs; refuse what preparing has settled already."""
+    if kernel is not None and kernel != prepared.kernel:
+        raise InputError(f"the graphs were prepared for {prepared.kernel}, but the kernel is {kernel}; leave it out.")
+    if compute is None:
+        return prepared.compute
+    how = check_compute(compute)
+    if how.engine != "auto" and set(prepared.engines) != {how.engine}:
+        used = " and ".join(dict.fromkeys(prepared.engines))
+        raise InputError(f"the graphs were prepared with engine {used}, but engine={how.engine!r}; leave it out.")
+    return how
 
 
-def write_both_triangles(out: Array, reduce: Callable[[Array], Array]) -> Write:
-    """Return a function that writes a tile and its mirror image, so that the result is exactly symmetric."""
-
-    def write(rows: NDArray[np.int64], cols: NDArray[np.int64], levels: Array) -> None:
-        values = reduce(levels)
-        if rows is cols:  # both triangles were computed; keep one
-            values = np.triu(values) + np.swapaxes(np.triu(values, 1), -1, -2)
-        out[..., rows[:, None], cols] = values
-        out[..., cols[:, None], rows] = np.swapaxes(values, -1, -2)
-
-    return write
+def _result_bytes(kernel: Kernel, n: int, m: int, compute: Compute) -> int:
+    """Count the bytes of the result, and of the matrices of leaves beside it; refuse more than the limit."""
+    leaves = len(kernel.leaves())
+    result = 8 * n * m * (1 if leaves == 1 else leaves + 1)
+    check_result(result, compute.budget)
+    return result
 
 
-def combine(spec: GNTK) -> Callable[[Array], Array]:
-    """Return the reduction of the readouts of all levels (L + 1, …) to the value of the kernel."""
-    return lambda levels: combine_levels(levels, spec)
+def _silent(compute: Compute) -> Compute:
+    return replace(compute, progress=None)

@@ -1,45 +1,36 @@
-"""The kernel node by node: which nodes of a graph its values come from."""
+"""The kernel node by node: how much each node of a graph adds to its values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.memory import Memory, Workers, memory_budget, worker_count
-from fastgntk.engines import check_edges
 from fastgntk.errors import InputError
-from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
-from fastgntk.kernels import GNTK
-from fastgntk.pairwise._path import combine_levels
-from fastgntk.pairwise._prepared import PreparedGraphs, prepare
-from fastgntk.pairwise._run import check_result
-from fastgntk.sketch import SketchOptions
+from fastgntk.graphs import GraphBatch, as_graphs
+from fastgntk.kernels import Kernel
+from fastgntk.pairwise._combine import combine_nodes, needs_diagonals
+from fastgntk.pairwise._compute import Compute
+from fastgntk.pairwise._gram import options_of
+from fastgntk.pairwise._prepared import PreparedGraphs, prepare, tangent_leaves
 
-__all__ = ["node_shares", "node_shares_in_chunks"]
+__all__ = ["node_contributions", "node_contributions_in_chunks"]
 
 _AT_ONCE = 1024  # nodes in one pass: enough to merge many and to make calls few, and rows that stay in the cache
 
 
-def node_shares(
-    graph: Any,
-    cols: Any,
-    spec: GNTK | None = None,
-    *,
-    features: FeatureKind | NodeFeatures = "auto",
-    engine: str = "auto",
-    memory: Memory = None,
-    workers: Workers = None,
-    **sketching: Unpack[SketchOptions],
+def node_contributions(
+    graph: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None
 ) -> NDArray[np.float64]:
-    """Compute the share of each node of one graph in its kernel with m graphs: Σ_l Σ_v K(l)_uv for every node u.
+    """Compute the contribution of each node of one graph to its kernel with m graphs.
 
-    The kernel is a sum over pairs of nodes, so these rows add up to the row that :func:`cross_gram` gives, at the same
-    cost. ``cols`` may be prepared graphs; then leave out what they were prepared with. The other arguments
-    are those of :func:`gram`.
+    A tangent kernel is a sum over pairs of nodes, Σ_u Σ_l Σ_v K(l)_uv, and this is the part of each u. The rows add up
+    to the row that :func:`cross_gram` gives, at the same cost. Contributions to a sum of kernels add up; in a product
+    k1 · k2 the nodes are those of k1, and k2 weights the m graphs. ``cols`` may be prepared graphs; then leave out the
+    kernel.
 
     Returns
     -------
@@ -49,39 +40,41 @@ def node_shares(
     --------
     >>> import numpy as np, fastgntk as fg
     >>> data = fg.datasets.load("MUTAG").graphs
-    >>> shares = fg.node_shares(data[0], data[:5])
-    >>> shares.shape, bool(np.allclose(shares.sum(axis=0), fg.gram(data[:5])[0]))
+    >>> parts = fg.node_contributions(data[0], data[:5])
+    >>> parts.shape, bool(np.allclose(parts.sum(axis=0), fg.gram(data[:5])[0]))
     ((17, 5), True)
     """
     if isinstance(cols, PreparedGraphs):
-        if engine not in ("auto", cols.engine) or features != "auto" or sketching or spec not in (None, cols.spec):
-            raise InputError("spec, engine, sketch and features are those of the prepared graphs; leave them out.")
-        prepared = cols
+        prepared, how = cols, options_of(cols, kernel, compute)
     else:
-        prepared = prepare(cols, spec, features=features, engine=engine, memory=memory, workers=workers, **sketching)
+        prepared = prepare(cols, compute=compute) if kernel is None else prepare(cols, kernel, compute=compute)
+        how = prepared.compute
     batch = as_graphs(graph)
     if len(batch) != 1:
-        raise InputError(f"graph must be one graph, but {len(batch)} came.")
-    return _rows(batch, prepared, memory, workers)
+        raise InputError(f"graph must be one graph, but {len(batch)} graphs were given.")
+    return _contributions(batch, prepared, how)
 
 
-def node_shares_in_chunks(
-    graphs: Any, cols: PreparedGraphs, *, nodes: int = _AT_ONCE, memory: Memory = None, workers: Workers = None
+def node_contributions_in_chunks(
+    graphs: Any, cols: PreparedGraphs, *, nodes: int = _AT_ONCE, compute: Compute | None = None
 ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Yield what :func:`node_shares` gives for each of many graphs, some graphs at a time, in order.
+    """Yield what :func:`node_contributions` gives for each of many graphs, some graphs at a time, in order.
 
-    What comes is which graphs, and the rows of all their nodes, shape (their nodes, m). Graphs of up to ``nodes`` nodes
-    together are one pass: they are computed as one graph, their disjoint union, in which the nodes are the same. A
-    sketch depends on the whole graph, so that sketched graphs come one at a time.
+    Each item is a slice of graphs and the rows of all their nodes, shape (their nodes, m). Graphs of up to ``nodes``
+    nodes together are one pass: they are computed as one graph, their disjoint union, in which the nodes are the same.
+    A sketch, a normalisation and a product depend on the whole graph, so such graphs come one at a time.
     """
+    how = options_of(cols, None, compute)
     batch = as_graphs(graphs)
-    most = max(1, min(nodes, memory_budget(memory) // (16 * 8 * max(len(cols), 1))))
+    most = max(1, min(nodes, how.budget // (16 * 8 * max(len(cols), 1))))
+    leaves = tangent_leaves(cols.kernel)
+    together = cols.kernel == leaves[0] and leaves[0].sketch is None
     start = 0
     while start < len(batch):
         stop = start + 1
-        if cols.sketching is None:
+        if together:
             stop = max(stop, int(np.searchsorted(batch.offsets, batch.offsets[start] + most, side="right")) - 1)
-        yield slice(start, stop), _rows(_union(batch[start:stop]), cols, memory, workers)
+        yield slice(start, stop), _contributions(_union(batch[start:stop]), cols, how)
         start = stop
 
 
@@ -96,18 +89,11 @@ def _union(batch: GraphBatch) -> GraphBatch:
     )
 
 
-def _rows(batch: GraphBatch, prepared: PreparedGraphs, memory: Memory, workers: Workers) -> NDArray[np.float64]:
-    """Return the shares (N, m) of the nodes of one graph."""
-    batch = prepared.features.extend(batch).transform(batch)
-    check_edges(batch, prepared.spec)
-    out = np.zeros((batch.n_nodes, len(prepared)))
-    budget = memory_budget(memory)
-    check_result(out.nbytes, budget)
-
-    def write(_: NDArray[np.int64], far: NDArray[np.int64], levels: NDArray[np.float64]) -> None:
-        out[:, far] = combine_levels(levels, prepared.spec)
-
-    if batch.n_nodes:
-        run = replace(prepared.run, memory=budget, workers=worker_count(workers), result=out.nbytes)
-        run.nodes(batch, prepared.cut, write)
-    return out
+def _contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute) -> NDArray[np.float64]:
+    """Return the contributions (N, m) of the nodes of one graph."""
+    row = cols.like(batch)
+    parts = {leaf: row.leaves[leaf].nodes(cols.leaves[leaf], compute) for leaf in cols.leaves}
+    if not needs_diagonals(cols.kernel):
+        return combine_nodes(cols.kernel, parts, {}, {})
+    silent = replace(compute, progress=None)
+    return combine_nodes(cols.kernel, parts, row.leaf_diagonals(silent), cols.leaf_diagonals(silent))

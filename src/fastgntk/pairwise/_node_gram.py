@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fastgntk._util.memory import Memory, Workers, memory_budget, worker_count
 from fastgntk._util.text import format_bytes, round_up_bytes
-from fastgntk._util.threads import Progress, run, single_threaded_blas
+from fastgntk._util.threads import run, single_threaded_blas
 from fastgntk.engines import NodePairs, check_edges
 from fastgntk.errors import InputError
-from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
+from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK
-from fastgntk.pairwise._options import fitted
+from fastgntk.pairwise._compute import Compute, check_compute
 
 __all__ = ["check_nodes", "node_diagonal", "node_gram"]
 
@@ -27,27 +26,25 @@ _PIECES = 4  # chunks for each worker, so that none waits long for the last
 
 def node_gram(
     graph: Any,
-    spec: GNTK | None = None,
+    kernel: GNTK = GNTK(),
     *,
     nodes: Any = None,
-    features: FeatureKind | NodeFeatures = "auto",
-    memory: Memory = None,
-    workers: Workers = None,
-    progress: Progress | None = None,
+    compute: Compute | None = None,
 ) -> Array:
-    """Compute the kernel between the nodes of one graph: Σ_l w_l K(l)_uv, with the weights w_l of ``spec.jump``.
+    """Compute the kernel between the nodes of one graph: Σ_l w_l K(l)_uv, with the weights w_l of ``kernel.jump``.
 
     Its sum over all pairs is the kernel of the graph with itself.
 
     Parameters
     ----------
     graph : one graph with N nodes, in any form that :func:`fastgntk.as_graphs` takes, or a batch of one
-    spec : GNTK, optional
+    kernel : GNTK
+        A single tangent kernel without a sketch.
     nodes : sequence of int, or mask of length N, optional
         The m columns that are wanted; all by default. From two blocks on the norms take one matrix of N × N in any case
         (with typed edges two), but nothing else does.
-    features, memory, workers, progress
-        As in :func:`gram`.
+    compute : Compute, optional
+        Threads, memory and progress; there is one way to compute this, so engines do not apply.
 
     Returns
     -------
@@ -63,26 +60,23 @@ def node_gram(
     >>> fg.node_gram(graph, fg.GNTK(blocks=2), nodes=[3, 5]).shape
     (17, 2)
     """
-    pairs = _NodeColumns(graph, spec, features, memory, workers)
+    pairs = _NodeColumns(graph, kernel, check_compute(compute))
     chosen = check_nodes(nodes, pairs.size)
     out = np.zeros((pairs.size, len(chosen)))
 
     def write(places: NDArray[np.int64], values: Array) -> None:
         out[:, places] = values.T
 
-    pairs.compute(chosen, out.nbytes, write, progress)
+    pairs.compute(chosen, out.nbytes, write)
     return out
 
 
 def node_diagonal(
     graph: Any,
-    spec: GNTK | None = None,
+    kernel: GNTK = GNTK(),
     *,
     nodes: Any = None,
-    features: FeatureKind | NodeFeatures = "auto",
-    memory: Memory = None,
-    workers: Workers = None,
-    progress: Progress | None = None,
+    compute: Compute | None = None,
 ) -> Array:
     """Compute the kernel of nodes with themselves, the diagonal of :func:`node_gram`, in as much time but less memory.
 
@@ -90,14 +84,14 @@ def node_diagonal(
     -------
     array of shape (m,), float64
     """
-    pairs = _NodeColumns(graph, spec, features, memory, workers)
+    pairs = _NodeColumns(graph, kernel, check_compute(compute))
     chosen = check_nodes(nodes, pairs.size)
     out = np.zeros(len(chosen))
 
     def write(places: NDArray[np.int64], values: Array) -> None:
         out[places] = values[np.arange(len(places)), chosen[places]]
 
-    pairs.compute(chosen, out.nbytes, write, progress)
+    pairs.compute(chosen, out.nbytes, write)
     return out
 
 
@@ -124,29 +118,26 @@ def check_nodes(nodes: Any, size: int) -> NDArray[np.int64]:
 class _NodeColumns:
     """Columns of the kernel between nodes, in chunks that fit into memory."""
 
-    def __init__(
-        self, graph: Any, spec: GNTK | None, features: FeatureKind | NodeFeatures, memory: Memory, workers: Workers
-    ) -> None:
-        self._spec = GNTK() if spec is None else spec
-        if not isinstance(self._spec, GNTK):
-            raise InputError(f"spec must be a GNTK, but is a {type(spec).__name__}.")
+    def __init__(self, graph: Any, kernel: Any, compute: Compute) -> None:
+        if not isinstance(kernel, GNTK) or kernel.sketch is not None:
+            raise InputError(f"the kernel between nodes must be one GNTK without a sketch, but is {kernel!r}.")
         batch = as_graphs(graph) if isinstance(graph, GraphBatch | list) else as_graphs([graph])
         if len(batch) != 1:
-            raise InputError(f"graph must be one graph, but {len(batch)} came.")
-        batch = fitted(features, batch).transform(batch)
-        check_edges(batch, self._spec)
-        self._batch, self.size = batch, batch.n_nodes
-        self._memory, self._workers = memory_budget(memory), worker_count(workers)
+            raise InputError(f"graph must be one graph, but {len(batch)} graphs were given.")
+        batch = NodeFeatures(kernel.features).fit(batch).transform(batch)
+        check_edges(batch, kernel)
+        self._kernel, self._batch, self.size = kernel, batch, batch.n_nodes
+        self._memory, self._workers, self._progress = compute.budget, compute.threads, compute.progress
 
-    def compute(self, chosen: NDArray[np.int64], result: int, write: Any, progress: Progress | None) -> None:
+    def compute(self, chosen: NDArray[np.int64], result: int, write: Any) -> None:
         """Compute the chosen columns and hand them to ``write(their places, rows)``, on threads."""
-        matrices = 0 if self._spec.blocks == 1 else 2 if self._spec.typed else 1
+        matrices = 0 if self._kernel.blocks == 1 else 2 if self._kernel.typed else 1
         norms = 8 * matrices * self.size**2
         self._check(result + norms, f"the norms of {self.size} nodes, and the result,")
         if not len(chosen):
             return
         with single_threaded_blas(), np.errstate(all="ignore"):
-            pairs = NodePairs(self._batch, self._spec)
+            pairs = NodePairs(self._batch, self._kernel)
         spare = self._memory - result
         chunks, workers = self._chunks(pairs, chosen, spare)
 
@@ -161,7 +152,7 @@ class _NodeColumns:
             write(places, values)
 
         with single_threaded_blas():
-            run(work, chunks, workers=workers, progress=progress)
+            run(work, chunks, workers=workers, progress=self._progress)
 
     def _chunks(self, pairs: NodePairs, chosen: NDArray[np.int64], spare: int) -> tuple[list[NDArray[np.int64]], int]:
         """Return which columns are computed together, and by how many workers.
@@ -189,8 +180,8 @@ class _NodeColumns:
     def _check(self, needed: int, what: str) -> None:
         if needed > self._memory:
             raise InputError(
-                f"memory={format_bytes(self._memory)} is too small: {what} take {format_bytes(needed)}; pass "
-                f"memory={round_up_bytes(needed)!r}, or fewer blocks."
+                f"max_memory={format_bytes(self._memory)} is too small: {what} take {format_bytes(needed)}; pass "
+                f"max_memory={round_up_bytes(needed)!r}, or fewer blocks."
             )
 
 

@@ -73,20 +73,21 @@ def largest_extent(blocks: Iterable[Block]) -> Extent:
     return Extent(*(max(values) for values in zip(*(b.extent for b in blocks), strict=True)))
 
 
-def cut_blocks(outline: Outline, width: int, side: int | None = None) -> tuple[Block, ...]:
+def cut_blocks(
+    outline: Outline, width: int, side: int | None = None, order: NDArray[np.int64] | None = None
+) -> tuple[Block, ...]:
     """Cut graphs into blocks of at most ``width`` distinct nodes and 256 graphs; a larger graph is its own block.
 
     Graphs that are likely to share nodes come next to each other. The cut depends on the graphs only, never on workers
-    or memory, so neither can change a result. With ``side`` a block also ends after every so many graphs, so that whole
-    blocks make up the tiles of a store.
+    or memory, so neither can change a result. With ``side`` a block also ends after every ``side`` graphs, so that
+    whole blocks make up the tiles of a store; ``order`` fixes the order of the graphs.
 
     >>> blocks = cut_blocks(Outline(np.array([0, 2, 4, 13, 14])), 4)
     >>> [(str(b), b.width) for b in blocks]
     [('0..1', 4), ('2..2', 9), ('3..3', 1)]
     """
-    order = np.arange(len(outline))
-    if outline.keys is not None:
-        order = np.lexsort([*outline.keys[::-1]])
+    if order is None:
+        order = np.arange(len(outline)) if outline.keys is None else np.lexsort([*outline.keys[::-1]])
     if outline.colours is None:
         return _cut_by_size(outline, order, width, side)
     return _cut_by_colours(outline, order, width, side)

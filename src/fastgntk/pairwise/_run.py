@@ -48,8 +48,8 @@ def check_result(result: int, memory: int) -> None:
     """Refuse at once a result that cannot be held."""
     if result > memory:
         raise InputError(
-            f"memory={format_bytes(memory)} is too small: the result alone takes {format_bytes(result)}; pass "
-            f"memory={round_up_bytes(result + result // 8)!r} or fewer graphs."
+            f"max_memory={format_bytes(memory)} is too small: the result alone takes {format_bytes(result)}; pass "
+            f"max_memory={round_up_bytes(result + result // 8)!r} or fewer graphs."
         )
 
 
@@ -57,7 +57,7 @@ def check_result(result: int, memory: int) -> None:
 class Run:
     """One computation: which kernel, by which engine, with how much memory beside the result, on how many threads."""
 
-    spec: GNTK
+    kernel: GNTK
     choice: Choice
     memory: int
     workers: int
@@ -71,15 +71,15 @@ class Run:
     def prepare(self, batch: GraphBatch) -> Any:
         """Do what needs one graph only; an overflow here shows in the tiles, which say so."""
         with np.errstate(all="ignore"):
-            return self.engine.prepare(batch, self.spec)
+            return self.engine.prepare(batch, self.kernel)
 
     def cut(self, batch: GraphBatch) -> Cut:
         """Prepare graphs and cut them into blocks."""
         return self.cut_prepared(self.prepare(batch))
 
-    def cut_prepared(self, prepared: Any, side: int | None = None) -> Cut:
-        """Cut prepared graphs into blocks; ``side`` as in `cut_blocks`."""
-        return Cut(prepared, cut_blocks(self.engine.outline(prepared), self.engine.width, side))
+    def cut_prepared(self, prepared: Any, side: int | None = None, order: NDArray[np.int64] | None = None) -> Cut:
+        """Cut prepared graphs into blocks; ``side`` and ``order`` as in `cut_blocks`."""
+        return Cut(prepared, cut_blocks(self.engine.outline(prepared), self.engine.width, side, order))
 
     def build(self, cut: Cut, workers: int) -> list[Any]:
         """Build every block of a cut, once."""
@@ -137,9 +137,8 @@ class Run:
 
         self.run(plan, compute, workers, progress, cancelled)
 
-    def nodes(self, batch: GraphBatch, cols: Cut, write: Write) -> None:
-        """Compute the rows of the nodes of one graph against every block of a cut."""
-        cut = self.cut(batch)
+    def nodes(self, batch: GraphBatch, cut: Cut, cols: Cut, write: Write) -> None:
+        """Compute the rows of the nodes of one graph, cut already, against every block of a cut."""
         plan = plan_cross(cut.blocks, cols.blocks)
         workers = self.affordable_workers(plan, cut.prepared, cols.prepared, readouts=batch.n_nodes)
         far = self.build(cols, workers)
@@ -174,10 +173,10 @@ class Run:
             raise
         if not cancelled[0] and not np.isfinite(levels).all():
             level = int(np.argwhere(~np.isfinite(levels))[0][0])
-            scales = " or ".join(f"scale={name!r}" for name in ("degree", "unit") if name != self.spec.scale)
+            scales = " or ".join(f"scale={name!r}" for name in ("degree", "unit") if name != self.kernel.scale)
             raise InputError(
                 f"kernel values of graphs {row_block} × {col_block} leave the range of float64 at block {level} of "
-                f"{self.spec.blocks}; use {scales}, fewer blocks, or smaller features and weights."
+                f"{self.kernel.blocks}; use {scales}, fewer blocks, or smaller features and weights."
             )
         return levels
 
@@ -197,8 +196,9 @@ class Run:
         needed = kept + tile_bytes
         if needed > self.memory:
             raise InputError(
-                f"memory={format_bytes(self.memory)} is too small: result and graphs take {format_bytes(kept)} and the "
-                f"largest tile {format_bytes(tile_bytes)}; pass memory={round_up_bytes(needed)!r} or fewer graphs."
+                f"max_memory={format_bytes(self.memory)} is too small: result and graphs take {format_bytes(kept)} and "
+                f"the largest tile {format_bytes(tile_bytes)}; pass max_memory={round_up_bytes(needed)!r} or fewer "
+                "graphs."
             )
         return max(1, min(self.workers, (self.memory - kept) // max(tile_bytes, 1)))
 
@@ -211,9 +211,7 @@ class Run:
         cancelled: NDArray[np.uint8],
     ) -> None:
         """Run the tiles."""
-        reason = self.choice.reason
-        kernel = f"{self.spec.blocks} blocks of {self.spec.layers} layers, scale {self.spec.scale}"
-        what = (self.engine.name, reason, kernel, len(plan.tiles), workers)
+        what = (self.engine.name, self.choice.reason, self.kernel, len(plan.tiles), workers)
         _log.info("engine %s (%s): %s, %d tiles on %d threads", *what)
 
         def cancel() -> None:

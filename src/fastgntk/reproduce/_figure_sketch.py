@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.reproduce._study import Cell, Row, Study, StudyOptions
 from fastgntk.reproduce._style import SKETCH_COLOURS, SKETCH_MARKERS
-from fastgntk.sketch import SKETCHES, Sketch
+from fastgntk.sketch import SKETCHES, SketchMatrix
 from fastgntk.theory import beta, sketching_bound
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _measure(cell: Cell, options: StudyOptions) -> list[Row]:
     ]
 
 
-def sketched_product(G: Array, R: Sketch, A: Array, S: Sketch, H: Array) -> Array:
+def sketched_product(G: Array, R: SketchMatrix, A: Array, S: SketchMatrix, H: Array) -> Array:
     """Return GᵀRᵀ (R A Sᵀ) S H, the small matrix in the middle first."""
     middle = S.right(R.left(A))
     return np.asarray(R.left(G).T @ (middle @ S.left(H)))

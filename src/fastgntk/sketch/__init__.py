@@ -4,7 +4,7 @@
 ``_matrices``         :class:`AMS`, :class:`Gaussian`, :class:`SRHT`, :class:`CountSketch`,
                       :class:`SparseEmbedding`: draw, apply from the left and from the right
 ``_hadamard``         the fast Walsh–Hadamard transform
-``_sketching``        :class:`Sketching`: which sketch, how large, from which seed
+``_sketch``           :class:`Sketch`: which sketch, how large, from which seed
 ``_projection``       :class:`GaussianProjection`: a structured Gaussian matrix
 ``_tensor``           :class:`TensorSketch`: products of two inner products
 ``_generator``        :func:`generator`: random numbers that come back
@@ -14,16 +14,14 @@ To add a sketch: a class in ``_matrices`` and a row in ``SKETCHES`` there; every
 """
 
 from fastgntk.sketch._generator import generator
-from fastgntk.sketch._matrices import AMS, SKETCHES, SRHT, CountSketch, Gaussian, Sketch, SparseEmbedding
+from fastgntk.sketch._matrices import AMS, SKETCHES, SRHT, CountSketch, Gaussian, SketchMatrix, SparseEmbedding
 from fastgntk.sketch._projection import GaussianProjection
-from fastgntk.sketch._sketching import Sketching, SketchKind, SketchOptions
+from fastgntk.sketch._sketch import Sketch
 from fastgntk.sketch._tensor import TensorSketch
 
 __all__ = [
-    "Sketching",
-    "SketchOptions",
-    "SketchKind",
     "Sketch",
+    "SketchMatrix",
     "SKETCHES",
     "AMS",
     "Gaussian",

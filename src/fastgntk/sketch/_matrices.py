@@ -21,12 +21,12 @@ from scipy import sparse
 from fastgntk.errors import InputError
 from fastgntk.sketch._hadamard import hadamard_entries, hadamard_transform, padded_size, transform_cost
 
-__all__ = ["AMS", "SKETCHES", "SRHT", "CountSketch", "Gaussian", "Sketch", "SparseEmbedding"]
+__all__ = ["AMS", "SKETCHES", "SRHT", "CountSketch", "Gaussian", "SketchMatrix", "SparseEmbedding"]
 
 Array = NDArray[np.float64]
 
 
-class Sketch(ABC):
+class SketchMatrix(ABC):
     """A random matrix S of shape (size, columns) with E[SᵀS] = I.
 
     Attributes
@@ -63,7 +63,7 @@ class Sketch(ABC):
         return self.left(matrix.T).T
 
 
-class _Dense(Sketch):
+class _Dense(SketchMatrix):
     """A sketch whose entries are all drawn: one product with a b × N matrix, b N multiply-adds a column."""
 
     def __init__(self, values: Array, scale: float) -> None:
@@ -109,7 +109,7 @@ class Gaussian(_Dense):
         return cls(rng.standard_normal((size, columns)), 1.0 / math.sqrt(size))
 
 
-class SRHT(Sketch):
+class SRHT(SketchMatrix):
     """b rows of a Hadamard matrix after random flips of sign: S = R H D / sqrt(b) (Ailon and Chazelle 2006).
 
     N is padded to a power of two n, and the rows are drawn without replacement, so that at b = n the sketch is
@@ -156,7 +156,7 @@ class SRHT(Sketch):
         return hadamard_entries(self._rows, np.arange(self.columns)) * self._flips
 
 
-class SparseEmbedding(Sketch):
+class SparseEmbedding(SketchMatrix):
     """s signs over sqrt(s) in each column, one in each of s ranges of rows (Kane and Nelson 2014).
 
     Cost s N for each column of M. ``nonzeros`` is s: 8, or fewer where b is smaller.
@@ -205,7 +205,7 @@ def _signs(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return np.where(rng.integers(0, 2, shape, dtype=np.int8), 1.0, -1.0)
 
 
-SKETCHES: dict[str, Callable[[int, int, np.random.Generator], Sketch]] = {
+SKETCHES: dict[str, Callable[[int, int, np.random.Generator], SketchMatrix]] = {
     "ams": AMS.draw,
     "gaussian": Gaussian.draw,
     "srht": SRHT.draw,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fastgntk._util.checks import whole_number
+from fastgntk._util.checks import check_integer
 from fastgntk._util.memory import memory_budget
 from fastgntk._util.text import format_bytes
 from fastgntk.errors import InputError
@@ -34,7 +34,7 @@ def check_solver_name(solver: Any, rank: Any) -> None:
     if not isinstance(solver, str) or solver not in SOLVER_NAMES:
         raise InputError(f"solver must be one of {', '.join(SOLVER_NAMES)}, but is {solver!r}.")
     if rank is not None:
-        whole_number("rank", rank, 1)
+        check_integer("rank", rank, 1)
 
 
 def choose_solver(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fastgntk._util.checks import whole_number
+from fastgntk._util.checks import check_integer
 from fastgntk._util.threads import Progress
 from fastgntk.errors import InputError
 from fastgntk.sketch import SKETCHES
@@ -99,11 +99,11 @@ def solve(
         as_targets(Y, n),
         as_ridge(ridge),
         as_weights(weights, n),
-        min(n, default_rank(n) if rank is None else whole_number("rank", rank, 1)),
-        whole_number("seed", seed, 0),
+        min(n, default_rank(n) if rank is None else check_integer("rank", rank, 1)),
+        check_integer("seed", seed, 0),
         float(tolerance),
         sketch,
-        whole_number("max_iterations", max_iterations, 1),
+        check_integer("max_iterations", max_iterations, 1),
         progress,
     )
     return SOLVERS[solver](problem)
@@ -114,4 +114,4 @@ def check_solver(solver: Any, rank: Any) -> None:
     if not isinstance(solver, str) or solver not in SOLVERS:
         raise InputError(f"solver must be one of {', '.join(SOLVERS)}, but is {solver!r}.")
     if rank is not None:
-        whole_number("rank", rank, 1)
+        check_integer("rank", rank, 1)

@@ -17,13 +17,14 @@ Zarr keeps the tiles; it is imported when a store is used, and Dask when a clust
 
 from fastgntk.pairwise.store._build import Build, Shard, build_gram, check_shard
 from fastgntk.pairwise.store._clients import connected, local_workers
-from fastgntk.pairwise.store._manifest import fingerprint
+from fastgntk.pairwise.store._manifest import Manifest, fingerprint
 from fastgntk.pairwise.store._stored import StoredGram, as_path, is_store, open_gram
-from fastgntk.pairwise.store._use import stored_gram_of
+from fastgntk.pairwise.store._use import use_stored
 
 __all__ = [
     "Build",
     "Shard",
+    "Manifest",
     "StoredGram",
     "as_path",
     "build_gram",
@@ -33,5 +34,5 @@ __all__ = [
     "is_store",
     "local_workers",
     "open_gram",
-    "stored_gram_of",
+    "use_stored",
 ]

@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from fastgntk._util.threads import Progress, run, single_threaded_blas
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.pairwise._options import Options
-from fastgntk.pairwise._plan import Plan, plan_gram
+from fastgntk.kernels import Kernel
+from fastgntk.pairwise._combine import needs_diagonals
+from fastgntk.pairwise._compute import Compute
+from fastgntk.pairwise._plan import Plan, largest_extent, plan_gram
+from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch
 from fastgntk.pairwise._run import Cut, Run
-from fastgntk.pairwise.store._cluster import check_executor, compute_on_cluster
+from fastgntk.pairwise.store._cluster import check_client, compute_on_cluster
 from fastgntk.pairwise.store._locks import writing
-from fastgntk.pairwise.store._manifest import Manifest, fingerprint
+from fastgntk.pairwise.store._manifest import Manifest
 from fastgntk.pairwise.store._stored import StoredGram, Tile
 from fastgntk.pairwise.store._tile import Side, tile_values
 
@@ -36,26 +39,20 @@ _SIDES = (32, 1024)  # graphs on a side of a tile: neither thousands of small fi
 
 
 def build_gram(
-    batch: GraphBatch,
-    features: str,
-    options: Options,
-    path: Path,
-    shard: Shard,
-    progress: Progress | None,
-    executor: Any = None,
+    batch: GraphBatch, kernel: Kernel, compute: Compute, path: Path, shard: Shard, client: Any = None
 ) -> StoredGram:
-    """Compute the tiles of a share that are not there, on threads or by a Dask client, and return the store."""
-    if executor is not None:
-        check_executor(executor)
-    build = Build.start(batch, features, options, path)
+    """Compute the missing tiles of a shard, on threads or by a Dask client, and return the store."""
+    if client is not None:
+        check_client(client)
+    build = Build.start(batch, kernel, compute, path)
     with writing(path, shard):
         if shard == (1, 1):  # others are locked out
             build.stored.sweep()
         missing = build.missing(shard)
-        if executor is None:
-            build.compute(missing, options.workers, progress)
+        if client is None:
+            build.compute(missing, compute.threads, compute.progress)
         else:
-            compute_on_cluster(build, missing, executor, progress)
+            compute_on_cluster(build, missing, client, compute.progress)
     return build.stored
 
 
@@ -74,45 +71,45 @@ def check_shard(shard: Any) -> Shard:
 class Build:
     """A matrix on its way into a store."""
 
-    run: Run
-    cut: Cut
+    prepared: PreparedGraphs
+    runs: tuple[Run, ...]
+    """Of each leaf of the kernel."""
+    cuts: tuple[Cut, ...]
+    """Of each leaf: blocks of which whole ones make up the sides of tiles."""
     stored: StoredGram
 
     @classmethod
-    def start(cls, batch: GraphBatch, features: str, options: Options, path: Path) -> Build:
+    def start(cls, batch: GraphBatch, kernel: Kernel, compute: Compute, path: Path) -> Build:
         """Open the store, or make it; refuse one of another matrix."""
         known = StoredGram(path) if path.exists() else None
+        engines = None
         if known is not None:
-            engine = known.manifest.engine if options.engine == "auto" else options.engine
-            options = replace(options, engine=engine, spec=known.manifest.kernel(options.spec))
-        started = options.start(batch, None, 0)
-        prepared = started.prepare(batch)
-        manifest = Manifest(
-            spec=options.spec.to_dict(),
-            features=features,
-            engine=started.engine.name,
-            sketching=None if options.sketching is None else options.sketching.to_dict(),
-            data=fingerprint(batch, options.spec),
-            graphs=len(batch),
-            side=known.manifest.side if known is not None else _side(plan_gram(started.cut_prepared(prepared).blocks)),
-            id=secrets.token_hex(8),
-        )
-        cut = started.cut_prepared(prepared, manifest.side)
-        order = np.concatenate([np.zeros(0, dtype=np.int64), *(block.graphs for block in cut.blocks)])
+            kernel = known.manifest.same_kernel(kernel)
+            if compute.engine == "auto" and len(known.manifest.engines) == len(kernel.leaves()):
+                engines = known.manifest.engines
+        prepared = prepare_batch(batch, kernel, compute, engines=engines, once=True)
+        leaves = list(prepared.leaves.values())
+        side = _side([plan_gram(leaf.cut.blocks) for leaf in leaves]) if known is None else known.manifest.side
+        manifest = Manifest.of(prepared, side, secrets.token_hex(8))
+        runs = tuple(leaf.within(compute, 0) for leaf in leaves)
+        cuts = [runs[0].cut_prepared(leaves[0].cut.prepared, side)]
+        order = np.concatenate([np.zeros(0, dtype=np.int64), *(block.graphs for block in cuts[0].blocks)])
+        for run_of, leaf in zip(runs[1:], leaves[1:], strict=True):
+            cuts.append(run_of.cut_prepared(leaf.cut.prepared, side, order))
         if known is None:
             known = StoredGram.create(path, manifest, order)
         known.manifest.check(manifest, path, "give another path, or delete the store first")
         if not np.array_equal(known.order, order):
             raise InputError(
-                f"{path} was begun by fastgntk {known.manifest.version}, which cuts graphs otherwise; go on with that "
-                "version, or delete the store first."
+                f"{path} was begun by fastgntk {known.manifest.version}, which cuts graphs differently; go on with "
+                "that version, or delete the store first."
             )
-        return cls(started, cut, known)
+        return cls(prepared, runs, tuple(cuts), known)
 
     def missing(self, shard: Shard) -> list[Tile]:
-        """Return the tiles of a share that have to be computed, and say what was found."""
+        """Return the tiles of a shard that have to be computed, and log what was found."""
         k, count = shard
-        # Dealt out like cards from the most expensive on, so that shares take about as long.
+        # Dealt out like cards from the most expensive on, so that shards take about as long.
         own = self.by_cost(self.stored.all_tiles())[k - 1 :: count]
         there = self.stored.finished() & set(own)
         damaged = set(self.stored.damaged(there))
@@ -127,61 +124,100 @@ class Build:
 
     def cost(self, tile: Tile) -> int:
         """Estimate the work of a tile: its pairs of distinct nodes, plus one so that nothing is free."""
-        rows, cols = (self._counts[side] for side in tile)
-        return int(np.dot(rows, cols)) // (2 if tile[0] == tile[1] else 1) + 1
+        pairs = sum(int(np.dot(counts[tile[0]], counts[tile[1]])) for counts in self._counts)
+        return pairs // (2 if tile[0] == tile[1] else 1) + 1
 
     @cached_property
-    def members(self) -> list[range]:
-        """The blocks that make up each side of tiles."""
-        starts = np.cumsum([0, *(len(block.graphs) for block in self.cut.blocks)])
-        cuts = np.searchsorted(starts, np.arange(0, len(self.stored) + self.stored.side, self.stored.side))
-        cuts = np.minimum(cuts, len(self.cut.blocks)).tolist()
-        return [range(first, last) for first, last in pairwise(cuts)]
+    def members(self) -> list[list[range]]:
+        """For each leaf the blocks that make up each side of tiles."""
+        out = []
+        for cut in self.cuts:
+            starts = np.cumsum([0, *(len(block.graphs) for block in cut.blocks)])
+            ends = np.searchsorted(starts, np.arange(0, len(self.stored) + self.stored.side, self.stored.side))
+            ends = np.minimum(ends, len(cut.blocks)).tolist()
+            out.append([range(first, last) for first, last in pairwise(ends)])
+        return out
 
     @cached_property
-    def _counts(self) -> list[NDArray[np.int64]]:
-        """How many distinct nodes each side of tiles has at each level, block by block."""
-        return [np.sum([self.cut.blocks[b].counts for b in blocks], axis=0) for blocks in self.members]
+    def _counts(self) -> list[list[NDArray[np.int64]]]:
+        """For each leaf, how many distinct nodes each side of tiles has at each level, block by block."""
+        return [
+            [np.sum([cut.blocks[b].counts for b in blocks], axis=0) for blocks in members]
+            for cut, members in zip(self.cuts, self.members, strict=True)
+        ]
 
     def side(self, number: int) -> Side:
         """Return the blocks of a side of tiles, built."""
-        built = self.run.build(self.cut, self.run.workers)
-        return [(self.cut.blocks[b], built[b]) for b in self.members[number]]
+        blocks = []
+        for run_of, cut, members in zip(self.runs, self.cuts, self.members, strict=True):
+            built = run_of.build(cut, run_of.workers)
+            blocks.append([(cut.blocks[b], built[b]) for b in members[number]])
+        if not needs_diagonals(self.prepared.kernel):
+            return Side(blocks)
+        mine = self.stored.graphs(number)
+        return Side(blocks, [values[mine] for values in self._diagonals])
 
-    def affordable_workers(self, workers: int) -> int:
+    @cached_property
+    def _diagonals(self) -> list[NDArray[np.float64]]:
+        found = self.prepared.leaf_diagonals(replace(self.prepared.compute, progress=None))
+        return [found[leaf] for leaf in self.prepared.leaves]
+
+    def affordable_workers(self, workers: int | None = None) -> int:
         """Return how many tiles may be in work at once; refuse if not even one."""
+        workers = self.runs[0].workers if workers is None else workers
+        kept = [run_of.engine.kept_bytes(cut.prepared) for run_of, cut in zip(self.runs, self.cuts, strict=True)]
         # Values of the tiles in work are held twice, once by Zarr.
-        limited = replace(self.run, result=workers * 2 * 8 * self.stored.side**2)
-        return limited.affordable_workers(plan_gram(self.cut.blocks), self.cut.prepared)
+        tiles = workers * 2 * 8 * self.stored.side**2
+        limited = [replace(run_of, result=tiles + sum(kept) - own) for run_of, own in zip(self.runs, kept, strict=True)]
+        return min(
+            run_of.affordable_workers(plan_gram(cut.blocks), cut.prepared)
+            for run_of, cut in zip(limited, self.cuts, strict=True)
+        )
+
+    def worker_bytes(self) -> int:
+        """Count what a worker holds: all blocks in the end, the values of a tile twice, and what computing it takes."""
+        total = 0
+        for run_of, cut in zip(self.runs, self.cuts, strict=True):
+            if cut.blocks:
+                largest = largest_extent(cut.blocks)
+                total += run_of.engine.kept_bytes(cut.prepared) + run_of.engine.tile_bytes(largest, largest)
+        return total + 2 * 8 * self.stored.side**2 if total else 0
+
+    def prepare(self, workers: int) -> None:
+        """Build the blocks of all leaves."""
+        for run_of, cut in zip(self.runs, self.cuts, strict=True):
+            run_of.build(cut, workers)
+        if needs_diagonals(self.prepared.kernel):
+            _ = self._diagonals
 
     def compute(self, tiles: list[Tile], workers: int, progress: Progress | None) -> None:
         """Compute tiles on threads and store each as soon as it is there."""
         if not tiles:
             return
         workers = self.affordable_workers(workers)
-        self.run.build(self.cut, workers)
+        self.prepare(workers)
         cancelled = np.zeros(1, dtype=np.uint8)
 
         def compute(tile: Tile) -> None:
             _log.debug("computing tile %d %d of %s", *tile, self.stored.path)
             rows, cols = map(self.side, tile)
-            values = tile_values(self.run, rows, cols, tile[0] == tile[1], cancelled)
+            values = tile_values(self.prepared.kernel, self.runs, rows, cols, tile[0] == tile[1], cancelled)
             if not cancelled[0]:  # values of no meaning otherwise
                 self.stored.write(tile, values)
 
         def cancel() -> None:
             cancelled[0] = 1
 
-        what = (self.run.engine.name, len(tiles), self.stored.path, workers)
+        what = (" and ".join(self.prepared.engines), len(tiles), self.stored.path, workers)
         _log.info("engine %s: %d tiles of %s on %d threads", *what)
         with single_threaded_blas():
             run(compute, tiles, workers=workers, cost=self.cost, progress=progress, cancel=cancel)
 
 
-def _side(plan: Plan) -> int:
+def _side(plans: list[Plan]) -> int:
     """Choose how many graphs a tile has on each side: what is lost by an interruption is small, and so are files."""
-    graphs = sum(len(block.graphs) for block in plan.rows)
-    pairs = float(plan.pairs().sum())
+    graphs = sum(len(block.graphs) for block in plans[0].rows)
+    pairs = float(sum(plan.pairs().sum() for plan in plans))
     affordable = graphs * np.sqrt(_PAIRS / (2 * pairs)) if pairs else graphs
     low, high = _SIDES
     # Sides of equal size: on disk the last tile takes as much as the others, however little is in it.

@@ -17,7 +17,7 @@ import re
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -30,6 +30,7 @@ import numpy as np
 from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._version import __version__
 from fastgntk.errors import InputError
+from fastgntk.kernels import Kernel
 from fastgntk.pairwise._run import Run
 from fastgntk.pairwise.store._clients import import_distributed
 from fastgntk.pairwise.store._disk import on_disk
@@ -39,7 +40,7 @@ from fastgntk.pairwise.store._tile import Side, tile_values
 if TYPE_CHECKING:
     from fastgntk.pairwise.store._build import Build
 
-__all__ = ["check_executor", "compute_on_cluster"]
+__all__ = ["check_client", "compute_on_cluster"]
 
 _log = logging.getLogger("fastgntk")
 
@@ -50,28 +51,28 @@ _KEPT = "finished tiles are kept, and the same again goes on"
 _TOKEN = ".cluster"  # the file by which workers see that their folder is this one
 
 
-def check_executor(executor: Any) -> None:
+def check_client(client: Any) -> None:
     """Refuse what is no Dask client that can be used."""
-    if not isinstance(executor, import_distributed().Client) or executor.asynchronous:
+    if not isinstance(client, import_distributed().Client) or client.asynchronous:
         raise InputError(
-            f"executor must be a dask.distributed Client that is not asynchronous, but is a {type(executor).__name__}."
+            f"client must be a dask.distributed Client that is not asynchronous, but is a {type(client).__name__}."
         )
-    if executor.status != "running":
-        raise InputError("executor is a Client without a scheduler; connect again.")
+    if client.status != "running":
+        raise InputError("client is a Client without a scheduler; connect again.")
 
 
 def compute_on_cluster(build: Build, tiles: list[Tile], client: Any, progress: Progress | None) -> None:
     """Compute tiles, the first ones first, and return when all are in the store."""
     if not tiles:
         return
-    build.run.build(build.cut, build.affordable_workers(build.run.workers))
+    build.prepare(build.affordable_workers())
     path = build.stored.path.resolve()
     token = secrets.token_hex(8)
     with on_disk(path):
         for tile in tiles:  # what is there of them is damaged; a tile that a worker finds is one that another finished
             build.stored.file(tile).unlink(missing_ok=True)
         (path / _TOKEN).write_text(token)
-    _log.info("engine %s: %d tiles of %s on %s", build.run.engine.name, len(tiles), path, client)
+    _log.info("engine %s: %d tiles of %s on %s", " and ".join(build.prepared.engines), len(tiles), path, client)
     try:
         with _told(client, path):
             client.wait_for_workers(1, timeout=_PATIENCE)
@@ -125,7 +126,8 @@ class _Work:
         rows, cols = (self.side(number) for number in tile)
         future = self.client.submit(
             compute_tile,
-            *(self.build.run, rows, cols, tile, self.path, self.token, self.build.stored.manifest.id, __version__),
+            *(self.build.prepared.kernel, self.build.runs, rows, cols, tile),
+            *(self.path, self.token, self.build.stored.manifest.id, __version__),
             pure=False,
             priority=self.build.cost(tile),
         )
@@ -163,7 +165,15 @@ class _Work:
 
 
 def compute_tile(
-    run: Run, rows: Side, cols: Side, tile: Tile, path: str, token: str, store_id: str, version: str
+    kernel: Kernel,
+    runs: Sequence[Run],
+    rows: Side,
+    cols: Side,
+    tile: Tile,
+    path: str,
+    token: str,
+    store_id: str,
+    version: str,
 ) -> None:
     """Be a task: compute a tile and store it, on a worker.
 
@@ -177,7 +187,7 @@ def compute_tile(
     near = deepcopy(rows)
     far = near if tile[0] == tile[1] else deepcopy(cols)
     with single_threaded_blas():
-        values = tile_values(run, near, far, tile[0] == tile[1], np.zeros(1, dtype=np.uint8))
+        values = tile_values(kernel, runs, near, far, tile[0] == tile[1], np.zeros(1, dtype=np.uint8))
     stored.write(tile, values)
 
 

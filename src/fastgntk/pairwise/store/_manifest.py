@@ -12,12 +12,12 @@ from scipy import sparse
 
 from fastgntk._version import __version__
 from fastgntk.errors import InputError
-from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import GNTK, Kernel
+from fastgntk.pairwise._prepared import PreparedGraphs
 
 __all__ = ["FORMAT", "Manifest", "fingerprint"]
 
-FORMAT = 1
+FORMAT = 2
 """Of the layout on disk; a store of another one is refused."""
 
 _SHOWN = 12  # digits of a fingerprint that messages show
@@ -25,12 +25,13 @@ _SHOWN = 12  # digits of a fingerprint that messages show
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that decides about the values, and about which tile holds which of them."""
+    """Everything that determines the values, and which tile holds which of them."""
 
-    spec: dict[str, Any]
-    features: str
-    engine: str
-    sketching: dict[str, Any] | None
+    kernel: dict[str, Any]
+    features: list[str]
+    """The kind of node features that was taken for each kind in the kernel."""
+    engines: list[str]
+    """Of each leaf of the kernel."""
     data: str
     """The fingerprint of the graphs with their features."""
     graphs: int
@@ -40,6 +41,13 @@ class Manifest:
     """Drawn at random when the store is made, so that one made later in the same place has another."""
     version: str = __version__
     format: int = FORMAT
+
+    @classmethod
+    def of(cls, prepared: PreparedGraphs, side: int, id: str) -> Manifest:  # the name on disk
+        """Describe the matrix of prepared graphs."""
+        kinds = [step.kind_ for step in prepared.features.values()]
+        data = fingerprint(prepared)
+        return cls(prepared.kernel.to_dict(), kinds, prepared.engines, data, len(prepared), side, id)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -62,41 +70,50 @@ class Manifest:
                 f"{path} has a manifest with other entries than there should be; build it again."
             ) from None
 
-    def kernel(self, wanted: GNTK) -> GNTK:
-        """Return the kernel as the store has it if ``wanted`` is the same in other words, or else ``wanted``.
+    def same_kernel(self, wanted: Kernel) -> Kernel:
+        """Return the kernel as the store has it if ``wanted`` is equivalent to it, or else ``wanted``.
 
-        Weights of one on all levels are ``jump=True``; sums with and without weights may round otherwise, so that tiles
-        of one store are computed by the same words.
+        Weights of one on all levels are ``jump=True``; sums with and without weights may round differently, so that
+        tiles of one store are computed from the same form.
         """
-        mine = GNTK.from_dict(self.spec)
-        return mine if replace(mine, jump=mine.level_weights) == replace(wanted, jump=wanted.level_weights) else wanted
+        mine = Kernel.from_dict(self.kernel)
+        return mine if mine.map_leaves(_explicit) == wanted.map_leaves(_explicit) else wanted
 
     def check(self, wanted: Manifest, path: Any, advice: str) -> None:
-        """Refuse another kernel, other graphs or another way to compute them; ``advice`` says what to do then."""
+        """Refuse another kernel, other graphs or another engine; ``advice`` names what to do then."""
         for what, mine, theirs in (
             ("data", self.data[:_SHOWN], wanted.data[:_SHOWN]),
-            ("kernel", GNTK.from_dict(self.spec), self.kernel(GNTK.from_dict(wanted.spec))),
+            ("kernel", Kernel.from_dict(self.kernel), self.same_kernel(Kernel.from_dict(wanted.kernel))),
             ("features", self.features, wanted.features),
-            ("engine", self.engine, wanted.engine),
-            ("sketch", self.sketching, wanted.sketching),
+            ("engine", self.engines, wanted.engines),
         ):
             if mine != theirs:
                 raise InputError(
-                    f"{path} holds a matrix with {what} {mine}, but {what} {theirs} was asked for; {advice}."
+                    f"{path} holds a matrix with {what} {_text(mine)}, not {what} {_text(theirs)}; {advice}."
                 )
 
 
-def fingerprint(batch: GraphBatch, spec: GNTK) -> str:
-    """Return a checksum of all that the kernel sees of graphs with features."""
+def fingerprint(prepared: PreparedGraphs) -> str:
+    """Return a checksum of everything that the kernel uses of graphs and their features."""
     digest = hashlib.sha256()
+    batch, leaves = prepared.batch, list(prepared.leaves.values())
     for array in (batch.offsets, batch.indptr, batch.indices, batch.weights):
         _add(digest, array)
-    features = batch.features
-    parts = (features.indptr, features.indices, features.data) if sparse.issparse(features) else (features,)
-    for array in parts:
-        _add(digest, array)
-    _add(digest, batch.edge_labels if spec.typed else None)
+    for features in {leaf.kernel.features: leaf.batch.features for leaf in leaves}.values():
+        parts = (features.indptr, features.indices, features.data) if sparse.issparse(features) else (features,)
+        for array in parts:
+            _add(digest, array)
+    typed = [leaf for leaf in leaves if leaf.kernel.typed]
+    _add(digest, typed[0].batch.edge_labels if typed else None)
     return digest.hexdigest()
+
+
+def _explicit(leaf: Kernel) -> Kernel:
+    return replace(leaf, jump=leaf.level_weights) if isinstance(leaf, GNTK) else leaf
+
+
+def _text(value: Any) -> str:
+    return " and ".join(dict.fromkeys(value)) if isinstance(value, list) else str(value)
 
 
 def _add(digest: Any, array: Any) -> None:

@@ -236,6 +236,11 @@ class StoredGram:
         everything = np.arange(len(self))
         return self._gather(everything, everything).astype(dtype or self.dtype, copy=False)
 
+    def __mul__(self, other: Any) -> Any:
+        raise InputError("a stored matrix is not a kernel; combine the kernels, and store the matrix of the result.")
+
+    __rmul__ = __add__ = __radd__ = __mul__
+
     def diagonal(self) -> Array:
         """Return the diagonal (n,), from the tiles that have it."""
         out = np.empty(len(self))

@@ -1,0 +1,54 @@
+"""Frozen dataclasses as values: a short ``repr``, parameters by name, copies with other parameters."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any, Self
+
+from fastgntk.errors import InputError
+
+__all__ = ["Value"]
+
+
+class Value:
+    """Base of frozen dataclasses that scikit-learn can search through, as in ``kernel__blocks``.
+
+    ``repr`` leaves out fields that have their default. As the value is frozen, ``set_params`` returns a new one.
+    """
+
+    def __repr__(self) -> str:
+        given = [(f.name, getattr(self, f.name)) for f in fields(self) if f.repr]  # type: ignore[arg-type]
+        default = {f.name: f.default for f in fields(self)}  # type: ignore[arg-type]
+        shown = [f"{name}={value!r}" for name, value in given if value != default[name]]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with ``deep`` those of nested values too, as ``outer__inner``."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        if not deep:
+            return own
+        nested = {name: value for name, value in own.items() if isinstance(value, Value)}
+        return own | {f"{name}__{k}": v for name, value in nested.items() for k, v in value.get_params().items()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Return a copy with other parameters; ``outer__inner`` names those of nested values."""
+        known = [f.name for f in fields(self)]  # type: ignore[arg-type]
+        changed: dict[str, Any] = {}
+        nested: dict[str, dict[str, Any]] = {}
+        for name, value in params.items():
+            outer, _, inner = name.partition("__")
+            if outer not in known:
+                raise InputError(f"{type(self).__name__} has no parameter {outer!r}; it has {', '.join(known)}.")
+            if inner:
+                nested.setdefault(outer, {})[inner] = value
+            else:
+                changed[outer] = value
+        for outer, options in nested.items():
+            value = changed.get(outer, getattr(self, outer))
+            if not isinstance(value, Value):
+                raise InputError(f"{outer} of {type(self).__name__} is {value!r}, which has no parameters.")
+            changed[outer] = value.set_params(**options)
+        return replace(self, **changed)  # type: ignore[type-var]
+
+    def __sklearn_clone__(self) -> Self:
+        return self

@@ -1,0 +1,173 @@
+"""Kernels as values, and their algebra: sums, products, positive factors and normalisation stay kernels."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from fastgntk._util.values import Value
+from fastgntk.errors import InputError
+
+__all__ = ["Kernel", "Normalized", "Product", "Scaled", "Sum"]
+
+
+class Kernel(Value):
+    """A positive semi-definite function k(G, G') of two graphs; a frozen value.
+
+    ``2.0 * k``, ``k1 + k2``, ``k1 * k2`` and ``k.normalized()`` are kernels again. ``repr`` is a text that
+    :func:`fastgntk.parse_kernel` reads, and ``to_json`` one that :meth:`from_json` reads.
+    """
+
+    _precedence: ClassVar[int] = 3
+    """Of the outermost operation in ``repr``: 1 for a sum, 2 for a product, 3 for what needs no parentheses."""
+    __array_ufunc__ = None  # so that a NumPy number times a kernel comes here
+
+    def __add__(self, other: Any) -> Kernel:
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> Kernel:
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(other, self) if isinstance(other, int | float | np.number) else NotImplemented  # type: ignore[arg-type]
+
+    def __rmul__(self, factor: Any) -> Kernel:
+        return Scaled(factor, self) if isinstance(factor, int | float | np.number) else NotImplemented  # type: ignore[arg-type]
+
+    def normalized(self) -> Kernel:
+        """Return k(G, G') / sqrt(k(G, G) k(G', G')), the cosine; 0 where a graph is 0 in the kernel.
+
+        >>> from fastgntk import GNTK
+        >>> (GNTK(2) + GNTK(3)).normalized()
+        (GNTK(blocks=2) + GNTK()).normalized()
+        """
+        return self if isinstance(self, Normalized) else Normalized(self)
+
+    def leaves(self) -> list[Kernel]:
+        """Return the distinct kernels that this one is made of, in order of their first occurrence."""
+        return list(dict.fromkeys(self._leaves()))
+
+    def _leaves(self) -> Iterator[Kernel]:
+        parts = [value for value in self.get_params(deep=False).values() if isinstance(value, Kernel)]
+        if not parts:
+            yield self
+        for part in parts:
+            yield from part._leaves()
+
+    def map_leaves(self, change: Callable[[Kernel], Kernel]) -> Kernel:
+        """Return the same combination of other leaves."""
+        parts = {name: value for name, value in self.get_params(deep=False).items() if isinstance(value, Kernel)}
+        if not parts:
+            return change(self)
+        return replace(self, **{name: part.map_leaves(change) for name, part in parts.items()})  # type: ignore[type-var]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the kernel as plain values; nested values are dictionaries with their class in ``"is"``."""
+        return dict(_plain(self))
+
+    def to_json(self) -> str:
+        """Return the kernel as one line of JSON."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, options: Any) -> Self:
+        """Make a kernel from what :meth:`to_dict` gave; called on a class, it must be one of these."""
+        from fastgntk.kernels._parse import value_from_dict
+
+        found = value_from_dict(options)
+        if not isinstance(found, cls):
+            raise InputError(f"a {cls.__name__} was expected, but {found!r} was given.")
+        return found
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what :meth:`to_json` wrote."""
+        try:
+            options = json.loads(text)
+        except (json.JSONDecodeError, TypeError, RecursionError) as error:
+            raise InputError(f"the kernel is not valid JSON: {error}.") from None
+        return cls.from_dict(options)
+
+    def _within(self, precedence: int) -> str:
+        """Return ``repr`` as an operand, in parentheses where the operation around it binds more tightly."""
+        return repr(self) if self._precedence >= precedence else f"({self!r})"
+
+
+@dataclass(frozen=True, repr=False)
+class Sum(Kernel):
+    """k1 + k2."""
+
+    k1: Kernel
+    k2: Kernel
+    _precedence: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        _check_operands(self.k1, self.k2)
+
+    def __repr__(self) -> str:
+        return f"{self.k1._within(1)} + {self.k2._within(2)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Product(Kernel):
+    """k1 · k2, entry by entry."""
+
+    k1: Kernel
+    k2: Kernel
+    _precedence: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        _check_operands(self.k1, self.k2)
+
+    def __repr__(self) -> str:
+        return f"{self.k1._within(2)} * {self.k2._within(3)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Scaled(Kernel):
+    """factor · kernel, with a factor above 0."""
+
+    factor: float
+    kernel: Kernel
+    _precedence: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        _check_operands(self.kernel)
+        value = self.factor
+        real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        if not real or not (math.isfinite(value) and value > 0):
+            raise InputError(f"the factor of a kernel must be a number above 0, but is {value!r}.")
+        object.__setattr__(self, "factor", float(value))
+
+    def __repr__(self) -> str:
+        return f"{self.factor!r} * {self.kernel._within(3)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Normalized(Kernel):
+    """The cosine of ``kernel``; made by :meth:`Kernel.normalized`."""
+
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        _check_operands(self.kernel)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel._within(3)}.normalized()"
+
+
+def _check_operands(*operands: Any) -> None:
+    for operand in operands:
+        if not isinstance(operand, Kernel):
+            raise InputError(f"kernels combine with kernels only, but a {type(operand).__name__} was given.")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Value):
+        options = {f.name: _plain(getattr(value, f.name)) for f in fields(value)}  # type: ignore[arg-type]
+        return {"is": type(value).__name__, **options}
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,151 @@
+"""Kernels from text and from JSON: a parser that knows the names of kernels and literals, and runs nothing.
+
+    GNTK(blocks=3) + 0.5 * GNTK(blocks=1, features='degree').normalized()
+
+The text is read as a Python expression into a syntax tree (:mod:`ast`). Only sums, products, ``.normalized()``, calls of the
+names in ``_NAMES`` and literals are allowed in it; any other node is an error with its position.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, NoReturn
+
+from fastgntk._util.values import Value
+from fastgntk.errors import InputError
+from fastgntk.kernels._base import Kernel, Normalized, Product, Scaled, Sum
+from fastgntk.kernels._gntk import GNTK
+from fastgntk.sketch import Sketch
+
+__all__ = ["parse_kernel", "value_from_dict"]
+
+_NAMES: dict[str, type[Value]] = {"GNTK": GNTK, "Sketch": Sketch}
+_COMPOSITE: dict[str, type[Value]] = {"Sum": Sum, "Product": Product, "Scaled": Scaled, "Normalized": Normalized}
+_LONGEST = 10_000  # characters
+_DEEPEST = 50  # nested operations
+
+
+def parse_kernel(text: str) -> Kernel:
+    """Read a kernel from its text, the inverse of ``repr``.
+
+    Examples
+    --------
+    >>> import fastgntk as fg
+    >>> fg.parse_kernel("GNTK(blocks=2) + 0.5 * GNTK(3, scale='degree').normalized()")
+    GNTK(blocks=2) + 0.5 * GNTK(scale='degree').normalized()
+    >>> fg.parse_kernel("GNTK(2) - GNTK(1)")
+    Traceback (most recent call last):
+    fastgntk.errors.InputError: the kernel 'GNTK(2) - GNTK(1)' cannot be read at position 8: expected + or *.
+    """
+    if not isinstance(text, str):
+        raise InputError(f"a kernel must be given as text, but is a {type(text).__name__}.")
+    return _Parser(text).kernel()
+
+
+def value_from_dict(options: Any, depth: int = 0) -> Any:
+    """Make a kernel, or a value inside one, from plain values."""
+    if not isinstance(options, Mapping) or not isinstance(options.get("is"), str):
+        raise InputError('a kernel must be a JSON object with its class in "is".')
+    make = (_NAMES | _COMPOSITE).get(options["is"])
+    if make is None or depth > _DEEPEST:
+        what = f"kernels nested more than {_DEEPEST} times" if make else f"unknown kernel {options['is']!r}"
+        raise InputError(f"{what}; the kernels are {', '.join([*_NAMES, *_COMPOSITE])}.")
+    known = [f.name for f in fields(make)]  # type: ignore[arg-type]
+    unknown = sorted(set(map(str, options)) - {"is", *known})
+    if unknown:
+        raise InputError(f"unknown option {unknown[0]!r} of {make.__name__}; its options are {', '.join(known)}.")
+    given = {
+        name: value_from_dict(value, depth + 1) if isinstance(value, Mapping) else value
+        for name, value in options.items()
+        if name != "is"
+    }
+    try:
+        return make(**given)
+    except TypeError:
+        raise InputError(f"options of {make.__name__} are missing; it needs {', '.join(known)}.") from None
+
+
+class _Parser:
+    """One text on its way to a kernel."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text.strip()
+
+    def kernel(self) -> Kernel:
+        if not self.text or len(self.text) > _LONGEST:
+            self.fail(0, "a kernel" if not self.text else f"at most {_LONGEST} characters")
+        try:
+            tree = ast.parse(self.text, mode="eval")
+        except SyntaxError as error:
+            self.fail((error.offset or 1) - 1, f"a complete kernel ({error.msg})")
+        except (RecursionError, MemoryError, ValueError):
+            self.fail(0, "fewer parentheses")
+        return self.expression(tree.body, 0)
+
+    def expression(self, node: ast.expr, depth: int) -> Kernel:
+        """Read a node that must be a kernel."""
+        if depth > _DEEPEST:
+            self.fail(node.col_offset, f"at most {_DEEPEST} nested operations")
+        match node:
+            case ast.BinOp(left, ast.Add(), right):
+                return self.expression(left, depth + 1) + self.expression(right, depth + 1)
+            case ast.BinOp(left, ast.Mult(), right):
+                if _is_number(left):
+                    return self.expression(right, depth + 1).__rmul__(self.literal(left))
+                if _is_number(right):
+                    return self.expression(left, depth + 1) * self.literal(right)
+                return self.expression(left, depth + 1) * self.expression(right, depth + 1)
+            case ast.BinOp(left):
+                self.fail(left.end_col_offset or 0, "+ or *")
+            case ast.Call(ast.Attribute(inner, "normalized"), [], []):
+                return self.expression(inner, depth + 1).normalized()
+            case ast.Call(ast.Name()):
+                found = self.call(node)
+                if isinstance(found, Kernel):
+                    return found
+        return self.fail(
+            node.col_offset,
+            "a kernel, a sum or a product, such as GNTK(blocks=3) or 0.5 * GNTK(2) + GNTK(3)",
+        )
+
+    def call(self, node: ast.Call) -> Value:
+        """Read ``NAME(options)``."""
+        assert isinstance(node.func, ast.Name)
+        make = _NAMES.get(node.func.id)
+        if make is None:
+            self.fail(node.col_offset, f"one of {', '.join(_NAMES)}")
+        known = [f.name for f in fields(make)]  # type: ignore[arg-type]
+        if len(node.args) > len(known):
+            self.fail(node.args[len(known)].col_offset, f"at most {len(known)} options of {make.__name__}")
+        options = {name: self.argument(value) for name, value in zip(known, node.args, strict=False)}
+        for keyword in node.keywords:
+            if keyword.arg not in known or keyword.arg in options:
+                self.fail(keyword.value.col_offset, f"one of the options {', '.join(known)}, each once")
+            options[keyword.arg] = self.argument(keyword.value)
+        return make(**options)
+
+    def argument(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return self.call(node)
+        return self.literal(node)
+
+    def literal(self, node: ast.expr) -> Any:
+        """Read a number, a text, True, False, None, or a tuple of these."""
+        try:
+            value = ast.literal_eval(node)
+        except (ValueError, TypeError, MemoryError, RecursionError):
+            self.fail(node.col_offset, "a number, a text in quotes, True, False or a tuple")
+        if isinstance(value, dict | set | bytes | complex):
+            self.fail(node.col_offset, "a number, a text in quotes, True, False or a tuple")
+        return value
+
+    def fail(self, position: int, expected: str) -> NoReturn:
+        shown = self.text if len(self.text) <= 80 else f"{self.text[:77]}..."
+        raise InputError(f"the kernel {shown!r} cannot be read at position {position + 1}: expected {expected}.")
+
+
+def _is_number(node: ast.expr) -> bool:
+    inner = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(inner, ast.Constant) and isinstance(inner.value, int | float)

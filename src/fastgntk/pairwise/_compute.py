@@ -1,0 +1,81 @@
+"""How kernel values are computed: one frozen value that changes no result beyond rounding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastgntk._util.memory import Memory, Workers, memory_budget, worker_count
+from fastgntk._util.threads import Progress
+from fastgntk._util.values import Value
+from fastgntk.engines import check_engine
+from fastgntk.errors import InputError
+from fastgntk.kernels import Kernel
+
+__all__ = ["Compute", "check_compute", "check_kernel"]
+
+
+@dataclass(frozen=True, repr=False)
+class Compute(Value):
+    """How to compute kernel values.
+
+    Parameters
+    ----------
+    engine : {"auto", "lossless", "decoupled", "kronecker"}
+        ``"lossless"`` merges equal nodes and is compiled, ``"decoupled"`` uses NumPy and SciPy, ``"kronecker"`` is the
+        slow literal formula. ``"auto"`` takes the fastest by a cost model, and logs why. All give the same numbers up
+        to rounding. A kernel with a sketch has an engine of its own, which only ``"auto"`` allows.
+    n_jobs : int, optional
+        Threads; None or −1 is every core. The numbers are the same for any count.
+    max_memory : int or str, optional
+        Upper limit for the result and the tiles in work, as bytes or ``"2GB"``; a quarter of RAM by default.
+    progress : callable, optional
+        Called as ``progress(done, total)`` in units of work; only their ratio has a meaning. It is not part of the
+        value: two options that differ in it alone are equal.
+
+    Examples
+    --------
+    >>> Compute(n_jobs=2, max_memory="1GB")
+    Compute(n_jobs=2, max_memory='1GB')
+    """
+
+    engine: str = "auto"
+    n_jobs: Workers = None
+    max_memory: Memory = None
+    progress: Progress | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_engine(self.engine)
+        worker_count(self.n_jobs)
+        memory_budget(self.max_memory)
+        if self.progress is not None and not callable(self.progress):
+            raise InputError(f"progress must be a function of (done, total), but is {self.progress!r}.")
+
+    @property
+    def threads(self) -> int:
+        """The number of threads."""
+        return worker_count(self.n_jobs)
+
+    @property
+    def budget(self) -> int:
+        """The limit of memory in bytes."""
+        return memory_budget(self.max_memory)
+
+
+def check_compute(compute: Any) -> Compute:
+    """Return the options of a computation; None is the default."""
+    if compute is None:
+        return Compute()
+    if not isinstance(compute, Compute):
+        raise InputError(
+            f"compute must be a fastgntk.Compute, such as Compute(n_jobs=2), but is a {type(compute).__name__}."
+        )
+    return compute
+
+
+def check_kernel(kernel: Any) -> Kernel:
+    """Return a kernel."""
+    if not isinstance(kernel, Kernel):
+        hint = "; read a text with fastgntk.parse_kernel" if isinstance(kernel, str) else ""
+        raise InputError(f"kernel must be a kernel such as fastgntk.GNTK(), but is a {type(kernel).__name__}{hint}.")
+    return kernel
