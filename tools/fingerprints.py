@@ -14,23 +14,25 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import fastgntk as fg
-from fastgntk.engines import RandomFeatures
+from fastgntk import GNTK, Compute, Sketch
+from fastgntk.engines import TangentFeatures
 from fastgntk.selection import Grid
 
 KERNELS = {
-    "default": {},
-    "degree": {"blocks": 2, "layers": 1, "scale": "degree", "jump": False},
-    "unit": {"blocks": 4, "layers": 2, "scale": "unit", "jump": (0.5, 0, 1, 1, 2), "c_phi": 1.5},
+    "default": GNTK(),
+    "degree": GNTK(blocks=2, layers=1, scale="degree", jump=False),
+    "unit": GNTK(blocks=4, layers=2, scale="unit", jump=(0.5, 0, 1, 1, 2), c_phi=1.5),
 }
 SKETCHES = {
-    "ams": {"sketch": "ams", "sketch_size": 0.4, "seed": 1},
-    "srht": {"sketch": "srht", "sketch_size": 5, "seed": 2, "fresh_each_block": True, "sketch_features": True},
+    "ams": Sketch("ams", size=0.4, seed=1),
+    "srht": Sketch("srht", size=5, seed=2, fresh_each_block=True, sketch_features=True),
 }
 SETS = {"MUTAG": 188, "PTC": 344, "IMDB-BINARY": 400, "PROTEINS": 300}
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "CCO", "C#N", "c1ccccc1C=O", "CC(C)=CC", "N"]
@@ -55,30 +57,28 @@ def matrices() -> Iterator[tuple[str, str]]:
     """Gram matrices of every engine, and the other functions of kernel values."""
     for name, count in SETS.items():
         graphs = fg.datasets.load(name).graphs[:count]
-        for label, options in KERNELS.items():
-            kernel = fg.GNTK(**options)
+        for label, kernel in KERNELS.items():
             for engine, most in ENGINES.items():
                 some = [g for g in graphs if g.n_nodes < 20] if engine == "kronecker" else graphs
-                yield f"gram/{name}/{label}/{engine}", digest(fg.gram(some[:most], kernel, engine=engine))
+                yield f"gram/{name}/{label}/{engine}", digest(fg.gram(some[:most], kernel, compute=Compute(engine)))
             for kind, sketch in SKETCHES.items():
-                K = fg.gram(graphs[:100], kernel, engine="sketched", **sketch)
+                K = fg.gram(graphs[:100], replace(kernel, sketch=sketch))
                 yield f"gram/{name}/{label}/sketched-{kind}", digest(K)
             yield f"gram/{name}/{label}/auto", digest(fg.gram(graphs[:40], kernel))
     graphs = fg.datasets.load("MUTAG").graphs
-    for label, options in KERNELS.items():
-        kernel = fg.GNTK(**options)
+    for label, kernel in KERNELS.items():
         yield f"cross/{label}", digest(fg.cross_gram(graphs[:50], graphs[50:], kernel))
         yield f"prepared/{label}", digest(fg.cross_gram(graphs[:50], fg.prepare(graphs[50:], kernel)))
-        yield f"diagonal/{label}", digest(fg.diagonal(graphs, kernel, engine="lossless"))
+        yield f"diagonal/{label}", digest(fg.diagonal(graphs, kernel, compute=Compute("lossless")))
         yield f"nodes/{label}", digest(fg.node_gram(graphs[3], kernel))
-        yield f"contributions/{label}", digest(fg.node_shares(graphs[3], graphs[:60], kernel))
-        yield f"path/{label}", digest(fg.gram_path(graphs, kernel, engine="lossless").levels)
-    typed, molecules = fg.GNTK(edges="typed", blocks=2), fg.as_graphs(SMILES)
+        yield f"contributions/{label}", digest(fg.node_contributions(graphs[3], graphs[:60], kernel))
+        yield f"path/{label}", digest(fg.gram_path(graphs, kernel, compute=Compute("lossless")).levels)
+    typed, molecules = GNTK(edges="typed", blocks=2), fg.as_graphs(SMILES)
     for engine in ENGINES:
-        yield f"gram/typed/{engine}", digest(fg.gram(molecules, typed, engine=engine))
-    yield "normalized", digest(fg.normalize(fg.gram(graphs)))
+        yield f"gram/typed/{engine}", digest(fg.gram(molecules, typed, compute=Compute(engine)))
+    yield "normalized", digest(fg.gram(graphs, GNTK().normalized()))
     with tempfile.TemporaryDirectory() as folder:
-        stored = fg.gram(graphs, fg.GNTK(), store=Path(folder) / "gram.zarr")
+        stored = fg.gram(graphs, store=Path(folder) / "gram.zarr")
         yield "store/tiles", digest(stored.order, *(stored.tile(t) for t in stored.all_tiles()))
 
 
@@ -87,10 +87,10 @@ def classifiers() -> Iterator[tuple[str, str]]:
     data = fg.datasets.load("MUTAG")
     train, test = data.graphs[:140], data.graphs[140:]
     models = {
-        "svm": fg.GNTKClassifier(blocks=2, normalize=True, C=100.0),
-        "ridge": fg.GNTKClassifier(blocks=2, method="ridge", ridge=1e-2),
-        "sketched": fg.GNTKClassifier(blocks=2, engine="sketched", sketching=SKETCHES["ams"]),
-        "cv": fg.GNTKClassifierCV(GRID),
+        "svm": fg.GraphClassifier(GNTK(2).normalized(), C=100.0),
+        "ridge": fg.GraphClassifier(GNTK(2), "ridge", alpha=1e-2),
+        "sketched": fg.GraphClassifier(GNTK(2, sketch=SKETCHES["ams"])),
+        "cv": fg.GraphClassifierCV(GRID),
     }
     for name, model in models.items():
         model.fit(train, data.y[:140])
@@ -98,7 +98,7 @@ def classifiers() -> Iterator[tuple[str, str]]:
         yield f"classifier/{name}/review", digest(*found)
         yield f"classifier/{name}/proba", digest(model.predict_proba(test), model.decision_function(test))
         explained = model.explain(test[0])
-        yield f"classifier/{name}/explain", digest(explained.shares, explained.intercept)
+        yield f"classifier/{name}/explain", digest(explained.contributions, explained.intercept)
 
 
 def regressors() -> Iterator[tuple[str, str]]:
@@ -107,19 +107,19 @@ def regressors() -> Iterator[tuple[str, str]]:
     y = np.array([np.log1p(g.n_edges) * (1 + g.n_nodes % 3) for g in graphs])
     train, test = graphs[:250], graphs[250:]
     models = {
-        "default": fg.GNTKRegressor(),
-        "normalized": fg.GNTKRegressor(blocks=2, normalize=True, ridge=1e-2),
-        "nystrom": fg.GNTKRegressor(blocks=2, solver="nystrom", rank=60),
-        "cg": fg.GNTKRegressor(blocks=2, solver="cg", rank=60),
-        "features": fg.GNTKRegressor(blocks=2, solver="features", rank=128),
-        "cv": fg.GNTKRegressorCV(GRID, depth="mix"),
+        "default": fg.GraphRegressor(),
+        "normalized": fg.GraphRegressor(GNTK(2).normalized(), alpha=1e-2),
+        "nystrom": fg.GraphRegressor(GNTK(2), solver="nystrom", n_components=60),
+        "cg": fg.GraphRegressor(GNTK(2), solver="cg", n_components=60),
+        "features": fg.GraphRegressor(GNTK(2), solver="features", n_components=128),
+        "cv": fg.GraphRegressorCV(GRID, depth="mix"),
     }
     for name, model in models.items():
         model.fit(train, y[:250])
         yield f"regressor/{name}/review", digest(*model.review(test))
         yield f"regressor/{name}/std", digest(*model.predict(test, return_std=True))
         explained = model.explain(test[0])
-        yield f"regressor/{name}/explain", digest(explained.shares, explained.intercept)
+        yield f"regressor/{name}/explain", digest(explained.contributions, explained.intercept)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.fgntk"
             model.save(path)
@@ -130,16 +130,16 @@ def transformers() -> Iterator[tuple[str, str]]:
     """Features for linear models, node models and cross-validated scores."""
     data = fg.datasets.load("MUTAG")
     train, test = data.graphs[:140], data.graphs[140:]
-    yield "transform/kernel", digest(fg.GNTKKernel(blocks=2, normalize=True).fit(train).transform(test))
-    yield "transform/nystroem", digest(fg.GNTKNystroem(40, blocks=2).fit(train, data.y[:140]).transform(test))
-    yield "transform/random", digest(fg.GNTKRandomFeatures(128, blocks=2).fit(train).transform(test))
+    yield "transform/kernel", digest(fg.KernelTransformer(GNTK(2).normalized()).fit(train).transform(test))
+    yield "transform/nystroem", digest(fg.Nystroem(GNTK(2), 40).fit(train, data.y[:140]).transform(test))
+    yield "transform/random", digest(fg.RandomFeatures(GNTK(2), 128).fit(train).transform(test))
     batch = fg.NodeFeatures("labels").fit(train).transform(train)
-    draws = RandomFeatures(fg.GNTK(2), 64, batch.features.shape[1], types=0, seed=0)
+    draws = TangentFeatures(GNTK(2), 64, batch.features.shape[1], types=0, seed=0)
     yield "random features", digest(draws(batch, np.float64))
     graph = fg.datasets.load("IMDB-BINARY").graphs[0]
-    nodes = fg.GNTKNodeRegressor(blocks=2).fit(graph, graph.degrees.astype(float)[:10], nodes=np.arange(10))
+    nodes = fg.NodeRegressor().fit(graph, graph.degrees.astype(float)[:10], nodes=np.arange(10))
     yield "nodes/regressor", digest(nodes.predict())
-    found = fg.selection.evaluate(data.graphs, data.y, folds=3, grid=GRID)
+    found = fg.selection.evaluate(data.graphs, data.y, folds=3, kernels=GRID)
     yield "evaluate", digest(np.array(found.accuracies), found.record.selection)
 
 

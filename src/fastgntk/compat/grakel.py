@@ -1,4 +1,4 @@
-"""The kernel with the methods of GraKeL, for scripts that are there already."""
+"""A kernel with the methods of GraKeL, for existing scripts."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
-from fastgntk.models import GNTKKernel
-from fastgntk.pairwise import diagonal
+from fastgntk.kernels import Normalized
+from fastgntk.models import KernelTransformer
+from fastgntk.pairwise import combine_diagonals
 
-__all__ = ["GrakelGNTK"]
+__all__ = ["GrakelKernel"]
 
 Array = NDArray[np.float64]
 
 
-class GrakelGNTK(GNTKKernel):
-    """Compute the GNTK as GraKeL's kernels compute theirs: one line of a script changes, the one that makes the kernel.
+class GrakelKernel(KernelTransformer):
+    """Compute a kernel as GraKeL's kernels do: in a script only the line that makes the kernel changes.
 
     ``fit``, ``transform`` (rows are new graphs, columns fitted ones), ``fit_transform`` and ``diagonal`` take and
-    return what they do there. The parameters are those of :class:`GNTKKernel`. It differs in two cases: a graph that is
-    0 in the kernel has rows of 0 after normalising, not NaN, and ``fit`` forgets graphs that were transformed before,
+    return what they do there. The parameters are those of :class:`KernelTransformer`. It differs in two cases: a graph
+    that is 0 in the kernel has rows of 0 after normalising, not NaN, and ``fit`` drops graphs that were transformed before,
     which some of GraKeL's kernels do and others do not.
 
     Examples
     --------
     >>> import fastgntk as fg
     >>> data = fg.datasets.load("MUTAG").graphs
-    >>> kernel = fg.compat.grakel.GrakelGNTK(blocks=2, normalize=True)
+    >>> kernel = fg.compat.grakel.GrakelKernel(fg.GNTK(2).normalized())
     >>> kernel.fit_transform(data[:20]).shape, kernel.transform(data[20:25]).shape
     ((20, 20), (5, 20))
     >>> fitted, transformed = kernel.diagonal()
@@ -40,7 +41,7 @@ class GrakelGNTK(GNTKKernel):
 
     _transformed: GraphBatch | None = None
 
-    def fit(self, X: Any, y: Any = None) -> GrakelGNTK:
+    def fit(self, X: Any, y: Any = None) -> GrakelKernel:
         """Keep the graphs."""
         self._transformed = None
         super().fit(_given(X), y)
@@ -62,14 +63,15 @@ class GrakelGNTK(GNTKKernel):
     def diagonal(self) -> Array | tuple[Array, Array]:
         """Return the kernel of each fitted graph with itself, and of each transformed one if there are any.
 
-        These are what normalising divides by, so they are the same with and without ``normalize``.
+        These are what normalising divides by, so they are the same for a kernel and its normalised form.
         """
         check_is_fitted(self)
-        rows = self.rows_
+        prepared = self.rows_.prepared
+        inner = prepared.kernel.kernel if isinstance(prepared.kernel, Normalized) else prepared.kernel
+        fitted = combine_diagonals(inner, prepared.leaf_diagonals()).copy()
         if self._transformed is None:
-            return rows.own.copy()
-        own = diagonal(self._transformed, rows.options.spec, features=rows.prepared.features, **rows.options.how)
-        return rows.own.copy(), own
+            return fitted
+        return fitted, combine_diagonals(inner, prepared.like(self._transformed).leaf_diagonals())
 
 
 def _given(X: Any) -> Any:

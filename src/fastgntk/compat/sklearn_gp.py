@@ -12,34 +12,37 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from fastgntk.errors import InputError
 from fastgntk.graphs import Graph, GraphBatch, as_graphs
-from fastgntk.models import GraphEstimator, KernelOptions, KernelRows, TrainingKernel
+from fastgntk.kernels import GNTK
+from fastgntk.kernels import Kernel as GraphKernel
+from fastgntk.models import KernelRows, TrainingKernel, check_features
+from fastgntk.pairwise import Compute, check_compute, check_kernel, prepare_batch
 
-__all__ = ["GNTKProcessKernel"]
+__all__ = ["ProcessKernel"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass
 class _Known:
-    """What was computed for some graphs with some options."""
+    """What was computed for some graphs with some kernel."""
 
     given: Any
     batch: GraphBatch
-    options: KernelOptions
+    options: tuple[GraphKernel, Compute]
     kernel: TrainingKernel
     rows: KernelRows | None = None
 
 
-class GNTKProcessKernel(GenericKernelMixin, Kernel):  # type: ignore[misc]  # scikit-learn ships no types
-    """Give the GNTK to ``GaussianProcessRegressor`` and ``GaussianProcessClassifier``, whose X are then graphs.
+class ProcessKernel(GenericKernelMixin, Kernel):  # type: ignore[misc]  # scikit-learn ships no types
+    """Give a kernel to ``GaussianProcessRegressor`` and ``GaussianProcessClassifier``, whose X are then graphs.
 
     It has nothing to optimise itself; put scale and noise around it, and these are optimised as usual. Its matrix is
     computed once for the same graphs, whatever the number of steps and restarts: the last two sets of graphs are
     remembered, by their content, and clones share this. X must be a list of :class:`fastgntk.Graph`, or what
     :func:`fastgntk.as_graphs` returns.
 
-    The parameters are those of :class:`GNTKKernel`. Raw values grow with the squares of sizes and can pass the bounds
-    of scales around them; ``normalize=True`` puts ones on the diagonal.
+    The parameters are those of :class:`KernelTransformer`. Raw values grow with the squares of sizes and can pass the
+    bounds of scales around them; a normalised kernel has ones on the diagonal.
 
     Examples
     --------
@@ -47,41 +50,16 @@ class GNTKProcessKernel(GenericKernelMixin, Kernel):  # type: ignore[misc]  # sc
     >>> from sklearn.gaussian_process import GaussianProcessRegressor
     >>> from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
     >>> graphs = fg.datasets.load("MUTAG").graphs[:40]
-    >>> kernel = ConstantKernel() * fg.compat.sklearn_gp.GNTKProcessKernel(blocks=2, normalize=True) + WhiteKernel()
+    >>> kernel = ConstantKernel() * fg.compat.sklearn_gp.ProcessKernel(fg.GNTK(2).normalized()) + WhiteKernel()
     >>> model = GaussianProcessRegressor(kernel, normalize_y=True).fit(graphs[:30], graphs.sizes[:30])
     >>> mean, std = model.predict(graphs[30:], return_std=True)
     >>> mean.shape, bool((std > 0).all())
     ((10,), True)
     """
 
-    def __init__(
-        self,
-        blocks: int = 3,
-        layers: int = 2,
-        scale: str = "uniform",
-        jump: Any = True,
-        c_phi: float = 2.0,
-        edges: str = "plain",
-        normalize: bool = False,
-        *,
-        features: Any = "auto",
-        engine: str = "auto",
-        sketching: Any = None,
-        memory: Any = None,
-        workers: int | None = None,
-    ) -> None:
-        self.blocks = blocks
-        self.layers = layers
-        self.scale = scale
-        self.jump = jump
-        self.c_phi = c_phi
-        self.edges = edges
-        self.normalize = normalize
-        self.features = features
-        self.engine = engine
-        self.sketching = sketching
-        self.memory = memory
-        self.workers = workers
+    def __init__(self, kernel: GraphKernel = GNTK(), compute: Compute = Compute()) -> None:
+        self.kernel = kernel
+        self.compute = compute
         self._known: list[_Known] = []
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
@@ -93,8 +71,8 @@ class GNTKProcessKernel(GenericKernelMixin, Kernel):  # type: ignore[misc]  # sc
             if found.rows is None:
                 found.rows = found.kernel.rows_to(np.arange(found.kernel.n))
             batch = as_graphs(X)
-            found.rows.check(batch)
-            return found.rows(batch)[0]
+            check_features(found.rows.features, batch)
+            return found.rows.values(batch)
         K = self._of(X, keep=True).kernel.full().copy()  # scikit-learn adds to the diagonal of what it gets
         return (K, np.empty((*K.shape, 0))) if eval_gradient else K
 
@@ -106,11 +84,9 @@ class GNTKProcessKernel(GenericKernelMixin, Kernel):  # type: ignore[misc]  # sc
         """Return False: the kernel is no function of differences."""
         return False
 
-    _options = GraphEstimator._options  # the parameters have the same names
-
     def _of(self, X: Any, *, keep: bool) -> _Known:
         """Return what is known of graphs; the last two sets are kept, those of fitting and those of a sample."""
-        options = self._options()
+        options = check_kernel(self.kernel), check_compute(self.compute)
         rivals = [known for known in self._known if known.options == options]
         found = next((known for known in rivals if _same_objects(known.given, X)), None)
         if found is None:
@@ -118,14 +94,14 @@ class GNTKProcessKernel(GenericKernelMixin, Kernel):  # type: ignore[misc]  # sc
             found = next((known for known in rivals if _same_graphs(known.batch, batch)), None)
             if found is None:
                 given = X.copy() if isinstance(X, np.ndarray) else None  # the caller may put other graphs into it
-                found = _Known(given, batch, options, TrainingKernel(batch, options, in_units=False))
+                found = _Known(given, batch, options, TrainingKernel(prepare_batch(batch, *options), in_units=False))
         if keep:
             self._known[:] = [found, *[known for known in self._known if known is not found][:1]]
         return found
 
-    def __sklearn_clone__(self) -> GNTKProcessKernel:
+    def __sklearn_clone__(self) -> ProcessKernel:
         # Every fit clones its kernel, and `log_marginal_likelihood` does at every call.
-        clone = type(self)(**self.get_params())
+        clone = type(self)(self.kernel, self.compute)
         clone._known = self._known
         return clone
 
@@ -136,9 +112,7 @@ class GNTKProcessKernel(GenericKernelMixin, Kernel):  # type: ignore[misc]  # sc
         self.__dict__.update(state, _known=[])
 
     def __repr__(self) -> str:
-        default = type(self)()
-        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v is not getattr(default, k)]
-        return f"{type(self).__name__}({', '.join(changed)})"
+        return f"{type(self).__name__}({self.kernel!r})"
 
 
 def _same_objects(a: Any, b: Any) -> bool:

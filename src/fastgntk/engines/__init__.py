@@ -27,7 +27,7 @@ from fastgntk.engines._equal_graphs import equal_graphs, inseparable_graphs
 from fastgntk.engines._node_pairs import NodePairs
 from fastgntk.engines._operator import Aggregation, check_edges, inverse, unit_rows, zero_norm
 from fastgntk.engines._outline import Extent, Outline
-from fastgntk.engines._random_features import RandomFeatures
+from fastgntk.engines._random_features import TangentFeatures
 from fastgntk.engines._refinement import colour
 
 __all__ = [
@@ -55,6 +55,6 @@ __all__ = [
     "zero_norm",
     "Extent",
     "Outline",
-    "RandomFeatures",
+    "TangentFeatures",
     "colour",
 ]

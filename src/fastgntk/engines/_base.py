@@ -38,6 +38,10 @@ class Engine(Protocol):
         """Tell the plan what it may know."""
         ...
 
+    def colours(self, prepared: Any) -> NDArray[np.int32] | None:
+        """Return the colours of all nodes at all levels, (L + 1, N), if the engine has refined them."""
+        ...
+
     def tasks(self, prepared: Any) -> Sequence[Any]:
         """Return the pieces of what else needs one graph only, and may take time and the memory of a tile."""
         ...

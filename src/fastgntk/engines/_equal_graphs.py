@@ -17,19 +17,22 @@ Ints = NDArray[np.int64]
 Shorts = NDArray[np.int32]
 
 
-def equal_graphs(batch: GraphBatch, blocks: int, *, typed: bool = False) -> NDArray[np.int64]:
+def equal_graphs(
+    batch: GraphBatch, blocks: int, *, typed: bool = False, colours: NDArray[np.int32] | None = None
+) -> NDArray[np.int64]:
     """Return for each graph the number of the first graph that is known to have the same values in such kernels.
 
     These are the graphs whose nodes have the same colours equally often after each of ``blocks`` rounds of refinement
     (1-WL, on nodes with features, and with ``typed`` on edges with types); fewer blocks tell fewer apart. A graph that
     no earlier one equals gets its own number; so do all where numba, which refines colours, is missing. A kernel may
     confuse a few more: ReLU layers scale with their input, so that two nodes may count as much as one of twice the
-    length.
+    length. ``colours`` of shape (blocks + 1, N) are those of an engine that has refined the graphs already.
     """
-    if not compiled_code_runs():
-        return np.arange(len(batch))
-    # All levels: colours of closed neighbourhoods do not say how often the colours before them were there.
-    colours = colour(batch, blocks, typed=typed, operators=False).colours
+    if colours is None:
+        if not compiled_code_runs():
+            return np.arange(len(batch))
+        # All levels: colours of closed neighbourhoods do not count the colours of the level below.
+        colours = colour(batch, blocks, typed=typed, operators=False).colours
     return _first_alike(batch.offsets, colours)
 
 

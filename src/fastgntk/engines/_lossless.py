@@ -122,6 +122,10 @@ class Lossless:
             feature_sums=sums,
         )
 
+    def colours(self, prepared: PreparedColours) -> NDArray[np.int32]:
+        """Return the colours of all levels."""
+        return prepared.colours
+
     def tasks(self, prepared: PreparedColours) -> list[tuple[int, int]]:
         """Cut the graphs into runs whose norms take a fraction of a second each."""
         if prepared.kernel.blocks == 1:

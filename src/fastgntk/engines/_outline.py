@@ -91,6 +91,9 @@ class BlockByBlock:
         """Every node counts for itself."""
         return prepared.outline()
 
+    def colours(self, prepared: WholeGraphs) -> None:
+        """Refine nothing for the whole batch."""
+
     def tasks(self, prepared: WholeGraphs) -> tuple[()]:  # noqa: ARG002
         """Nothing is left to do."""
         return ()

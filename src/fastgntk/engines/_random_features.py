@@ -36,7 +36,7 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 from fastgntk.sketch import CountSketch, GaussianProjection, TensorSketch, generator
 
-__all__ = ["RandomFeatures"]
+__all__ = ["TangentFeatures"]
 
 Array = NDArray[np.floating]
 _PANEL = 256
@@ -65,7 +65,7 @@ Readout = Callable[[NDArray[np.int32], _Nodes], NDArray[np.float64]]
 """From the colour of each node and what colours have to the vectors of what is read out."""
 
 
-class RandomFeatures:
+class TangentFeatures:
     """The draws that turn graphs into vectors of ``size`` numbers.
 
     Graphs come with features of at most ``width`` columns, and with typed edges of ``types`` types, of which the last
@@ -221,7 +221,7 @@ def _shares(kernel: GNTK, size: int, width: int) -> tuple[int, list[int]]:
     n_blocks = sum(counting[1:])
     least = max(2 * n_blocks + counting[0], 2)
     if size < least:
-        raise InputError(f"n_features must be {least} or more for {kernel.blocks} blocks, but is {size}.")
+        raise InputError(f"n_components must be {least} or more for {kernel.blocks} blocks, but is {size}.")
     if not n_blocks:  # the features alone, with nothing to approximate
         return min(size, width), []
     first = min(width, size // sum(counting)) if counting[0] else 0

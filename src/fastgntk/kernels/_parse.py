@@ -2,8 +2,8 @@
 
     GNTK(blocks=3) + 0.5 * GNTK(blocks=1, features='degree').normalized()
 
-The text is read as a Python expression into a syntax tree (:mod:`ast`). Only sums, products, ``.normalized()``, calls of the
-names in ``_NAMES`` and literals are allowed in it; any other node is an error with its position.
+The text is read as a Python expression into a syntax tree (:mod:`ast`). Only sums, products, ``.normalized()``, calls
+of the names in ``_NAMES`` and literals are allowed in it; any other node is an error with its position.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class _Parser:
                 return self.expression(left, depth + 1) + self.expression(right, depth + 1)
             case ast.BinOp(left, ast.Mult(), right):
                 if _is_number(left):
-                    return self.expression(right, depth + 1).__rmul__(self.literal(left))
+                    return Scaled(self.literal(left), self.expression(right, depth + 1))
                 if _is_number(right):
                     return self.expression(left, depth + 1) * self.literal(right)
                 return self.expression(left, depth + 1) * self.expression(right, depth + 1)

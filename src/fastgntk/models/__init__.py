@@ -9,7 +9,8 @@
 ``_nystroem``             features from kernel values with landmarks
 ``_landmarks``            which graphs become landmarks
 ``_random_features``      features without any pair of graphs
-``_kernel_rows``          kernel values among training graphs, and from new graphs to these
+``_training_kernel``      kernel values among training graphs, as solvers need them
+``_kernel_rows``          kernel values from new graphs to training graphs
 ``_feature_rows``         random features in place of kernel values
 ``_ridge``                ridge regression by any solver, as a function of graphs
 ``_svm``                  support vector machines on a kernel matrix
@@ -22,26 +23,27 @@
 
 from fastgntk.models._base import GraphEstimator, GraphModel
 from fastgntk.models._calibration import Intervals, Sigmoids
-from fastgntk.models._classifier import ClassificationModel, GNTKClassifier, class_signs
+from fastgntk.models._classifier import ClassificationModel, GraphClassifier, class_signs
 from fastgntk.models._explanation import Expansion, Explanation, Rows
 from fastgntk.models._feature_rows import FeatureRows
 from fastgntk.models._folds import Split, spread_folds, stratified_folds
-from fastgntk.models._kernel_rows import INTERCEPT, KernelOptions, KernelRows, TrainingKernel, settled
-from fastgntk.models._kernel_transformer import GNTKKernel
-from fastgntk.models._nodes import GNTKNodeClassifier, GNTKNodeRegressor
-from fastgntk.models._nystroem import GNTKNystroem
-from fastgntk.models._random_features import GNTKRandomFeatures, drawn_width
-from fastgntk.models._regressor import GNTKRegressor, RegressionModel
+from fastgntk.models._kernel_rows import KernelRows, check_features
+from fastgntk.models._kernel_transformer import KernelTransformer
+from fastgntk.models._nodes import NodeClassifier, NodeRegressor
+from fastgntk.models._nystroem import Nystroem
+from fastgntk.models._random_features import RandomFeatures, drawn_width
+from fastgntk.models._regressor import GraphRegressor, RegressionModel
 from fastgntk.models._svm import (
     Machines,
     decide,
-    left_out_decisions,
+    out_of_fold_decisions,
     place,
     predict_split,
     score_machines,
     score_splits,
 )
 from fastgntk.models._targets import Targets, check_classes, check_sample_weight, check_targets
+from fastgntk.models._training_kernel import INTERCEPT, TrainingKernel
 
 __all__ = [
     "GraphEstimator",
@@ -49,7 +51,7 @@ __all__ = [
     "Intervals",
     "Sigmoids",
     "ClassificationModel",
-    "GNTKClassifier",
+    "GraphClassifier",
     "class_signs",
     "Expansion",
     "Explanation",
@@ -58,22 +60,19 @@ __all__ = [
     "Split",
     "spread_folds",
     "stratified_folds",
-    "INTERCEPT",
-    "KernelOptions",
     "KernelRows",
-    "TrainingKernel",
-    "settled",
-    "GNTKKernel",
-    "GNTKNodeClassifier",
-    "GNTKNodeRegressor",
-    "GNTKNystroem",
-    "GNTKRandomFeatures",
+    "check_features",
+    "KernelTransformer",
+    "NodeClassifier",
+    "NodeRegressor",
+    "Nystroem",
+    "RandomFeatures",
     "drawn_width",
-    "GNTKRegressor",
+    "GraphRegressor",
     "RegressionModel",
     "Machines",
     "decide",
-    "left_out_decisions",
+    "out_of_fold_decisions",
     "place",
     "predict_split",
     "score_machines",
@@ -82,4 +81,6 @@ __all__ = [
     "check_classes",
     "check_sample_weight",
     "check_targets",
+    "INTERCEPT",
+    "TrainingKernel",
 ]

@@ -1,59 +1,54 @@
-"""What all estimators share: their kernel options, checking of graphs, and saving."""
+"""What estimators share: parameters that are values, checks of graphs, nearest training graphs, saving."""
 
 from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from fastgntk._util.checks import check_flag
-from fastgntk._util.threads import Progress
-from fastgntk.engines import equal_graphs
+from fastgntk._util.checks import check_integer
+from fastgntk._util.values import Value
 from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graphs import GraphBatch, NodeFeatures, UnseenLabelWarning, as_graphs
-from fastgntk.kernels import GNTK
 from fastgntk.models._explanation import NO_TRAINING_GRAPHS, Expansion
-from fastgntk.models._kernel_rows import KernelOptions, KernelRows, TrainingKernel
-from fastgntk.sketch import SketchOptions
+from fastgntk.models._kernel_rows import KernelRows, check_features
+from fastgntk.models._training_kernel import TrainingKernel
+from fastgntk.pairwise import check_compute, check_kernel, prepare_batch, tangent_leaves
+from fastgntk.pairwise.store import use_stored
 
-__all__ = ["GraphEstimator", "GraphModel", "spec_of", "tell_unseen"]
+__all__ = ["GraphEstimator", "GraphModel", "nonempty", "warn_unseen_labels"]
 
 _log = logging.getLogger("fastgntk")
 
 
 class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Turn the parameters of an estimator into a kernel."""
+    """Base of estimators with a ``kernel`` and a ``compute``, which are frozen values."""
 
-    def _options(self) -> KernelOptions:
-        sketching = {} if self.sketching is None else self.sketching
-        known = SketchOptions.__annotations__
-        if not isinstance(sketching, Mapping) or not set(sketching) <= set(known):
-            raise InputError(f"sketching must be a mapping of {', '.join(known)}, but is {sketching!r}.")
-        return KernelOptions(
-            spec_of(self),
-            check_flag("normalize", self.normalize),
-            self.features,
-            self.engine,
-            dict(sketching),
-            self.memory,
-            self.workers,
-        )
-
-    def _progress(self) -> Progress | None:
-        return self.progress  # type: ignore[no-any-return]
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``kernel__blocks=2`` replaces the kernel by one with that option."""
+        nested: dict[str, dict[str, Any]] = {}
+        plain = {}
+        for name, value in params.items():
+            outer, _, inner = name.partition("__")
+            if inner and isinstance(getattr(self, outer, None), Value):
+                nested.setdefault(outer, {})[inner] = value
+            else:
+                plain[name] = value
+        super().set_params(**plain)
+        for outer, options in nested.items():
+            setattr(self, outer, getattr(self, outer).set_params(**options))
+        return self
 
     def _seed(self) -> int:
-        seed = self.random_state
-        if seed is None:  # what scikit-learn calls no seed; results here never depend on the moment
-            return 0
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+        seed = 0 if self.random_state is None else self.random_state  # results never depend on the moment
+        if check_integer("random_state", seed, 0) >= 2**32:
             raise InputError(f"random_state must be a whole number in 0..{2**32 - 1}, but is {seed!r}.")
         return int(seed)
 
@@ -70,49 +65,50 @@ class GraphModel(GraphEstimator):
 
     expansion_: Expansion
     solver_: str
-    """How it was solved: the solver that was asked for or chosen, or svc."""
+    """The solver of ridge regression that was given or chosen, or ``"svm"``."""
     n_graphs_: int
     """Number of training graphs."""
     n_equal_graphs_: int
-    """How many training graphs equal an earlier one: the kernel cannot tell them apart."""
+    """How many training graphs equal an earlier one: the kernel cannot distinguish them."""
     names_: list[str]
-    """What the training graphs are called, if ``name`` was told; kept in model files."""
+    """Names of the training graphs, if they were given to ``name``; kept in model files."""
     about_: dict[str, Any]
-    """Where the model comes from, if ``name`` was told; kept in model files."""
+    """Where the model comes from, if that was given to ``name``; kept in model files."""
 
-    def _training(self, X: Any, options: KernelOptions, stored: Any = None) -> TrainingKernel:
-        """Check training graphs and make their kernel, of values on disk if some are given."""
-        batch = as_graphs(X)
-        if not len(batch):
-            raise InputError("there are no graphs to learn from.")
-        kernel = TrainingKernel(batch, options, self._progress(), stored=stored)
-        self._start_anew(kernel)
-        return kernel
+    def _training(self, X: Any, gram: Any = None) -> TrainingKernel:
+        """Prepare training graphs and return their kernel, of values on disk if ``gram`` is given."""
+        batch = nonempty(as_graphs(X))
+        kernel, compute = check_kernel(self.kernel), check_compute(self.compute)
+        if gram is None:
+            training = TrainingKernel(prepare_batch(batch, kernel, compute), compute.progress)
+        else:
+            stored, prepared = use_stored(gram, batch, kernel, compute)
+            training = TrainingKernel(prepared, compute.progress, stored=stored)
+        self._start(training)
+        return training
 
-    def _start_anew(self, kernel: TrainingKernel) -> None:
-        """Forget what belongs to graphs fitted before, and count training graphs that equal an earlier one."""
-        for told in ("names_", "about_"):  # of graphs that were fitted before
-            self.__dict__.pop(told, None)
-        step: Any = kernel.options.features
-        spec = kernel.options.spec
-        groups = equal_graphs(step.extend(kernel.batch).transform(kernel.batch), spec.blocks, typed=spec.typed)
-        self.n_graphs_ = kernel.n
-        self.n_equal_graphs_ = int(np.sum(groups != np.arange(kernel.n)))
+    def _start(self, training: TrainingKernel) -> None:
+        """Drop what belongs to graphs fitted before, and count training graphs that equal an earlier one."""
+        for attribute in ("names_", "about_"):
+            self.__dict__.pop(attribute, None)
+        groups = training.prepared.equal_graphs()
+        self.n_graphs_ = training.n
+        self.n_equal_graphs_ = int(np.sum(groups != np.arange(training.n)))
         if self.n_equal_graphs_:
             _log.info(
-                "%d of %d training graphs equal an earlier one: %d blocks of refinement cannot tell them apart",
+                "%d of %d training graphs equal an earlier one: the colour refinement of %s cannot distinguish them",
                 self.n_equal_graphs_,
-                kernel.n,
-                spec.blocks,
+                training.n,
+                training.prepared.kernel,
             )
 
     def _new(self, X: Any) -> GraphBatch:
-        """Check new graphs."""
+        """Convert and check new graphs."""
         check_is_fitted(self)
-        batch = as_graphs(X)
+        batch = X if isinstance(X, GraphBatch) else as_graphs(X)
         rows = self.expansion_.rows
-        rows.check(batch)
-        tell_unseen(rows.features, batch, typed=rows.options.spec.typed)
+        check_features(rows.features, batch)
+        warn_unseen_labels(rows.features, batch, typed=any(leaf.typed for leaf in tangent_leaves(rows.kernel)))
         return batch
 
     def similarities(self, X: Any) -> NDArray[np.float64]:
@@ -127,11 +123,14 @@ class GraphModel(GraphEstimator):
         return out
 
     def nearest(self, X: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return for each graph the number of the training graph most like it, and how like: the cosine, at most 1.
+        """Return for each graph the index of the most similar training graph, and the cosine, at most 1.
 
         With an approximate solver only its landmarks are compared; ``solver="features"`` has none.
         """
         return self._nearest(self.similarities(X))
+
+    def _progress(self) -> Any:
+        return check_compute(self.compute).progress
 
     def _nearest_in(
         self, values: NDArray[np.float64], own: NDArray[np.float64]
@@ -146,8 +145,8 @@ class GraphModel(GraphEstimator):
         best = cosine.argmax(axis=1)
         return self.expansion_.basis[best], cosine[np.arange(len(cosine)), best]
 
-    def name(self, names: Sequence[str] | None = None, **about: Any) -> Any:
-        """Say what the training graphs are called, and anything else (plain values) that the model file should tell."""
+    def name(self, names: Sequence[str] | None = None, **about: Any) -> Self:
+        """Give the training graphs names, and the model file anything else (plain values) about its origin."""
         check_is_fitted(self)
         if names is not None:
             if len(names) != self.n_graphs_:
@@ -165,27 +164,31 @@ class GraphModel(GraphEstimator):
         save_model(self, Path(path))
 
 
-def spec_of(estimator: Any) -> GNTK:
-    """Return the kernel that the parameters of an estimator say."""
-    return GNTK(estimator.blocks, estimator.layers, estimator.scale, estimator.jump, estimator.c_phi, estimator.edges)
+def nonempty(batch: GraphBatch) -> GraphBatch:
+    """Return training graphs, of which there must be some."""
+    if not len(batch):
+        raise InputError("there are no graphs to learn from.")
+    return batch
 
 
-def tell_unseen(step: NodeFeatures, batch: GraphBatch, *, typed: bool) -> None:
+def warn_unseen_labels(features: dict[str, NodeFeatures], batch: GraphBatch, *, typed: bool) -> None:
     """Warn if some nodes, or with typed edges some edges, have labels on which the features were not fitted."""
-    if step.kind_ in ("labels", "all"):
-        unseen = step.unseen(batch)
-        _tell_unseen(f"{int(unseen.sum())} nodes in", "these nodes themselves", batch.graph_of_node[unseen])
+    labelled = next((step for step in features.values() if step.kind_ in ("labels", "all")), None)
+    if labelled is not None:
+        unseen = labelled.unseen(batch)
+        _warn_unseen(f"{int(unseen.sum())} nodes in", "these nodes themselves", batch.graph_of_node[unseen])
     if typed:
+        step = next(iter(features.values()))
         graph_of_edge = np.repeat(batch.graph_of_node, batch.degrees)
-        _tell_unseen("edges of", "such edges", graph_of_edge[step.unseen_edges(batch)])
+        _warn_unseen("edges of", "such edges", graph_of_edge[step.unseen_edges(batch)])
 
 
-def _tell_unseen(which: str, these: str, graphs_of: NDArray[np.int64]) -> None:
+def _warn_unseen(which: str, these: str, graphs_of: NDArray[np.int64]) -> None:
     """Warn if some nodes, or edges, have labels that no training graph has; given are the graphs that they are of."""
     if len(graphs_of):
         warnings.warn(
-            f"{which} {len(np.unique(graphs_of))} graphs have a label that no training graph has; the model knows "
-            f"nothing of {these}.",
+            f"{which} {len(np.unique(graphs_of))} graphs have a label that no training graph has; the model has "
+            f"learned nothing about {these}.",
             UnseenLabelWarning,
             stacklevel=levels_to_the_caller(),
         )

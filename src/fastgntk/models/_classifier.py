@@ -9,76 +9,84 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from fastgntk._util.memory import memory_budget
+from fastgntk._util.checks import check_positive
 from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk.errors import InputError
+from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._base import GraphModel
 from fastgntk.models._calibration import Sigmoids
 from fastgntk.models._explanation import Expansion, Explanation, Rows, one_graph
-from fastgntk.models._kernel_rows import TrainingKernel
 from fastgntk.models._ridge import fit_ridge
-from fastgntk.models._svm import decide, left_out_decisions, place
+from fastgntk.models._svm import decide, out_of_fold_decisions, place
 from fastgntk.models._targets import check_classes, check_sample_weight
+from fastgntk.models._training_kernel import TrainingKernel
+from fastgntk.pairwise import Compute, check_compute
 from fastgntk.solvers import check_solver_name
 
-__all__ = ["ClassificationModel", "GNTKClassifier", "class_signs"]
+__all__ = ["ClassificationModel", "GraphClassifier", "class_signs"]
 
 Array = NDArray[np.float64]
 
 
 class ClassReview(NamedTuple):
-    """All that a classification says about t graphs."""
+    """Predictions for t graphs."""
 
     label: NDArray[Any]
     probabilities: Array | None
     """(t, classes), if they were calibrated."""
     nearest: NDArray[np.int64]
-    """The number of the training graph that is most similar; −1 if the model keeps none."""
+    """The index of the most similar training graph; −1 if the model keeps none."""
     similarity: Array
     """Its cosine, at most 1; NaN if the model keeps no training graphs."""
 
 
 class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
-    """A fitted classification: what :class:`GNTKClassifier` and :class:`GNTKClassifierCV` do once they have options."""
+    """A fitted classification: what :class:`GraphClassifier` and :class:`GraphClassifierCV` share."""
 
     classes_: NDArray[Any]
     sigmoids_: Sigmoids | None
-    left_out_: Array | None
-    """Decision values (n, k) that training graphs get when they are left out; None where nobody asked for them."""
+    out_of_fold_: Array | None
+    """Out-of-fold decision values (n, k) of the training graphs; None if they were not computed."""
 
     def _solve(
-        self, kernel: TrainingKernel, y: NDArray[Any], weights: Array | None, method: str, C: float, ridge: float
+        self, kernel: TrainingKernel, y: NDArray[Any], weights: Array | None, method: str, C: float, alpha: float
     ) -> None:
         """Find the functions of all classes, from a kernel and checked classes."""
         balanced = self.class_weight == "balanced"
         self.classes_, numbers = np.unique(y, return_inverse=True)
         signs = class_signs(numbers, len(self.classes_))
-        left_out: Array | None
+        out_of_fold: Array | None
         rows: Rows
-        if method == "svc":
+        if method == "svm":
             K = kernel.full()
             found = decide(K, signs, C, balanced=balanced)
             coefficients, offsets, basis = found.coefficients, found.offsets, np.arange(kernel.n)
             rows = kernel.rows_to(basis)
-            self.solver_ = "svc"
-            left_out = None
+            self.solver_ = "svm"
+            out_of_fold = None
             if self.probability:
-                left_out = left_out_decisions(K, signs, numbers, C, self._seed(), balanced=balanced)
+                out_of_fold = out_of_fold_decisions(K, signs, numbers, C, self._seed(), balanced=balanced)
         else:
             weights = self._ridge_weights(numbers, weights)
             mean = np.average(signs, axis=0, weights=weights)
             fit = fit_ridge(
-                kernel, signs - mean, ridge, solver=self.solver, weights=weights, rank=self.rank, seed=self._seed()
+                kernel,
+                signs - mean,
+                alpha,
+                solver=self.solver,
+                weights=weights,
+                rank=self.n_components,
+                seed=self._seed(),
             )
             rows, coefficients, offsets, basis = fit.rows, fit.coefficients, mean + fit.intercepts, fit.basis
-            left_out = signs - fit.solution.leave_one_out
+            out_of_fold = signs - fit.solution.leave_one_out
             self.solver_ = fit.solution.solver
-        self.left_out_ = left_out
+        self.out_of_fold_ = out_of_fold
         names = [str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_)]
         self.expansion_ = Expansion(rows, coefficients, offsets, basis, tuple(names))
         self.sigmoids_ = None
-        if self.probability and left_out is not None:
-            self.sigmoids_ = Sigmoids.fit(left_out, numbers, len(self.classes_))
+        if self.probability and out_of_fold is not None:
+            self.sigmoids_ = Sigmoids.fit(out_of_fold, numbers, len(self.classes_))
 
     def _ridge_weights(self, numbers: NDArray[np.int64], weights: Array | None) -> Array | None:
         """Return how much each graph counts: as asked for, times what makes classes count the same if they should."""
@@ -89,30 +97,30 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         return share if weights is None else share * weights
 
     def _check_options(self, sample_weight: Any) -> None:
-        if self.method not in ("svc", "ridge"):
-            raise InputError(f"method must be svc or ridge, but is {self.method!r}.")
+        if self.method not in ("svm", "ridge"):
+            raise InputError(f"method must be svm or ridge, but is {self.method!r}.")
         if self.class_weight not in (None, "balanced"):
             raise InputError(f"class_weight must be None or 'balanced', but is {self.class_weight!r}.")
-        if self.method == "svc" and (self.solver not in ("auto", "cholesky") or self.rank is not None):
+        if self.method == "svm" and (self.solver not in ("auto", "cholesky") or self.n_components is not None):
             raise InputError(
-                "solver and rank are for method='ridge'; support vector machines have a solver of their own."
+                "solver and n_components are for method='ridge'; support vector machines have a solver of their own."
             )
-        check_solver_name(self.solver, self.rank)
-        if sample_weight is not None and self.method == "svc":
+        check_solver_name(self.solver, self.n_components)
+        if sample_weight is not None and self.method == "svm":
             raise InputError("sample_weight needs method='ridge'; support vector machines take none here.")
 
     def _check_room(self, n: int) -> None:
-        """Refuse so many graphs that machines cannot hold their matrix, before anything is computed."""
-        matrix, room = 8 * n**2, memory_budget(self.memory)
-        if self.method == "svc" and matrix > room:
+        """Refuse more graphs than SVMs can hold the matrix of, before anything is computed."""
+        matrix, room = 8 * n**2, check_compute(self.compute).budget
+        if self.method == "svm" and matrix > room:
             raise InputError(
                 f"support vector machines need the whole kernel matrix of {n:,} graphs, {format_bytes(matrix)}, which "
-                f"is more than memory={format_bytes(room)}; take method='ridge', which has solvers for any number of "
-                f"graphs, or pass memory={round_up_bytes(matrix + matrix // 8)!r}."
+                f"is more than max_memory={format_bytes(room)}; take method='ridge', which has solvers for any number "
+                f"of graphs, or pass max_memory={round_up_bytes(matrix + matrix // 8)!r}."
             )
 
     def decision_function(self, X: Any) -> Array:
-        """Return how much each graph speaks for each class: (t, c), or for two classes (t,), for the second one."""
+        """Return decision values: (t, c), one for each class, or (t,) for the second of two classes."""
         values = self._decisions(X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
@@ -132,7 +140,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         return self.sigmoids_.probabilities(decisions)
 
     def review(self, X: Any) -> ClassReview:
-        """Return everything about each graph in one pass: class, probabilities, most similar training graph."""
+        """Return all predictions for each graph in one pass: class, probabilities, most similar training graph."""
         batch = self._new(X)
         decisions = np.zeros((len(batch), len(self.expansion_.offsets)))
         nearest, similarity = np.zeros(len(batch), dtype=np.int64), np.zeros(len(batch))
@@ -143,10 +151,10 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         return ClassReview(self._classes_of(decisions), probabilities, nearest, similarity)
 
     def explain(self, graph: Any, of_class: Any = None) -> Explanation:
-        """Take the decision value of a class for one graph apart: exact shares of nodes and of training graphs.
+        """Decompose the decision value of a class for one graph: exact contributions of nodes and training graphs.
 
-        ``of_class`` is one of ``classes_``; by default the one that is predicted. With two classes the shares of the
-        first are those of the second with the other sign.
+        ``of_class`` is one of ``classes_``; by default the one that is predicted. With two classes the contributions to
+        the first are those to the second with the other sign.
         """
         batch = self._new(one_graph(graph))
         if of_class is None:
@@ -160,7 +168,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         second = self.expansion_.explain(graph, 0)
         if number == 1:
             return second
-        return Explanation(-second.shares, -second.intercept, second.training, str(self.classes_[0]))
+        return Explanation(-second.contributions, -second.intercept, second.training, str(self.classes_[0]))
 
     def _classes_of(self, decisions: Array) -> NDArray[Any]:
         return np.asarray(self.classes_[place(decisions)])
@@ -168,114 +176,91 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
     def _decisions(self, X: Any) -> Array:
         batch = self._new(X)
         out = np.zeros((len(batch), len(self.expansion_.offsets)))
-        for part, rows, _ in self.expansion_.rows.chunks(batch, self._progress()):
+        for part, rows, _ in self.expansion_.rows.chunks(batch, self._progress(), own=False):
             out[part] = self.expansion_.values(rows)
         return out
 
 
-class GNTKClassifier(ClassificationModel):
+class GraphClassifier(ClassificationModel):
     """Predict classes for graphs, with calibrated probabilities.
 
     One function of graphs for each class against all others (one altogether for two classes), each a sum over training
-    graphs, so that its values can be explained. Probabilities come from the values that graphs get when they are left
-    out of training: by five folds, or for ``method="ridge"`` one by one in closed form.
+    graphs, so that its values can be explained. Probabilities come from out-of-fold decision values: by five folds, or
+    for ``method="ridge"`` by leave-one-out in closed form.
 
     Parameters
     ----------
-    blocks, layers, scale, jump, c_phi, edges
-        Which kernel, as in :class:`fastgntk.GNTK`.
-    normalize : bool
-        Whether to divide kernel values by self-similarities, so that size does not count.
-    method : {"svc", "ridge"}
+    kernel : Kernel
+        ``kernel.normalized()`` makes predictions independent of the size of graphs.
+    method : {"svm", "ridge"}
         Support vector machines, or ridge regression on targets −1 and 1.
     C : float, above 0
         Of the support vector machines, in units of the kernel's variance, as in :func:`fastgntk.selection.evaluate`.
-    ridge : float, 0 or more
-        Of ridge regression, as in :class:`GNTKRegressor`.
+    alpha : float, 0 or more
+        Of ridge regression, as in :class:`GraphRegressor`.
     class_weight : None or "balanced"
         Whether rare classes count as much as frequent ones.
     probability : bool
         Whether to calibrate probabilities when fitting; without it there is no ``predict_proba``.
-    features, solver, rank, engine, sketching, memory, workers, random_state, progress
-        As in :class:`GNTKRegressor`; solver and rank are for ridge regression.
+    solver, n_components
+        Of ridge regression, as in :class:`GraphRegressor`.
+    random_state, compute
+        As in :class:`GraphRegressor`.
 
     Attributes
     ----------
     classes_ : array of shape (c,)
     solver_ : str
-        The solver of ridge regression that was asked for or chosen; ``"svc"`` for machines.
+        The solver of ridge regression that was given or chosen; ``"svm"`` for support vector machines.
     n_equal_graphs_ : int
-        Training graphs that equal an earlier one, as far as the kernel sees.
+        Training graphs that the kernel cannot distinguish from an earlier one.
 
     Examples
     --------
     >>> import fastgntk as fg
     >>> data = fg.datasets.load("MUTAG")
-    >>> model = fg.GNTKClassifier(blocks=2, normalize=True, C=100).fit(data.graphs[:150], data.y[:150])
+    >>> model = fg.GraphClassifier(fg.GNTK(2).normalized(), C=100).fit(data.graphs[:150], data.y[:150])
     >>> model.score(data.graphs[150:], data.y[150:]) > 0.8
     True
     """
 
     def __init__(
         self,
-        blocks: int = 3,
-        layers: int = 2,
-        scale: str = "uniform",
-        jump: Any = True,
-        c_phi: float = 2.0,
-        edges: str = "plain",
-        normalize: bool = False,
+        kernel: Kernel = GNTK(),
+        method: str = "svm",
         *,
-        method: str = "svc",
         C: float = 10.0,
-        ridge: float = 1e-3,
+        alpha: float = 1e-3,
         class_weight: str | None = None,
         probability: bool = True,
-        features: Any = "auto",
         solver: str = "auto",
-        rank: int | None = None,
-        engine: str = "auto",
-        sketching: Any = None,
-        memory: Any = None,
-        workers: int | None = None,
+        n_components: int | None = None,
         random_state: int = 0,
-        progress: Any = None,
+        compute: Compute = Compute(),
     ) -> None:
-        self.blocks = blocks
-        self.layers = layers
-        self.scale = scale
-        self.jump = jump
-        self.c_phi = c_phi
-        self.edges = edges
-        self.normalize = normalize
+        self.kernel = kernel
         self.method = method
         self.C = C
-        self.ridge = ridge
+        self.alpha = alpha
         self.class_weight = class_weight
         self.probability = probability
-        self.features = features
         self.solver = solver
-        self.rank = rank
-        self.engine = engine
-        self.sketching = sketching
-        self.memory = memory
-        self.workers = workers
+        self.n_components = n_components
         self.random_state = random_state
-        self.progress = progress
+        self.compute = compute
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, gram: Any = None) -> GNTKClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, gram: Any = None) -> GraphClassifier:
         """Learn from graphs X (n) and their classes y (n,), integers or strings.
 
-        ``sample_weight`` is for ``method="ridge"``; ``gram`` as in :meth:`GNTKRegressor.fit`.
+        ``sample_weight`` is for ``method="ridge"``; ``gram`` as in :meth:`GraphRegressor.fit`.
         """
         self._check_options(sample_weight)
-        if not (isinstance(self.C, int | float | np.number) and np.isfinite(self.C) and self.C > 0):
-            raise InputError(f"C must be a number above 0, but is {self.C!r}.")
-        kernel = self._training(X, self._options(), gram)
+        C = check_positive("C", self.C)
+        kernel = self._training(X, gram)
         self._check_room(kernel.n)
         labels = check_classes(y, kernel.n)
         weights = check_sample_weight(sample_weight, kernel.n)
-        self._solve(kernel, labels, weights, self.method, float(self.C), self.ridge)
+        self._solve(kernel, labels, weights, self.method, C, self.alpha)
         return self
 
 

@@ -1,4 +1,4 @@
-"""Why a model says what it says: f(G) is a sum over nodes of G and over training graphs, so shares are exact.
+"""Explanations: f(G) is a sum over nodes of G and over training graphs, so contributions are exact.
 
 f(G) = b + Σ_i α_i k(G, G_i) = b + Σ_u Σ_i α_i Σ_v K(u, v)
 """
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fastgntk._util.threads import Progress
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
-from fastgntk.models._kernel_rows import KernelOptions
+from fastgntk.kernels import Kernel
 
 __all__ = ["NO_TRAINING_GRAPHS", "Expansion", "Explanation", "Rows", "one_graph"]
 
@@ -28,45 +28,45 @@ NO_TRAINING_GRAPHS = (
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The shares of nodes and of training graphs in one prediction.
+    """The contributions of nodes and of training graphs to one prediction.
 
     Attributes
     ----------
-    shares : array of shape (N, m)
-        Share of each node through each training graph; everything below are sums of these. One column with
+    contributions : array of shape (N, m)
+        Contribution of each node through each training graph; everything below are sums of these. One column with
         ``solver="features"``, which keeps no training graphs.
     intercept : float
-        What the model says of a graph that is like none it knows.
+        The prediction for a graph that is similar to no training graph.
     training : int64, (m,)
-        The number of each training graph in what the model was fitted on.
+        The index of each training graph in what the model was fitted on.
     output : str
         What is explained: the name of a target, or the class whose decision value it is.
     """
 
-    shares: Array
+    contributions: Array
     intercept: float
     training: NDArray[np.int64]
     output: str
 
     @property
     def nodes(self) -> Array:
-        """Share of each node, shape (N,)."""
-        return np.asarray(self.shares.sum(axis=1))
+        """Contribution of each node, shape (N,)."""
+        return np.asarray(self.contributions.sum(axis=1))
 
     @property
     def training_graphs(self) -> Array:
-        """Share of each training graph, shape (m,)."""
+        """Contribution of each training graph, shape (m,)."""
         if not len(self.training):
             raise InputError(NO_TRAINING_GRAPHS)
-        return np.asarray(self.shares.sum(axis=0))
+        return np.asarray(self.contributions.sum(axis=0))
 
     @property
     def prediction(self) -> float:
-        """The intercept and all shares: what the model predicts, or its decision value."""
-        return float(self.intercept + self.shares.sum())
+        """The intercept and all contributions: the prediction, or the decision value."""
+        return float(self.intercept + self.contributions.sum())
 
     def most_influential(self, count: int = 5) -> list[tuple[int, float]]:
-        """Return the training graphs with the largest shares of either sign: their numbers, and the shares."""
+        """Return the training graphs with the largest contributions of either sign: index and contribution."""
         order = np.argsort(-np.abs(self.training_graphs), kind="stable")[:count]
         return [(int(self.training[i]), float(self.training_graphs[i])) for i in order]
 
@@ -75,7 +75,7 @@ def one_graph(graph: Any) -> GraphBatch:
     """Return one graph in any form, or a batch of one, as a batch."""
     batch = graph if isinstance(graph, GraphBatch) else as_graphs([graph])
     if len(batch) != 1:
-        raise InputError(f"explain takes one graph, but {len(batch)} came.")
+        raise InputError(f"explain takes one graph, but {len(batch)} graphs were given.")
     return batch
 
 
@@ -87,11 +87,11 @@ class Rows(Protocol):
         """Whether there are training graphs."""
 
     @property
-    def features(self) -> NodeFeatures:
-        """The fitted node features."""
+    def features(self) -> dict[str, NodeFeatures]:
+        """The fitted node features of each kind."""
 
     @property
-    def options(self) -> KernelOptions:
+    def kernel(self) -> Kernel:
         """Which kernel."""
 
     @property
@@ -100,17 +100,16 @@ class Rows(Protocol):
 
     def __len__(self) -> int: ...
 
-    def chunks(self, batch: GraphBatch, progress: Progress | None = None) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield new graphs in chunks: which, their rows (t, m), and their kernel with themselves (t,)."""
+    def chunks(
+        self, batch: GraphBatch, progress: Progress | None = None, *, own: bool = True
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield new graphs in chunks: which, their rows (t, m), and with ``own`` their kernel with themselves (t,)."""
 
-    def with_intercept(self, rows: Array, own: Array) -> tuple[Array, Array]:
+    def with_intercept(self, rows: Array, own: Array, intercept: float) -> tuple[Array, Array]:
         """Return what the variance of a ridge regression is computed from, given a chunk."""
 
     def nodes(self, batch: GraphBatch) -> Array:
-        """Return the share of each node of one graph in its row, shape (N, m)."""
-
-    def check(self, batch: GraphBatch) -> None:
-        """Refuse graphs that do not carry what the training graphs carried."""
+        """Return the contribution of each node of one graph to its row, shape (N, m)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,9 +127,9 @@ class Expansion:
         return np.asarray(self.offsets + rows @ self.coefficients)
 
     def explain(self, graph: Any, output: int) -> Explanation:
-        """Take one value of the function for one graph apart."""
+        """Decompose one value of the function for one graph."""
         batch = one_graph(graph)
-        shares = self.rows.nodes(batch) * self.coefficients[:, output]
+        parts = self.rows.nodes(batch) * self.coefficients[:, output]
         if not self.rows.keeps_graphs:
-            shares = shares.sum(axis=1, keepdims=True)
-        return Explanation(shares, float(self.offsets[output]), self.basis, self.names[output])
+            parts = parts.sum(axis=1, keepdims=True)
+        return Explanation(parts, float(self.offsets[output]), self.basis, self.names[output])

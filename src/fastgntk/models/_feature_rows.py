@@ -1,32 +1,32 @@
-"""Random features in the place of kernel rows: a model with them needs no training graphs once it is fitted.
+"""Random features in place of kernel rows: a model with them needs no training graphs once it is fitted.
 
-A row holds the vector φ of a graph, and k(G, G') ≈ ⟨φ, φ'⟩. As for kernels, φ is divided by its norm if ``normalize``
-is set, otherwise by the square root of the mean ‖φ‖² of the training graphs (``unit``). The constant that ridge
+A row holds the vector φ of a graph, and k(G, G') ≈ ⟨φ, φ'⟩. As for kernels, φ of a normalised kernel is divided by its
+norm, and otherwise by the square root of the mean ‖φ‖² of the training graphs (``unit``). The constant that ridge
 regression adds to the kernel is one more feature, ``sqrt(INTERCEPT)``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.memory import memory_budget
 from fastgntk._util.threads import Progress
-from fastgntk.engines import RandomFeatures
-from fastgntk.errors import InputError
+from fastgntk.engines import TangentFeatures
 from fastgntk.graphs import Graph, GraphBatch, NodeFeatures
-from fastgntk.models._kernel_rows import INTERCEPT, KernelOptions, TrainingKernel, check_kind, parts
-from fastgntk.models._random_features import GNTKRandomFeatures
+from fastgntk.kernels import Kernel, Normalized
+from fastgntk.models._kernel_rows import chunks_of
+from fastgntk.models._random_features import RandomFeatures
+from fastgntk.models._training_kernel import TrainingKernel
+from fastgntk.pairwise import Compute
 
 __all__ = ["DEFAULT_FEATURES", "FeatureRows", "TrainingFeatures"]
 
 DEFAULT_FEATURES = 2048
-"""How many features there are if nobody says."""
+"""The default number of features."""
 
 Array = NDArray[np.float64]
 
@@ -37,79 +37,80 @@ _BLOCK = 8192  # graphs whose vectors are factorized at a time: several times th
 class FeatureRows:
     """The m features of any graphs, with the methods of ``KernelRows`` as far as they make sense without graphs."""
 
-    transformer: GNTKRandomFeatures
-    options: KernelOptions
+    transformer: RandomFeatures
     unit: float = 1.0
     keeps_graphs: ClassVar[bool] = False
 
     @classmethod
-    def draw(cls, batch: GraphBatch, options: KernelOptions, size: int, seed: int) -> FeatureRows:
+    def draw(cls, batch: GraphBatch, kernel: Kernel, compute: Compute, size: int, seed: int) -> FeatureRows:
         """Draw features for graphs like these."""
-        if options.engine == "sketched":
-            raise InputError("engine='sketched' is for kernel values, of which solver='features' needs none; drop one.")
-        transformer = _transformer(options, size, seed)
-        try:
-            transformer.fit(batch)
-        except InputError as error:
-            raise InputError(str(error).replace("n_features", "rank")) from None  # by the name that it has here
-        return cls(transformer, replace(options, features=transformer.node_features_))
+        transformer = _transformer(kernel, replace(compute, engine="auto"), size, seed)
+        return cls(transformer.fit(batch))
 
     @classmethod
-    def restore(cls, draws: RandomFeatures, options: KernelOptions, unit: float) -> FeatureRows:
-        """Take features that were drawn already; the options hold the fitted node features."""
-        transformer = _transformer(options, draws.size, draws.seed)
-        transformer.random_features_, transformer._n_features_out = draws, draws.n_columns
-        assert isinstance(options.features, NodeFeatures)
-        transformer.node_features_ = options.features
-        return cls(transformer, options, unit)
+    def restore(
+        cls, draws: TangentFeatures, step: NodeFeatures, kernel: Kernel, compute: Compute, unit: float
+    ) -> FeatureRows:
+        """Take features that were drawn already, and fitted node features."""
+        transformer = _transformer(kernel, compute, draws.size, draws.seed)
+        transformer.draws_, transformer._n_features_out = draws, draws.n_columns
+        transformer.node_features_ = step
+        return cls(transformer, unit)
 
     def in_units(self, unit: float) -> FeatureRows:
         """Return the same with vectors divided by the root of a number."""
         return replace(self, unit=unit)
 
     @property
-    def features(self) -> NodeFeatures:
-        """The fitted node features."""
-        return self.transformer.node_features_
+    def kernel(self) -> Kernel:
+        """Which kernel."""
+        return self.transformer.kernel
 
     @property
-    def draws(self) -> RandomFeatures:
+    def compute(self) -> Compute:
+        """How features are computed."""
+        return self.transformer.compute
+
+    @property
+    def features(self) -> dict[str, NodeFeatures]:
+        """The fitted node features of each kind."""
+        return {self.draws.kernel.features: self.transformer.node_features_}
+
+    @property
+    def draws(self) -> TangentFeatures:
         """The random numbers."""
-        return self.transformer.random_features_
+        return self.transformer.draws_
 
     def __len__(self) -> int:
         return self.draws.n_columns
 
-    def chunks(self, batch: GraphBatch, progress: Progress | None = None) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield new graphs in chunks: which, their vectors (t, m), and their squared norms (t,)."""
-        for part, told in parts(len(batch), len(self), self.options.memory, progress):
-            yield part, *self(batch[part], told)
+    def chunks(
+        self, batch: GraphBatch, progress: Progress | None = None, *, own: bool = True
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield new graphs in chunks: which, their vectors (t, m), and with ``own`` their squared norms (t,)."""
+        for part, of_part in chunks_of(len(batch), len(self), self.compute, progress):
+            rows = self.values(batch[part], of_part)
+            yield part, rows, np.einsum("ij,ij->i", rows, rows) if own else np.zeros(0)
 
-    def __call__(self, batch: GraphBatch, progress: Progress | None = None) -> tuple[Array, Array]:
-        """Return vectors (t, m) and their squared norms (t,)."""
-        step = copy(self.transformer)  # its progress is of this call alone; others may be under way
-        step.progress = progress
-        rows: Any = step.vectors(batch)
+    def values(self, batch: GraphBatch, progress: Progress | None = None) -> Array:
+        """Return vectors (t, m)."""
+        rows: Any = self.transformer.vectors(batch, progress)
         rows /= np.sqrt(self.unit)
-        return rows, np.einsum("ij,ij->i", rows, rows)
+        return rows  # type: ignore[no-any-return]
 
-    def with_intercept(self, rows: Array, own: Array) -> tuple[Array, Array]:
+    def with_intercept(self, rows: Array, own: Array, intercept: float) -> tuple[Array, Array]:
         """Return vectors with the constant feature, and the variance that is outside of all features: none."""
-        return np.column_stack([rows, np.full(len(rows), np.sqrt(INTERCEPT))]), np.zeros_like(own)
+        return np.column_stack([rows, np.full(len(rows), np.sqrt(intercept))]), np.zeros_like(own)
 
     def nodes(self, batch: GraphBatch) -> Array:
         """Return the vector of each node of one graph, shape (N, m); they add up to the row of the graph."""
         vectors: Any = self.draws.nodes(self.transformer.ready(batch), np.float64)
-        norm = np.linalg.norm(vectors.sum(axis=0)) if self.options.normalize else np.sqrt(self.unit)
+        norm = np.linalg.norm(vectors.sum(axis=0)) if isinstance(self.kernel, Normalized) else np.sqrt(self.unit)
         return np.asarray(vectors / (norm or 1.0))
 
-    def check(self, batch: GraphBatch) -> None:
-        """Refuse graphs that do not carry what the training graphs carried."""
-        check_kind(self.features, batch)
-
     def probe(self) -> Array:
-        """Return the vector of one graph that is always the same, to see that the same seed still draws the same."""
-        pair = Graph.from_edges([(0, 1)], 2, edge_labels=[0] if self.draws.spec.typed else None)
+        """Return the vector of one fixed graph, to check that the same seed still draws the same."""
+        pair = Graph.from_edges([(0, 1)], 2, edge_labels=[0] if self.draws.kernel.typed else None)
         batch = GraphBatch.from_graphs([pair]).with_features(np.ones((2, self.draws.width)))
         return np.asarray(self.draws(batch, np.float64)[0])
 
@@ -125,15 +126,15 @@ class TrainingFeatures:
 
     def _fits(self) -> bool:
         # A half is for everything else.
-        return 8 * self.n * self.columns <= memory_budget(self._rows.options.memory) // 2
+        return 8 * self.n * self.columns <= self._rows.compute.budget // 2
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Yield which graphs, and their vectors (t, m)."""
         if self._passes and self._kept is not None:
             yield from self._kept
             return
-        for part, told in parts(self.n, self.columns, self._rows.options.memory, self._progress(), _BLOCK):
-            block = self._rows(self._kernel.batch[part], told)[0]
+        for part, of_part in chunks_of(self.n, self.columns, self._rows.compute, self._progress(), _BLOCK):
+            block = self._rows.values(self._kernel.prepared.batch[part], of_part)
             if self._kept is not None:
                 self._kept.append((part, block))
             yield part, block
@@ -147,15 +148,6 @@ class TrainingFeatures:
         return lambda part, whole: progress(whole * min(done, 1) + part, 2 * whole)
 
 
-def _transformer(options: KernelOptions, size: int, seed: int) -> GNTKRandomFeatures:
+def _transformer(kernel: Kernel, compute: Compute, size: int, seed: int) -> RandomFeatures:
     # Double precision: a function fitted with a small ridge would show the rounding of single precision.
-    return GNTKRandomFeatures(
-        size,
-        **options.spec.to_dict(),
-        normalize=options.normalize,
-        dtype="float64",
-        features=options.features,
-        random_state=seed,
-        memory=options.memory,
-        workers=options.workers,
-    )
+    return RandomFeatures(kernel, size, dtype="float64", random_state=seed, compute=compute)

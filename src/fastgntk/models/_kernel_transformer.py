@@ -9,20 +9,26 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
-from fastgntk.models._base import GraphEstimator
-from fastgntk.models._kernel_rows import KernelRows, TrainingKernel
+from fastgntk.kernels import GNTK, Kernel
+from fastgntk.models._base import GraphEstimator, nonempty
+from fastgntk.models._kernel_rows import KernelRows, check_features
+from fastgntk.models._training_kernel import TrainingKernel
+from fastgntk.pairwise import Compute, check_compute, check_kernel, prepare_batch
 
-__all__ = ["GNTKKernel"]
+__all__ = ["KernelTransformer"]
 
 
-class GNTKKernel(TransformerMixin, GraphEstimator):  # type: ignore[misc]
-    """Turn graphs into rows of the kernel with the training graphs, for any method with ``kernel="precomputed"``.
+class KernelTransformer(TransformerMixin, GraphEstimator):  # type: ignore[misc]
+    """Map graphs to rows of the kernel with the training graphs, for any method with ``kernel="precomputed"``.
 
     ``fit(train)`` keeps the training graphs; ``transform(new)`` gives the matrix (new, train), ``fit_transform(train)``
-    the Gram matrix. Values for two graphs depend on these two alone. The parameters are those of
-    :class:`GNTKRegressor`; values are not divided by anything but, with ``normalize``, by self-similarities.
+    the Gram matrix. Values for two graphs depend on these two alone.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    compute : Compute
 
     Examples
     --------
@@ -30,65 +36,37 @@ class GNTKKernel(TransformerMixin, GraphEstimator):  # type: ignore[misc]
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.svm import SVC
     >>> data = fg.datasets.load("MUTAG")
-    >>> model = make_pipeline(fg.GNTKKernel(blocks=2, normalize=True), SVC(kernel="precomputed", C=100))
+    >>> model = make_pipeline(fg.KernelTransformer(fg.GNTK(2).normalized()), SVC(kernel="precomputed", C=100))
     >>> model.fit(data.graphs[:150], data.y[:150]).predict(data.graphs[150:]).shape
     (38,)
     """
 
-    def __init__(
-        self,
-        blocks: int = 3,
-        layers: int = 2,
-        scale: str = "uniform",
-        jump: Any = True,
-        c_phi: float = 2.0,
-        edges: str = "plain",
-        normalize: bool = False,
-        *,
-        features: Any = "auto",
-        engine: str = "auto",
-        sketching: Any = None,
-        memory: Any = None,
-        workers: int | None = None,
-        progress: Any = None,
-    ) -> None:
-        self.blocks = blocks
-        self.layers = layers
-        self.scale = scale
-        self.jump = jump
-        self.c_phi = c_phi
-        self.edges = edges
-        self.normalize = normalize
-        self.features = features
-        self.engine = engine
-        self.sketching = sketching
-        self.memory = memory
-        self.workers = workers
-        self.progress = progress
+    def __init__(self, kernel: Kernel = GNTK(), *, compute: Compute = Compute()) -> None:
+        self.kernel = kernel
+        self.compute = compute
 
     rows_: KernelRows
 
-    def fit(self, X: Any, y: Any = None) -> GNTKKernel:  # noqa: ARG002  # every step of a pipeline takes y
+    def fit(self, X: Any, y: Any = None) -> KernelTransformer:  # noqa: ARG002  # every step of a pipeline takes y
         """Keep the training graphs."""
         self._fit(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:  # noqa: ARG002
         """Keep the training graphs and return their Gram matrix."""
-        kernel = self._fit(X)
-        return kernel.full()
+        return self._fit(X).full()
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the kernel between graphs and the training graphs, shape (t, n)."""
         check_is_fitted(self)
         batch = as_graphs(X)
-        self.rows_.check(batch)
-        return self.rows_(batch, self._progress())[0]
+        check_features(self.rows_.features, batch)
+        return self.rows_.values(batch, self.compute.progress)
 
     def _fit(self, X: Any) -> TrainingKernel:
-        batch = as_graphs(X)
-        if not len(batch):
-            raise InputError("there are no graphs to learn from.")
-        kernel = TrainingKernel(batch, self._options(), self._progress(), in_units=False)
-        self.rows_ = kernel.rows_to(np.arange(kernel.n))
-        return kernel
+        batch = nonempty(as_graphs(X))
+        compute = check_compute(self.compute)
+        prepared = prepare_batch(batch, check_kernel(self.kernel), compute)
+        training = TrainingKernel(prepared, compute.progress, in_units=False)
+        self.rows_ = training.rows_to(np.arange(training.n))
+        return training

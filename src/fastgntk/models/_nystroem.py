@@ -11,16 +11,17 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fastgntk._util.checks import check_integer
-from fastgntk._util.memory import memory_budget
 from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
-from fastgntk.models._base import GraphEstimator
-from fastgntk.models._kernel_rows import KernelRows, TrainingKernel
+from fastgntk.kernels import GNTK, Kernel
+from fastgntk.models._base import GraphEstimator, nonempty
+from fastgntk.models._kernel_rows import KernelRows, check_features
 from fastgntk.models._landmarks import SELECTIONS, uniform
-from fastgntk.pairwise import check_result
+from fastgntk.models._training_kernel import TrainingKernel
+from fastgntk.pairwise import Compute, check_compute, check_kernel, check_result, prepare_batch
 from fastgntk.sketch import generator
 
-__all__ = ["GNTKNystroem"]
+__all__ = ["Nystroem"]
 
 Array = NDArray[np.float64]
 
@@ -30,26 +31,24 @@ _NOISE = (
 _AT_A_TIME = 512  # rows: all of them would be another matrix
 
 
-class GNTKNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):  # type: ignore[misc]
-    """Turn graphs into vectors whose inner products approximate the kernel, by their kernel values with landmarks.
+class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):  # type: ignore[misc]
+    """Map graphs to vectors whose inner products approximate the kernel, by their kernel values with landmarks.
 
     With m landmarks and n graphs that takes n m kernel values instead of n² / 2. Between landmarks, and between a
     landmark and any graph, inner products are exact; so they are for all graphs if every graph is a landmark.
 
     Parameters
     ----------
-    n_landmarks : int
+    kernel : Kernel
+    n_components : int
         How many training graphs are landmarks, and the number of columns; all graphs if there are fewer.
     selection : {"uniform", "kmeans++", "leverage"}
         How landmarks are drawn: all alike; one after the other far from those before; or by ridge leverage scores,
         found with as many uniform landmarks, which takes twice as long. Where graphs are much alike, all do equally
         well (docs/scaling.md has figures).
-    blocks, layers, scale, jump, c_phi, edges, normalize
-        The kernel, as in :class:`GNTKKernel`.
     random_state : int, optional
         Seed of the draw; None is 0.
-    features, engine, sketching, memory, workers, progress
-        As in :class:`GNTKRegressor`.
+    compute : Compute
 
     Examples
     --------
@@ -57,47 +56,25 @@ class GNTKNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.svm import LinearSVC
     >>> data = fg.datasets.load("MUTAG")
-    >>> model = make_pipeline(fg.GNTKNystroem(50, blocks=2, normalize=True), LinearSVC(C=100, max_iter=10_000))
+    >>> model = make_pipeline(fg.Nystroem(fg.GNTK(2).normalized(), 50), LinearSVC(C=100, max_iter=10_000))
     >>> model.fit(data.graphs[:150], data.y[:150]).predict(data.graphs[150:]).shape
     (38,)
     """
 
     def __init__(
         self,
-        n_landmarks: int = 400,
+        kernel: Kernel = GNTK(),
+        n_components: int = 400,
         selection: str = "uniform",
-        blocks: int = 3,
-        layers: int = 2,
-        scale: str = "uniform",
-        jump: Any = True,
-        c_phi: float = 2.0,
-        edges: str = "plain",
-        normalize: bool = False,
         *,
-        features: Any = "auto",
-        engine: str = "auto",
-        sketching: Any = None,
         random_state: int | None = None,
-        memory: Any = None,
-        workers: int | None = None,
-        progress: Any = None,
+        compute: Compute = Compute(),
     ) -> None:
-        self.n_landmarks = n_landmarks
+        self.kernel = kernel
+        self.n_components = n_components
         self.selection = selection
-        self.blocks = blocks
-        self.layers = layers
-        self.scale = scale
-        self.jump = jump
-        self.c_phi = c_phi
-        self.edges = edges
-        self.normalize = normalize
-        self.features = features
-        self.engine = engine
-        self.sketching = sketching
         self.random_state = random_state
-        self.memory = memory
-        self.workers = workers
-        self.progress = progress
+        self.compute = compute
 
     landmarks_: NDArray[np.int64]
     """Which training graphs are landmarks."""
@@ -105,7 +82,7 @@ class GNTKNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
     whitening_: Array
     """The inverse root of the kernel among landmarks, of shape (m, m)."""
 
-    def fit(self, X: Any, y: Any = None) -> GNTKNystroem:  # noqa: ARG002  # every step of a pipeline takes y
+    def fit(self, X: Any, y: Any = None) -> Nystroem:  # noqa: ARG002  # every step of a pipeline takes y
         """Choose landmarks."""
         self._fit(X, whole=False)
         return self
@@ -120,9 +97,9 @@ class GNTKNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         """Return the vectors of graphs, shape (t, m)."""
         check_is_fitted(self)
         batch = as_graphs(X)
-        self.rows_.check(batch)
-        check_result(8 * len(batch) * len(self.landmarks_), memory_budget(self.memory))
-        return self._whitened(self.rows_.values(batch, self._progress()))
+        check_features(self.rows_.features, batch)
+        check_result(8 * len(batch) * len(self.landmarks_), self.compute.budget)
+        return self._whitened(self.rows_.values(batch, self.compute.progress))
 
     def _whitened(self, rows: Array) -> Array:
         """Turn kernel values with landmarks into vectors, in the same place."""
@@ -132,22 +109,21 @@ class GNTKNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
 
     def _fit(self, X: Any, *, whole: bool) -> Array | None:
         """Fit; returns the kernel values of all graphs with landmarks if they are wanted, or were needed to choose."""
-        wanted = check_integer("n_landmarks", self.n_landmarks, 1)
+        wanted = check_integer("n_components", self.n_components, 1)
         if not isinstance(self.selection, str) or self.selection not in SELECTIONS:
             raise InputError(f"selection must be one of {', '.join(SELECTIONS)}, but is {self.selection!r}.")
-        batch = as_graphs(X)
-        if not len(batch):
-            raise InputError("there are no graphs to learn from.")
-        kernel = TrainingKernel(batch, self._options(), self._progress(), in_units=False)
+        batch, compute = nonempty(as_graphs(X)), check_compute(self.compute)
+        prepared = prepare_batch(batch, check_kernel(self.kernel), compute)
+        kernel = TrainingKernel(prepared, compute.progress, in_units=False)
         count = min(wanted, kernel.n)
         if SELECTIONS[self.selection] is not uniform:
-            check_result(8 * kernel.n * count, memory_budget(self.memory))
+            check_result(8 * kernel.n * count, self.compute.budget)
         rng = generator(self._seed())
         self.landmarks_, columns = SELECTIONS[self.selection](kernel, count, rng)
         if columns is None and whole:
             columns = kernel.columns(self.landmarks_)
         self.rows_ = kernel.rows_to(self.landmarks_)
-        among = self.rows_(batch[self.landmarks_])[0] if columns is None else columns[self.landmarks_]
+        among = self.rows_.values(batch[self.landmarks_]) if columns is None else columns[self.landmarks_]
         self.whitening_ = _inverse_root(among)
         self._n_features_out = len(self.landmarks_)
         return columns

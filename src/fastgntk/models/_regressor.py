@@ -10,34 +10,36 @@ from scipy.special import ndtri
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from fastgntk.errors import InputError
+from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._base import GraphModel
 from fastgntk.models._calibration import Intervals
 from fastgntk.models._explanation import Expansion, Explanation, one_graph
-from fastgntk.models._kernel_rows import TrainingKernel
 from fastgntk.models._ridge import fit_ridge
 from fastgntk.models._targets import Targets, check_sample_weight, check_targets
+from fastgntk.models._training_kernel import INTERCEPT, TrainingKernel
+from fastgntk.pairwise import Compute
 from fastgntk.solvers import Solution, check_solver_name
 
-__all__ = ["GNTKRegressor", "RegressionModel", "Review"]
+__all__ = ["GraphRegressor", "RegressionModel", "Review"]
 
 Array = NDArray[np.float64]
 
 
 class Review(NamedTuple):
-    """All that a regression says about t graphs; with several targets the first four have a column for each."""
+    """Predictions for t graphs; with several targets the first four have a column for each."""
 
     value: Array
     std: Array
     low: Array
     high: Array
     nearest: NDArray[np.int64]
-    """The number of the training graph that is most similar; −1 if the model keeps none."""
+    """The index of the most similar training graph; −1 if the model keeps none."""
     similarity: Array
     """Its cosine, at most 1; NaN if the model keeps no training graphs."""
 
 
 class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ignore[misc]
-    """A fitted regression: what :class:`GNTKRegressor` and :class:`GNTKRegressorCV` do once they have a solution."""
+    """A fitted regression: what :class:`GraphRegressor` and :class:`GraphRegressorCV` share."""
 
     solution_: Solution
     intervals_: Intervals
@@ -47,11 +49,17 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     single_target_: bool
     log_marginal_likelihood_: Any
 
-    def _solve(self, kernel: TrainingKernel, y: Array, weights: Array | None, ridge: float) -> None:
+    def _solve(self, kernel: TrainingKernel, y: Array, weights: Array | None, alpha: float) -> None:
         """Find coefficients, from a kernel and checked targets."""
         targets = Targets.from_y(y, weights)
         found = fit_ridge(
-            kernel, targets.values, ridge, solver=self.solver, weights=weights, rank=self.rank, seed=self._seed()
+            kernel,
+            targets.values,
+            alpha,
+            solver=self.solver,
+            weights=weights,
+            rank=self.n_components,
+            seed=self._seed(),
         )
         k = len(targets.mean)
         names = ("y",) if k == 1 else tuple(f"y{i}" for i in range(k))
@@ -70,15 +78,15 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         self.log_marginal_likelihood_ = float(likelihood[0]) if targets.single else likelihood
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Return the prediction for each graph and, if asked for, the standard deviation of a new measurement of it.
+        """Return the prediction for each graph and, with ``return_std``, the standard deviation of a new measurement.
 
-        The standard deviation holds what the model does not know and the noise of the targets, and is calibrated
+        The standard deviation covers the uncertainty of the model and the noise of the targets, and is calibrated
         unless ``calibrate=False``.
         """
         batch = self._new(X)
         shape = (len(batch), len(self.expansion_.offsets))
         mean, std = np.zeros(shape), np.zeros(shape)
-        for part, rows, own in self.expansion_.rows.chunks(batch, self._progress()):
+        for part, rows, own in self.expansion_.rows.chunks(batch, self._progress(), own=return_std):
             mean[part] = self.expansion_.values(rows)
             if return_std:
                 std[part] = self._factor() * self._deviation(rows, own)
@@ -94,7 +102,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         return found.low, found.high
 
     def review(self, X: Any, coverage: float = 0.9) -> Review:
-        """Return everything about each graph in one pass, the most similar training graph included."""
+        """Return all predictions for each graph in one pass, with the most similar training graph."""
         batch = self._new(X)
         shape = (len(batch), len(self.expansion_.offsets))
         mean, std, half = np.zeros(shape), np.zeros(shape), np.zeros(shape)
@@ -117,14 +125,14 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         return values[:, 0] if self.single_target_ else values
 
     def explain(self, graph: Any, target: int | None = None) -> Explanation:
-        """Take the prediction for one graph apart: exact shares of its nodes and of the training graphs.
+        """Decompose the prediction for one graph: exact contributions of its nodes and of the training graphs.
 
         ``target`` is the number of the target, where there are several.
         """
         self._new(one_graph(graph))
         k = len(self.expansion_.offsets)
         if target is None and k > 1:
-            raise InputError(f"there are {k} targets; say which one to explain, 0..{k - 1}.")
+            raise InputError(f"there are {k} targets; choose one to explain, target=0..{k - 1}.")
         output = 0 if target is None else target
         if isinstance(output, bool) or not isinstance(output, int | np.integer) or not 0 <= output < k:
             raise InputError(f"target must lie in 0..{k - 1}, but is {target!r}.")
@@ -133,60 +141,54 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     def _deviation(self, rows: Array, own: Array) -> Array:
         """Return standard deviations (t, k) of new measurements, before calibration."""
         solution = self.solution_
-        variance = solution.variance(*self.expansion_.rows.with_intercept(rows, own)) + self.noise_
+        variance = solution.variance(*self.expansion_.rows.with_intercept(rows, own, INTERCEPT)) + self.noise_
         return np.sqrt(np.multiply.outer(variance, solution.scale2)) * self.target_scale_
 
 
-class GNTKRegressor(RegressionModel):
+class GraphRegressor(RegressionModel):
     """Predict numbers for graphs, with a standard deviation for each.
 
-    Kernel ridge regression: f minimises Σ_i w_i (y_i − f(G_i))² + ridge · ‖f‖², with targets centred and scaled and
-    the kernel divided by its mean self-similarity, so that the same ridge means the same everywhere; plus 1, so that
-    f has an intercept. It is the mean of the Gaussian process with that kernel and noise of variance ridge, which
+    Kernel ridge regression: f minimises Σ_i w_i (y_i − f(G_i))² + alpha · ‖f‖², with targets centred and scaled and
+    the kernel divided by the mean of its diagonal, so that the same alpha means the same everywhere; plus 1, so that
+    f has an intercept. It is the mean of the Gaussian process with that kernel and noise of variance alpha, which
     gives the standard deviations.
 
     Parameters
     ----------
-    blocks, layers, scale, jump, c_phi, edges
-        Which kernel, as in :class:`fastgntk.GNTK`.
-    normalize : bool
-        Whether to divide kernel values by self-similarities, so that size does not count.
-    ridge : float, 0 or more
-        How much to smooth. :class:`GNTKRegressorCV` chooses it, and the kernel.
-    features : str or NodeFeatures
-        What nodes start with, as in :func:`fastgntk.gram`; fitted on the training graphs.
+    kernel : Kernel
+        ``kernel.normalized()`` makes predictions independent of the size of graphs.
+    alpha : float, 0 or more
+        The regularisation. :class:`GraphRegressorCV` chooses it, and the kernel.
     solver : {"auto", "cholesky", "eigen", "nystrom", "sketched", "cg", "features"}
         ``cholesky`` and ``eigen`` are exact; ``cg``, ``nystrom`` and ``sketched`` are for tens of thousands of graphs,
         ``features`` for any number (docs/estimators.md). By default the number of graphs and the memory decide:
         ``cholesky`` up to 10,000.
-    rank : int, optional
+    n_components : int, optional
         Landmarks, rows or features of the approximate solvers.
     calibrate : bool
-        Whether standard deviations are set right by leave-one-out residuals.
-    engine, sketching, memory, workers
-        How to compute the kernel; ``sketching`` is a mapping of the options of a sketch.
+        Whether standard deviations are calibrated by leave-one-out residuals.
     random_state : int
         Seed of the approximate solvers.
-    progress : callable, optional
-        Called as ``progress(done, total)`` while kernels are computed.
+    compute : Compute
+        Engine, threads, memory and progress of kernel values.
 
     Attributes
     ----------
     log_marginal_likelihood_ : float, or array for several targets
-        Of the targets as they came, at the best scale of the process.
+        Of the targets in their own units, at the best scale of the process.
     solution_ : fastgntk.solvers.Solution
         Coefficients, jitter, leave-one-out residuals.
     solver_ : str
-        Which solver that was.
+        The solver that was given or chosen.
     n_equal_graphs_ : int
-        Training graphs that equal an earlier one, as far as the kernel sees.
+        Training graphs that the kernel cannot distinguish from an earlier one.
 
     Examples
     --------
     >>> import fastgntk as fg
     >>> graphs = fg.datasets.load("MUTAG").graphs
     >>> edges = [graph.n_edges for graph in graphs]
-    >>> model = fg.GNTKRegressor(blocks=1, ridge=1e-6).fit(graphs[:100], edges[:100])
+    >>> model = fg.GraphRegressor(fg.GNTK(blocks=1), alpha=1e-6).fit(graphs[:100], edges[:100])
     >>> mean, std = model.predict(graphs[100:102], return_std=True)
     >>> mean.round().tolist(), edges[100:102]
     ([27.0, 28.0], [27, 28])
@@ -194,53 +196,31 @@ class GNTKRegressor(RegressionModel):
 
     def __init__(
         self,
-        blocks: int = 3,
-        layers: int = 2,
-        scale: str = "uniform",
-        jump: Any = True,
-        c_phi: float = 2.0,
-        edges: str = "plain",
-        normalize: bool = False,
+        kernel: Kernel = GNTK(),
+        alpha: float = 1e-3,
         *,
-        ridge: float = 1e-3,
-        features: Any = "auto",
         solver: str = "auto",
-        rank: int | None = None,
+        n_components: int | None = None,
         calibrate: bool = True,
-        engine: str = "auto",
-        sketching: Any = None,
-        memory: Any = None,
-        workers: int | None = None,
         random_state: int = 0,
-        progress: Any = None,
+        compute: Compute = Compute(),
     ) -> None:
-        self.blocks = blocks
-        self.layers = layers
-        self.scale = scale
-        self.jump = jump
-        self.c_phi = c_phi
-        self.edges = edges
-        self.normalize = normalize
-        self.ridge = ridge
-        self.features = features
+        self.kernel = kernel
+        self.alpha = alpha
         self.solver = solver
-        self.rank = rank
+        self.n_components = n_components
         self.calibrate = calibrate
-        self.engine = engine
-        self.sketching = sketching
-        self.memory = memory
-        self.workers = workers
         self.random_state = random_state
-        self.progress = progress
+        self.compute = compute
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, gram: Any = None) -> GNTKRegressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, gram: Any = None) -> GraphRegressor:
         """Learn from graphs X (n) and targets y, shape (n,) or (n, k).
 
-        ``gram`` is a :class:`fastgntk.StoredGram` of X, or its path: kernel values are then read from there and not
-        computed. One of another kernel or of other graphs is refused.
+        ``gram`` is a stored matrix of X (:func:`fastgntk.open_gram`), or its path: kernel values are then
+        read from there and not computed. One of another kernel or of other graphs is refused.
         """
-        check_solver_name(self.solver, self.rank)
-        kernel = self._training(X, self._options(), gram)
+        check_solver_name(self.solver, self.n_components)
+        kernel = self._training(X, gram)
         values = check_targets(y, kernel.n)
-        self._solve(kernel, values, check_sample_weight(sample_weight, kernel.n), self.ridge)
+        self._solve(kernel, values, check_sample_weight(sample_weight, kernel.n), self.alpha)
         return self

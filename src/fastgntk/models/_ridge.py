@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fastgntk.errors import InputError
 from fastgntk.models._explanation import Rows
 from fastgntk.models._feature_rows import DEFAULT_FEATURES, FeatureRows, TrainingFeatures
-from fastgntk.models._kernel_rows import INTERCEPT, TrainingKernel, WithIntercept
+from fastgntk.models._training_kernel import INTERCEPT, TrainingKernel, WithIntercept
 from fastgntk.solvers import Solution, choose_solver, regress_on_features, solve
 
 __all__ = ["RidgeFit", "fit_ridge"]
@@ -35,9 +35,11 @@ class RidgeFit:
 def fit_ridge(
     kernel: TrainingKernel, Y: Array, ridge: float, *, solver: str, weights: Array | None, rank: int | None, seed: int
 ) -> RidgeFit:
-    """Solve by the solver that was asked for, or by the one that is right for so many graphs."""
+    """Solve by the given solver, or by the one chosen for this number of graphs."""
     kernel.weights = weights
-    choice = choose_solver(solver, kernel.n, rank=rank, memory=kernel.options.memory, stored=kernel.is_stored)
+    choice = choose_solver(
+        solver, kernel.n, rank=rank, memory=kernel.compute.max_memory, stored=kernel.stored is not None
+    )
     if solver == "auto":
         _log.info("solver %s for %d graphs: %s", choice.solver, kernel.n, choice.reason)
     if choice.solver == "features":
@@ -50,10 +52,10 @@ def fit_ridge(
 def _on_features(
     kernel: TrainingKernel, Y: Array, ridge: float, weights: Array | None, rank: int | None, seed: int
 ) -> RidgeFit:
-    if kernel.is_stored:
+    if kernel.stored is not None:
         raise InputError("solver='features' needs no kernel values; leave gram out, or take solver='nystrom'.")
     size = DEFAULT_FEATURES if rank is None else rank
-    rows = FeatureRows.draw(kernel.batch, kernel.options, size, seed)
+    rows = FeatureRows.draw(kernel.prepared.batch, kernel.prepared.kernel, kernel.compute, size, seed)
     found, unit = regress_on_features(
         TrainingFeatures(kernel, rows), Y, ridge, weights=weights, intercept=INTERCEPT, in_units=kernel.in_units
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.models._folds import Split, spread_folds
 
-__all__ = ["Machines", "decide", "left_out_decisions", "place", "predict_split", "score_machines", "score_splits"]
+__all__ = ["Machines", "decide", "out_of_fold_decisions", "place", "predict_split", "score_machines", "score_splits"]
 
 Array = NDArray[np.float64]
 
@@ -107,7 +107,7 @@ def decide(kernel: Array, signs: Array, C: float, *, balanced: bool = False) -> 
     return Machines(coefficients, offsets)
 
 
-def left_out_decisions(
+def out_of_fold_decisions(
     kernel: Array, signs: Array, classes: NDArray[np.int64], C: float, seed: int, *, balanced: bool = False
 ) -> Array:
     """Return the values (n, k) that graphs get from machines that never saw them, by five folds."""

@@ -23,7 +23,7 @@ from fastgntk.pairwise._combine import Entries, combine, combine_diagonals, comb
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
 from fastgntk.pairwise._cost import ClusterCost, CostEstimate, LeafCost, estimate_cost
 from fastgntk.pairwise._describe import describe
-from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_path
+from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_columns, gram_path
 from fastgntk.pairwise._node_contributions import node_contributions, node_contributions_in_chunks
 from fastgntk.pairwise._node_gram import check_nodes, node_diagonal, node_gram
 from fastgntk.pairwise._normalize import normalize
@@ -41,6 +41,7 @@ __all__ = [
     "gram",
     "cross_gram",
     "diagonal",
+    "gram_columns",
     "gram_path",
     "GramPath",
     "prepare",

@@ -18,7 +18,7 @@ from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, prepare_p
 from fastgntk.pairwise._run import check_result
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
 
-__all__ = ["GramPath", "cross_gram", "diagonal", "gram", "gram_path", "options_of"]
+__all__ = ["GramPath", "cross_gram", "diagonal", "gram", "gram_columns", "gram_path", "options_of"]
 
 Array = NDArray[np.float64]
 
@@ -147,6 +147,22 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
         return Entries(found) if own is None else Entries(found, own[0][leaf], own[1][leaf])
 
     return combine(far.kernel, values).values
+
+
+def gram_columns(prepared: PreparedGraphs, indices: NDArray[np.int64], compute: Compute | None = None) -> Array:
+    """Compute some columns of the Gram matrix of prepared graphs, shape (n, m)."""
+    how = options_of(prepared, None, compute)
+    result = _result_bytes(prepared.kernel, len(prepared), len(indices), how)
+    near = prepared.like(prepared.batch[indices])
+    leaves = list(prepared.leaves)
+    own = prepared.leaf_diagonals(_silent(how)) if needs_diagonals(prepared.kernel) else None
+
+    def values(leaf: Kernel) -> Entries:
+        progress = share_of(how.progress, leaves.index(leaf), len(leaves))
+        found = np.ascontiguousarray(near.leaves[leaf].cross(prepared.leaves[leaf], how, result, progress).T)
+        return Entries(found) if own is None else Entries(found, own[leaf], own[leaf][indices])
+
+    return combine(prepared.kernel, values).values
 
 
 def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:

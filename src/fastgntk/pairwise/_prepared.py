@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.threads import Progress
-from fastgntk.engines import check_edges, choose_engine
+from fastgntk.engines import check_edges, choose_engine, equal_graphs
 from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel
@@ -94,6 +94,11 @@ class Leaf:
         if len(out):
             self.within(compute, out.nbytes).nodes(self.batch, self.cut, cols.cut, write)
         return out
+
+    def equal_graphs(self) -> NDArray[np.int64]:
+        """Return for each graph the number of the first one that the kernel cannot distinguish from it."""
+        colours = self.run.engine.colours(self.cut.prepared)
+        return equal_graphs(self.batch, self.kernel.blocks, typed=self.kernel.typed, colours=colours)
 
     def _symmetric(
         self,
@@ -187,6 +192,14 @@ class PreparedGraphs:
     def set_leaf_diagonal(self, kernel: Kernel, values: Array) -> None:
         """Keep the diagonal of a leaf that was computed with its Gram matrix."""
         self._diagonals.setdefault(kernel, values)
+
+    def equal_graphs(self) -> NDArray[np.int64]:
+        """Return for each graph the number of the first one that no leaf of the kernel can distinguish from it."""
+        groups = [leaf.equal_graphs() for leaf in self.leaves.values()]
+        if len(groups) == 1:
+            return groups[0]
+        _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)
+        return np.asarray(first[number.ravel()], dtype=np.int64)
 
     def diagonal(self, compute: Compute | None = None) -> Array:
         """Return the kernel of each graph with itself (n,)."""

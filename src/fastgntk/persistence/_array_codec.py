@@ -31,7 +31,6 @@ _GRAPHS = "graphs."
 _REQUIRED = ("offsets", "indptr", "indices", "self_loops")
 _OPTIONAL = ("weights", "labels", "edge_labels")
 _SPARSE = ("features.data", "features.indices", "features.indptr", "features.shape")
-_CATEGORIES, _COLUMNS = "features.categories.", "features.columns."
 _EDGE_TYPES = {False: "edge_types.whole", True: "edge_types.text"}  # by whether labels are text
 _NO_MODEL = "the model is damaged or was not saved by fastgntk"
 _MOST_COLUMNS = 2**31 - 1  # compiled loops count columns with 32 bits
@@ -53,7 +52,7 @@ def pack_graphs(batch: GraphBatch) -> dict[str, NDArray[Any]]:
     try:
         _assemble(arrays)
     except InputError as error:
-        raise InputError(f"these graphs cannot be saved: {error}; build them with fastgntk.graphs.") from None
+        raise InputError(f"these graphs cannot be saved: {error}; build them with fastgntk.as_graphs.") from None
     return arrays
 
 
@@ -69,7 +68,7 @@ def unpack_graphs(arrays: Arrays) -> GraphBatch:
         raise InputError(f"{error}; {_NO_MODEL}.") from None
 
 
-def pack_features(step: NodeFeatures) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def pack_features(step: NodeFeatures, prefix: str = "features.") -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return fitted node features as a JSON document and arrays: ``features.categories.0``, ``features.columns.0``, ….
 
     Examples
@@ -87,14 +86,14 @@ def pack_features(step: NodeFeatures) -> tuple[dict[str, Any], dict[str, NDArray
         "width": int(step.width_),
         "categories": len(step.categories_),
     }
-    arrays = {f"{_CATEGORIES}{i}": categories for i, categories in enumerate(step.categories_)}
-    arrays |= {f"{_COLUMNS}{i}": columns for i, columns in enumerate(step.columns_)}
-    unpack_features(document, arrays)
+    arrays = {f"{prefix}categories.{i}": categories for i, categories in enumerate(step.categories_)}
+    arrays |= {f"{prefix}columns.{i}": columns for i, columns in enumerate(step.columns_)}
+    unpack_features(document, arrays, prefix)
     return document, arrays
 
 
-def unpack_features(document: Any, arrays: Arrays) -> NodeFeatures:
-    """Return the fitted node features that :func:`pack_features` took apart, or say what is wrong."""
+def unpack_features(document: Any, arrays: Arrays, prefix: str = "features.") -> NodeFeatures:
+    """Return the fitted node features that :func:`pack_features` packed; anything wrong with them is an error."""
     if not isinstance(document, dict):
         raise InputError(f"the node features must be described by a JSON object; {_NO_MODEL}.")
     kind, fitted = (_known_kind(document.get(name)) for name in ("kind", "fitted_kind"))
@@ -103,13 +102,13 @@ def unpack_features(document: Any, arrays: Arrays) -> NodeFeatures:
     width, count = document.get("width"), document.get("categories")
     if type(width) is not int or not 0 <= width <= _MOST_COLUMNS:
         raise InputError(f"the width of the node features must be a whole number, 0 or more; {_NO_MODEL}.")
-    categories, columns = (_numbered(arrays, prefix, count) for prefix in (_CATEGORIES, _COLUMNS))
+    categories, columns = (_numbered(arrays, f"{prefix}{part}.", count) for part in ("categories", "columns"))
     if len(categories) > {"attributes": 0, "degree": 1}.get(fitted, len(categories)):
         raise InputError(f"node features of kind {fitted} cannot have {count} lists of categories; {_NO_MODEL}.")
     for i, (known, places) in enumerate(zip(categories, columns, strict=True)):
-        _check_categories(known, f"{_CATEGORIES}{i}", degrees=fitted == "degree")
+        _check_categories(known, f"{prefix}categories.{i}", degrees=fitted == "degree")
         if not (isinstance(places, np.ndarray) and places.dtype == np.int64 and places.shape == known.shape):
-            raise InputError(f"the array {_COLUMNS}{i} must hold one integer for each category; {_NO_MODEL}.")
+            raise InputError(f"the array {prefix}columns.{i} must hold one integer for each category; {_NO_MODEL}.")
     # Columns become indices of a sparse matrix, so each must be there once, and none outside.
     places = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *columns]))
     before = width - len(places) if fitted == "all" else 0  # columns of attributes

@@ -1,35 +1,32 @@
-"""The options that model selection tries."""
+"""The kernels that model selection tries, and which of them come from one pass."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fastgntk._util.checks import check_flag, check_positive
 from fastgntk.errors import InputError
-from fastgntk.kernels import GNTK, Edges, Scale
+from fastgntk.graphs import GraphBatch
+from fastgntk.kernels import GNTK, Edges, Kernel, Scale
+from fastgntk.pairwise import Compute, Entries, GramPath, combine, gram_path, share_of, tangent_leaves
 
-__all__ = ["Candidate", "Grid"]
+__all__ = ["Grid", "Pass", "check_candidates", "passes_of"]
 
 _MANY = 500  # graphs, past which a support vector machine takes long enough to try fewer of them
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """One kernel of the grid."""
-
-    spec: GNTK
-    normalize: bool
-
-
-@dataclass(frozen=True)
 class Grid:
-    """Say which kernels and which C are tried; the order within each is the order in which ties are broken.
+    """The kernels and the C that are tried; the order within each is the order in which ties are broken.
 
     The defaults follow Du et al. 2019 (one to three layers, both scales, with and without jump) at
-    a coarser spacing of depth and C. ``Grid.default(n)`` tries fewer of them on more than 500 graphs.
+    a coarser spacing of depth and C. ``Grid.default(n)`` tries fewer of them on more than 500 graphs. ``base`` has the
+    options that are the same for all kernels: features, sketch and c_phi.
     """
 
     blocks: tuple[int, ...] = (1, 2, 3, 5, 8)
@@ -39,30 +36,21 @@ class Grid:
     normalize: tuple[bool, ...] = (True, False)
     C: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1_000.0)
     edges: tuple[Edges, ...] = ("plain",)
+    base: GNTK = GNTK()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.base, GNTK):
+            raise InputError(f"base must be a GNTK, but is {self.base!r}.")
         for f in fields(self):
+            if f.name == "base":
+                continue
             values = getattr(self, f.name)
             if isinstance(values, str) or not isinstance(values, Iterable):
                 raise InputError(f"{f.name} must be a sequence of values to try, but is {values!r}.")
             values = tuple(values)
             if not values:
                 raise InputError(f"{f.name} must have at least one value to try.")
-            object.__setattr__(self, f.name, values)
-        # A GNTK checks its options and makes plain values of them.
-        object.__setattr__(self, "blocks", tuple(GNTK(blocks=b).blocks for b in self.blocks))
-        object.__setattr__(self, "layers", tuple(GNTK(layers=r).layers for r in self.layers))
-        object.__setattr__(self, "scale", tuple(GNTK(scale=s).scale for s in self.scale))
-        object.__setattr__(self, "edges", tuple(GNTK(edges=e).edges for e in self.edges))
-        if any(not isinstance(j, bool | np.bool_) for j in self.jump):
-            raise InputError(f"jump must hold True and False only, but is {self.jump}.")
-        object.__setattr__(self, "jump", tuple(bool(j) for j in self.jump))
-        if any(not isinstance(n, bool | np.bool_) for n in self.normalize):
-            raise InputError(f"normalize must hold True and False only, but is {self.normalize}.")
-        object.__setattr__(self, "normalize", tuple(bool(n) for n in self.normalize))
-        if any(not isinstance(C, int | float | np.number) or not (np.isfinite(C) and C > 0) for C in self.C):
-            raise InputError(f"C must hold numbers above 0, but is {self.C}.")
-        object.__setattr__(self, "C", tuple(float(C) for C in self.C))
+            object.__setattr__(self, f.name, tuple(_checked(f.name, value) for value in values))
 
     @classmethod
     def default(cls, n_graphs: int) -> Grid:
@@ -73,24 +61,121 @@ class Grid:
 
     @classmethod
     def full(cls) -> Grid:
-        """Return the grid of the estimators that choose for themselves: every depth up to ten."""
+        """Return the grid of the estimators that choose their kernel: every depth up to ten."""
         return cls(blocks=tuple(range(1, 11)))
 
-    def paths(self) -> list[GNTK]:
-        """Return the deepest kernel for each choice of layers, scale and edges; the other depths come with it."""
-        deepest = max(self.blocks)
-        return [GNTK(deepest, R, s, edges=e) for R in self.layers for s in self.scale for e in self.edges]
+    def kernels(self) -> list[Kernel]:
+        """Return all kernels; those that come from one pass are next to each other."""
+        return [kernel.normalized() if n else kernel for kernel in self._tangent() for n in self.normalize]
 
-    def along(self, path: GNTK) -> Iterator[Candidate]:
-        """Yield the kernels that one path gives."""
-        for blocks in self.blocks:
-            for jump in self.jump:
-                for normalize in self.normalize:
-                    yield Candidate(replace(path, blocks=blocks, jump=jump), normalize)
+    def _tangent(self) -> Iterator[GNTK]:
+        shared = (
+            replace(self.base, layers=R, scale=s, edges=e, jump=True, blocks=1)
+            for R in self.layers
+            for s in self.scale
+            for e in self.edges
+        )
+        for path in shared:
+            for blocks in self.blocks:
+                for jump in self.jump:
+                    yield replace(path, blocks=blocks, jump=jump)
 
     def __len__(self) -> int:
-        return len(self.paths()) * len(self.blocks) * len(self.jump) * len(self.normalize)
+        return len(self.kernels())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the grid as plain Python values."""
-        return {f.name: list(getattr(self, f.name)) for f in fields(self)}
+        return {f.name: list(getattr(self, f.name)) for f in fields(self) if f.name != "base"} | {
+            "base": self.base.to_dict()
+        }
+
+
+def _checked(name: str, value: Any) -> Any:
+    """Return one value to try, as a plain one."""
+    if name in ("jump", "normalize"):
+        return check_flag(f"every value of {name}", value)
+    if name == "C":
+        return check_positive("every C", value)
+    return getattr(GNTK(**{name: value}), name)  # a GNTK checks its options and makes plain values of them
+
+
+def check_candidates(kernels: Any, default: Grid) -> tuple[list[Kernel], tuple[float, ...]]:
+    """Return the kernels and the C to try, from a grid, a sequence of kernels, or None for the default grid."""
+    if kernels is None:
+        kernels = default
+    if isinstance(kernels, Grid):
+        return kernels.kernels(), kernels.C
+    listed = list(kernels) if isinstance(kernels, Sequence) and not isinstance(kernels, str) else []
+    if not listed or not all(isinstance(kernel, Kernel) for kernel in listed):
+        raise InputError(
+            "kernels must be a fastgntk.selection.Grid or a sequence of kernels to try, but is a "
+            f"{type(kernels).__name__}."
+        )
+    return listed, Grid().C
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Kernels whose leaves come from the same passes of :func:`fastgntk.gram_path`: all depths of some kernels."""
+
+    paths: tuple[GNTK, ...]
+    """The deepest kernel of each pass."""
+    places: tuple[int, ...]
+    """Of the kernels among those that were given."""
+
+    def compute(self, batch: GraphBatch, compute: Compute) -> Levels:
+        """Compute the passes."""
+        parts = [
+            replace(compute, progress=share_of(compute.progress, i, len(self.paths))) for i in range(len(self.paths))
+        ]
+        return Levels([gram_path(batch, path, compute=how) for path, how in zip(self.paths, parts, strict=True)])
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """The readouts of all levels of some passes, from which kernels are combined."""
+
+    paths: list[GramPath]
+
+    @property
+    def engine(self) -> str:
+        """What computed them."""
+        return " and ".join(dict.fromkeys(path.engine for path in self.paths))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all readouts."""
+        return sum(path.levels.nbytes for path in self.paths)
+
+    def gram(self, kernel: Kernel) -> NDArray[np.float64]:
+        """Return the Gram matrix of a kernel."""
+        return combine(kernel, self._leaf).values
+
+    def _leaf(self, leaf: Kernel) -> Entries:
+        assert isinstance(leaf, GNTK)
+        path = next(path for path in self.paths if _shallow(path.kernel) == _shallow(leaf))
+        return Entries.of_gram(path.at(leaf.blocks, leaf.jump))
+
+
+def passes_of(kernels: Sequence[Kernel]) -> list[Pass]:
+    """Group kernels by the passes that they need, each as deep as its deepest kernel; in order of their first kernel.
+
+    >>> [len(one.places) for one in passes_of(Grid(layers=(1,)).kernels())]
+    [20, 20]
+    """
+    groups: dict[tuple[GNTK, ...], list[int]] = {}
+    for place, kernel in enumerate(kernels):
+        key = tuple(dict.fromkeys(_shallow(leaf) for leaf in tangent_leaves(kernel)))
+        groups.setdefault(key, []).append(place)
+    out = []
+    for key, places in groups.items():
+        leaves = [leaf for place in places for leaf in tangent_leaves(kernels[place])]
+        depths = [max(leaf.blocks for leaf in leaves if _shallow(leaf) == path) for path in key]
+        paths = tuple(replace(path, blocks=depth) for path, depth in zip(key, depths, strict=True))
+        out.append(Pass(paths, tuple(places)))
+    return out
+
+
+def _shallow(kernel: GNTK) -> GNTK:
+    """Return what kernels of one pass share."""
+    return replace(kernel, blocks=1, jump=True)

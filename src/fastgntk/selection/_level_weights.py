@@ -1,4 +1,4 @@
-"""A mix of depths: non-negative weights on the kernels of all levels, by marginal likelihood.
+"""Level weights: non-negative weights on the kernels of all levels, by marginal likelihood.
 
 With K(w) = Σ_l w_l K_l, A = K(w) + ρ I and targets y of a Gaussian process whose scale is the best one, minus the
 logarithm of the likelihood is ½ n log(yᵀA⁻¹y) + ½ log |A| up to a constant. With α = A⁻¹y it changes with A by
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
-__all__ = ["mix_levels"]
+__all__ = ["level_weights"]
 
 Array = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ _BOUND = 14.0  # of the logarithms: weights and ridge stay within a factor of a 
 _SHARE = 1e-3  # a level with less than this share of the largest weight is left out
 
 
-def mix_levels(levels: Array, Y: Array, normalized: bool) -> Array:
+def level_weights(levels: Array, Y: Array, normalized: bool) -> Array:
     """Return weights (L + 1,) for raw level kernels (L + 1, n, n) and centred targets (n, k).
 
     Levels without any self-similarity get weight 0. Each evaluation costs about n³ + L n².

@@ -1,23 +1,23 @@
-"""What models say of graphs that they never saw, and what is needed to take that apart: for reports.
+"""Out-of-fold predictions, and the functions behind them: for reports.
 
-Machines of an evaluation are fitted again, one for each outer fold, with the options that were chosen there; those of
+SVMs of an evaluation are fitted again, one for each outer fold, with the options that were chosen there; those of
 a classifier on five folds; of ridge regression the closed form of leave-one-out is used. Probabilities are made as
-:class:`GNTKClassifier` makes them, from decision values of training graphs alone.
+:class:`GraphClassifier` makes them, from decision values of training graphs alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.memory import worker_count
 from fastgntk._util.threads import single_threaded_blas
+from fastgntk.engines import EXACT_ENGINES
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Kernel
 from fastgntk.models import (
     INTERCEPT,
     Machines,
@@ -25,16 +25,23 @@ from fastgntk.models import (
     Split,
     class_signs,
     decide,
-    left_out_decisions,
+    out_of_fold_decisions,
     place,
     predict_split,
     spread_folds,
 )
-from fastgntk.pairwise import gram_path, normalize
+from fastgntk.pairwise import Compute, check_compute
 from fastgntk.selection._evaluate import Evaluation
-from fastgntk.selection._grid import Candidate
+from fastgntk.selection._grid import passes_of
 
-__all__ = ["Function", "LeftOut", "evaluation_left_out", "machines_left_out", "ridge_left_out", "ridge_probabilities"]
+__all__ = [
+    "Function",
+    "OutOfFold",
+    "evaluation_out_of_fold",
+    "svm_out_of_fold",
+    "ridge_out_of_fold",
+    "ridge_probabilities",
+]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,17 +52,17 @@ _QUICK = 300  # graphs up to which starting processes takes longer than what the
 
 
 class Function(NamedTuple):
-    """For t graphs the function that tells of each: offset + Σ_j weight_j k(G, G_j) over all n graphs of the data."""
+    """Decision functions of t graphs: offset + Σ_j weight_j k(G, G_j) over all n graphs of the data."""
 
     weights: Array  # (t, n), 0 for graphs that the model did not see
     offsets: Array  # (t,)
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
-    """What n graphs got from models that never saw them."""
+class OutOfFold:
+    """Out-of-fold predictions of n graphs."""
 
-    kernels: tuple[Candidate, ...]
+    kernels: tuple[Kernel, ...]
     engines: tuple[str, ...]
     """What computed each of the kernels."""
     kernel_of: Ints
@@ -64,7 +71,7 @@ class LeftOut:
     """Of each graph, the number of the model that left it out; all 0 with leave-one-out."""
     values: Array
     """Decision values (n, k), one column for each class, or the second of two; or the prediction (n, 1)."""
-    said: Ints
+    predicted: Ints
     """Numbers of classes; all 0 of a regression."""
     probabilities: Array | None
     near: Ints
@@ -80,7 +87,7 @@ class LeftOut:
         return self._function is not None
 
     def function(self, chosen: Ints) -> Function:
-        """Return of chosen graphs the function of the class that was said, or of the target."""
+        """Return of chosen graphs the function of the class that was predicted, or of the target."""
         assert self._function is not None  # the caller asked
         return self._function(chosen)
 
@@ -94,63 +101,48 @@ class _Fold(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    said: Ints
+    predicted: Ints
     values: Array
     probabilities: Array
     machines: Machines
 
 
-def evaluation_left_out(
+def evaluation_out_of_fold(
     batch: GraphBatch,
     numbers: Ints,
     result: Evaluation,
     *,
-    memory: Any = None,
-    workers: Any = None,
+    compute: Compute | None = None,
     progress: Callable[[str, int, int], None] | None = None,
-) -> LeftOut:
-    """Fit the machines of an evaluation again: the same accuracies, and more told.
+) -> OutOfFold:
+    """Fit the SVMs of an evaluation again: the same accuracies, and more details.
 
-    With more than two classes the evaluation lets pairs of classes vote, and ``said`` is what they say; values and
-    probabilities are those of a machine for each class against the others, as in :class:`GNTKClassifier`. ``progress``
+    With more than two classes the evaluation lets pairs of classes vote, and ``predicted`` is their result; values and
+    probabilities are those of an SVM for each class against the others, as in :class:`GraphClassifier`. ``progress``
     is called as ``progress(stage, done, total)``, with stage "kernel" or "learning".
     """
-    record = result.record
-    assert record is not None  # every evaluation has one
-    paths = result.grid.paths()
-    chosen = [Candidate(replace(paths[0], **_spec_part(choice)), choice.normalize) for choice in result.choices]
+    record, how = result.record, check_compute(compute)
+    chosen = [choice.kernel for choice in result.choices]
     kernels = list(dict.fromkeys(chosen))
-    engines = [""] * len(kernels)
+    engines = [record.engines[record.kernels.index(kernel)] for kernel in kernels]
     outcomes: list[_Outcome | None] = [None] * len(chosen)
     n = len(batch)
     near, cosines = np.full((n, _NEAR), -1), np.zeros((n, _NEAR))
     n_classes = int(numbers.max()) + 1
-    sketching = dict(result.sketching or {})
-    if sketching:
-        sketching["sketch_size"] = sketching.pop("size")
-    needed = [number for number, path in enumerate(paths) if any(_on(path, one) for one in kernels)]
-    for step, number in enumerate(needed):
-        path, engine = paths[number], record.engines[number]
-        levels = gram_path(
-            batch,
-            path,
-            features=record.features,
-            engine=engine,
-            memory=memory,
-            workers=workers,
-            progress=None if progress is None else _part(progress, "kernel", step, len(needed)),
-            **sketching,
-        )
-        for place_of, kernel in enumerate(kernels):
-            if not _on(path, kernel):
-                continue
-            engines[place_of] = engine
-            raw = levels.at(kernel.spec.blocks, kernel.spec.jump)
-            cosine = normalize(raw)
-            K = cosine if kernel.normalize else raw
-            mine = [k for k, one in enumerate(chosen) if one == kernel]
+    # The passes of the evaluation, as deep as they were there, so that values are the same.
+    needed = [one for one in passes_of(record.kernels) if any(record.kernels[i] in kernels for i in one.places)]
+    for step, one in enumerate(needed):
+        engine = record.engines[one.places[0]]
+        callback = None if progress is None else _part(progress, "kernel", step, len(needed))
+        exact = engine if engine in EXACT_ENGINES else "auto"
+        levels = one.compute(batch, replace(how, engine=exact, progress=callback))
+        for kernel in [record.kernels[i] for i in one.places if record.kernels[i] in kernels]:
+            K = levels.gram(kernel)
+            cosine = levels.gram(kernel.normalized())
+            mine = [k for k, other in enumerate(chosen) if other == kernel]
             splits, Cs = [record.folds[k] for k in mine], [result.choices[k].C for k in mine]
-            for k, found in zip(mine, _all(K, numbers, splits, Cs, n_classes, record.seed, True, workers), strict=True):
+            fitted = _all(K, numbers, splits, Cs, n_classes, record.seed, True, how)
+            for k, found in zip(mine, fitted, strict=True):
                 outcomes[k] = found
                 train, test = record.folds[k]
                 near[test], cosines[test] = _nearest(cosine[np.ix_(test, train)], train)
@@ -164,25 +156,27 @@ def evaluation_left_out(
     return _assembled(kernels, engines, kernel_of, folds, done, numbers, near, cosines)
 
 
-def machines_left_out(
+def svm_out_of_fold(
     K: Array,
     cosine: Array,
     numbers: Ints,
-    kernel: Candidate,
+    kernel: Kernel,
     engine: str,
     C: float,
     seed: int,
     *,
     unit: float = 1.0,
     balanced: bool = False,
-    workers: Any = None,
-) -> LeftOut:
+    compute: Compute | None = None,
+) -> OutOfFold:
     """Fit the machines of a classifier on five folds: the values are those that its calibration is learned from.
 
     K (n, n) is the kernel as the classifier has it: cosines, or values over their ``unit``.
     """
     splits, n_classes = spread_folds(numbers, seed), int(numbers.max()) + 1
-    done = _all(K, numbers, splits, [C] * len(splits), n_classes, seed, False, workers, balanced=balanced)
+    done = _all(
+        K, numbers, splits, [C] * len(splits), n_classes, seed, False, check_compute(compute), balanced=balanced
+    )
     folds = [_Fold(*split, outcome.machines) for split, outcome in zip(splits, done, strict=True)]
     near, cosines = np.full((len(K), _NEAR), -1), np.zeros((len(K), _NEAR))
     for train, test in splits:
@@ -191,27 +185,27 @@ def machines_left_out(
     return replace(_assembled([kernel], [engine], nothing, folds, done, numbers, near, cosines), unit=unit)
 
 
-def ridge_left_out(
+def ridge_out_of_fold(
     K: Array | None,
     cosine: Array | None,
     Y: Array,
     mean: Array,
-    left_out: Array,
+    out_of_fold: Array,
     ridge: Array | float,
-    kernel: Candidate,
+    kernel: Kernel,
     engine: str,
     *,
     classes: bool,
     unit: float = 1.0,
     probabilities: Array | None = None,
-) -> LeftOut:
+) -> OutOfFold:
     """Take leave-one-out values (n, k) of ridge regression on targets Y (n, k) and their mean (k,).
 
-    With the kernel K (n, n) of the regression, without its constant, functions can be told: without graph i the
-    coefficients are α − A⁻¹ e_i α_i / (A⁻¹)_ii, with A = K + 1 + ridge. They are told only if they give the values.
+    With the kernel K (n, n) of the regression, without its constant, functions are known: without graph i the
+    coefficients are α − A⁻¹ e_i α_i / (A⁻¹)_ii, with A = K + 1 + ridge. They are kept only if they give the values.
     """
-    n, k = left_out.shape
-    said = place(left_out) if classes else np.zeros(n, dtype=np.int64)
+    n, k = out_of_fold.shape
+    predicted = place(out_of_fold) if classes else np.zeros(n, dtype=np.int64)
     near, cosines = np.full((n, _NEAR), -1), np.zeros((n, _NEAR))
     if cosine is not None:
         others = cosine.copy()
@@ -222,9 +216,9 @@ def ridge_left_out(
         inverse = np.linalg.inv(K + INTERCEPT + np.diag(np.broadcast_to(ridge, n)))
         alpha = inverse @ (Y - mean)  # (n, k)
         own = np.diagonal(inverse)
-        column, sign = _column(said, k) if classes else (np.zeros(n, dtype=np.int64), np.ones(n))
+        column, sign = _column(predicted, k) if classes else (np.zeros(n, dtype=np.int64), np.ones(n))
 
-        def tell(chosen: Ints) -> Function:
+        def decompose(chosen: Ints) -> Function:
             at = alpha[:, column[chosen]].T
             weights = at - inverse[chosen] * (alpha[chosen, column[chosen]] / own[chosen])[:, None]
             weights[np.arange(len(chosen)), chosen] = 0.0  # up to rounding
@@ -233,31 +227,25 @@ def ridge_left_out(
 
         again = np.zeros(n)
         for part in np.array_split(np.arange(n), -(-n // _AT_ONCE)):
-            told = tell(part)
-            again[part] = np.einsum("ij,ij->i", told.weights, K[part]) + told.offsets
-        expected = sign * left_out[np.arange(n), column]
+            found = decompose(part)
+            again[part] = np.einsum("ij,ij->i", found.weights, K[part]) + found.offsets
+        expected = sign * out_of_fold[np.arange(n), column]
         spread = float(np.abs(expected - np.mean(expected)).max(initial=0.0)) + 1e-300
         if np.abs(again - expected).max(initial=0.0) <= 1e-3 * spread:  # not so of weighted graphs
-            function = tell
+            function = decompose
     nothing = np.zeros(n, dtype=np.int64)
-    return LeftOut((kernel,), (engine,), nothing, nothing, left_out, said, probabilities, near, cosines, function, unit)
+    return OutOfFold(
+        (kernel,), (engine,), nothing, nothing, out_of_fold, predicted, probabilities, near, cosines, function, unit
+    )
 
 
-def ridge_probabilities(left_out: Array, numbers: Ints, seed: int) -> Array:
+def ridge_probabilities(out_of_fold: Array, numbers: Ints, seed: int) -> Array:
     """Return probabilities (n, c) from left-out values, each fold's from sigmoids that were fitted on the others."""
     n_classes = int(numbers.max()) + 1
     out = np.zeros((len(numbers), n_classes))
     for train, test in spread_folds(numbers, seed):
-        out[test] = Sigmoids.fit(left_out[train], numbers[train], n_classes).probabilities(left_out[test])
+        out[test] = Sigmoids.fit(out_of_fold[train], numbers[train], n_classes).probabilities(out_of_fold[test])
     return out
-
-
-def _spec_part(choice: Any) -> dict[str, Any]:
-    return {name: getattr(choice, name) for name in ("blocks", "layers", "scale", "jump", "edges")}
-
-
-def _on(path: GNTK, kernel: Candidate) -> bool:
-    return replace(kernel.spec, blocks=path.blocks, jump=path.jump) == path
 
 
 def _part(progress: Callable[[str, int, int], None], stage: str, step: int, steps: int) -> Callable[[int, int], None]:
@@ -272,13 +260,13 @@ def _all(
     n_classes: int,
     seed: int,
     vote: bool,
-    workers: Any,
+    compute: Compute,
     balanced: bool = False,
 ) -> list[_Outcome]:
     """Fit the machines of all splits, in processes where these pay."""
     from joblib import Parallel, delayed
 
-    jobs = worker_count(workers) if len(K) > _QUICK and len(splits) > 1 else 1
+    jobs = compute.threads if len(K) > _QUICK and len(splits) > 1 else 1
     tasks = (
         delayed(_one)(K, numbers, split, C, n_classes, seed, vote, balanced)
         for split, C in zip(splits, Cs, strict=True)
@@ -295,15 +283,15 @@ def _one(
         among = K[np.ix_(train, train)]
         machines = decide(among, signs, C, balanced=balanced)
         values = K[np.ix_(test, train)] @ machines.coefficients + machines.offsets
-        said = place(values)
+        predicted = place(values)
         if vote and n_classes > 2:
-            said = next(predict_split(K, numbers, split, [C]))[0].astype(np.int64)
+            predicted = next(predict_split(K, numbers, split, [C]))[0].astype(np.int64)
         shares = np.bincount(numbers[train], minlength=n_classes) / len(train)
         probabilities = np.broadcast_to(shares, (len(test), n_classes))
         if len(train) > 1:
-            left_out = left_out_decisions(among, signs, numbers[train], C, seed, balanced=balanced)
-            probabilities = Sigmoids.fit(left_out, numbers[train], n_classes).probabilities(values)
-    return _Outcome(said, values, probabilities, machines)
+            out_of_fold = out_of_fold_decisions(among, signs, numbers[train], C, seed, balanced=balanced)
+            probabilities = Sigmoids.fit(out_of_fold, numbers[train], n_classes).probabilities(values)
+    return _Outcome(predicted, values, probabilities, machines)
 
 
 def _nearest(cosine: Array, train: Ints) -> tuple[Ints, Array]:
@@ -318,15 +306,15 @@ def _nearest(cosine: Array, train: Ints) -> tuple[Ints, Array]:
     return numbers, values
 
 
-def _column(said: Ints, k: int) -> tuple[Ints, Array]:
-    """Return of each graph the column of the class that was said, and the sign: of two classes there is one column."""
+def _column(predicted: Ints, k: int) -> tuple[Ints, Array]:
+    """Return for each graph the column of the predicted class, and the sign: two classes share one column."""
     if k > 1:
-        return said, np.ones(len(said))
-    return np.zeros(len(said), dtype=np.int64), np.where(said == 1, 1.0, -1.0)
+        return predicted, np.ones(len(predicted))
+    return np.zeros(len(predicted), dtype=np.int64), np.where(predicted == 1, 1.0, -1.0)
 
 
 def _assembled(
-    kernels: Sequence[Candidate],
+    kernels: Sequence[Kernel],
     engines: Sequence[str],
     kernel_of: Ints,
     folds: Sequence[_Fold],
@@ -334,16 +322,16 @@ def _assembled(
     numbers: Ints,
     near: Ints,
     cosines: Array,
-) -> LeftOut:
+) -> OutOfFold:
     n, k = len(numbers), outcomes[0].values.shape[1]
     values, probabilities = np.zeros((n, k)), np.zeros((n, outcomes[0].probabilities.shape[1]))
-    said, fold_of = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    predicted, fold_of = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     for number, (fold, outcome) in enumerate(zip(folds, outcomes, strict=True)):
         values[fold.test], probabilities[fold.test] = outcome.values, outcome.probabilities
-        said[fold.test], fold_of[fold.test] = outcome.said, number
-    column, sign = _column(said, k)
+        predicted[fold.test], fold_of[fold.test] = outcome.predicted, number
+    column, sign = _column(predicted, k)
 
-    def tell(chosen: Ints) -> Function:
+    def decompose(chosen: Ints) -> Function:
         weights, offsets = np.zeros((len(chosen), n)), np.zeros(len(chosen))
         for number, fold in enumerate(folds):
             mine = np.flatnonzero(fold_of[chosen] == number)
@@ -352,4 +340,6 @@ def _assembled(
             offsets[mine] = turn * fold.machines.offsets[which]
         return Function(weights, offsets)
 
-    return LeftOut(tuple(kernels), tuple(engines), kernel_of, fold_of, values, said, probabilities, near, cosines, tell)
+    return OutOfFold(
+        tuple(kernels), tuple(engines), kernel_of, fold_of, values, predicted, probabilities, near, cosines, decompose
+    )
