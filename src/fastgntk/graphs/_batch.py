@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -105,22 +106,22 @@ class GraphBatch(Sequence[Graph]):
             self_loops=np.array([g.n_self_loops for g in graphs], dtype=np.int64),
         )
 
-    @property
+    @cached_property
     def n_nodes(self) -> int:
         """Number of nodes of all graphs together."""
         return int(self.offsets[-1] - self.offsets[0])
 
-    @property
+    @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """Number of nodes of each graph."""
         return np.diff(self.offsets)
 
-    @property
+    @cached_property
     def degrees(self) -> NDArray[np.int64]:
         """Number of neighbours of each node, the node itself not counted, weights ignored."""
         return np.diff(self.indptr)
 
-    @property
+    @cached_property
     def graph_of_node(self) -> NDArray[np.int64]:
         """For each node the number of its graph."""
         return np.repeat(np.arange(len(self)), self.sizes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -49,14 +49,8 @@ class Kernel(Value):
 
     def leaves(self) -> list[Kernel]:
         """Return the distinct kernels that this one is made of, in order of their first occurrence."""
-        return list(dict.fromkeys(self._leaves()))
-
-    def _leaves(self) -> Iterator[Kernel]:
-        parts = [value for value in self.get_params(deep=False).values() if isinstance(value, Kernel)]
-        if not parts:
-            yield self
-        for part in parts:
-            yield from part._leaves()
+        parts = [value for value in vars(self).values() if isinstance(value, Kernel)]
+        return list(dict.fromkeys(leaf for part in parts for leaf in part.leaves())) if parts else [self]
 
     def map_leaves(self, change: Callable[[Kernel], Kernel]) -> Kernel:
         """Return the same combination of other leaves."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -83,7 +84,7 @@ class GNTK(Kernel):
         if self.sketch is not None and not isinstance(self.sketch, Sketch):
             raise InputError(f"sketch must be a fastgntk.Sketch or None, but is {self.sketch!r}.")
 
-    @property
+    @cached_property
     def level_weights(self) -> tuple[float, ...]:
         """The weight of each level 0..L in the readout.
 
@@ -94,7 +95,7 @@ class GNTK(Kernel):
             return self.jump
         return (float(self.jump),) * self.blocks + (1.0,)
 
-    @property
+    @cached_property
     def typed(self) -> bool:
         """Whether edge labels count."""
         return self.edges == "typed"

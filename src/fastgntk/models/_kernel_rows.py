@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -54,22 +54,22 @@ class KernelRows:
         """Yield new graphs in chunks: which, their rows (t, m), and with ``own`` the kernel with themselves (t,)."""
         for part, of_part in chunks_of(len(batch), len(self), self.compute, progress):
             near = self.prepared.like(batch[part])
-            rows = cross_gram(near, self.prepared, compute=replace(self.compute, progress=of_part))
+            rows = cross_gram(near, self.prepared, compute=self.compute.watched(of_part))
             rows /= self.unit
-            diagonal = near.diagonal(replace(self.compute, progress=None)) / self.unit if own else np.zeros(0)
+            diagonal = near.diagonal(self.compute.watched(None)) / self.unit if own else np.zeros(0)
             yield part, rows, diagonal
 
     def values(self, batch: GraphBatch, progress: Progress | None = None) -> Array:
         """Return all rows (t, m) at once."""
         near = self.prepared.like(batch)
-        rows = cross_gram(near, self.prepared, compute=replace(self.compute, progress=progress))
+        rows = cross_gram(near, self.prepared, compute=self.compute.watched(progress))
         rows /= self.unit
         return rows
 
     def cosine(self, rows: Array, own: Array) -> Array:
         """Return cosines (t, m) from the rows and diagonal of a chunk."""
         if not isinstance(self.kernel, Normalized):
-            silent = replace(self.compute, progress=None)
+            silent = self.compute.watched(None)
             rows = normalize(rows, own, self.prepared.diagonal(silent) / self.unit)
         return np.minimum(rows, 1.0)  # rounding
 
@@ -79,7 +79,7 @@ class KernelRows:
 
     def nodes(self, batch: GraphBatch) -> Array:
         """Return the contribution of each node of one graph to its row, shape (N, m)."""
-        return node_contributions(batch, self.prepared, compute=replace(self.compute, progress=None)) / self.unit
+        return node_contributions(batch, self.prepared, compute=self.compute.watched(None)) / self.unit
 
 
 def check_features(features: dict[str, NodeFeatures], batch: GraphBatch) -> None:

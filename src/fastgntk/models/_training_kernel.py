@@ -11,7 +11,7 @@ tenth to a hundred times as much gives the same predictions.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,14 +57,14 @@ class TrainingKernel:
     @property
     def compute(self) -> Compute:
         """How values are computed, with the progress of this kernel."""
-        return replace(self.prepared.compute, progress=self.progress)
+        return self.prepared.compute.watched(self.progress)
 
     @property
     def order(self) -> NDArray[np.int64]:
         """All graphs, such that columns of neighbours are quick to get together."""
         return np.arange(self.n) if self.stored is None else self.stored.order
 
-    @property
+    @cached_property
     def unit(self) -> float:
         """What values are divided by: the mean of the diagonal, but 1 after normalising and if all are 0."""
         return (float(np.average(self._raw_diagonal(), weights=self.weights)) if self.in_units else 1.0) or 1.0
@@ -107,7 +107,7 @@ class TrainingKernel:
     def _raw_diagonal(self) -> Array:
         """Return the diagonal before it is divided by the unit."""
         if self.stored is None:
-            return self.prepared.diagonal(replace(self.prepared.compute, progress=None))
+            return self.prepared.diagonal(self.prepared.compute.watched(None))
         own = self._stored_diagonal(self.stored)
         return (own > 0).astype(np.float64) if self.normalized else own
 

@@ -47,9 +47,10 @@ def combine_levels(levels: Array, kernel: GNTK) -> Array:
 
 
 def combine(kernel: Kernel, leaf: Callable[[Kernel], Entries]) -> Entries:
-    """Return the values of a kernel from those of its leaves, each of which is asked for once."""
-    values = {part: leaf(part) for part in kernel.leaves()}
-    return _combine(kernel, values)
+    """Return the values of a kernel from those of its leaves; ``leaf`` is called once for each."""
+    if isinstance(kernel, GNTK):
+        return leaf(kernel)
+    return _combine(kernel, {part: leaf(part) for part in kernel.leaves()})
 
 
 def _combine(kernel: Kernel, leaves: dict[Kernel, Entries]) -> Entries:

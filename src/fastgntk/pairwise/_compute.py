@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from fastgntk._util.memory import Memory, Workers, memory_budget, worker_count
@@ -46,20 +48,25 @@ class Compute(Value):
 
     def __post_init__(self) -> None:
         check_engine(self.engine)
-        worker_count(self.n_jobs)
-        memory_budget(self.max_memory)
+        _ = self.threads, self.budget  # refuses what has no meaning
         if self.progress is not None and not callable(self.progress):
             raise InputError(f"progress must be a function of (done, total), but is {self.progress!r}.")
 
-    @property
+    @cached_property
     def threads(self) -> int:
         """The number of threads."""
         return worker_count(self.n_jobs)
 
-    @property
+    @cached_property
     def budget(self) -> int:
         """The limit of memory in bytes."""
         return memory_budget(self.max_memory)
+
+    def watched(self, progress: Progress | None) -> Compute:
+        """Return the same with another progress callback."""
+        out = copy(self)
+        object.__setattr__(out, "progress", progress)
+        return out
 
 
 def check_compute(compute: Any) -> Compute:

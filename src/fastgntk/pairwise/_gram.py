@@ -101,10 +101,10 @@ def gram(
             raise InputError(f"{name} is for a store; give store=path too.")
     if isinstance(graphs, PreparedGraphs):
         prepared, how = graphs, options_of(graphs, kernel, compute)
-        result = _result_bytes(prepared.kernel, len(prepared), len(prepared), how)
+        result = _result_bytes(len(prepared.leaves), len(prepared), len(prepared), how)
     else:
         kernel, how, batch = _kernel(kernel), check_compute(compute), as_graphs(graphs)
-        result = _result_bytes(kernel, len(batch), len(batch), how)
+        result = _result_bytes(len(kernel.leaves()), len(batch), len(batch), how)
         prepared = prepare_batch(batch, kernel, how, once=True)
     leaves = list(prepared.leaves)
 
@@ -132,14 +132,18 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
     if isinstance(cols, PreparedGraphs):
         far, how = cols, options_of(cols, kernel, compute)
         near = rows if isinstance(rows, PreparedGraphs) else cols.like(rows)
-        result = _result_bytes(far.kernel, len(near), len(far), how)
+        result = _result_bytes(len(far.leaves), len(near), len(far), how)
     else:
         kernel, how = _kernel(kernel), check_compute(compute)
         row_batch, col_batch = as_graphs(rows), as_graphs(cols)
-        result = _result_bytes(kernel, len(row_batch), len(col_batch), how)
+        result = _result_bytes(len(kernel.leaves()), len(row_batch), len(col_batch), how)
         near, far = prepare_pair(row_batch, col_batch, kernel, how)
     leaves = list(far.leaves)
-    own = (near.leaf_diagonals(_silent(how)), far.leaf_diagonals(_silent(how))) if needs_diagonals(far.kernel) else None
+    own = (
+        (near.leaf_diagonals(how.watched(None)), far.leaf_diagonals(how.watched(None)))
+        if needs_diagonals(far.kernel)
+        else None
+    )
 
     def values(leaf: Kernel) -> Entries:
         progress = share_of(how.progress, leaves.index(leaf), len(leaves))
@@ -152,10 +156,10 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
 def gram_columns(prepared: PreparedGraphs, indices: NDArray[np.int64], compute: Compute | None = None) -> Array:
     """Compute some columns of the Gram matrix of prepared graphs, shape (n, m)."""
     how = options_of(prepared, None, compute)
-    result = _result_bytes(prepared.kernel, len(prepared), len(indices), how)
+    result = _result_bytes(len(prepared.leaves), len(prepared), len(indices), how)
     near = prepared.like(prepared.batch[indices])
     leaves = list(prepared.leaves)
-    own = prepared.leaf_diagonals(_silent(how)) if needs_diagonals(prepared.kernel) else None
+    own = prepared.leaf_diagonals(how.watched(None)) if needs_diagonals(prepared.kernel) else None
 
     def values(leaf: Kernel) -> Entries:
         progress = share_of(how.progress, leaves.index(leaf), len(leaves))
@@ -253,13 +257,8 @@ def options_of(prepared: PreparedGraphs, kernel: Any, compute: Any) -> Compute:
     return how
 
 
-def _result_bytes(kernel: Kernel, n: int, m: int, compute: Compute) -> int:
+def _result_bytes(leaves: int, n: int, m: int, compute: Compute) -> int:
     """Count the bytes of the result, and of the matrices of leaves beside it; refuse more than the limit."""
-    leaves = len(kernel.leaves())
     result = 8 * n * m * (1 if leaves == 1 else leaves + 1)
     check_result(result, compute.budget)
     return result
-
-
-def _silent(compute: Compute) -> Compute:
-    return replace(compute, progress=None)

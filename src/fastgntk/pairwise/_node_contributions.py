@@ -95,5 +95,5 @@ def _contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute) ->
     parts = {leaf: row.leaves[leaf].nodes(cols.leaves[leaf], compute) for leaf in cols.leaves}
     if not needs_diagonals(cols.kernel):
         return combine_nodes(cols.kernel, parts, {}, {})
-    silent = replace(compute, progress=None)
+    silent = compute.watched(None)
     return combine_nodes(cols.kernel, parts, row.leaf_diagonals(silent), cols.leaf_diagonals(silent))

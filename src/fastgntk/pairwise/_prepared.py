@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,9 @@ class Leaf:
     run: Run
     cut: Cut
 
-    def __len__(self) -> int:
+    @cached_property
+    def n(self) -> int:
+        """The number of graphs."""
         return len(self.batch)
 
     def within(self, compute: Compute, result: int) -> Run:
@@ -52,19 +55,19 @@ class Leaf:
 
     def gram(self, compute: Compute, result: int, progress: Progress | None) -> Array:
         """Return the Gram matrix (n, n)."""
-        out = np.zeros((len(self), len(self)))
+        out = np.zeros((self.n, self.n))
         self._symmetric(out, lambda levels: combine_levels(levels, self.kernel), compute, result, progress)
         return out
 
     def levels(self, compute: Compute) -> Array:
         """Return the readouts of all levels, shape (L + 1, n, n)."""
-        out = np.zeros((self.kernel.blocks + 1, len(self), len(self)))
+        out = np.zeros((self.kernel.blocks + 1, self.n, self.n))
         self._symmetric(out, lambda levels: levels, compute, out.nbytes, compute.progress)
         return out
 
     def cross(self, cols: Leaf, compute: Compute, result: int, progress: Progress | None) -> Array:
         """Return the kernel (n, m) with other graphs that were prepared alike."""
-        out = np.zeros((len(self), len(cols)))
+        out = np.zeros((self.n, cols.n))
 
         def write(near: NDArray[np.int64], far: NDArray[np.int64], levels: Array) -> None:
             out[near[:, None], far] = combine_levels(levels, self.kernel)
@@ -75,7 +78,7 @@ class Leaf:
 
     def diagonal(self, compute: Compute, progress: Progress | None) -> Array:
         """Return the kernel of each graph with itself (n,)."""
-        out = np.zeros(len(self))
+        out = np.zeros(self.n)
 
         def write(rows: NDArray[np.int64], _: NDArray[np.int64], levels: Array) -> None:
             out[rows] = np.diagonal(combine_levels(levels, self.kernel))
@@ -85,7 +88,7 @@ class Leaf:
 
     def nodes(self, cols: Leaf, compute: Compute) -> Array:
         """Return the contribution of each node of the one graph to its row, shape (N, m)."""
-        out = np.zeros((self.batch.n_nodes, len(cols)))
+        out = np.zeros((self.batch.n_nodes, cols.n))
         check_result(out.nbytes, compute.budget)
 
         def write(_: NDArray[np.int64], far: NDArray[np.int64], levels: Array) -> None:
@@ -136,6 +139,7 @@ class PreparedGraphs:
         leaves: dict[Kernel, Leaf],
     ) -> None:
         self.kernel, self.compute, self.batch, self.features, self.leaves = kernel, compute, batch, features, leaves
+        self._n = len(batch)
         self._diagonals: dict[Kernel, Array] = {}
 
     @property
@@ -144,7 +148,7 @@ class PreparedGraphs:
         return [leaf.run.engine.name for leaf in self.leaves.values()]
 
     def __len__(self) -> int:
-        return len(self.batch)
+        return self._n
 
     def __repr__(self) -> str:
         return f"PreparedGraphs({len(self)} graphs, {self.kernel}, engine={' and '.join(dict.fromkeys(self.engines))})"
@@ -153,7 +157,7 @@ class PreparedGraphs:
         # Prepared again on loading: prepared graphs are larger than the graphs, and compiled code must own its arrays.
         kept = ("kernel", "batch", "features", "_diagonals")
         state = {name: getattr(self, name) for name in kept}
-        return state | {"compute": replace(self.compute, progress=None), "engines": self.engines}
+        return state | {"compute": self.compute.watched(None), "engines": self.engines}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         engines, diagonals = state.pop("engines"), state.pop("_diagonals")
@@ -183,6 +187,8 @@ class PreparedGraphs:
         """Return the leaves of the kernel of each graph with itself, computed once."""
         compute = self.compute if compute is None else compute
         missing = [kernel for kernel in self.leaves if kernel not in self._diagonals]
+        if not missing:
+            return self._diagonals
         check_result(8 * len(self) * max(len(missing), 1), compute.budget)
         for i, kernel in enumerate(missing):
             progress = share_of(compute.progress, i, len(missing))
@@ -191,7 +197,7 @@ class PreparedGraphs:
 
     def set_leaf_diagonal(self, kernel: Kernel, values: Array) -> None:
         """Keep the diagonal of a leaf that was computed with its Gram matrix."""
-        self._diagonals.setdefault(kernel, values)
+        self._diagonals[kernel] = values
 
     def equal_graphs(self) -> NDArray[np.int64]:
         """Return for each graph the number of the first one that no leaf of the kernel can distinguish from it."""
@@ -242,10 +248,11 @@ def prepare_batch(
     ``engines`` fixes the engine of each leaf. ``once`` chooses engines for one Gram matrix, or for that many ``pairs``
     of nodes; otherwise for many computations, with graphs to come.
     """
-    kinds = dict.fromkeys(leaf.features for leaf in tangent_leaves(kernel))
+    tangent = tangent_leaves(kernel)
+    kinds = dict.fromkeys(leaf.features for leaf in tangent)
     features = {kind: (features or {}).get(kind) or NodeFeatures(kind).fit(batch) for kind in kinds}
     leaves: dict[Kernel, Leaf] = {}
-    for i, leaf in enumerate(tangent_leaves(kernel)):
+    for i, leaf in enumerate(tangent):
         engine = compute.engine if engines is None else engines[i]
         ready = _ready(batch, features, leaf)
         choice = choose_engine(engine, ready, None, leaf, pairs if once else _MANY_PAIRS, more_to_come=not once)

@@ -56,7 +56,7 @@ def pack_rows(rows: Rows) -> tuple[dict[str, Any], Arrays]:
     if isinstance(rows, KernelRows):
         document["engines"] = rows.prepared.engines
         arrays |= pack_graphs(_used(rows.prepared.batch, rows.features, rows.kernel))
-        diagonals = rows.prepared.leaf_diagonals(replace(rows.compute, progress=None))
+        diagonals = rows.prepared.leaf_diagonals(rows.compute.watched(None))
         arrays |= {f"diagonal.{i}": diagonals[leaf] for i, leaf in enumerate(rows.prepared.leaves)}
     elif isinstance(rows, FeatureRows):
         document["draws"] = {name: int(getattr(rows.draws, name)) for name in _DRAWS}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -222,7 +222,7 @@ class _Run:
         with Parallel(n_jobs=self.compute.threads, return_as="generator") as parallel:
             for number, one in enumerate(passes):
                 start = time.perf_counter()
-                how = replace(self.compute, progress=self._stage("kernel", number, len(passes)))
+                how = self.compute.watched(self._stage("kernel", number, len(passes)))
                 levels = one.compute(self.batch, how)
                 middle = time.perf_counter()
                 tasks = (

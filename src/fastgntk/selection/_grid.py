@@ -125,9 +125,7 @@ class Pass:
 
     def compute(self, batch: GraphBatch, compute: Compute) -> Levels:
         """Compute the passes."""
-        parts = [
-            replace(compute, progress=share_of(compute.progress, i, len(self.paths))) for i in range(len(self.paths))
-        ]
+        parts = [compute.watched(share_of(compute.progress, i, len(self.paths))) for i in range(len(self.paths))]
         return Levels([gram_path(batch, path, compute=how) for path, how in zip(self.paths, parts, strict=True)])
 
 

@@ -118,7 +118,7 @@ class Comparison:
         for number, kind in enumerate(kinds[:tried]):
             tangent, normalized = _inner(kind), isinstance(kind, Normalized)
             assert isinstance(tangent, GNTK)
-            path = gram_path(sample.distinct, tangent, compute=replace(self.compute, progress=None))
+            path = gram_path(sample.distinct, tangent, compute=self.compute.watched(None))
             with single_threaded_blas():  # matrices this small gain nothing from more, and lose much on a busy machine
                 weights = level_weights(path.levels[:, sample.kinds[:, None], sample.kinds], sample.Y, normalized)
             blocks = max(1, int(np.flatnonzero(weights)[-1]))
@@ -146,7 +146,7 @@ class Comparison:
         out: list[Selected | None] = [None] * len(kernels)
         passes = passes_of(kernels)
         for number, one in enumerate(passes):
-            levels = one.compute(sample.distinct, replace(self.compute, progress=None))
+            levels = one.compute(sample.distinct, self.compute.watched(None))
 
             def compute(place: int, levels: Any = levels) -> None:
                 kernel = kernels[place]

@@ -321,7 +321,7 @@ class GraphClassifierCV(ClassificationModel, _Search):
         balanced = self.class_weight == "balanced"
         advance = fraction_of(self._progress(), 0.8, 0.99)
         kernels = [one.kernel for one in finalists]
-        compute = replace(self._settled(batch, kernels), progress=None)
+        compute = self._settled(batch, kernels).watched(None)
         scores = np.zeros((len(finalists), len(Cs)))
         done = 0
         # Processes, where they pay: what scikit-learn does around libsvm holds the interpreter lock.

@@ -159,7 +159,7 @@ class Build:
 
     @cached_property
     def _diagonals(self) -> list[NDArray[np.float64]]:
-        found = self.prepared.leaf_diagonals(replace(self.prepared.compute, progress=None))
+        found = self.prepared.leaf_diagonals(self.prepared.compute.watched(None))
         return [found[leaf] for leaf in self.prepared.leaves]
 
     def affordable_workers(self, workers: int | None = None) -> int:
