@@ -24,8 +24,8 @@ class GrakelKernel(KernelTransformer):
 
     ``fit``, ``transform`` (rows are new graphs, columns fitted ones), ``fit_transform`` and ``diagonal`` take and
     return what they do there. The parameters are those of :class:`KernelTransformer`. It differs in two cases: a graph
-    that is 0 in the kernel has rows of 0 after normalising, not NaN, and ``fit`` drops graphs that were transformed before,
-    which some of GraKeL's kernels do and others do not.
+    that is 0 in the kernel has rows of 0 after normalising, not NaN, and ``fit`` drops graphs that were transformed
+    before, which some of GraKeL's kernels do and others do not.
 
     Examples
     --------
