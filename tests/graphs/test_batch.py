@@ -188,7 +188,7 @@ def test_a_graph_without_nodes_fits_all_others():
         ([np.eye(2), np.ones((2, 3))], r"graph 1: adjacency must be square, but has shape \(2, 3\)"),
         ([(np.eye(2), np.full((2, 1), np.nan))], "graph 0: node 0 has the feature value nan"),
         ([np.eye(2), "CCO"], r"graph 1 is a str, but graph 0 is a numpy.ndarray; convert graphs of one kind"),
-        ([np.eye(2), 7, "CCO"], "graph 1 is an int, which is no graph that can be converted"),
+        ([np.eye(2), 7, "CCO"], "graph 1 is an int, which cannot be converted"),
         (np.eye(3), r"for a single graph pass \[matrix\]"),
         ((np.eye(3), np.eye(3)), r"for a single graph pass \[\(adjacency, features\)\]"),
         ("MUTAG", "datasets.load"),

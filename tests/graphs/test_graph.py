@@ -139,7 +139,7 @@ def test_labels_are_integers_or_strings(labels, expected):
         (lambda: Graph(SQUARE, np.diag([1, np.inf, 1, 1])), "node 1 has the feature value inf in column 1"),
         (lambda: Graph(SQUARE, sparse.csr_array(np.diag([1, 1, 1, np.nan]))), "node 3 has the feature value nan"),
         (lambda: Graph(SQUARE, labels=[1, 2]), "labels must have one entry for each of the 4 nodes"),
-        (lambda: Graph(SQUARE, labels=[1, "C", 2, 3]), "all integers or all strings, but both kinds came"),
+        (lambda: Graph(SQUARE, labels=[1, "C", 2, 3]), "all integers or all strings, but contains both"),
         (lambda: Graph(SQUARE, labels=[0.5, 1, 2, 3]), "pass continuous values as features="),
         (lambda: Graph.from_edges([(0, 4)], 4), r"edge 0 is \(0, 4\), but node numbers must lie in 0..3"),
         (lambda: Graph.from_edges([(0, 1), (-1, 2)], 4), r"edge 1 is \(-1, 2\)"),

@@ -44,7 +44,7 @@ def test_several_labels_a_node_stand_side_by_side():
 @pytest.mark.parametrize("unseen", ["N", "A", "Z"])
 def test_an_unseen_label_is_a_zero_row_and_counted(unseen):
     step = NodeFeatures().fit(labelled("C", "O"))
-    with pytest.warns(UnseenLabelWarning, match="1 nodes in 1 graphs have a label that was not there"):
+    with pytest.warns(UnseenLabelWarning, match="1 nodes in 1 graphs have a label that was absent"):
         assert rows(step.transform(labelled("O", unseen))) == [[0, 1], [0, 0]]
 
 
@@ -112,10 +112,10 @@ def test_edge_labels_become_numbers_that_later_ones_keep_to():
             "all",
             "features have width 3, but the features were fitted on width 2",
         ),
-        (labelled(1), labelled(1), "all", "carry no continuous features"),
-        (labelled(1), labelled("C"), "auto", "must be of the kind that was fitted"),
-        (labelled(1), as_graphs([Graph.from_edges([], 1)]), "auto", "carry no node labels; use features='degree'"),
-        (labelled(1), labelled(1), "attributes", "carry no continuous features; use features='labels'"),
+        (labelled(1), labelled(1), "all", "have no continuous features"),
+        (labelled(1), labelled("C"), "auto", "must be of the fitted kind"),
+        (labelled(1), as_graphs([Graph.from_edges([], 1)]), "auto", "have no node labels; use features='degree'"),
+        (labelled(1), labelled(1), "attributes", "have no continuous features; use features='labels'"),
         (
             as_graphs([Graph.from_edges([], 1, np.ones((1, 2)))]),
             as_graphs([Graph.from_edges([], 1, np.ones((1, 3)))]),

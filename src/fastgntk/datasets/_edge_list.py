@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fastgntk.datasets._dataset import NamedDataset
 from fastgntk.datasets._text_table import TextTable, read_text_table
 from fastgntk.errors import InputError
-from fastgntk.graphs.convert import Choice, Columns, Found, Names, assemble
+from fastgntk.graphs.convert import AttributeNames, Columns, Names, ParsedGraphs, assemble
 
 __all__ = ["read_edge_list"]
 
@@ -73,7 +73,9 @@ def read_edge_list(
     >>> data, data.names, data.graphs.weights.tolist()
     (NamedDataset('edges', 2 graphs, 5 nodes), ('A', 'B'), [0.5, 0.5, 2.0, 2.0, 1.0, 1.0])
     """
-    choice = Choice.of(node_labels, node_features, edge_labels, edge_weights)
+    choice = AttributeNames.checked(
+        node_labels=node_labels, node_features=node_features, edge_labels=edge_labels, edge_weights=edge_weights
+    )
     edges = read_text_table(Path(path), "edge")
     of_graph = edges.column(graph, "graph")
     ends_at = edges.column(source, "source", "--ends"), edges.column(target, "target", "--ends")
@@ -106,12 +108,12 @@ def read_edge_list(
     cells = _Cells(edges, (of_graph, *ends_at), of_edge)
     ends = placed.numbers[-2 * len(of_edge) :].reshape(-1, 2)[cells.order]
     node_names = names.texts_of(placed.nodes)
-    found = Found(
+    found = ParsedGraphs(
         sizes=placed.sizes,
         counts=np.bincount(of_edge, minlength=len(graphs)),
         tails=ends[:, 0],
         heads=ends[:, 1],
-        one_way=np.full(len(graphs), directed),
+        directed=np.full(len(graphs), directed),
         nodes=Columns({}) if known is None else _Cells(known.table, (known.graph_at, known.node_at), in_graph[0]),
         edges=cells,
         parallel=False,

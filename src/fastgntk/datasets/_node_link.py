@@ -11,7 +11,7 @@ from fastgntk.datasets._dataset import NamedDataset
 from fastgntk.datasets._objects import target_array
 from fastgntk.datasets._text_table import read_text
 from fastgntk.errors import InputError
-from fastgntk.graphs.convert import Choice, Names, from_node_link, graph_attributes, node_names
+from fastgntk.graphs.convert import AttributeNames, Names, assemble, graph_attributes, node_names, parse_node_link
 
 __all__ = ["read_node_link"]
 
@@ -50,12 +50,14 @@ def read_node_link(
     (NamedDataset('one', 1 graphs, 2 nodes), [3])
     """
     path = Path(path)
-    choice = Choice.of(node_labels, node_features, edge_labels, edge_weights)
+    choice = AttributeNames.checked(
+        node_labels=node_labels, node_features=node_features, edge_labels=edge_labels, edge_weights=edge_weights
+    )
     named = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     items = _items(path, by_line=named.suffix.lower() == ".jsonl")
     known = [graph_attributes(item) for item in items]
     try:
-        batch = from_node_link(items, choice, directed)
+        batch = assemble(parse_node_link(items), choice, directed)
         y = None if target is None else target_array(known, target)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fastgntk.datasets._dataset import Dataset
 from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
-from fastgntk.graphs.convert import Names, data_list, plain
+from fastgntk.graphs.convert import Names, data_list, to_numpy
 
 __all__ = ["from_geometric", "from_networkx", "target_array"]
 
@@ -80,7 +80,7 @@ def from_geometric(
         edge_weights=edge_weights,
         directed=directed,
     )
-    targets = [plain(graph.to_dict().get("y")) for graph in listed]
+    targets = [to_numpy(graph.to_dict().get("y")) for graph in listed]
     if all(target is None for target in targets):
         return Dataset(batch, None, name)
     rows: list[NDArray[Any]] = []

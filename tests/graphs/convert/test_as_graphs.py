@@ -31,8 +31,8 @@ def refused(source, **options) -> str:
         ([nx.path_graph(2), nx.path_graph(2), EDGE], "graph 2 is a numpy.ndarray, but graph 0 is a networkx.Graph"),
         (["CCO", nx.path_graph(2)], "graph 1 is a networkx.Graph, but graph 0 is a str"),
         (["CCO", Chem.MolFromSmiles("C")], "graph 1 is a rdkit.Mol, but graph 0 is a str"),
-        ([EDGE, None], "graph 1 is a NoneType, which is no graph"),
-        ([{1, 2}], "graph 0 is a set, which is no graph"),
+        ([EDGE, None], "graph 1 is a NoneType, which cannot be converted"),
+        ([{1, 2}], "graph 0 is a set, which cannot be converted"),
         ("CCO", r"pass a molecule as ['CCO']"),
     ],
 )
@@ -45,7 +45,7 @@ def test_lists_of_several_kinds_and_things_that_are_no_graphs(source, words):
 )
 @pytest.mark.parametrize("names", [{"node_labels": "label"}, {"edge_weights": ()}])
 def test_names_are_for_sources_that_have_them(source, names):
-    assert "have no attributes with names; leave out node_labels" in refused(source, **names)
+    assert "have no named attributes; leave out node_labels" in refused(source, **names)
 
 
 def test_arrays_are_undirected_unless_asked():
@@ -85,7 +85,7 @@ def test_molecules_by_rdkit():
     assert batch.labels.tolist() == ["C", "C", "O", "C", "O"]
     assert as_graphs(mols[0]).n_nodes == 3
     bad = Chem.MolFromSmiles("CC1CC1", sanitize=False)
-    assert refused([mols[0], bad]).startswith("graph 1: RDKit has not worked out")
+    assert refused([mols[0], bad]).startswith("graph 1: hydrogens and rings are not computed")
 
 
 def test_without_torch_one_sentence_says_what_to_install(monkeypatch):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fastgntk import InputError, UnusedAttributesWarning, as_graphs
-from fastgntk.graphs.convert._attributes import label_column
+from fastgntk.graphs.convert._attribute_arrays import label_column
 
 
 def path(nodes: dict | None = None, edges: dict | None = None) -> nx.Graph:
@@ -111,7 +111,7 @@ def test_a_side_of_which_something_is_named_is_silent_and_takes_nothing_else():
     [
         ({"node_labels": 5}, "node_labels must be the name of an attribute or a sequence of names, but is 5"),
         ({"node_features": ["x", 3]}, r"node_features must be the name .* but is \['x', 3\]"),
-        ({"edge_labels": ["a", "a"]}, "edge_labels may name each attribute once, but 'a', 'a' came"),
+        ({"edge_labels": ["a", "a"]}, "edge_labels must name each attribute once, but is 'a', 'a'"),
         ({"edge_weights": ["a", "b"]}, "an edge has one weight, but edge_weights names 2 attributes"),
         ({"node_labels": "charge"}, "no node has an attribute 'charge'; there are 'element'"),
         ({"edge_weights": "length"}, "no edge has an attribute 'length'; there are none at all"),
@@ -168,7 +168,7 @@ def test_what_may_be_a_label(values, expected):
         ([{1}, {2}, {3}], "node 'a' has 'label' = {1}; a label must be"),
         ([1j, 2, 3], "node 'a' has 'label' = 1j; a label must be"),
         ([1, "C", 2], "node 'b' has 'label' = 'C', but graph 0, node 'a' has 1; labels must be all"),
-        ([(1, 2), (1,), (1, 2)], "node 'b' has 1 labels in 'label', but graph 0, node 'a' has 2; give the same"),
+        ([(1, 2), (1,), (1, 2)], "node 'b' has 1 labels in 'label', but graph 0, node 'a' has 2; all must have the same length"),
         ([(1, 2), (1, [3]), (1, 2)], "node 'b' has 'label' = (1, [3]); a label must be"),
         ([(1, "a"), (1, 3), (1, "b")], "node 'b' has 'label' = 3, but graph 0, node 'a' has 'a'; labels must be all"),
         ([(), (), ()], "node 'a' has 'label' = (); a label must be"),

@@ -156,7 +156,7 @@ def test_bad_input_is_named(items, words):
 
 
 def test_names_are_refused():
-    with pytest.raises(InputError, match="have no attributes with names"):
+    with pytest.raises(InputError, match="have no named attributes"):
         as_graphs([(EDGE,)], node_labels="label")
 
 

@@ -62,7 +62,7 @@ def test_directed_graphs_are_not_taken_for_undirected_ones():
     with pytest.raises(InputError) as caught:
         as_graphs([nx.path_graph(2), nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c")])], directed=False)
     assert str(caught.value) == (
-        "graph 1, edge ('b', 'c') has no edge back, so the graph cannot be taken with directed=False; leave that out, "
+        "graph 1, edge ('b', 'c') has no edge back, so the graph cannot be converted with directed=False; leave that out, "
         "or add the other direction first."
     )
     both = nx.DiGraph()
@@ -263,7 +263,7 @@ def test_targets_go_to_the_graph():
     assert to_networkx(batch[0]).graph == {}
     with pytest.raises(InputError, match=r"an entry for each of the 2 graphs, but has shape \(3,\)"):
         to_networkx(batch, [1, 2, 3])
-    with pytest.raises(InputError, match=r"but a list came; convert it with fastgntk.graphs"):
+    with pytest.raises(InputError, match=r"but is a list; convert it with fastgntk.as_graphs"):
         to_networkx([nx.path_graph(2)])
 
 

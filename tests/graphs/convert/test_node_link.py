@@ -50,8 +50,8 @@ NODES = [{"id": "a"}, {"id": "b"}]
     [
         ({"edges": []}, "graph 0 is not in node-link form: it has no 'nodes'; networkx.node_link_data"),
         ({"nodes": NODES}, "graph 0 is not in node-link form: it has no 'edges'"),
-        ({"nodes": NODES, "links": {}}, "it has 'links' that are no list of objects"),
-        ({"nodes": ["a"], "edges": []}, "it has 'nodes' that are no list of objects"),
+        ({"nodes": NODES, "links": {}}, "it has 'links' that is no list of objects"),
+        ({"nodes": ["a"], "edges": []}, "it has 'nodes' that is no list of objects"),
         ({"nodes": NODES, "edges": [], "directed": "yes"}, "'directed' must be true or false, but is 'yes'"),
         ({"nodes": NODES * 2, "edges": []}, "graph 0 has several nodes with the id 'a'"),
         ({"nodes": NODES, "edges": [{"source": "a"}]}, "graph 0, edge 0 of its list has no source and target"),
@@ -119,7 +119,7 @@ def test_nodes_that_cannot_be_names():
         {"nodes": [{"id": (1, {2})}], "edges": []},
         {"nodes": [{"id": 0}], "edges": [{"source": 0, "target": {1}}]},
     ):
-        with pytest.raises(InputError, match=r"graph 0 calls a node .*\{.*\}.*; call it by a number, a text or a list"):
+        with pytest.raises(InputError, match=r"graph 0 has a node with the id .*\{.*\}.*; use a number, a string or a list"):
             as_graphs([item])
 
 

@@ -5,20 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastgntk.graphs.convert import _columns as _gathered
-from fastgntk.graphs.convert._columns import Gathered
+from fastgntk.graphs.convert import _column_buffer
+from fastgntk.graphs.convert._column_buffer import ColumnBuffer
 
 
 @pytest.fixture(autouse=True)
-def parts_of_three(monkeypatch):
-    """Let a few values be many parts."""
-    monkeypatch.setattr(_gathered, "_TOGETHER", 3)
+def chunks_of_three(monkeypatch):
+    """Split a few values into many chunks."""
+    monkeypatch.setattr(_column_buffer, "_CHUNK", 3)
 
 
-def gathered(*of_graphs: list, kind: type | None = None) -> Gathered:
-    values = Gathered(kind)
+def buffered(*of_graphs: list, kind: type | None = None) -> ColumnBuffer:
+    values = ColumnBuffer(kind)
     for some in of_graphs:
-        values.add(some)
+        values.extend(some)
     return values
 
 
@@ -30,7 +30,7 @@ anything = numbers | st.text(max_size=2) | st.none() | st.booleans() | st.lists(
 @given(st.lists(st.lists(anything, max_size=5), max_size=6))
 def test_nothing_is_lost_or_changed_in_a_list(of_graphs):
     values = [value for some in of_graphs for value in some]
-    listed = gathered(*of_graphs).listed()
+    listed = buffered(*of_graphs).tolist()
     assert listed == values
     assert list(map(type, listed)) == list(map(type, values))
 
@@ -38,7 +38,7 @@ def test_nothing_is_lost_or_changed_in_a_list(of_graphs):
 @given(st.lists(st.lists(numbers, max_size=5), min_size=1, max_size=6))
 def test_numbers_are_the_array_that_numpy_makes_of_all_of_them(of_graphs):
     values = [value for some in of_graphs for value in some]
-    whole = gathered(*of_graphs).whole()
+    whole = buffered(*of_graphs).whole()
     if isinstance(whole, list):  # a part of several kinds
         assert whole == values
     else:
@@ -49,8 +49,8 @@ def test_numbers_are_the_array_that_numpy_makes_of_all_of_them(of_graphs):
 @given(st.lists(st.lists(vectors, min_size=1, max_size=5), min_size=1, max_size=6))
 def test_vectors_of_numbers_are_rows(of_graphs):
     values = [value for some in of_graphs for value in some]
-    assert gathered(*of_graphs).whole(vectors=True).tolist() == values
-    assert gathered(*of_graphs).whole() == values
+    assert buffered(*of_graphs).whole(vectors=True).tolist() == values
+    assert buffered(*of_graphs).whole() == values
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_vectors_of_numbers_are_rows(of_graphs):
     ],
 )
 def test_arrays_are_as_small_as_they_may_be(of_graphs, dtype):
-    whole = gathered(*of_graphs).whole(vectors=True)
+    whole = buffered(*of_graphs).whole(vectors=True)
     assert whole.dtype == dtype
     assert whole.tolist() == [value for some in of_graphs for value in some]
 
@@ -90,16 +90,16 @@ def test_arrays_are_as_small_as_they_may_be(of_graphs, dtype):
     ],
 )
 def test_what_is_no_number_stays_in_a_list(of_graphs):
-    assert gathered(*of_graphs).whole(vectors=True) == [value for some in of_graphs for value in some]
+    assert buffered(*of_graphs).whole(vectors=True) == [value for some in of_graphs for value in some]
 
 
 def test_lists_that_hold_themselves_stay_lists():
     value: list = [1]
     value[0] = value
-    assert gathered([value]).whole(vectors=True)[0] is value
+    assert buffered([value]).whole(vectors=True)[0] is value
 
 
 def test_a_kind_that_is_known_is_not_looked_for():
-    assert gathered([1, 2], [3, 4], [500], kind=int).whole().tolist() == [1, 2, 3, 4, 500]
+    assert buffered([1, 2], [3, 4], [500], kind=int).whole().tolist() == [1, 2, 3, 4, 500]
     with pytest.raises(TypeError):
-        gathered([1, 2, 3.0], kind=int)
+        buffered([1, 2, 3.0], kind=int)
