@@ -146,7 +146,7 @@ def test_targets_by_name(tmp_path):
     assert data.y.tolist() == [[1, 1.5], [2, 2]]
     assert data.targets == ("z", "y")
     assert refused(path, **more) == (
-        "targets.csv has 3 columns besides 'graph'; name what is to be learned with y= (--target) among 'graph', 'y', "
+        "targets.csv has 3 columns besides 'graph'; name the target with y= (--target) among 'graph', 'y', "
         "'class', 'z'."
     )
 

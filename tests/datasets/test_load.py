@@ -117,7 +117,7 @@ def test_a_set_without_address_says_what_to_do():
 def test_wrong_counts_under_a_known_name_are_refused(tmp_path, mutag_zip, monkeypatch):
     shutil.copy(mutag_zip, mutag_zip.with_name("ENZYMES.zip"))
     monkeypatch.setenv("FASTGNTK_DATA", str(mutag_zip.parent))
-    with pytest.raises(InputError, match="has 188 graphs, but ENZYMES has 600; the file is not what its name says"):
+    with pytest.raises(InputError, match="has 188 graphs, but ENZYMES has 600; the file does not match its name"):
         load("ENZYMES")
 
 

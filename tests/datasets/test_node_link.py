@@ -87,13 +87,13 @@ def test_attributes_can_be_named(tmp_path):
     [
         ("{", "a.json", ", line 1: this is not JSON (Expecting property name enclosed in double quotes)."),
         ('{}\n{"a"\n', "a.jsonl", ", line 2: this is not JSON (Expecting ':' delimiter)."),
-        ("{}\n{}\n", "a.json", ", line 2: this is not JSON (Extra data); call a file with one graph a line .jsonl."),
+        ("{}\n{}\n", "a.json", ", line 2: this is not JSON (Extra data); name a file with one graph a line .jsonl."),
         ("[]", "a.json", " holds no graphs."),
         ("", "a.jsonl", " holds no graphs."),
         (
             "[1]",
             "a.json",
-            ": graph 0 is not in node-link form but a int; networkx.node_link_data(graph) gives that form.",
+            ": graph 0 is not in node-link form but a int; networkx.node_link_data(graph) returns that form.",
         ),
         ('"x"', "a.json", ": graph 0 is not in node-link form but a str; networkx"),
         ('{"a": 1}', "a.json", ": graph 0 is not in node-link form: it has no 'nodes'; networkx"),

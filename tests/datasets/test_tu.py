@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fastgntk import Graph, GraphBatch, InputError
 from fastgntk.datasets import Dataset, read_tu, write_tu
-from fastgntk.datasets._tu_text import parse_table
+from fastgntk.datasets._tu import parse_table
 
 GOOD = {
     # two graphs: a path of three nodes with one self loop, and a single edge
@@ -157,7 +157,7 @@ def test_targets_may_be_missing(tmp_path):
         ({"edge_labels": "1\n"}, "DS_edge_labels.txt has 1 lines, but there are 7 edges"),
         ({"A": "1, 2\n1, 2\n", "edge_labels": "0\n1\n"}, "DS_edge_labels.txt .* given twice with different labels"),
         ({"graph_labels": "1\n"}, "DS_graph_labels.txt has 1 lines, but DS_graph_attributes.txt has 2"),
-        ({"graph_labels": "1\n", "graph_attributes": None}, "has 1 lines, but DS_graph_indicator.txt speaks of 2"),
+        ({"graph_labels": "1\n", "graph_attributes": None}, "has 1 lines, but DS_graph_indicator.txt has 2 graphs"),
         ({"graph_labels": "1\n1\n1\n", "graph_attributes": None}, "a line is missing or too many"),
         ({"graph_indicator": "1\n1\nx\n2\n2\n"}, "line 3: expected a whole number, found 'x'"),
         ({"graph_indicator": "1\n1\n0\n2\n2\n"}, "line 3: graph 0; graphs count from 1"),
@@ -296,13 +296,13 @@ def test_two_different_real_targets_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("graph", "y", "words"),
     [
-        (Graph.from_edges([(0, 1)], 2, directed=True), [1], "directed graphs would come back undirected"),
+        (Graph.from_edges([(0, 1)], 2, directed=True), [1], "directed graphs would be read back as undirected"),
         (Graph.from_edges([(0, 1)], 2), [[1, 2]], "targets must be one whole number or real numbers"),
         (Graph.from_edges([(0, 1)], 2, weights=[2.0]), [1], "no place for edge weights"),
         (Graph.from_edges([(0, 1)], 2, labels=["C", "O"]), [1], "node labels must be integers"),
         (Graph.from_edges([(0, 1)], 2, edge_labels=["single"]), [1], "edge labels must be integers"),
         (Graph.from_edges([(0, 1)], 2), ["yes"], "targets must be one whole number or real numbers"),
-        (Graph.from_edges([], 0), [1], "the last graph has no nodes"),
+        (Graph.from_edges([], 0), [1], "cannot hold a last graph without nodes"),
     ],
 )
 def test_what_the_format_cannot_hold_is_refused(tmp_path, graph, y, words):

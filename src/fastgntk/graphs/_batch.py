@@ -139,7 +139,8 @@ class GraphBatch(Sequence[Graph]):
     @property
     def global_indices(self) -> NDArray[np.int64]:
         """``indices`` numbered over all graphs."""
-        return self.indices + np.repeat(np.repeat(self.offsets[:-1], self.sizes), self.degrees)
+        starts = np.repeat(self.offsets[:-1], self.sizes)
+        return np.repeat(starts, self.degrees) + self.indices
 
     def adjacency(self) -> Any:
         """Return the block-diagonal adjacency matrix of all graphs, CSR of shape (N, N), without self loops."""

@@ -168,7 +168,10 @@ def test_what_may_be_a_label(values, expected):
         ([{1}, {2}, {3}], "node 'a' has 'label' = {1}; a label must be"),
         ([1j, 2, 3], "node 'a' has 'label' = 1j; a label must be"),
         ([1, "C", 2], "node 'b' has 'label' = 'C', but graph 0, node 'a' has 1; labels must be all"),
-        ([(1, 2), (1,), (1, 2)], "node 'b' has 1 labels in 'label', but graph 0, node 'a' has 2; all must have the same length"),
+        (
+            [(1, 2), (1,), (1, 2)],
+            "node 'b' has 1 labels in 'label', but graph 0, node 'a' has 2; all must have the same length",
+        ),
         ([(1, 2), (1, [3]), (1, 2)], "node 'b' has 'label' = (1, [3]); a label must be"),
         ([(1, "a"), (1, 3), (1, "b")], "node 'b' has 'label' = 3, but graph 0, node 'a' has 'a'; labels must be all"),
         ([(), (), ()], "node 'a' has 'label' = (); a label must be"),

@@ -62,8 +62,8 @@ def test_directed_graphs_are_not_taken_for_undirected_ones():
     with pytest.raises(InputError) as caught:
         as_graphs([nx.path_graph(2), nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c")])], directed=False)
     assert str(caught.value) == (
-        "graph 1, edge ('b', 'c') has no edge back, so the graph cannot be converted with directed=False; leave that out, "
-        "or add the other direction first."
+        "graph 1, edge ('b', 'c') has no edge back, so the graph cannot be converted with directed=False; leave "
+        "that out, or add the other direction first."
     )
     both = nx.DiGraph()
     both.add_edge(0, 1, weight=2)

@@ -119,7 +119,9 @@ def test_nodes_that_cannot_be_names():
         {"nodes": [{"id": (1, {2})}], "edges": []},
         {"nodes": [{"id": 0}], "edges": [{"source": 0, "target": {1}}]},
     ):
-        with pytest.raises(InputError, match=r"graph 0 has a node with the id .*\{.*\}.*; use a number, a string or a list"):
+        with pytest.raises(
+            InputError, match=r"graph 0 has a node with the id .*\{.*\}.*; use a number, a string or a list"
+        ):
             as_graphs([item])
 
 

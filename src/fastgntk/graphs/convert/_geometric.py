@@ -101,7 +101,8 @@ def _ends(stored: list[dict[str, Any]], sizes: NDArray[np.int64]) -> tuple[NDArr
     ends = _joined(parts, axis=1) if parts else np.zeros((2, 0), dtype=np.int64)
     if ends.dtype.kind not in "iu" and ends.size:
         raise InputError(f"edge_index must hold whole numbers, but has dtype {ends.dtype}.")
-    which = first_true(((ends < 0) | (ends >= np.repeat(sizes, counts))).any(axis=0))
+    outside = (ends < 0) | (ends >= np.repeat(sizes, counts))
+    which = first_true(outside[0] | outside[1])
     if which is not None:
         i = int(np.searchsorted(np.cumsum(counts), which, side="right"))
         raise InputError(

@@ -128,7 +128,7 @@ def test_columns_that_are_missing(tmp_path):
 def test_a_target_is_named_once_and_names_one_column(tmp_path):
     path = write(tmp_path, "smiles,y,y\nC,1,2\n")
     assert refused(path, target="y") == " has 2 columns called 'y'; rename them so that target= (--target) names one."
-    with pytest.raises(InputError, match="each target may be named once, but 'a', 'a' came"):
+    with pytest.raises(InputError, match="target must name each column once, but is 'a', 'a'"):
         read_table(write(tmp_path, "smiles,a\nC,1\n"), target=["a", "a"])
 
 
@@ -240,7 +240,7 @@ def test_a_file_that_is_not_there_and_a_folder(tmp_path):
     ids=["no gzip", "cut off", "damaged"],
 )
 def test_damaged_gzip_files(tmp_path, content):
-    assert refused(write(tmp_path, content, "t.csv.gz")).startswith(" is not a whole gzip file (")
+    assert refused(write(tmp_path, content, "t.csv.gz")).startswith(" is not a complete gzip file (")
 
 
 def test_progress_counts_molecules(tmp_path):
