@@ -247,7 +247,7 @@ def test_bad_input_is_one_sentence_with_exit_code_2(arguments, words, tmp_path, 
     [
         ("A", "1, 2\n7, 1\n", "line 2: edge (7, 1) joins graphs"),
         ("graph_labels", "1\n" * 12, "at least two classes, but all 12 graphs are of class 1"),
-        ("graph_labels", "1\n" * 11, "has 11 lines, but erdos-renyi_graph_indicator.txt speaks of 12"),
+        ("graph_labels", "1\n" * 11, "has 11 lines, but erdos-renyi_graph_indicator.txt has 12 graphs"),
         ("node_attributes", "nan\n" * 72, "line 1 (graph 1): attributes must be finite"),
         ("graph_labels", "1\n0\n" * 6, "class 0 has 6 members, fewer than folds=10"),
     ],

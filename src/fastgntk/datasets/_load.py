@@ -86,7 +86,9 @@ def find(name: str | Path) -> tuple[str, Path]:
 def _read_verified(path: Path, row: Row | None) -> Dataset:
     """Read a data set and compare its counts with those of the registry."""
     dataset = read_tu_cached(path)
-    for field in fields(Counts) if row is not None else ():
+    if row is None:
+        return dataset
+    for field in fields(Counts):
         got, want = getattr(dataset.counts, field.name), getattr(row.counts, field.name)
         if got != want:
             what = field.name.replace("_", " ")

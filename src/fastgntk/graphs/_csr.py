@@ -1,4 +1,4 @@
-"""Canonical form of an adjacency, whatever its source.
+"""Canonical form of an adjacency.
 
 Compressed sparse rows in which row u lists the neighbours that u sums over: columns are sorted, and there are no self
 loops (the kernel adds them as Â = A + I), no duplicate edges and no edges of weight zero. ``weights`` is None exactly
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,11 @@ from scipy import sparse
 
 from fastgntk.errors import InputError
 
-__all__ = ["ROUNDING", "Adjacency", "Entries", "entries", "first_true", "from_edges", "from_matrix", "row_offsets"]
+__all__ = ["ROUNDING", "Adjacency", "Floats", "Ints", "Mask", "entries", "first_true", "from_edges", "row_offsets"]
+
+Ints = NDArray[np.integer]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 ROUNDING = 1e-12  # relative; above the asymmetry that rounding leaves in computed matrices
 
@@ -35,35 +39,20 @@ class Adjacency:
     """The node of each self loop that was dropped."""
 
 
-class Entries(NamedTuple):
-    """The entries of an adjacency matrix of N nodes, each position once; explicit zeros may be among them."""
-
-    n_nodes: int
-    rows: NDArray[np.integer]
-    cols: NDArray[np.integer]
-    weights: NDArray[np.float64]
-
-
 def row_offsets(lengths: Any) -> NDArray[np.int64]:
     """Return where rows of these lengths start, and where the last one ends: int64, (n + 1,)."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def first_true(mask: NDArray[np.bool_]) -> int | None:
+def first_true(mask: Mask) -> int | None:
     """Return the index of the first True entry, None if there is none."""
     return int(mask.argmax()) if mask.any() else None
 
 
-def from_matrix(matrix: Any, *, directed: bool) -> tuple[int, Adjacency]:
-    """Read a square dense or SciPy sparse adjacency matrix; entries are edge weights."""
-    n_nodes, rows, cols, weights = entries(matrix)
-    return n_nodes, from_edges(rows, cols, n_nodes, weights=weights, directed=directed)
+def entries(matrix: Any) -> tuple[int, Ints, Ints, Floats]:
+    """Return the size, rows, columns and values of a square dense or SciPy sparse matrix of real numbers.
 
-
-def entries(matrix: Any) -> Entries:
-    """Return the entries of a square dense or SciPy sparse matrix of real numbers.
-
-    Duplicate entries of a sparse matrix are summed, as everywhere in SciPy.
+    Duplicate entries of a sparse matrix are summed, as everywhere in SciPy; explicit zeros may remain.
     """
     if not sparse.issparse(matrix):
         try:
@@ -82,18 +71,18 @@ def entries(matrix: Any) -> Entries:
     n_nodes = int(matrix.shape[0])
     if not sparse.issparse(matrix):
         rows, cols = np.nonzero(matrix)
-        return Entries(n_nodes, rows, cols, matrix[rows, cols].astype(np.float64))
+        return n_nodes, rows, cols, matrix[rows, cols].astype(np.float64)
     # The common case; SciPy's own conversion takes ten times as long.
     if matrix.format == "csr" and matrix.has_canonical_format:
         of_entry = np.repeat(np.arange(n_nodes), np.diff(matrix.indptr))
         _check_range(of_entry, matrix.indices, n_nodes)  # SciPy does not check it
-        return Entries(n_nodes, of_entry, matrix.indices, matrix.data.astype(np.float64))
+        return n_nodes, of_entry, matrix.indices, matrix.data.astype(np.float64)
     try:
         coo = sparse.coo_array(matrix, copy=True)
     except ValueError as error:
         raise InputError(f"adjacency cannot be read ({error}).") from None
     coo.sum_duplicates()
-    return Entries(n_nodes, coo.coords[0], coo.coords[1], np.asarray(coo.data, dtype=np.float64))
+    return n_nodes, coo.coords[0], coo.coords[1], np.asarray(coo.data, dtype=np.float64)
 
 
 def from_edges(
@@ -180,36 +169,30 @@ def from_edges(
     return Adjacency(indptr, cols.astype(np.int32), weights, edge_labels, loops)
 
 
-def _by_row_and_column(rows: NDArray[np.integer], cols: NDArray[np.integer], n_nodes: int) -> NDArray[np.integer]:
+def _by_row_and_column(rows: Ints, cols: Ints, n_nodes: int) -> Ints:
     """Return np.lexsort((cols, rows)) in linear time.
 
     The sort is stable: an edge as given comes before its mirror image.
     """
     by_column = _counting_sort(cols, n_nodes)
-    order: NDArray[np.integer] = by_column[_counting_sort(rows[by_column], n_nodes)]
+    order: Ints = by_column[_counting_sort(rows[by_column], n_nodes)]
     return order
 
 
-def _counting_sort(keys: NDArray[np.integer], n_keys: int) -> NDArray[np.integer]:
+def _counting_sort(keys: Ints, n_keys: int) -> Ints:
     """Return a stable order of keys 0..n_keys − 1, as found by SciPy's transposition of rows of one entry each."""
     one_each = np.arange(len(keys) + 1, dtype=sparse.get_index_dtype(maxval=len(keys)))
     table = sparse.csr_array((np.zeros(len(keys), dtype=np.int8), keys, one_each), shape=(len(keys), n_keys))
     return np.asarray(table.tocsc().indices)
 
 
-def _check_range(rows: NDArray[np.integer], cols: NDArray[np.integer], n_nodes: int) -> None:
+def _check_range(rows: Ints, cols: Ints, n_nodes: int) -> None:
     if len(rows) and (min(rows.min(), cols.min()) < 0 or max(rows.max(), cols.max()) >= n_nodes):
         i = first_true((rows < 0) | (cols < 0) | (rows >= n_nodes) | (cols >= n_nodes))
         raise InputError(f"edge {i} is ({rows[i]}, {cols[i]}), but node numbers must lie in 0..{n_nodes - 1}.")
 
 
-def _merge_weights(
-    weights: NDArray[np.float64],
-    first: NDArray[np.bool_],
-    many: NDArray[np.bool_],
-    directed: bool,
-    name: Callable[[int], str],
-) -> NDArray[np.float64]:
+def _merge_weights(weights: Floats, first: Mask, many: Mask, directed: bool, name: Callable[[int], str]) -> Floats:
     """Return one weight for each run of equal pairs, the same for both directions; the sum of parallel edges."""
     if first.all():
         return weights
@@ -229,9 +212,7 @@ def _merge_weights(
     return np.where(add_up, np.add.reduceat(weights, starts), one) if add_up.any() else one
 
 
-def _merge_labels(
-    labels: NDArray[Any], first: NDArray[np.bool_], given: NDArray[np.bool_], name: Callable[[int], str]
-) -> NDArray[Any]:
+def _merge_labels(labels: NDArray[Any], first: Mask, given: Mask, name: Callable[[int], str]) -> NDArray[Any]:
     """Return the first label of each run of equal pairs; labels given for the same pair must agree."""
     if first.all():
         return labels

@@ -58,7 +58,8 @@ class Graph:
         labels: ArrayLike | None = None,
         directed: bool = False,
     ) -> None:
-        n_nodes, adj = _csr.from_matrix(adjacency, directed=directed)
+        n_nodes, rows, cols, weights = _csr.entries(adjacency)
+        adj = _csr.from_edges(rows, cols, n_nodes, weights=weights, directed=directed)
         self._fill(n_nodes, adj, features, labels)
 
     @classmethod

@@ -138,8 +138,7 @@ class NodeFeatures:
         >>> step.transform([new]).features.toarray().tolist()
         [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
         """
-        batch = as_graphs(source)
-        self._check_fitted()
+        batch = self._fitted(source)
         if batch.n_nodes == 0:
             return self
         if not self.categories_ and self.kind_ != "attributes":  # fitted on graphs without nodes
@@ -158,26 +157,22 @@ class NodeFeatures:
 
     def unseen(self, source: Any) -> NDArray[np.bool_]:
         """Return for each node whether its label or degree was absent when the features were fitted."""
-        batch = as_graphs(source)
-        self._check_fitted()
-        out = np.zeros(batch.n_nodes, dtype=bool)
-        if self.kind_ != "attributes" and batch.n_nodes and self.categories_:
-            for column, known in zip(self._matching(batch), self.categories_, strict=True):
-                out |= ~np.isin(column, known)
-        return out
+        batch = self._fitted(source)
+        if self.kind_ == "attributes" or not batch.n_nodes or not self.categories_:
+            return np.zeros(batch.n_nodes, dtype=bool)
+        seen, _ = self._places(batch)
+        return np.asarray(~seen.all(axis=1))
 
     def unseen_edges(self, source: Any) -> NDArray[np.bool_]:
         """Return for each entry of ``indices`` whether the label of its edge was absent in fitting."""
-        batch = as_graphs(source)
-        self._check_fitted()
+        batch = self._fitted(source)
         if batch.edge_labels is None:
             return np.zeros(len(batch.indices), dtype=bool)
         return ~np.isin(batch.edge_labels, self.edge_types_.of_kind(batch.edge_labels)[0])
 
     def transform(self, source: Any) -> GraphBatch:
         """Return the graphs as a batch whose features are X."""
-        batch = as_graphs(source)
-        self._check_fitted()
+        batch = self._fitted(source)
         if batch.n_nodes == 0:  # without nodes there is nothing to check
             return batch.with_features(np.zeros((0, self.width_)))
         if batch.edge_labels is not None:
@@ -204,9 +199,10 @@ class NodeFeatures:
         batch = as_graphs(source)
         return self.fit(batch).transform(batch)
 
-    def _check_fitted(self) -> None:
+    def _fitted(self, source: Any) -> GraphBatch:
         if not hasattr(self, "kind_"):
             raise InputError("these node features are not fitted; call fit(graphs) first.")
+        return as_graphs(source)
 
     def _attributes(self, batch: GraphBatch) -> Any:
         if batch.features is None:
@@ -232,7 +228,8 @@ class NodeFeatures:
                 raise InputError("node labels must be of the fitted kind: all integers or all strings.")
         return columns
 
-    def _one_hot(self, batch: GraphBatch) -> Any:
+    def _places(self, batch: GraphBatch) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Return whether each label of each node is known, and its column; both of shape (N, labels)."""
         labels = self._matching(batch)
         seen = np.zeros((batch.n_nodes, len(labels)), dtype=bool)
         places = np.zeros((batch.n_nodes, len(labels)), dtype=np.int64)
@@ -241,6 +238,10 @@ class NodeFeatures:
                 nearest = np.minimum(np.searchsorted(known, column), len(known) - 1)
                 seen[:, i] = known[nearest] == column
                 places[:, i] = places_of[nearest]
+        return seen, places
+
+    def _one_hot(self, batch: GraphBatch) -> Any:
+        seen, places = self._places(batch)
         unseen = ~seen.all(axis=1)
         if unseen.any():
             what = "degree" if self.kind_ == "degree" else "label"

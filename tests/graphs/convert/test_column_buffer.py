@@ -28,7 +28,7 @@ anything = numbers | st.text(max_size=2) | st.none() | st.booleans() | st.lists(
 
 
 @given(st.lists(st.lists(anything, max_size=5), max_size=6))
-def test_nothing_is_lost_or_changed_in_a_list(of_graphs):
+def test_tolist_returns_all_values_unchanged(of_graphs):
     values = [value for some in of_graphs for value in some]
     listed = buffered(*of_graphs).tolist()
     assert listed == values
@@ -36,7 +36,7 @@ def test_nothing_is_lost_or_changed_in_a_list(of_graphs):
 
 
 @given(st.lists(st.lists(numbers, max_size=5), min_size=1, max_size=6))
-def test_numbers_are_the_array_that_numpy_makes_of_all_of_them(of_graphs):
+def test_numbers_equal_the_numpy_array(of_graphs):
     values = [value for some in of_graphs for value in some]
     whole = buffered(*of_graphs).whole()
     if isinstance(whole, list):  # a part of several kinds
@@ -64,7 +64,7 @@ def test_vectors_of_numbers_are_rows(of_graphs):
         (([[1, 2], [3, 4], [5, 6]], [[0.5, 1.0]]), np.float64),
     ],
 )
-def test_arrays_are_as_small_as_they_may_be(of_graphs, dtype):
+def test_integer_dtype_is_minimal(of_graphs, dtype):
     whole = buffered(*of_graphs).whole(vectors=True)
     assert whole.dtype == dtype
     assert whole.tolist() == [value for some in of_graphs for value in some]
@@ -89,7 +89,7 @@ def test_arrays_are_as_small_as_they_may_be(of_graphs, dtype):
         ([1.0, 2.0, 3.0], [[4.0]]),
     ],
 )
-def test_what_is_no_number_stays_in_a_list(of_graphs):
+def test_other_values_stay_in_a_list(of_graphs):
     assert buffered(*of_graphs).whole(vectors=True) == [value for some in of_graphs for value in some]
 
 
@@ -99,7 +99,7 @@ def test_lists_that_hold_themselves_stay_lists():
     assert buffered([value]).whole(vectors=True)[0] is value
 
 
-def test_a_kind_that_is_known_is_not_looked_for():
+def test_given_kind_is_not_checked():
     assert buffered([1, 2], [3, 4], [500], kind=int).whole().tolist() == [1, 2, 3, 4, 500]
     with pytest.raises(TypeError):
         buffered([1, 2, 3.0], kind=int)

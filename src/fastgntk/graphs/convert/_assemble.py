@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch
-from fastgntk.graphs._csr import ROUNDING, first_true, from_edges, row_offsets
+from fastgntk.graphs._csr import ROUNDING, Floats, Ints, Mask, first_true, from_edges, row_offsets
 from fastgntk.graphs.convert._attribute_arrays import label_array, number_array, single_label, weight_array
 from fastgntk.graphs.convert._attributes import USUAL_NAMES, AttributeNames, Selection, Table, warn_unused
 
@@ -109,9 +109,7 @@ class _MessageNames:
         return str(u - int(self._offsets[self._of(u)])) if names is None else repr(names[int(u)])
 
 
-def reverse_edges(
-    indptr: NDArray[np.int64], indices: NDArray[np.integer]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+def reverse_edges(indptr: Ints, indices: Ints) -> tuple[Ints, Ints, Mask]:
     """Return the row of each entry (u, v), the position of (v, u), and whether that exists; all of shape (m,)."""
     n = len(indptr) - 1
     rows, cols = np.repeat(np.arange(n), np.diff(indptr)), indices.astype(np.int64)
@@ -120,12 +118,7 @@ def reverse_edges(
     return rows, position, keys[position] == back
 
 
-def check_symmetric(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.integer],
-    weights: NDArray[np.float64] | None,
-    edge_name: Callable[[int, int], str],
-) -> None:
+def check_symmetric(indptr: Ints, indices: Ints, weights: Floats | None, edge_name: Callable[[int, int], str]) -> None:
     """Raise if an edge is missing in the other direction, or has a different weight there."""
     rows, position, has_reverse = reverse_edges(indptr, indices)
     if (alone := first_true(~has_reverse)) is not None:

@@ -6,7 +6,6 @@ graphs. Self loops were dropped on conversion and are not restored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, overload
 
@@ -49,7 +48,9 @@ def to_networkx(graphs: Graph | GraphBatch, y: Any = None) -> Any:
         symmetric = _is_symmetric(graph)
         exported = networkx.Graph() if symmetric else networkx.DiGraph()
         kept = rows < graph.indices if symmetric else slice(None)
-        exported.add_nodes_from(zip(range(graph.n_nodes), _records(graph.n_nodes, _of_nodes(graph)), strict=True))
+        of_nodes = {} if graph.labels is None else {"label": _listed(graph.labels)}
+        of_nodes |= {} if graph.features is None else {"features": _dense(graph.features).tolist()}
+        exported.add_nodes_from(zip(range(graph.n_nodes), _records(graph.n_nodes, of_nodes), strict=True))
         ends = zip(rows[kept].tolist(), graph.indices[kept].tolist(), strict=True)
         of_edges = {name: values[kept].tolist() for name, values in _of_edges(graph).items()}
         count = len(graph.indices[kept])
@@ -108,15 +109,6 @@ def _with_targets(graphs: Graph | GraphBatch, y: Any) -> list[tuple[Graph, NDArr
     if targets.ndim == 0 or len(targets) != len(graphs):
         raise InputError(f"y must have an entry for each of the {len(graphs)} graphs, but has shape {targets.shape}.")
     return [(graph, np.asarray(target)) for graph, target in zip(graphs, targets, strict=True)]
-
-
-def _of_nodes(graph: Graph) -> dict[str, Sequence[Any]]:
-    known: dict[str, Sequence[Any]] = {}
-    if graph.labels is not None:
-        known["label"] = _listed(graph.labels)
-    if graph.features is not None:
-        known["features"] = _dense(graph.features).tolist()
-    return known
 
 
 def _of_edges(graph: Graph) -> dict[str, NDArray[Any]]:

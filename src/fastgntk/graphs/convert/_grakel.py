@@ -13,11 +13,11 @@ from itertools import chain, count, repeat
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch
+from fastgntk.graphs._csr import entries
 from fastgntk.graphs.convert._assemble import ParsedGraphs, assemble
 from fastgntk.graphs.convert._attributes import AttributeNames, Columns
 from fastgntk.graphs.convert._column_buffer import ColumnBuffer
@@ -156,15 +156,13 @@ def _looked_up(labels: Mapping[Any, Any], keys: list[Any]) -> Iterable[Any]:
 
 def _edges(source: Any) -> _Pairs | _Rows:
     """Read edges in any of GraKeL's forms."""
-    if isinstance(source, list) and source and all(isinstance(row, list) for row in source):
-        try:
-            source = np.array(source)
-        except ValueError:
-            raise InputError("adjacency must be a square matrix, but its rows have different lengths.") from None
-    if isinstance(source, np.ndarray):
-        return _of_matrix(source)
+    nested_lists = isinstance(source, list) and source and all(isinstance(row, list) for row in source)
+    if nested_lists or isinstance(source, np.ndarray):
+        n_nodes, rows, cols, weights = entries(source)
+        return _Pairs(list(zip(rows.tolist(), cols.tolist(), strict=True)), weights.tolist(), range(n_nodes))
     if not isinstance(source, Mapping):
-        return _of_tuples(list(map(tuple, source)))
+        triples = [(*edge, 1.0) if len(edge) == 2 else edge for edge in map(tuple, source)]
+        return _Pairs([(u, v) for u, v, _ in triples], [weight for _, _, weight in triples])
     kinds = set(map(type, source.values()))
     if kinds <= {dict}:  # as in GraKeL's own objects; faster than the general case below
         return _Rows(source, chain.from_iterable(map(dict.values, source.values())))
@@ -172,25 +170,12 @@ def _edges(source: Any) -> _Pairs | _Rows:
         return _Pairs(source.keys(), source.values())
     if not _all_are(Mapping | list | tuple | set | frozenset, kinds):
         raise TypeError
-    rows = source.values()
-    return _Rows(source, (w for row in rows for w in (row.values() if isinstance(row, Mapping) else [1.0] * len(row))))
+    weights_of = (row.values() if isinstance(row, Mapping) else [1.0] * len(row) for row in source.values())
+    return _Rows(source, chain.from_iterable(weights_of))
 
 
 def _all_are(what: Any, kinds: set[type]) -> bool:
     return all(issubclass(kind, what) for kind in kinds)
-
-
-def _of_tuples(tuples: list[tuple[Any, ...]]) -> _Pairs:
-    """Read pairs and triples."""
-    triples = [(*edge, 1.0) if len(edge) == 2 else edge for edge in tuples]
-    return _Pairs([(u, v) for u, v, _ in triples], [weight for _, _, weight in triples])
-
-
-def _of_matrix(matrix: NDArray[Any]) -> _Pairs:
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dtype.kind not in "biuf":
-        raise InputError(f"adjacency must be square and real, but has shape {matrix.shape} and dtype {matrix.dtype}.")
-    rows, cols = np.nonzero(matrix)
-    return _Pairs(list(zip(rows.tolist(), cols.tolist(), strict=True)), matrix[rows, cols].tolist(), range(len(matrix)))
 
 
 def _any(labels: Any) -> bool:

@@ -29,7 +29,7 @@ def from_matrices(items: Sequence[Any], directed: bool, first: int = 0) -> Graph
         adjacency, own = item if isinstance(item, tuple) else (item, None)
         try:
             matrices.append(entries(adjacency))
-            features.append(None if own is None else check_features(own, matrices[-1].n_nodes))
+            features.append(None if own is None else check_features(own, matrices[-1][0]))
         except InputError as error:
             raise InputError(f"graph {i}: {error}") from None
     sizes, rows, cols, weights = zip(*matrices, strict=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError, some
 from fastgntk.graphs._batch import GraphBatch
-from fastgntk.graphs._csr import row_offsets
+from fastgntk.graphs._csr import Floats, Ints, Mask, row_offsets
 from fastgntk.graphs._graph import Graph
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class AtomFeature:
     choices: tuple[str | int, ...]
     """The meaning of the columns, in order."""
     other: bool
-    """Whether one more column stands for all other values."""
+    """Whether one more column represents all other values."""
     value: float = 1.0
     """The value of the column that is set."""
 
@@ -243,14 +243,7 @@ def _smallest_rings(mol: Mol, size: int) -> list[int]:
     return smallest
 
 
-def _features(
-    number: NDArray[np.int64],
-    degree: NDArray[np.int64],
-    hydrogens: NDArray[np.int64],
-    charge: NDArray[np.int64],
-    aromatic: NDArray[np.bool_],
-    ring: NDArray[np.int64],
-) -> NDArray[np.float64]:
+def _features(number: Ints, degree: Ints, hydrogens: Ints, charge: Ints, aromatic: Mask, ring: Ints) -> Floats:
     """Return X (N, 32) for atoms of these properties."""
     element = np.searchsorted(_ATOMIC_NUMBERS, number)
     known = np.isin(number, _ATOMIC_NUMBERS)
