@@ -213,7 +213,7 @@ SKETCHED = ["gram", "MUTAG", "-o", "K.npy", "--engine", "sketched"]
         (["gram", "MUTAG", "-o", ".npy/"], "--output must end in"),
         (["info", "."], "holds no TU data set"),
         (["evaluate", "MUTAG", "--folds", "none.txt"], "the folds file none.txt cannot be read"),
-        (["evaluate", "MUTAG", "--features", "attributes"], "carry no continuous features"),
+        (["evaluate", "MUTAG", "--features", "attributes"], "have no continuous features"),
         (["evaluate", "MUTAG", "--features", "x"], "features must be one of auto"),
         (["evaluate", "MUTAG", "--engine", "x"], "engine must be one of auto"),
         (["evaluate", "MUTAG", "--memory", "little"], "memory must be a number of bytes"),

@@ -93,10 +93,10 @@ def test_attributes_can_be_named(tmp_path):
         (
             "[1]",
             "a.json",
-            ": graph 0 is not in node-link form but a int; networkx.node_link_data(graph) returns that form.",
+            ": graph 0 is not in node-link form but a int; see networkx.node_link_data(graph).",
         ),
-        ('"x"', "a.json", ": graph 0 is not in node-link form but a str; networkx"),
-        ('{"a": 1}', "a.json", ": graph 0 is not in node-link form: it has no 'nodes'; networkx"),
+        ('"x"', "a.json", ": graph 0 is not in node-link form but a str; see networkx"),
+        ('{"a": 1}', "a.json", ": graph 0 is not in node-link form: it has no 'nodes'; see networkx"),
         ("[" * 100_000, "a.json", " is nested too deeply"),
     ],
 )

@@ -75,8 +75,8 @@ def _items(path: Path, *, by_line: bool) -> list[Mapping[str, Any]]:
     for i, item in enumerate(items):
         if not isinstance(item, Mapping):
             raise InputError(
-                f"{path}: graph {i} is not in node-link form but a {type(item).__name__}; "
-                "networkx.node_link_data(graph) returns that form."
+                f"{path}: graph {i} is not in node-link form but a {type(item).__name__}; see "
+                "networkx.node_link_data(graph)."
             )
     if not items:
         raise InputError(f"{path} holds no graphs.")

@@ -56,12 +56,10 @@ def read_tu(path: str | Path, *, directed: bool = False) -> Dataset:
     def table(part: str, dtype: type, columns: int | None = None, rows: tuple[int, str] | None = None) -> Any:
         if part not in files:
             return None
-        parsed = parse_table(files[part](), dtype, f"{name}_{part}.txt", columns)
+        file = f"{name}_{part}.txt"
+        parsed = parse_table(files[part](), dtype, file, columns)
         if rows is not None and len(parsed) != rows[0]:
-            raise InputError(
-                f"{name}_{part}.txt has {len(parsed)} lines, but there are {rows[0]} {rows[1]}; one line each is "
-                "needed."
-            )
+            raise InputError(f"{file} has {len(parsed)} lines, but there are {rows[0]} {rows[1]}; give one line each.")
         return parsed[:, 0] if columns == 1 else parsed
 
     indicator: NDArray[np.int64] = table("graph_indicator", np.int64, 1)
@@ -201,8 +199,7 @@ def _count_graphs(
     file, n_graphs = next(iter(counts.items()))
     if high != n_graphs:
         raise InputError(
-            f"{file} has {n_graphs} lines, but {name}_graph_indicator.txt has {high} graphs; a line is missing or too "
-            "many."
+            f"{file} has {n_graphs} lines, but {name}_graph_indicator.txt has {high} graphs; give one line each."
         )
     return n_graphs
 

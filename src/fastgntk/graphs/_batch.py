@@ -258,17 +258,14 @@ def concatenate_parts(parts: Sequence[Any], lengths: Sequence[int], name: str) -
     for i, part in counted:
         if (part is None) != (first is None):
             has, lacks = (start, i) if part is None else (i, start)
-            raise InputError(
-                f"graph {has} has {name.replace('_', ' ')} but graph {lacks} has none; give them to all graphs or to "
-                "none."
-            )
+            what = name.replace("_", " ")
+            raise InputError(f"graph {has} has {what} but graph {lacks} has none; give them to all graphs or to none.")
         if part is None:
             continue
         if part.shape[1:] != first.shape[1:]:
-            wide, other = (int(array.shape[1]) if array.ndim == 2 else 1 for array in (first, part))
+            a, b = (int(array.shape[1]) if array.ndim == 2 else 1 for array in (first, part))
             raise InputError(
-                f"{name} must have the same width in all graphs, but graph {start} has {wide} and graph {i} has "
-                f"{other}."
+                f"{name} must have the same width in all graphs, but graph {start} has {a} and graph {i} has {b}."
             )
         if name != "features" and part.dtype.kind != first.dtype.kind:
             raise InputError(f"{name} must be all integers or all strings, but graphs {start} and {i} differ.")

@@ -88,8 +88,7 @@ class Graph:
             pairs = np.empty((0, 2), dtype=np.int64)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
             raise InputError(
-                f"edges must be pairs of whole numbers, shape (m, 2), but has shape {pairs.shape} and dtype "
-                f"{pairs.dtype}."
+                f"edges must be pairs of whole numbers, (m, 2), but has shape {pairs.shape} and dtype {pairs.dtype}."
             )
         pairs = pairs.astype(np.int64)
         weight_array = None if weights is None else _check_weights(weights, len(pairs))

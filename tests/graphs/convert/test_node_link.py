@@ -48,7 +48,7 @@ NODES = [{"id": "a"}, {"id": "b"}]
 @pytest.mark.parametrize(
     ("item", "words"),
     [
-        ({"edges": []}, "graph 0 is not in node-link form: it has no 'nodes'; networkx.node_link_data"),
+        ({"edges": []}, "graph 0 is not in node-link form: it has no 'nodes'; see networkx.node_link_data"),
         ({"nodes": NODES}, "graph 0 is not in node-link form: it has no 'edges'"),
         ({"nodes": NODES, "links": {}}, "it has 'links' that is no list of objects"),
         ({"nodes": ["a"], "edges": []}, "it has 'nodes' that is no list of objects"),
@@ -119,9 +119,7 @@ def test_unhashable_node_ids_are_rejected():
         {"nodes": [{"id": (1, {2})}], "edges": []},
         {"nodes": [{"id": 0}], "edges": [{"source": 0, "target": {1}}]},
     ):
-        with pytest.raises(
-            InputError, match=r"graph 0 has a node with the id .*\{.*\}.*; use a number, a string or a list"
-        ):
+        with pytest.raises(InputError, match=r"graph 0 has the node id .*\{.*\}.*; use a number, a string or a list"):
             as_graphs([item])
 
 

@@ -165,9 +165,7 @@ def _columns(
             widths = {tuple(part.shape[1:]) for part in parts}
             if len(widths) > 1:
                 shapes = " and ".join(map(str, sorted(widths)[:2]))
-                raise InputError(
-                    f"{name!r} must have the same width in all graphs, but there are rows of shape {shapes}."
-                )
+                raise InputError(f"{name!r} must have the same width in all graphs, but has rows of shape {shapes}.")
             columns[name] = _joined(parts)
         if len(parts) < len(filled):
             lacking[name] = next(start for known, start in filled if not _has(known, name))

@@ -97,9 +97,7 @@ def _part(item: Mapping[str, Any], i: int, name: str) -> list[Mapping[str, Any]]
     rows = item.get(name)
     if not isinstance(rows, list) or not all(issubclass(kind, Mapping) for kind in set(map(type, rows))):
         has = f"has no {name!r}" if rows is None else f"has {name!r} that is no list of objects"
-        raise InputError(
-            f"graph {i} is not in node-link form: it {has}; networkx.node_link_data(graph) returns that form."
-        )
+        raise InputError(f"graph {i} is not in node-link form: it {has}; see networkx.node_link_data(graph).")
     return rows if set(map(type, rows)) <= {dict} else list(map(dict, rows))  # other mappings may create missing keys
 
 
@@ -117,7 +115,5 @@ def _hashable(name: Any, i: int) -> Any:
     try:
         hash(name)
     except TypeError:
-        raise InputError(
-            f"graph {i} has a node with the id {name!r}; use a number, a string or a list of these."
-        ) from None
+        raise InputError(f"graph {i} has the node id {name!r}; use a number, a string or a list of these.") from None
     return name
