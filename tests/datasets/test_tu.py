@@ -158,7 +158,10 @@ def test_targets_may_be_missing(tmp_path):
         ({"A": "1, 2\n1, 2\n", "edge_labels": "0\n1\n"}, "DS_edge_labels.txt .* given twice with different labels"),
         ({"graph_labels": "1\n"}, "DS_graph_labels.txt has 1 lines, but DS_graph_attributes.txt has 2"),
         ({"graph_labels": "1\n", "graph_attributes": None}, "has 1 lines, but DS_graph_indicator.txt has 2 graphs"),
-        ({"graph_labels": "1\n1\n1\n", "graph_attributes": None}, "has 3 lines, but DS_graph_indicator.txt has 2 graphs; give one line each"),
+        (
+            {"graph_labels": "1\n1\n1\n", "graph_attributes": None},
+            "has 3 lines, but .* has 2 graphs; give one line each",
+        ),
         ({"graph_indicator": "1\n1\nx\n2\n2\n"}, "line 3: expected a whole number, found 'x'"),
         ({"graph_indicator": "1\n1\n0\n2\n2\n"}, "line 3: graph 0; graphs count from 1"),
         ({"graph_indicator": None}, "has no file DS_graph_indicator.txt"),

@@ -86,14 +86,14 @@ def entries(matrix: Any) -> tuple[int, Ints, Ints, Floats]:
 
 
 def from_edges(
-    rows: NDArray[np.integer],
-    cols: NDArray[np.integer],
+    rows: Ints,
+    cols: Ints,
     n_nodes: int,
     *,
-    weights: NDArray[np.float64] | None = None,
+    weights: Floats | None = None,
     edge_labels: NDArray[Any] | None = None,
-    directed: bool | NDArray[np.bool_],
-    parallel: bool | NDArray[np.bool_] = False,
+    directed: bool | Mask,
+    parallel: bool | Mask = False,
     one_label: bool = False,
     edge_name: Callable[[int, int], str] = "edge ({}, {})".format,
 ) -> Adjacency:
@@ -141,10 +141,8 @@ def from_edges(
     if weights is None and edge_labels is None:
         # The pattern alone needs no sort of pairs: SciPy's conversion is linear, so that the 24 million lines of COLLAB
         # are read in seconds.
-        pattern = sparse.csr_array(
-            (np.ones(len(rows), dtype=np.int8), (rows.astype(np.int32), cols.astype(np.int32))),
-            shape=(n_nodes, n_nodes),
-        )
+        ends = rows.astype(np.int32), cols.astype(np.int32)
+        pattern = sparse.csr_array((np.ones(len(rows), dtype=np.int8), ends), shape=(n_nodes, n_nodes))
         pattern.sum_duplicates()
         return Adjacency(pattern.indptr.astype(np.int64), pattern.indices.astype(np.int32), None, None, loops)
 

@@ -171,8 +171,8 @@ class AttributeNames:
     def checked(cls, **names: Names) -> AttributeNames:
         """Check names given by a caller."""
         out = cls(**{argument: _checked_names(value, argument) for argument, value in names.items()})
-        if len(out.edge_weights or ()) > 1:
-            count = len(out.edge_weights or ())
+        count = len(out.edge_weights or ())
+        if count > 1:
             raise InputError(f"an edge has one weight, but edge_weights names {count} attributes; name one.")
         return out
 
@@ -197,6 +197,9 @@ def _checked_names(names: Names, argument: str) -> tuple[str, ...] | None:
     return tuple(listed)
 
 
+_LabelAndNumberNames = tuple[tuple[str, ...] | None, tuple[str, ...] | None]
+
+
 class Selection:
     """The labels and numbers selected from the table of nodes or of edges.
 
@@ -204,12 +207,7 @@ class Selection:
     """
 
     def __init__(
-        self,
-        what: str,
-        table: Table,
-        row_name: RowName,
-        named: tuple[tuple[str, ...] | None, tuple[str, ...] | None],
-        usual: tuple[tuple[str, ...] | None, tuple[str, ...] | None],
+        self, what: str, table: Table, row_name: RowName, named: _LabelAndNumberNames, usual: _LabelAndNumberNames
     ) -> None:
         self._what, self._table, self._row_name = what, table, row_name
         self._used: set[str] = set()
