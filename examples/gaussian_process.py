@@ -8,13 +8,13 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
 
 import fastgntk as fg
-from fastgntk.compat.sklearn_gp import GNTKProcessKernel
+from fastgntk.compat.sklearn_gp import ProcessKernel
 
 graphs = fg.datasets.load("MUTAG").graphs
 order = np.random.default_rng(0).permutation(len(graphs))
 train, test = graphs[order[:150]], graphs[order[150:]]
 
-kernel = ConstantKernel(100.0) * GNTKProcessKernel(blocks=2, normalize=True) + WhiteKernel(0.1)
+kernel = ConstantKernel(100.0) * ProcessKernel(blocks=2, normalize=True) + WhiteKernel(0.1)
 model = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=2, random_state=0)
 model.fit(train, train.sizes)
 

@@ -12,7 +12,7 @@ G, y = list(data.graphs), data.y
 G_train, G_test, y_train, y_test = train_test_split(G, y, test_size=0.2, random_state=0, stratify=y)
 
 # kernel = grakel.WeisfeilerLehman(n_iter=4, normalize=True)
-kernel = fg.compat.grakel.GrakelGNTK(blocks=4, normalize=True)
+kernel = fg.compat.grakel.GrakelKernel(blocks=4, normalize=True)
 
 K_train = kernel.fit_transform(G_train)
 K_test = kernel.transform(G_test)

@@ -9,7 +9,7 @@ import fastgntk as fg
 data = fg.datasets.load("MUTAG")
 train, test, y_train, y_test = train_test_split(data.graphs, data.y, test_size=0.2, random_state=0, stratify=data.y)
 
-steps = Pipeline([("kernel", fg.GNTKKernel(normalize=True)), ("machine", SVC(kernel="precomputed"))])
+steps = Pipeline([("kernel", fg.KernelTransformer(normalize=True)), ("machine", SVC(kernel="precomputed"))])
 options = {"kernel__blocks": [1, 2, 4], "machine__C": [10, 100, 1000]}
 search = GridSearchCV(steps, options, cv=5).fit(train, y_train)
 

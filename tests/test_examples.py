@@ -15,7 +15,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "examples"
 # What each prints, with numbers as groups, and the least that each number may be.
 PRINTS = {
     "gaussian_process.py": (
-        r"kernel: .*GNTKProcessKernel\(.*\nmean error: ([\d.]+) nodes, (\d+) % within",
+        r"kernel: .*ProcessKernel\(.*\nmean error: ([\d.]+) nodes, (\d+) % within",
         (0.0, 80.0),
     ),
     "grakel_script.py": (r"accuracy: ([\d.]+) %\n", (75.0,)),

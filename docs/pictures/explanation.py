@@ -12,7 +12,7 @@ BOILING = """CO 64.7, CCO 78.2, CCCO 97.2, CCCCO 117.7, CCCCCO 138, CCCCCCO 157,
 CC(O)CC 99.5, CC -88.6, CCC -42.1, CCCC -0.5, CCCCC 36.1, CCCCCC 68.7, CC(C)C -11.7, CC(C)(C)C 9.5,
 C1CCCC1 49.2, C1CCCCC1 80.7"""
 rows = [row.split() for row in BOILING.split(",")]
-model = fg.GNTKRegressor(blocks=2, layers=1, ridge=1e-3, workers=1)
+model = fg.GraphRegressor(blocks=2, layers=1, ridge=1e-3, workers=1)
 model.fit([smiles for smiles, _ in rows], [float(celsius) for _, celsius in rows])
 
 new = "CC(C)CCO"

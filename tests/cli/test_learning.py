@@ -452,7 +452,7 @@ EXPLAIN = ["explain", "number.fgntk", "oils.csv", "--row", "1"]
         (["train", "oils.csv", "--target", "melts", "-o", "m.fgntk"], "no column 'melts'; choose"),
         (["train", "oils.csv", "--target", "melts", "-o", "m.fgntk"], "'smiles', 'boils', 'weight', 'kind'"),
         ([*TRAIN, "--smiles", "structure"], "no column 'structure'; choose"),
-        ([*TRAIN, "--target", "boils"], "each target may be named once"),
+        ([*TRAIN, "--target", "boils"], "target must name each column once"),
         ([*TRAIN, "--target", "kind"], "other than a number in column 'kind' in data rows 1, 2, 3, 4, 5 and 19 more"),
         (["train", "none.csv", "--target", "boils", "-o", "m.fgntk"], "none.csv does not exist"),
         (["train", "none", "-o", "m.fgntk"], "there is no data set, file or folder 'none'"),

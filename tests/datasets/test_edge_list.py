@@ -43,7 +43,7 @@ def refused(path: Path, **options) -> str:
     return message.replace(str(path.parent) + "/", "")
 
 
-def test_edges_alone(tmp_path):
+def test_edge_table_alone(tmp_path):
     data = read_edge_list(write(tmp_path, EDGES))
     assert data.names == ("A", "B")
     assert (data.name, data.y, data.targets) == ("edges", None, ())
@@ -54,7 +54,7 @@ def test_edges_alone(tmp_path):
     assert b.edge_labels.tolist() == ["double"] * 2
 
 
-def test_many_rows_with_graphs_in_turn(tmp_path):
+def test_interleaved_graphs(tmp_path):
     rows = [f"{graph},{u},{u + 1},{100 * u + graph + 2}\n" for u in range(30) for graph in range(100)]
     path = write(tmp_path, "graph,source,target,weight\n" + "".join(rows))
     for number, graph in enumerate(read_edge_list(path, directed=True).graphs):
@@ -62,7 +62,7 @@ def test_many_rows_with_graphs_in_turn(tmp_path):
         assert graph.adjacency.toarray().tolist() == expected.tolist()
 
 
-def test_numbers_that_do_not_fit_are_names(tmp_path):
+def test_integers_beyond_64_bits_are_names(tmp_path):
     header = "graph,source,target,label\nA,x,y,"
     assert read_edge_list(write(tmp_path, header + "9" * 19)).graphs.edge_labels.tolist() == ["9" * 19] * 2
     assert "edge ('x', 'y') has 'label' = inf; a label must be" in refused(write(tmp_path, header + "9" * 5000))
@@ -88,7 +88,7 @@ def test_nodes_and_targets(tmp_path):
     assert a.adjacency.toarray().tolist() == [[0, 2, 0], [2, 0, 0.5], [0, 0.5, 0]]
 
 
-def test_columns_by_other_names_tabs_and_packed_files(tmp_path):
+def test_renamed_columns_tabs_and_gzip(tmp_path):
     text = EDGES.replace("graph,source,target,weight,label", "g,from,to,w,kind").replace(",", "\t")
     data = read_edge_list(
         write(tmp_path, text, "e.tsv.gz"), graph="g", source="from", target="to", edge_weights="w", edge_labels="kind"
@@ -109,13 +109,13 @@ def test_an_edge_may_be_given_in_both_directions(tmp_path):
     assert read_edge_list(path, directed=True).graphs[0].adjacency.toarray().tolist() == [[0, 2], [3, 0]]
 
 
-def test_directions(tmp_path):
+def test_directed_graphs(tmp_path):
     path = write(tmp_path, "graph,source,target\nA,x,y\n")
     assert read_edge_list(path).graphs[0].adjacency.toarray().tolist() == [[0, 1], [1, 0]]
     assert read_edge_list(path, directed=True).graphs[0].adjacency.toarray().tolist() == [[0, 1], [0, 0]]
 
 
-def test_kinds_of_columns(tmp_path):
+def test_column_types(tmp_path):
     text = "graph,node,whole,zeros,real,text\nA,x,1,01,1,a\nA,y,-20,02,2.5,7\n"
     path, more = tables(tmp_path, "graph,source,target\nA,x,y\n", text, None)
     labels = {name: read_edge_list(path, **more, node_labels=name).graphs.labels for name in ("whole", "zeros", "text")}
@@ -128,7 +128,7 @@ def test_kinds_of_columns(tmp_path):
     ]
 
 
-def test_columns_that_nobody_named_are_told(tmp_path):
+def test_unused_columns_raise_a_warning(tmp_path):
     path, more = tables(tmp_path, "graph,source,target,length\nA,x,y,1\n", "graph,node,size\nA,x,1\nA,y,2\n", None)
     with pytest.warns(UnusedAttributesWarning) as caught:
         read_edge_list(path, **more)
@@ -146,7 +146,7 @@ def test_targets_by_name(tmp_path):
     assert data.y.tolist() == [[1, 1.5], [2, 2]]
     assert data.targets == ("z", "y")
     assert refused(path, **more) == (
-        "targets.csv has 3 columns besides 'graph'; name what is to be learned with y= (--target) among 'graph', 'y', "
+        "targets.csv has 3 columns besides 'graph'; name the target with y= (--target) among 'graph', 'y', "
         "'class', 'z'."
     )
 
@@ -176,7 +176,7 @@ def test_targets_by_name(tmp_path):
         ({"targets": "graph\nA\nB\n"}, "targets.csv has 0 columns besides 'graph'"),
     ],
 )
-def test_bad_input_is_named(tmp_path, changes, words):
+def test_invalid_input(tmp_path, changes, words):
     path, more = tables(tmp_path, **changes)
     message = refused(path, **more, edge_weights="weight", node_features="size")
     assert words.replace("TARGETS", "targets.csv").replace("NODES", "nodes.csv") in message
@@ -189,7 +189,7 @@ def as_text(rows: list[list]) -> str:
 
 
 @given(batches(text=False, columns=1, empty=False))
-def test_graphs_that_were_written_come_back(batch: GraphBatch):
+def test_round_trip(batch: GraphBatch):
     edges, nodes = [["graph", "source", "target"]], [["graph", "node"]]
     edges[0] += ["weight"] * (batch.weights is not None) + ["label"] * (batch.edge_labels is not None)
     nodes[0] += ["label"] * (batch.labels is not None) + ["x", "z"] * (batch.features is not None)
@@ -217,7 +217,7 @@ def test_graphs_that_were_written_come_back(batch: GraphBatch):
     same(read.graphs, batch)
 
 
-def test_nodes_keep_their_names_and_columns_are_three(tmp_path):
+def test_node_names_and_distinct_columns(tmp_path):
     path = write(tmp_path, "graph,source,target\nA,x,y\nB,q,x\n")
     assert read_edge_list(path).node_names == ("x", "y", "q", "x")
     message = refused(path, target="source")
@@ -238,7 +238,7 @@ def test_the_two_directions_of_an_edge_have_one_label(tmp_path):
         ('A,x,"y,1\n\n', "line 1205: the row cannot be read (unexpected end of data); check its quotes."),
     ],
 )
-def test_lines_are_counted_through_many_rows(tmp_path, last, words):
+def test_line_numbers_in_long_files(tmp_path, last, words):
     rows = [f"A,{u},{u + 1},1\n" for u in range(900)] + ['A,"two\nlines",x,1\n'] * 100 + ["\n", " \n"] * 51
     text = "\n" + "graph,source,target,weight\n" + "".join(rows)
     assert text.count("\n") == 1204
@@ -247,17 +247,17 @@ def test_lines_are_counted_through_many_rows(tmp_path, last, words):
 
 
 @pytest.mark.parametrize("rows", range(250, 260))
-def test_lines_are_counted_from_one_batch_of_rows_to_the_next(tmp_path, rows):
+def test_line_numbers_across_chunks(tmp_path, rows):
     path = write(tmp_path, "graph,source,target\n" + "A,x,y\n" * rows + "A,x\n")
     assert f"line {rows + 2}: the row has 2 cells" in refused(path)
 
 
-def test_of_two_faults_the_first_is_told(tmp_path):
+def test_first_of_two_errors_is_reported(tmp_path):
     path = write(tmp_path, 'graph,source,target\nA,x,y\nA,x\n"A"A,x,y\n')
     assert "line 3: the row has 2 cells" in refused(path)
 
 
-def test_nodes_come_as_they_are_named_without_spaces(tmp_path):
+def test_node_names_are_stripped(tmp_path):
     path = write(tmp_path, "graph,source,target\nA,z , x\nB,y,x\n A,x,z\nA, y,q\nB,r,y\n")
     data = read_edge_list(path, directed=True)
     assert data.names == ("A", "B")
@@ -266,6 +266,6 @@ def test_nodes_come_as_they_are_named_without_spaces(tmp_path):
     assert data.graphs[1].adjacency.toarray().tolist() == [[0, 1, 0], [0, 0, 0], [1, 0, 0]]
 
 
-def test_the_first_node_that_is_not_known_is_told(tmp_path):
+def test_first_unknown_node_is_reported(tmp_path):
     path, more = tables(tmp_path, edges="graph,source,target\nA,x,y\nA,z,new\nB,newer,1\n", targets=None)
     assert "names the node 'new' of graph 'A' in data row 2, which nodes.csv does" in refused(path, **more)

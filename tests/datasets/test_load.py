@@ -30,7 +30,7 @@ def cached(pattern: str) -> list[Path]:
     return sorted(p for p in datasets.cache_folder().rglob(pattern) if p.is_file())
 
 
-def test_bundled_mutag_needs_nothing_and_leaves_nothing():
+def test_bundled_mutag_works_offline_without_cache():
     data = load("MUTAG")
     assert data.counts == REGISTRY["MUTAG"].counts
     assert find("MUTAG")[0] == "bundled"
@@ -45,7 +45,7 @@ def test_an_empty_folder_does_not_hide_a_known_name(tmp_path, monkeypatch):
     assert find("MUTAG")[0] == "bundled"
 
 
-def test_a_data_set_takes_lists():
+def test_dataset_accepts_lists():
     data = datasets.Dataset([np.eye(2), np.eye(3)], [0, 1], "mine")
     assert (len(data), data.counts.classes) == (2, 2)
 
@@ -60,7 +60,7 @@ def test_a_path_comes_first_then_the_data_folder(tmp_path, mutag_zip, monkeypatc
     assert load("MUTAG").counts == REGISTRY["MUTAG"].counts
 
 
-def test_the_parsed_copy_is_used_and_is_the_same(mutag_zip, monkeypatch):
+def test_parsed_copy_is_used_and_equal(mutag_zip, monkeypatch):
     first = load(mutag_zip)
     assert len(cached("*.npz")) == 1
     monkeypatch.setattr(_cache, "read_tu", lambda path: pytest.fail("parsed again"))
@@ -71,7 +71,7 @@ def test_the_parsed_copy_is_used_and_is_the_same(mutag_zip, monkeypatch):
     assert second.graph_attributes is None
 
 
-def test_the_parsed_copy_is_keyed_by_content(tmp_path):
+def test_parsed_copy_is_keyed_by_content(tmp_path):
     folder = tmp_path / "MUTAG"
     shutil.copytree(BUNDLED, folder)
     before = load(folder)
@@ -81,7 +81,7 @@ def test_the_parsed_copy_is_keyed_by_content(tmp_path):
     assert len(cached("*.npz")) == 2
 
 
-def test_the_parsed_copy_knows_the_name_of_the_set(tmp_path):
+def test_parsed_copy_keeps_the_name(tmp_path):
     folder = tmp_path / "set"
     shutil.copytree(BUNDLED, folder)
     load(folder)
@@ -100,7 +100,7 @@ def test_a_damaged_copy_is_parsed_again(mutag_zip, caplog):
     assert load(mutag_zip).counts == REGISTRY["MUTAG"].counts
 
 
-def test_unknown_names_get_the_nearest_first():
+def test_unknown_name_suggests_the_nearest():
     with pytest.raises(InputError, match=r"'IMDB-BINRY'; did you mean IMDB-BINARY\? Known names: IMDB-BINARY,"):
         load("IMDB-BINRY")
     with pytest.raises(InputError, match=r"'mutag'; did you mean MUTAG\?"):
@@ -109,15 +109,15 @@ def test_unknown_names_get_the_nearest_first():
         load("no/such/folder")
 
 
-def test_a_set_without_address_says_what_to_do():
+def test_data_set_without_address_raises_hint():
     with pytest.raises(InputError, match=r"PTC has no public address; put PTC\.zip .* set FASTGNTK_DATA"):
         load("PTC")
 
 
-def test_wrong_counts_under_a_known_name_are_refused(tmp_path, mutag_zip, monkeypatch):
+def test_wrong_counts_are_rejected(tmp_path, mutag_zip, monkeypatch):
     shutil.copy(mutag_zip, mutag_zip.with_name("ENZYMES.zip"))
     monkeypatch.setenv("FASTGNTK_DATA", str(mutag_zip.parent))
-    with pytest.raises(InputError, match="has 188 graphs, but ENZYMES has 600; the file is not what its name says"):
+    with pytest.raises(InputError, match="has 188 graphs, but ENZYMES has 600; the file does not match its name"):
         load("ENZYMES")
 
 
@@ -169,13 +169,13 @@ def test_download_once_with_progress_then_from_the_cache(site):
     assert site.requests == 1
 
 
-def test_a_download_is_tried_again(site):
+def test_download_is_retried(site):
     site.fail_first = 2
     assert load("MUTAG").counts == REGISTRY["MUTAG"].counts
     assert site.requests == 3
 
 
-def test_a_download_that_breaks_leaves_no_file(site):
+def test_interrupted_download_leaves_no_file(site):
     site.cut_at = len(site.content) // 2
     with pytest.raises(
         DownloadError, match=r"could not be downloaded from http.*no connection, or it broke off.*set FASTGNTK_DATA"
@@ -185,14 +185,14 @@ def test_a_download_that_breaks_leaves_no_file(site):
     assert not cached("*")
 
 
-def test_a_download_of_something_else_is_removed(site):
+def test_wrong_download_is_removed(site):
     site.content = b"<html>not found</html>"
     with pytest.raises(DownloadError, match=r"is not MUTAG: .* neither a folder nor a zip file"):
         load("MUTAG")
     assert not cached("*.zip")
 
 
-def test_no_connection_is_one_sentence(monkeypatch):
+def test_missing_connection_raises_download_error(monkeypatch):
     monkeypatch.setattr(_registry, "_TU_SITE", "http://127.0.0.1:9/sets/")
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     with pytest.raises(DownloadError, match="NCI109 is not on this machine and could not be downloaded") as caught:
@@ -202,7 +202,7 @@ def test_no_connection_is_one_sentence(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["PTC", "PTC_MR", "NCI1", "PROTEINS", "IMDB-BINARY", "IMDB-MULTI", "MUTAG", "COLLAB"])
-def test_the_papers_sets_have_the_known_counts(name, shared_data):
+def test_data_sets_of_the_papers_have_the_registered_counts(name, shared_data):
     data = load(name)
     assert data.counts == REGISTRY[name].counts
     assert (data.graphs.labels is not None) == REGISTRY[name].node_labels

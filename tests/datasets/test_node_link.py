@@ -37,7 +37,7 @@ def refused(path: Path, **options) -> str:
 
 
 @pytest.mark.parametrize("name", ["some.json", "some.jsonl", "some.json.gz", "some.jsonl.gz", "some.JSONL"])
-def test_a_list_of_graphs_and_a_graph_a_line(tmp_path, name):
+def test_json_list_and_json_lines(tmp_path, name):
     items = [nx.node_link_data(G, edges="edges") for G in made()]
     lines = "\n".join(map(json.dumps, items)) + "\n\n"
     data = read_node_link(write(tmp_path, lines if "jsonl" in name.lower() else items, name), target="y")
@@ -48,7 +48,7 @@ def test_a_list_of_graphs_and_a_graph_a_line(tmp_path, name):
     assert data.targets == ("y",)
 
 
-def test_one_graph(tmp_path):
+def test_single_graph(tmp_path):
     data = read_node_link(write(tmp_path, {"nodes": [{"id": 1}], "links": []}))
     assert (len(data), data.names, data.y, data.targets) == (1, ("1",), None, ())
 
@@ -87,43 +87,43 @@ def test_attributes_can_be_named(tmp_path):
     [
         ("{", "a.json", ", line 1: this is not JSON (Expecting property name enclosed in double quotes)."),
         ('{}\n{"a"\n', "a.jsonl", ", line 2: this is not JSON (Expecting ':' delimiter)."),
-        ("{}\n{}\n", "a.json", ", line 2: this is not JSON (Extra data); call a file with one graph a line .jsonl."),
+        ("{}\n{}\n", "a.json", ", line 2: this is not JSON (Extra data); name a file with one graph a line .jsonl."),
         ("[]", "a.json", " holds no graphs."),
         ("", "a.jsonl", " holds no graphs."),
         (
             "[1]",
             "a.json",
-            ": graph 0 is not in node-link form but a int; networkx.node_link_data(graph) gives that form.",
+            ": graph 0 is not in node-link form but a int; see networkx.node_link_data(graph).",
         ),
-        ('"x"', "a.json", ": graph 0 is not in node-link form but a str; networkx"),
-        ('{"a": 1}', "a.json", ": graph 0 is not in node-link form: it has no 'nodes'; networkx"),
+        ('"x"', "a.json", ": graph 0 is not in node-link form but a str; see networkx"),
+        ('{"a": 1}', "a.json", ": graph 0 is not in node-link form: it has no 'nodes'; see networkx"),
         ("[" * 100_000, "a.json", " is nested too deeply"),
     ],
 )
-def test_files_that_are_not_node_link(tmp_path, content, name, words):
+def test_invalid_json_files(tmp_path, content, name, words):
     assert refused(write(tmp_path, content, name)).startswith(words)
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_unreadable_files(tmp_path):
     assert refused(tmp_path / "no.json") == " does not exist; check the path."
     (tmp_path / "bad.json").write_bytes(b"\xff\xfe{")
     assert refused(tmp_path / "bad.json") == " is not text in UTF-8; save it as JSON in UTF-8."
 
 
-def test_a_weight_that_is_no_number(tmp_path):
+def test_invalid_weight(tmp_path):
     text = '{"nodes": [{"id": 1}, {"id": 2}], "edges": [{"source": 1, "target": 2, "weight": NaN}]}'
     assert refused(write(tmp_path, text)).startswith(
         ": graph 0, edge (1, 2) has 'weight' = nan; numbers must be finite"
     )
 
 
-def test_a_line_ends_at_line_feeds_only(tmp_path):
+def test_json_lines_end_at_line_feeds_only(tmp_path):
     item = {"nodes": [{"id": 0, "label": "a\u2028b"}], "edges": []}
     path = write(tmp_path, json.dumps(item, ensure_ascii=False) + "\r\n", "a.jsonl")
     assert read_node_link(path).graphs.labels.tolist() == ["a\u2028b"]
 
 
-def test_numbers_too_long_for_python(tmp_path):
+def test_integers_with_too_many_digits(tmp_path):
     text = '{"nodes": [{"id": 0, "label": ' + "1" * 5000 + '}], "edges": []}'
     assert refused(write(tmp_path, text, "a.json")).startswith(" has a number that cannot be read (Exceeds the limit")
 

@@ -20,7 +20,7 @@ def edges(data, i):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_seed_decides_and_a_longer_set_begins_with_the_shorter(family):
+def test_seed_determines_graphs_and_prefix(family):
     make = FAMILIES[family]
     short, long, other = make(6, seed=3), make(9, seed=3), make(6, seed=4)
     assert all(np.array_equal(edges(short, i), edges(long, i)) for i in range(6))
@@ -29,13 +29,13 @@ def test_the_seed_decides_and_a_longer_set_begins_with_the_shorter(family):
     assert not short.graphs.self_loops.any()
 
 
-def test_erdos_renyi_has_the_density_asked_for():
+def test_erdos_renyi_density():
     data = synthetic.erdos_renyi(40, 40, (0.1, 0.5))
     density = np.array([g.n_edges / (40 * 39 / 2) for g in data.graphs])
     np.testing.assert_allclose([density[data.y == k].mean() for k in (0, 1)], [0.1, 0.5], atol=0.02)
 
 
-def test_barabasi_albert_has_the_edges_asked_for_and_hubs():
+def test_barabasi_albert_edges_and_hubs():
     data = synthetic.barabasi_albert(10, 100, 2)
     assert {g.n_edges for g in data.graphs} == {2 + 97 * 2}
     assert max(int(g.degrees.max()) for g in data.graphs) > 12
@@ -48,7 +48,7 @@ def test_stochastic_blocks_are_denser_inside():
     np.testing.assert_allclose([graph[same & off].mean(), graph[~same].mean()], [0.6, 0.1], atol=0.05)
 
 
-def test_motifs_are_rings_of_the_size_asked_for():
+def test_motifs_are_rings_of_the_given_size():
     data = synthetic.cycles_with_motifs(3, 12, (3, 4, 5), copies=2)
     assert [g.n_nodes for g in data.graphs] == [12 + 2 * k for k in (3, 4, 5)]
     assert [g.n_edges for g in data.graphs] == [12 + 2 * (k + 1) for k in (3, 4, 5)]
@@ -58,7 +58,7 @@ def test_motifs_are_rings_of_the_size_asked_for():
         assert ring.sum(axis=1).tolist() == [2] * k
 
 
-def test_ego_networks_are_dense_with_one_centre_who_knows_all():
+def test_ego_networks_are_dense_with_one_centre():
     data = synthetic.clique_egos(6, 40, (2, 5), overlap=0.3)
     for g in data.graphs:
         assert g.degrees[0] == 39
@@ -79,6 +79,6 @@ def test_ego_networks_are_dense_with_one_centre_who_knows_all():
         (lambda: synthetic.erdos_renyi(-1, 5), "n_graphs must be 0 or more"),
     ],
 )
-def test_bad_parameters_are_named(make, words):
+def test_invalid_parameters(make, words):
     with pytest.raises(InputError, match=words):
         make()

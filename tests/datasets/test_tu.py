@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fastgntk import Graph, GraphBatch, InputError
 from fastgntk.datasets import Dataset, read_tu, write_tu
-from fastgntk.datasets._tu_text import parse_table
+from fastgntk.datasets._tu import parse_table
 
 GOOD = {
     # two graphs: a path of three nodes with one self loop, and a single edge
@@ -53,7 +53,7 @@ def test_folder(tmp_path):
     check_good(read_tu(write(tmp_path)))
 
 
-def test_nested_folder_as_unpacking_gives_it(tmp_path):
+def test_nested_folder(tmp_path):
     (tmp_path / "DS").mkdir()
     write(tmp_path / "DS")
     check_good(read_tu(tmp_path / "DS"))
@@ -85,7 +85,7 @@ def test_edge_labels_may_differ_by_direction(tmp_path):
 
 
 @pytest.mark.parametrize("place", [".", "..", ""])
-def test_a_folder_without_a_set_is_named(tmp_path, monkeypatch, place):
+def test_folder_without_data_set(tmp_path, monkeypatch, place):
     (tmp_path / "inner").mkdir()
     monkeypatch.chdir(tmp_path / "inner")
     with pytest.raises(InputError, match="holds no TU data set"):
@@ -102,7 +102,7 @@ def test_edges_in_one_direction_count_in_both_unless_directed(tmp_path):
     assert read_tu(folder, directed=True).graphs[0].adjacency.toarray().tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
 
 
-def test_nodes_of_a_graph_need_not_stand_together(tmp_path):
+def test_interleaved_nodes_of_graphs(tmp_path):
     folder = write(
         tmp_path,
         graph_indicator="2\n1\n1\n2\n1\n",
@@ -157,15 +157,18 @@ def test_targets_may_be_missing(tmp_path):
         ({"edge_labels": "1\n"}, "DS_edge_labels.txt has 1 lines, but there are 7 edges"),
         ({"A": "1, 2\n1, 2\n", "edge_labels": "0\n1\n"}, "DS_edge_labels.txt .* given twice with different labels"),
         ({"graph_labels": "1\n"}, "DS_graph_labels.txt has 1 lines, but DS_graph_attributes.txt has 2"),
-        ({"graph_labels": "1\n", "graph_attributes": None}, "has 1 lines, but DS_graph_indicator.txt speaks of 2"),
-        ({"graph_labels": "1\n1\n1\n", "graph_attributes": None}, "a line is missing or too many"),
+        ({"graph_labels": "1\n", "graph_attributes": None}, "has 1 lines, but DS_graph_indicator.txt has 2 graphs"),
+        (
+            {"graph_labels": "1\n1\n1\n", "graph_attributes": None},
+            "has 3 lines, but .* has 2 graphs; give one line each",
+        ),
         ({"graph_indicator": "1\n1\nx\n2\n2\n"}, "line 3: expected a whole number, found 'x'"),
         ({"graph_indicator": "1\n1\n0\n2\n2\n"}, "line 3: graph 0; graphs count from 1"),
         ({"graph_indicator": None}, "has no file DS_graph_indicator.txt"),
         ({"A": None}, "there is no file that ends in _A.txt"),
     ],
 )
-def test_bad_files_are_named_with_their_line(tmp_path, changes, words):
+def test_invalid_files_are_reported_with_their_line(tmp_path, changes, words):
     with pytest.raises(InputError, match=words):
         read_tu(write(tmp_path, **changes))
 
@@ -173,7 +176,7 @@ def test_bad_files_are_named_with_their_line(tmp_path, changes, words):
 @pytest.mark.parametrize(
     "member", ["../DS_A.txt", "/etc/DS_A.txt", "DS/../../DS_A.txt", "..\\DS_A.txt", "C:\\DS_A.txt"]
 )
-def test_a_zip_that_points_outside_is_refused(tmp_path, member):
+def test_zip_with_paths_outside_is_rejected(tmp_path, member):
     with zipfile.ZipFile(tmp_path / "DS.zip", "w") as archive:
         archive.writestr(member, GOOD["A"])
     with pytest.raises(InputError, match="points outside its folder; it is not read"):
@@ -181,7 +184,7 @@ def test_a_zip_that_points_outside_is_refused(tmp_path, member):
     assert list(tmp_path.iterdir()) == [tmp_path / "DS.zip"]
 
 
-def test_empty_and_damaged_zips_are_named(tmp_path):
+def test_empty_and_damaged_zips(tmp_path):
     with zipfile.ZipFile(tmp_path / "empty.zip", "w"):
         pass
     with pytest.raises(InputError, match=r"empty.zip is an empty zip file"):
@@ -198,7 +201,7 @@ def test_empty_and_damaged_zips_are_named(tmp_path):
         read_tu(tmp_path / "broken.zip")
 
 
-def test_any_flipped_bit_of_a_zip_is_harmless_or_one_sentence(tmp_path):
+def test_flipped_bits_of_a_zip_are_harmless_or_raise_input_error(tmp_path):
     shutil.make_archive(str(tmp_path / "DS"), "zip", write(tmp_path))
     whole = (tmp_path / "DS.zip").read_bytes()
     rng = np.random.default_rng(0)
@@ -214,7 +217,7 @@ def test_any_flipped_bit_of_a_zip_is_harmless_or_one_sentence(tmp_path):
     assert refused > 50
 
 
-def test_a_zip_with_sets_in_two_folders_is_refused(tmp_path):
+def test_zip_with_two_data_sets_is_rejected(tmp_path):
     folder = write(tmp_path)
     with zipfile.ZipFile(tmp_path / "DS.zip", "w") as archive:
         for file in folder.iterdir():
@@ -273,7 +276,7 @@ def test_any_graphs_survive_the_round_trip(tmp_path_factory, sizes, random):
             assert a.features.tolist() == b.features.tolist()
 
 
-def test_writing_again_leaves_nothing_of_the_older_set(tmp_path):
+def test_writing_removes_files_of_an_older_set(tmp_path):
     write_tu(read_tu(write(tmp_path)), tmp_path / "out")
     bare = Dataset(GraphBatch.from_graphs([Graph.from_edges([(0, 1)], 2)]), np.array([3]), "DS")
     back = read_tu(write_tu(bare, tmp_path / "out"))
@@ -282,12 +285,12 @@ def test_writing_again_leaves_nothing_of_the_older_set(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "a/b", ".."])
-def test_names_that_are_no_file_names_are_refused(tmp_path, name):
+def test_invalid_file_names_are_rejected(tmp_path, name):
     with pytest.raises(InputError, match="becomes file names"):
         write_tu(Dataset(GraphBatch.from_graphs([Graph.from_edges([], 1)]), None, name), tmp_path)
 
 
-def test_two_different_real_targets_are_refused(tmp_path):
+def test_two_different_real_targets_are_rejected(tmp_path):
     data = Dataset(GraphBatch.from_graphs([Graph.from_edges([], 1)]), np.array([0.5]), "DS", np.array([[0.7]]))
     with pytest.raises(InputError, match="both real and differ"):
         write_tu(data, tmp_path)
@@ -296,16 +299,16 @@ def test_two_different_real_targets_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("graph", "y", "words"),
     [
-        (Graph.from_edges([(0, 1)], 2, directed=True), [1], "directed graphs would come back undirected"),
+        (Graph.from_edges([(0, 1)], 2, directed=True), [1], "directed graphs would be read back as undirected"),
         (Graph.from_edges([(0, 1)], 2), [[1, 2]], "targets must be one whole number or real numbers"),
         (Graph.from_edges([(0, 1)], 2, weights=[2.0]), [1], "no place for edge weights"),
         (Graph.from_edges([(0, 1)], 2, labels=["C", "O"]), [1], "node labels must be integers"),
         (Graph.from_edges([(0, 1)], 2, edge_labels=["single"]), [1], "edge labels must be integers"),
         (Graph.from_edges([(0, 1)], 2), ["yes"], "targets must be one whole number or real numbers"),
-        (Graph.from_edges([], 0), [1], "the last graph has no nodes"),
+        (Graph.from_edges([], 0), [1], "cannot hold a last graph without nodes"),
     ],
 )
-def test_what_the_format_cannot_hold_is_refused(tmp_path, graph, y, words):
+def test_unsupported_data_sets_are_rejected(tmp_path, graph, y, words):
     data = Dataset(GraphBatch.from_graphs([graph]), np.array(y), "DS")
     with pytest.raises(InputError, match=words):
         write_tu(data, tmp_path)

@@ -38,7 +38,7 @@ def random_graphs(draw) -> list[Graph]:
 
 
 @given(random_graphs())
-def test_graphs_come_back_out_of_a_batch(made):
+def test_batch_returns_its_graphs(made):
     batch = GraphBatch.from_graphs(made)
     assert len(batch) == len(made)
     for graph, back in zip(made, batch, strict=True):
@@ -96,14 +96,14 @@ def test_a_slice_shares_memory_and_nothing_can_be_written():
         pickle.loads(pickle.dumps(part)).indices[0] = 1
 
 
-def test_other_features_are_checked():
+def test_with_features_checks_the_shape():
     batch = datasets.load("MUTAG").graphs[:1]
     with pytest.raises(InputError, match="features has 3 rows, but the graph has 17 nodes"):
         batch.with_features(np.ones((3, 2)))
     assert batch.with_features([[1.0]] * 17).features.shape == (17, 1)
 
 
-def test_making_a_batch_leaves_the_callers_arrays_writable():
+def test_batch_leaves_input_arrays_writable():
     features = np.ones((2, 2))
     graph = Graph.from_edges([(0, 1)], 2, features)
     GraphBatch.from_graphs([graph])
@@ -112,7 +112,7 @@ def test_making_a_batch_leaves_the_callers_arrays_writable():
 
 
 @pytest.mark.parametrize("index", [5, -6])
-def test_graphs_past_the_end_are_an_index_error(index):
+def test_out_of_range_raises_index_error(index):
     batch = datasets.load("MUTAG").graphs[:5]
     with pytest.raises(IndexError, match=r"graph .* of a batch of 5"):
         batch[index]
@@ -143,7 +143,7 @@ def features(width: int) -> Graph:
         ([Graph.from_edges([], 1, labels=["C"]), Graph.from_edges([], 1, labels=[1])], "graphs 0 and 1 differ"),
     ],
 )
-def test_graphs_that_do_not_fit_together_are_named(made, words):
+def test_incompatible_graphs_are_rejected(made, words):
     with pytest.raises(InputError, match=words):
         GraphBatch.from_graphs(made)
 
@@ -152,21 +152,21 @@ def labelled(*labels) -> Graph:
     return Graph.from_edges([(i, i + 1) for i in range(len(labels))], len(labels) + 1, edge_labels=labels)
 
 
-def test_edge_labels_of_different_lengths_stand_side_by_side():
+def test_edge_labels_of_different_string_lengths():
     batch = GraphBatch.from_graphs([labelled("a"), labelled(), labelled("double", "b")])
     assert batch.edge_labels.tolist() == ["a", "a", "double", "double", "b", "b"]
     assert batch[2].edge_labels.tolist() == ["double", "double", "b", "b"]
     assert batch[[2, 0]].edge_labels.tolist() == ["double", "double", "b", "b", "a", "a"]
 
 
-def test_edge_labels_of_one_kind_only():
+def test_edge_labels_of_different_kinds_are_rejected():
     with pytest.raises(InputError, match="edge_labels must be all integers or all strings, but graphs 1 and 2 differ"):
         GraphBatch.from_graphs([labelled(), labelled(1), labelled("a")])
     with pytest.raises(InputError, match="graph 1 has edge labels but graph 2 has none; give them to all"):
         GraphBatch.from_graphs([labelled(), labelled(1), Graph.from_edges([(0, 1)], 2)])
 
 
-def test_a_graph_without_nodes_fits_all_others():
+def test_graph_without_nodes_is_compatible_with_all():
     nothing = Graph(np.zeros((0, 0)))
     for other in (
         Graph.from_edges([], 1, labels=["C"]),
@@ -188,19 +188,19 @@ def test_a_graph_without_nodes_fits_all_others():
         ([np.eye(2), np.ones((2, 3))], r"graph 1: adjacency must be square, but has shape \(2, 3\)"),
         ([(np.eye(2), np.full((2, 1), np.nan))], "graph 0: node 0 has the feature value nan"),
         ([np.eye(2), "CCO"], r"graph 1 is a str, but graph 0 is a numpy.ndarray; convert graphs of one kind"),
-        ([np.eye(2), 7, "CCO"], "graph 1 is an int, which is no graph that can be converted"),
+        ([np.eye(2), 7, "CCO"], "graph 1 is an int, which cannot be converted"),
         (np.eye(3), r"for a single graph pass \[matrix\]"),
         ((np.eye(3), np.eye(3)), r"for a single graph pass \[\(adjacency, features\)\]"),
         ("MUTAG", "datasets.load"),
         (7, "must be a sequence of graphs"),
     ],
 )
-def test_graphs_says_what_it_cannot_take(source, words):
+def test_unsupported_sources_are_rejected(source, words):
     with pytest.raises(InputError, match=words):
         as_graphs(source)
 
 
-def test_graphs_takes_what_it_promises():
+def test_supported_sources():
     one = Graph.from_edges([(0, 1)], 2)
     assert len(as_graphs(one)) == 1
     assert len(as_graphs(datasets.load("MUTAG"))) == 188

@@ -27,7 +27,7 @@ def test_every_form_of_adjacency_gives_the_same_graph(adjacency):
 
 
 @pytest.mark.parametrize("edges", [[(0, 1), (1, 2), (2, 3), (3, 0)], [(1, 0), (0, 1), (1, 2), (3, 2), (0, 3), (0, 3)]])
-def test_edges_may_come_once_twice_or_both_ways(edges):
+def test_duplicate_and_reversed_edges_count_once(edges):
     assert neighbours(Graph.from_edges(edges, 4)) == [[1, 3], [0, 2], [1, 3], [0, 2]]
 
 
@@ -45,7 +45,7 @@ def test_weights_are_kept_and_ones_are_no_weights():
     assert Graph.from_edges([(0, 1)], 2, weights=[1.0]).weights is None
 
 
-def test_weights_are_none_also_when_only_a_loop_had_another():
+def test_weights_are_none_if_only_a_loop_differs():
     assert Graph(np.array([[5, 1], [1, 0]])).weights is None
 
 
@@ -56,12 +56,12 @@ def test_rounding_in_a_symmetric_matrix_is_averaged_away():
     assert abs(a - 0.3) < 1e-15
 
 
-def test_a_label_belongs_to_its_direction_and_serves_both_where_one_is_given():
+def test_edge_labels_of_each_direction():
     graph = Graph.from_edges([(0, 1), (1, 0), (1, 2)], 3, edge_labels=[4, 5, 6])
     assert graph.edge_labels.tolist() == [4, 5, 6, 6]
 
 
-def test_the_graph_keeps_its_own_copy():
+def test_graph_copies_its_input():
     features = sparse.csr_array(np.eye(2))
     graph = Graph.from_edges([(0, 1)], 2, features, weights=[2.0])
     features.data[0] = np.nan
@@ -76,7 +76,7 @@ def test_an_edge_of_weight_zero_is_no_edge():
     assert Graph(stored).n_edges == 1
 
 
-def test_sparse_entries_in_the_same_place_are_summed_as_in_scipy():
+def test_duplicate_sparse_entries_are_summed():
     twice = sparse.coo_array((np.array([1.0, 2.0]), (np.array([0, 0]), np.array([1, 1]))), shape=(2, 2))
     assert Graph(twice).adjacency.toarray().tolist() == [[0, 3], [3, 0]]
     assert twice.nnz == 2  # the caller's matrix is left alone
@@ -139,7 +139,7 @@ def test_labels_are_integers_or_strings(labels, expected):
         (lambda: Graph(SQUARE, np.diag([1, np.inf, 1, 1])), "node 1 has the feature value inf in column 1"),
         (lambda: Graph(SQUARE, sparse.csr_array(np.diag([1, 1, 1, np.nan]))), "node 3 has the feature value nan"),
         (lambda: Graph(SQUARE, labels=[1, 2]), "labels must have one entry for each of the 4 nodes"),
-        (lambda: Graph(SQUARE, labels=[1, "C", 2, 3]), "all integers or all strings, but both kinds came"),
+        (lambda: Graph(SQUARE, labels=[1, "C", 2, 3]), "all integers or all strings, but contains both"),
         (lambda: Graph(SQUARE, labels=[0.5, 1, 2, 3]), "pass continuous values as features="),
         (lambda: Graph.from_edges([(0, 4)], 4), r"edge 0 is \(0, 4\), but node numbers must lie in 0..3"),
         (lambda: Graph.from_edges([(0, 1), (-1, 2)], 4), r"edge 1 is \(-1, 2\)"),
@@ -177,6 +177,6 @@ def test_labels_are_integers_or_strings(labels, expected):
         (lambda: Graph(SQUARE, labels=[None] * 4), "labels must be integers or strings, but has dtype object"),
     ],
 )
-def test_bad_input_is_named(make, words):
+def test_invalid_input(make, words):
     with pytest.raises(InputError, match=words):
         make()

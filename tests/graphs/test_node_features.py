@@ -36,7 +36,7 @@ def test_degrees_ignore_weights():
     assert rows(NodeFeatures("degree").fit_transform(star)) == [[0, 1], [1, 0], [1, 0]]
 
 
-def test_several_labels_a_node_stand_side_by_side():
+def test_several_node_labels_are_concatenated():
     batch = as_graphs([Graph.from_edges([], 2, labels=[[0, 7], [1, 7]])])
     assert rows(NodeFeatures().fit_transform(batch)) == [[1, 0, 1], [0, 1, 1]]
 
@@ -44,7 +44,7 @@ def test_several_labels_a_node_stand_side_by_side():
 @pytest.mark.parametrize("unseen", ["N", "A", "Z"])
 def test_an_unseen_label_is_a_zero_row_and_counted(unseen):
     step = NodeFeatures().fit(labelled("C", "O"))
-    with pytest.warns(UnseenLabelWarning, match="1 nodes in 1 graphs have a label that was not there"):
+    with pytest.warns(UnseenLabelWarning, match="1 nodes in 1 graphs have a label that was absent"):
         assert rows(step.transform(labelled("O", unseen))) == [[0, 1], [0, 0]]
 
 
@@ -67,18 +67,18 @@ def test_extended_features_keep_columns_and_add_new_ones_at_the_end():
     assert rows(wider.extend(first).transform(second)) == rows(wider.transform(second))
 
 
-def test_features_fitted_on_nothing_are_extended_by_what_comes():
+def test_extend_after_fit_on_empty_graphs():
     step = NodeFeatures("labels").fit([Graph.from_edges([], 0, labels=[])])
     assert rows(step.extend(labelled(3, 1)).transform(labelled(3, 1))) == [[0, 1], [1, 0]]
 
 
-def test_attributes_are_used_as_they_are():
+def test_attributes_are_used_unchanged():
     values = np.array([[0.5, -1.0], [2.0, 0.0]])
     batch = as_graphs([Graph.from_edges([(0, 1)], 2, values)])
     assert np.array_equal(NodeFeatures().fit_transform(batch).features, values)
 
 
-def test_all_is_attributes_with_labels_beside_them_also_for_labels_that_come_later():
+def test_all_concatenates_attributes_and_labels():
     first = as_graphs([Graph.from_edges([(0, 1)], 2, [[0.5, 0.0], [2.0, -1.0]], labels=["C", "O"])])
     later = as_graphs([Graph.from_edges([], 1, [[7.0, 8.0]], labels=["B"])])
     step = NodeFeatures("all").fit(first)
@@ -88,7 +88,7 @@ def test_all_is_attributes_with_labels_beside_them_also_for_labels_that_come_lat
     assert rows(step.extend(later).transform(first)) == [[0.5, 0, 1, 0, 0], [2, -1, 0, 1, 0]]
 
 
-def test_edge_labels_become_numbers_that_later_ones_keep_to():
+def test_edge_types_keep_their_numbers_when_extended():
     def edges(*labels):
         ends = [(0, i + 1) for i in range(len(labels))]
         return as_graphs([Graph.from_edges(ends, 9, np.ones((9, 1)), edge_labels=list(labels))])
@@ -112,10 +112,10 @@ def test_edge_labels_become_numbers_that_later_ones_keep_to():
             "all",
             "features have width 3, but the features were fitted on width 2",
         ),
-        (labelled(1), labelled(1), "all", "carry no continuous features"),
-        (labelled(1), labelled("C"), "auto", "must be of the kind that was fitted"),
-        (labelled(1), as_graphs([Graph.from_edges([], 1)]), "auto", "carry no node labels; use features='degree'"),
-        (labelled(1), labelled(1), "attributes", "carry no continuous features; use features='labels'"),
+        (labelled(1), labelled(1), "all", "have no continuous features"),
+        (labelled(1), labelled("C"), "auto", "must be of the fitted kind"),
+        (labelled(1), as_graphs([Graph.from_edges([], 1)]), "auto", "have no node labels; use features='degree'"),
+        (labelled(1), labelled(1), "attributes", "have no continuous features; use features='labels'"),
         (
             as_graphs([Graph.from_edges([], 1, np.ones((1, 2)))]),
             as_graphs([Graph.from_edges([], 1, np.ones((1, 3)))]),
@@ -125,27 +125,27 @@ def test_edge_labels_become_numbers_that_later_ones_keep_to():
         (labelled(1), as_graphs([Graph.from_edges([], 1, labels=[[1, 2]])]), "auto", "2 labels each, .* fitted on 1"),
     ],
 )
-def test_what_does_not_fit_is_named(fit_on, use_on, kind, words):
+def test_mismatched_batches_are_rejected(fit_on, use_on, kind, words):
     with pytest.raises(InputError, match=words):
         NodeFeatures(kind).fit(fit_on).transform(use_on)
 
 
-def test_what_is_not_fitted_says_so():
+def test_unfitted_features_raise():
     with pytest.raises(InputError, match="not fitted; call fit"):
         NodeFeatures().transform(labelled(1))
 
 
-def test_lists_of_graphs_are_taken_too():
+def test_lists_of_graphs_are_accepted():
     assert NodeFeatures().fit([np.eye(2)]).kind_ == "degree"
 
 
-def test_the_warning_points_at_the_caller():
+def test_warning_points_at_the_caller():
     with pytest.warns(UnseenLabelWarning) as caught:
         NodeFeatures().fit(labelled(1)).transform(labelled(2))
     assert caught[0].filename == __file__
 
 
-def test_unknown_kind_is_refused():
+def test_unknown_kind_is_rejected():
     with pytest.raises(
         InputError, match="features must be one of auto, attributes, labels, all, degree, but is 'onehot'"
     ):

@@ -582,7 +582,7 @@ def test_no_graphs_is_refused_in_fit_and_fine_in_predict(fitted):
             "trained on graphs with node features of width 2, but .* width 3",
         ),
         ([Graph.from_edges([(0, 1)], 2)], "trained on graphs with node features of width 2, but these have none"),
-        (np.eye(3), "one matrix came"),
+        (np.eye(3), "got one matrix"),
         (["CCO"], "trained on graphs with node features of width 2, but these have width 32"),
         ([3], "graph 0 is an int"),
     ],

@@ -1,4 +1,4 @@
-"""Parsed data sets, kept in binary form under the fingerprint of the text they came from."""
+"""Cache of parsed data sets: binary copies under the fingerprint of their text."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import numpy as np
 
 from fastgntk._util.files import atomic_save
 from fastgntk.datasets._dataset import Dataset
-from fastgntk.datasets._tu_reader import read_tu, tu_files
+from fastgntk.datasets._tu import read_tu, tu_files
 from fastgntk.graphs import GraphBatch
 
 __all__ = ["cache_folder", "fingerprint", "read_tu_cached"]
 
 _log = logging.getLogger("fastgntk")
-_FORMAT = 1  # counted up when the layout below or the meaning of a parsed set changes
+_FORMAT = 1  # incremented when the layout or the meaning of a parsed set changes
 _ARRAYS = ("offsets", "indptr", "indices", "features", "labels", "edge_labels", "self_loops")
 
 
 def cache_folder() -> Path:
-    """Return the user's cache: ``$FASTGNTK_CACHE``, else what is usual on this system."""
+    """Return the user's cache: ``$FASTGNTK_CACHE``, else the default of the operating system."""
     chosen = os.environ.get("FASTGNTK_CACHE")
     if chosen:
         return Path(chosen)
@@ -35,7 +35,7 @@ def cache_folder() -> Path:
 
 
 def fingerprint(path: Path) -> str:
-    """Return a hash of the content of a TU zip file or folder; where it is and how old do not enter."""
+    """Return a hash of the content of a TU zip file or folder, independent of its location and age."""
     digest = hashlib.sha256(f"fastgntk parsed set {_FORMAT}\n".encode())
     if path.is_dir():
         name, source = tu_files(path)
@@ -51,9 +51,9 @@ def fingerprint(path: Path) -> str:
 
 
 def read_tu_cached(path: Path) -> Dataset:
-    """Read a TU data set, from its parsed copy if there is one; leave a copy if there is none.
+    """Read a TU data set from its parsed copy, or parse it and store a copy.
 
-    A copy that cannot be read or written costs time, nothing else.
+    If the copy cannot be read or written, only time is lost.
     """
     path = path.resolve()
     name = path.stem if not path.is_dir() else path.name
@@ -80,7 +80,7 @@ def _save(stream: Any, dataset: Dataset) -> None:
 
 
 def _load(path: Path) -> Dataset:
-    # Opened here, because NumPy leaves the file open when it finds it damaged.
+    # Opened here, because NumPy leaves a damaged file open.
     with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
         arrays = {name: stored.get(name) for name in (*_ARRAYS, "y", "graph_attributes")}
         name = json.loads(str(stored["meta"]))["name"]

@@ -1,4 +1,4 @@
-"""Graphs with something to learn about them."""
+"""Graphs with targets."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Counts", "Dataset", "NamedDataset"]
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers by which a data set is recognised."""
+    """The counts that identify a data set."""
 
     graphs: int
     nodes: int
     edges: int
-    """Undirected edges; self loops are counted apart."""
+    """Undirected edges, without self loops."""
     self_loops: int
     classes: int | None
     """None for regression."""
@@ -29,16 +29,16 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Hold graphs, a target for each, and a name.
+    """Graphs, a target for each, and a name.
 
     Attributes
     ----------
     graphs : GraphBatch
     y : array of shape (n,) or (n, k), or None
-        Class labels as they stand in the source, or real targets where the source has no classes.
+        Class labels of the source, or real targets if the source has no classes.
     name : str
     graph_attributes : float64 array of shape (n, k), or None
-        Real targets, where the source has them; ``y`` is the same if it has no classes.
+        Real targets, if the source has them; equal to ``y`` if it has no classes.
     """
 
     graphs: GraphBatch
@@ -48,9 +48,10 @@ class Dataset:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graphs", as_graphs(self.graphs))
-        if self.y is not None:
-            object.__setattr__(self, "y", np.asarray(self.y))
-        if self.y is not None and len(self.y) != len(self.graphs):
+        if self.y is None:
+            return
+        object.__setattr__(self, "y", np.asarray(self.y))
+        if len(self.y) != len(self.graphs):
             raise InputError(f"y has {len(self.y)} entries, but {self.name} has {len(self.graphs)} graphs.")
 
     def __len__(self) -> int:
@@ -74,18 +75,18 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class NamedDataset(Dataset):
-    """Hold a data set whose source has names for graphs and targets.
+    """A data set whose source names graphs, nodes and targets.
 
     Attributes
     ----------
     graphs, y, name
         As in :class:`Dataset`.
     names : tuple of n str
-        What the source calls each graph.
+        The name of each graph in the source.
     targets : tuple of str
-        The columns or attributes that ``y`` holds; empty if there are none.
+        The columns or attributes in ``y``; empty if there are none.
     node_names : tuple
-        What the source calls each node, of all graphs one after the other.
+        The name of each node in the source, one graph after the other.
     """
 
     names: tuple[str, ...]

@@ -5,37 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from fastgntk.datasets._dataset import NamedDataset
-from fastgntk.datasets._objects import target_array
-from fastgntk.datasets._text_table import read_text
+from fastgntk.datasets._interop import ConversionOptions, target_array
+from fastgntk.datasets._text_table import read_text, unpacked
 from fastgntk.errors import InputError
-from fastgntk.graphs.convert import Choice, Names, from_node_link, graph_attributes, node_names
+from fastgntk.graphs import as_graphs
+from fastgntk.graphs.convert import graph_attributes, node_names
 
 __all__ = ["read_node_link"]
 
 
 def read_node_link(
-    path: str | Path,
-    *,
-    target: str | Sequence[str] | None = None,
-    node_labels: Names = None,
-    node_features: Names = None,
-    edge_labels: Names = None,
-    edge_weights: Names = None,
-    directed: bool | None = None,
+    path: str | Path, *, target: str | Sequence[str] | None = None, **options: Unpack[ConversionOptions]
 ) -> NamedDataset:
-    """Read graphs from a JSON file in the form that ``networkx.node_link_data`` gives.
+    """Read graphs from a JSON file in the form of ``networkx.node_link_data``.
 
     Parameters
     ----------
     path : str or Path
-        ``.json`` with one graph or a list of graphs, or ``.jsonl`` with one graph a line; UTF-8, and ``.gz`` after
-        either is unpacked on the way.
+        ``.json`` with one graph or a list of graphs, or ``.jsonl`` with one graph a line; UTF-8. A file that
+        also ends in ``.gz`` is decompressed.
     target : str or sequence of str, optional
-        The graph attribute that is y, shape (n,); or several, shape (n, k).
-    node_labels, node_features, edge_labels, edge_weights, directed
+        The graph attribute of y, shape (n,); or several, shape (n, k).
+    node_labels, node_features, edge_labels, edge_weights, directed : optional
         As in :func:`fastgntk.as_graphs`.
 
     Examples
@@ -50,22 +44,21 @@ def read_node_link(
     (NamedDataset('one', 1 graphs, 2 nodes), [3])
     """
     path = Path(path)
-    choice = Choice.of(node_labels, node_features, edge_labels, edge_weights)
-    named = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    named = unpacked(path)
     items = _items(path, by_line=named.suffix.lower() == ".jsonl")
-    known = [graph_attributes(item) for item in items]
+    attributes = [graph_attributes(item) for item in items]
     try:
-        batch = from_node_link(items, choice, directed)
-        y = None if target is None else target_array(known, target)
+        batch = as_graphs(items, **options)
+        y = None if target is None else target_array(attributes, target)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    given = [attributes.get("name") for attributes in known]
-    called = all(isinstance(name, str) and name for name in given)
+    names = [own.get("name") for own in attributes]
+    all_named = all(isinstance(name, str) and name for name in names)
     return NamedDataset(
         graphs=batch,
         y=y,
         name=named.stem,
-        names=tuple(str(name) if called else str(i + 1) for i, name in enumerate(given)),
+        names=tuple(str(name) if all_named else str(i + 1) for i, name in enumerate(names)),
         targets=() if target is None else (target,) if isinstance(target, str) else tuple(target),
         node_names=tuple(name for i, item in enumerate(items) for name in node_names(item["nodes"], i)),
     )
@@ -82,8 +75,8 @@ def _items(path: Path, *, by_line: bool) -> list[Mapping[str, Any]]:
     for i, item in enumerate(items):
         if not isinstance(item, Mapping):
             raise InputError(
-                f"{path}: graph {i} is not in node-link form but a {type(item).__name__}; "
-                "networkx.node_link_data(graph) gives that form."
+                f"{path}: graph {i} is not in node-link form but a {type(item).__name__}; see "
+                "networkx.node_link_data(graph)."
             )
     if not items:
         raise InputError(f"{path} holds no graphs.")
@@ -95,9 +88,9 @@ def _parsed(path: Path, text: str, first_line: int) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         line = first_line + error.lineno - 1
-        hint = "; call a file with one graph a line .jsonl" if error.msg == "Extra data" else ""
+        hint = "; name a file with one graph a line .jsonl" if error.msg == "Extra data" else ""
         raise InputError(f"{path}, line {line}: this is not JSON ({error.msg}){hint}.") from None
-    except ValueError as error:  # Python refuses whole numbers of more than some thousand digits
+    except ValueError as error:  # Python rejects integers of several thousand digits
         raise InputError(f"{path} has a number that cannot be read ({error}).") from None
     except RecursionError:
         raise InputError(f"{path} is nested too deeply for graphs in node-link form.") from None

@@ -1,4 +1,4 @@
-"""The data sets known by name: one row each."""
+"""Registry of named data sets, one row each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TU_SITE = "https://www.chrsmrrs.com/graphkerneldatasets/"
 
 @dataclass(frozen=True)
 class Row:
-    """A name, what is expected under it, where it comes from and whom to cite."""
+    """A named data set: expected counts, address and citation."""
 
     name: str
     counts: Counts
@@ -27,7 +27,7 @@ class Row:
 
     @property
     def url(self) -> str | None:
-        """Where the zip file is, or None if it has no public address."""
+        """The address of the zip file, None if it is not public."""
         return f"{_TU_SITE}{self.name}.zip" if self.on_tu_site else None
 
 
@@ -59,7 +59,7 @@ REGISTRY: dict[str, Row] = {
 
 
 def unknown_name(name: str) -> InputError:
-    """Make the error for a name that is neither a file nor a known data set, nearest names first."""
+    """Return the error for a name that is neither a file nor a known data set; the nearest names come first."""
     folded = {known.lower(): known for known in REGISTRY}
     near = [folded[k] for k in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.4)]
     rest = [known for known in REGISTRY if known not in near]

@@ -1,4 +1,4 @@
-"""Tables as text: CSV files with a header, every row of the same length."""
+"""CSV files as columns of text: a header, and rows of equal length."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import io
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import compress, islice, repeat
@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError, some
 
-__all__ = ["TextTable", "read_text", "read_text_table"]
+__all__ = ["TextTable", "read_text", "read_text_table", "unpacked"]
 
-_TOGETHER = 256
-"""Rows that are held as lists before they go into columns: with 700 lists or more at a time, the garbage collector
-starts, and takes as long as all the rest."""
+_CHUNK = 256
+"""Rows held as lists before they go into columns: with 700 or more, the garbage collector runs and takes as long as
+all the rest."""
 
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # 007 is a name, and so is what does not fit into 64 bits
-# As they are written, not in any case: Na is sodium.
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # 007 is a name, and so is a number beyond 64 bits
+# Case matters: Na is sodium.
 _MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null"}
 
 
@@ -41,40 +41,40 @@ class TextTable:
     columns: tuple[str, ...]
     cells: tuple[list[str], ...]
     before: list[int]
-    """The last line of the file before each row."""
+    """The number of the line before each row."""
 
     def line(self, row: int) -> int:
-        """Return the line of the file on which a row starts; rows count from 0, lines from 1."""
+        """Return the line on which a row starts; rows count from 0, lines from 1."""
         return self.before[row] + 1
 
     def column(self, name: str, argument: str, option: str | None = None) -> int:
-        """Find a column by its exact name; ``option`` is what the command line calls the argument."""
-        called = f"{argument}= ({option or f'--{argument}'})"
+        """Return the index of a column; ``argument`` and the command-line ``option`` select it."""
+        selector = f"{argument}= ({option or f'--{argument}'})"
         count = self.columns.count(name)
         if count == 1:
             return self.columns.index(name)
         if count:
             raise InputError(
-                f"{self.path} has {count} columns called {name!r}; rename them so that {called} names one."
+                f"{self.path} has {count} columns called {name!r}; rename them so that {selector} names one."
             )
-        raise InputError(f"{self.path} has no column {name!r}; choose {called} among {self.listed()}.")
+        raise InputError(f"{self.path} has no column {name!r}; choose {selector} among {self.listed()}.")
 
     def listed(self) -> str:
-        """Name the columns, and what seems to separate them if there is only one."""
+        """List the columns; if there is only one, add which other delimiter it seems to contain."""
         listed = ", ".join(map(repr, self.columns))
         only = self.columns[0] if len(self.columns) == 1 else ""
-        for sign, called in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
-            if sign in only:
-                hint = "call a file with tabs .tsv" if sign == "\t" else "save it with commas as .csv"
-                return f"{listed} (it seems to be separated by {called}: {hint})"
+        for delimiter, plural in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
+            if delimiter in only:
+                hint = "name a file with tabs .tsv" if delimiter == "\t" else "save it with commas as .csv"
+                return f"{listed} (it seems to be separated by {plural}: {hint})"
         return listed
 
     def stripped(self, at: int) -> list[str]:
-        """Return a column as text without spaces around it."""
+        """Return a column as stripped text."""
         return list(map(str.strip, self.cells[at]))
 
     def texts(self, at: int, what: str) -> list[str]:
-        """Return a column as text without spaces around it; an empty cell is an error that calls it ``what``."""
+        """Return a column as stripped text; an empty cell raises an error about a missing ``what``."""
         texts = self.stripped(at)
         if "" in texts:
             empty = [i + 1 for i, text in enumerate(texts) if not text]
@@ -82,16 +82,16 @@ class TextTable:
         return texts
 
     def attribute(self, at: int, *, numbers: bool) -> list[Any] | NDArray[np.float64]:
-        """Return a column as numbers or as labels; None where it is missing. If all are numbers, that is an array.
+        """Return a column as numbers or as labels, with None for missing values; an array if all are numbers.
 
-        What should be a number and is none stays text. Labels are whole numbers if all are written so, text if not;
-        fractions stay numbers, which are no labels.
+        Invalid numbers stay text. Labels are integers if all cells are, else text; fractions stay numbers, which are
+        no labels.
         """
         cells = self.cells[at]
         if numbers and "_" not in "".join(cells):
             with suppress(ValueError):
                 return np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
-        distinct = {cell: cell.strip() for cell in dict.fromkeys(cells)}  # most labels stand many times
+        distinct = {cell: cell.strip() for cell in dict.fromkeys(cells)}  # most labels repeat
         known = [text for text in distinct.values() if text not in _MISSING]
         read: Callable[[str], Any] = str
         if numbers:
@@ -106,7 +106,7 @@ class TextTable:
         return list(map(values_of.__getitem__, cells))
 
     def values(self, at: int, kept: NDArray[np.int64], *, classes: bool) -> NDArray[Any]:
-        """Return a column as numbers, or as strings where ``classes`` allows them and not all are numbers."""
+        """Return a column as numbers, or as strings if ``classes`` allows them and some are no numbers."""
         texts = [self.cells[at][i].strip() for i in kept]
         numbers = [_number(text) for text in texts]
         missing = [
@@ -129,6 +129,15 @@ class TextTable:
             )
         return np.array(texts)
 
+    def targets(
+        self, names: str | Sequence[str], kept: NDArray[np.int64], argument: str, option: str | None = None
+    ) -> NDArray[Any]:
+        """Return the column of targets, (n,), numbers or classes; of several columns the numbers, (n, k)."""
+        if isinstance(names, str):
+            return self.values(self.column(names, argument, option), kept, classes=True)
+        columns = [self.column(name, argument, option) for name in names]
+        return np.stack([self.values(at, kept, classes=False) for at in columns], axis=1)
+
 
 def _number_or_text(text: str) -> float | str:
     number = _number(text)
@@ -145,9 +154,8 @@ def _number(text: str) -> float | None:
 
 
 def read_text_table(path: Path, row_for: str) -> TextTable:
-    """Read a ``.csv`` or ``.tsv`` file in UTF-8, also packed as ``.gz``; ``row_for`` is what a row stands for."""
-    packed = path.suffix.lower() == ".gz"
-    named = path.with_suffix("") if packed else path
+    """Read a ``.csv`` or ``.tsv`` file in UTF-8, also as ``.gz``; ``row_for`` is the meaning of a row."""
+    named = unpacked(path)
     text = read_text(path, "save the table as CSV in UTF-8")
     delimiter = "\t" if named.suffix.lower() == ".tsv" else ","
     header: tuple[str, ...] = ()
@@ -170,16 +178,16 @@ def read_text_table(path: Path, row_for: str) -> TextTable:
 
 
 def _batches(path: Path, text: str, delimiter: str) -> Iterator[tuple[list[list[str]], list[int]]]:
-    """Yield some rows together, without blank ones, and the last line before each of them."""
-    # newline="" leaves line ends inside quotes as they are and to the reader, which counts them.
+    """Yield chunks of rows without blank ones, and the number of the line before each row."""
+    # newline="" leaves line ends inside quotes to the reader, which counts them.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    numbered = zip(reader, map(attrgetter("line_num"), repeat(reader)), strict=False)  # with each row its last line
+    numbered = zip(reader, map(attrgetter("line_num"), repeat(reader)), strict=False)  # each row with its last line
     last, failed = 0, ""
     while not failed:
         batch: list[tuple[list[str], int]] = []
         try:
-            batch.extend(islice(numbered, _TOGETHER))
-        except csv.Error as error:  # rows that were read before stay in the list, and come first
+            batch.extend(islice(numbered, _CHUNK))
+        except csv.Error as error:  # rows read before it stay in the list, and come first
             failed = str(error)
         if not batch:
             break
@@ -205,14 +213,18 @@ def _check_lengths(path: Path, header: tuple[str, ...], rows: list[list[str]], l
     )
 
 
+def unpacked(path: Path) -> Path:
+    """Return the path without ``.gz``."""
+    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+
+
 def read_text(path: Path, instead: str) -> str:
-    """Read a file in UTF-8, unpacked if it ends in ``.gz``; ``instead`` is what to do about any other."""
-    packed = path.suffix.lower() == ".gz"
+    """Read a file in UTF-8, decompressed if it ends in ``.gz``; ``instead`` is the advice for other encodings."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the path of a file.")
     try:
         content = path.read_bytes()
-        if packed:
+        if unpacked(path) != path:
             content = gzip.decompress(content)
         text = content.decode("utf-8-sig")
     except FileNotFoundError:
@@ -220,7 +232,7 @@ def read_text(path: Path, instead: str) -> str:
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text in UTF-8; {instead}.") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{path} is not a whole gzip file ({error}); get it again, or unpack it first.") from None
+        raise InputError(f"{path} is not a complete gzip file ({error}); get it again, or unpack it first.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check the path and its permissions.") from None
     if "\0" in text:  # UTF-8 allows it, tables do not

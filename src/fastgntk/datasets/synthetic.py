@@ -1,7 +1,7 @@
-"""Families of random graphs with a seed, for tests and scaling studies.
+"""Random graph families with a seed, for tests and scaling studies.
 
 Each function returns a :class:`fastgntk.datasets.Dataset` of ``n_graphs`` graphs. Where a parameter is a
-sequence, graph i takes its entry i modulo the length, and ``y`` is that number: graphs to tell apart. The same
+sequence, graph i takes its entry i modulo the length, and ``y`` is that number, the class to predict. The same
 arguments give the same graphs on every machine.
 """
 
@@ -44,7 +44,7 @@ def barabasi_albert(n_graphs: int, n_nodes: int, attach: int | Sequence[int] = (
 
     def edges(rng: np.random.Generator, m: float) -> tuple[int, Pairs]:
         count = int(m)
-        pairs = [(count, v) for v in range(count)]  # a star to start from
+        pairs = [(count, v) for v in range(count)]  # the initial star
         ends = [node for pair in pairs for node in pair]
         for node in range(count + 1, n_nodes):
             chosen: set[int] = set()
@@ -82,7 +82,7 @@ def stochastic_block(
 def cycles_with_motifs(
     n_graphs: int, n_nodes: int, motif: int | Sequence[int] = (3, 4, 5), *, copies: int = 3, seed: int = 0
 ) -> Dataset:
-    """Hang ``copies`` small rings of ``motif`` nodes onto random places of one large ring of ``n_nodes``."""
+    """Attach ``copies`` small rings of ``motif`` nodes to random nodes of one large ring of ``n_nodes``."""
     choices = _choices(motif, "motif", 3, 1_000)
     if n_nodes < 3 or copies < 0:
         raise InputError(f"n_nodes must be 3 or more and copies 0 or more, but are {n_nodes} and {copies}.")
@@ -103,10 +103,10 @@ def cycles_with_motifs(
 def clique_egos(
     n_graphs: int, n_nodes: int, cliques: int | Sequence[int] = (2, 5), *, overlap: float = 0.2, seed: int = 0
 ) -> Dataset:
-    """Make dense ego networks in the manner of COLLAB: one centre, everyone else in overlapping cliques.
+    """Generate dense ego networks like those of COLLAB: one centre, all other nodes in overlapping cliques.
 
-    Node 0 is the centre and joined to all. The others are dealt into ``cliques`` groups, and each group also
-    takes in a share ``overlap`` of people from outside it.
+    Node 0 is the centre and joined to all. The others are split into ``cliques`` groups, and each group also includes
+    a share ``overlap`` of nodes from outside it.
     """
     choices = _choices(cliques, "cliques", 1, max(1, n_nodes - 1))
     _choices(overlap, "overlap", 0.0, 1.0)
@@ -142,11 +142,11 @@ def _family(
 ) -> Dataset:
     if n_graphs < 0:
         raise InputError(f"n_graphs must be 0 or more, but is {n_graphs}.")
-    # One generator for each graph: the first ten graphs of a hundred are the ten of ten.
+    # One generator for each graph, so that the first ten of a hundred graphs equal the ten of ten.
     seeds = np.random.SeedSequence(seed).spawn(n_graphs)
     y = np.arange(n_graphs) % len(choices)
-    made = []
+    graphs = []
     for i in range(n_graphs):
         total, pairs = edges(np.random.default_rng(seeds[i]), choices[y[i]])
-        made.append(Graph.from_edges(pairs, total))
-    return Dataset(GraphBatch.from_graphs(made), y, name)
+        graphs.append(Graph.from_edges(pairs, total))
+    return Dataset(GraphBatch.from_graphs(graphs), y, name)

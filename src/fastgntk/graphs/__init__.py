@@ -1,21 +1,19 @@
-"""Graphs: how they are held, and what their nodes start with.
+"""Graphs: data structures, converters and node features.
 
-====================  =========================================================================
-``_graph``            :class:`Graph`, one graph from arrays
-``_batch``            :class:`GraphBatch`, many graphs in concatenated compressed rows
-``_csr``              the canonical form of adjacency: where loops, duplicates and bad edges end
-``_node_features``    :class:`NodeFeatures`, one-hot labels or degrees as a fitted step
-``_edge_types``       edge labels as numbers
-``_statistics``       :class:`Description`, what is in a batch, in numbers
-``convert/``          :func:`as_graphs`, one file per library, and export
-====================  =========================================================================
+==================  ================================================================================
+``_graph``          :class:`Graph`, a single graph
+``_batch``          :class:`GraphBatch`, many graphs in concatenated compressed rows
+``_csr``            the canonical form of an adjacency: self loops, duplicates and invalid edges
+``_node_features``  :class:`NodeFeatures`, one-hot labels or degrees as a fitted step; edge types
+``_statistics``     :class:`Description`, summary statistics of a batch
+``convert/``        :func:`as_graphs`, one file per library, and export
+==================  ================================================================================
 """
 
 from fastgntk.graphs._batch import GraphBatch
 from fastgntk.graphs._csr import from_edges
-from fastgntk.graphs._edge_types import EdgeTypes
 from fastgntk.graphs._graph import Graph
-from fastgntk.graphs._node_features import FeatureKind, NodeFeatures, UnseenLabelWarning
+from fastgntk.graphs._node_features import EdgeTypes, FeatureKind, NodeFeatures, UnseenLabelWarning
 from fastgntk.graphs._statistics import Description, EqualGraphs, Spread
 from fastgntk.graphs.convert import (
     ATOM_FEATURES,

@@ -1,10 +1,10 @@
-"""Many graphs in a handful of arrays."""
+"""Many graphs in concatenated arrays."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, overload
 
@@ -13,24 +13,25 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk.errors import InputError
+from fastgntk.graphs._csr import Adjacency, row_offsets
 from fastgntk.graphs._graph import Graph, check_features
 
-__all__ = ["GraphBatch", "joined"]
+__all__ = ["GraphBatch", "concatenate_parts"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphBatch(Sequence[Graph]):
-    """Hold n graphs as concatenated compressed rows; immutable, a sequence of :class:`Graph`.
+    """An immutable sequence of n graphs, held as concatenated compressed rows.
 
-    ``batch[3]`` is a graph, ``batch[10:20]`` a batch that shares memory, ``batch[[4, 1, 1]]`` and
+    ``batch[3]`` is a :class:`Graph`, ``batch[10:20]`` a batch that shares memory, ``batch[[4, 1, 1]]`` and
     ``batch[mask]`` are batches with copied rows, ``a + b`` is the concatenation.
 
     Attributes
     ----------
     offsets : int64, (n + 1,)
-        Nodes of graph i are rows ``offsets[i]:offsets[i + 1]`` of everything that is per node.
+        Nodes of graph i are rows ``offsets[i]:offsets[i + 1]`` of every array with an entry for each node.
     indptr : int64, (N + 1,)
-        Neighbours of node u (counted over all graphs) are ``indices[indptr[u]:indptr[u + 1]]``.
+        Neighbours of node u (numbered over all graphs) are ``indices[indptr[u]:indptr[u + 1]]``.
     indices : int32, (m,)
         Neighbours, numbered within their own graph, so that a slice of the batch needs no renumbering.
     weights : float64, (m,) or None
@@ -39,7 +40,7 @@ class GraphBatch(Sequence[Graph]):
     labels : integers or strings, (N,) or (N, k), or None
     edge_labels : integers or strings, (m,), or None
     self_loops : int64, (n,)
-        How many self loops were dropped from each graph.
+        Number of self loops dropped from each graph.
 
     Examples
     --------
@@ -58,28 +59,18 @@ class GraphBatch(Sequence[Graph]):
     self_loops: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        for name in (
-            "offsets",
-            "indptr",
-            "indices",
-            "weights",
-            "features",
-            "labels",
-            "edge_labels",
-            "self_loops",
-        ):
-            value = getattr(self, name)
-            arrays = (value.data, value.indices, value.indptr) if sparse.issparse(value) else (value,)
-            frozen = [_read_only(a) for a in arrays]
+        for field in fields(self):
+            value = getattr(self, field.name)
             if sparse.issparse(value):
-                value = sparse.csr_array(tuple(frozen), shape=value.shape)
+                arrays = tuple(_read_only(array) for array in (value.data, value.indices, value.indptr))
+                value = sparse.csr_array(arrays, shape=value.shape)
             elif value is not None:
-                value = frozen[0]
-            object.__setattr__(self, name, value)
+                value = _read_only(value)
+            object.__setattr__(self, field.name, value)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__post_init__()  # unpickled arrays are writable until this
+        self.__post_init__()  # unpickled arrays are writable
 
     @classmethod
     def from_graphs(cls, graphs: Sequence[Graph]) -> GraphBatch:
@@ -90,20 +81,40 @@ class GraphBatch(Sequence[Graph]):
             one = np.zeros(1, dtype=np.int64)
             return cls(one, one, empty.astype(np.int32), None, None, None, None, empty)
         node_counts = [g.n_nodes for g in graphs]
-        edge_counts = np.array([len(g.indices) for g in graphs], dtype=np.int64)
-        starts = np.concatenate([[0], np.cumsum(edge_counts)])
+        edge_counts = [len(g.indices) for g in graphs]
+        starts = row_offsets(edge_counts)
+        edge_labels = [g.edge_labels for g in graphs]
         weights = None
         if any(g.weights is not None for g in graphs):
             weights = np.concatenate([np.ones(len(g.indices)) if g.weights is None else g.weights for g in graphs])
         return cls(
-            offsets=np.concatenate([[0], np.cumsum(node_counts)]).astype(np.int64),
+            offsets=row_offsets(node_counts),
             indptr=np.concatenate([g.indptr[:-1] + s for g, s in zip(graphs, starts, strict=False)] + [starts[-1:]]),
             indices=np.concatenate([g.indices for g in graphs]),
             weights=weights,
-            features=joined([g.features for g in graphs], node_counts, "features"),
-            labels=joined([g.labels for g in graphs], node_counts, "labels"),
-            edge_labels=_edge_labels(graphs),
+            features=concatenate_parts([g.features for g in graphs], node_counts, "features"),
+            labels=concatenate_parts([g.labels for g in graphs], node_counts, "labels"),
+            edge_labels=concatenate_parts(edge_labels, edge_counts, "edge_labels") if any(edge_counts) else None,
             self_loops=np.array([g.n_self_loops for g in graphs], dtype=np.int64),
+        )
+
+    @classmethod
+    def from_adjacency(
+        cls, adjacency: Adjacency, sizes: NDArray[np.int64], *, features: Any = None, labels: NDArray[Any] | None = None
+    ) -> GraphBatch:
+        """Split the block-diagonal adjacency of graphs of these sizes; features and labels have a row for each node."""
+        offsets = row_offsets(sizes)
+        starts = np.repeat(offsets[:-1].astype(np.int32), sizes)
+        graph_of_loop = np.searchsorted(offsets, adjacency.loops, side="right") - 1
+        return cls(
+            offsets=offsets,
+            indptr=adjacency.indptr,
+            indices=adjacency.indices - np.repeat(starts, np.diff(adjacency.indptr)),
+            weights=adjacency.weights,
+            features=features,
+            labels=labels,
+            edge_labels=adjacency.edge_labels,
+            self_loops=np.bincount(graph_of_loop, minlength=len(sizes)).astype(np.int64),
         )
 
     @cached_property
@@ -114,24 +125,28 @@ class GraphBatch(Sequence[Graph]):
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """Number of nodes of each graph."""
-        return np.diff(self.offsets)
+        return _shared(np.diff(self.offsets))
 
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
         """Number of neighbours of each node, the node itself not counted, weights ignored."""
-        return np.diff(self.indptr)
+        return _shared(np.diff(self.indptr))
 
     @cached_property
     def graph_of_node(self) -> NDArray[np.int64]:
         """For each node the number of its graph."""
-        return np.repeat(np.arange(len(self)), self.sizes)
+        return _shared(np.repeat(np.arange(len(self)), self.sizes))
+
+    @property
+    def global_indices(self) -> NDArray[np.int64]:
+        """``indices`` numbered over all graphs."""
+        starts = np.repeat(self.offsets[:-1], self.sizes)
+        return np.repeat(starts, self.degrees) + self.indices
 
     def adjacency(self) -> Any:
         """Return the block-diagonal adjacency matrix of all graphs, CSR of shape (N, N), without self loops."""
-        shift = np.repeat(self.offsets[:-1], self.sizes)
-        columns = self.indices + np.repeat(shift, self.degrees)
         data = np.ones(len(self.indices)) if self.weights is None else self.weights.copy()
-        return sparse.csr_array((data, columns, self.indptr), shape=(self.n_nodes, self.n_nodes))
+        return sparse.csr_array((data, self.global_indices, self.indptr), shape=(self.n_nodes, self.n_nodes))
 
     def with_features(self, features: Any) -> GraphBatch:
         """Return the same graphs with other node features, shape (N, d), dense or SciPy sparse."""
@@ -143,9 +158,7 @@ class GraphBatch(Sequence[Graph]):
     @overload
     def __getitem__(self, index: int) -> Graph: ...
     @overload
-    def __getitem__(self, index: slice) -> GraphBatch: ...
-    @overload
-    def __getitem__(self, index: Sequence[int] | NDArray[Any]) -> GraphBatch: ...
+    def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> GraphBatch: ...
 
     def __getitem__(self, index: Any) -> Graph | GraphBatch:
         if isinstance(index, slice):
@@ -189,47 +202,42 @@ class GraphBatch(Sequence[Graph]):
     def _contiguous(self, start: int, stop: int) -> GraphBatch:
         nodes = slice(int(self.offsets[start]), int(self.offsets[stop]))
         edges = slice(int(self.indptr[nodes.start]), int(self.indptr[nodes.stop]))
-        return GraphBatch(
-            offsets=self.offsets[start : stop + 1] - nodes.start,
-            indptr=self.indptr[nodes.start : nodes.stop + 1] - edges.start,
-            indices=self.indices[edges],
-            weights=_part(self.weights, edges),
-            features=_part(self.features, nodes),
-            labels=_part(self.labels, nodes),
-            edge_labels=_part(self.edge_labels, edges),
-            self_loops=self.self_loops[start:stop],
-        )
+        offsets = self.offsets[start : stop + 1] - nodes.start
+        indptr = self.indptr[nodes.start : nodes.stop + 1] - edges.start
+        return self._select(offsets, indptr, slice(start, stop), nodes, edges)
 
     def _take(self, chosen: NDArray[np.integer]) -> GraphBatch:
         chosen = np.where(chosen < 0, chosen + len(self), chosen).astype(np.int64)
         if len(chosen) and (chosen.min() < 0 or chosen.max() >= len(self)):
             raise IndexError(f"graph numbers must lie in 0..{len(self) - 1}.")
-        sizes, first = self.sizes[chosen], self.offsets[:-1][chosen]
-        nodes = _ranges(first, sizes)
+        sizes = self.sizes[chosen]
+        nodes = _ranges(self.offsets[:-1][chosen], sizes)
         degrees = self.degrees[nodes]
         edges = _ranges(self.indptr[:-1][nodes], degrees)
+        return self._select(row_offsets(sizes), row_offsets(degrees), chosen, nodes, edges)
+
+    def _select(
+        self, offsets: NDArray[np.int64], indptr: NDArray[np.int64], graphs: Any, nodes: Any, edges: Any
+    ) -> GraphBatch:
+        def part(array: Any, index: Any) -> Any:
+            return None if array is None else array[index]
+
         return GraphBatch(
-            offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            indptr=np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64),
+            offsets=offsets,
+            indptr=indptr,
             indices=self.indices[edges],
-            weights=_part(self.weights, edges),
-            features=_part(self.features, nodes),
-            labels=_part(self.labels, nodes),
-            edge_labels=_part(self.edge_labels, edges),
-            self_loops=self.self_loops[chosen],
+            weights=part(self.weights, edges),
+            features=part(self.features, nodes),
+            labels=part(self.labels, nodes),
+            edge_labels=part(self.edge_labels, edges),
+            self_loops=self.self_loops[graphs],
         )
 
 
 def _read_only(array: Any) -> Any:
-    if array is None:
-        return None
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def _part(array: Any, where: Any) -> Any:
-    return None if array is None else array[where]
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -239,28 +247,29 @@ def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np
     return np.arange(total) - before + np.repeat(starts, lengths)
 
 
-def joined(parts: Sequence[Any], sizes: Sequence[int], what: str) -> Any:
-    """Concatenate per-node arrays of graphs with so many nodes, or say which graph does not fit the first.
+def concatenate_parts(parts: Sequence[Any], lengths: Sequence[int], name: str) -> Any:
+    """Concatenate the features or labels of graphs with these numbers of nodes or edges, or raise if they differ.
 
-    A graph without nodes says nothing about features or labels, and fits all others.
+    A graph of length 0 is compatible with all others, with or without features or labels.
     """
-    counted = [(i, part) for i, part in enumerate(parts) if sizes[i]]
+    counted = [(i, part) for i, part in enumerate(parts) if lengths[i]]
     if not counted:
         return parts[0]
     start, first = counted[0]
     for i, part in counted:
         if (part is None) != (first is None):
             has, lacks = (start, i) if part is None else (i, start)
+            what = name.replace("_", " ")
             raise InputError(f"graph {has} has {what} but graph {lacks} has none; give them to all graphs or to none.")
         if part is None:
             continue
         if part.shape[1:] != first.shape[1:]:
+            a, b = (int(array.shape[1]) if array.ndim == 2 else 1 for array in (first, part))
             raise InputError(
-                f"{what} must have the same width in all graphs, but graph {start} has {_width(first)} and graph {i} "
-                f"has {_width(part)}."
+                f"{name} must have the same width in all graphs, but graph {start} has {a} and graph {i} has {b}."
             )
-        if what == "labels" and part.dtype.kind != first.dtype.kind:
-            raise InputError(f"labels must be all integers or all strings, but graphs {start} and {i} differ.")
+        if name != "features" and part.dtype.kind != first.dtype.kind:
+            raise InputError(f"{name} must be all integers or all strings, but graphs {start} and {i} differ.")
     if first is None:
         return None
     filled = [part for _, part in counted]
@@ -269,22 +278,7 @@ def joined(parts: Sequence[Any], sizes: Sequence[int], what: str) -> Any:
     return np.concatenate(filled)
 
 
-def _width(part: Any) -> int:
-    return int(part.shape[1]) if part.ndim == 2 else 1
-
-
-def _edge_labels(graphs: Sequence[Graph]) -> NDArray[Any] | None:
-    counted = [(i, g.edge_labels) for i, g in enumerate(graphs) if len(g.indices)]
-    filled = [(i, part) for i, part in counted if part is not None]
-    if not filled:
-        return None
-    start, first = filled[0]
-    if len(filled) < len(counted):
-        lacks = next(i for i, part in counted if part is None)
-        raise InputError(
-            f"graph {start} has edge labels but graph {lacks} has none; give them to all graphs or to none."
-        )
-    for i, part in filled:
-        if part.dtype.kind != first.dtype.kind:
-            raise InputError(f"edge_labels must be all integers or all strings, but graphs {start} and {i} differ.")
-    return np.concatenate([part for _, part in filled])
+def _shared(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Make an array read-only, as it is kept and returned again."""
+    values.flags.writeable = False
+    return values

@@ -1,15 +1,15 @@
-"""One canonical form for adjacency, whatever it came from.
+"""Canonical form of an adjacency.
 
-Canonical means: compressed sparse rows, row u lists the neighbours that u sums over, columns sorted, no self
-loops (the kernel adds them as Â = A + I), no edge twice, no edge of weight zero, and ``weights`` is None
-exactly if every weight is 1.
+Compressed sparse rows in which row u lists the neighbours that u sums over: columns are sorted, and there are no self
+loops (the kernel adds them as Â = A + I), no duplicate edges and no edges of weight zero. ``weights`` is None exactly
+if every weight is 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,18 @@ from scipy import sparse
 
 from fastgntk.errors import InputError
 
-__all__ = ["ROUNDING", "Adjacency", "Entries", "entries", "from_edges", "from_matrix"]
+__all__ = ["ROUNDING", "Adjacency", "Floats", "Ints", "Mask", "entries", "first_true", "from_edges", "row_offsets"]
 
-ROUNDING = 1e-12  # relative; what computed matrices that should be symmetric are off by, and more
+Ints = NDArray[np.integer]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ROUNDING = 1e-12  # relative; above the asymmetry that rounding leaves in computed matrices
 
 
 @dataclass(frozen=True)
 class Adjacency:
-    """The canonical compressed rows of one graph or of several graphs side by side."""
+    """The canonical compressed rows of one graph, or of several graphs side by side."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
@@ -35,98 +39,87 @@ class Adjacency:
     """The node of each self loop that was dropped."""
 
 
-class Entries(NamedTuple):
-    """The entries of an adjacency matrix of N nodes, each place once; those that are zero may be among them."""
-
-    n_nodes: int
-    rows: NDArray[np.integer]
-    cols: NDArray[np.integer]
-    weights: NDArray[np.float64]
+def row_offsets(lengths: Any) -> NDArray[np.int64]:
+    """Return where rows of these lengths start, and where the last one ends: int64, (n + 1,)."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def from_matrix(matrix: Any, *, directed: bool) -> tuple[int, Adjacency]:
-    """Read a square dense or SciPy sparse adjacency matrix; entries are edge weights."""
-    found = entries(matrix)
-    return found.n_nodes, from_edges(found.rows, found.cols, found.n_nodes, weights=found.weights, directed=directed)
+def first_true(mask: Mask) -> int | None:
+    """Return the index of the first True entry, None if there is none."""
+    return int(mask.argmax()) if mask.any() else None
 
 
-def entries(matrix: Any) -> Entries:
-    """Look through a square dense or SciPy sparse matrix of real numbers.
+def entries(matrix: Any) -> tuple[int, Ints, Ints, Floats]:
+    """Return the size, rows, columns and values of a square dense or SciPy sparse matrix of real numbers.
 
-    Entries of a sparse matrix that stand in the same place are summed, as everywhere in SciPy.
+    Duplicate entries of a sparse matrix are summed, as everywhere in SciPy; explicit zeros may remain.
     """
-    if sparse.issparse(matrix):
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise InputError(f"adjacency must be square, but has shape {matrix.shape}.")
-        _check_real(matrix.dtype)
-        n_nodes = int(matrix.shape[0])
-        # Most are such, and SciPy's own conversion takes ten times as long.
-        if matrix.format == "csr" and matrix.has_canonical_format:
-            of_entry = np.repeat(np.arange(n_nodes), np.diff(matrix.indptr))
-            _check_range(of_entry, matrix.indices, n_nodes)  # which SciPy does not do
-            return Entries(n_nodes, of_entry, matrix.indices, matrix.data.astype(np.float64))
+    if not sparse.issparse(matrix):
         try:
-            coo = sparse.coo_array(matrix, copy=True)
-        except ValueError as error:
-            raise InputError(f"adjacency cannot be read ({error}).") from None
-        coo.sum_duplicates()
-        return Entries(n_nodes, coo.coords[0], coo.coords[1], np.asarray(coo.data, dtype=np.float64))
-    try:
-        dense = np.asarray(matrix)
-    except ValueError:
-        raise InputError("adjacency must be a square matrix, but its rows have different lengths.") from None
-    if dense.size == 0 and dense.ndim <= 2:
-        if dense.ndim == 2 and dense.shape[0] != dense.shape[1]:
-            raise InputError(f"adjacency must be square, but has shape {dense.shape}.")
-        dense = dense.reshape(0, 0)
-    if dense.ndim != 2 or dense.shape[0] != dense.shape[1]:
+            matrix = np.asarray(matrix)
+        except ValueError:
+            raise InputError("adjacency must be a square matrix, but its rows have different lengths.") from None
+        if matrix.shape == (0,):
+            matrix = matrix.reshape(0, 0)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(
-            f"adjacency must be square, but has shape {dense.shape}; for a list of edges use "
+            f"adjacency must be square, but has shape {matrix.shape}; for a list of edges use "
             "Graph.from_edges(edges, n_nodes)."
         )
-    _check_real(dense.dtype)
-    rows, cols = np.nonzero(dense)
-    return Entries(dense.shape[0], rows, cols, dense[rows, cols].astype(np.float64))
-
-
-def _check_real(dtype: np.dtype[Any]) -> None:
-    if dtype.kind not in "biuf":
-        raise InputError(f"adjacency must be numeric and real, but has dtype {dtype}.")
+    if matrix.dtype.kind not in "biuf":
+        raise InputError(f"adjacency must be numeric and real, but has dtype {matrix.dtype}.")
+    n_nodes = int(matrix.shape[0])
+    if not sparse.issparse(matrix):
+        rows, cols = np.nonzero(matrix)
+        return n_nodes, rows, cols, matrix[rows, cols].astype(np.float64)
+    # The common case; SciPy's own conversion takes ten times as long.
+    if matrix.format == "csr" and matrix.has_canonical_format:
+        of_entry = np.repeat(np.arange(n_nodes), np.diff(matrix.indptr))
+        _check_range(of_entry, matrix.indices, n_nodes)  # SciPy does not check it
+        return n_nodes, of_entry, matrix.indices, matrix.data.astype(np.float64)
+    try:
+        coo = sparse.coo_array(matrix, copy=True)
+    except ValueError as error:
+        raise InputError(f"adjacency cannot be read ({error}).") from None
+    coo.sum_duplicates()
+    return n_nodes, coo.coords[0], coo.coords[1], np.asarray(coo.data, dtype=np.float64)
 
 
 def from_edges(
-    rows: NDArray[np.integer],
-    cols: NDArray[np.integer],
+    rows: Ints,
+    cols: Ints,
     n_nodes: int,
     *,
-    weights: NDArray[np.float64] | None = None,
+    weights: Floats | None = None,
     edge_labels: NDArray[Any] | None = None,
-    directed: bool | NDArray[np.bool_],
-    parallel: bool | NDArray[np.bool_] = False,
+    directed: bool | Mask,
+    parallel: bool | Mask = False,
     one_label: bool = False,
-    called: Callable[[int, int], str] | None = None,
+    edge_name: Callable[[int, int], str] = "edge ({}, {})".format,
 ) -> Adjacency:
     """Bring edges (rows[i], cols[i]) into canonical form.
 
-    An undirected edge may be given once or in both directions, and an edge given more than once counts once. If
-    its copies differ in weight, that is an error, because no choice among them would be right; differences of
-    rounding are averaged. Labels belong to a direction: the one given for (u, v) stays, the one of (v, u) serves
-    where none is given.
+    An undirected edge may be given once or in both directions, and duplicates count once. Copies that differ in weight
+    raise an error, because no choice among them would be right; differences within rounding are averaged. Labels
+    belong to a direction: the label given for (u, v) is kept, and that of (v, u) is used where none is given.
 
-    With ``parallel``, edges between the same two nodes are as many edges, each given once: their weights add up, and
-    their labels must agree. With ``one_label`` those of the two directions of an undirected edge must agree too.
-    ``directed`` and ``parallel`` may be an entry for each edge. ``called`` names an edge in messages.
+    With ``parallel``, several edges between two nodes are parallel edges: their weights are summed, and their labels
+    must agree. With ``one_label`` the labels of the two directions of an undirected edge must agree too.
+    ``directed`` and ``parallel`` may have an entry for each edge. ``edge_name`` names an edge in error messages.
     """
-    called = called or _pair
+
+    def name(i: int) -> str:
+        return edge_name(rows[i], cols[i])
+
     _check_range(rows, cols, n_nodes)
-    rows, cols = rows.astype(np.int32, copy=False), cols.astype(np.int32, copy=False)  # half the memory to go through
+    rows, cols = rows.astype(np.int32, copy=False), cols.astype(np.int32, copy=False)  # half the memory traffic
     keep = rows != cols
     loop = ~keep
     if weights is not None:
-        _check_finite(rows, cols, weights, called)
-        there = weights != 0
-        keep &= there
-        loop &= there
+        if (bad := first_true(~np.isfinite(weights))) is not None:
+            raise InputError(f"the weight of {name(bad)} is {weights[bad]}; weights must be finite.")
+        keep &= weights != 0
+        loop &= weights != 0
     loops = np.unique(rows[loop]).astype(np.int32)
     if not keep.all():
         rows, cols = rows[keep], cols[keep]
@@ -137,7 +130,7 @@ def from_edges(
     one_way, many = np.broadcast_to(directed, given), np.broadcast_to(parallel, given)
     if weights is not None and not many.any() and np.all(weights == 1.0):
         weights = None
-    if many.any():  # one direction for all copies, so that both directions add them up in the same order
+    if many.any():  # one direction for all copies, so that both directions are summed in the same order
         rows, cols = np.where(one_way, rows, np.minimum(rows, cols)), np.where(one_way, cols, np.maximum(rows, cols))
     if not one_way.all():
         back = slice(None) if not one_way.any() else np.flatnonzero(~one_way)
@@ -146,12 +139,10 @@ def from_edges(
         many = np.concatenate([many, many[back]])
 
     if weights is None and edge_labels is None:
-        # The pattern alone needs no sort of pairs: SciPy's conversion is linear, which is what lets the
-        # 24 million lines of COLLAB be read in seconds.
-        pattern = sparse.csr_array(
-            (np.ones(len(rows), dtype=np.int8), (rows.astype(np.int32), cols.astype(np.int32))),
-            shape=(n_nodes, n_nodes),
-        )
+        # The pattern alone needs no sort of pairs: SciPy's conversion is linear, so that the 24 million lines of COLLAB
+        # are read in seconds.
+        ends = rows.astype(np.int32), cols.astype(np.int32)
+        pattern = sparse.csr_array((np.ones(len(rows), dtype=np.int8), ends), shape=(n_nodes, n_nodes))
         pattern.sum_duplicates()
         return Adjacency(pattern.indptr.astype(np.int64), pattern.indices.astype(np.int32), None, None, loops)
 
@@ -161,13 +152,13 @@ def from_edges(
     first[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
     if edge_labels is not None:
         own = np.ones(len(rows), dtype=bool) if one_label else order < given
-        edge_labels = _merge_labels(rows, cols, edge_labels[order], first, own, called)
+        edge_labels = _merge_labels(edge_labels[order], first, own, name)
     if weights is not None:
-        weights = _merge_weights(rows, cols, weights[order], first, many[order], bool(one_way.all()), called)
+        weights = _merge_weights(weights[order], first, many[order], bool(one_way.all()), name)
     if not first.all():
         rows, cols = rows[first], cols[first]
     if weights is not None and many.any():
-        keep = weights != 0  # those that cancel out
+        keep = weights != 0  # parallel edges may cancel out
         rows, cols, weights = rows[keep], cols[keep], weights[keep]
         edge_labels = None if edge_labels is None else edge_labels[keep]
         weights = None if np.all(weights == 1.0) else weights
@@ -176,95 +167,55 @@ def from_edges(
     return Adjacency(indptr, cols.astype(np.int32), weights, edge_labels, loops)
 
 
-def _by_row_and_column(rows: NDArray[np.integer], cols: NDArray[np.integer], n_nodes: int) -> NDArray[np.integer]:
-    """Return what np.lexsort((cols, rows)) does, in linear time.
+def _by_row_and_column(rows: Ints, cols: Ints, n_nodes: int) -> Ints:
+    """Return np.lexsort((cols, rows)) in linear time.
 
-    Stable: what was given stands before its mirror image.
+    The sort is stable: an edge as given comes before its mirror image.
     """
-    by_column = _counted(cols, n_nodes)
-    order: NDArray[np.integer] = by_column[_counted(rows[by_column], n_nodes)]
+    by_column = _counting_sort(cols, n_nodes)
+    order: Ints = by_column[_counting_sort(rows[by_column], n_nodes)]
     return order
 
 
-def _counted(keys: NDArray[np.integer], n_keys: int) -> NDArray[np.integer]:
-    """Return a stable order by keys 0..n_keys − 1, as SciPy finds it when it transposes rows of one entry each."""
+def _counting_sort(keys: Ints, n_keys: int) -> Ints:
+    """Return a stable order of keys 0..n_keys − 1, as found by SciPy's transposition of rows of one entry each."""
     one_each = np.arange(len(keys) + 1, dtype=sparse.get_index_dtype(maxval=len(keys)))
     table = sparse.csr_array((np.zeros(len(keys), dtype=np.int8), keys, one_each), shape=(len(keys), n_keys))
     return np.asarray(table.tocsc().indices)
 
 
-def _pair(u: int, v: int) -> str:
-    return f"edge ({u}, {v})"
-
-
-def _check_range(rows: NDArray[np.integer], cols: NDArray[np.integer], n_nodes: int) -> None:
+def _check_range(rows: Ints, cols: Ints, n_nodes: int) -> None:
     if len(rows) and (min(rows.min(), cols.min()) < 0 or max(rows.max(), cols.max()) >= n_nodes):
-        which = int(np.flatnonzero((rows < 0) | (cols < 0) | (rows >= n_nodes) | (cols >= n_nodes))[0])
-        raise InputError(
-            f"edge {which} is ({rows[which]}, {cols[which]}), but node numbers must lie in 0..{n_nodes - 1}."
-        )
+        i = first_true((rows < 0) | (cols < 0) | (rows >= n_nodes) | (cols >= n_nodes))
+        raise InputError(f"edge {i} is ({rows[i]}, {cols[i]}), but node numbers must lie in 0..{n_nodes - 1}.")
 
 
-def _check_finite(
-    rows: NDArray[np.integer],
-    cols: NDArray[np.integer],
-    weights: NDArray[np.float64],
-    called: Callable[[int, int], str],
-) -> None:
-    bad = np.flatnonzero(~np.isfinite(weights))
-    if len(bad):
-        which = int(bad[0])
-        raise InputError(
-            f"the weight of {called(rows[which], cols[which])} is {weights[which]}; weights must be finite."
-        )
-
-
-def _merge_weights(
-    rows: NDArray[np.integer],
-    cols: NDArray[np.integer],
-    weights: NDArray[np.float64],
-    first: NDArray[np.bool_],
-    many: NDArray[np.bool_],
-    directed: bool,
-    called: Callable[[int, int], str],
-) -> NDArray[np.float64]:
-    """Return one weight for each run of equal pairs, the same for both directions; the sum where they are many."""
+def _merge_weights(weights: Floats, first: Mask, many: Mask, directed: bool, name: Callable[[int], str]) -> Floats:
+    """Return one weight for each run of equal pairs, the same for both directions; the sum of parallel edges."""
     if first.all():
         return weights
     starts = np.flatnonzero(first)
-    if len(weights) == 2 * len(starts) and first[::2].all():  # each twice, as in symmetric matrices: six times as quick
+    if len(weights) == 2 * len(starts) and first[::2].all():  # pairs, as in symmetric matrices: six times as fast
         low, high = np.minimum(weights[::2], weights[1::2]), np.maximum(weights[::2], weights[1::2])
     else:
         low, high = np.minimum.reduceat(weights, starts), np.maximum.reduceat(weights, starts)
     add_up = many[starts]
-    differs = np.flatnonzero(~add_up & (high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high))))
-    if len(differs):
-        which = int(differs[0])
+    differs = first_true(~add_up & (high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high))))
+    if differs is not None:
         hint = "give it once" if directed else "give it once, or pass directed=True if the directions differ"
         raise InputError(
-            f"{called(rows[starts[which]], cols[starts[which]])} is given with different weights {low[which]} and "
-            f"{high[which]}; {hint}."
+            f"{name(starts[differs])} is given with different weights {low[differs]} and {high[differs]}; {hint}."
         )
     one = np.where(low == high, low, low / 2 + high / 2)
     return np.where(add_up, np.add.reduceat(weights, starts), one) if add_up.any() else one
 
 
-def _merge_labels(
-    rows: NDArray[np.integer],
-    cols: NDArray[np.integer],
-    labels: NDArray[Any],
-    first: NDArray[np.bool_],
-    given: NDArray[np.bool_],
-    called: Callable[[int, int], str],
-) -> NDArray[Any]:
+def _merge_labels(labels: NDArray[Any], first: Mask, given: Mask, name: Callable[[int], str]) -> NDArray[Any]:
     """Return the first label of each run of equal pairs; labels given for the same pair must agree."""
     if first.all():
         return labels
     unique = labels[first]
-    differs = np.flatnonzero(given & (labels != unique[np.cumsum(first) - 1]))
-    if len(differs):
-        which = int(differs[0])
-        raise InputError(
-            f"{called(rows[which], cols[which])} is given twice with different labels; give each edge once."
-        )
+    differs = first_true(given & (labels != unique[np.cumsum(first) - 1]))
+    if differs is not None:
+        raise InputError(f"{name(differs)} is given twice with different labels; give each edge once.")
     return unique

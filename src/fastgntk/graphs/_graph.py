@@ -1,9 +1,9 @@
-"""One graph."""
+"""A single graph."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ __all__ = ["Graph"]
 
 
 class Graph:
-    """Hold one graph: who is next to whom, and what is known about each node.
+    """A graph: adjacency, and optional features and labels of its nodes and edges.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class Graph:
         Entries are edge weights; 0 means no edge. Self loops are dropped and counted in ``n_self_loops``,
         because the kernel adds exactly one itself (Â = A + I).
     features : array, shape (N, d), optional
-        Continuous node features, used as they are.
+        Continuous node features, used unchanged.
     labels : sequence of length N or array of shape (N, k), optional
         Discrete node labels, integers or strings; they become one-hot features when a kernel is computed.
     directed : bool
@@ -58,7 +58,8 @@ class Graph:
         labels: ArrayLike | None = None,
         directed: bool = False,
     ) -> None:
-        n_nodes, adj = _csr.from_matrix(adjacency, directed=directed)
+        n_nodes, rows, cols, weights = _csr.entries(adjacency)
+        adj = _csr.from_edges(rows, cols, n_nodes, weights=weights, directed=directed)
         self._fill(n_nodes, adj, features, labels)
 
     @classmethod
@@ -73,9 +74,9 @@ class Graph:
         edge_labels: ArrayLike | None = None,
         directed: bool = False,
     ) -> Graph:
-        """Make a graph from pairs of node numbers (0 to n_nodes − 1), each edge once or in both directions.
+        """Construct a graph from pairs of node numbers (0 to n_nodes − 1), each edge once or in both directions.
 
-        ``edge_labels`` are integers or strings, as node labels are, one for each edge.
+        ``edge_labels`` are integers or strings, like node labels, one for each edge.
         """
         if isinstance(n_nodes, bool) or not isinstance(n_nodes, int | np.integer) or n_nodes < 0:
             raise InputError(f"n_nodes must be a whole number, 0 or more, but is {n_nodes!r}.")
@@ -87,16 +88,15 @@ class Graph:
             pairs = np.empty((0, 2), dtype=np.int64)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
             raise InputError(
-                f"edges must be pairs of whole numbers, shape (m, 2), but has shape {pairs.shape} and dtype "
-                f"{pairs.dtype}."
+                f"edges must be pairs of whole numbers, (m, 2), but has shape {pairs.shape} and dtype {pairs.dtype}."
             )
         pairs = pairs.astype(np.int64)
         weight_array = None if weights is None else _check_weights(weights, len(pairs))
-        label_array = None if edge_labels is None else check_edge_labels(edge_labels, len(pairs))
+        label_array = None if edge_labels is None else check_labels(edge_labels, len(pairs), of="edge")
+        rows, cols = pairs.T
         adj = _csr.from_edges(
-            pairs[:, 0], pairs[:, 1], int(n_nodes), weights=weight_array, edge_labels=label_array,
-            directed=directed,
-        )  # fmt: skip
+            rows, cols, int(n_nodes), weights=weight_array, edge_labels=label_array, directed=directed
+        )
         graph = cls.__new__(cls)
         graph._fill(int(n_nodes), adj, features, labels)
         return graph
@@ -153,22 +153,11 @@ def _check_weights(weights: ArrayLike, n_edges: int) -> NDArray[np.float64]:
     return array
 
 
-def check_edge_labels(labels: ArrayLike | Sequence[Any], n_edges: int) -> NDArray[Any]:
-    """Return labels as an integer or string array with one entry for each edge."""
-    array = _label_array(labels, "edge_labels", "edge")
-    if array.shape != (n_edges,):
-        raise InputError(
-            f"edge_labels must have one entry for each of the {n_edges} edges, but has shape {array.shape}."
-        )
-    return _whole_or_text(array, "edge_labels", "one number for each edge as weights=")
-
-
-def check_features(features: ArrayLike, n_nodes: int) -> Any:
-    """Return features as float64 of shape (N, d), dense or CSR, or say which node is at fault."""
+def check_features(features: ArrayLike, n_nodes: int, node_name: Callable[[int], str] = "node {}".format) -> Any:
+    """Return features as float64 of shape (N, d), dense or CSR; ``node_name`` names a node in error messages."""
     array: Any
     if sparse.issparse(features):
         array = sparse.csr_array(features, dtype=np.float64, copy=True)
-        values_finite = bool(np.isfinite(array.data).all())
     else:
         try:
             array = np.array(features, dtype=np.float64)
@@ -176,7 +165,6 @@ def check_features(features: ArrayLike, n_nodes: int) -> Any:
             raise InputError(
                 "features must be numbers, one row of equal length for each node; pass discrete values as labels=."
             ) from None
-        values_finite = bool(np.isfinite(array).all())
     if array.ndim != 2:
         raise InputError(
             f"features must have shape (nodes, width), but has shape {array.shape}; pass discrete values as "
@@ -184,36 +172,35 @@ def check_features(features: ArrayLike, n_nodes: int) -> Any:
         )
     if array.shape[0] != n_nodes:
         raise InputError(f"features has {array.shape[0]} rows, but the graph has {n_nodes} nodes.")
-    if not values_finite:
+    if not np.isfinite(array.data if sparse.issparse(array) else array).all():
         dense = array.toarray() if sparse.issparse(array) else array
-        node, column = np.argwhere(~np.isfinite(dense))[0]
+        node, column = np.argwhere(~np.isfinite(dense))[0].tolist()
         raise InputError(
-            f"node {node} has the feature value {dense[node, column]} in column {column}; features must be "
+            f"{node_name(node)} has the feature value {dense[node, column]} in column {column}; features must be "
             "finite: fill in or drop missing values first."
         )
     return array
 
 
-def check_labels(labels: ArrayLike | Sequence[Any], n_nodes: int) -> NDArray[Any]:
-    """Return labels as an integer or string array with one row for each node."""
-    array = _label_array(labels, "labels", "node")
-    if array.ndim not in (1, 2) or array.shape[0] != n_nodes:
-        raise InputError(f"labels must have one entry for each of the {n_nodes} nodes, but has shape {array.shape}.")
-    return _whole_or_text(array, "labels", "continuous values as features=")
-
-
-def _whole_or_text(array: NDArray[Any], name: str, instead: str) -> NDArray[Any]:
-    """Return a copy as int64 or strings."""
+def check_labels(labels: ArrayLike | Sequence[Any], count: int, of: Literal["node", "edge"] = "node") -> NDArray[Any]:
+    """Return a copy of labels as int64 or strings, (count,); labels of nodes may have several columns."""
+    name, instead = {
+        "node": ("labels", "continuous values as features="),
+        "edge": ("edge_labels", "one number for each edge as weights="),
+    }[of]
+    array = _label_array(labels, name, of)
+    if array.shape[:1] != (count,) or array.ndim > (2 if of == "node" else 1):
+        raise InputError(f"{name} must have one entry for each of the {count} {of}s, but has shape {array.shape}.")
     if array.dtype.kind == "U":
         return array.copy()
-    if array.dtype.kind in "buif":
-        with np.errstate(invalid="ignore"):
-            whole = array.astype(np.int64)
-        # Compared in the type that came, so that neither fractions nor numbers past 64 bits slip through.
-        if np.array_equal(whole.astype(array.dtype), array) and (array.dtype.kind != "u" or (whole >= 0).all()):
-            return whole
-        raise InputError(f"{name} must be whole numbers or strings; pass {instead}.")
-    raise InputError(f"{name} must be integers or strings, but has dtype {array.dtype}.")
+    if array.dtype.kind not in "buif":
+        raise InputError(f"{name} must be integers or strings, but has dtype {array.dtype}.")
+    with np.errstate(invalid="ignore"):
+        whole = array.astype(np.int64)
+    # Compared in the given type, so that neither fractions nor numbers beyond 64 bits pass.
+    if np.array_equal(whole.astype(array.dtype), array) and (array.dtype.kind != "u" or (whole >= 0).all()):
+        return whole
+    raise InputError(f"{name} must be whole numbers or strings; pass {instead}.")
 
 
 def _label_array(labels: Any, name: str, of: str) -> NDArray[Any]:
@@ -221,10 +208,9 @@ def _label_array(labels: Any, name: str, of: str) -> NDArray[Any]:
         return labels
     try:
         items = list(labels)
-        if len({isinstance(item, str) for item in items}) > 1:
-            raise InputError(f"{name} must be all integers or all strings, but both kinds came.")
-        return np.array(items) if items else np.zeros(0, dtype=np.int64)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
+        array = np.array(items) if items else np.zeros(0, dtype=np.int64)
+    except (TypeError, ValueError):
         raise InputError(f"{name} must be a sequence with one integer or string for each {of}.") from None
+    if len({isinstance(item, str) for item in items}) > 1:
+        raise InputError(f"{name} must be all integers or all strings, but contains both.")
+    return array

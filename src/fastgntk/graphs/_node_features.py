@@ -1,4 +1,4 @@
-"""Node features as a fitted step: what the kernel starts from."""
+"""Node features X and edge types as a fitted step: the input of the kernel."""
 
 from __future__ import annotations
 
@@ -12,34 +12,76 @@ from scipy import sparse
 
 from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graphs._batch import GraphBatch
-from fastgntk.graphs._edge_types import EdgeTypes
+from fastgntk.graphs._csr import row_offsets
 from fastgntk.graphs.convert import as_graphs
 
-__all__ = ["FeatureKind", "NodeFeatures", "UnseenLabelWarning"]
+__all__ = ["EdgeTypes", "FeatureKind", "NodeFeatures", "UnseenLabelWarning"]
 
 FeatureKind = Literal["auto", "attributes", "labels", "all", "degree"]
 
 
 class UnseenLabelWarning(UserWarning):
-    """Some nodes carry a label or degree that was absent when the features were fitted."""
+    """Some nodes have a label or degree that was absent when the features were fitted."""
+
+
+class EdgeTypes:
+    """Numbers 0, 1, … for edge labels; an integer label never equals a string label."""
+
+    def __init__(self, known: dict[bool, tuple[NDArray[Any], NDArray[np.int64]]] | None = None) -> None:
+        self.known = known or {}  # by whether they are strings: sorted labels and their numbers
+
+    def of_kind(self, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return the known labels of the same kind (integers or strings) as ``labels``, and their numbers."""
+        nothing = np.zeros(0, dtype=labels.dtype), np.zeros(0, dtype=np.int64)
+        return self.known.get(labels.dtype.kind == "U", nothing)
+
+    def extend(self, labels: NDArray[Any] | None) -> EdgeTypes:
+        """Return types that include these labels; known labels keep their numbers, new ones follow."""
+        if labels is None:
+            return self
+        known, numbers = self.of_kind(labels)
+        return EdgeTypes({**self.known, labels.dtype.kind == "U": _add_categories(known, numbers, labels, len(self))})
+
+    def numbers(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the number of each label; unknown labels get the next numbers."""
+        known, numbers = self.extend(labels).of_kind(labels)
+        return np.asarray(numbers[np.searchsorted(known, labels)], dtype=np.int64)
+
+    @property
+    def has_text(self) -> bool:
+        """Whether some of the labels are strings."""
+        return True in self.known
+
+    def __len__(self) -> int:
+        return sum(len(known) for known, _ in self.known.values())
+
+
+def _add_categories(
+    known: NDArray[Any], numbers: NDArray[np.int64], labels: NDArray[Any], start: int
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the sorted union of categories and labels, and their numbers; those of new ones count from ``start``."""
+    new = np.setdiff1d(labels, known)
+    both = np.concatenate([known, new])
+    order = np.argsort(both, kind="stable")
+    return both[order], np.append(numbers, start + np.arange(len(new)))[order]
 
 
 class NodeFeatures:
-    """Build node features X (N, d) from what the graphs carry; learned on one batch, applied to others.
+    """Build node features X (N, d) from features, labels or degrees; fitted on one batch, applied to others.
 
     Parameters
     ----------
     kind : {"auto", "attributes", "labels", "all", "degree"}
-        ``"attributes"`` uses the graphs' continuous features as they are; ``"labels"`` makes one-hot rows of
-        node labels; ``"all"`` puts both side by side; ``"degree"`` makes one-hot rows of degrees. ``"auto"`` takes
-        attributes if the fitted batch has them, else labels, else degrees.
+        ``"attributes"`` uses the continuous features of the graphs unchanged; ``"labels"`` one-hot encodes node
+        labels; ``"all"`` puts both side by side; ``"degree"`` one-hot encodes degrees. ``"auto"`` takes attributes
+        if the fitted batch has them, else labels, else degrees.
 
     Notes
     -----
-    A label that was not there in ``fit`` becomes a zero row, and a warning says how many nodes that concerns;
-    :meth:`extend` gives it a column of its own instead, which is what kernels do: so the value for two graphs never
-    depends on what else was fitted. One-hot rows are returned as a SciPy CSR array, so that a thousand degrees
-    cost no more memory than two. Edge labels become numbers 0, 1, … on the way, for ``GNTK(edges="typed")``.
+    A label that was absent in ``fit`` becomes a zero row, with a warning that counts these nodes. Kernels use
+    :meth:`extend` instead, which gives it a column of its own: the kernel value of two graphs never depends on the
+    other graphs that were fitted. One-hot rows are returned as a SciPy CSR array, so that a thousand degrees take no
+    more memory than two. Edge labels become numbers 0, 1, …, for ``GNTK(edges="typed")``.
 
     Examples
     --------
@@ -54,7 +96,7 @@ class NodeFeatures:
     width_: int
     categories_: list[NDArray[Any]]
     columns_: list[NDArray[np.int64]]
-    """For each category the column that says so."""
+    """The column of each category."""
     edge_types_: EdgeTypes = EdgeTypes()
     """The distinct edge labels and their numbers."""
 
@@ -64,11 +106,11 @@ class NodeFeatures:
         self.kind = kind
 
     def fit(self, source: Any) -> NodeFeatures:
-        """Learn the width of the features, and the categories where there are any.
+        """Determine the width of the features and the categories.
 
         ``source`` is anything that :func:`fastgntk.as_graphs` accepts, here and below.
         """
-        batch = as_graphs(source)
+        batch = _as_batch(source)
         kind: str = self.kind
         if kind == "auto":
             kind = "attributes" if batch.features is not None else "labels" if batch.labels is not None else "degree"
@@ -88,7 +130,7 @@ class NodeFeatures:
         return self
 
     def extend(self, source: Any) -> NodeFeatures:
-        """Return features that know the labels of these graphs too; columns keep their places, new ones come last.
+        """Return features that include the labels of these graphs; known columns stay in place, new ones follow.
 
         >>> from fastgntk.graphs import Graph
         >>> known, new = Graph.from_edges([(0, 1)], 2, labels=[7, 9]), Graph.from_edges([(0, 1)], 2, labels=[8, 9])
@@ -96,8 +138,7 @@ class NodeFeatures:
         >>> step.transform([new]).features.toarray().tolist()
         [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
         """
-        batch = as_graphs(source)
-        self._check_fitted()
+        batch = self._fitted(source)
         if batch.n_nodes == 0:
             return self
         if not self.categories_ and self.kind_ != "attributes":  # fitted on graphs without nodes
@@ -108,37 +149,31 @@ class NodeFeatures:
         if self.kind_ == "attributes":
             return out
         for column, known, places in zip(self._matching(batch), self.categories_, self.columns_, strict=True):
-            new = np.setdiff1d(column, known)
-            both = np.concatenate([known, new])
-            order = np.argsort(both, kind="stable")
-            out.categories_.append(both[order])
-            out.columns_.append(np.concatenate([places, np.arange(out.width_, out.width_ + len(new))])[order])
-            out.width_ += len(new)
+            categories, numbers = _add_categories(known, places, column, out.width_)
+            out.categories_.append(categories)
+            out.columns_.append(numbers)
+            out.width_ += len(categories) - len(known)
         return out
 
     def unseen(self, source: Any) -> NDArray[np.bool_]:
-        """Tell for each node whether it has a label or degree that was not there when the features were fitted."""
-        batch = as_graphs(source)
-        self._check_fitted()
-        out = np.zeros(batch.n_nodes, dtype=bool)
-        if self.kind_ != "attributes" and batch.n_nodes and self.categories_:
-            for column, known in zip(self._matching(batch), self.categories_, strict=True):
-                out |= ~np.isin(column, known)
-        return out
+        """Return for each node whether its label or degree was absent when the features were fitted."""
+        batch = self._fitted(source)
+        if self.kind_ == "attributes" or not batch.n_nodes or not self.categories_:
+            return np.zeros(batch.n_nodes, dtype=bool)
+        seen, _ = self._places(batch)
+        return np.asarray(~seen.all(axis=1))
 
     def unseen_edges(self, source: Any) -> NDArray[np.bool_]:
-        """Tell for each entry of ``indices`` whether its edge has a label that was not there in fitting."""
-        batch = as_graphs(source)
-        self._check_fitted()
+        """Return for each entry of ``indices`` whether the label of its edge was absent in fitting."""
+        batch = self._fitted(source)
         if batch.edge_labels is None:
             return np.zeros(len(batch.indices), dtype=bool)
         return ~np.isin(batch.edge_labels, self.edge_types_.of_kind(batch.edge_labels)[0])
 
     def transform(self, source: Any) -> GraphBatch:
-        """Return the graphs as a batch with their features replaced by X."""
-        batch = as_graphs(source)
-        self._check_fitted()
-        if batch.n_nodes == 0:  # graphs without nodes carry nothing that could fit or not
+        """Return the graphs as a batch whose features are X."""
+        batch = self._fitted(source)
+        if batch.n_nodes == 0:  # without nodes there is nothing to check
             return batch.with_features(np.zeros((0, self.width_)))
         if batch.edge_labels is not None:
             batch = replace(batch, edge_labels=self.edge_types_.numbers(batch.edge_labels))
@@ -154,45 +189,47 @@ class NodeFeatures:
 
     @property
     def attributes_width_(self) -> int:
-        """How many of the columns are continuous features."""
+        """Number of columns that are continuous features."""
         if self.kind_ not in ("attributes", "all"):
             return 0
         return self.width_ - sum(len(known) for known in self.categories_)
 
     def fit_transform(self, source: Any) -> GraphBatch:
         """Fit and transform the same graphs."""
-        batch = as_graphs(source)
+        batch = _as_batch(source)
         return self.fit(batch).transform(batch)
 
-    def _check_fitted(self) -> None:
+    def _fitted(self, source: Any) -> GraphBatch:
         if not hasattr(self, "kind_"):
             raise InputError("these node features are not fitted; call fit(graphs) first.")
+        return _as_batch(source)
 
     def _attributes(self, batch: GraphBatch) -> Any:
         if batch.features is None:
-            raise InputError("the graphs carry no continuous features; use features='labels' or features='degree'.")
+            raise InputError("the graphs have no continuous features; use features='labels' or features='degree'.")
         return batch.features
 
     def _columns(self, batch: GraphBatch) -> list[NDArray[Any]]:
         if self.kind_ == "degree":
             return [batch.degrees]
         if batch.labels is None:
-            raise InputError("the graphs carry no node labels; use features='degree'.")
+            raise InputError("the graphs have no node labels; use features='degree'.")
         return [batch.labels] if batch.labels.ndim == 1 else list(batch.labels.T)
 
     def _matching(self, batch: GraphBatch) -> list[NDArray[Any]]:
-        """Return the labels of a batch, column by column, if they are of the kind that was fitted."""
+        """Return the columns of labels of a batch, after checking that they match the fitted ones."""
         columns = self._columns(batch)
         if len(columns) != len(self.categories_):
             raise InputError(
-                f"nodes carry {len(columns)} labels each, but the features were fitted on {len(self.categories_)}."
+                f"nodes have {len(columns)} labels each, but the features were fitted on {len(self.categories_)}."
             )
         for column, known in zip(columns, self.categories_, strict=True):
             if len(column) and len(known) and column.dtype.kind != known.dtype.kind:
-                raise InputError("node labels must be of the kind that was fitted: all integers or all strings.")
+                raise InputError("node labels must be of the fitted kind: all integers or all strings.")
         return columns
 
-    def _one_hot(self, batch: GraphBatch) -> Any:
+    def _places(self, batch: GraphBatch) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Return whether each label of each node is known, and its column; both of shape (N, labels)."""
         labels = self._matching(batch)
         seen = np.zeros((batch.n_nodes, len(labels)), dtype=bool)
         places = np.zeros((batch.n_nodes, len(labels)), dtype=np.int64)
@@ -201,17 +238,25 @@ class NodeFeatures:
                 nearest = np.minimum(np.searchsorted(known, column), len(known) - 1)
                 seen[:, i] = known[nearest] == column
                 places[:, i] = places_of[nearest]
+        return seen, places
+
+    def _one_hot(self, batch: GraphBatch) -> Any:
+        seen, places = self._places(batch)
         unseen = ~seen.all(axis=1)
         if unseen.any():
             what = "degree" if self.kind_ == "degree" else "label"
             count = len(np.unique(batch.graph_of_node[unseen]))
             warnings.warn(
-                f"{int(unseen.sum())} nodes in {count} graphs have a {what} that was not there when the features "
-                "were fitted; its features are zero.",
+                f"{int(unseen.sum())} nodes in {count} graphs have a {what} that was absent when the features were "
+                "fitted; its features are zero.",
                 UnseenLabelWarning,
                 stacklevel=levels_to_the_caller(),
             )
-        indptr = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
+        indptr = row_offsets(seen.sum(axis=1))
         matrix = sparse.csr_array((np.ones(int(indptr[-1])), places[seen], indptr), shape=(batch.n_nodes, self.width_))
         matrix.sort_indices()
         return matrix
+
+
+def _as_batch(source: Any) -> GraphBatch:
+    return source if isinstance(source, GraphBatch) else as_graphs(source)

@@ -1,4 +1,4 @@
-"""What is in a set of graphs, in numbers."""
+"""Summary statistics of a set of graphs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Description", "EqualGraphs", "Spread"]
 
 @dataclass(frozen=True)
 class Spread:
-    """The smallest, middle, mean and largest of some numbers; all 0 where there are none."""
+    """Minimum, median, mean and maximum of some numbers; all 0 if there are none."""
 
     min: int
     median: float
@@ -23,24 +23,24 @@ class Spread:
 
 @dataclass(frozen=True)
 class EqualGraphs:
-    """Graphs that colour refinement cannot tell apart, whatever the number of rounds, and what follows for targets.
+    """Graphs that no number of rounds of colour refinement distinguishes, and the consequences for targets.
 
     Attributes
     ----------
     duplicates : int
         Graphs that equal an earlier one.
     groups, graphs : int
-        Sets of two or more equal graphs, and how many graphs are in these.
+        Number of sets of two or more equal graphs, and of graphs in these sets.
     rounds : int
-        After so many rounds (1-WL) no more graphs were told apart.
+        Number of rounds (1-WL) after which no more graphs were distinguished.
     contradictory : int or None
-        Graphs that equal one with another target; None without targets.
+        Graphs that equal a graph with a different target; None without targets.
     best_accuracy : float or None
-        The share of graphs that have the most frequent class of their equals: no function of equal values on equal
-        graphs is right more often on these. None without classes.
+        Share of graphs that have the most frequent class of their group: an upper bound on the accuracy of every
+        function that is equal on equal graphs. None without classes.
     least_error : tuple of float, or None
-        For each target the root mean square distance of graphs from the mean of their equals, in the same sense. None
-        without real targets.
+        For each target the root mean square distance of graphs from the mean of their group, a lower bound on the
+        error in the same sense. None without real targets.
     """
 
     duplicates: int
@@ -53,11 +53,11 @@ class EqualGraphs:
 
     def __str__(self) -> str:
         if not self.duplicates:
-            return f"none: {self.rounds} rounds of refinement tell all apart"
+            return f"none: {self.rounds} rounds of refinement distinguish all"
         return f"{self.duplicates:,} equal an earlier one ({self.groups:,} groups, {self.graphs:,} graphs)"
 
     def consequences(self) -> list[tuple[str, str]]:
-        """Return what equal graphs mean for targets, as names and values for people."""
+        """Return the consequences for targets as human-readable names and values."""
         rows = []
         if self.contradictory is not None:
             rows.append(("equal but other target", f"{self.contradictory:,} graphs"))
@@ -70,32 +70,32 @@ class EqualGraphs:
 
 @dataclass(frozen=True, repr=False)
 class Description:
-    """Say what graphs look like, what they carry, and which of them are equal; ``describe(graphs, y)`` makes it.
+    """Sizes, attributes and duplicates of a set of graphs, as returned by ``describe(graphs, y)``.
 
     Attributes
     ----------
     graphs, nodes, edges : int
-        An edge is a pair of nodes, whether in one direction or in both.
+        An edge is a pair of nodes, in one direction or in both.
     directed : bool
-        Some edge, or weight of an edge, is there in one direction only.
+        Whether some edge, or weight of an edge, exists in one direction only.
     weighted : bool
-        Some weight is not 1.
+        Whether some weight is not 1.
     self_loops : int
-        How many were dropped.
+        Number of self loops that were dropped.
     nodes_per_graph, edges_per_graph, neighbours_per_node : Spread
     isolated_nodes, graphs_without_edges : int
     components, connected_graphs : int
-        Connected components, directions ignored, and how many graphs are one.
+        Number of weakly connected components, and of graphs with a single one.
     node_labels, edge_labels : int
-        How many distinct ones; 0 if there are none.
+        Number of distinct labels; 0 if there are none.
     node_attributes : int
         Width of the continuous features; 0 if there are none.
     features : str
-        What nodes start with in the kernel, and in the refinement that finds equal graphs.
+        Node features of the kernel, and initial colours of the refinement that finds equal graphs.
     equal : EqualGraphs or None
-        None where numba, which refines colours, is missing.
+        None if numba, which colour refinement needs, is missing.
     equal_typed : EqualGraphs or None
-        The same if types of edges are looked at; None where edges have none, too.
+        The same with edge types taken into account; None also if edges have no labels.
     """
 
     graphs: int
@@ -119,16 +119,16 @@ class Description:
     equal_typed: EqualGraphs | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
+        """Return all fields as plain Python values."""
         return asdict(self)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return names and values for people."""
+        """Return human-readable names and values."""
         edges = "directed" if self.directed else "undirected"
         edges += ", weighted" if self.weighted else ""
         edges += f", {self.edge_labels:,} labels" if self.edge_labels else ""
-        carry = [f"labels, {self.node_labels:,} distinct"] if self.node_labels else []
-        carry += [f"features of width {self.node_attributes:,}"] if self.node_attributes else []
+        attributes = [f"labels, {self.node_labels:,} distinct"] if self.node_labels else []
+        attributes += [f"features of width {self.node_attributes:,}"] if self.node_attributes else []
         rows = [
             ("graphs", f"{self.graphs:,}"),
             ("nodes", f"{self.nodes:,}"),
@@ -136,7 +136,7 @@ class Description:
             ("edges", f"{self.edges:,}, {edges}"),
             ("edges per graph", str(self.edges_per_graph)),
             ("neighbours per node", str(self.neighbours_per_node)),
-            ("nodes carry", "; ".join(carry) or "nothing"),
+            ("nodes carry", "; ".join(attributes) or "nothing"),
             ("isolated nodes", f"{self.isolated_nodes:,}"),
             ("graphs without edges", f"{self.graphs_without_edges:,}"),
             ("connected components", f"{self.components:,}; {self.connected_graphs:,} graphs are connected"),
@@ -147,8 +147,8 @@ class Description:
             return [*rows, ("equal graphs", "unknown without numba")]
         rows += [("equal graphs", str(self.equal)), *self.equal.consequences()]
         if self.equal_typed is not None:
-            told = [f"{name} {value}" for name, value in self.equal_typed.consequences()]
-            rows.append(("with edge labels", "; ".join([str(self.equal_typed), *told])))
+            consequences = [f"{name} {value}" for name, value in self.equal_typed.consequences()]
+            rows.append(("with edge labels", "; ".join([str(self.equal_typed), *consequences])))
         return rows
 
     def __repr__(self) -> str:

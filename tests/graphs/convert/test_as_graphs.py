@@ -31,12 +31,12 @@ def refused(source, **options) -> str:
         ([nx.path_graph(2), nx.path_graph(2), EDGE], "graph 2 is a numpy.ndarray, but graph 0 is a networkx.Graph"),
         (["CCO", nx.path_graph(2)], "graph 1 is a networkx.Graph, but graph 0 is a str"),
         (["CCO", Chem.MolFromSmiles("C")], "graph 1 is a rdkit.Mol, but graph 0 is a str"),
-        ([EDGE, None], "graph 1 is a NoneType, which is no graph"),
-        ([{1, 2}], "graph 0 is a set, which is no graph"),
+        ([EDGE, None], "graph 1 is a NoneType, which cannot be converted"),
+        ([{1, 2}], "graph 0 is a set, which cannot be converted"),
         ("CCO", r"pass a molecule as ['CCO']"),
     ],
 )
-def test_lists_of_several_kinds_and_things_that_are_no_graphs(source, words):
+def test_mixed_lists_and_invalid_objects(source, words):
     assert words in refused(source)
 
 
@@ -44,18 +44,18 @@ def test_lists_of_several_kinds_and_things_that_are_no_graphs(source, words):
     "source", [[EDGE], Graph(EDGE), GraphBatch.from_graphs([Graph(EDGE)]), ["C"], [Chem.MolFromSmiles("C")], EDGE[None]]
 )
 @pytest.mark.parametrize("names", [{"node_labels": "label"}, {"edge_weights": ()}])
-def test_names_are_for_sources_that_have_them(source, names):
-    assert "have no attributes with names; leave out node_labels" in refused(source, **names)
+def test_attribute_names_are_rejected_for_sources_without_attributes(source, names):
+    assert "have no named attributes; leave out node_labels" in refused(source, **names)
 
 
-def test_arrays_are_undirected_unless_asked():
+def test_arrays_are_undirected_by_default():
     for source in ([ONE_WAY], [sparse.csr_array(ONE_WAY)], ONE_WAY[None], [(ONE_WAY, np.eye(2))]):
         for directed in (None, False):
             assert as_graphs(source, directed=directed)[0].adjacency.toarray().tolist() == [[0, 2], [2, 0]]
         assert as_graphs(source, directed=True)[0].adjacency.toarray().tolist() == ONE_WAY.tolist()
 
 
-def test_directions_of_graphs_that_are_made_already():
+def test_directed_option_on_converted_graphs():
     made = as_graphs([EDGE, ONE_WAY], directed=True)
     assert as_graphs(made) is made
     assert as_graphs(made, directed=True) is made
@@ -64,7 +64,7 @@ def test_directions_of_graphs_that_are_made_already():
         assert "graph 1, edge (0, 1) has no edge back" in refused(source, directed=False)
 
 
-def test_smiles_are_molecules_by_rdkit():
+def test_smiles_are_parsed_by_rdkit():
     batch = as_graphs(["CCO", "c1ccccc1"])
     for graph, text in zip(batch, ["CCO", "c1ccccc1"], strict=True):
         alone = from_smiles(text)
@@ -77,7 +77,7 @@ def test_smiles_are_molecules_by_rdkit():
     )
 
 
-def test_molecules_by_rdkit():
+def test_rdkit_molecules():
     mols = [Chem.MolFromSmiles("CCO"), Chem.AddHs(Chem.MolFromSmiles("C=O")), Chem.Mol()]
     batch = as_graphs(mols)
     assert batch.sizes.tolist() == [3, 2, 0]
@@ -85,10 +85,10 @@ def test_molecules_by_rdkit():
     assert batch.labels.tolist() == ["C", "C", "O", "C", "O"]
     assert as_graphs(mols[0]).n_nodes == 3
     bad = Chem.MolFromSmiles("CC1CC1", sanitize=False)
-    assert refused([mols[0], bad]).startswith("graph 1: RDKit has not worked out")
+    assert refused([mols[0], bad]).startswith("graph 1: hydrogens and rings are not computed")
 
 
-def test_without_torch_one_sentence_says_what_to_install(monkeypatch):
+def test_missing_torch_raises_install_hint(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(InputError, match=r"install it with `pip install 'fastgntk\[interop\]'`"):
         to_geometric(Graph.from_edges([(0, 1)], 2))
@@ -106,7 +106,7 @@ def stack(n: int = 3, size: int = 4) -> np.ndarray:
     [stack(), stack() != 0, np.ones((2, 3, 3), dtype=np.int8), np.triu(stack()), np.zeros((2, 0, 0)), stack()[:0]],
     ids=["weights", "booleans", "complete", "one triangle", "no nodes", "no graphs"],
 )
-def test_a_stack_of_matrices_is_its_matrices(values, directed):
+def test_stack_equals_list_of_matrices(values, directed):
     batch = as_graphs(values, directed=directed)
     singles = [Graph(matrix, directed=bool(directed)) for matrix in values]
     assert len(batch) == len(singles)
@@ -157,7 +157,7 @@ def test_lists_of_matrices_of_any_size_and_form(form, values):
         assert graph.adjacency.toarray().tolist() == (A - np.diag(np.diag(A))).tolist()
 
 
-def test_matrices_beside_graphs_and_features():
+def test_matrices_mixed_with_graphs_and_features():
     X = np.arange(4.0).reshape(2, 2)
     batch = as_graphs([Graph(EDGE, X), (sparse.csr_array(ONE_WAY), 2 * X), (ONE_WAY[:0, :0], X[:0])])
     assert batch.features.tolist() == np.concatenate([X, 2 * X]).tolist()
@@ -185,11 +185,11 @@ def test_matrices_beside_graphs_and_features():
         ((EDGE, [[10**400], [1]]), ": features must be numbers"),
     ],
 )
-def test_matrices_that_cannot_be_taken(before, item, words):
+def test_invalid_matrices(before, item, words):
     assert f"graph {len(before)}{words}" in refused([*before, item])
 
 
-def test_a_stack_with_features():
+def test_stack_with_features():
     X = np.arange(24.0).reshape(3, 4, 2)
     batch = as_graphs((stack(), X))
     assert [g.features.tolist() for g in batch] == X.tolist()
@@ -211,7 +211,7 @@ def test_a_stack_with_features():
         ),
     ],
 )
-def test_stacks_that_cannot_be_taken(values, words):
+def test_invalid_stacks(values, words):
     assert words in refused(values)
 
 
@@ -222,11 +222,11 @@ def test_rounding_of_a_computed_matrix_is_averaged(form):
         assert there == back == pytest.approx(0.3)
 
 
-def test_every_family_goes_through_unchanged():
+def test_round_trip_of_every_graph_family():
     for family in FAMILIES.values():
         assert as_graphs(list(family)).n_nodes == sum(g.n_nodes for g in family)
 
 
-def test_directed_is_true_or_false():
+def test_directed_must_be_boolean():
     with pytest.raises(InputError, match="directed must be True, False or None, but is 'no'"):
         as_graphs([nx.path_graph(2)], directed="no")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fastgntk import InputError, UnusedAttributesWarning, as_graphs
-from fastgntk.graphs.convert._attributes import label_column
+from fastgntk.graphs.convert._attribute_arrays import label_column
 
 
 def path(nodes: dict | None = None, edges: dict | None = None) -> nx.Graph:
@@ -27,7 +27,7 @@ def path(nodes: dict | None = None, edges: dict | None = None) -> nx.Graph:
     return G
 
 
-def told(G, **options) -> str:
+def unused_warning(G, **options) -> str:
     with pytest.warns(UnusedAttributesWarning) as caught:
         as_graphs([G], **options)
     assert len(caught) == 1
@@ -44,7 +44,7 @@ def refused(source, **options) -> str:
     return message
 
 
-def test_customary_names_are_taken_without_being_named():
+def test_usual_names_are_taken_by_default():
     batch = as_graphs(
         [path({"label": "CNO", "features": [[1, 2], [3, 4], [5, 6]]}, {"weight": [0.5, 2], "label": ["s", "double"]})]
     )
@@ -55,7 +55,7 @@ def test_customary_names_are_taken_without_being_named():
     assert as_graphs([path({"x": [1.5, 2, 3]})]).features.tolist() == [[1.5], [2], [3]]
 
 
-def test_what_is_not_used_is_told_once_for_all_graphs():
+def test_unused_attributes_raise_one_warning_for_all_graphs():
     G = path({"element": "CNO", "x": [1, 2, 3]}, {"length": [1, 2], "weight": [1, 2]})
     with pytest.warns(UnusedAttributesWarning) as caught:
         batch = as_graphs([G, path({"pos": [1, 2, 3], "x": [4, 5, 6]}, {"weight": [1, 1]})])
@@ -66,9 +66,9 @@ def test_what_is_not_used_is_told_once_for_all_graphs():
     assert batch.features.ravel().tolist() == [1, 2, 3, 4, 5, 6]
 
 
-def test_customary_names_that_some_lack_are_not_taken_but_told():
+def test_usual_names_missing_on_some_nodes_raise_a_warning():
     G = path({"label": ["C", ..., "O"]}, {"weight": [2, ...]})
-    assert told(G).startswith(
+    assert unused_warning(G).startswith(
         "not used: node attribute 'label' (not on every node) and edge attribute 'weight' (not on every edge);"
     )
     with pytest.warns(UnusedAttributesWarning):
@@ -76,26 +76,28 @@ def test_customary_names_that_some_lack_are_not_taken_but_told():
     assert (batch.labels, batch.weights) == (None, None)
 
 
-def test_what_only_later_nodes_have_is_told_too():
-    assert told(path({"x": [1, 2, 3], "charge": [..., ..., 1]})).startswith("not used: node attribute 'charge';")
-    assert told(path({"charge": [1, ..., ...]})).startswith("not used: node attribute 'charge';")
+def test_attributes_of_later_nodes_only_raise_a_warning():
+    assert unused_warning(path({"x": [1, 2, 3], "charge": [..., ..., 1]})).startswith(
+        "not used: node attribute 'charge';"
+    )
+    assert unused_warning(path({"charge": [1, ..., ...]})).startswith("not used: node attribute 'charge';")
 
 
-def test_graphs_with_as_many_names_but_others():
+def test_graphs_with_equally_many_but_different_names():
     one, other = path({"label": "CNO", "charge": [1, 2, 3]}), path({"label": "OCN", "mass": [4, 5, 6]})
     for times in (1, 100):  # few are read together, many one group after the other
         batch = as_graphs([one] * times + [other] * times, node_labels="label")
         assert batch.labels.tolist() == list("CNO" * times + "OCN" * times)
 
 
-def test_only_one_of_two_customary_names_is_taken():
+def test_only_one_of_two_usual_names_is_taken():
     G = path({"x": [1, 2, 3], "features": [4, 5, 6]})
-    assert told(G).startswith("not used: node attribute 'x';")
+    assert unused_warning(G).startswith("not used: node attribute 'x';")
 
 
-def test_a_side_of_which_something_is_named_is_silent_and_takes_nothing_else():
+def test_named_attributes_disable_defaults_and_warnings():
     G = path({"element": "CNO", "label": [1, 2, 3]}, {"weight": [2, 3], "length": [1, 2]})
-    assert told(G, node_labels="element").startswith("not used: edge attribute 'length';")
+    assert unused_warning(G, node_labels="element").startswith("not used: edge attribute 'length';")
     with pytest.warns(UnusedAttributesWarning):
         batch = as_graphs([G], node_features="label")
     assert batch.labels is None
@@ -111,18 +113,18 @@ def test_a_side_of_which_something_is_named_is_silent_and_takes_nothing_else():
     [
         ({"node_labels": 5}, "node_labels must be the name of an attribute or a sequence of names, but is 5"),
         ({"node_features": ["x", 3]}, r"node_features must be the name .* but is \['x', 3\]"),
-        ({"edge_labels": ["a", "a"]}, "edge_labels may name each attribute once, but 'a', 'a' came"),
+        ({"edge_labels": ["a", "a"]}, "edge_labels must name each attribute once, but is 'a', 'a'"),
         ({"edge_weights": ["a", "b"]}, "an edge has one weight, but edge_weights names 2 attributes"),
         ({"node_labels": "charge"}, "no node has an attribute 'charge'; there are 'element'"),
         ({"edge_weights": "length"}, "no edge has an attribute 'length'; there are none at all"),
     ],
 )
-def test_names_that_name_nothing(options, words):
+def test_invalid_attribute_names(options, words):
     with pytest.raises(InputError, match=words):
         as_graphs([path({"element": "CNO"})], **options)
 
 
-def test_an_attribute_that_a_node_or_an_edge_lacks():
+def test_missing_attribute_of_a_node_or_edge():
     whole, part = path({"q": [1, 2, 3]}, {"w": [1, 2]}), path({"q": [1, 2, ...]}, {"w": [..., 2]})
     assert refused([whole, part], node_labels="q", edge_labels=()) == (
         "graph 1, node 'c' has no attribute 'q'; give it to every node, or name another."
@@ -146,7 +148,7 @@ def test_an_attribute_that_a_node_or_an_edge_lacks():
         ([(1,), (3,), (5,)], [1, 3, 5]),
     ],
 )
-def test_what_may_be_a_label(values, expected):
+def test_valid_labels(values, expected):
     batch = as_graphs([path({"label": values})])
     assert batch.labels.tolist() == expected
     assert batch.labels.dtype in (np.dtype(np.int64), np.dtype(f"U{batch.labels.dtype.itemsize // 4}"))
@@ -168,13 +170,16 @@ def test_what_may_be_a_label(values, expected):
         ([{1}, {2}, {3}], "node 'a' has 'label' = {1}; a label must be"),
         ([1j, 2, 3], "node 'a' has 'label' = 1j; a label must be"),
         ([1, "C", 2], "node 'b' has 'label' = 'C', but graph 0, node 'a' has 1; labels must be all"),
-        ([(1, 2), (1,), (1, 2)], "node 'b' has 1 labels in 'label', but graph 0, node 'a' has 2; give the same"),
+        (
+            [(1, 2), (1,), (1, 2)],
+            "node 'b' has 1 labels in 'label', but graph 0, node 'a' has 2; all must have the same length",
+        ),
         ([(1, 2), (1, [3]), (1, 2)], "node 'b' has 'label' = (1, [3]); a label must be"),
         ([(1, "a"), (1, 3), (1, "b")], "node 'b' has 'label' = 3, but graph 0, node 'a' has 'a'; labels must be all"),
         ([(), (), ()], "node 'a' has 'label' = (); a label must be"),
     ],
 )
-def test_what_is_no_label(values, words):
+def test_invalid_labels(values, words):
     assert words in refused(path({"label": values}))
 
 
@@ -182,7 +187,7 @@ def test_what_is_no_label(values, words):
     "values",
     [[1, 2.5, True], [Decimal("1"), Fraction(5, 2), 1], [[1], [2.5], (1,)], [np.float32(1), np.array([2.5]), [1]]],
 )
-def test_what_may_be_a_feature(values):
+def test_valid_features(values):
     assert as_graphs([path({"x": values})]).features.tolist() == [[1], [2.5], [1]]
 
 
@@ -199,7 +204,7 @@ def test_what_may_be_a_feature(values):
         ([[[1]], [[2]], [[3]]], "node 'a' has 'x' = [[1]]; it must be a real number or a vector"),
     ],
 )
-def test_what_is_no_feature(values, words):
+def test_invalid_features(values, words):
     assert words in refused(path({"x": values}))
 
 
@@ -212,24 +217,24 @@ def test_what_is_no_feature(values, words):
         ([[1, 2], [3, 4]], "edge ('a', 'b') has 2 numbers in 'weight', but a weight is one number"),
     ],
 )
-def test_what_is_no_weight(values, words):
+def test_invalid_weights(values, words):
     assert words in refused(path(edges={"weight": values}))
 
 
-def test_an_edge_label_is_a_label():
+def test_invalid_edge_label():
     assert "edge ('a', 'b') has 'label' = 0.5; a label must be" in refused(path(edges={"label": [0.5, 1]}))
     assert as_graphs([path(edges={"label": [("s", 1), ("d", 2)]})]).edge_labels.tolist() == (
         ['["s", "1"]'] * 2 + ['["d", "2"]'] * 2
     )
 
 
-def test_long_values_are_cut_in_messages():
+def test_long_values_are_truncated_in_messages():
     message = refused(path({"x": [1, "y" * 500, 2]}))
     assert len(message) < 250
 
 
 @pytest.mark.parametrize("value", [10**400, 2**64])
-def test_whole_numbers_beyond_all_range(value):
+def test_integers_beyond_float64_are_rejected_as_features(value):
     assert "a label must be a whole number or a string" in refused(path({"label": [1, 2, value]}), node_labels="label")
     if value > 2**64:
         message = refused(path({"x": [1, 2, value]}), node_features="x")
@@ -250,19 +255,19 @@ def test_whole_numbers_beyond_all_range(value):
     ],
     ids=["small", "larger", "negative", "large", "booleans", "of NumPy", "whole floats"],
 )
-def test_whole_numbers_of_any_size_are_labels(values):
+def test_integers_of_any_size_are_labels(values):
     labels = as_graphs([path({"label": values})]).labels
     assert labels.dtype == np.int64
     assert labels.tolist() == [int(value) for value in values]
 
 
-def test_arrays_of_objects_are_labels_by_what_they_hold():
+def test_object_arrays_are_labels_by_their_values():
     for values in (["C", "N", "C"], [1, 0, 300], [1, 0, 3]):
         found = label_column(np.array(values, dtype=object), "label", str, "")
         assert found.tolist() == values
 
 
-def test_members_of_an_enum_are_their_text():
+def test_enum_members_become_their_text():
     class Element(str, Enum):  # noqa: UP042  # as people have written them before StrEnum
         CARBON = "C"
         NITROGEN = "N"
@@ -272,12 +277,12 @@ def test_members_of_an_enum_are_their_text():
 
 
 @pytest.mark.parametrize("number", [1, 300])
-def test_what_only_acts_as_a_number_is_no_label(number):
+def test_number_like_objects_are_no_labels(number):
     values = [np.array(number), np.array(number), np.array(number)]
     assert "a label must be a whole number or a string" in refused(path({"label": values}))
 
 
-def test_text_that_stands_many_times():
+def test_repeated_strings():
     values = ["b", "aa", "b", "", "aa", "ccc"]
     G = nx.empty_graph(6)
     nx.set_node_attributes(G, dict(enumerate(values)), "label")
@@ -297,7 +302,7 @@ def test_text_that_stands_many_times():
         ([[[1], [2]], [[3], [4]], [[5], [6]]], "node 'a' has 'x' = [[1], [2]]; it must be a real number or a vector"),
     ],
 )
-def test_vectors_that_cannot_be_features(values, words):
+def test_vectors_of_unequal_length_or_kind_are_rejected(values, words):
     assert words in refused(path({"x": values}), node_features="x")
 
 
@@ -307,6 +312,6 @@ def test_vectors_in_lists_tuples_and_arrays():
     assert as_graphs([path({"x": [[], [], []]})], node_features="x").features.shape == (3, 0)
 
 
-def test_scalars_of_numpy_are_shown_as_numbers():
+def test_numpy_scalars_are_shown_as_numbers():
     G = path(edges={"weight": [np.float64("nan"), 1.0]})
     assert refused(G).startswith("graph 0, edge ('a', 'b') has 'weight' = nan;")

@@ -15,7 +15,7 @@ WHY = "PyTorch Geometric is not installed; run these tests where `pip install 'f
 
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # what they say while they are imported is theirs
+    warnings.simplefilter("ignore")  # warnings of their own imports
     torch = pytest.importorskip("torch", reason=WHY)
     pytest.importorskip("torch_geometric", reason=WHY)
     from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
@@ -34,7 +34,7 @@ def refused(source, **options) -> str:
 
 @settings(max_examples=50)
 @given(batches())
-def test_there_and_back(batch):
+def test_round_trip(batch):
     made = to_geometric(batch)
     same(as_graphs(made), batch)
     if len(batch):
@@ -43,7 +43,7 @@ def test_there_and_back(batch):
 
 @settings(max_examples=50)
 @given(batches(columns=0))
-def test_the_adjacency_is_that_of_pytorch_geometric(batch):
+def test_adjacency_equals_pytorch_geometric(batch):
     for data, graph in zip(to_geometric(batch), batch, strict=True):
         matrix = to_scipy_sparse_matrix(data.edge_index, data.get("edge_weight"), data.num_nodes)
         assert np.array_equal(matrix.toarray(), graph.adjacency.toarray())
@@ -90,7 +90,7 @@ def test_weights_and_labels_of_edges():
     assert one_hot.edge_labels.tolist() == [3, 3, 1, 1]
 
 
-def test_edge_attributes_that_could_be_anything_are_told_and_can_be_named():
+def test_ambiguous_edge_attributes_raise_a_warning_and_can_be_named():
     data = Data(edge_index=PATH, num_nodes=3, edge_attr=torch.tensor([[0.5], [0.5], [2], [2]]), pos=torch.ones(3, 2))
     with pytest.warns(UnusedAttributesWarning, match="not used: node attribute 'pos' and edge attribute 'edge_attr'"):
         assert as_graphs(data).weights is None
@@ -114,7 +114,7 @@ def test_directions_are_those_of_edge_index():
     assert as_graphs(Data(edge_index=PATH, num_nodes=3), directed=False)[0].n_edges == 2
 
 
-def test_an_attribute_that_some_graphs_lack():
+def test_attribute_missing_in_some_graphs():
     one, two = Data(edge_index=PATH, x=torch.ones(3, 1)), Data(edge_index=PATH, num_nodes=3)
     with pytest.warns(UnusedAttributesWarning, match=r"'x' \(not on every node\)"):
         assert as_graphs([one, two]).features is None
@@ -146,7 +146,7 @@ def test_an_attribute_that_some_graphs_lack():
         ([Data(edge_index=PATH, num_nodes=3), "C"], "graph 1 is a str, but graph 0 is a torch_geometric.Data"),
     ],
 )
-def test_bad_input_is_named(source, words):
+def test_invalid_input(source, words):
     assert words in refused(source)
 
 
@@ -203,13 +203,13 @@ def test_targets(y, expected, kind):
         (([[[1]]], [[[1]]]), "graph 0 has y of shape (1, 1, 1)"),
     ],
 )
-def test_targets_that_are_none_of_graphs(y, words):
+def test_targets_of_nodes_are_rejected(y, words):
     with pytest.raises(InputError) as caught:
         datasets.from_geometric(listed(*y))
     assert words in str(caught.value)
 
 
-def test_targets_go_out_and_come_back():
+def test_targets_round_trip():
     batch = as_graphs([Data(edge_index=PATH, num_nodes=3)] * 2)
     for y in ([1, 2], [0.5, 1.5], [[0.5, 1.0], [2.0, 3.0]]):
         made = to_geometric(batch, y)
@@ -222,7 +222,7 @@ def test_targets_go_out_and_come_back():
     assert "y" not in to_geometric(batch[0])
 
 
-def test_one_hot_rows_are_types_if_labels_are_wanted_and_only_then():
+def test_one_hot_rows_are_types_only_as_labels():
     data = Data(edge_index=PATH, num_nodes=3, edge_attr=torch.eye(2)[[0, 0, 1, 1]])
     with pytest.raises(InputError, match="has 2 numbers in 'edge_attr', but a weight is one number"):
         as_graphs(data, edge_weights="edge_attr")

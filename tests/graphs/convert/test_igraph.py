@@ -27,12 +27,12 @@ def made(graph: Graph):
 
 
 @given(batches())
-def test_graphs_of_igraph_come_in_as_they_are(batch):
+def test_igraph_attributes_are_read(batch):
     same(as_graphs([made(graph) for graph in batch]), batch)
 
 
 @given(batches(columns=0))
-def test_the_adjacency_is_that_of_igraph(batch):
+def test_adjacency_equals_igraph(batch):
     for graph in batch:
         G = made(graph)
         weight = "weight" if "weight" in G.es.attributes() else None
@@ -51,7 +51,7 @@ def test_isolated_nodes_loops_and_parallel_edges():
         as_graphs(G)
 
 
-def test_names_of_vertices_name_them_in_messages_and_nothing_else():
+def test_vertex_names_are_used_in_messages_only():
     G = igraph.Graph.Formula("ann-bob, cid")
     assert as_graphs([G]).labels is None
     assert as_graphs([G], node_labels="name").labels.tolist() == ["ann", "bob", "cid"]
@@ -60,7 +60,7 @@ def test_names_of_vertices_name_them_in_messages_and_nothing_else():
         as_graphs([igraph.Graph(), G], node_labels="age")
 
 
-def test_an_attribute_that_some_graphs_lack():
+def test_attribute_missing_in_some_graphs():
     one, two = igraph.Graph([(0, 1)]), igraph.Graph([(0, 1)])
     one.vs["label"] = ["C", "O"]
     with pytest.warns(UnusedAttributesWarning, match=r"'label' \(not on every node\)"):
@@ -75,14 +75,14 @@ def test_vectors_as_attributes():
     assert as_graphs([G]).features.tolist() == [[1, 2], [3, 4]]
 
 
-def test_directions():
+def test_directed_graphs():
     G = igraph.Graph([(0, 1)], directed=True)
     assert as_graphs([G])[0].adjacency.toarray().tolist() == [[0, 1], [0, 0]]
     with pytest.raises(InputError, match=r"graph 0, edge \(0, 1\) has no edge back"):
         as_graphs([G], directed=False)
 
 
-def test_a_graph_without_nodes():
+def test_graph_without_nodes():
     batch = as_graphs([igraph.Graph(), igraph.Graph([(0, 1)])])
     assert isinstance(batch, GraphBatch)
     assert batch.sizes.tolist() == [0, 2]

@@ -60,7 +60,7 @@ def test_aromatic_atoms_and_a_triple_bond():
     ]
 
 
-def test_columns_stand_where_the_table_says():
+def test_feature_columns_follow_the_table():
     (row,) = from_smiles("[OH-]").features
     assert len(row) == 32
     # element O is column 3, no neighbours 12, one hydrogen 19, negative 23
@@ -132,7 +132,7 @@ def test_hydrogens_written_out_change_nothing(smiles):
     assert from_smiles("[H][H]").labels.tolist() == ["H", "H"]
 
 
-def test_a_molecule_that_was_changed_is_read_anew():
+def test_changed_molecule_is_read_again():
     mol = Chem.RWMol(Chem.MolFromSmiles("CC"))
     assert molecule(mol).edge_labels.tolist() == [1, 1]
     mol.GetBondWithIdx(0).SetBondType(Chem.BondType.DOUBLE)
@@ -148,20 +148,20 @@ def test_a_molecule_without_atoms_is_a_graph_without_nodes():
 @pytest.mark.parametrize(
     ("mol", "message"),
     [
-        (None, "must be an RDKit Mol, but a NoneType came; None is what RDKit gives"),
-        ("CCO", "must be an RDKit Mol, but a str came.$"),
+        (None, "must be an RDKit Mol, but is a NoneType; RDKit returns None"),
+        ("CCO", "must be an RDKit Mol, but is a str.$"),
         (Chem.MolFromSmiles("CC1CC1", sanitize=False), r"call Chem.SanitizeMol\(mol\) first"),
         (Chem.MolFromSmiles("[H]C(C)(C)(C)(C)C", sanitize=False), r"call Chem.SanitizeMol\(mol\) first"),
     ],
 )
-def test_what_is_no_molecule_is_refused(mol, message, capfd):
+def test_invalid_molecules_are_rejected(mol, message, capfd):
     with pytest.raises(InputError, match=message):
         molecule(mol)
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("text", ["C1CC", "C(C)(C)(C)(C)C", "xyz", "C)", "\ud800"])
-def test_smiles_that_cannot_be_read_are_named_and_rdkit_is_silent(text, capfd):
+def test_unreadable_smiles_raise_without_rdkit_output(text, capfd):
     with pytest.raises(InputError) as caught:
         from_smiles(text)
     assert str(caught.value) == f"RDKit cannot read the SMILES {text!r}; check it for typing errors."
@@ -175,16 +175,16 @@ def test_empty_smiles(text):
 
 
 @pytest.mark.parametrize("text", [None, float("nan"), ["C"]])
-def test_smiles_that_are_no_string(text):
+def test_smiles_must_be_a_string(text):
     with pytest.raises(InputError, match="SMILES must be a string"):
         from_smiles(text)
 
 
-def test_spaces_and_names_around_smiles_are_no_part_of_it():
+def test_spaces_and_names_around_smiles_are_ignored():
     assert from_smiles(" CCO ").labels.tolist() == from_smiles("CCO ethanol").labels.tolist() == ["C", "C", "O"]
 
 
-def test_many_molecules_are_those_read_one_by_one(capfd):
+def test_molecules_equal_those_read_one_by_one(capfd):
     texts = ["CCO", "", "c1ccccc1", "C1CC", "[Na+].[Cl-]", "C", "CC(=O)[O-]"]
     batch, unread = molecules(texts)
     assert unread.tolist() == [1, 3]
@@ -198,7 +198,7 @@ def test_many_molecules_are_those_read_one_by_one(capfd):
         assert graph.edge_labels.tolist() == single.edge_labels.tolist()
 
 
-def test_no_molecules_at_all():
+def test_empty_list_of_molecules():
     batch, unread = molecules([])
     assert (len(batch), len(unread)) == (0, 0)
     batch, unread = molecules(["", "C1CC"])
@@ -219,13 +219,13 @@ def test_rows_are_canonical():
         assert rebuilt.indptr.tolist() == graph.indptr.tolist()
 
 
-def test_the_order_of_atoms_does_not_matter_to_the_kernel():
+def test_kernel_is_invariant_to_atom_order():
     batch, _ = molecules(["OC(=O)c1ccccc1", "c1cc(C(O)=O)ccc1"])
     K = gram(batch, GNTK(blocks=3))
     FLOAT64.check(K, np.full((2, 2), K[0, 0]))
 
 
-def test_without_rdkit_one_sentence_says_what_to_install(monkeypatch):
+def test_missing_rdkit_raises_install_hint(monkeypatch):
     monkeypatch.setitem(sys.modules, "rdkit", None)
     monkeypatch.setitem(sys.modules, "rdkit.Chem", None)
     for call in (lambda: from_smiles("C"), lambda: molecules(["C"]), lambda: molecule(None)):

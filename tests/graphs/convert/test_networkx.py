@@ -24,12 +24,12 @@ def dense(G, **options) -> list[list[float]]:
 
 
 @given(batches())
-def test_there_and_back(batch):
+def test_round_trip(batch):
     same(as_graphs(to_networkx(batch)), batch)
 
 
 @given(batches(columns=0))
-def test_the_adjacency_is_that_of_networkx(batch):
+def test_adjacency_equals_networkx(batch):
     for G, graph in zip(to_networkx(batch), batch, strict=True):
         if len(G):
             expected = nx.to_numpy_array(G, weight="weight")
@@ -37,7 +37,7 @@ def test_the_adjacency_is_that_of_networkx(batch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nodes_of_any_name_keep_their_order_and_isolated_ones_stay(kind):
+def test_node_order_and_isolated_nodes_are_kept(kind):
     G = kind()
     G.add_nodes_from(["z", 3, (1, "a"), None.__class__, 2.5])
     G.add_edge((1, "a"), "z")
@@ -58,12 +58,12 @@ def test_a_directed_edge_means_that_its_tail_sums_over_its_head():
     assert dense(G, directed=True) == dense(G)
 
 
-def test_directed_graphs_are_not_taken_for_undirected_ones():
+def test_directed_false_rejects_one_way_edges():
     with pytest.raises(InputError) as caught:
         as_graphs([nx.path_graph(2), nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c")])], directed=False)
     assert str(caught.value) == (
-        "graph 1, edge ('b', 'c') has no edge back, so the graph cannot be taken with directed=False; leave that out, "
-        "or add the other direction first."
+        "graph 1, edge ('b', 'c') has no edge back, so the graph cannot be converted with directed=False; leave "
+        "that out, or add the other direction first."
     )
     both = nx.DiGraph()
     both.add_edge(0, 1, weight=2)
@@ -74,7 +74,7 @@ def test_directed_graphs_are_not_taken_for_undirected_ones():
     assert dense(both.to_undirected().to_directed(), directed=False) == [[0, 3], [3, 0]]
 
 
-def test_directed_and_undirected_graphs_may_stand_in_one_list():
+def test_directed_and_undirected_graphs_in_one_list():
     batch = as_graphs([nx.Graph([(0, 1)]), nx.DiGraph([(0, 1)]), nx.Graph([(0, 1)])], directed=True)
     assert [g.adjacency.toarray().tolist() for g in batch] == [[[0, 1], [1, 0]], [[0, 1], [0, 0]], [[0, 1], [1, 0]]]
 
@@ -104,7 +104,7 @@ def test_parallel_edges_of_both_orientations_are_copies_of_an_undirected_one():
     assert there == back == pytest.approx(1.0)
 
 
-def test_parallel_edges_of_weight_1_count_as_many_and_those_without_weights_once():
+def test_parallel_edges_count_once_without_weights():
     G = nx.MultiGraph([(0, 1), (0, 1), (1, 2)])
     assert one(G).weights is None
     nx.set_edge_attributes(G, 1, "weight")
@@ -133,7 +133,7 @@ def test_views_and_frozen_graphs():
     assert dense(nx.DiGraph([(0, 1)]).reverse(copy=False), node_labels=()) == [[0, 0], [1, 0]]
 
 
-def test_names_that_equal_numbers():
+def test_node_names_that_equal_integers():
     for names in ([0j, 1 + 0j], [0.0, 1.0], [False, True]):
         assert dense(nx.Graph([names])) == [[0, 1], [1, 0]]
     for name in (2.0, 2 + 0j, np.float64(2), np.int8(2), Fraction(2)):
@@ -142,7 +142,7 @@ def test_names_that_equal_numbers():
         assert dense(G) == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
 
 
-def test_reading_adds_nothing_to_a_graph():
+def test_conversion_does_not_modify_the_graph():
     G = nx.path_graph(2)
     for u in G:
         G._node[u] = defaultdict(int)
@@ -152,13 +152,13 @@ def test_reading_adds_nothing_to_a_graph():
     assert dict(G.nodes[1]) == {}
 
 
-def test_neighbours_in_another_order_than_nodes():
+def test_neighbour_order_differs_from_node_order():
     G = nx.DiGraph([(0, 1), (1, 2)])
     G._adj = dict(reversed(G._adj.items()))
     assert dense(G) == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
 
 
-def test_classes_that_show_their_edges_in_a_way_of_their_own():
+def test_subclasses_with_their_own_views():
     class Short(nx.Graph):
         def adjacency(self):
             for u, row in super().adjacency():
@@ -185,13 +185,13 @@ def test_many_graphs_of_all_kinds_in_one_list():
         assert graph.labels.tolist() == list(nx.get_node_attributes(G, "label").values())
 
 
-def test_more_nodes_than_a_byte_can_number():
+def test_more_than_256_nodes():
     G = nx.gnm_random_graph(400, 900, seed=0)
     assert dense(G) == nx.to_numpy_array(G).tolist()
     assert np.array_equal(as_graphs([nx.node_link_data(G, edges="edges")])[0].indices, one(G).indices)
 
 
-def test_graphs_in_dictionaries_of_another_kind():
+def test_graphs_with_other_mapping_types():
     class Ordered(nx.MultiGraph):
         node_attr_dict_factory = node_dict_factory = OrderedDict
         adjlist_outer_dict_factory = adjlist_inner_dict_factory = OrderedDict
@@ -201,7 +201,7 @@ def test_graphs_in_dictionaries_of_another_kind():
     assert dense(G) == [[0, 5, 0], [5, 0, 1], [0, 1, 0]]
 
 
-def test_a_graph_without_nodes_is_a_graph_without_nodes():
+def test_graph_without_nodes():
     batch = as_graphs([nx.Graph(), nx.path_graph(2), nx.DiGraph()])
     assert batch.sizes.tolist() == [0, 2, 0]
     assert as_graphs([nx.Graph()]).n_nodes == 0
@@ -211,7 +211,7 @@ def test_a_graph_without_nodes_is_a_graph_without_nodes():
     assert as_graphs([nx.Graph(), labelled]).labels.tolist() == ["C"]
 
 
-def test_one_graph_is_a_batch_of_one_and_kernels_take_graphs_as_they_are():
+def test_single_graph_and_kernels_of_networkx_graphs():
     G = nx.path_graph(3)
     assert len(as_graphs(G)) == 1
     assert np.array_equal(gram([G, nx.star_graph(3)]), gram(as_graphs([G, nx.star_graph(3)])))
@@ -255,7 +255,7 @@ def test_several_edge_labels_become_one():
     assert len(set(one(G, edge_labels=["a", "b"]).edge_labels.tolist())) == 2
 
 
-def test_targets_go_to_the_graph():
+def test_targets_become_graph_attributes():
     batch = as_graphs([nx.path_graph(2), nx.path_graph(3)])
     assert [G.graph["y"] for G in to_networkx(batch, [0.5, 2])] == [0.5, 2.0]
     assert [G.graph["y"] for G in to_networkx(batch, [[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
@@ -263,11 +263,11 @@ def test_targets_go_to_the_graph():
     assert to_networkx(batch[0]).graph == {}
     with pytest.raises(InputError, match=r"an entry for each of the 2 graphs, but has shape \(3,\)"):
         to_networkx(batch, [1, 2, 3])
-    with pytest.raises(InputError, match=r"but a list came; convert it with fastgntk.graphs"):
+    with pytest.raises(InputError, match=r"but is a list; convert it with fastgntk.as_graphs"):
         to_networkx([nx.path_graph(2)])
 
 
-def test_without_networkx_one_sentence_says_what_to_install(monkeypatch):
+def test_missing_networkx_raises_install_hint(monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(InputError, match=r"needs NetworkX; install it with `pip install 'fastgntk\[networkx\]'`"):
         to_networkx(Graph.from_edges([(0, 1)], 2))

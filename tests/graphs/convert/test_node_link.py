@@ -14,13 +14,13 @@ from fastgntk import InputError, UnusedAttributesWarning, as_graphs, to_networkx
 
 @pytest.mark.parametrize("key", ["edges", "links"])
 @given(batch=batches(columns=1))
-def test_what_networkx_writes_is_what_it_was(key, batch):
+def test_networkx_node_link_round_trip(key, batch):
     text = json.dumps([nx.node_link_data(G, edges=key) for G in to_networkx(batch)])
     same(as_graphs(json.loads(text)), batch)
 
 
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
-def test_all_kinds_of_graphs_are_those_of_networkx(kind):
+def test_all_graph_classes_equal_those_of_networkx(kind):
     G = kind()
     G.add_nodes_from(["z", 3, (1, "a"), (1, ("b", 2))])
     G.add_edge((1, "a"), "z", weight=2)
@@ -34,7 +34,7 @@ def test_all_kinds_of_graphs_are_those_of_networkx(kind):
     assert np.array_equal(expected[0].adjacency.toarray(), nx.to_numpy_array(G) - np.diag([0, 1, 0, 0]))
 
 
-def test_keys_that_are_no_attributes_are_not_told():
+def test_structural_keys_raise_no_warning():
     G = nx.MultiGraph([("a", "b")])
     assert as_graphs(nx.node_link_data(G, edges="links")).sizes.tolist() == [2]
     G.nodes["a"]["age"] = 3
@@ -48,10 +48,10 @@ NODES = [{"id": "a"}, {"id": "b"}]
 @pytest.mark.parametrize(
     ("item", "words"),
     [
-        ({"edges": []}, "graph 0 is not in node-link form: it has no 'nodes'; networkx.node_link_data"),
+        ({"edges": []}, "graph 0 is not in node-link form: it has no 'nodes'; see networkx.node_link_data"),
         ({"nodes": NODES}, "graph 0 is not in node-link form: it has no 'edges'"),
-        ({"nodes": NODES, "links": {}}, "it has 'links' that are no list of objects"),
-        ({"nodes": ["a"], "edges": []}, "it has 'nodes' that are no list of objects"),
+        ({"nodes": NODES, "links": {}}, "it has 'links' that is no list of objects"),
+        ({"nodes": ["a"], "edges": []}, "it has 'nodes' that is no list of objects"),
         ({"nodes": NODES, "edges": [], "directed": "yes"}, "'directed' must be true or false, but is 'yes'"),
         ({"nodes": NODES * 2, "edges": []}, "graph 0 has several nodes with the id 'a'"),
         ({"nodes": NODES, "edges": [{"source": "a"}]}, "graph 0, edge 0 of its list has no source and target"),
@@ -65,7 +65,7 @@ NODES = [{"id": "a"}, {"id": "b"}]
         ),
     ],
 )
-def test_what_is_not_in_node_link_form(item, words):
+def test_invalid_node_link_form(item, words):
     with pytest.raises(InputError) as caught:
         as_graphs([item])
     assert words in str(caught.value)
@@ -78,7 +78,7 @@ def parallel(name: str, *values) -> dict:
     return {"multigraph": True, "nodes": NODES, "edges": edges}
 
 
-def test_parallel_edges_are_copies_whichever_way_they_are_written():
+def test_parallel_edges_in_either_direction_are_copies():
     with pytest.raises(InputError, match=r"graph 0, edge \('a', 'b'\) is given twice with different labels"):
         as_graphs(parallel("label", 1, 2))
     (there, back) = as_graphs(parallel("weight", 0.1, 0.2, 0.3, 0.7, 1e-17))[0].weights.tolist()
@@ -89,7 +89,7 @@ def test_nodes_without_an_id_are_numbered():
     assert as_graphs({"nodes": [{}, {}, {}], "edges": [{"source": 0, "target": 2}]})[0].degrees.tolist() == [1, 0, 1]
 
 
-def test_a_graph_without_nodes():
+def test_graph_without_nodes():
     assert as_graphs([{"nodes": [], "edges": []}, {"nodes": NODES, "edges": []}]).sizes.tolist() == [0, 2]
 
 
@@ -111,7 +111,7 @@ def test_the_two_directions_of_an_edge_have_one_label():
     assert as_graphs([item | {"directed": True}]).edge_labels.tolist() == ["s", "d"]
 
 
-def test_nodes_that_cannot_be_names():
+def test_unhashable_node_ids_are_rejected():
     for item in (
         {"nodes": [{"id": {"a": 1}}], "edges": []},
         {"nodes": [{"id": 0}], "edges": [{"source": {}, "target": 0}]},
@@ -119,11 +119,11 @@ def test_nodes_that_cannot_be_names():
         {"nodes": [{"id": (1, {2})}], "edges": []},
         {"nodes": [{"id": 0}], "edges": [{"source": 0, "target": {1}}]},
     ):
-        with pytest.raises(InputError, match=r"graph 0 calls a node .*\{.*\}.*; call it by a number, a text or a list"):
+        with pytest.raises(InputError, match=r"graph 0 has the node id .*\{.*\}.*; use a number, a string or a list"):
             as_graphs([item])
 
 
-def test_rows_that_make_up_what_is_not_there():
+def test_mappings_that_create_missing_keys():
     row = defaultdict(int, target=1)
     with pytest.raises(InputError, match="graph 0, edge 0 of its list has no source and target"):
         as_graphs([{"nodes": [{"id": 0}, {"id": 1}], "edges": [row]}])
@@ -132,7 +132,7 @@ def test_rows_that_make_up_what_is_not_there():
     assert (row, nodes) == ({"target": 1}, [{}, {}])
 
 
-def test_lists_of_another_kind_are_several_labels():
+def test_list_subclasses_are_several_labels():
     class Row(list):
         pass
 

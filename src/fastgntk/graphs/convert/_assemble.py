@@ -1,13 +1,13 @@
-"""From the nodes and edges of many graphs, one after the other, to a batch.
+"""Assemble a batch from the nodes and edges of many graphs, listed one graph after the other.
 
-Every converter ends here, so that parallel edges, directions and attributes mean the same whatever they came from, and
-so that arrays are made once for all graphs.
+Every converter ends here, so that parallel edges, directions and attributes mean the same for every source, and so
+that arrays are made once for all graphs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch
-from fastgntk.graphs._csr import ROUNDING, Adjacency, from_edges
-from fastgntk.graphs.convert._attributes import Choice, Custom, Table, choose
+from fastgntk.graphs._csr import ROUNDING, Floats, Ints, Mask, first_true, from_edges, row_offsets
+from fastgntk.graphs.convert._attribute_arrays import label_array, number_array, single_label, weight_array
+from fastgntk.graphs.convert._attributes import USUAL_NAMES, AttributeNames, Selection, Table, warn_unused
 
-__all__ = ["Found", "assemble", "check_two_way"]
+__all__ = ["ParsedGraphs", "assemble", "check_symmetric", "reverse_edges"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
-    """What a converter found in n graphs; everything is in the order of the graphs."""
+class ParsedGraphs:
+    """The nodes and edges of n graphs, all in the order of the graphs."""
 
     sizes: NDArray[np.int64]
     """Number of nodes of each graph."""
@@ -32,67 +33,63 @@ class Found:
     tails: NDArray[np.integer]
     heads: NDArray[np.integer]
     """The ends of each edge, numbered within their graph."""
-    one_way: NDArray[np.bool_]
+    directed: NDArray[np.bool_]
     """Whether each graph is directed."""
     nodes: Table
     edges: Table
     """The attributes of all nodes and of all edges."""
     parallel: bool | NDArray[np.bool_] = True
-    """Whether edges between the same two nodes are as many edges, or one that is given several times; of each graph."""
+    """Whether several edges between two nodes of a graph are parallel edges, or copies of one edge."""
     node_names: Sequence[Any] | None = None
-    """What the source calls each node; None for its number within its graph."""
+    """The name of each node in the source; None for its number within its graph."""
     graph_names: Sequence[Any] | None = None
-    """What the source calls each graph; None for its number."""
-    custom: Custom = field(default_factory=Custom)
+    """The name of each graph in the source; None for its number."""
+    usual: AttributeNames = USUAL_NAMES
+    """The attributes that are taken by default."""
 
 
-def assemble(found: Found, choice: Choice, directed: bool | None) -> GraphBatch:
-    """Choose attributes and merge edges; with ``directed=False`` edges must be there in both directions."""
-    offsets = np.concatenate([[0], np.cumsum(found.sizes)]).astype(np.int64)
-    starts = offsets[:-1].astype(np.int32)
-    shift = np.repeat(starts, found.counts)
-    rows, cols = found.tails + shift, found.heads + shift
-    names = _Names(offsets, found)
-    chosen = choose(
-        found.nodes,
-        found.edges,
-        choice,
-        found.custom,
-        node_called=names.node,
-        edge_called=lambda row: names.edge(rows[row], cols[row]),
-    )
-    one_way = np.repeat(found.one_way, found.counts)
+def assemble(graphs: ParsedGraphs, names: AttributeNames, directed: bool | None) -> GraphBatch:
+    """Select attributes and merge edges; with ``directed=False`` every edge must exist in both directions."""
+    offsets = row_offsets(graphs.sizes)
+    shift = np.repeat(offsets[:-1].astype(np.int32), graphs.counts)
+    rows, cols = graphs.tails + shift, graphs.heads + shift
+    message_names = _MessageNames(offsets, graphs)
+    node_name, edge_name, usual = message_names.node, message_names.edge, graphs.usual
+
+    def row_name(row: int) -> str:
+        return edge_name(rows[row], cols[row])
+
+    node_names = (names.node_labels, names.node_features), (usual.node_labels, usual.node_features)
+    edge_names = (names.edge_labels, names.edge_weights), (usual.edge_labels, usual.edge_weights)
+    nodes = Selection("node", graphs.nodes, node_name, *node_names)
+    edges = Selection("edge", graphs.edges, row_name, *edge_names)
+    warn_unused(nodes, edges)
+    labels = label_array(nodes.labels, node_name, "pass numbers that measure something as node_features=")
+    features = number_array(nodes.numbers, node_name, "pass discrete values as node_labels=")
+    edge_labels = label_array(edges.labels, row_name, "pass a number that measures something as edge_weights=")
+    weights = weight_array(edges.numbers, row_name, "pass discrete values as edge_labels=")
+    one_way = np.repeat(graphs.directed, graphs.counts)
     adjacency = from_edges(
         rows,
         cols,
         int(offsets[-1]),
-        weights=chosen.edge_weights,
-        edge_labels=chosen.edge_labels,
+        weights=weights,
+        edge_labels=single_label(edge_labels),
         directed=bool(one_way.all()) if one_way.all() or not one_way.any() else one_way,
-        parallel=np.repeat(np.broadcast_to(found.parallel, len(found.sizes)), found.counts),
+        parallel=np.repeat(np.broadcast_to(graphs.parallel, len(graphs.sizes)), graphs.counts),
         one_label=True,
-        called=names.edge,
+        edge_name=edge_name,
     )
-    if directed is False and found.one_way.any():
-        check_two_way(adjacency, names.edge)
-    of_loop = np.searchsorted(offsets, adjacency.loops, side="right") - 1
-    return GraphBatch(
-        offsets=offsets,
-        indptr=adjacency.indptr,
-        indices=adjacency.indices - np.repeat(np.repeat(starts, found.sizes), np.diff(adjacency.indptr)),
-        weights=adjacency.weights,
-        features=chosen.features,
-        labels=chosen.labels,
-        edge_labels=adjacency.edge_labels,
-        self_loops=np.bincount(of_loop, minlength=len(found.sizes)).astype(np.int64),
-    )
+    if directed is False and graphs.directed.any():
+        check_symmetric(adjacency.indptr, adjacency.indices, adjacency.weights, edge_name)
+    return GraphBatch.from_adjacency(adjacency, graphs.sizes, features=features, labels=labels)
 
 
-class _Names:
-    """What nodes and edges, numbered over all graphs, are called in messages."""
+class _MessageNames:
+    """Names of nodes and edges, numbered over all graphs, in error messages."""
 
-    def __init__(self, offsets: NDArray[np.int64], found: Found) -> None:
-        self._offsets, self._found = offsets, found
+    def __init__(self, offsets: NDArray[np.int64], graphs: ParsedGraphs) -> None:
+        self._offsets, self._graphs = offsets, graphs
 
     def node(self, u: int) -> str:
         return f"{self._graph(u)}, node {self._name(u)}"
@@ -104,34 +101,37 @@ class _Names:
         return int(np.searchsorted(self._offsets, u, side="right")) - 1
 
     def _graph(self, u: int) -> str:
-        names, graph = self._found.graph_names, self._of(u)
+        names, graph = self._graphs.graph_names, self._of(u)
         return f"graph {graph if names is None else repr(names[graph])}"
 
     def _name(self, u: int) -> str:
-        names = self._found.node_names
+        names = self._graphs.node_names
         return str(u - int(self._offsets[self._of(u)])) if names is None else repr(names[int(u)])
 
 
-def check_two_way(adjacency: Adjacency, called: Callable[[int, int], str]) -> None:
-    """Refuse an edge that has no other direction, or another weight there."""
-    n = len(adjacency.indptr) - 1
-    rows, cols = np.repeat(np.arange(n), np.diff(adjacency.indptr)), adjacency.indices.astype(np.int64)
-    there, back = rows * n + cols, cols * n + rows  # `there` is sorted
-    place = np.minimum(np.searchsorted(there, back), max(len(there) - 1, 0))
-    alone = np.flatnonzero(there[place] != back)
-    if len(alone):
-        u, v = int(rows[alone[0]]), int(cols[alone[0]])
+def reverse_edges(indptr: Ints, indices: Ints) -> tuple[Ints, Ints, Mask]:
+    """Return the row of each entry (u, v), the position of (v, u), and whether that exists; all of shape (m,)."""
+    n = len(indptr) - 1
+    rows, cols = np.repeat(np.arange(n), np.diff(indptr)), indices.astype(np.int64)
+    keys, back = rows * n + cols, cols * n + rows  # `keys` is sorted
+    position = np.minimum(np.searchsorted(keys, back), max(len(keys) - 1, 0))
+    return rows, position, keys[position] == back
+
+
+def check_symmetric(indptr: Ints, indices: Ints, weights: Floats | None, edge_name: Callable[[int, int], str]) -> None:
+    """Raise if an edge is missing in the other direction, or has a different weight there."""
+    rows, position, has_reverse = reverse_edges(indptr, indices)
+    if (alone := first_true(~has_reverse)) is not None:
         raise InputError(
-            f"{called(u, v)} has no edge back, so the graph cannot be taken with directed=False; leave that out, or "
-            "add the other direction first."
+            f"{edge_name(int(rows[alone]), int(indices[alone]))} has no edge back, so the graph cannot be converted "
+            "with directed=False; leave that out, or add the other direction first."
         )
-    if adjacency.weights is None:
+    if weights is None:
         return
-    one, two = adjacency.weights, adjacency.weights[place]
-    differs = np.flatnonzero(np.abs(one - two) > ROUNDING * np.maximum(np.abs(one), np.abs(two)))
-    if len(differs):
-        which = int(differs[0])
+    one, two = weights, weights[position]
+    differs = first_true(np.abs(one - two) > ROUNDING * np.maximum(np.abs(one), np.abs(two)))
+    if differs is not None:
         raise InputError(
-            f"{called(int(rows[which]), int(cols[which]))} has the weight {one[which]}, but {two[which]} back, so the "
-            "graph cannot be taken with directed=False; leave that out."
+            f"{edge_name(int(rows[differs]), int(indices[differs]))} has the weight {one[differs]}, but {two[differs]} "
+            "back, so the graph cannot be converted with directed=False; leave that out."
         )

@@ -1,12 +1,12 @@
-"""From graphs back to what other libraries take.
+"""Export graphs to other libraries.
 
-What :func:`graphs` reads by custom is written under the same names, so that a graph that went out comes back equal.
-Self loops were dropped and only counted; they do not come back.
+Attributes are written under the names that :func:`as_graphs` reads by default, so that a round trip returns equal
+graphs. Self loops were dropped on conversion and are not restored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, overload
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy import sparse
 from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch
 from fastgntk.graphs._graph import Graph
+from fastgntk.graphs.convert._assemble import reverse_edges
 
 __all__ = ["to_geometric", "to_networkx"]
 
@@ -30,7 +31,7 @@ def to_networkx(graphs: Graph | GraphBatch, y: Any = None) -> Any:
     """Return a NetworkX graph, or a list of them for a batch.
 
     Nodes are numbers from 0 on. Node attributes are ``label`` (a tuple where there are several) and ``features`` (a
-    list of floats), edge attributes ``weight`` and ``label``, each where the graph has it. A graph with an edge, weight
+    list of floats), edge attributes ``weight`` and ``label``, each if the graph has it. A graph with an edge, weight
     or edge label in one direction only becomes a ``DiGraph``. ``y``, one target or row of targets for each graph, goes
     to ``G.graph["y"]``.
 
@@ -40,21 +41,23 @@ def to_networkx(graphs: Graph | GraphBatch, y: Any = None) -> Any:
     >>> G.nodes(data=True), G.edges(data=True)
     (NodeDataView({0: {'label': 'C'}, 1: {'label': 'O'}, 2: {'label': 'N'}}), EdgeDataView([(0, 1, {'weight': 2.0})]))
     """
-    networkx = _networkx()
+    networkx = _imported("networkx", "to_networkx", "NetworkX", "networkx")
     out = []
     for graph, target in _with_targets(graphs, y):
         rows = np.repeat(np.arange(graph.n_nodes), graph.degrees)
-        two_way = _is_two_way(graph)
-        made = networkx.Graph() if two_way else networkx.DiGraph()
-        kept = rows < graph.indices if two_way else slice(None)
-        made.add_nodes_from(zip(range(graph.n_nodes), _records(graph.n_nodes, _of_nodes(graph)), strict=True))
+        symmetric = _is_symmetric(graph)
+        exported = networkx.Graph() if symmetric else networkx.DiGraph()
+        kept = rows < graph.indices if symmetric else slice(None)
+        of_nodes = {} if graph.labels is None else {"label": _listed(graph.labels)}
+        of_nodes |= {} if graph.features is None else {"features": _dense(graph.features).tolist()}
+        exported.add_nodes_from(zip(range(graph.n_nodes), _records(graph.n_nodes, of_nodes), strict=True))
         ends = zip(rows[kept].tolist(), graph.indices[kept].tolist(), strict=True)
         of_edges = {name: values[kept].tolist() for name, values in _of_edges(graph).items()}
         count = len(graph.indices[kept])
-        made.add_edges_from((u, v, data) for (u, v), data in zip(ends, _records(count, of_edges), strict=True))
+        exported.add_edges_from((u, v, data) for (u, v), data in zip(ends, _records(count, of_edges), strict=True))
         if target is not None:
-            made.graph["y"] = target.tolist()
-        out.append(made)
+            exported.graph["y"] = target.tolist()
+        out.append(exported)
     return out[0] if isinstance(graphs, Graph) else out
 
 
@@ -67,28 +70,28 @@ def to_geometric(graphs: GraphBatch, y: ArrayLike | None = None) -> list[Any]: .
 def to_geometric(graphs: Graph | GraphBatch, y: Any = None) -> Any:
     """Return a ``Data`` of PyTorch Geometric, or a list of them for a batch.
 
-    Each has ``edge_index`` with both directions of every undirected edge, ``num_nodes``, and where the graph has them
-    ``x``, ``label``, ``edge_weight`` and ``edge_label``; ``y`` has shape (1,), or (1, k) for k targets. Numbers keep
-    all their digits (float64; ``data.x.float()`` makes what most networks take). Strings, of which there are no
-    tensors, are lists.
+    Each has ``edge_index`` with both directions of every undirected edge, ``num_nodes``, and if the graph has them
+    ``x``, ``label``, ``edge_weight`` and ``edge_label``; ``y`` has shape (1,), or (1, k) for k targets. Numbers stay
+    float64 (most networks need ``data.x.float()``). Strings are lists, because there are no tensors of strings.
     """
-    torch, data = _geometric()
+    needed = "to_geometric", "PyTorch Geometric", "interop"
+    torch, data = _imported("torch", *needed), _imported("torch_geometric.data", *needed)
     out = []
     for graph, target in _with_targets(graphs, y):
         rows = np.repeat(np.arange(graph.n_nodes), graph.degrees)
-        known: dict[str, Any] = {"edge_index": np.stack([rows, graph.indices.astype(np.int64)])}
-        known |= {"x": _dense(graph.features), "label": graph.labels}
-        known |= {f"edge_{name}": values for name, values in _of_edges(graph).items()}
+        arrays: dict[str, Any] = {"edge_index": np.stack([rows, graph.indices.astype(np.int64)])}
+        arrays |= {"x": _dense(graph.features), "label": graph.labels}
+        arrays |= {f"edge_{name}": values for name, values in _of_edges(graph).items()}
         if target is not None:
             if target.dtype.kind not in "biuf":
                 raise InputError("targets must be numbers for PyTorch Geometric; number the classes first.")
-            known["y"] = target[None]
+            arrays["y"] = target[None]
         tensors = {
             name: _listed(value) if value.dtype.kind == "U" else torch.from_numpy(value.copy())
-            for name, value in known.items()
+            for name, value in arrays.items()
             if value is not None
         }
-        out.append(data(num_nodes=graph.n_nodes, **tensors))
+        out.append(data.Data(num_nodes=graph.n_nodes, **tensors))
     return out[0] if isinstance(graphs, Graph) else out
 
 
@@ -97,7 +100,8 @@ def _with_targets(graphs: Graph | GraphBatch, y: Any) -> list[tuple[Graph, NDArr
         return [(graphs, None if y is None else np.asarray(y))]
     if not isinstance(graphs, GraphBatch):
         raise InputError(
-            f"a Graph or a GraphBatch is needed, but a {type(graphs).__name__} came; convert it with fastgntk.graphs."
+            f"graphs must be a Graph or a GraphBatch, but is a {type(graphs).__name__}; convert it with "
+            "fastgntk.as_graphs."
         )
     if y is None:
         return [(graph, None) for graph in graphs]
@@ -107,22 +111,13 @@ def _with_targets(graphs: Graph | GraphBatch, y: Any) -> list[tuple[Graph, NDArr
     return [(graph, np.asarray(target)) for graph, target in zip(graphs, targets, strict=True)]
 
 
-def _of_nodes(graph: Graph) -> dict[str, Sequence[Any]]:
-    known: dict[str, Sequence[Any]] = {}
-    if graph.labels is not None:
-        known["label"] = _listed(graph.labels)
-    if graph.features is not None:
-        known["features"] = _dense(graph.features).tolist()
-    return known
-
-
 def _of_edges(graph: Graph) -> dict[str, NDArray[Any]]:
     known = {"weight": graph.weights, "label": graph.edge_labels}
     return {name: values for name, values in known.items() if values is not None}
 
 
 def _listed(labels: NDArray[Any]) -> list[Any]:
-    """Return a list of labels, of tuples where there are several for a node."""
+    """Return a list of labels; of tuples if nodes have several."""
     return labels.tolist() if labels.ndim == 1 else [tuple(row) for row in labels.tolist()]
 
 
@@ -137,29 +132,14 @@ def _dense(features: Any) -> Any:
     return features.toarray() if sparse.issparse(features) else features
 
 
-def _is_two_way(graph: Graph) -> bool:
-    """Tell whether every edge is there in both directions, with the same weight and label."""
-    rows, cols = np.repeat(np.arange(graph.n_nodes), graph.degrees), graph.indices.astype(np.int64)
-    back = np.lexsort((rows, cols))  # the place of (v, u) for each (u, v), if it is there
-    if not (np.array_equal(rows[back], cols) and np.array_equal(cols[back], rows)):
-        return False
-    return all(np.array_equal(values, values[back]) for values in _of_edges(graph).values())
+def _is_symmetric(graph: Graph) -> bool:
+    """Return whether every edge exists in both directions, with the same weight and label."""
+    _, back, has_reverse = reverse_edges(graph.indptr, graph.indices)
+    return bool(has_reverse.all()) and all(np.array_equal(values, values[back]) for values in _of_edges(graph).values())
 
 
-def _networkx() -> Any:
+def _imported(module: str, function: str, library: str, extra: str) -> Any:
     try:
-        import networkx
+        return import_module(module)
     except ImportError:
-        raise InputError("to_networkx needs NetworkX; install it with `pip install 'fastgntk[networkx]'`.") from None
-    return networkx
-
-
-def _geometric() -> tuple[Any, Any]:
-    try:
-        import torch
-        from torch_geometric.data import Data
-    except ImportError:
-        raise InputError(
-            "to_geometric needs PyTorch Geometric; install it with `pip install 'fastgntk[interop]'`."
-        ) from None
-    return torch, Data
+        raise InputError(f"{function} needs {library}; install it with `pip install 'fastgntk[{extra}]'`.") from None

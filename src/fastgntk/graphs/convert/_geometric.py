@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
-from fastgntk.graphs._batch import GraphBatch
-from fastgntk.graphs.convert._assemble import Found, assemble
-from fastgntk.graphs.convert._attributes import Choice, Columns, Custom
+from fastgntk.graphs._csr import first_true
+from fastgntk.graphs.convert._assemble import ParsedGraphs
+from fastgntk.graphs.convert._attributes import AttributeNames, Columns
 
-__all__ = ["data_list", "from_geometric", "plain"]
+__all__ = ["data_list", "parse_geometric", "to_numpy"]
 
 _NO_ATTRIBUTES = ("edge_index", "num_nodes", "y", "batch", "ptr")
 _EDGE_WEIGHTS = ("edge_weight", "weight")
@@ -26,60 +26,53 @@ _DENSE = "torch.strided"  # the layout of a tensor that is not sparse
 
 
 def data_list(items: Iterable[Any]) -> list[Any]:
-    """Return one ``Data`` for each graph: a ``Batch`` stands for those that it was made from."""
+    """Return one ``Data`` for each graph; a ``Batch`` is split into the graphs it was made from."""
     out: list[Any] = []
     for i, item in enumerate(items):
-        kind = type(item)  # an object of PyTorch Geometric looks into its stores before it says that it lacks a name
+        kind = type(item)  # hasattr on an object would search its stores first
         if hasattr(kind, "node_types"):
             raise InputError(f"graph {i} has several types of nodes or edges; call data.to_homogeneous() first.")
         if hasattr(kind, "to_data_list"):
             try:
                 out += item.to_data_list()
-            except (RuntimeError, AttributeError):  # it does not know where one ends and the next starts
+            except (RuntimeError, AttributeError):  # it lacks the boundaries between graphs
                 raise InputError(
-                    f"item {i} is a Batch that Batch.from_data_list did not make; pass the graphs that it was made of."
+                    f"item {i} is a Batch that was not made by Batch.from_data_list; pass its graphs one by one."
                 ) from None
         else:
             out.append(item)
     return out
 
 
-def from_geometric(items: Sequence[Any], choice: Choice, directed: bool | None) -> GraphBatch:
-    """Convert; a ``Data`` without ``edge_index`` has no edges."""
+def parse_geometric(items: Sequence[Any]) -> ParsedGraphs:
+    """Parse graphs; a ``Data`` without ``edge_index`` has no edges."""
     graphs = data_list(items)
     stored = [graph.to_dict() for graph in graphs]
     sizes = np.array([_size(graph, i) for i, graph in enumerate(graphs)], dtype=np.int64)
-    counts, joined = _ends(stored, sizes)
+    counts, (tails, heads) = _ends(stored, sizes)
     of_nodes, of_edges = _attributes(stored, sizes, counts)
-    nodes, edges = _columns(stored, of_nodes, sizes), _columns(stored, of_edges, counts)
+    nodes, nodes_lacking = _columns(stored, of_nodes, sizes)
+    edges, edges_lacking = _columns(stored, of_edges, counts)
     types = _types(edges.get("edge_attr"))
-    return assemble(
-        Found(
-            sizes=sizes,
-            counts=counts,
-            tails=joined[0],
-            heads=joined[1],
-            one_way=np.ones(len(graphs), dtype=bool),
-            nodes=Columns(nodes, lacking=_lacking(stored, nodes, sizes)),
-            edges=Columns(
-                edges,
-                lacking=_lacking(stored, edges, counts),
-                as_labels={} if types is None else {"edge_attr": types},
-            ),
-            custom=Custom(
-                node_labels=("label", "x") if "label" not in nodes and _is_whole(nodes.get("x")) else ("label",),
-                node_features=("x", "features"),
-                edge_labels=("edge_label",) if types is None else ("edge_label", "edge_attr"),
-                edge_weights=_EDGE_WEIGHTS,
-            ),
+    return ParsedGraphs(
+        sizes=sizes,
+        counts=counts,
+        tails=tails,
+        heads=heads,
+        directed=np.ones(len(graphs), dtype=bool),
+        nodes=Columns(nodes, lacking=nodes_lacking),
+        edges=Columns(edges, lacking=edges_lacking, as_labels={} if types is None else {"edge_attr": types}),
+        usual=AttributeNames(
+            node_labels=("label", "x") if "label" not in nodes and _is_whole(nodes.get("x")) else ("label",),
+            node_features=("x", "features"),
+            edge_labels=("edge_label",) if types is None else ("edge_label", "edge_attr"),
+            edge_weights=_EDGE_WEIGHTS,
         ),
-        choice,
-        directed,
     )
 
 
-def plain(value: Any) -> Any:
-    """Return a tensor as a NumPy array, anything else as it is."""
+def to_numpy(value: Any) -> Any:
+    """Return a tensor as a NumPy array, anything else unchanged."""
     if not hasattr(value, "detach"):
         return value
     value = value.detach().cpu()
@@ -91,12 +84,12 @@ def plain(value: Any) -> Any:
 def _size(graph: Any, i: int) -> int:
     size = graph.num_nodes
     if size is None:
-        raise InputError(f"graph {i} does not say how many nodes it has; set num_nodes.")
+        raise InputError(f"graph {i} has an unknown number of nodes; set num_nodes.")
     return int(size)
 
 
 def _ends(stored: list[dict[str, Any]], sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the number of edges of each graph, and the two ends of all of them, (2, m)."""
+    """Return the number of edges of each graph, and the ends of all edges, (2, m)."""
     found = [known.get("edge_index") for known in stored]
     for i, (known, index) in enumerate(zip(stored, found, strict=True)):
         if index is None and (_has(known, "adj_t") or _has(known, "adj")):
@@ -108,9 +101,9 @@ def _ends(stored: list[dict[str, Any]], sizes: NDArray[np.int64]) -> tuple[NDArr
     ends = _joined(parts, axis=1) if parts else np.zeros((2, 0), dtype=np.int64)
     if ends.dtype.kind not in "iu" and ends.size:
         raise InputError(f"edge_index must hold whole numbers, but has dtype {ends.dtype}.")
-    outside = np.flatnonzero(((ends < 0) | (ends >= np.repeat(sizes, counts))).any(axis=0))
-    if len(outside):
-        which = int(outside[0])
+    outside = (ends < 0) | (ends >= np.repeat(sizes, counts))
+    which = first_true(outside[0] | outside[1])
+    if which is not None:
         i = int(np.searchsorted(np.cumsum(counts), which, side="right"))
         raise InputError(
             f"graph {i}: edge {which - int(counts[:i].sum())} is ({ends[0, which]}, {ends[1, which]}), but the graph "
@@ -120,18 +113,18 @@ def _ends(stored: list[dict[str, Any]], sizes: NDArray[np.int64]) -> tuple[NDArr
 
 
 def _joined(parts: list[Any], axis: int = 0) -> NDArray[Any]:
-    """Return tensors or arrays one after the other, as one array; one conversion is quicker than many."""
+    """Concatenate tensors or arrays to one array; one conversion is faster than many."""
     torch = sys.modules.get("torch")
     if torch is not None and all(isinstance(part, torch.Tensor) for part in parts):
-        joined: NDArray[Any] = plain(torch.cat(parts, dim=axis))
+        joined: NDArray[Any] = to_numpy(torch.cat(parts, dim=axis))
         return joined
-    return np.concatenate([plain(part) for part in parts], axis=axis)
+    return np.concatenate([to_numpy(part) for part in parts], axis=axis)
 
 
 def _attributes(
     stored: list[dict[str, Any]], sizes: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[list[str], list[str]]:
-    """Tell which names belong to nodes and which to edges, by how long their values are in all graphs."""
+    """Return the names that belong to nodes and those that belong to edges, by the lengths of their values."""
     names = dict.fromkeys(name for known in stored for name in known if name not in _NO_ATTRIBUTES)
     of_nodes, of_edges = [], []
     for name in names:
@@ -154,36 +147,29 @@ def _length(value: Any) -> int | None:
     return int(shape[0]) if shape is not None and len(shape) > 0 else None
 
 
-def _columns(stored: list[dict[str, Any]], names: list[str], lengths: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the values of all graphs one after the other; graphs that lack a name are left out."""
+def _columns(
+    stored: list[dict[str, Any]], names: list[str], lengths: NDArray[np.int64]
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return the concatenated values of each name, and the first row without one for names that some graph lacks."""
     columns: dict[str, Any] = {}
+    lacking: dict[str, int] = {}
+    starts = (np.cumsum(lengths) - lengths).tolist()
+    filled = [(known, start) for known, start, length in zip(stored, starts, lengths, strict=True) if length]
     for name in names:
-        parts = [known[name] for known, length in zip(stored, lengths, strict=True) if length and _has(known, name)]
+        parts = [known[name] for known, _ in filled if _has(known, name)]
+        if not parts:
+            continue
         if any(isinstance(part, list | tuple) for part in parts):
             columns[name] = [entry for part in parts for entry in part]
-        elif parts:
+        else:
             widths = {tuple(part.shape[1:]) for part in parts}
             if len(widths) > 1:
                 shapes = " and ".join(map(str, sorted(widths)[:2]))
-                raise InputError(
-                    f"{name!r} must have the same width in all graphs, but there are rows of shape {shapes}."
-                )
+                raise InputError(f"{name!r} must have the same width in all graphs, but has rows of shape {shapes}.")
             columns[name] = _joined(parts)
-    return columns
-
-
-def _lacking(stored: list[dict[str, Any]], columns: dict[str, Any], lengths: NDArray[np.int64]) -> dict[str, int]:
-    """Return for each name that some graph lacks the first row that it lacks."""
-    starts = (np.cumsum(lengths) - lengths).tolist()
-    return {
-        name: next(
-            start
-            for known, start, length in zip(stored, starts, lengths, strict=True)
-            if length and not _has(known, name)
-        )
-        for name in columns
-        if not all(_has(known, name) or not length for known, length in zip(stored, lengths, strict=True))
-    }
+        if len(parts) < len(filled):
+            lacking[name] = next(start for known, start in filled if not _has(known, name))
+    return columns, lacking
 
 
 def _has(known: dict[str, Any], name: str) -> bool:
@@ -195,7 +181,7 @@ def _is_whole(column: Any) -> bool:
 
 
 def _types(column: Any) -> NDArray[Any] | None:
-    """Return whole numbers as they are, and of rows with a single 1, as PyTorch Geometric reads TU files, its place."""
+    """Return whole numbers unchanged, and the columns of one-hot rows, the form in which it reads TU files."""
     if _is_whole(column):
         return np.asarray(column)
     if not isinstance(column, np.ndarray) or column.ndim != 2 or column.shape[1] < 2 or not len(column):

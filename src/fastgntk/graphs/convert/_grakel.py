@@ -1,7 +1,7 @@
-"""Graphs as GraKeL takes them: ``(edges or adjacency, node labels, edge labels)``, or its ``Graph`` objects.
+"""Graphs in GraKeL's form: ``(edges or adjacency, node labels, edge labels)``, or its ``Graph`` objects.
 
-As in GraKeL, an edge (u, v) is there in the direction in which it is given; its own data sets list both. Labels that
-are vectors of numbers are features.
+As in GraKeL, an edge (u, v) exists in the given direction only; its own data sets list both. Labels that are vectors
+of numbers are features.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from itertools import chain, count, repeat
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch
-from fastgntk.graphs.convert._assemble import Found, assemble
-from fastgntk.graphs.convert._attributes import Choice, Columns
-from fastgntk.graphs.convert._columns import Gathered
+from fastgntk.graphs._csr import entries
+from fastgntk.graphs.convert._assemble import ParsedGraphs, assemble
+from fastgntk.graphs.convert._attributes import AttributeNames, Columns
+from fastgntk.graphs.convert._column_buffer import ColumnBuffer
 
 __all__ = ["from_grakel", "is_grakel"]
 
@@ -28,7 +28,7 @@ __all__ = ["from_grakel", "is_grakel"]
 class _Pairs:
     """Edges as pairs of nodes.
 
-    ``nodes`` are those that are there whether an edge names them or not; a range if there can be no others.
+    ``nodes`` exist whether an edge names them or not; a range excludes any others.
     """
 
     def __init__(self, pairs: Collection[tuple[Any, Any]], weights: Iterable[Any], nodes: Collection[Any] = ()) -> None:
@@ -41,12 +41,12 @@ class _Pairs:
         return flat[::2], flat[1::2]
 
     def labels(self, known: Mapping[Any, Any]) -> Iterable[Any]:
-        """Return the label of each edge, None where there is none."""
+        """Return the label of each edge, None if it has none."""
         return _looked_up(known, list(self._pairs))
 
 
 class _Rows:
-    """Edges as the neighbours of each node: what pairs of nodes come to, in less time."""
+    """Edges as the neighbours of each node: faster than pairs, with the same result."""
 
     def __init__(self, rows: Mapping[Any, Collection[Any]], weights: Iterable[Any]) -> None:
         self.weights, self.nodes = weights, rows.keys()
@@ -65,7 +65,7 @@ class _Rows:
 
 
 def is_grakel(item: Any) -> bool:
-    """Tell whether this has the shape of what GraKeL takes: one to three parts, the labels as dictionaries."""
+    """Return whether an object has GraKeL's form: one to three parts, the labels as dictionaries."""
     if not isinstance(item, list | tuple) or not 1 <= len(item) <= 3:
         return False
     first, *labels = item
@@ -73,17 +73,12 @@ def is_grakel(item: Any) -> bool:
     return fits and all(part is None or isinstance(part, Mapping) for part in labels)
 
 
-def from_grakel(items: Sequence[Any], choice: Choice, directed: bool | None) -> GraphBatch:
-    """Convert; the nodes are those of the labels, then those that only edges name."""
-    if not choice.empty:
-        raise InputError(
-            "graphs in the form of GraKeL have no attributes with names; leave out node_labels, node_features, "
-            "edge_labels and edge_weights."
-        )
+def from_grakel(items: Sequence[Any], directed: bool | None) -> GraphBatch:
+    """Convert graphs; their nodes are those with labels, then those that only edges name."""
     sizes, counts = [], []
     names: list[Any] = []
-    tails, heads = Gathered(int), Gathered(int)
-    weights, node_labels, edge_labels = Gathered(), Gathered(), Gathered()
+    tails, heads = ColumnBuffer(int), ColumnBuffer(int)
+    weights, node_labels, edge_labels = ColumnBuffer(), ColumnBuffer(), ColumnBuffer()
     for i, item in enumerate(items):
         source, of_nodes, of_edges = _parts(item)
         try:
@@ -92,60 +87,60 @@ def from_grakel(items: Sequence[Any], choice: Choice, directed: bool | None) -> 
             own_tails, own_heads = edges.numbers(place)
         except InputError as error:
             raise InputError(f"graph {i}: {error}") from None
-        except (TypeError, ValueError):  # no pairs, or nodes that cannot be looked up
-            known = "pairs, triples with a weight, a dictionary of either, or an adjacency matrix"
-            raise InputError(f"graph {i}: edges must be {known}.") from None
+        except (TypeError, ValueError):  # no pairs, or unhashable nodes
+            forms = "pairs, triples with a weight, a dictionary of either, or an adjacency matrix"
+            raise InputError(f"graph {i}: edges must be {forms}.") from None
         sizes.append(len(place))
         counts.append(len(own_heads))
         names += place
-        tails.add(own_tails)
-        heads.add(own_heads)
-        weights.add(edges.weights)
-        node_labels.add(repeat(None, len(place)) if of_nodes is None else _looked_up(of_nodes, list(place)))
-        edge_labels.add(repeat(None, len(own_heads)) if of_edges is None else edges.labels(of_edges))
+        tails.extend(own_tails)
+        heads.extend(own_heads)
+        weights.extend(edges.weights)
+        node_labels.extend(repeat(None, len(place)) if of_nodes is None else _looked_up(of_nodes, list(place)))
+        edge_labels.extend(repeat(None, len(own_heads)) if of_edges is None else edges.labels(of_edges))
     of_nodes, of_edges = node_labels.whole(vectors=True), edge_labels.whole()
     nodes_known = {_kind(of_nodes): of_nodes} if _any(of_nodes) else {}
     edges_known = {"label": of_edges} if _any(of_edges) else {}
-    found = Found(
+    graphs = ParsedGraphs(
         sizes=np.array(sizes, dtype=np.int64),
         counts=np.array(counts, dtype=np.int64),
         tails=np.asarray(tails.whole(), dtype=np.int32),
         heads=np.asarray(heads.whole(), dtype=np.int32),
-        one_way=np.ones(len(items), dtype=bool),
+        directed=np.ones(len(items), dtype=bool),
         nodes=Columns(nodes_known),
         edges=Columns(edges_known | {"weight": weights.whole()}),
         parallel=False,
         node_names=names,
     )
-    # Named here, so that a node or an edge without a label is an error and not a custom that does not apply.
-    everything = Choice(
+    # Named, so that a node or an edge without a label is an error.
+    everything = AttributeNames(
         node_labels=("label",) if "label" in nodes_known else (),
         node_features=("features",) if "features" in nodes_known else (),
         edge_labels=tuple(edges_known),
         edge_weights=("weight",),
     )
-    return assemble(found, everything, directed)
+    return assemble(graphs, everything, directed)
 
 
 def _parts(item: Any) -> tuple[Any, Mapping[Any, Any] | None, Mapping[Any, Any] | None]:
     """Return edges or adjacency, node labels, edge labels."""
     if isinstance(item, list | tuple):
         source, of_nodes, of_edges = [*item, None, None][:3]
-    elif item.edge_dictionary is not None:  # an object of GraKeL that holds a dictionary
+    elif item.edge_dictionary is not None:  # a GraKeL graph in dictionary form
         source, of_nodes, of_edges = item.edge_dictionary, item.node_labels, item.edge_labels
     else:
         source, of_nodes, of_edges = item.adjacency_matrix, item.index_node_labels, item.index_edge_labels
     if sparse.issparse(source):
         source = source.toarray()
     if isinstance(source, np.ndarray):
-        source = np.asarray(source)  # GraKeL holds what was sparse as a matrix, which indexes in its own way
+        source = np.asarray(source)  # GraKeL holds sparse input as np.matrix, which is indexed differently
     return source, of_nodes or None, of_edges or None
 
 
 def _numbers(labelled: Iterable[Any], nodes: Collection[Any]) -> dict[Any, int]:
-    """Return a dictionary from nodes to numbers, which gives the next one to whoever it does not know."""
+    """Return a dictionary from nodes to numbers that gives the next number to an unknown node."""
     own: Collection[Any] = list(labelled)
-    if own != list(nodes):  # most have labels for all nodes, in the same order
+    if own != list(nodes):  # usually all nodes have labels, in the same order
         own = dict.fromkeys([*own, *nodes])
     if isinstance(nodes, range) and len(own) > len(nodes):
         stray = next(node for node in own if node not in nodes)
@@ -154,48 +149,33 @@ def _numbers(labelled: Iterable[Any], nodes: Collection[Any]) -> dict[Any, int]:
 
 
 def _looked_up(labels: Mapping[Any, Any], keys: list[Any]) -> Iterable[Any]:
-    """Return the label of each key, None where there is none."""
-    same_order = list(labels) == keys  # as it mostly is, and then nothing needs to be looked up
+    """Return the label of each key, None if it has none."""
+    same_order = list(labels) == keys  # the usual case, without lookups
     return labels.values() if same_order else map(labels.get, keys)
 
 
 def _edges(source: Any) -> _Pairs | _Rows:
-    """Read one of the forms that GraKeL knows."""
-    if isinstance(source, list) and source and all(isinstance(row, list) for row in source):
-        try:
-            source = np.array(source)
-        except ValueError:
-            raise InputError("adjacency must be a square matrix, but its rows have different lengths.") from None
-    if isinstance(source, np.ndarray):
-        return _of_matrix(source)
+    """Read edges in any of GraKeL's forms."""
+    nested_lists = isinstance(source, list) and source and all(isinstance(row, list) for row in source)
+    if nested_lists or isinstance(source, np.ndarray):
+        n_nodes, rows, cols, weights = entries(source)
+        return _Pairs(list(zip(rows.tolist(), cols.tolist(), strict=True)), weights.tolist(), range(n_nodes))
     if not isinstance(source, Mapping):
-        return _of_tuples(list(map(tuple, source)))
+        triples = [(*edge, 1.0) if len(edge) == 2 else edge for edge in map(tuple, source)]
+        return _Pairs([(u, v) for u, v, _ in triples], [weight for _, _, weight in triples])
     kinds = set(map(type, source.values()))
-    if kinds <= {dict}:  # as GraKeL's own objects hold them: what is below comes to the same, in more time
+    if kinds <= {dict}:  # as in GraKeL's own objects; faster than the general case below
         return _Rows(source, chain.from_iterable(map(dict.values, source.values())))
     if _all_are(numbers.Number, kinds) and _all_are(tuple, set(map(type, source))) and set(map(len, source)) <= {2}:
         return _Pairs(source.keys(), source.values())
     if not _all_are(Mapping | list | tuple | set | frozenset, kinds):
         raise TypeError
-    rows = source.values()
-    return _Rows(source, (w for row in rows for w in (row.values() if isinstance(row, Mapping) else [1.0] * len(row))))
+    weights_of = (row.values() if isinstance(row, Mapping) else [1.0] * len(row) for row in source.values())
+    return _Rows(source, chain.from_iterable(weights_of))
 
 
 def _all_are(what: Any, kinds: set[type]) -> bool:
     return all(issubclass(kind, what) for kind in kinds)
-
-
-def _of_tuples(tuples: list[tuple[Any, ...]]) -> _Pairs:
-    """Read pairs and triples."""
-    triples = [(*edge, 1.0) if len(edge) == 2 else edge for edge in tuples]
-    return _Pairs([(u, v) for u, v, _ in triples], [weight for _, _, weight in triples])
-
-
-def _of_matrix(matrix: NDArray[Any]) -> _Pairs:
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dtype.kind not in "biuf":
-        raise InputError(f"adjacency must be square and real, but has shape {matrix.shape} and dtype {matrix.dtype}.")
-    rows, cols = np.nonzero(matrix)
-    return _Pairs(list(zip(rows.tolist(), cols.tolist(), strict=True)), matrix[rows, cols].tolist(), range(len(matrix)))
 
 
 def _any(labels: Any) -> bool:
@@ -203,9 +183,8 @@ def _any(labels: Any) -> bool:
 
 
 def _kind(labels: Any) -> str:
-    """Tell labels from features, which are vectors."""
+    """Return "features" for vectors, "label" for anything else."""
     first = next(label for label in labels if label is not None)
-    vector = isinstance(first, list | np.ndarray) or (
-        isinstance(first, tuple) and any(isinstance(part, float) for part in first)
-    )
+    floats = isinstance(first, tuple) and any(isinstance(part, float) for part in first)
+    vector = isinstance(first, list | np.ndarray) or floats
     return "features" if vector else "label"

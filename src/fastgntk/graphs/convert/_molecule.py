@@ -1,8 +1,8 @@
-"""From molecules to graphs: heavy atoms become nodes, bonds become edges. RDKit reads the SMILES.
+"""Molecules as graphs: heavy atoms are nodes, bonds are edges. RDKit parses the SMILES.
 
-What a node starts with is the table :data:`ATOM_FEATURES`: one-hot groups side by side, the same width for every
-molecule, so that a model can meet any molecule later. Groups that hold for few atoms (charge, aromatic, ring) have
-no slot for "no": an atom outside rings is told by zeros, and common atoms do not look alike for what they lack.
+Node features follow the table :data:`ATOM_FEATURES`: one-hot groups side by side, of the same width for every
+molecule, so that a model accepts any molecule later. Groups that apply to few atoms (charge, aromatic, ring) have no
+column for "no": an atom outside rings has zeros there, so that common atoms are not similar by what they lack.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk.errors import InputError
+from fastgntk.errors import InputError, some
 from fastgntk.graphs._batch import GraphBatch
+from fastgntk.graphs._csr import Floats, Ints, Mask, row_offsets
 from fastgntk.graphs._graph import Graph
 
 if TYPE_CHECKING:
@@ -28,15 +29,15 @@ _REPORT_EVERY = 100  # molecules between two calls of progress, some 20 ms
 
 @dataclass(frozen=True)
 class AtomFeature:
-    """Describe a group of columns of X, of which at most one is set for an atom."""
+    """A group of columns of X; at most one of them is set for an atom."""
 
     name: str
     choices: tuple[str | int, ...]
-    """What the columns stand for, in order."""
+    """The meaning of the columns, in order."""
     other: bool
-    """Whether one more column takes every value that is not among the choices."""
+    """Whether one more column represents all other values."""
     value: float = 1.0
-    """What the column that is set holds."""
+    """The value of the column that is set."""
 
     @property
     def width(self) -> int:
@@ -45,7 +46,7 @@ class AtomFeature:
 
 
 ATOM_FEATURES = (
-    # An element counts for more than one circumstance: with 2 instead of 1, leave-one-out errors were 1 to 3 % lower
+    # Elements have more weight than the other groups: with 2 instead of 1, leave-one-out errors were 1 to 3 % lower
     # on each of FreeSolv, ESOL and Lipophilicity.
     AtomFeature("element", ("B", "C", "N", "O", "F", "Si", "P", "S", "Cl", "Br", "I"), other=True, value=2.0),
     AtomFeature("neighbours", (0, 1, 2, 3, 4), other=True),
@@ -57,7 +58,7 @@ ATOM_FEATURES = (
 """The columns of X, group by group; 32 in all."""
 
 BOND_KINDS = {0: "other", 1: "single", 2: "double", 3: "triple", 4: "aromatic"}
-"""What the edge labels mean; the numbers are those of MDL files. A dative bond counts as single."""
+"""The meaning of edge labels; the numbers are those of MDL files. A dative bond counts as single."""
 
 _AROMATIC = 4
 _KIND_OF_ORDER = {1.0: 1, 2.0: 2, 3.0: 3, 1.5: _AROMATIC}
@@ -65,11 +66,11 @@ _ATOMIC_NUMBERS = np.array([5, 6, 7, 8, 9, 14, 15, 16, 17, 35, 53])  # of the el
 
 
 def molecule(mol: Mol) -> Graph:
-    """Turn an RDKit molecule into a graph.
+    """Convert an RDKit molecule to a graph.
 
-    Nodes are the atoms in RDKit's order, hydrogens left out as RDKit does when it reads SMILES (``Chem.RemoveHs``:
-    those that are more than a count, as in H2 or deuterium, stay). X is laid out by :data:`ATOM_FEATURES`, labels
-    are element symbols, edge labels are :data:`BOND_KINDS`. Fragments of a salt are parts of one graph.
+    Nodes are the atoms in RDKit's order, without the hydrogens that RDKit removes from SMILES (``Chem.RemoveHs``:
+    hydrogens that are more than a count, as in H2 or deuterium, stay). X follows :data:`ATOM_FEATURES`, labels are
+    element symbols, edge labels are :data:`BOND_KINDS`. Fragments of a salt are parts of one graph.
 
     Examples
     --------
@@ -79,35 +80,34 @@ def molecule(mol: Mol) -> Graph:
     """
     rdkit = _rdkit("molecule()")
     if not isinstance(mol, rdkit.Chem.Mol):
-        hint = "; None is what RDKit gives for SMILES that it cannot read" if mol is None else ""
-        raise InputError(f"a molecule must be an RDKit Mol, but a {type(mol).__name__} came{hint}.")
+        hint = "; RDKit returns None for SMILES that it cannot read" if mol is None else ""
+        raise InputError(f"a molecule must be an RDKit Mol, but is a {type(mol).__name__}{hint}.")
     return from_mols([mol], "")[0]
 
 
-def from_mols(mols: Sequence[Mol], called: str = "graph {}: ") -> GraphBatch:
-    """Turn RDKit molecules into graphs as :func:`molecule` does; ``called`` is how a message names one."""
+def from_mols(mols: Sequence[Mol], prefix: str = "graph {}: ") -> GraphBatch:
+    """Convert RDKit molecules as :func:`molecule` does; ``prefix`` names one in error messages."""
     rdkit = _rdkit("reading molecules")
     reached: list[int] = []
 
     def without_hydrogens() -> Iterator[Mol]:
         for i, mol in enumerate(mols):
-            reached[:] = [i]  # for the message
+            reached[:] = [i]  # for the error message
             yield rdkit.Chem.RemoveHs(mol) if any(atom.GetAtomicNum() == 1 for atom in mol.GetAtoms()) else mol
 
     try:
         with rdkit.rdBase.BlockLogs():
             return _batch(without_hydrogens())
-    except (RuntimeError, ValueError):  # never worked out, or impossible valences
-        which = called.format(*reached)
+    except (RuntimeError, ValueError):  # not sanitized, or impossible valences
         raise InputError(
-            f"{which}RDKit has not worked out the hydrogens and rings; call Chem.SanitizeMol(mol) first."
+            f"{prefix.format(*reached)}hydrogens and rings are not computed; call Chem.SanitizeMol(mol) first."
         ) from None
 
 
 def from_smiles(text: str) -> Graph:
-    """Read one molecule as :func:`molecule` describes it.
+    """Parse SMILES to a graph as described in :func:`molecule`.
 
-    What follows the SMILES after a space is taken for a name, as RDKit does.
+    Text after a space is a name and ignored, as in RDKit.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def from_smiles(text: str) -> Graph:
     fastgntk.errors.InputError: RDKit cannot read the SMILES 'C1CC'; check it for typing errors.
     """
     if not isinstance(text, str):
-        raise InputError(f"SMILES must be a string, but a {type(text).__name__} came.")
+        raise InputError(f"SMILES must be a string, but is a {type(text).__name__}.")
     if not text.strip():
         raise InputError("the SMILES is empty; give at least one atom, as in 'C'.")
     batch, unread = molecules([text])
@@ -128,13 +128,23 @@ def from_smiles(text: str) -> Graph:
     return batch[0]
 
 
+def from_smiles_list(smiles: Sequence[str]) -> GraphBatch:
+    """Parse SMILES to graphs; raise if RDKit cannot read all of them."""
+    batch, unread = molecules(smiles)
+    if len(unread):
+        raise InputError(
+            f"RDKit cannot read the SMILES of {some('graph', unread.tolist())} ({smiles[unread[0]]!r}); correct them "
+            "or leave them out."
+        )
+    return batch
+
+
 def molecules(
     smiles: Sequence[str], *, progress: Callable[[int, int], None] | None = None
 ) -> tuple[GraphBatch, NDArray[np.int64]]:
-    """Read many molecules; return their graphs, and the positions of the SMILES that are none.
+    """Parse many SMILES; return the graphs, and the positions of the SMILES that cannot be read.
 
-    The graphs of those that could be read keep their order. An empty string cannot be read. ``progress`` is called as
-    ``progress(done, total)``.
+    The graphs keep their order. An empty string cannot be read. ``progress`` is called as ``progress(done, total)``.
 
     Examples
     --------
@@ -158,7 +168,7 @@ def molecules(
             else:
                 yield mol
 
-    with rdkit.rdBase.BlockLogs():  # RDKit would write a line on standard error for each that it cannot read
+    with rdkit.rdBase.BlockLogs():  # RDKit writes a line to standard error for each failure
         batch = _batch(readable())
     if progress is not None:
         progress(len(smiles), len(smiles))
@@ -175,10 +185,10 @@ def _rdkit(what: str) -> Any:
 
 
 def _batch(mols: Iterable[Mol]) -> GraphBatch:
-    """Put molecules side by side.
+    """Convert molecules to a batch.
 
-    Calls into RDKit cost more than all the rest, so there are three for an atom, one for the bonds of a molecule and
-    one for its rings; everything else is done for all molecules at once.
+    Calls into RDKit dominate the cost: there are three for each atom, one for the bonds of a molecule and one for its
+    rings; everything else is done for all molecules at once.
     """
     atoms: list[tuple[int, int, int]] = []
     rings: list[int] = []
@@ -201,8 +211,8 @@ def _batch(mols: Iterable[Mol]) -> GraphBatch:
     aromatic = np.zeros(len(number), dtype=bool)
     aromatic[np.repeat(np.arange(len(number)), degree)[kinds == _AROMATIC]] = True
     return GraphBatch(
-        offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        indptr=np.concatenate([[0], np.cumsum(degree)]).astype(np.int64),
+        offsets=row_offsets(sizes),
+        indptr=row_offsets(degree),
         indices=_joined(neighbours, np.int32),
         weights=None,
         features=_features(number, degree, hydrogens, charge, aromatic, np.array(rings, dtype=np.int64)),
@@ -213,19 +223,19 @@ def _batch(mols: Iterable[Mol]) -> GraphBatch:
 
 
 def _bonds(mol: Mol) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return both directions of every bond as (atom, neighbour, order), sorted: canonical rows need no more."""
+    """Return both directions of every bond as (atom, neighbour, order), in the order of canonical rows."""
     chem = _rdkit("reading molecules").Chem
-    # Forced, because RDKit keeps the matrix of an earlier call even if the molecule was changed since.
+    # Forced, because RDKit caches the matrix even if the molecule has changed since.
     order = chem.GetAdjacencyMatrix(mol, useBO=True, force=True)
     rows, cols = np.nonzero(order)
-    if len(rows) != 2 * mol.GetNumBonds():  # dative bonds stand there in one direction, bonds of order 0 in none
+    if len(rows) != 2 * mol.GetNumBonds():  # dative bonds have one direction there, bonds of order 0 none
         rows, cols = np.nonzero(chem.GetAdjacencyMatrix(mol, force=True))
         order = np.maximum(order, order.T)
     return rows, cols, order[rows, cols]
 
 
 def _smallest_rings(mol: Mol, size: int) -> list[int]:
-    """Return the size of the smallest ring of each atom, 0 outside rings."""
+    """Return the size of the smallest ring of each atom; 0 outside rings."""
     smallest = [0] * size
     for ring in sorted(mol.GetRingInfo().AtomRings(), key=len, reverse=True):
         for atom in ring:
@@ -233,14 +243,7 @@ def _smallest_rings(mol: Mol, size: int) -> list[int]:
     return smallest
 
 
-def _features(
-    number: NDArray[np.int64],
-    degree: NDArray[np.int64],
-    hydrogens: NDArray[np.int64],
-    charge: NDArray[np.int64],
-    aromatic: NDArray[np.bool_],
-    ring: NDArray[np.int64],
-) -> NDArray[np.float64]:
+def _features(number: Ints, degree: Ints, hydrogens: Ints, charge: Ints, aromatic: Mask, ring: Ints) -> Floats:
     """Return X (N, 32) for atoms of these properties."""
     element = np.searchsorted(_ATOMIC_NUMBERS, number)
     known = np.isin(number, _ATOMIC_NUMBERS)

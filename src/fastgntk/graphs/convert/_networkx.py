@@ -1,8 +1,8 @@
 """NetworkX graphs of all four kinds.
 
-What is read are the dictionaries of neighbours, a whole dictionary at a time: that is quicker than NetworkX's own loops
-over edges, which make a tuple for each. Numbers go through NumPy for some graphs together, few enough for what they
-hold to stay in the processor's cache until its attributes are read.
+The dictionaries of neighbours are read whole, which is faster than NetworkX's own loops over edges with a tuple for
+each. NumPy processes the numbers of several graphs at a time, few enough for their data to stay in the processor's
+cache until the attributes are read.
 """
 
 from __future__ import annotations
@@ -16,51 +16,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk.graphs._batch import GraphBatch
-from fastgntk.graphs.convert._assemble import Found, assemble
-from fastgntk.graphs.convert._attributes import Choice, Records
-from fastgntk.graphs.convert._columns import packed
+from fastgntk.graphs.convert._assemble import ParsedGraphs
+from fastgntk.graphs.convert._attributes import Records
+from fastgntk.graphs.convert._column_buffer import packed
 
-__all__ = ["from_networkx"]
+__all__ = ["parse_networkx"]
 
-_TOGETHER = 64
-"""Graphs that are read before their numbers go to NumPy: 16 to 128 take the same time."""
+_GROUP_SIZE = 64
+"""Graphs processed together by NumPy: 16 to 128 take the same time."""
 
 
-def from_networkx(graphs: Sequence[Any], choice: Choice, directed: bool | None) -> GraphBatch:
-    """Convert; nodes keep their order, and an edge (u, v) of a directed graph means that u sums over v."""
+def parse_networkx(graphs: Sequence[Any]) -> ParsedGraphs:
+    """Parse graphs; nodes keep their order, and an edge (u, v) of a directed graph means that u sums over v."""
     groups: list[_Group] = []
     names: list[Any] = []
     of_nodes, of_edges = Records(), Records()
-    as_held = {kind: _shows_all(kind) for kind in set(map(type, graphs))}
-    one_way = [graph.is_directed() for graph in graphs]
+    plain_class = {kind: _has_plain_views(kind) for kind in set(map(type, graphs))}
+    directed = [graph.is_directed() for graph in graphs]
     parallel = [graph.is_multigraph() for graph in graphs]
-    for many, alike in groupby(zip(graphs, one_way, parallel, strict=True), itemgetter(2)):
-        while some := list(islice(alike, _TOGETHER)):
+    for many, alike in groupby(zip(graphs, directed, parallel, strict=True), itemgetter(2)):
+        while members := list(islice(alike, _GROUP_SIZE)):
             group = _Group(many)
-            for graph, directed_graph, _ in some:
-                names += group.add(graph, directed_graph, as_held[type(graph)])
+            for graph, one_way, _ in members:
+                names += group.add(graph, one_way, plain_class[type(graph)])
             group.finish(of_nodes, of_edges)
             groups.append(group)
-    return assemble(
-        Found(
-            sizes=np.array([size for group in groups for size in group.sizes], dtype=np.int64),
-            counts=_joined([group.counts for group in groups]),
-            tails=_joined([group.tails for group in groups]),
-            heads=_joined([group.heads for group in groups]),
-            one_way=np.array(one_way, dtype=bool),
-            parallel=np.array(parallel, dtype=bool),
-            nodes=of_nodes,
-            edges=of_edges,
-            node_names=names,
-        ),
-        choice,
-        directed,
+    return ParsedGraphs(
+        sizes=np.array([size for group in groups for size in group.sizes], dtype=np.int64),
+        counts=_joined([group.counts for group in groups]),
+        tails=_joined([group.tails for group in groups]),
+        heads=_joined([group.heads for group in groups]),
+        directed=np.array(directed, dtype=bool),
+        parallel=np.array(parallel, dtype=bool),
+        nodes=of_nodes,
+        edges=of_edges,
+        node_names=names,
     )
 
 
 class _Group:
-    """Hold the edges of some graphs, of multigraphs or of others."""
+    """The edges of some graphs, either all multigraphs or none."""
 
     counts: NDArray[np.int64]
     """Number of edges of each graph, once finished."""
@@ -74,15 +69,15 @@ class _Group:
         self._ends: list[int] = []
         self._node_data: list[Mapping[Any, Any]] = []
         self._rows: list[Mapping[Any, Mapping[Any, Any]]] = []
-        """What stands between each node and its neighbours: data, or in multigraphs the data of each edge by key."""
+        """For each node the edge data by neighbour; in multigraphs, a mapping from keys to edge data."""
 
-    def add(self, graph: Any, one_way: bool, as_held: bool) -> Iterable[Any]:
-        """Read a graph; returns what its nodes are called. ``as_held`` says that it shows what it holds."""
-        data, neighbours = graph._node, graph._adj  # what nodes(data=True) and adjacency() show, without their tuples
-        if not (as_held and type(data) is type(neighbours) is dict):  # a class of its own, or a view
+    def add(self, graph: Any, one_way: bool, plain_class: bool) -> Iterable[Any]:
+        """Read a graph and return the names of its nodes; ``plain_class`` allows direct access to its dictionaries."""
+        data, neighbours = graph._node, graph._adj  # as nodes(data=True) and adjacency(), without their tuples
+        if not (plain_class and type(data) is type(neighbours) is dict):  # a subclass with its own views, or a view
             data, neighbours = dict(graph.nodes(data=True)), {u: dict(row) for u, row in graph.adjacency()}
         own = list(data)
-        if list(neighbours) != own:  # those of a view may have another order
+        if list(neighbours) != own:  # views may differ in order
             neighbours = {u: neighbours[u] for u in own}
         rows = neighbours.values()
         numbers = range(len(own))
@@ -95,14 +90,14 @@ class _Group:
         return own
 
     def finish(self, of_nodes: Records, of_edges: Records) -> None:
-        """Set the numbers of edges; of undirected graphs, where an edge stands with both of its nodes, each once."""
+        """Set counts, tails and heads; edges of undirected graphs, listed at both of their nodes, are kept once."""
         sizes, one_way = np.array(self.sizes), np.array(self._one_way)
         degrees = _lengths(self._rows)
         node, graph = np.arange(len(degrees), dtype=np.int32), np.repeat(np.arange(len(sizes)), sizes)
         in_graph = node - np.repeat(np.cumsum(sizes) - sizes, sizes).astype(np.int32)
         try:
             heads = _numbers(self._ends)
-        except TypeError:  # 1.0 and 1 + 0j equal the node 1, and are taken for it by NetworkX
+        except TypeError:  # 1.0 and 1 + 0j equal the node 1 for NetworkX
             numbers = dict(zip(range(sizes.max()), range(sizes.max()), strict=True))
             heads = _numbers(list(map(numbers.__getitem__, self._ends)))
         once = np.repeat(in_graph, degrees) <= heads
@@ -122,15 +117,15 @@ class _Group:
         del self._one_way, self._ends, self._node_data, self._rows
 
 
-def _shows_all(kind: Any) -> bool:
-    """Tell whether graphs of this class show nodes and edges as NetworkX does, or in a way of their own."""
+def _has_plain_views(kind: Any) -> bool:
+    """Return whether a class inherits the node and edge views of NetworkX unchanged."""
     base = sys.modules["networkx"].Graph
     return bool(kind.adjacency is base.adjacency and kind.nodes is base.nodes)
 
 
 def _joined_values(mappings: Collection[Mapping[Any, Any]]) -> Iterable[Any]:
     plain = set(map(type, mappings)) <= {dict}
-    values: Callable[[Any], Iterable[Any]] = dict.values if plain else methodcaller("values")  # the first is quicker
+    values: Callable[[Any], Iterable[Any]] = dict.values if plain else methodcaller("values")  # the first is faster
     return chain.from_iterable(map(values, mappings))
 
 

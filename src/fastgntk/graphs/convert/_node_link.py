@@ -1,7 +1,7 @@
-"""Graphs as dictionaries in NetworkX's node-link form, which is what JSON files hold.
+"""Graphs as dictionaries in NetworkX's node-link form, as stored in JSON files.
 
 One graph is ``{"directed": …, "multigraph": …, "graph": {…}, "nodes": [{"id": …, …}, …], "edges": [{"source": …,
-"target": …, …}, …]}``; older files say ``links`` for ``edges``. NetworkX is not needed.
+"target": …, …}, …]}``; older files have ``links`` instead of ``edges``. NetworkX is not needed.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ from typing import Any
 import numpy as np
 
 from fastgntk.errors import InputError
-from fastgntk.graphs._batch import GraphBatch
-from fastgntk.graphs.convert._assemble import Found, assemble
-from fastgntk.graphs.convert._attributes import Choice, Records
-from fastgntk.graphs.convert._columns import Gathered
+from fastgntk.graphs.convert._assemble import ParsedGraphs
+from fastgntk.graphs.convert._attributes import Records
+from fastgntk.graphs.convert._column_buffer import ColumnBuffer
 
-__all__ = ["from_node_link", "graph_attributes", "node_names"]
+__all__ = ["graph_attributes", "node_names", "parse_node_link"]
 
 _ID, _ENDS = itemgetter("id"), itemgetter("source", "target")
 
 
-def from_node_link(items: Sequence[Mapping[str, Any]], choice: Choice, directed: bool | None) -> GraphBatch:
-    """Convert; nodes keep their order."""
+def parse_node_link(items: Sequence[Mapping[str, Any]]) -> ParsedGraphs:
+    """Parse graphs; nodes keep their order."""
     sizes, counts = [], []
     names: list[Any] = []
-    ends = Gathered(int)
-    of_nodes = Records(but=("id",), tuples_as_lists=True)
-    of_edges = Records(but=("source", "target", "key"), tuples_as_lists=True)
+    ends = ColumnBuffer(int)
+    of_nodes = Records(exclude=("id",), tuples_as_lists=True)
+    of_edges = Records(exclude=("source", "target", "key"), tuples_as_lists=True)
     for i, item in enumerate(items):
         nodes, edges = _part(item, i, "nodes"), _part(item, i, "links" if "links" in item else "edges")
         own = node_names(nodes, i)
@@ -41,35 +40,31 @@ def from_node_link(items: Sequence[Mapping[str, Any]], choice: Choice, directed:
             raise InputError(f"graph {i} has several nodes with the id {twice!r}; give each node its own.")
         try:
             numbers = list(map(place.__getitem__, chain.from_iterable(map(_ENDS, edges))))
-        except (KeyError, TypeError):  # something is missing, or a node is called by a list
-            both = (_numbers(edge, number, place, i) for number, edge in enumerate(edges))
-            numbers = list(chain.from_iterable(both))
+        except (KeyError, TypeError):  # a missing end or node, or a list as the name of a node
+            pairs = (_edge_ends(edge, number, place, i) for number, edge in enumerate(edges))
+            numbers = list(chain.from_iterable(pairs))
         sizes.append(len(own))
         counts.append(len(edges))
         names += own
-        ends.add(numbers)
+        ends.extend(numbers)
         of_nodes.extend(nodes)
         of_edges.extend(edges)
     tails, heads = np.asarray(ends.whole(), dtype=np.int32).reshape(-1, 2).T
-    return assemble(
-        Found(
-            sizes=np.array(sizes, dtype=np.int64),
-            counts=np.array(counts, dtype=np.int64),
-            tails=tails,
-            heads=heads,
-            one_way=np.array([_flag(item, i, "directed") for i, item in enumerate(items)], dtype=bool),
-            nodes=of_nodes,
-            edges=of_edges,
-            parallel=np.array([_flag(item, i, "multigraph") for i, item in enumerate(items)], dtype=bool),
-            node_names=names,
-        ),
-        choice,
-        directed,
+    return ParsedGraphs(
+        sizes=np.array(sizes, dtype=np.int64),
+        counts=np.array(counts, dtype=np.int64),
+        tails=tails,
+        heads=heads,
+        directed=np.array([_flag(item, i, "directed") for i, item in enumerate(items)], dtype=bool),
+        parallel=np.array([_flag(item, i, "multigraph") for i, item in enumerate(items)], dtype=bool),
+        nodes=of_nodes,
+        edges=of_edges,
+        node_names=names,
     )
 
 
-def _numbers(edge: Mapping[str, Any], number: int, place: Mapping[Any, int], i: int) -> tuple[int, int]:
-    """Return the numbers of an edge's two nodes, or say what is wrong with it."""
+def _edge_ends(edge: Mapping[str, Any], number: int, place: Mapping[Any, int], i: int) -> tuple[int, int]:
+    """Return the numbers of the two nodes of an edge."""
     if "source" not in edge or "target" not in edge:
         raise InputError(f"graph {i}, edge {number} of its list has no source and target; give it both.")
     pair = _hashable(edge["source"], i), _hashable(edge["target"], i)
@@ -80,7 +75,7 @@ def _numbers(edge: Mapping[str, Any], number: int, place: Mapping[Any, int], i: 
 
 
 def node_names(nodes: Sequence[Mapping[str, Any]], i: int) -> list[Any]:
-    """Return what the nodes of graph ``i`` are called."""
+    """Return the names of the nodes of graph ``i``."""
     try:
         names = list(map(_ID, nodes))
     except KeyError:
@@ -90,10 +85,10 @@ def node_names(nodes: Sequence[Mapping[str, Any]], i: int) -> list[Any]:
 
 
 def graph_attributes(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is known of a graph as a whole; older files hold pairs."""
-    known = item.get("graph", {})
+    """Return the attributes of a graph as a whole; older files hold pairs."""
+    found = item.get("graph", {})
     try:
-        return known if isinstance(known, Mapping) else dict(known)
+        return found if isinstance(found, Mapping) else dict(found)
     except (TypeError, ValueError):
         return {}
 
@@ -101,11 +96,9 @@ def graph_attributes(item: Mapping[str, Any]) -> Mapping[str, Any]:
 def _part(item: Mapping[str, Any], i: int, name: str) -> list[Mapping[str, Any]]:
     rows = item.get(name)
     if not isinstance(rows, list) or not all(issubclass(kind, Mapping) for kind in set(map(type, rows))):
-        has = f"has no {name!r}" if rows is None else f"has {name!r} that are no list of objects"
-        raise InputError(
-            f"graph {i} is not in node-link form: it {has}; networkx.node_link_data(graph) gives that form."
-        )
-    return rows if set(map(type, rows)) <= {dict} else list(map(dict, rows))  # others may make up what is not there
+        has = f"has no {name!r}" if rows is None else f"has {name!r} that is no list of objects"
+        raise InputError(f"graph {i} is not in node-link form: it {has}; see networkx.node_link_data(graph).")
+    return rows if set(map(type, rows)) <= {dict} else list(map(dict, rows))  # other mappings may create missing keys
 
 
 def _flag(item: Mapping[str, Any], i: int, name: str) -> bool:
@@ -116,11 +109,11 @@ def _flag(item: Mapping[str, Any], i: int, name: str) -> bool:
 
 
 def _hashable(name: Any, i: int) -> Any:
-    """Return tuples for lists, as which JSON writes them."""
+    """Return a node name; lists become tuples, which JSON stores as lists."""
     if isinstance(name, list):
         return tuple(_hashable(part, i) for part in name)
     try:
         hash(name)
     except TypeError:
-        raise InputError(f"graph {i} calls a node {name!r}; call it by a number, a text or a list of these.") from None
+        raise InputError(f"graph {i} has the node id {name!r}; use a number, a string or a list of these.") from None
     return name

@@ -17,7 +17,7 @@ def two(*y) -> list[nx.Graph]:
     return out
 
 
-def test_a_data_set_goes_out_and_comes_back():
+def test_data_set_round_trip():
     data = load("MUTAG")
     back = from_networkx(to_networkx(data.graphs, data.y), name="again")
     same(back.graphs, data.graphs)
@@ -59,7 +59,7 @@ def test_targets_by_other_names_and_none():
         ((1, {}), "graph 1 has 'y' = {}; targets must be"),
     ],
 )
-def test_targets_that_cannot_be_taken(y, words):
+def test_invalid_targets(y, words):
     with pytest.raises(InputError) as caught:
         from_networkx(two(*y))
     assert words in str(caught.value)
@@ -70,17 +70,17 @@ def test_several_targets_are_numbers():
         from_networkx(two("a", "b"), ["y"])
 
 
-def test_other_graphs_are_refused():
+def test_other_graphs_are_rejected():
     with pytest.raises(InputError, match="graph 0 must be a NetworkX graph, but is a ndarray"):
         from_networkx([np.eye(2)])
 
 
-def test_targets_that_fit_no_integer_are_numbers():
+def test_targets_beyond_int64_are_floats():
     assert from_networkx(two(2**63, 1)).y.tolist() == [2.0**63, 1.0]
     with pytest.raises(InputError, match=r"graph 0 has 'y' = \[1, \[2\]\]; targets must be all numbers"):
         from_networkx(two([1, [2]], [1, 2]))
 
 
-def test_graphs_may_come_one_by_one():
+def test_generators_of_graphs_are_accepted():
     assert from_networkx(G for G in two(1, 2)).y.tolist() == [1, 2]
     assert from_networkx(two(1, 2)[1]).y.tolist() == [2]

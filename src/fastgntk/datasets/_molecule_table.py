@@ -21,19 +21,19 @@ _ROW = "molecule"
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class MoleculeTable(Dataset):
-    """Hold the molecules of a table as graphs, with the columns that were asked for.
+    """The molecules of a table as graphs, with the selected columns.
 
     Attributes
     ----------
     graphs, y, name
-        As in :class:`Dataset`; ``y`` is None if no target was asked for.
+        As in :class:`Dataset`; ``y`` is None without a target.
     smiles : tuple of n str
     rows : int64 array of shape (n,)
         The data row of each molecule, counted from 1 below the header; blank lines do not count.
     targets : tuple of str
         The columns of ``y``.
     skipped : tuple of int
-        The data rows that were left out because their SMILES could not be read.
+        The data rows left out because their SMILES could not be read.
     columns : tuple of str
         All columns of the file.
     """
@@ -56,17 +56,17 @@ def read_table(
     skip_invalid: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> MoleculeTable:
-    r"""Read molecules and what is known of them from a CSV file.
+    r"""Read molecules and their targets from a CSV file.
 
     Parameters
     ----------
     path : str or Path
-        ``.csv``, or ``.tsv`` with tabs, UTF-8, with a header; ``.gz`` after either is unpacked on the way.
+        ``.csv``, or ``.tsv`` with tabs, UTF-8, with a header; a file that also ends in ``.gz`` is decompressed.
     smiles : str, optional
-        The column of SMILES; by default the one called smiles, in upper or lower case.
+        The column of SMILES; by default the one named smiles, in upper or lower case.
     target : str or sequence of str, optional
         The column of y, shape (n,); or a sequence of k columns, shape (n, k). Numbers become float64. A single
-        column that has anything else becomes an array of strings, which are classes.
+        column with anything else becomes an array of strings, which are classes.
     skip_invalid : bool
         Leave out rows whose SMILES RDKit cannot read, and list them in ``skipped``; by default they are an error.
     progress : callable, optional
@@ -80,18 +80,17 @@ def read_table(
     ...     path = Path(folder) / "alcohols.csv"
     ...     _ = path.write_text("name,SMILES,boils\nmethanol,CO,64.7\nethanol,CCO,78.2\n")
     ...     table = read_table(path, target="boils")
-    >>> table
-    MoleculeTable('alcohols', 2 molecules, 5 atoms)
-    >>> table.y.tolist(), table.smiles
-    ([64.7, 78.2], ('CO', 'CCO'))
+    >>> table, table.y.tolist(), table.smiles
+    (MoleculeTable('alcohols', 2 molecules, 5 atoms), [64.7, 78.2], ('CO', 'CCO'))
     """
     path = Path(path)
     table = read_text_table(path, _ROW)
     wanted = () if target is None else (target,) if isinstance(target, str) else tuple(target)
     smiles_at = _smiles_column(table, smiles)
-    targets_at = [table.column(name, "target") for name in wanted]
+    for name in wanted:
+        table.column(name, "target")  # checked before the molecules are read
     if len(set(wanted)) != len(wanted):
-        raise InputError(f"each target may be named once, but {', '.join(map(repr, wanted))} came.")
+        raise InputError(f"target must name each column once, but is {', '.join(map(repr, wanted))}.")
 
     texts = table.stripped(smiles_at)
     graphs, unread = molecules(texts, progress=progress)
@@ -107,10 +106,7 @@ def read_table(
             "correct them, or leave them out with skip_invalid=True (--skip-invalid)."
         )
     kept = np.setdiff1d(np.arange(len(texts)), unread)
-    y = None
-    if wanted:
-        found = [table.values(at, kept, classes=isinstance(target, str)) for at in targets_at]
-        y = found[0] if isinstance(target, str) else np.stack(found, axis=1)
+    y = table.targets(target, kept, "target") if target else None
     return MoleculeTable(
         graphs=graphs,
         y=y,
@@ -129,15 +125,13 @@ def read_columns(path: str | Path) -> tuple[str, ...]:
 
 
 def _smiles_column(table: TextTable, name: str | None) -> int:
-    """Find the column of SMILES, by name or by being called so."""
+    """Return the index of the column of SMILES."""
     if name is not None:
         return table.column(name, "smiles")
-    called_so = [i for i, column in enumerate(table.columns) if column.lower() == "smiles"]
-    if len(called_so) == 1:
-        return called_so[0]
-    problem, or_else = (
-        ("several columns", "") if called_so else ("no column", ", or read_edge_list (--graph) for edges")
-    )
+    found = [i for i, column in enumerate(table.columns) if column.lower() == "smiles"]
+    if len(found) == 1:
+        return found[0]
+    problem, or_else = ("several columns", "") if found else ("no column", ", or read_edge_list (--graph) for edges")
     raise InputError(
         f"{table.path} has {problem} called smiles; name the right one with smiles= (--smiles) among "
         f"{table.listed()}{or_else}."

@@ -29,7 +29,7 @@ def refused(path: Path, **options) -> str:
     return message.removeprefix(str(path))
 
 
-def test_what_a_table_holds(tmp_path):
+def test_table_attributes(tmp_path):
     table = read_table(write(tmp_path, GOOD), target="expt")
     assert isinstance(table, Dataset)
     assert table.name == "t"
@@ -50,14 +50,14 @@ def test_no_target_gives_no_y(tmp_path):
     assert (table.y, table.targets) == (None, ())
 
 
-def test_several_targets_are_columns_in_the_order_asked(tmp_path):
+def test_several_targets_keep_their_order(tmp_path):
     table = read_table(write(tmp_path, GOOD), target=["calc", "expt"])
     assert table.y.tolist() == [[-3.49, -5.11], [10.0, -6.3]]
     assert table.targets == ("calc", "expt")
     assert read_table(write(tmp_path, GOOD), target=["calc"]).y.shape == (2, 1)
 
 
-def test_words_are_classes(tmp_path):
+def test_text_targets_are_classes(tmp_path):
     table = read_table(write(tmp_path, "smiles,c\nC,Na\nCC,1\nCCC,1_0\n"), target="c")
     assert table.y.tolist() == ["Na", "1", "1_0"]
     assert table.y.dtype.kind == "U"
@@ -66,7 +66,7 @@ def test_words_are_classes(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.tsv", "t.tsv.gz", "t.CSV"])
-def test_packed_files_and_tabs(tmp_path, name):
+def test_gzip_and_tab_separated_files(tmp_path, name):
     text = GOOD.replace(",", "\t") if "tsv" in name else GOOD
     content = gzip.compress(text.encode()) if name.endswith("gz") else text.encode()
     table = read_table(write(tmp_path, content, name), target="expt")
@@ -87,7 +87,7 @@ def test_packed_files_and_tabs(tmp_path, name):
     ],
     ids=["byte order mark", "CRLF", "CR", "no last line end", "blank lines", "spaces", "umlaut"],
 )
-def test_files_as_programs_write_them(tmp_path, text):
+def test_byte_order_mark_line_ends_and_blank_lines(tmp_path, text):
     table = read_table(write(tmp_path, text), target="expt")
     assert table.smiles == ("CO", "O")
     assert table.rows.tolist() == [1, 2]
@@ -102,7 +102,7 @@ def test_quoted_cells_hold_separators_quotes_and_line_ends(tmp_path):
     assert table.y.tolist() == [1, 2, 3]
 
 
-def test_the_column_of_smiles_can_be_named(tmp_path):
+def test_smiles_column_by_name(tmp_path):
     path = write(tmp_path, "smiles,SMILES,raw\nC,N,O\n")
     assert read_table(path, smiles="raw").smiles == ("O",)
     assert read_table(path, smiles="SMILES").smiles == ("N",)
@@ -114,7 +114,7 @@ def test_the_column_of_smiles_can_be_named(tmp_path):
     )
 
 
-def test_columns_that_are_missing(tmp_path):
+def test_missing_columns(tmp_path):
     path = write(tmp_path, "mol,y\nC,1\n")
     assert refused(path) == (
         " has no column called smiles; name the right one with smiles= (--smiles) among 'mol', 'y', "
@@ -125,25 +125,25 @@ def test_columns_that_are_missing(tmp_path):
     assert refused(path, smiles="mol", target=["y", "z"]).startswith(" has no column 'z'")
 
 
-def test_a_target_is_named_once_and_names_one_column(tmp_path):
+def test_duplicate_targets_are_rejected(tmp_path):
     path = write(tmp_path, "smiles,y,y\nC,1,2\n")
     assert refused(path, target="y") == " has 2 columns called 'y'; rename them so that target= (--target) names one."
-    with pytest.raises(InputError, match="each target may be named once, but 'a', 'a' came"):
+    with pytest.raises(InputError, match="target must name each column once, but is 'a', 'a'"):
         read_table(write(tmp_path, "smiles,a\nC,1\n"), target=["a", "a"])
 
 
 @pytest.mark.parametrize(("sign", "called"), [(";", "semicolons"), ("\t", "tabs")])
-def test_another_separator_is_recognised(tmp_path, sign, called):
+def test_other_delimiters_are_recognised(tmp_path, sign, called):
     assert f"it seems to be separated by {called}: " in refused(write(tmp_path, GOOD.replace(",", sign)))
 
 
-def test_commas_in_a_file_called_tsv_are_recognised(tmp_path):
+def test_commas_in_a_tsv_file_are_recognised(tmp_path):
     assert "separated by commas: save it with commas as .csv" in refused(write(tmp_path, GOOD, "t.tsv"))
 
 
 @pytest.mark.parametrize("value", ["", "  ", "NaN", "nan", "NA", "N/A", "inf", "-inf", "Infinity", "null", "1e999"])
 @pytest.mark.parametrize("others", ["1", "yes"])
-def test_missing_values_are_named(tmp_path, value, others):
+def test_missing_values_are_reported(tmp_path, value, others):
     path = write(tmp_path, f"smiles,y\nC,{others}\n\nCC,{value}\nCCC,{others}\n")
     assert refused(path, target="y") == (
         " has no finite value in column 'y' in data row 2; fill them in or remove these rows."
@@ -158,12 +158,12 @@ def test_many_missing_values_are_counted(tmp_path):
     assert "5 and 1 more;" in refused(write(tmp_path, "smiles,y\n" + "C,\n" * 6), target="y")
 
 
-def test_missing_values_elsewhere_do_not_matter(tmp_path):
+def test_missing_values_in_unused_columns_are_ignored(tmp_path):
     path = write(tmp_path, "smiles,a,y\nC,,1\nC1C,2,\n")
     assert read_table(path, target="y", skip_invalid=True).y.tolist() == [1.0]
 
 
-def test_words_among_several_targets(tmp_path):
+def test_text_among_several_targets_is_rejected(tmp_path):
     path = write(tmp_path, "smiles,a,b\nC,1,1\nCC,2,<5\nCCC,3,high\n")
     assert refused(path, target=["a", "b"]) == (
         " has something other than a number in column 'b' in data rows 2 and 3; a sequence of targets must hold "
@@ -174,7 +174,7 @@ def test_words_among_several_targets(tmp_path):
 UNREADABLE = 'note,smiles,y\n"one\ntwo",C1CC,1\nx,CC,2\n\n"three\nfour",,3\nx,O,4\nx,xyz,5\n'
 
 
-def test_smiles_that_cannot_be_read_are_named_by_line(tmp_path, capfd):
+def test_unreadable_smiles_are_reported_with_their_line(tmp_path, capfd):
     assert refused(write(tmp_path, UNREADABLE)) == (
         " has SMILES that RDKit cannot read, in data rows 1, 3 and 5 (lines 2, 6 and 9 of the file); correct them, "
         "or leave them out with skip_invalid=True (--skip-invalid)."
@@ -184,7 +184,7 @@ def test_smiles_that_cannot_be_read_are_named_by_line(tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_smiles_that_cannot_be_read_are_left_out_on_demand(tmp_path):
+def test_skip_invalid_leaves_out_unreadable_smiles(tmp_path):
     table = read_table(write(tmp_path, UNREADABLE), target="y", skip_invalid=True)
     assert table.smiles == ("CC", "O")
     assert table.rows.tolist() == [2, 4]
@@ -193,7 +193,7 @@ def test_smiles_that_cannot_be_read_are_left_out_on_demand(tmp_path):
     assert [g.labels.tolist() for g in table.graphs] == [["C", "C"], ["O"]]
 
 
-def test_a_table_of_nothing_but_unreadable_smiles(tmp_path):
+def test_table_without_readable_smiles(tmp_path):
     path = write(tmp_path, "smiles\nC1\n")
     for skip_invalid in (True, False):
         assert refused(path, skip_invalid=skip_invalid) == (
@@ -223,11 +223,11 @@ def test_a_table_of_nothing_but_unreadable_smiles(tmp_path):
         (GOOD.encode("utf-16"), " is not text in UTF-8; save the table as CSV in UTF-8."),
     ],
 )
-def test_what_is_no_table_is_refused(tmp_path, text, message):
+def test_invalid_tables(tmp_path, text, message):
     assert refused(write(tmp_path, text)) == message
 
 
-def test_a_file_that_is_not_there_and_a_folder(tmp_path):
+def test_missing_file_and_folder(tmp_path):
     assert refused(tmp_path / "no.csv") == " does not exist; check the path."
     assert refused(tmp_path) == " is a folder; give the path of a file."
     path = write(tmp_path, GOOD)
@@ -240,7 +240,7 @@ def test_a_file_that_is_not_there_and_a_folder(tmp_path):
     ids=["no gzip", "cut off", "damaged"],
 )
 def test_damaged_gzip_files(tmp_path, content):
-    assert refused(write(tmp_path, content, "t.csv.gz")).startswith(" is not a whole gzip file (")
+    assert refused(write(tmp_path, content, "t.csv.gz")).startswith(" is not a complete gzip file (")
 
 
 def test_progress_counts_molecules(tmp_path):

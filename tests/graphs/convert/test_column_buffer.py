@@ -5,20 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastgntk.graphs.convert import _columns as _gathered
-from fastgntk.graphs.convert._columns import Gathered
+from fastgntk.graphs.convert import _column_buffer
+from fastgntk.graphs.convert._column_buffer import ColumnBuffer
 
 
 @pytest.fixture(autouse=True)
-def parts_of_three(monkeypatch):
-    """Let a few values be many parts."""
-    monkeypatch.setattr(_gathered, "_TOGETHER", 3)
+def chunks_of_three(monkeypatch):
+    """Split a few values into many chunks."""
+    monkeypatch.setattr(_column_buffer, "_CHUNK", 3)
 
 
-def gathered(*of_graphs: list, kind: type | None = None) -> Gathered:
-    values = Gathered(kind)
+def buffered(*of_graphs: list, kind: type | None = None) -> ColumnBuffer:
+    values = ColumnBuffer(kind)
     for some in of_graphs:
-        values.add(some)
+        values.extend(some)
     return values
 
 
@@ -28,17 +28,17 @@ anything = numbers | st.text(max_size=2) | st.none() | st.booleans() | st.lists(
 
 
 @given(st.lists(st.lists(anything, max_size=5), max_size=6))
-def test_nothing_is_lost_or_changed_in_a_list(of_graphs):
+def test_tolist_returns_all_values_unchanged(of_graphs):
     values = [value for some in of_graphs for value in some]
-    listed = gathered(*of_graphs).listed()
+    listed = buffered(*of_graphs).tolist()
     assert listed == values
     assert list(map(type, listed)) == list(map(type, values))
 
 
 @given(st.lists(st.lists(numbers, max_size=5), min_size=1, max_size=6))
-def test_numbers_are_the_array_that_numpy_makes_of_all_of_them(of_graphs):
+def test_numbers_equal_the_numpy_array(of_graphs):
     values = [value for some in of_graphs for value in some]
-    whole = gathered(*of_graphs).whole()
+    whole = buffered(*of_graphs).whole()
     if isinstance(whole, list):  # a part of several kinds
         assert whole == values
     else:
@@ -49,8 +49,8 @@ def test_numbers_are_the_array_that_numpy_makes_of_all_of_them(of_graphs):
 @given(st.lists(st.lists(vectors, min_size=1, max_size=5), min_size=1, max_size=6))
 def test_vectors_of_numbers_are_rows(of_graphs):
     values = [value for some in of_graphs for value in some]
-    assert gathered(*of_graphs).whole(vectors=True).tolist() == values
-    assert gathered(*of_graphs).whole() == values
+    assert buffered(*of_graphs).whole(vectors=True).tolist() == values
+    assert buffered(*of_graphs).whole() == values
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_vectors_of_numbers_are_rows(of_graphs):
         (([[1, 2], [3, 4], [5, 6]], [[0.5, 1.0]]), np.float64),
     ],
 )
-def test_arrays_are_as_small_as_they_may_be(of_graphs, dtype):
-    whole = gathered(*of_graphs).whole(vectors=True)
+def test_integer_dtype_is_minimal(of_graphs, dtype):
+    whole = buffered(*of_graphs).whole(vectors=True)
     assert whole.dtype == dtype
     assert whole.tolist() == [value for some in of_graphs for value in some]
 
@@ -89,17 +89,17 @@ def test_arrays_are_as_small_as_they_may_be(of_graphs, dtype):
         ([1.0, 2.0, 3.0], [[4.0]]),
     ],
 )
-def test_what_is_no_number_stays_in_a_list(of_graphs):
-    assert gathered(*of_graphs).whole(vectors=True) == [value for some in of_graphs for value in some]
+def test_other_values_stay_in_a_list(of_graphs):
+    assert buffered(*of_graphs).whole(vectors=True) == [value for some in of_graphs for value in some]
 
 
 def test_lists_that_hold_themselves_stay_lists():
     value: list = [1]
     value[0] = value
-    assert gathered([value]).whole(vectors=True)[0] is value
+    assert buffered([value]).whole(vectors=True)[0] is value
 
 
-def test_a_kind_that_is_known_is_not_looked_for():
-    assert gathered([1, 2], [3, 4], [500], kind=int).whole().tolist() == [1, 2, 3, 4, 500]
+def test_given_kind_is_not_checked():
+    assert buffered([1, 2], [3, 4], [500], kind=int).whole().tolist() == [1, 2, 3, 4, 500]
     with pytest.raises(TypeError):
-        gathered([1, 2, 3.0], kind=int)
+        buffered([1, 2, 3.0], kind=int)

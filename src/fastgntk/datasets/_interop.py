@@ -1,10 +1,10 @@
-"""Data sets from graphs of other libraries that carry their targets."""
+"""Data sets from graphs of other libraries with their targets."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,19 @@ from numpy.typing import NDArray
 from fastgntk.datasets._dataset import Dataset
 from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
-from fastgntk.graphs.convert import Names, data_list, plain
+from fastgntk.graphs.convert import Names, data_list, to_numpy
 
-__all__ = ["from_geometric", "from_networkx", "target_array"]
+__all__ = ["ConversionOptions", "from_geometric", "from_networkx", "target_array"]
+
+
+class ConversionOptions(TypedDict, total=False):
+    """The keyword arguments of :func:`fastgntk.as_graphs`."""
+
+    node_labels: Names
+    node_features: Names
+    edge_labels: Names
+    edge_weights: Names
+    directed: bool | None
 
 
 def from_networkx(
@@ -22,16 +32,13 @@ def from_networkx(
     target: str | Sequence[str] | None = "y",
     *,
     name: str = "networkx",
-    node_labels: Names = None,
-    node_features: Names = None,
-    edge_labels: Names = None,
-    edge_weights: Names = None,
-    directed: bool | None = None,
+    **options: Unpack[ConversionOptions],
 ) -> Dataset:
-    """Make a data set of NetworkX graphs; y is what ``G.graph[target]`` holds.
+    """Create a data set from NetworkX graphs with targets ``G.graph[target]``.
 
-    That is a whole number or a string for a class, a float, or a sequence of k numbers. Several names make k columns.
-    The other arguments are those of :func:`fastgntk.as_graphs`.
+    A target is a whole number or a string for a class, a float, or a sequence of k numbers. Several names give k
+    columns. The options ``node_labels``, ``node_features``, ``edge_labels``, ``edge_weights`` and ``directed`` are
+    those of :func:`fastgntk.as_graphs`.
 
     Examples
     --------
@@ -41,46 +48,26 @@ def from_networkx(
     Dataset('networkx', 2 graphs, 7 nodes)
     """
     listed = [graphs] if hasattr(graphs, "adj") else list(graphs)
-    batch = as_graphs(
-        listed,
-        node_labels=node_labels,
-        node_features=node_features,
-        edge_labels=edge_labels,
-        edge_weights=edge_weights,
-        directed=directed,
-    )
-    known = [getattr(graph, "graph", None) for graph in listed]
-    for i, (graph, attributes) in enumerate(zip(listed, known, strict=True)):
-        if not isinstance(attributes, Mapping):
+    batch = as_graphs(listed, **options)
+    attributes = [getattr(graph, "graph", None) for graph in listed]
+    for i, (graph, own) in enumerate(zip(listed, attributes, strict=True)):
+        if not isinstance(own, Mapping):
             raise InputError(f"graph {i} must be a NetworkX graph, but is a {type(graph).__name__}.")
-    return Dataset(batch, None if target is None else target_array([dict(a or {}) for a in known], target), name)
+    return Dataset(
+        batch, None if target is None else target_array([dict(own or {}) for own in attributes], target), name
+    )
 
 
-def from_geometric(
-    data: Any,
-    *,
-    name: str = "geometric",
-    node_labels: Names = None,
-    node_features: Names = None,
-    edge_labels: Names = None,
-    edge_weights: Names = None,
-    directed: bool | None = None,
-) -> Dataset:
-    """Make a data set of a data set, a ``Batch`` or a sequence of ``Data`` of PyTorch Geometric, with their ``y``.
+def from_geometric(data: Any, *, name: str = "geometric", **options: Unpack[ConversionOptions]) -> Dataset:
+    """Create a data set from a data set, a ``Batch`` or a sequence of ``Data`` of PyTorch Geometric, with their ``y``.
 
-    Whole numbers stay classes, floats stay real, and (1, k) for each graph becomes (n, k). The other arguments are
-    those of :func:`fastgntk.as_graphs`.
+    Whole numbers stay classes, floats stay real, and (1, k) for each graph becomes (n, k). The options
+    ``node_labels``, ``node_features``, ``edge_labels``, ``edge_weights`` and ``directed`` are those of
+    :func:`fastgntk.as_graphs`.
     """
     listed = data_list([data] if hasattr(data, "to_dict") else data)
-    batch = as_graphs(
-        listed,
-        node_labels=node_labels,
-        node_features=node_features,
-        edge_labels=edge_labels,
-        edge_weights=edge_weights,
-        directed=directed,
-    )
-    targets = [plain(graph.to_dict().get("y")) for graph in listed]
+    batch = as_graphs(listed, **options)
+    targets = [to_numpy(graph.to_dict().get("y")) for graph in listed]
     if all(target is None for target in targets):
         return Dataset(batch, None, name)
     rows: list[NDArray[Any]] = []
@@ -104,26 +91,25 @@ def from_geometric(
     return Dataset(batch, _as_target(y), name)
 
 
-def target_array(known: Sequence[Mapping[str, Any]], target: str | Sequence[str]) -> NDArray[Any]:
-    """Return y from what is known of each graph: (n,) for a name, (n, k) for several or for vectors."""
+def target_array(attributes: Sequence[Mapping[str, Any]], target: str | Sequence[str]) -> NDArray[Any]:
+    """Return y from the attributes of each graph: (n,) for a name, (n, k) for several or for vectors."""
     if not isinstance(target, str):
-        columns = [target_array(known, one) for one in target]
+        columns = [target_array(attributes, one) for one in target]
         if not columns or any(column.ndim != 1 or column.dtype.kind == "U" for column in columns):
             raise InputError("each of several targets must be one number for each graph; name them one by one.")
         return np.stack(columns, axis=1)
-    values = []
-    for i, attributes in enumerate(known):
-        if attributes.get(target) is None:
-            there = ", ".join(map(repr, attributes)) or "none at all"
-            raise InputError(f"graph {i} has no attribute {target!r} to learn; its own are {there}.")
-        values.append(attributes[target])
+    for i, own in enumerate(attributes):
+        if own.get(target) is None:
+            available = ", ".join(map(repr, own)) or "none at all"
+            raise InputError(f"graph {i} has no attribute {target!r} to learn; its own are {available}.")
+    values = [own[target] for own in attributes]
     if all(isinstance(value, str) for value in values):
         return np.array(values, dtype=np.str_)
     for i, value in enumerate(values):
         if isinstance(value, str) or not _is_target(value):
             raise InputError(
                 f"graph {i} has {target!r} = {value!r}; targets must be all numbers, all strings, or all sequences of "
-                "as many numbers."
+                "equally many numbers."
             )
     try:
         y = np.array(values)
@@ -144,6 +130,6 @@ def _is_target(value: Any) -> bool:
         return True
     try:
         array = np.asarray(value)
-    except ValueError:  # of different lengths
+    except ValueError:  # different lengths
         return False
     return array.ndim <= 1 and array.dtype.kind in "biuf"
