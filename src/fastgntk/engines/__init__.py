@@ -6,6 +6,7 @@
 ``_decoupled``        two-sided products in NumPy and SciPy
 ``_lossless``         the same on distinct nodes only, in compiled loops
 ``_sketched``         an approximation: aggregation through random matrices
+``_sketched_level``   one level of it between two blocks, in patches
 ``_auto``             which engine ``auto`` takes, and why
 ``_activations``      κ0 and κ1
 ``_operator``         Â of a block of graphs; when a norm counts as zero

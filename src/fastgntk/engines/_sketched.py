@@ -10,7 +10,7 @@ at T(N, N, b) instead of T(N, N, N). With norms folded in (M̂ = q⁻¹ M, Ŝ = 
 
     λ = M̂ P M̂'ᵀ,   θ = M̂ T M̂'ᵀ,   layers on λ and θ,   P ← Ŝ λ Ŝ'ᵀ,   T ← Ŝ θ Ŝ'ᵀ
 
-and since P and T are small, λ and θ need never exist as a whole: they are made, used and forgotten in patches.
+and since P and T are small, λ and θ need never exist as a whole: they are computed in patches (`_sketched_level`).
 
 The features are aggregated as they are unless ``sketch_features`` is set: that is done once for each graph, so that a
 sketch saves nothing there, and does the most harm.
@@ -25,7 +25,7 @@ With typed edges there is an M̂ for the nodes themselves and for each type, wit
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,7 +38,6 @@ from fastgntk.engines._operator import (
     SPARSE_OVER_DENSE,
     by_type,
     degree_sums,
-    direction_products,
     inverse,
     n_parts,
     n_types,
@@ -49,6 +48,7 @@ from fastgntk.engines._operator import (
 )
 from fastgntk.engines._outline import BlockByBlock, Extent, Outline, WholeGraphs
 from fastgntk.engines._refinement import colour
+from fastgntk.engines._sketched_level import PATCH_COLS, PATCH_ROWS, SketchedGraph, SketchedSide, advance
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 from fastgntk.sketch import Sketch
@@ -57,61 +57,13 @@ __all__ = ["Sketched"]
 
 Array = NDArray[np.float64]
 
-# Entries of λ in work at once: these and as many of θ take 4 MB, which the caches of a core and its neighbours hold.
-_PATCH_ROWS, _PATCH_COLS = 256, 1024
-
-
-@dataclass(frozen=True, eq=False)
-class _Level:
-    """One level of one graph, with m distinct nodes and b rows of its sketch."""
-
-    spread: Array  # M̂, (parts, m, b): one part, or one for the node and each type; no columns if there are directions
-    gather: Array | None  # Ŝ of the next level, (b_next, m); None on the last level
-    buckets: NDArray[np.int64] | None  # (m,), the one row of Ŝ that each column has an entry in; None if there are more
-    p: Array  # (m,), norms, with the factor of the layers
-    counts: Array  # (m,), how many nodes each stands for
-    directions: list[Any] | None = None  # (m, d) a part, level 1 where features are not sketched, dense or CSR
-
-
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """One level of all graphs of a block; graph g has rows rows[g]..rows[g + 1] and sketch rows inner[g].."""
-
-    rows: NDArray[np.int64]
-    inner: NDArray[np.int64]
-    levels: list[_Level]
-    weights: Array  # counts · p of all rows
-    directions: list[Any] | None = None  # (rows, d) a part, instead of M̂ and P, on level 1 if features are not sketched
-    node_by_node: bool = False  # whether every row is read out for itself
-
-    def readouts(self, start: int, stop: int) -> list[tuple[int, slice]]:
-        """Return for each readout that has rows in start..stop: its number, and its rows counted from start."""
-        if self.node_by_node:
-            return [(start + k, slice(k, k + 1)) for k in range(stop - start)]
-        return [(g, place) for g, _, place in self.pieces(start, stop)]
-
-    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, slice, slice]]:
-        """Yield for each graph in start..stop: its number, its rows counted from its own first, and from start."""
-        first = int(np.searchsorted(self.rows, start, side="right")) - 1
-        for g in range(first, len(self.levels)):
-            low, high = max(int(self.rows[g]), start), min(int(self.rows[g + 1]), stop)
-            if low >= stop:
-                return
-            if low < high:
-                own = int(self.rows[g])
-                yield g, slice(low - own, high - own), slice(low - start, high - start)
-
-    def part(self, g: int) -> slice:
-        """Return the sketch rows of a graph."""
-        return slice(int(self.inner[g]), int(self.inner[g + 1]))
-
 
 @dataclass(frozen=True, eq=False)
 class _Block:
     kernel: GNTK
     feature_sums: Array  # (n, d)
     inner_features: Array  # (Σ b_1, d), the sketched features of all graphs, as unit vectors
-    sides: list[_Side]
+    sides: list[SketchedSide]
     places: list[NDArray[np.int64]] | None = None  # read out node by node: for each level which row each node is
 
     def __len__(self) -> int:
@@ -146,7 +98,7 @@ class Sketched(BlockByBlock):
         sizes = batch.sizes
         edges = np.diff(batch.indptr[batch.offsets - batch.offsets[0]])
         rows = np.array([self.sketch.rows(n) or n for n in sizes.tolist()], dtype=np.int64)
-        arrays = sizes * (np.minimum(sizes, _PATCH_COLS) + 6 * rows + batch.features.shape[1])
+        arrays = sizes * (np.minimum(sizes, PATCH_COLS) + 6 * rows + batch.features.shape[1])
         return replace(prepared.outline(), building=48 * edges + 8 * arrays)
 
     def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> _Block:
@@ -195,7 +147,7 @@ class Sketched(BlockByBlock):
             near, far = rows.sides[level], cols.sides[level]
             last = level + 1 == kernel.blocks
             read = out[level + 1] if rows.places is None else np.empty((int(near.rows[-1]), len(cols)))
-            inner = _advance(inner, near, far, kernel.layers, read, last=last, cancelled=cancelled)
+            inner = advance(inner, near, far, kernel.layers, read, last=last, cancelled=cancelled)
             if rows.places is not None:  # nodes that are the same have the same share
                 place = rows.places[level]
                 out[level + 1] = (read / near.levels[0].counts[:, None])[place]
@@ -204,7 +156,7 @@ class Sketched(BlockByBlock):
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count a patch of λ and θ, and what is between M̂ and Ŝ: P and T, old and new, and their products."""
         near, far = self._inner(rows), self._inner(cols)
-        patch = 2 * min(rows.width, _PATCH_ROWS) * (min(cols.width, _PATCH_COLS) + (1 + cols.parts) * far)
+        patch = 2 * min(rows.width, PATCH_ROWS) * (min(cols.width, PATCH_COLS) + (1 + cols.parts) * far)
         return 8 * (patch + 6 * near * far) + max(rows.building, cols.building)
 
     def kept_bytes(self, prepared: WholeGraphs) -> int:
@@ -239,7 +191,7 @@ class _Graph:
         features = one.features
         self.feature_sum = np.asarray(features.sum(axis=0), dtype=np.float64).ravel()
         self.inner_features = np.zeros((0, features.shape[1]))
-        self.levels: list[_Level] = []
+        self.levels: list[SketchedGraph] = []
         self._drawn: dict[int, Array] = {}  # the latest sketch, by block
         below = self._distinct(0)
         inner = self._first_level(features[below[0]], below)
@@ -294,11 +246,11 @@ class _Graph:
                 buckets = np.arange(len(p))
             elif self._sketch.kind == "countsketch":
                 buckets = np.argmax(S != 0, axis=0)
-        self.levels.append(_Level(M * inverse(q)[:, None], gather, buckets, p, distinct[1], directions))
+        self.levels.append(SketchedGraph(M * inverse(q)[:, None], gather, buckets, p, distinct[1], directions))
         if level == kernel.blocks:
             return inner
         side = _side(self.levels[-1:])
-        return _advance(inner, side, side, kernel.layers, None, last=False)
+        return advance(inner, side, side, kernel.layers, None, last=False)
 
     def _terms(self, q: Array) -> Array:
         """Return for `zero_norm` how rounding grows: in a sum of N terms of either sign, like sqrt(N)."""
@@ -357,8 +309,8 @@ class _Graph:
         if rows.nnz * SPARSE_OVER_DENSE < rows.shape[0] * rows.shape[1]:
             return np.asarray(rows @ right)
         M = np.empty((rows.shape[0], right.shape[1]))
-        for start in range(0, len(M), _PATCH_COLS):  # Â as an array of N × N might not fit
-            part = slice(start, start + _PATCH_COLS)
+        for start in range(0, len(M), PATCH_COLS):  # Â as an array of N × N might not fit
+            part = slice(start, start + PATCH_COLS)
             np.matmul(rows[part].toarray(), right, out=M[part])
         return M
 
@@ -376,8 +328,8 @@ def _content(batch: GraphBatch) -> bytes:
 def _norms_of_product(M: Array, unit: Array) -> Array:
     """Return the norms of the rows of M U, all parts together, some rows at a time."""
     q = np.zeros(M.shape[1])
-    for start in range(0, len(q), _PATCH_COLS):
-        rows = slice(start, start + _PATCH_COLS)
+    for start in range(0, len(q), PATCH_COLS):
+        rows = slice(start, start + PATCH_COLS)
         for part in M:
             q[rows] = np.hypot(q[rows], unit_rows(part[rows] @ unit)[1])
     return q
@@ -389,118 +341,16 @@ def _scaled(q: Array, sums: Array, kernel: GNTK) -> Array:
     return q / sums if kernel.scale == "degree" else q
 
 
-def _side(levels: list[_Level]) -> _Side:
+def _side(levels: list[SketchedGraph]) -> SketchedSide:
     rows = np.concatenate([[0], np.cumsum([len(level.p) for level in levels])]).astype(np.int64)
     inner = np.concatenate([[0], np.cumsum([level.spread.shape[2] for level in levels])]).astype(np.int64)
     weights = np.concatenate([level.counts * level.p for level in levels]) if levels else np.zeros(0)
     found = [level.directions for level in levels if level.directions is not None]
     directions = [_stacked(parts) for parts in zip(*found, strict=True)] if found else None
-    return _Side(rows, inner, levels, weights, directions)
+    return SketchedSide(rows, inner, levels, weights, directions)
 
 
 def _stacked(parts: Sequence[Any]) -> Any:
     if any(sparse.issparse(part) for part in parts):
         return sparse.csr_array(sparse.vstack([sparse.csr_array(part) for part in parts]))
     return np.concatenate(parts)
-
-
-def _advance(
-    inner: Array,
-    near: _Side,
-    far: _Side,
-    layers: int,
-    out: Array | None,
-    *,
-    last: bool,
-    cancelled: NDArray[np.uint8] | None = None,
-) -> Array:
-    """Go through one level in patches: read it out into ``out`` (n, n'), and return P and T of the next (2, b, b').
-
-    ``inner`` is P and T stacked, or P alone where both are the same. Without ``out`` only λ is wanted: P is returned.
-    A block against itself is symmetric: only patches on and above the diagonal are made, what is on it counts half, and
-    the mirror image is added at the end.
-    """
-    from fastgntk.engines._simd._entrywise import LANES, apply_layers, scatter
-
-    n_rows, n_cols = int(near.rows[-1]), int(far.rows[-1])
-    steps = [0, *np.cumsum([0 if lv.gather is None else len(lv.gather) for lv in near.levels]).tolist()]
-    far_steps = [0, *np.cumsum([0 if lv.gather is None else len(lv.gather) for lv in far.levels]).tolist()]
-    kinds = 1 if out is None else 2
-    parts = min((len(level.spread) for side in (near, far) for level in side.levels), default=1)  # that both sides have
-    following = np.zeros((kinds, steps[-1], far_steps[-1]))
-    if out is not None:
-        out[:] = 0.0
-    patch = min(n_rows, _PATCH_ROWS) * min(n_cols, _PATCH_COLS)
-    room = np.zeros((2, -(-patch // LANES) * LANES))
-    for top in range(0, n_rows, _PATCH_ROWS):
-        if cancelled is not None and cancelled[0]:
-            break
-        height = min(_PATCH_ROWS, n_rows - top)
-        left = np.empty((parts, len(inner), height, inner.shape[2]))  # M̂ P and M̂ T, part by part
-        for g, own, place in near.pieces(top, top + height):
-            for r in range(parts):
-                np.matmul(near.levels[g].spread[r, own], inner[:, near.part(g)], out=left[r, :, place])
-        right = np.zeros((kinds, height, far_steps[-1]))  # λ Ŝ'ᵀ and θ Ŝ'ᵀ
-        for start in range(top if near is far else 0, n_cols, _PATCH_COLS):
-            width = min(_PATCH_COLS, n_cols - start)
-            both = room[:, : height * width].reshape(2, height, width)
-            if near.directions is not None and far.directions is not None:
-                both[0] = direction_products(
-                    [part[top : top + height] for part in near.directions],
-                    [part[start : start + width] for part in far.directions],
-                )
-            for g, own, place in far.pieces(start, start + width):
-                if far.directions is None:
-                    spread, to = far.levels[g].spread, both[: len(inner), :, place]
-                    np.matmul(left[0, :, :, far.part(g)], spread[0, own].T, out=to)
-                    for r in range(1, parts):
-                        to += left[r, :, :, far.part(g)] @ spread[r, own].T
-            if len(inner) == 1:
-                both[1] = both[0]
-            apply_layers(room[0], room[1], height * width, layers)
-            if near is far and start < top + height:
-                both[:, :, : top + height - start] *= 0.5
-            if out is not None:
-                _read_out(both[1], near, far, top, start, out)
-            if last:
-                continue
-            for g, own, place in far.pieces(start, start + width):
-                gather = far.levels[g].gather
-                assert gather is not None
-                columns, buckets = slice(far_steps[g], far_steps[g + 1]), far.levels[g].buckets
-                if buckets is None:
-                    # Sketch first: the same product the other way round is a sixth slower.
-                    product = gather[:, own] @ both[:kinds, :, place].swapaxes(1, 2)
-                    right[:, :, columns] += product.swapaxes(1, 2)
-                else:
-                    entries = gather[buckets[own], np.arange(own.start, own.stop)]
-                    for kind in range(kinds):
-                        scatter(both[kind], place.start, entries, buckets[own] + columns.start, right[kind])
-        if last:
-            continue
-        for g, own, place in near.pieces(top, top + height):
-            gather = near.levels[g].gather
-            assert gather is not None
-            following[:, steps[g] : steps[g + 1]] += gather[:, own] @ right[:, place]
-    if near is far:
-        following = following + following.swapaxes(1, 2)
-        if out is not None:
-            out += out.T.copy()
-    return following
-
-
-def _read_out(theta: Array, near: _Side, far: _Side, top: int, start: int, out: Array) -> None:
-    """Add Σ_uv n_u p_u θ_uv p'_v n'_v of each pair of graphs in a patch to ``out``."""
-    rows = near.readouts(top, top + theta.shape[0])
-    cols = far.readouts(start, start + theta.shape[1])
-    weighted = theta @ _by_graph(far.weights[start : start + theta.shape[1]], cols)
-    sums = _by_graph(near.weights[top : top + theta.shape[0]], rows).T @ weighted
-    out[np.ix_([g for g, _ in rows], [g for g, _ in cols])] += sums
-
-
-def _by_graph(weights: Array, pieces: list[tuple[int, slice]]) -> Array:
-    """Return (rows, graphs): the weight of each row in the column of its graph."""
-    out = np.zeros((len(weights), len(pieces)))
-    for column, (_, place) in enumerate(pieces):
-        out[place, column] = weights[place]
-    return out

@@ -118,6 +118,11 @@ class GraphBatch(Sequence[Graph]):
         )
 
     @cached_property
+    def n_graphs(self) -> int:
+        """Number of graphs, as ``len``."""
+        return len(self.offsets) - 1
+
+    @cached_property
     def n_nodes(self) -> int:
         """Number of nodes of all graphs together."""
         return int(self.offsets[-1] - self.offsets[0])

@@ -166,7 +166,7 @@ class GraphModel(GraphEstimator):
 
 def nonempty(batch: GraphBatch) -> GraphBatch:
     """Return training graphs, of which there must be some."""
-    if not len(batch):
+    if not batch.n_graphs:
         raise InputError("there are no graphs to learn from.")
     return batch
 

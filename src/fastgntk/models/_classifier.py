@@ -20,7 +20,7 @@ from fastgntk.models._ridge import fit_ridge
 from fastgntk.models._svm import decide, out_of_fold_decisions, place
 from fastgntk.models._targets import check_classes, check_sample_weight
 from fastgntk.models._training_kernel import TrainingKernel
-from fastgntk.pairwise import Compute, check_compute
+from fastgntk.pairwise import Compute
 from fastgntk.solvers import check_solver_name
 
 __all__ = ["ClassificationModel", "GraphClassifier", "class_signs"]
@@ -105,13 +105,14 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             raise InputError(
                 "solver and n_components are for method='ridge'; support vector machines have a solver of their own."
             )
-        check_solver_name(self.solver, self.n_components)
+        if self.method == "ridge":
+            check_solver_name(self.solver, self.n_components)
         if sample_weight is not None and self.method == "svm":
             raise InputError("sample_weight needs method='ridge'; support vector machines take none here.")
 
-    def _check_room(self, n: int) -> None:
+    def _check_room(self, n: int, compute: Compute) -> None:
         """Refuse more graphs than SVMs can hold the matrix of, before anything is computed."""
-        matrix, room = 8 * n**2, check_compute(self.compute).budget
+        matrix, room = 8 * n**2, compute.budget
         if self.method == "svm" and matrix > room:
             raise InputError(
                 f"support vector machines need the whole kernel matrix of {n:,} graphs, {format_bytes(matrix)}, which "
@@ -257,7 +258,7 @@ class GraphClassifier(ClassificationModel):
         self._check_options(sample_weight)
         C = check_positive("C", self.C)
         kernel = self._training(X, gram)
-        self._check_room(kernel.n)
+        self._check_room(kernel.n, kernel.compute)
         labels = check_classes(y, kernel.n)
         weights = check_sample_weight(sample_weight, kernel.n)
         self._solve(kernel, labels, weights, self.method, C, self.alpha)

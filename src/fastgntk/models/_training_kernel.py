@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fastgntk._util.threads import Progress
 from fastgntk.kernels import Normalized
 from fastgntk.models._kernel_rows import KernelRows
-from fastgntk.pairwise import Compute, PreparedGraphs, check_result, gram, gram_columns, normalize
+from fastgntk.pairwise import PreparedGraphs, check_result, gram, gram_columns, normalize
 from fastgntk.pairwise.store import StoredGram
 
 __all__ = ["INTERCEPT", "TrainingKernel", "WithIntercept"]
@@ -47,17 +47,14 @@ class TrainingKernel:
         in_units: bool = True,
         stored: StoredGram | None = None,
     ) -> None:
-        self.prepared, self.n, self.stored = prepared, len(prepared), stored
+        self.prepared, self.n, self.stored = prepared, prepared.batch.n_graphs, stored
         self.normalized = isinstance(prepared.kernel, Normalized)
         self.in_units = in_units and not self.normalized
         self.progress = progress
+        self.compute = prepared.compute.watched(progress)
+        self._silent = prepared.compute.watched(None)
         self._matrix: Array | None = None
         self._diagonal: Array | None = None
-
-    @property
-    def compute(self) -> Compute:
-        """How values are computed, with the progress of this kernel."""
-        return self.prepared.compute.watched(self.progress)
 
     @property
     def order(self) -> NDArray[np.int64]:
@@ -107,7 +104,7 @@ class TrainingKernel:
     def _raw_diagonal(self) -> Array:
         """Return the diagonal before it is divided by the unit."""
         if self.stored is None:
-            return self.prepared.diagonal(self.prepared.compute.watched(None))
+            return self.prepared.diagonal(self._silent)
         own = self._stored_diagonal(self.stored)
         return (own > 0).astype(np.float64) if self.normalized else own
 

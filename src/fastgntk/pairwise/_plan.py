@@ -87,7 +87,7 @@ def cut_blocks(
     [('0..1', 4), ('2..2', 9), ('3..3', 1)]
     """
     if order is None:
-        order = np.arange(len(outline)) if outline.keys is None else np.lexsort([*outline.keys[::-1]])
+        order = np.arange(len(outline.offsets) - 1) if outline.keys is None else np.lexsort([*outline.keys[::-1]])
     if outline.colours is None:
         return _cut_by_size(outline, order, width, side)
     return _cut_by_colours(outline, order, width, side)
@@ -152,7 +152,7 @@ def _counted(outline: Outline, groups: list[NDArray[np.int64]]) -> tuple[Block, 
     if outline.colours is None:
         sizes = outline.sizes
         return tuple(_block(outline, g, np.array([int(sizes[g].sum())])) for g in groups)
-    block_of_graph = np.empty(len(outline), dtype=np.int64)
+    block_of_graph = np.empty(len(outline.offsets) - 1, dtype=np.int64)
     for number, group in enumerate(groups):
         block_of_graph[group] = number
     block_of_node = np.repeat(block_of_graph, outline.sizes)

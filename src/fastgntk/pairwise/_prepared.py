@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,10 +43,10 @@ class Leaf:
     run: Run
     cut: Cut
 
-    @cached_property
+    @property
     def n(self) -> int:
         """The number of graphs."""
-        return len(self.batch)
+        return self.batch.n_graphs
 
     def within(self, compute: Compute, result: int) -> Run:
         """Return the run with the limits of one call, whose result takes that many bytes."""
@@ -139,7 +138,6 @@ class PreparedGraphs:
         leaves: dict[Kernel, Leaf],
     ) -> None:
         self.kernel, self.compute, self.batch, self.features, self.leaves = kernel, compute, batch, features, leaves
-        self._n = len(batch)
         self._diagonals: dict[Kernel, Array] = {}
 
     @property
@@ -148,7 +146,7 @@ class PreparedGraphs:
         return [leaf.run.engine.name for leaf in self.leaves.values()]
 
     def __len__(self) -> int:
-        return self._n
+        return self.batch.n_graphs
 
     def __repr__(self) -> str:
         return f"PreparedGraphs({len(self)} graphs, {self.kernel}, engine={' and '.join(dict.fromkeys(self.engines))})"
