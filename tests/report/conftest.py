@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.report.evaluated import DATA, GRID
+from tests.report.mutag import DATA, GRID
 
-from fastgntk.report.data._collect import evaluation_facts
+from fastgntk.report.data._evaluation import evaluation_data
 from fastgntk.selection import evaluate
 
 
@@ -13,5 +13,5 @@ def result():
 
 
 @pytest.fixture(scope="session")
-def facts(result):
-    return evaluation_facts(DATA, result, workers=1)
+def report(result):
+    return evaluation_data(DATA, result, workers=1)

@@ -1,4 +1,4 @@
-"""Facts of reports that were never run: made from a seed, of any number of graphs and classes, to test the page."""
+"""Synthetic report data for tests of the page, from a seed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from fastgntk.report._schema import Drawing, Facts, GraphFacts, HeatMap, Map, Score, Surface
+from fastgntk.report._schema import Drawing, GraphData, HeatMap, Map, ReportData, Score, Surface
 
 NODE_LABELS = ["C", "N", "O", "F", "I", "Cl", "Br"]
 CLASS_NAMES = {
@@ -17,27 +17,27 @@ CLASS_NAMES = {
 }
 
 
-def sample_facts(graphs: int = 188, classes: int = 2, *, nodes: int = 18, seed: int = 0) -> Facts:
-    """Return a classification's facts, everything optional filled in."""
+def sample_classification(graphs: int = 188, classes: int = 2, *, nodes: int = 18, seed: int = 0) -> ReportData:
+    """Return a classification report with all optional data."""
     rng = np.random.default_rng(seed)
     names = CLASS_NAMES.get(classes, [f"family {i + 1} of proteins" for i in range(classes)])
     truth = np.sort(rng.integers(0, classes, graphs))
-    said = np.where(rng.random(graphs) < 0.89, truth, rng.integers(0, classes, graphs))
+    predicted = np.where(rng.random(graphs) < 0.89, truth, rng.integers(0, classes, graphs))
     confusion = np.zeros((classes, classes), dtype=np.int64)
-    np.add.at(confusion, (truth, said), 1)
-    found: list[GraphFacts] = []
+    np.add.at(confusion, (truth, predicted), 1)
+    found: list[GraphData] = []
     for i in range(graphs):
         drawing = _molecule(rng, nodes)
         probability = rng.dirichlet(np.ones(classes))
         largest = int(probability.argmax())
-        probability[[largest, said[i]]] = probability[[said[i], largest]]
+        probability[[largest, predicted[i]]] = probability[[predicted[i], largest]]
         found.append(
             {
                 "name": f"{i}",
                 "truth": int(truth[i]),
-                "said": int(said[i]),
+                "predicted": int(predicted[i]),
                 "probability": probability.tolist(),
-                "near": _near(rng, i, graphs),
+                "neighbours": _near(rng, i, graphs),
                 "nodes": drawing["nodes"],
                 "edges": len(drawing["edges"]) // 2,
                 "drawing": drawing,
@@ -51,7 +51,7 @@ def sample_facts(graphs: int = 188, classes: int = 2, *, nodes: int = 18, seed: 
         "std": float(folds.std()),
         "folds": folds.tolist(),
         "lower_is_better": False,
-        "beside": [
+        "baselines": [
             {
                 "name": "GNTK, Du et al. 2019",
                 "mean": 90.0,
@@ -68,17 +68,17 @@ def sample_facts(graphs: int = 188, classes: int = 2, *, nodes: int = 18, seed: 
         ],
         "protocol": "10-fold cross-validation; options chosen inside each training part, never on the test fold.",
     }
-    facts: Facts = {
+    report: ReportData = {
         **_common(rng, graphs, nodes, truth, names),
         "title": f"MUTAG-like set of {graphs} graphs",
         "kind": "classification",
-        "summary": "Graphs that the model had not seen were put into the right class in 89.4 % of cases, 23 points "
-        "more than by always saying the most frequent class.",
+        "summary": "89.4 % of unseen graphs were assigned to the right one of 2 classes. Baselines: most frequent "
+        "class 66.5 %.",
         "score": score,
         "classes": names,
         "confusion": confusion.tolist(),
         "calibration": [
-            {"said": s, "was": w, "low": max(0.0, w - e), "high": min(1.0, w + e), "count": n}
+            {"predicted": s, "observed": w, "low": max(0.0, w - e), "high": min(1.0, w + e), "count": n}
             for s, w, e, n in [
                 (0.55, 0.5, 0.2, 12),
                 (0.66, 0.71, 0.15, 20),
@@ -91,14 +91,14 @@ def sample_facts(graphs: int = 188, classes: int = 2, *, nodes: int = 18, seed: 
         "surface": _surface(rng),
         "graphs": found,
     }
-    return facts
+    return report
 
 
-def sample_regression(graphs: int = 300, *, nodes: int = 14, seed: int = 0) -> Facts:
-    """Return a regression's facts."""
+def sample_regression(graphs: int = 300, *, nodes: int = 14, seed: int = 0) -> ReportData:
+    """Return a regression report."""
     rng = np.random.default_rng(seed)
     truth = np.sort(rng.normal(-3.0, 2.0, graphs))
-    found: list[GraphFacts] = []
+    found: list[GraphData] = []
     for i in range(graphs):
         drawing = _molecule(rng, nodes)
         mean, half = float(truth[i] + rng.normal(0, 0.6)), float(rng.uniform(0.8, 1.4))
@@ -106,15 +106,15 @@ def sample_regression(graphs: int = 300, *, nodes: int = 14, seed: int = 0) -> F
             {
                 "name": f"molecule {i}",
                 "truth": float(truth[i]),
-                "said": {"mean": mean, "low": mean - half, "high": mean + half},
-                "near": _near(rng, i, graphs),
+                "predicted": {"mean": mean, "low": mean - half, "high": mean + half},
+                "neighbours": _near(rng, i, graphs),
                 "nodes": drawing["nodes"],
                 "edges": len(drawing["edges"]) // 2,
                 "drawing": drawing,
             }
         )
     folds = np.round(rng.normal(0.62, 0.05, 10), 4)
-    facts: Facts = {
+    report: ReportData = {
         **_common(rng, graphs, nodes, np.arange(graphs) * 4 // graphs, [f"cluster {i + 1}" for i in range(4)]),
         "title": "Solubility of small molecules",
         "kind": "regression",
@@ -126,7 +126,7 @@ def sample_regression(graphs: int = 300, *, nodes: int = 14, seed: int = 0) -> F
             "std": float(folds.std()),
             "folds": folds.tolist(),
             "lower_is_better": True,
-            "beside": [
+            "baselines": [
                 {"name": "Always the mean", "mean": 2.1},
                 {"name": "Random forest on fingerprints", "mean": 1.1, "std": 0.1},
             ],
@@ -134,17 +134,17 @@ def sample_regression(graphs: int = 300, *, nodes: int = 14, seed: int = 0) -> F
         },
         "target": "solubility",
         "calibration": [
-            {"said": q, "was": q - 0.04, "low": q - 0.09, "high": q + 0.01, "count": graphs}
+            {"predicted": q, "observed": q - 0.04, "low": q - 0.09, "high": q + 0.01, "count": graphs}
             for q in (0.1, 0.3, 0.5, 0.7, 0.9, 0.95)
         ],
         "graphs": found,
     }
-    return facts
+    return report
 
 
-def bare_facts(graphs: int = 1, kind: str = "classification") -> Facts:
-    """Return the least that a report can tell."""
-    facts: Facts = {
+def minimal_report(graphs: int = 1, kind: str = "classification") -> ReportData:
+    """Return a report with required keys only."""
+    report: ReportData = {
         "title": "Bare",
         "kind": "classification",
         "summary": "",
@@ -157,7 +157,7 @@ def bare_facts(graphs: int = 1, kind: str = "classification") -> Facts:
             "mean": 50.0,
             "folds": [],
             "lower_is_better": False,
-            "beside": [],
+            "baselines": [],
             "protocol": "",
         },
         "warnings": [],
@@ -166,13 +166,13 @@ def bare_facts(graphs: int = 1, kind: str = "classification") -> Facts:
         "graphs": [{"name": str(i), "truth": 0, "nodes": 0, "edges": 0} for i in range(graphs)],
     }
     if kind == "regression":
-        facts["kind"] = "regression"
+        report["kind"] = "regression"
     else:
-        facts["classes"] = ["only"]
-    return facts
+        report["classes"] = ["only"]
+    return report
 
 
-def _common(rng: np.random.Generator, graphs: int, nodes: int, groups: np.ndarray, names: list[str]) -> Facts:
+def _common(rng: np.random.Generator, graphs: int, nodes: int, groups: np.ndarray, names: list[str]) -> ReportData:
     angle = groups * (2 * math.pi / max(len(names), 1)) + 0.5
     radius = 1 + 0.25 * (groups % 3)
     maps: list[Map] = []
@@ -180,7 +180,7 @@ def _common(rng: np.random.Generator, graphs: int, nodes: int, groups: np.ndarra
         ("Principal axes", "Distances are those of the kernel, as far as two axes keep them.", 0.45),
         (
             "Neighbours",
-            "Graphs that are each other's nearest stand together; distances between groups mean little.",
+            "Nearest neighbours are close together; distances between groups mean little.",
             0.2,
         ),
     ):
@@ -214,7 +214,7 @@ def _common(rng: np.random.Generator, graphs: int, nodes: int, groups: np.ndarra
             "mean": 0.0,
             "folds": [],
             "lower_is_better": False,
-            "beside": [],
+            "baselines": [],
             "protocol": "",
         },
         "warnings": ["Four graphs occur twice: a copy in the test fold is easy. Without them the score is 88.9 %."],
@@ -233,20 +233,20 @@ def _common(rng: np.random.Generator, graphs: int, nodes: int, groups: np.ndarra
 def _heat_map(rng: np.random.Generator, groups: np.ndarray, names: list[str]) -> HeatMap:
     size = min(len(groups), 400)
     rows = np.sort(groups)[np.linspace(0, len(groups) - 1, size).round().astype(int)]
-    alike = 0.55 + 0.25 * (rows[:, None] == rows[None, :]) + 0.05 * rng.standard_normal((size, size))
-    alike = (alike + alike.T) / 2
-    np.fill_diagonal(alike, 1.0)
+    similarity = 0.55 + 0.25 * (rows[:, None] == rows[None, :]) + 0.05 * rng.standard_normal((size, size))
+    similarity = (similarity + similarity.T) / 2
+    np.fill_diagonal(similarity, 1.0)
     edges = np.searchsorted(rows, np.arange(len(names) + 1))
     return {
         "size": size,
-        "values": base64.b64encode(np.clip((alike - 0.3) / 0.7 * 255, 0, 255).astype(np.uint8).tobytes()).decode(),
+        "values": base64.b64encode(np.clip((similarity - 0.3) / 0.7 * 255, 0, 255).astype(np.uint8).tobytes()).decode(),
         "low": 0.3,
         "high": 1.0,
         "groups": [
             {"name": name, "start": int(a), "stop": int(b)}
             for name, (a, b) in zip(names, itertools.pairwise(edges), strict=True)
         ],
-        "order": "Graphs stand by class, and within a class by likeness.",
+        "order": "Ordered by class, and within each class by similarity.",
     }
 
 
@@ -274,7 +274,7 @@ def _near(rng: np.random.Generator, i: int, graphs: int) -> list[tuple[int, floa
 
 
 def _molecule(rng: np.random.Generator, nodes: int) -> Drawing:
-    """Return rings of six that share edges, and side chains: like a molecule, of about so many nodes."""
+    """Return fused rings of six with side chains, of about that many nodes."""
     edges: list[tuple[int, int]] = [(i, (i + 1) % 6) for i in range(6)]
     size, free = 6, [(i, (i + 1) % 6) for i in range(6)]
     while size + 4 <= nodes * 0.7 and rng.random() < 0.9:
@@ -298,6 +298,6 @@ def _molecule(rng: np.random.Generator, nodes: int) -> Drawing:
         "nodes": size,
         "edges": [int(node) for edge in edges for node in edge],
         "labels": labels.tolist(),
-        "shares": np.round(rng.normal(0.02, 0.06, size), 5).tolist(),
+        "contributions": np.round(rng.normal(0.02, 0.06, size), 5).tolist(),
         "orders": [1.5 if u < 6 and v < 6 else 1.0 for u, v in edges],
     }

@@ -1,4 +1,4 @@
-"""The page of a report as text: nothing gets out of its place, nothing is loaded, what is left out is not missed."""
+"""The page as text: escaping, no external resources, optional content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from importlib.resources import files
 
 import pytest
-from tests.report.sample import bare_facts, sample_facts, sample_regression
+from tests.report.sample import minimal_report, sample_classification, sample_regression
 
 from fastgntk.report import _page
 from fastgntk.report._page import render_page
@@ -54,8 +54,8 @@ class Reader(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def facts_in(page: str):
-    packed = re.search(r'id="facts">([^<]*)<', page).group(1)
+def embedded_data(page: str):
+    packed = re.search(r'id="report-data">([^<]*)<', page).group(1)
     return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
@@ -63,24 +63,20 @@ def script_in(page: str) -> str:
     return re.search(r"<script>(.*)</script>", page, re.DOTALL).group(1)
 
 
-def evil_facts():
-    """Return facts in which every text is an attack."""
-    facts = sample_facts(12, 2)
-
-    def spoil(value, key=""):
-        if key in ("kind", "values"):
-            return value
-        if isinstance(value, str):
-            return EVIL
-        if isinstance(value, dict):
-            return {name: spoil(each, name) for name, each in value.items()}
-        return [spoil(each) for each in value] if isinstance(value, list | tuple) else value
-
-    return spoil(facts)
+def malicious(value, key=""):
+    """Replace every text of a report by an attack."""
+    if key in ("kind", "values"):
+        return value
+    if isinstance(value, str):
+        return EVIL
+    if isinstance(value, dict):
+        return {name: malicious(each, name) for name, each in value.items()}
+    return [malicious(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def test_texts_stay_texts():
-    page = render_page(evil_facts())
+@pytest.mark.parametrize("sample", [sample_classification(12, 2), sample_regression(10)], ids=["classes", "regression"])
+def test_text_is_escaped(sample):
+    page = render_page(malicious(sample))
     found = Reader(page)
     assert "<script>alert" not in page
     assert "<img" not in page
@@ -89,26 +85,18 @@ def test_texts_stay_texts():
     assert found.text["title"] == found.text["h1"] == [EVIL]
 
 
-def test_texts_of_a_regression_stay_texts():
-    facts = sample_regression(10)
-    facts["target"] = facts["score"]["unit"] = facts["graphs"][0]["name"] = EVIL
-    page = render_page(facts)
-    assert "<img" not in page
-    assert len(Reader(page).all("script")) == 2
-
-
-def test_facts_arrive_in_the_page():
-    facts = sample_facts(5, 3)
-    facts["graphs"][0]["name"] = EVIL
-    found = facts_in(render_page(facts))
-    assert found["classes"] == facts["classes"]
+def test_page_embeds_the_report_data():
+    report = sample_classification(5, 3)
+    report["graphs"][0]["name"] = EVIL
+    found = embedded_data(render_page(report))
+    assert found["classes"] == report["classes"]
     assert found["graphs"][0]["name"] == EVIL
-    assert found["graphs"][4]["drawing"]["edges"] == facts["graphs"][4]["drawing"]["edges"]
-    assert found["score"]["mean"] == pytest.approx(facts["score"]["mean"], rel=1e-5)
+    assert found["graphs"][4]["drawing"]["edges"] == report["graphs"][4]["drawing"]["edges"]
+    assert found["score"]["mean"] == pytest.approx(report["score"]["mean"], rel=1e-5)
 
 
-def test_nothing_is_loaded():
-    page = render_page(sample_facts(20))
+def test_page_loads_no_external_resource():
+    page = render_page(sample_classification(20))
     found = Reader(page)
     assert "://" not in page
     assert not [
@@ -131,8 +119,8 @@ def test_nothing_is_loaded():
         assert word not in script
 
 
-def test_the_policy_allows_this_script_only():
-    page = render_page(sample_facts(5))
+def test_content_security_policy_allows_only_the_own_script():
+    page = render_page(sample_classification(5))
     policy = next(each["content"] for each in Reader(page).all("meta") if each.get("http-equiv"))
     digest = base64.b64encode(hashlib.sha256(script_in(page).encode()).digest()).decode()
     assert policy.startswith("default-src 'none';")
@@ -140,23 +128,23 @@ def test_the_policy_allows_this_script_only():
     assert "eval" not in policy
 
 
-def test_every_script_of_the_folder_is_in_the_page():
-    there = {each.name for each in (files("fastgntk.report") / "page").iterdir() if each.name.endswith(".js")}
+def test_page_contains_every_script():
+    there = {each.name for each in (files("fastgntk.report") / "assets").iterdir() if each.name.endswith(".js")}
     assert there == {f"{name}.js" for name in _page._SCRIPTS}
 
 
-def test_5000_graphs_take_less_than_3_mb():
-    facts = sample_facts(5000, 2, nodes=30)
-    assert sum(graph["nodes"] for graph in facts["graphs"]) > 5000 * 29
-    assert len(render_page(facts).encode()) < 3_000_000
+def test_page_of_5000_graphs_is_smaller_than_3_mb():
+    report = sample_classification(5000, 2, nodes=30)
+    assert sum(graph["nodes"] for graph in report["graphs"]) > 5000 * 29
+    assert len(render_page(report).encode()) < 3_000_000
 
 
-def test_the_same_facts_give_the_same_page():
-    assert render_page(sample_facts(30)) == render_page(sample_facts(30))
+def test_page_is_deterministic():
+    assert render_page(sample_classification(30)) == render_page(sample_classification(30))
 
 
-def test_contents_lead_to_sections_in_order():
-    found = Reader(render_page(sample_facts(30)))
+def test_table_of_contents_links_to_sections_in_order():
+    found = Reader(render_page(sample_classification(30)))
     keys = [each["id"] for each in found.all("section") if each.get("id")]
     assert keys == ["score", "predictions", "calibration", "options", "kernel", "map", "saved", "time", "run"]
     assert [each["href"] for each in found.all("a")][1:] == [f"#{key}" for key in keys]
@@ -166,57 +154,57 @@ def test_contents_lead_to_sections_in_order():
         assert attributes.get("aria-labelledby", ids[0]) in ids
 
 
-def test_words_and_numbers_are_there_without_javascript():
-    facts = sample_facts(188)
-    found = Reader(render_page(facts))
+def test_text_and_numbers_need_no_javascript():
+    report = sample_classification(188)
+    found = Reader(render_page(report))
     text = " ".join(found.text["main"])
-    assert f"{facts['score']['mean']:.1f} %" in text
-    assert f"± {facts['score']['std']:.1f}" in text
+    assert f"{report['score']['mean']:.1f} %" in text
+    assert f"± {report['score']['std']:.1f}" in text
     assert "Without them the score is 88.9\u00a0%." in text
-    assert facts["command"] in text
-    assert all(name in text and value in text for name, value in facts["run"])
+    assert report["command"] in text
+    assert all(name in text and value in text for name, value in report["run"])
     assert "GIN, Xu et al. 2019" in text
     assert "the best epoch over all folds" in text
     assert "Fold 10" in text
     assert "about 1 min 36 s" in text
     assert "690 times longer" in text
-    assert found.text["h1"] == [facts["title"]]
+    assert found.text["h1"] == [report["title"]]
 
 
-def test_the_confusion_matrix_shows_counts_and_shares():
-    facts = sample_facts(30)
-    facts["confusion"] = [[9, 3], [1, 17]]
-    page = render_page(facts)
+def test_confusion_matrix_shows_counts_recall_and_precision():
+    report = sample_classification(30)
+    report["confusion"] = [[9, 3], [1, 17]]
+    page = render_page(report)
     assert "26 of 30 graphs" in page
-    assert 'style="--part:75.0%" title="not mutagenic taken for not mutagenic: 9 of 12">9</td>' in page
-    assert 'style="--part:25.0%" title="not mutagenic taken for mutagenic: 3 of 12">3</td>' in page
-    # Of mutagenic graphs 17 of 18 were found; of 20 that were called so 17 were.
+    assert 'style="--part:75.0%" title="not mutagenic predicted as not mutagenic: 9 of 12">9</td>' in page
+    assert 'style="--part:25.0%" title="not mutagenic predicted as mutagenic: 3 of 12">3</td>' in page
+    # Recall 17 of 18, precision 17 of 20.
     assert "94.4 %" in page
     assert "85.0 %" in page
 
 
-def test_the_surface_outlines_what_was_chosen_and_shades_from_worst_to_best():
-    facts = sample_facts(5)
-    facts["surface"] = {
+def test_surface_outlines_chosen_options_and_shades_from_worst_to_best():
+    report = sample_classification(5)
+    report["surface"] = {
         "blocks": [1, 2], "layers": [3], "scale": ["uniform", "degree"], "score": [[[80.0, 90.0]], [[85.0, None]]],
         "chosen": [(2, 3, "uniform", 10)], "note": "",
     }  # fmt: skip
-    page = render_page(facts)
+    page = render_page(report)
     assert '<td class="chosen" title="Chosen in 10 folds" style="--part:100.0%">90.0</td>' in page
     assert '<td style="--part:0.0%">80.0</td>' in page
     assert '<td style="--part:50.0%">85.0</td><td class="none">–</td>' in page
-    facts["score"]["lower_is_better"] = True
-    assert '<td style="--part:100.0%">80.0</td>' in render_page(facts)
+    report["score"]["lower_is_better"] = True
+    assert '<td style="--part:100.0%">80.0</td>' in render_page(report)
 
 
-def test_the_table_behind_the_kernel_has_means_of_groups():
-    facts = sample_facts(5)
+def test_heat_map_table_holds_group_means():
+    report = sample_classification(5)
     values = bytes([255, 255, 0, 255, 255, 0, 0, 0, 255])
-    facts["heat_map"] = {
+    report["heat_map"] = {
         "size": 3, "values": base64.b64encode(values).decode(), "low": 0.25, "high": 1.0, "order": "",
         "groups": [{"name": "A", "start": 0, "stop": 2}, {"name": "B", "start": 2, "stop": 3}],
     }  # fmt: skip
-    page = render_page(facts)
+    page = render_page(report)
     assert '<th scope="row">A</th><td class="number">1.00</td><td class="number">0.250</td>' in page
     assert '<th scope="row">B</th><td class="number">0.250</td><td class="number">1.00</td>' in page
 
@@ -228,69 +216,69 @@ OPTIONAL = {
 
 
 @pytest.mark.parametrize("key", OPTIONAL)
-def test_what_is_left_out_is_left_out(key):
-    facts = sample_facts(10)
-    del facts[key]
-    found = Reader(render_page(facts))
+def test_absent_data_has_no_section(key):
+    report = sample_classification(10)
+    del report[key]
+    found = Reader(render_page(report))
     assert OPTIONAL[key] not in [each.get("id") for each in found.all("section")]
     assert len(found.all("section")) == (9 if OPTIONAL[key] else 10)
 
 
-@pytest.mark.parametrize("key", ["said", "probability", "near", "drawing"])
-def test_graphs_may_tell_less(key):
-    facts = sample_facts(10)
-    for graph in facts["graphs"]:
+@pytest.mark.parametrize("key", ["predicted", "probability", "neighbours", "drawing"])
+def test_optional_graph_data_may_be_absent(key):
+    report = sample_classification(10)
+    for graph in report["graphs"]:
         del graph[key]
-    assert all(key not in graph for graph in facts_in(render_page(facts))["graphs"])
+    assert all(key not in graph for graph in embedded_data(render_page(report))["graphs"])
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])
 @pytest.mark.parametrize("graphs", [0, 1])
-def test_the_least_that_can_be_told(kind, graphs):
-    found = Reader(render_page(bare_facts(graphs, kind)))
+def test_minimal_report_is_rendered(kind, graphs):
+    found = Reader(render_page(minimal_report(graphs, kind)))
     keys = [each.get("id") for each in found.all("section")]
     assert keys == (["score", "map"] if graphs else ["score"])
     assert "50.0 %" in found.text["main"][0]
 
 
-def test_20_classes_are_a_matrix_and_21_a_list():
-    assert len(re.findall('class="cells confusion many"', render_page(sample_facts(400, 20)))) == 1
-    page = render_page(sample_facts(400, 21))
+def test_confusion_matrix_is_shown_for_up_to_20_classes():
+    assert len(re.findall('class="cells confusion many"', render_page(sample_classification(400, 20)))) == 1
+    page = render_page(sample_classification(400, 21))
     assert "cells confusion" not in page
     assert "family 21 of proteins" in page
 
 
-def test_long_names_are_whole_in_the_table():
-    facts = sample_facts(10)
-    facts["classes"] = ["x" * 3000, "y" * 3000]
-    found = Reader(render_page(facts))
+def test_long_class_names_are_not_truncated_in_the_table():
+    report = sample_classification(10)
+    report["classes"] = ["x" * 3000, "y" * 3000]
+    found = Reader(render_page(report))
     assert "y" * 3000 in " ".join(found.text["details"])
     assert "y" * 3000 in [each.get("title") for each in found.all("th")]
 
 
-def test_numbers_that_are_none_become_nothing():
-    facts = sample_facts(6)
-    facts["score"]["std"] = math.nan
-    facts["surface"]["score"][0][0][0] = math.inf
-    facts["graphs"][0]["drawing"]["shares"][0] = math.nan
-    facts["stages"][0] = ("Reading", math.nan)
-    page = render_page(facts)
-    assert facts_in(page)["graphs"][0]["drawing"]["shares"][0] is None
+def test_non_finite_numbers_are_shown_as_dashes():
+    report = sample_classification(6)
+    report["score"]["std"] = math.nan
+    report["surface"]["score"][0][0][0] = math.inf
+    report["graphs"][0]["drawing"]["contributions"][0] = math.nan
+    report["stages"][0] = ("Reading", math.nan)
+    page = render_page(report)
+    assert embedded_data(page)["graphs"][0]["drawing"]["contributions"][0] is None
     assert "nan" not in " ".join(Reader(page).text["main"])
 
 
-def test_signs_that_utf8_lacks_do_not_stop_the_page():
-    facts = sample_facts(3)
-    facts["title"] = facts["graphs"][0]["name"] = "half a sign: \ud83d"
-    assert "half a sign: ?" in render_page(facts).encode("utf-8").decode("utf-8")
+def test_lone_surrogates_are_replaced():
+    report = sample_classification(3)
+    report["title"] = report["graphs"][0]["name"] = "half a sign: \ud83d"
+    assert "half a sign: ?" in render_page(report).encode("utf-8").decode("utf-8")
 
 
-def test_a_regression_shows_predicted_and_measured():
-    facts = sample_regression(50)
-    found = Reader(render_page(facts))
+def test_regression_page_shows_predicted_against_measured():
+    report = sample_regression(50)
+    found = Reader(render_page(report))
     text = " ".join(found.text["main"])
     assert "Lower is better." in text
-    assert f"{facts['score']['mean']:.3f} log mol/L ± {facts['score']['std']:.3f}" in " ".join(text.split())
-    inside = sum(g["said"]["low"] <= g["truth"] <= g["said"]["high"] for g in facts["graphs"])
+    assert f"{report['score']['mean']:.3f} log mol/L ± {report['score']['std']:.3f}" in " ".join(text.split())
+    inside = sum(g["predicted"]["low"] <= g["truth"] <= g["predicted"]["high"] for g in report["graphs"])
     assert f"{inside} of 50 measured values lie inside" in text
     assert "scatter" in [each.get("data-chart") for each in found.all("div")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 __all__ = ["format_bytes", "format_duration", "round_up_bytes"]
 
 
@@ -32,13 +34,15 @@ def format_bytes(count: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Write a duration for people, with two digits or two units.
+    """Write a duration for people, with two digits or two units; a dash for NaN and infinity.
 
     >>> format_duration(0.0172), format_duration(0.4), format_duration(3.27), format_duration(12.3)
     ('17 ms', '0.4 s', '3.3 s', '12 s')
     >>> format_duration(59.7), format_duration(185), format_duration(7800)
     ('1 min 0 s', '3 min 5 s', '2 h 10 min')
     """
+    if not math.isfinite(seconds):
+        return "–"
     if seconds < 0.0995:
         return f"{1000 * seconds:.2g} ms"
     if seconds < 9.95:

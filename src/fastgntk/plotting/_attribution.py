@@ -1,4 +1,4 @@
-"""Draw a graph with each node coloured by its share in a prediction."""
+"""Draw a graph with each node coloured by its contribution to a prediction."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from fastgntk.plotting._scale import Scale
 
 __all__ = ["draw_attribution"]
 
-_NOTED_NODES = 40
-"""Up to here each node's value is written beside it."""
-_WIDTHS = (2.0, 40.0)
-"""The narrowest and widest picture, in inches."""
+_LABELLED_NODES = 40  # up to which values are written next to nodes
+_WIDTHS = (2.0, 40.0)  # smallest and largest width, in inches
 
 
 def draw_attribution(
@@ -34,32 +32,32 @@ def draw_attribution(
     unit: str = "",
     width: float = 6.0,
 ) -> None:
-    """Draw a graph with each node coloured by its value, and write the picture to ``path``.
+    """Draw a graph with each node coloured by its value, and write the figure to ``path``.
 
     Blue is below 0, white is 0 and red is above; the ends of the colour bar are plus and minus the largest absolute
-    value. Graphs of up to 40 nodes have each value written beside its node. The same input gives the same file.
+    value. Values are written next to the nodes of graphs with up to 40 nodes. The output is deterministic.
 
     Parameters
     ----------
     graph : Graph
         The graph; it needs at least one node.
     values : array, shape (N,)
-        A finite number for each node, such as its share in a prediction.
+        A finite number for each node, such as its contribution to a prediction.
     path : str or Path
-        Where to write; ``.svg`` or ``.png`` at the end decides the format. The file is written whole or not at all.
+        Output file; the suffix ``.svg`` or ``.png`` selects the format. The file is written atomically.
     smiles : str, optional
-        The molecule that the graph is; RDKit then draws it. Its atoms must be the nodes, in order.
+        SMILES of the graph, which is then drawn by RDKit. Its atoms must be the nodes, in order.
     title, caption : str
-        Text above and below; long text is broken into lines.
+        Text above and below; long text is wrapped.
     unit : str
         The unit of the values, written below the colour bar.
     width : float
-        Of the picture in inches, 2 to 40; the height follows. PNG files have 216 pixels for each inch.
+        Width of the figure in inches, 2 to 40; the height follows. PNG files have 216 pixels per inch.
 
     Notes
     -----
-    Without ``smiles``, springs place the nodes. Wider lines have larger weights, dashed lines weights below 0, and
-    lines with a head are edges in that direction only. Labels are written inside the nodes where they fit.
+    Without ``smiles``, nodes are placed by a spring layout. Line widths show weights, dashed lines negative weights,
+    and arrows edges of one direction only. Labels are written inside the nodes if they fit.
 
     Examples
     --------
@@ -78,20 +76,20 @@ def draw_attribution(
         raise InputError(f"width must lie in {_WIDTHS[0]:g}..{_WIDTHS[1]:g} inches, but is {width!r}.")
     if not graph.n_nodes:
         raise InputError("the graph has no nodes to draw.")
-    shares = _check_values(values, graph.n_nodes)
+    checked = _check_values(values, graph.n_nodes)
     molecule = None if smiles is None else read_molecule(smiles, graph)
-    scale = Scale(float(np.abs(shares).max()))
-    few = graph.n_nodes <= _NOTED_NODES
-    notes = [scale.number(float(share), signed=True) for share in shares] if few else []
-    what = "node" if molecule is None else "atom"
+    scale = Scale(float(np.abs(checked).max()))
+    few = graph.n_nodes <= _LABELLED_NODES
+    labels = [scale.number(float(value), signed=True) for value in checked] if few else []
+    node = "node" if molecule is None else "atom"
     in_unit = " ".join(text for text in (scale.power, unit) if text)
-    bar_label = f"share of each {what}" + (f" ({in_unit})" if in_unit else "")
+    bar_label = f"contribution of each {node}" + (f" ({in_unit})" if in_unit else "")
     frame = Frame(round(width * 72), scale, title, bar_label, caption)
     with own_style():
         if molecule is None:
-            content = draw_network(graph, shares, notes, frame, suffix)
+            content = draw_network(graph, checked, labels, frame, suffix)
         else:
-            content = draw_molecule(molecule, shares, notes, frame, suffix)
+            content = draw_molecule(molecule, checked, labels, frame, suffix)
     atomic_write(path, content)
 
 

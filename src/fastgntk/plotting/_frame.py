@@ -1,4 +1,4 @@
-"""What stands around a drawing: the title on top, the colour bar and the caption below."""
+"""Title, colour bar and caption around a drawing."""
 
 from __future__ import annotations
 
@@ -20,33 +20,30 @@ if TYPE_CHECKING:
 
 __all__ = ["PIXELS_PER_POINT", "Frame", "clean", "own_style", "render"]
 
-PIXELS_PER_POINT = 3
-"""Of PNG files: 216 pixels for each inch. A whole number, so that drawings are never resampled."""
+PIXELS_PER_POINT = 3  # of PNG files: 216 pixels for each inch. A whole number, so that drawings are never resampled
 _MARGIN, _GAP = 12, 6
-_TITLE, _CAPTION, _BAR_LABEL, _TICK = 11, 9, 8.5, 8
-"""Sizes of text in points."""
-_LINE = 1.35
-"""Height of a line of text, in its size."""
+_TITLE, _CAPTION, _BAR_LABEL, _TICK = 11, 9, 8.5, 8  # sizes of text in points
+_LINE = 1.35  # height of a line of text, in its size
 _BAR_WIDTH, _BAR_HEIGHT, _TICK_HEIGHT = 216, 9, 15
 
 
 @contextmanager
 def own_style() -> Iterator[None]:
-    """Set matplotlib to this package's style, whatever the user's is, and put everything back afterwards."""
+    """Use the style of this package, regardless of the user's, and restore that afterwards."""
     try:
         import matplotlib
     except ImportError:
-        raise InputError("pictures need matplotlib; install it with: pip install 'fastgntk[report]'.") from None
+        raise InputError("drawing needs matplotlib; install it with: pip install 'fastgntk[report]'.") from None
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        # Text stays text in SVG files, and their ids are the same every time.
+        # Text stays text in SVG files, and ids are deterministic.
         matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "fastgntk", "axes.linewidth": 0.6})
         yield
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Put title, colour bar and caption around a drawing of a given size; all lengths are in points (1/72 inch)."""
+    """Title, colour bar and caption around a drawing; lengths are in points (1/72 inch)."""
 
     width: int
     scale: Scale
@@ -56,11 +53,11 @@ class Frame:
 
     @property
     def inner_width(self) -> int:
-        """The width that a drawing has."""
+        """Width of the drawing."""
         return self.width - 2 * _MARGIN
 
     def figure(self, height: int) -> tuple[Figure, Axes]:
-        """Return a figure with everything but the drawing, and empty axes for it, in which one unit is one point."""
+        """Return a figure with everything but the drawing, and empty axes for it whose unit is one point."""
         from matplotlib.figure import Figure
 
         title, caption, label = (
@@ -98,15 +95,12 @@ class Frame:
         left = (self.width - wide) / 2
         axes = figure.add_axes((left / self.width, (top - _BAR_HEIGHT) / total, wide / self.width, _BAR_HEIGHT / total))
         # An odd number of colours, so that the middle one is white.
-        shares = np.linspace(-1, 1, 255) * (self.scale.limit or 1.0)
-        colours = np.array([[to_rgb(self.scale.colour(float(share))) for share in shares]])
+        values = np.linspace(-1, 1, 255) * (self.scale.limit or 1.0)
+        colours = np.array([[to_rgb(self.scale.colour(float(value))) for value in values]])
         axes.imshow(colours, extent=(-1, 1, 0, 1), aspect="auto", interpolation="nearest")
+        ticks = [-1.0, 0.0, 1.0] if wide < 160 else [-1.0, -0.5, 0.0, 0.5, 1.0]
         if not self.scale.limit:
             ticks = [0.0]
-        elif wide < 160:
-            ticks = [-1.0, 0.0, 1.0]
-        else:
-            ticks = [-1.0, -0.5, 0.0, 0.5, 1.0]
         numbers = [self.scale.number(tick * self.scale.limit, digits=3) for tick in ticks]
         axes.set_xticks(ticks, numbers, fontsize=_TICK)
         axes.tick_params(length=2.5, width=0.6, pad=2)
@@ -114,13 +108,11 @@ class Frame:
 
 
 def render(figure: Figure, suffix: str) -> bytes:
-    """Return the figure as the bytes of a file; the same figure gives the same bytes."""
+    """Return the content of the file; deterministic."""
     stream = io.BytesIO()
-    # No date and no version, so that the files can be compared.
-    named: dict[str, str | None] = (
-        {"Date": None, "Creator": "fastgntk"} if suffix == ".svg" else {"Software": "fastgntk"}
-    )
-    figure.savefig(stream, format=suffix.removeprefix("."), metadata=named)
+    # No date and no version, so that files can be compared.
+    metadata = {"Date": None, "Creator": "fastgntk"} if suffix == ".svg" else {"Software": "fastgntk"}
+    figure.savefig(stream, format=suffix.removeprefix("."), metadata=metadata)
     return stream.getvalue()
 
 
@@ -139,7 +131,7 @@ def _write(figure: Figure, lines: list[str], size: float, x: float, top: float, 
 
 
 def _wrap(text: str, size: float, width: float, *, bold: bool = False) -> list[str]:
-    """Break text into lines no wider than ``width``, between words where it can."""
+    """Wrap text to a width in points, between words if possible."""
     measure = _ruler(size, bold=bold)
     lines: list[str] = []
     for paragraph in clean(text).splitlines():
@@ -163,7 +155,7 @@ def _wrap(text: str, size: float, width: float, *, bold: bool = False) -> list[s
 
 
 def _ruler(size: float, *, bold: bool) -> Callable[[str], float]:
-    """Return a function that gives the width of a text in points."""
+    """Return a function that measures the width of a text in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -172,5 +164,5 @@ def _ruler(size: float, *, bold: bool) -> Callable[[str], float]:
 
 
 def clean(text: str) -> str:
-    """Drop characters that no SVG file may hold."""
+    """Remove characters that are invalid in XML."""
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "", text)

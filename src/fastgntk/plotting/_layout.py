@@ -1,4 +1,4 @@
-"""Where the nodes of a graph are put: each component by springs, then all of them packed side by side."""
+"""Graph layout: each component by stress majorisation or springs, then all components side by side."""
 
 from __future__ import annotations
 
@@ -9,31 +9,28 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 from fastgntk.errors import InputError
 from fastgntk.graphs import Graph
 
 __all__ = ["place_nodes"]
 
-_GAP = 1.0
-"""Between components, in lengths of an edge."""
-_WIDE = 1.8
-"""How much wider than high the packed components should be."""
-_CLOSEST = 0.5
-"""How near most nodes may come to each other, in lengths of an edge."""
-_STRESS_NODES = 500
-"""Up to here springs between all pairs take seconds; beyond, too long."""
+_GAP = 1.0  # between components, in lengths of an edge
+_WIDE = 1.8  # how much wider than high the packed components should be
+_CLOSEST = 0.5  # how near most nodes may come to each other, in lengths of an edge
+_STRESS_NODES = 500  # up to here springs between all pairs take seconds; beyond, too long
 _ROUNDS = 150
 
 Points = NDArray[np.float64]
 
 
 def place_nodes(graph: Graph) -> Points:
-    """Return a point for each node, shape (N, 2), so that an edge is about 1 long.
+    """Return positions of nodes (N, 2), with edges of length about 1.
 
-    The same graph gives the same points. Directions and weights of edges are ignored.
+    The result is deterministic. Directions and weights of edges are ignored.
     """
-    _need_networkx()
+    _require_networkx()
     pattern = graph.adjacency
     pattern.data[:] = 1.0
     pattern = sparse.csr_array(pattern + pattern.T)
@@ -47,32 +44,32 @@ def place_nodes(graph: Graph) -> Points:
     return points
 
 
-def _need_networkx() -> None:
-    """Say so for every graph, though stars and trees would do without."""
+def _require_networkx() -> None:
+    """Raise for every graph, though stars and trees could be drawn without it."""
     try:
         import networkx  # noqa: F401
     except ImportError:
-        raise InputError("pictures of graphs need networkx; install it with: pip install 'fastgntk[report]'.") from None
+        raise InputError("drawing graphs needs networkx; install it with: pip install 'fastgntk[report]'.") from None
 
 
 def _place_component(pattern: Any) -> Points:
-    """Place one component, its lower left corner at 0, its longer side along the first axis."""
+    """Place one component, with its lower left corner at 0 and its principal axis horizontal."""
     if pattern.shape[0] == 1:
         return np.zeros((1, 2))
     points: Points = _springs(pattern) if pattern.shape[0] > _STRESS_NODES else _stressed(pattern)
-    points = points - points.mean(axis=0)  # then the longest direction along the first axis
+    points = points - points.mean(axis=0)
     points = points @ np.linalg.svd(points, full_matrices=False)[2].T
     row, column = pattern.nonzero()
     length = float(np.median(np.linalg.norm(points[row] - points[column], axis=1)))
     nearest = float(np.quantile(cKDTree(points).query(points, k=2)[0][:, 1], 0.1))
-    # Larger where nodes are crowded, but not without limit: two of them may lie on each other.
+    # Enlarge crowded layouts, but within limits: some nodes may coincide.
     points = points / float(np.clip(nearest / _CLOSEST, length / 6, length))
     corner: Points = points.min(axis=0)
     return points - corner
 
 
 def _springs(pattern: Any) -> Points:
-    """Place nodes by springs between neighbours, while all push each other away (Fruchterman and Reingold)."""
+    """Place nodes by the force-directed layout of Fruchterman and Reingold."""
     import networkx as nx
 
     row, column = pattern.nonzero()
@@ -84,21 +81,21 @@ def _springs(pattern: Any) -> Points:
 
 
 def _stressed(pattern: Any) -> Points:
-    """Place nodes by springs between all pairs, which unfold what springs between neighbours leave folded."""
+    """Place nodes by stress majorisation, which avoids the folds of a spring layout."""
     distances = csgraph.shortest_path(pattern, unweighted=True)
     rings = _rings(pattern, int(distances.max(axis=1).argmin()))
     is_tree = pattern.nnz == 2 * (len(rings) - 1)
-    if is_tree and distances.max() <= 2:  # a star, which cannot be better than one ring
+    if is_tree and distances.max() <= 2:  # a star: one ring is optimal
         return rings
-    # A tree in rings has no crossings; other graphs may do better from elsewhere.
+    # The radial layout of a tree has no crossings; other graphs may do better from another start.
     starts = [rings] if is_tree else [_springs(pattern), rings]
     return min((_relax(start, distances) for start in starts), key=lambda found: _stress(found, distances))
 
 
 def _rings(pattern: Any, middle: int) -> Points:
-    """Place nodes in rings around one of them, by their distance; a tree then has no crossings.
+    """Return a radial layout around one node; trees have no crossings.
 
-    Each node gets a part of the circle in proportion to the leaves beyond it.
+    Each node gets a sector in proportion to the number of leaves beyond it.
     """
     n_nodes = pattern.shape[0]
     order, parent = csgraph.breadth_first_order(pattern, middle, directed=False)
@@ -120,15 +117,12 @@ def _rings(pattern: Any, middle: int) -> Points:
 
 
 def _relax(points: Points, distances: Points) -> Points:
-    """Move nodes until they are as far from each other as there are edges between them, as nearly as a plane allows.
-
-    This is majorisation of the stress (Gansner, Koren and North, Graph Drawing by Stress Majorization, 2004).
-    """
+    """Minimise the stress by majorisation (Gansner, Koren and North, Graph Drawing by Stress Majorization, 2004)."""
     weights = _stress_weights(distances)
     laplacian = np.diag(weights.sum(axis=1)) - weights
     inverse = np.linalg.pinv(laplacian, hermitian=True)
     for _ in range(_ROUNDS):
-        pulls = -weights * distances / np.maximum(_pairwise(points), 1e-9)
+        pulls = -weights * distances / np.maximum(cdist(points, points), 1e-9)
         np.fill_diagonal(pulls, 0.0)
         np.fill_diagonal(pulls, -pulls.sum(axis=1))
         points = inverse @ (pulls @ points)
@@ -136,7 +130,7 @@ def _relax(points: Points, distances: Points) -> Points:
 
 
 def _stress(points: Points, distances: Points) -> float:
-    return float((_stress_weights(distances) * (_pairwise(points) - distances) ** 2).sum())
+    return float((_stress_weights(distances) * (cdist(points, points) - distances) ** 2).sum())
 
 
 def _stress_weights(distances: Points) -> Points:
@@ -145,13 +139,8 @@ def _stress_weights(distances: Points) -> Points:
     return weights
 
 
-def _pairwise(points: Points) -> Points:
-    gaps: Points = np.hypot(*(points[:, None, axis] - points[None, :, axis] for axis in (0, 1)))
-    return gaps
-
-
 def _pack(parts: list[Points]) -> list[Points]:
-    """Return the lower left corner of each part: rows from the top, tall parts first."""
+    """Return the lower left corner of each component: rows from the top, tallest first."""
     sizes = np.array([part.max(axis=0) + _GAP for part in parts])
     target = max(float(sizes[:, 0].max()), float(np.sqrt(_WIDE * sizes.prod(axis=1).sum())))
     rows: list[list[int]] = []

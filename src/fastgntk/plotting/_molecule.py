@@ -1,4 +1,4 @@
-"""A molecule, drawn by RDKit, each atom in a circle of its colour."""
+"""Molecules drawn by RDKit, with a coloured circle around each atom."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fastgntk.errors import InputError
 from fastgntk.graphs import Graph
 from fastgntk.plotting._frame import PIXELS_PER_POINT, Frame, render
-from fastgntk.plotting._node_notes import points_along, write_notes
+from fastgntk.plotting._value_labels import points_along, write_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,14 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_molecule", "read_molecule"]
 
-_BOND = 42
-"""Length of a bond in points, where there is room."""
-_RADIUS = 0.28
-"""Of the circles, in lengths of a bond."""
-_AROUND = 0.9
-"""Room around the outermost atoms, in lengths of a bond: for circles, text and notes."""
-_RDKIT_BOND = 1.5
-"""Length of a bond in RDKit's own coordinates."""
+_BOND = 42  # length of a bond in points, where there is room
+_RADIUS = 0.28  # of the circles, in lengths of a bond
+_AROUND = 0.9  # margin around the outermost atoms, in bond lengths
+_RDKIT_BOND = 1.5  # length of a bond in RDKit's own coordinates
 
 Points = NDArray[np.float64]
 
@@ -37,7 +33,7 @@ def read_molecule(smiles: str, graph: Graph) -> Any:
     try:
         from rdkit import Chem, rdBase
     except ImportError:
-        raise InputError("pictures of molecules need RDKit; install it with: pip install 'fastgntk[chem]'.") from None
+        raise InputError("drawing molecules needs RDKit; install it with: pip install 'fastgntk[chem]'.") from None
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(smiles)
     if molecule is None:
@@ -61,8 +57,8 @@ def read_molecule(smiles: str, graph: Graph) -> Any:
     return molecule
 
 
-def draw_molecule(molecule: Any, values: NDArray[np.float64], notes: list[str], frame: Frame, suffix: str) -> bytes:
-    """Return the picture as the bytes of an SVG or PNG file."""
+def draw_molecule(molecule: Any, values: NDArray[np.float64], labels: list[str], frame: Frame, suffix: str) -> bytes:
+    """Return the content of an SVG or PNG file."""
     from rdkit import Chem
     from rdkit.Chem import rdDepictor
     from rdkit.Chem.Draw import rdMolDraw2D
@@ -71,9 +67,9 @@ def draw_molecule(molecule: Any, values: NDArray[np.float64], notes: list[str], 
     rdDepictor.Compute2DCoords(molecule)
     level = Chem.Mol(molecule)
     rdDepictor.NormalizeDepiction(level, scaleFactor=1.0)
-    if np.isfinite(_flat(level)).all():  # it is not for hydrogen alone
+    if np.isfinite(_flat(level)).all():  # not so for a hydrogen molecule
         molecule = level
-    # Hydrogens that RDKit would add at chiral atoms have no value.
+    # No extra hydrogens at chiral atoms: they have no value.
     molecule = rdMolDraw2D.PrepareMolForDrawing(molecule, addChiralHs=False)
     height = _height(molecule, frame.inner_width)
     colours = {i: _rgb(frame.scale.colour(float(value))) for i, value in enumerate(values)}
@@ -81,7 +77,7 @@ def draw_molecule(molecule: Any, values: NDArray[np.float64], notes: list[str], 
     vector = rdMolDraw2D.MolDraw2DSVG(*size)
     _draw(vector, molecule, colours)
     figure, axes = frame.figure(height)
-    _note(axes, notes, molecule, vector, height)
+    _write_labels(axes, labels, molecule, vector, height)
     if suffix == ".svg":
         return _nest(vector.GetDrawingText(), figure, axes)
     raster = rdMolDraw2D.MolDraw2DCairo(*size)
@@ -94,14 +90,14 @@ def _bonds(molecule: Any) -> list[tuple[int, int]]:
 
 
 def _height(molecule: Any, width: int) -> int:
-    """Return the height of the drawing in points: as the molecule needs, at most as high as wide."""
+    """Return the height of the drawing in points, at most its width."""
     across, up = (np.ptp(_flat(molecule), axis=0) / _RDKIT_BOND + 2 * _AROUND).tolist()
     height: int = round(min(_BOND, width / across) * up)
     return min(width, height)
 
 
 def _flat(molecule: Any) -> Points:
-    """Return RDKit's own coordinates of the atoms, shape (N, 2)."""
+    """Return RDKit's coordinates of the atoms (N, 2)."""
     points: Points = molecule.GetConformer().GetPositions()[:, :2]
     return points
 
@@ -112,7 +108,7 @@ def _draw(drawer: Any, molecule: Any, colours: dict[int, tuple[float, float, flo
     options.clearBackground = False
     options.atomHighlightsAreCircles = True
     options.highlightRadius = _RADIUS * _RDKIT_BOND
-    # For a bond of length 1, not RDKit's usual 1.5; where there is no room RDKit goes below it.
+    # For bonds of length 1, not RDKit's 1.5; RDKit shrinks them if there is no room.
     options.fixedBondLength = _BOND * PIXELS_PER_POINT / _RDKIT_BOND
     options.bondLineWidth = PIXELS_PER_POINT
     options.minFontSize, options.maxFontSize = 4 * PIXELS_PER_POINT, 10 * PIXELS_PER_POINT
@@ -126,36 +122,36 @@ def _rgb(colour: str) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def _note(axes: Axes, notes: list[str], molecule: Any, vector: Any, height: int) -> None:
-    """Write notes beside the atoms. RDKit's own notes lie on the circles, and its font has no minus sign."""
-    if not notes:
+def _write_labels(axes: Axes, labels: list[str], molecule: Any, vector: Any, height: int) -> None:
+    """Write labels next to the atoms. RDKit's own labels overlap the circles, and its font has no minus sign."""
+    if not labels:
         return
-    places = [vector.GetDrawCoords(i) for i in range(len(notes))]
+    places = [vector.GetDrawCoords(i) for i in range(len(labels))]
     atoms = _from_pixels([(place.x, place.y) for place in places], height)
     shrunk = np.ptp(atoms, axis=0).max() / max(np.ptp(_flat(molecule), axis=0).max(), 1e-9)
     radius = _RADIUS * (shrunk * _RDKIT_BOND if len(atoms) > 1 else _BOND)
-    # The outlines of the letters of the atoms, which may reach beyond their circles.
+    # Outlines of atom symbols, which may reach beyond their circles.
     letters = re.findall(r"<path class='atom-\d+' d='([^']*)'", vector.GetDrawingText())
     outlines = re.findall(r"(-?[\d.]+)[ ,](-?[\d.]+)", " ".join(letters))
     lines = atoms[np.array(_bonds(molecule), dtype=np.int64).reshape(-1, 2)]
     drawn = np.concatenate([points_along(lines), _from_pixels([(float(x), float(y)) for x, y in outlines], height)])
-    write_notes(axes, notes, atoms, float(radius), drawn)
+    write_labels(axes, labels, atoms, float(radius), drawn)
 
 
 def _from_pixels(places: list[tuple[float, float]], height: int) -> Points:
-    """Turn pixels from the upper left corner into points (1/72 inch) from the lower left one."""
+    """Convert pixels from the upper left corner to points (1/72 inch) from the lower left corner."""
     pixels = np.array(places, dtype=np.float64).reshape(-1, 2)
     return np.array([0.0, height]) + pixels * (1 / PIXELS_PER_POINT, -1 / PIXELS_PER_POINT)
 
 
 def _corner(figure: Figure, axes: Axes) -> tuple[int, int]:
-    """Return where the axes begin, in points from the lower left corner of the figure."""
+    """Return the lower left corner of the axes, in points from that of the figure."""
     box, (width, height) = axes.get_position(), figure.get_size_inches() * 72
     return round(box.x0 * width), round(box.y0 * height)
 
 
 def _nest(drawing: str, figure: Figure, axes: Axes) -> bytes:
-    """Put RDKit's SVG into the figure's, below the notes."""
+    """Insert RDKit's SVG into that of the figure, below the labels."""
     (left, bottom), (width, height) = _corner(figure, axes), (round(axes.get_xlim()[1]), round(axes.get_ylim()[1]))
     top = round(figure.get_size_inches()[1] * 72) - bottom - height
     body = re.sub(r"(?s)^.*?<svg[^>]*>|</svg>\s*$", "", drawing)
@@ -168,7 +164,7 @@ def _nest(drawing: str, figure: Figure, axes: Axes) -> bytes:
 
 
 def _paste(drawing: bytes, figure: Figure, axes: Axes) -> bytes:
-    """Put RDKit's pixels into the figure one to one, below the notes."""
+    """Copy RDKit's pixels into the figure, below the labels."""
     from matplotlib.image import imread
 
     left, bottom = _corner(figure, axes)

@@ -1,4 +1,4 @@
-"""A graph as circles and lines, drawn by matplotlib."""
+"""Graphs drawn by matplotlib as circles and lines."""
 
 from __future__ import annotations
 
@@ -11,49 +11,45 @@ from numpy.typing import NDArray
 from fastgntk.graphs import Graph
 from fastgntk.plotting._frame import Frame, clean, render
 from fastgntk.plotting._layout import place_nodes
-from fastgntk.plotting._node_notes import note_size, points_along, write_notes
+from fastgntk.plotting._value_labels import label_size, points_along, write_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["draw_network"]
 
-_EDGE = 44
-"""Length of an edge in points, where there is room."""
-_RADIUS = (1.2, 9.0)
-"""Of nodes, smallest and largest, in points."""
-_LOWEST = 60
-"""Of a drawing, in points."""
+_EDGE = 44  # length of an edge in points, where there is room
+_RADIUS = (1.2, 9.0)  # of nodes, smallest and largest, in points
+_LOWEST = 60  # of a drawing, in points
 
 Points = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    points: Points
-    """In points from the lower left corner."""
+    points: Points  # from the lower left corner
     radius: float
     width: int
     height: int
 
 
-def draw_network(graph: Graph, values: NDArray[np.float64], notes: list[str], frame: Frame, suffix: str) -> bytes:
-    """Return the picture as the bytes of an SVG or PNG file."""
-    drawing = _fit(place_nodes(graph), frame.inner_width, notes)
+def draw_network(graph: Graph, values: NDArray[np.float64], labels: list[str], frame: Frame, suffix: str) -> bytes:
+    """Return the content of an SVG or PNG file."""
+    drawing = _fit(place_nodes(graph), frame.inner_width, labels)
     figure, axes = frame.figure(drawing.height)
     lines = _draw_edges(axes, graph, drawing)
     _draw_nodes(axes, graph, [frame.scale.colour(float(value)) for value in values], drawing)
-    write_notes(axes, notes, drawing.points, drawing.radius, points_along(lines))
+    write_labels(axes, labels, drawing.points, drawing.radius, points_along(lines))
     return render(figure, suffix)
 
 
-def _fit(points: Points, width: int, notes: list[str]) -> _Drawing:
-    """Scale the layout to the width, and choose the height and the size of nodes."""
+def _fit(points: Points, width: int, labels: list[str]) -> _Drawing:
+    """Scale the layout to the width; choose the height and the size of nodes."""
     from scipy.spatial import cKDTree
 
     span = np.ptp(points, axis=0)
     largest = _RADIUS[1]
-    across, above = np.max([(0.0, 0.0), *(note_size(note) for note in notes)], axis=0) + largest + 3
+    across, above = np.max([(0.0, 0.0), *(label_size(label) for label in labels)], axis=0) + largest + 3
     unit = min(_EDGE, (width - 2 * across) / max(span[0], 1e-9), (width - 2 * above) / max(span[1], 1e-9))
     height = max(_LOWEST, round(span[1] * unit + 2 * above))
     middle = np.array([width / 2, height / 2])
@@ -66,9 +62,9 @@ def _fit(points: Points, width: int, notes: list[str]) -> _Drawing:
 
 
 def _draw_edges(axes: Axes, graph: Graph, drawing: _Drawing) -> Points:
-    """Draw a line for each pair of neighbours, and return the lines, shape (E, 2, 2).
+    """Draw the edges, and return them as lines (E, 2, 2).
 
-    The wider the line, the larger the weight; dashes mean a weight below 0. An edge in one direction only has a head.
+    Widths show weights, dashes negative weights, and arrows edges of one direction only.
     """
     from matplotlib.collections import LineCollection, PolyCollection
 
@@ -76,7 +72,7 @@ def _draw_edges(axes: Axes, graph: Graph, drawing: _Drawing) -> Points:
     lines = drawing.points[pairs]
     if not len(pairs):
         return lines
-    # Thinner and lighter where lines are many, so that nodes stay in front.
+    # Thinner and lighter if there are many edges, so that nodes stay visible.
     crowd = min(1.0, 150 / len(pairs))
     widths = float(np.clip(0.16 * drawing.radius, 0.4, 1.2)) * (0.6 + 0.4 * crowd) * sizes
     collection = LineCollection(
@@ -90,7 +86,7 @@ def _draw_edges(axes: Axes, graph: Graph, drawing: _Drawing) -> Points:
     collection.set_gid("edges")
     axes.add_collection(collection, autolim=False)
     if one_way.any():
-        heads = [_head(start, end, drawing.radius) for start, end in lines[one_way]]
+        heads = [_arrow_head(start, end, drawing.radius) for start, end in lines[one_way]]
         tips = PolyCollection(heads, facecolors="#777777", edgecolors="none", zorder=1.5)
         tips.set_gid("heads")
         axes.add_collection(tips, autolim=False)
@@ -98,7 +94,7 @@ def _draw_edges(axes: Axes, graph: Graph, drawing: _Drawing) -> Points:
 
 
 def _edges(graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return pairs of neighbours, from and to; how wide each is, 0.6 to 2; whether below 0; whether one way only."""
+    """Return pairs of adjacent nodes, line widths from 0.6 to 2, and flags of negative and of one-way edges."""
     adjacency = graph.adjacency.tocoo()
     weight = {(int(u), int(v)): float(w) for u, v, w in zip(*adjacency.coords, adjacency.data, strict=True)}
     pairs = sorted((u, v) for u, v in weight if u < v or (v, u) not in weight)
@@ -112,8 +108,8 @@ def _edges(graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArra
     )
 
 
-def _head(start: Points, end: Points, radius: float) -> Points:
-    """Return the triangle that touches the circle at ``end``."""
+def _arrow_head(start: Points, end: Points, radius: float) -> Points:
+    """Return the triangle that touches the circle around ``end``."""
     along = (end - start) / max(float(np.linalg.norm(end - start)), 1e-9)
     across = np.array([-along[1], along[0]])
     tip, length = end - along * (radius + 0.4), max(2.5, 0.7 * radius)
@@ -146,6 +142,6 @@ def _labels(graph: Graph) -> list[str]:
 
 
 def _label_size(label: str, radius: float) -> float:
-    """Return the size of text that fits in the circle, 0 where none that can be read does."""
+    """Return the font size that fits into the circle, 0 if it would be unreadable."""
     size = min(8.0, 1.1 * radius, 1.7 * radius / (0.65 * max(len(label), 1)))
     return size if label and size >= 4.5 else 0.0

@@ -1,4 +1,4 @@
-"""From values to colours and to numbers: blue is below 0, white is 0, red is above."""
+"""Diverging colour scale, and the format of its numbers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from dataclasses import dataclass
 
 __all__ = ["Scale"]
 
-# Light enough that black text and bonds can be read on the ends. The two differ for people who see no red or no
-# green, because one of them is blue.
+# Light enough for black text, and distinguishable without red-green colour vision.
 _BELOW, _ABOVE = (62, 134, 202), (226, 93, 67)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Give each value its colour and its text, with the same limit on both sides of 0.
+    """Colours and texts of values: blue below 0, white at 0, red above.
 
-    ``limit`` is the largest absolute value, 0 or more. Where it is 0, everything is white.
+    ``limit`` is the largest absolute value. If it is 0, everything is white.
 
     Examples
     --------
@@ -29,29 +28,29 @@ class Scale:
     limit: float
 
     def colour(self, value: float) -> str:
-        """Return the colour of a value as #rrggbb, straight from white to the end of its side."""
-        share = value / self.limit if self.limit else 0.0
-        end, strength = (_BELOW if share < 0 else _ABOVE), min(abs(share), 1.0)
+        """Return the colour of a value as #rrggbb, linear between white and the end of its side."""
+        fraction = value / self.limit if self.limit else 0.0
+        end, strength = (_BELOW if fraction < 0 else _ABOVE), min(abs(fraction), 1.0)
         return "#" + "".join(f"{round(255 + strength * (part - 255)):02x}" for part in end)
 
     @property
     def exponent(self) -> int:
-        """The power of ten that all numbers are divided by: 0 unless they would be long without it."""
+        """Exponent of the power of ten that numbers are divided by; 0 unless they would be long without it."""
         size = self._size
         return 0 if -2 <= size < 5 else size
 
     @property
     def power(self) -> str:
-        """The text of that power, such as ×10⁻⁷; empty where it is 1."""
+        """Text of that power, such as ×10⁻⁷; empty if it is 1."""
         raised = str(self.exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
         return f"×10{raised}" if self.exponent else ""
 
     def number(self, value: float, *, digits: int = 2, signed: bool = False) -> str:
-        """Write a value with as many decimals as the limit needs for that number of digits."""
+        """Format a value with as many decimals as the limit needs for that number of digits."""
         if not self.limit:
             return "0"
         decimals = max(0, digits - 1 - (self._size - self.exponent))
-        # Through the limit and its text, because 10**exponent is 0 for the smallest floating-point numbers.
+        # By the text of the limit, because 10**exponent underflows for the smallest floats.
         shown = value / self.limit * float(f"{self.limit:.17e}".split("e")[0]) if self.exponent else value
         text = f"{shown:+.{decimals}f}"
         if not float(text):
@@ -60,5 +59,5 @@ class Scale:
 
     @property
     def _size(self) -> int:
-        """The exponent of the limit's first digit."""
+        """Exponent of the first digit of the limit."""
         return int(f"{self.limit:e}".split("e")[1]) if self.limit else 0

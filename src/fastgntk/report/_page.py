@@ -1,22 +1,22 @@
-"""A report as one HTML file that needs nothing else: no network, no other file.
+"""Render a report as one HTML file without external resources.
 
-Words and numbers are HTML, so that the page can be read without JavaScript and by screen readers; JavaScript draws
-charts and graphs from the same facts. Files in ``page/`` are put together here:
+Text and numbers are static HTML, readable without JavaScript and by screen readers; JavaScript draws charts and graphs
+from the same data. Files in ``assets/``:
 
 ==================  ==================================================================================
-``page.html``       the frame
-``page.css``        how it looks, light, dark and printed
-``elements.js``     making elements and numbers
-``colours.js``      colours and marks of classes, scales
-``layout.js``       where the nodes of a graph are put
-``drawing.js``      a graph as a picture
+``page.html``       frame
+``page.css``        style sheet: light, dark, print
+``elements.js``     create elements, format numbers
+``colours.js``      colours and markers of classes, colour maps
+``layout.js``       graph layout
+``drawing.js``      draw a graph
 ``charts.js``       score, calibration, predicted against measured
-``heat.js``         the kernel as a picture
-``map.js``          all graphs as points, by mouse, finger and keyboard
-``map_parts.js``    what stands on and around it: marks, tabs, number box, legend
-``panel.js``        one graph: prediction, neighbours, contributions
-``graph_table.js``  all graphs as a table, some at a time
-``main.js``         reads the facts and starts everything
+``heat.js``         heat map of the kernel matrix
+``map.js``          map of all graphs, by mouse, touch and keyboard
+``map_parts.js``    markers, tooltip, tabs and legend of the map
+``panel.js``        details of one graph
+``graph_table.js``  table of all graphs
+``main.js``         entry point
 ==================  ==================================================================================
 """
 
@@ -31,8 +31,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from fastgntk.report._schema import Facts
-from fastgntk.report.sections import prose, say, sections, warnings
+from fastgntk.report._schema import ReportData
+from fastgntk.report.sections import escape, prose, sections, warnings
 
 __all__ = ["render_page"]
 
@@ -50,29 +50,26 @@ _SCRIPTS = (
     "main",
 )
 
-_DIGITS = 6
-"""Of numbers in the facts: more than are shown."""
-_DRAWING_DIGITS = 3
-"""Of numbers that become places and colours; they are most of the page's size."""
+_DIGITS = 6  # of numbers in the embedded JSON: more than are shown
+_DRAWING_DIGITS = 3  # of positions and colours, which are most of the page's size
 
 
-def render_page(facts: Facts) -> str:
+def render_page(report: ReportData) -> str:
     """Return the report as the text of an HTML file, to be written as UTF-8.
 
-    What is left out of ``facts`` is left out of the page. The same facts give the same page. 5,000 graphs of
-    30 nodes with contributions take about 1.4 MB.
+    The output is deterministic. 5,000 graphs of 30 nodes with contributions take about 1.4 MB.
     """
-    parts = sections(facts)
+    parts = sections(report)
     script = "(() => {\n" + "\n".join(_read(f"{name}.js") for name in _SCRIPTS) + "})();\n"
     return Template(_read("page.html")).substitute(
         policy=_policy(script),
-        title=say(facts["title"]),
+        title=escape(report["title"]),
         style=_read("page.css"),
-        summary=prose(facts["summary"]),
-        contents="\n".join(f'<li><a href="#{part.key}">{say(part.title)}</a></li>' for part in parts),
-        warnings=warnings(facts),
+        summary=prose(report["summary"]),
+        contents="\n".join(f'<li><a href="#{part.key}">{escape(part.title)}</a></li>' for part in parts),
+        warnings=warnings(report),
         sections="\n".join(part.html() for part in parts),
-        facts=_packed(facts),
+        report_data=_packed(report),
         script=script,
     )
 
@@ -82,7 +79,7 @@ def _read(name: str) -> str:
 
 
 def _policy(script: str) -> str:
-    """Return what a browser may load: nothing; and which script it may run: ours, known by its hash."""
+    """Return a content security policy: load nothing, run only the script with this hash."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
@@ -90,23 +87,22 @@ def _policy(script: str) -> str:
     )
 
 
-def _packed(facts: Facts) -> str:
-    """Return the facts as JSON, compressed, in base64: a third of the size, and nothing in it can end the element."""
-    text = json.dumps(_short(facts, _DIGITS), separators=(",", ":"), allow_nan=False)
+def _packed(report: ReportData) -> str:
+    """Return the data as base64 of compressed JSON: a third of the size, and it cannot close the script element."""
+    text = json.dumps(_rounded(report, _DIGITS), separators=(",", ":"), allow_nan=False)
     return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
 
 
-def _short(value: Any, digits: int) -> Any:
-    """Return the value with fewer digits; what is not finite becomes null, for which JSON has a word."""
+def _rounded(value: Any, digits: int) -> Any:
+    """Round all numbers to significant digits; NaN and infinity become null, as JSON has neither."""
     if isinstance(value, dict):
-        return {
-            key: _short(each, _DRAWING_DIGITS if key in ("shares", "places") else digits) for key, each in value.items()
-        }
+        drawing = ("contributions", "places")
+        return {key: _rounded(each, _DRAWING_DIGITS if key in drawing else digits) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_short(each, digits) for each in value]
+        return [_rounded(each, digits) for each in value]
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
-        short = float(f"{value:.{digits}g}")
-        return int(short) if short.is_integer() and abs(short) < 2**53 else short
+        rounded = float(f"{value:.{digits}g}")
+        return int(rounded) if rounded.is_integer() and abs(rounded) < 2**53 else rounded
     return value

@@ -1,7 +1,7 @@
-"""What a report tells, as plain values: made from results by ``_collect``, turned into a page by ``_page``.
+"""Schema of the report data: plain values, collected by ``data/`` and rendered by ``_page``.
 
-Everything here becomes JSON inside the page. Graphs are numbered as in the data set. Numbers are those that are shown:
-accuracy in per cent, targets in their own unit. What does not apply is left out of the dictionary.
+The page embeds all of it as JSON. Graphs are numbered as in the data set. Numbers are in the units shown: accuracy in
+per cent, targets in their own unit. Values that do not apply are absent.
 """
 
 from __future__ import annotations
@@ -9,72 +9,66 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 __all__ = [
+    "Baseline",
     "Bin",
     "Compression",
     "Drawing",
-    "Facts",
-    "GraphFacts",
+    "GraphData",
     "Group",
     "HeatMap",
     "Interval",
+    "Kind",
     "Map",
-    "Other",
+    "ReportData",
     "Score",
     "Speed",
     "Surface",
 ]
 
+Kind = Literal["classification", "regression"]
 
-class Other(TypedDict):
-    """A figure beside the score: published, or of a baseline."""
+
+class Baseline(TypedDict):
+    """A score to compare with: of a simple method, or published."""
 
     name: str
     mean: float
     std: NotRequired[float]
-    note: NotRequired[str]
-    """How it was made, where that differs."""
+    note: NotRequired[str]  # how it was obtained
 
 
 class Score(TypedDict):
-    """How well it did."""
+    """Performance on unseen graphs."""
 
-    name: str
-    """Such as "accuracy", "root mean squared error"."""
-    unit: str
-    """"%" or the target's, possibly empty."""
+    name: str  # such as "accuracy"
+    unit: str  # "%" or the unit of the target, possibly empty
     mean: float
     std: NotRequired[float]
-    folds: list[float]
-    """Of each fold; empty where there are none, as with leave-one-out."""
+    folds: list[float]  # score of each fold; empty for leave-one-out
     lower_is_better: bool
-    beside: list[Other]
-    protocol: str
-    """In words: on what it was measured, and how options were chosen."""
+    baselines: list[Baseline]
+    protocol: str  # how the score was measured and how options were chosen
 
 
 class Bin(TypedDict):
-    """One point of a calibration plot: of graphs of which ``said`` was said, ``was`` came true."""
+    """One point of a calibration plot: ``predicted`` and ``observed`` frequency, with its 95 per cent interval."""
 
-    said: float
-    was: float
+    predicted: float
+    observed: float
     low: float
     high: float
-    """The 95 per cent interval of ``was``, given ``count``."""
     count: int
 
 
 class Surface(TypedDict):
-    """Score by depth, layers and scale; over everything else the best."""
+    """Score by blocks, layers and scale, maximised over all other options."""
 
     blocks: list[int]
     layers: list[int]
     scale: list[str]
-    score: list[list[list[float | None]]]
-    """By scale, then layers, then blocks."""
-    chosen: list[tuple[int, int, str, int]]
-    """blocks, layers, scale, and in how many folds they were chosen."""
-    note: str
-    """What the best was taken over, and on which folds the score was measured."""
+    score: list[list[list[float | None]]]  # by scale, then layers, then blocks
+    chosen: list[tuple[int, int, str, int]]  # blocks, layers, scale, and the number of folds that chose them
+    note: str  # which options were maximised over, and on which folds
 
 
 class Group(TypedDict):
@@ -86,32 +80,27 @@ class Group(TypedDict):
 
 
 class HeatMap(TypedDict):
-    """The kernel as cosines, graphs ordered by class (and within it by likeness) or by cluster."""
+    """The kernel matrix as cosines, ordered by class or cluster."""
 
-    size: int
-    """Rows and columns of the picture; where there are more graphs each entry is the mean of some."""
-    values: str
-    """Base64 of size × size bytes, row by row: 0 is ``low``, 255 is ``high``."""
+    size: int  # rows and columns; with more graphs each entry is a mean
+    values: str  # base64 of size × size bytes, row by row: 0 is ``low``, 255 is ``high``
     low: float
     high: float
     groups: list[Group]
-    """In rows of the picture."""
-    order: str
-    """How graphs are ordered, in words."""
+    order: str  # description of the order
 
 
 class Map(TypedDict):
     """All graphs as points in the plane."""
 
     name: str
-    note: str
-    """What nearness means in it, in one sentence."""
+    note: str  # what distances mean
     x: list[float]
     y: list[float]
 
 
 class Interval(TypedDict):
-    """A number that was predicted."""
+    """A predicted number with its interval."""
 
     mean: float
     low: float
@@ -119,82 +108,65 @@ class Interval(TypedDict):
 
 
 class Drawing(TypedDict):
-    """What is needed to draw a graph; the page finds places for nodes by itself."""
+    """What is needed to draw a graph."""
 
-    nodes: int
-    """How many are drawn: all, or of a large graph the ones with the most neighbours."""
-    edges: list[int]
-    """u0, v0, u1, v1, ... of nodes that are drawn."""
-    labels: NotRequired[list[int]]
-    """Of each drawn node, its place in ``Facts.node_labels``."""
-    shares: NotRequired[list[float]]
-    """Of each drawn node, in the prediction: positive for ``said`` (of regression: upwards)."""
-    places: NotRequired[list[float]]
-    """x0, y0, x1, y1, ... where places are known, as of molecules."""
-    orders: NotRequired[list[float]]
-    """Of each edge: 1, 1.5, 2 or 3 bonds."""
+    nodes: int  # number of nodes drawn: all, or the most connected ones of a large graph
+    edges: list[int]  # u0, v0, u1, v1, ... between nodes drawn
+    labels: NotRequired[list[int]]  # index of each node's label in ``ReportData.node_labels``
+    contributions: NotRequired[list[float]]  # of each node, to the predicted class or value
+    places: NotRequired[list[float]]  # x0, y0, x1, y1, ... if known, as for molecules
+    orders: NotRequired[list[float]]  # bond order of each edge: 1, 1.5, 2 or 3
 
 
-class GraphFacts(TypedDict):
-    """One graph."""
+class GraphData(TypedDict):
+    """One graph and its out-of-fold prediction."""
 
     name: str
-    truth: int | float
-    """Place of its class in ``Facts.classes``, or its target."""
-    said: NotRequired[int | Interval]
-    """Predicted by a model that had not seen it."""
-    probability: NotRequired[list[float]]
-    """Of each class."""
-    near: NotRequired[list[tuple[int, float]]]
-    """The most alike of the graphs that the model had seen: number and cosine."""
+    truth: int | float  # index of its class in ``ReportData.classes``, or its target
+    predicted: NotRequired[int | Interval]
+    probability: NotRequired[list[float]]  # of each class
+    neighbours: NotRequired[list[tuple[int, float]]]  # most similar training graphs: index and cosine
     nodes: int
     edges: int
     drawing: NotRequired[Drawing]
 
 
 class Compression(TypedDict):
-    """How far equal nodes were merged."""
+    """Number of nodes and of distinct nodes at each level."""
 
     nodes: int
-    distinct: list[int]
-    """Of each level, 0 first."""
+    distinct: list[int]  # level 0 first
 
 
 class Speed(TypedDict):
-    """Time of one kernel matrix beside that of the baseline."""
+    """Time of one kernel matrix, and of the same matrix by a baseline."""
 
     seconds: float
     baseline: float
     baseline_name: str
-    measured: bool
-    """False where the baseline's is extrapolated from some pairs."""
+    measured: bool  # False if the baseline's time is extrapolated from some pairs
 
 
-class Facts(TypedDict):
-    """Everything that is on the page."""
+class ReportData(TypedDict, total=False):
+    """Everything on the page; keys that do not apply are absent."""
 
     title: str
-    kind: Literal["classification", "regression"]
-    summary: str
-    """What was found, in one or two sentences that a newcomer understands."""
+    kind: Kind
+    summary: str  # the result in one or two sentences
     command: str
-    run: list[tuple[str, str]]
-    """What was run: options, data, fingerprint, version, date."""
-    stages: list[tuple[str, float]]
-    """Seconds of each stage."""
+    run: list[tuple[str, str]]  # options, data, fingerprint, version, date
+    stages: list[tuple[str, float]]  # seconds of each stage
     score: Score
     warnings: list[str]
-    classes: NotRequired[list[str]]
-    confusion: NotRequired[list[list[int]]]
-    """Rows are what is true, columns what was said."""
-    target: NotRequired[str]
-    """Name of the target of a regression."""
-    calibration: NotRequired[list[Bin]]
-    calibration_note: NotRequired[str]
-    surface: NotRequired[Surface]
-    heat_map: NotRequired[HeatMap]
+    classes: list[str]
+    confusion: list[list[int]]  # rows: true class, columns: predicted class
+    target: str  # name of the regression target
+    calibration: list[Bin]
+    calibration_note: str
+    surface: Surface
+    heat_map: HeatMap
     maps: list[Map]
     node_labels: list[str]
-    graphs: list[GraphFacts]
-    compression: NotRequired[Compression]
-    speed: NotRequired[Speed]
+    graphs: list[GraphData]
+    compression: Compression
+    speed: Speed

@@ -1,4 +1,4 @@
-"""Reports as HTML files: :func:`report_evaluation` and :func:`report_training`."""
+"""Write reports as HTML files: :func:`report_evaluation` and :func:`report_training`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastgntk._util.files import atomic_write, check_place
 from fastgntk._util.threads import Progress
-from fastgntk.report._schema import Facts
+from fastgntk.report._schema import ReportData
 
 if TYPE_CHECKING:
     from fastgntk.selection import Evaluation
@@ -25,41 +25,36 @@ def report_evaluation(
     memory: Any = None,
     workers: Any = None,
     progress: Progress | None = None,
-) -> Facts:
-    """Write what :func:`fastgntk.selection.evaluate` found as one HTML page that needs nothing else.
+) -> ReportData:
+    """Write the result of :func:`fastgntk.selection.evaluate` as a self-contained HTML page; return its data.
 
-    Machines of the outer folds are fitted again with the options chosen there, so that the page can tell of every graph
-    what a model said that had not seen it, how sure it was, which nodes that came from, and which training graphs are
-    most alike. The file is written whole or not at all.
+    The SVMs of the outer folds are refitted with the options chosen there. The page shows for every graph its
+    out-of-fold prediction and probability, the contributions of its nodes, and the most similar training graphs. The
+    file is written atomically.
 
     Parameters
     ----------
     path : str or Path
-        Where to write, ``NAME.html``.
+        Output file, ``NAME.html``.
     data : data set or graphs
-        What was evaluated.
+        The data that was evaluated.
     result : Evaluation
         What :func:`fastgntk.selection.evaluate` returned for it.
-    y : classes, one for each graph; taken from the data set if left out
+    y : classes, one for each graph; by default those of the data set
     command : str
-        What was run, to be shown.
+        Command line to show on the page.
     memory, workers
         As in :func:`fastgntk.gram`.
     progress : callable, optional
         Called as ``progress(done, total)``.
-
-    Returns
-    -------
-    dict
-        What the page tells, as plain values.
     """
-    place = Path(path)
-    check_place(place, "path", ".html")
-    from fastgntk.report.data import evaluation_facts
+    path = Path(path)
+    check_place(path, "path", ".html")
+    from fastgntk.report.data import evaluation_data
 
-    shown = command or f"fastgntk.report.report_evaluation({place.name!r}, data, fastgntk.selection.evaluate(data))"
-    facts = evaluation_facts(data, result, y=y, command=shown, memory=memory, workers=workers, progress=progress)
-    return _write(place, facts)
+    command = command or f"fastgntk.report.report_evaluation({path.name!r}, data, fastgntk.selection.evaluate(data))"
+    report = evaluation_data(data, result, y=y, command=command, memory=memory, workers=workers, progress=progress)
+    return _write(path, report)
 
 
 def report_training(
@@ -72,44 +67,38 @@ def report_training(
     target: str | None = None,
     seconds: float | None = None,
     progress: Progress | None = None,
-) -> Facts:
-    """Write what is known of a fitted classifier or regressor as one HTML page that needs nothing else.
+) -> ReportData:
+    """Write a report of a fitted classifier or regressor as a self-contained HTML page; return its data.
 
-    What is told of a training graph comes from models that left it out: by five folds for support vector machines, in
-    closed form for ridge regression.
+    Predictions of training graphs are out-of-fold: five folds for SVMs, closed-form leave-one-out for ridge regression.
 
     Parameters
     ----------
     path : str or Path
-        Where to write, ``NAME.html``.
+        Output file, ``NAME.html``.
     data : data set or graphs
-        What the model was fitted on.
+        The training data.
     model : GNTKClassifier, GNTKRegressor, GNTKClassifierCV or GNTKRegressorCV
-        Fitted. Of several targets the first is reported.
-    y : targets, one for each graph; taken from the data set if left out
+        Fitted. With several targets, the report covers the first.
+    y : targets, one for each graph; by default those of the data set
     command, progress
         As in :func:`report_evaluation`.
     target : str, optional
-        What the target is called, if the data set does not say.
+        Name of the target, if the data set has none.
     seconds : float, optional
-        How long the training took, to be shown.
-
-    Returns
-    -------
-    dict
-        What the page tells, as plain values.
+        Training time, to be shown.
     """
-    place = Path(path)
-    check_place(place, "path", ".html")
-    from fastgntk.report.data import training_facts
+    path = Path(path)
+    check_place(path, "path", ".html")
+    from fastgntk.report.data import training_data
 
-    shown = command or f"fastgntk.report.report_training({place.name!r}, data, model)"
-    facts = training_facts(data, model, y=y, command=shown, target=target, seconds=seconds, progress=progress)
-    return _write(place, facts)
+    command = command or f"fastgntk.report.report_training({path.name!r}, data, model)"
+    report = training_data(data, model, y=y, command=command, target=target, seconds=seconds, progress=progress)
+    return _write(path, report)
 
 
-def _write(place: Path, facts: Facts) -> Facts:
+def _write(path: Path, report: ReportData) -> ReportData:
     from fastgntk.report._page import render_page
 
-    atomic_write(place, render_page(facts).encode())
-    return facts
+    atomic_write(path, render_page(report).encode())
+    return report

@@ -1,6 +1,6 @@
-// The score beside others, calibration, predicted against measured. Numbers are in tables that are in the page already.
+// Score with baselines, calibration, predicted against measured. The page already holds the numbers as tables.
 
-/** An axis along the bottom: lines upwards and numbers below. */
+/** Horizontal axis with grid lines and tick labels. */
 function bottomAxis(svg, at, ticks, top, bottom) {
   for (const value of ticks.values) {
     svg.append(shape("line", { x1: at(value), x2: at(value), y1: top, y2: bottom, class: "grid" }));
@@ -10,14 +10,14 @@ function bottomAxis(svg, at, ticks, top, bottom) {
   }
 }
 
-/** Each fold as a dot, the mean and its spread, and other figures on the same axis. */
-function scoreChart(facts, host) {
-  const { score } = facts;
+/** Folds as dots, mean and standard deviation, and baselines on the same axis. */
+function scoreChart(report, host) {
+  const { score } = report;
   whenever(host, (width) => {
     const unit = score.unit ? ` ${score.unit}` : "";
     const rows = [
       { name: "This run", mean: score.mean, std: score.std, folds: score.folds, own: true },
-      ...score.beside,
+      ...score.baselines,
     ];
     const values = rows.flatMap((row) => [row.mean - (row.std || 0), row.mean + (row.std || 0), ...(row.folds || [])]);
     const [low, high] = extent(values, 0.06);
@@ -74,7 +74,7 @@ function scoreRow(svg, row, { at, top, height, width, left, right, unit, score }
   );
 }
 
-/** Dots of folds; those that would cover each other stand above and below the line. */
+/** Dots of the folds; overlapping ones are moved above and below the line. */
 function foldDots(svg, folds, at, middle) {
   const placed = [];
   for (const [i, value] of [...folds.entries()].sort((a, b) => a[1] - b[1])) {
@@ -93,7 +93,7 @@ function foldDots(svg, folds, at, middle) {
   }
 }
 
-/** The frame of a square chart: axes with names, and the diagonal on which both agree. */
+/** Frame of a square chart: axes with titles, and the diagonal. */
 function squareFrame(width, [lowX, highX], [lowY, highY], names, label, tick) {
   const size = Math.min(width, 520);
   const [left, right, top, bottom] = [58, size - 14, 12, size - 50];
@@ -131,48 +131,44 @@ function squareFrame(width, [lowX, highX], [lowY, highY], names, label, tick) {
   return { svg, x, y };
 }
 
-/** What was said against what came true. */
-function calibrationChart(facts, host) {
-  const bins = facts.calibration;
+/** Calibration plot: observed against predicted frequency. */
+function calibrationChart(report, host) {
+  const bins = report.calibration;
   const most = bins.reduce((largest, bin) => Math.max(largest, bin.count), 1);
   const names =
-    facts.kind === "classification"
-      ? ["Probability that was said", "Share that came true"]
-      : ["Share that should lie inside", "Share that does"];
+    report.kind === "classification"
+      ? ["Predicted probability", "Observed frequency"]
+      : ["Nominal coverage", "Observed coverage"];
   whenever(host, (width) => {
-    const low = Math.min(1, ...bins.flatMap((bin) => [bin.said, bin.low])) > 0.45 ? 0.4 : 0;
-    const pairs = bins.map((bin) => `${percent(bin.said)} said, ${percent(bin.was)} true`);
+    const low = Math.min(1, ...bins.flatMap((bin) => [bin.predicted, bin.low])) > 0.45 ? 0.4 : 0;
+    const pairs = bins.map((bin) => `predicted ${percent(bin.predicted)}, observed ${percent(bin.observed)}`);
     const label = `${names[1]} against ${names[0].toLowerCase()}: ${pairs.join("; ")}`;
     const { svg, x, y } = squareFrame(width, [low, 1.02], [low, 1.02], names, label, (value) => percent(value));
-    if (bins.length > 1)
-      svg.append(
-        shape("path", { d: "M" + bins.map((bin) => `${x(bin.said)} ${y(bin.was)}`).join("L"), class: "link" }),
-      );
+    const points = bins.map((bin) => `${x(bin.predicted)} ${y(bin.observed)}`);
+    if (bins.length > 1) svg.append(shape("path", { d: `M${points.join("L")}`, class: "link" }));
     for (const bin of bins) {
-      svg.append(
-        shape("line", { x1: x(bin.said), x2: x(bin.said), y1: y(bin.low), y2: y(bin.high), class: "whisker" }),
-      );
+      const [cx, cy] = [x(bin.predicted), y(bin.observed)];
+      svg.append(shape("line", { x1: cx, x2: cx, y1: y(bin.low), y2: y(bin.high), class: "whisker" }));
       const radius = 3.5 + 4.5 * Math.sqrt(bin.count / most);
-      const title = `${percent(bin.said, 1)} said, ${percent(bin.was, 1)} true, of ${count(bin.count)} graphs`;
-      svg.append(
-        shape("circle", { cx: x(bin.said), cy: y(bin.was), r: radius, class: "point" }, shape("title", {}, title)),
-      );
+      const figures = `Predicted ${percent(bin.predicted, 1)}, observed ${percent(bin.observed, 1)}`;
+      const title = shape("title", {}, `${figures}, ${count(bin.count)} graphs`);
+      svg.append(shape("circle", { cx, cy, r: radius, class: "point" }, title));
     }
     host.replaceChildren(svg);
   });
 }
 
-/** Predicted against measured, with intervals. Points and bars are few paths, so that thousands stay quick. */
-function scatterChart(facts, host) {
-  const shown = facts.graphs.filter(
-    (graph) => graph.said && Number.isFinite(graph.said.mean) && Number.isFinite(graph.truth),
+/** Predicted against measured, with intervals. All points and bars share a few paths: fast for thousands of graphs. */
+function scatterChart(report, host) {
+  const shown = report.graphs.filter(
+    (graph) => graph.predicted && Number.isFinite(graph.predicted.mean) && Number.isFinite(graph.truth),
   );
-  const name = facts.target || "target";
-  const unit = facts.score.unit ? ` (${facts.score.unit})` : "";
+  const name = report.target || "target";
+  const unit = report.score.unit ? ` (${report.score.unit})` : "";
   const range = extent(
-    shown.flatMap((graph) => [graph.truth, graph.said.mean]),
+    shown.flatMap((graph) => [graph.truth, graph.predicted.mean]),
     0.06,
-  ); // both axes alike
+  ); // the same range for both axes
   whenever(host, (width) => {
     const label = `${name}: predicted against measured, ${count(shown.length)} graphs`;
     const { svg, x, y } = squareFrame(
@@ -184,7 +180,7 @@ function scatterChart(facts, host) {
     );
     const clamp = (value) => Math.max(range[0], Math.min(range[1], value));
     const [bars, inside, outside] = [[], [], []];
-    for (const { truth, said: each } of shown) {
+    for (const { truth, predicted: each } of shown) {
       const place = x(truth).toFixed(1);
       if (Number.isFinite(each.low) && Number.isFinite(each.high))
         bars.push(`M${place} ${y(clamp(each.low)).toFixed(1)}V${y(clamp(each.high)).toFixed(1)}`);

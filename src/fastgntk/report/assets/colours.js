@@ -1,12 +1,12 @@
-// Colours and marks. Classes differ by colour and by form, so that nobody has to tell colours apart.
+// Colours and markers. Classes differ by colour and shape, so they can be distinguished without colour vision.
 
 const COLOURS = 7;
 const FORMS = ["circle", "square", "triangle", "diamond", "wedge"];
-// 7 and 5 have no common factor: the first 35 classes differ from each other in colour or form.
+// 7 and 5 are coprime: the first 35 classes differ in colour or shape.
 
 const classColour = (index) => `var(--class-${index % COLOURS})`;
 
-/** The outline of a mark around 0, of about the same area for every form. */
+/** Outline of a marker centred at 0; all shapes have about the same area. */
 function markPath(index, radius) {
   const r = radius;
   switch (FORMS[index % FORMS.length]) {
@@ -25,7 +25,7 @@ function markPath(index, radius) {
   }
 }
 
-/** The mark of a class as a small picture beside its name. */
+/** Marker of a class as a small SVG. */
 const classMark = (index, size = 14) =>
   shape(
     "svg",
@@ -37,19 +37,19 @@ const root = document.documentElement;
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 const printing = matchMedia("print");
 
-/** Whether the page is dark now. Paper is white. */
+/** Whether the page is shown dark; printed pages are light. */
 const isDark = () => !printing.matches && (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
 
 const probe = make("span", { hidden: true });
 
-/** A colour of the style sheet as numbers that a canvas takes. */
+/** Resolve a colour of the style sheet for use on a canvas. */
 function resolved(colour) {
   if (!probe.isConnected) document.body.append(probe);
   probe.style.color = colour;
   return getComputedStyle(probe).color;
 }
 
-/** 256 colours as bytes: red, green, blue, alpha. The browser makes them from even steps of lightness. */
+/** Colour map of 256 RGBA entries; `at(t)` returns lightness, chroma and hue. */
 function ramp(at) {
   const canvas = make("canvas", { width: 256, height: 1 });
   const context = canvas.getContext("2d", { willReadFrequently: true });
@@ -61,7 +61,7 @@ function ramp(at) {
   return context.getImageData(0, 0, 256, 1).data;
 }
 
-/** From the background to deep blue: how alike. */
+/** Colour map of similarities: background to deep blue. */
 const heatRamp = (dark) =>
   ramp(
     dark
@@ -69,7 +69,7 @@ const heatRamp = (dark) =>
       : (t) => [0.985 - 0.63 * t, 0.01 + 0.15 * Math.sin(Math.PI * Math.min(1, 0.2 + 0.6 * t) * t), 215 + 50 * t],
   );
 
-/** From violet over green to yellow, ever lighter: a measured value. */
+/** Colour map of measured values: violet, green, yellow. */
 const valueRamp = (dark) => ramp((t) => [(dark ? 0.5 : 0.4) + 0.42 * t, 0.14, 300 - 215 * t]);
 
 const rampColour = (colours, t) => {
@@ -80,22 +80,22 @@ const rampColour = (colours, t) => {
 const BELOW = [62, 134, 202];
 const ABOVE = [226, 93, 67];
 
-/** The colour of a contribution: blue below 0, white at 0, red above; the ends of the pictures that the package draws. */
-function shareColour(value, limit) {
+/** Colour of a contribution: blue below 0, white at 0, red above, as in `fastgntk.plotting`. */
+function contributionColour(value, limit) {
   const part = limit > 0 ? Math.max(-1, Math.min(1, value / limit)) : 0;
   const end = part < 0 ? BELOW : ABOVE;
   return `rgb(${end.map((each) => Math.round(255 + Math.abs(part) * (each - 255))).join(" ")})`;
 }
 
-/** The colour of a node's label: the first is nearly white, the others have far hues; black text can be read on all. */
+/** Colour of a node label: nearly white for the first, distant hues for the others; all light enough for black text. */
 const labelColour = (label) =>
   label === 0 ? "oklch(0.95 0.008 250)" : `oklch(0.85 0.11 ${(20 + label * 137.5) % 360})`;
 
-/** Redraw what cannot follow the style sheet by itself. */
+/** Callbacks that redraw canvases after a change of colour scheme. */
 const redraws = [];
 const redrawAll = () => redraws.forEach((redraw) => redraw());
 
-/** Call `draw(width)` now, and whenever the width of the box or the colours change. */
+/** Call `draw(width)` now and after each change of the width or the colour scheme. */
 function whenever(host, draw) {
   let width = 0;
   const redraw = () => {

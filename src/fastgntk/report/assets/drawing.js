@@ -1,17 +1,17 @@
-// A graph as a picture: circles with the label where it is short, lines for edges, double lines for double bonds.
+// Draw a graph as SVG: circles with short labels, lines for edges, double lines for double bonds.
 
-const DOTS_FROM = 150; // nodes; from here on they are dots without text
+const DOTS_FROM = 150; // nodes; larger graphs are drawn as dots without labels
 const placesKept = new Map();
 
-function placesOf(facts, index) {
+function placesOf(report, index) {
   if (!placesKept.has(index)) {
     if (placesKept.size > 600) placesKept.clear();
-    placesKept.set(index, placeNodes(facts.graphs[index].drawing));
+    placesKept.set(index, placeNodes(report.graphs[index].drawing));
   }
   return placesKept.get(index);
 }
 
-/** Places in pixels, and the radius of nodes: as large as there is room. */
+/** Scale node positions to pixels, and choose the radius of the nodes. */
 function fitted(points, width, height, dots) {
   const n = points.length / 2;
   let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
@@ -23,7 +23,7 @@ function fitted(points, width, height, dots) {
   }
   const largest = dots ? 2.6 : Math.min(11, Math.max(5, height / 22));
   const margin = largest + 3;
-  // Not larger than needed: two nodes need not fill the picture.
+  // Upper limit, so that two nodes do not fill the drawing.
   const unit = Math.min(
     (3.6 * largest) / Math.min(1e9, crowding(points)),
     (width - 2 * margin) / Math.max(right - left, 1e-9),
@@ -37,7 +37,7 @@ function fitted(points, width, height, dots) {
   return { placed, radius: Math.max(1.2, Math.min(largest, 0.4 * crowding(placed))) };
 }
 
-/** How near the nearest tenth of nodes are to another. */
+/** The 10 % quantile of nearest-neighbour distances. */
 function crowding(placed) {
   const n = placed.length / 2;
   if (n < 2) return Infinity;
@@ -52,7 +52,7 @@ function crowding(placed) {
   return nearest.sort()[Math.floor(0.1 * n)];
 }
 
-/** Lines of all edges as two paths: whole ones and dashed ones. */
+/** Edges as two paths: solid and dashed. */
 function edgePaths(drawing, placed, radius) {
   let [whole, dashed] = ["", ""];
   const line = (x1, y1, x2, y2, dx, dy) =>
@@ -75,11 +75,12 @@ function edgePaths(drawing, placed, radius) {
   return { whole, dashed };
 }
 
-const largestShare = (drawing) => (drawing.shares || []).reduce((most, share) => Math.max(most, Math.abs(share)), 0);
+const largestContribution = (drawing) =>
+  (drawing.contributions || []).reduce((most, each) => Math.max(most, Math.abs(each)), 0);
 
-/** The picture of a graph; `by` is "share" or "label": what colours its nodes. */
-function drawGraph(facts, index, width, height, by) {
-  const graph = facts.graphs[index];
+/** SVG of a graph; `by` is "contribution" or "label" and selects the node colours. */
+function drawGraph(report, index, width, height, by) {
+  const graph = report.graphs[index];
   const svg = picture(
     width,
     height,
@@ -92,7 +93,7 @@ function drawGraph(facts, index, width, height, by) {
     return svg;
   }
   const dots = drawing.nodes > DOTS_FROM;
-  const { placed, radius } = fitted(placesOf(facts, index), width, height, dots);
+  const { placed, radius } = fitted(placesOf(report, index), width, height, dots);
   const { whole, dashed } = edgePaths(drawing, placed, radius);
   const crowd = Math.min(1, 160 / Math.max(1, drawing.edges.length / 2));
   const lines = {
@@ -102,19 +103,20 @@ function drawGraph(facts, index, width, height, by) {
   };
   if (whole) svg.append(shape("path", { d: whole, ...lines }));
   if (dashed) svg.append(shape("path", { d: dashed, "stroke-dasharray": "2 2", ...lines }));
-  const limit = largestShare(drawing);
-  const shares = by === "share" && drawing.shares;
+  const limit = largestContribution(drawing);
+  const byContribution = by === "contribution" && drawing.contributions;
   for (let i = 0; i < drawing.nodes; i++) {
     const label = drawing.labels ? drawing.labels[i] : undefined;
-    const name = label === undefined ? "" : String(facts.node_labels[label] ?? label);
-    const colour = shares
-      ? shareColour(drawing.shares[i], limit)
+    const name = label === undefined ? "" : String(report.node_labels[label] ?? label);
+    const colour = byContribution
+      ? contributionColour(drawing.contributions[i], limit)
       : label === undefined
         ? "var(--node)"
         : labelColour(label);
     const [x, y] = [placed[2 * i].toFixed(1), placed[2 * i + 1].toFixed(1)];
     const circle = shape("circle", { cx: x, cy: y, r: radius.toFixed(1), fill: colour, class: dots ? "dot" : "node" });
-    const title = [name, drawing.shares ? `contribution ${number(drawing.shares[i])}` : ""].filter(Boolean).join(", ");
+    const contribution = drawing.contributions ? `contribution ${number(drawing.contributions[i])}` : "";
+    const title = [name, contribution].filter(Boolean).join(", ");
     if (title) circle.append(shape("title", {}, title));
     svg.append(circle);
     const size = Math.min(11, 1.25 * radius, (1.75 * radius) / (0.62 * Math.max(1, name.length)));

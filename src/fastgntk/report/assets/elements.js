@@ -1,8 +1,8 @@
 "use strict";
 
-// Making elements and numbers. Text goes in as text nodes only: nothing here can turn a name into markup.
+// Create elements and format numbers. Text is inserted as text nodes only, so names cannot become markup.
 
-// Taken from a picture that is in the page, so that no address has to be written here.
+// Read from an SVG in the page, so that the page contains no URL.
 const SVG = document.querySelector("#theme svg").namespaceURI;
 
 function fill(element, attributes, children) {
@@ -15,22 +15,22 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** An HTML element; children are elements or text. */
+/** Create an HTML element; children are elements or text. */
 const make = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 
-/** An SVG element. */
+/** Create an SVG element. */
 const shape = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
-/** A picture of that size in pixels with a text for those who do not see it. */
+/** Create an SVG of a size in pixels, with a text for screen readers. */
 const picture = (width, height, label) =>
   shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
 
 const grouped = new Intl.NumberFormat("en");
 
-/** How many, with commas between thousands. */
+/** Format an integer with thousands separators. */
 const count = (value) => grouped.format(value);
 
-/** A number with that many digits, and a true minus sign. */
+/** Format a number with that many significant digits and a typographic minus sign. */
 function number(value, digits = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
@@ -44,26 +44,26 @@ function number(value, digits = 3) {
   return text.replace("-", "−");
 }
 
-/** A number that belongs to the score, as in the words of the page. */
+/** Format a score as in the text of the page. */
 const scoreText = (value, unit) => (unit === "%" ? value.toFixed(1).replace("-", "−") : number(value));
 
-/** A spread beside its mean: with as many decimals. */
+/** Format a standard deviation with as many decimals as its mean. */
 function spreadText(spread, mean, unit) {
   const text = scoreText(mean, unit);
   return /^−?[\d,]+(\.\d+)?$/.test(text) ? spread.toFixed((text.split(".")[1] || "").length) : number(spread, 2);
 }
 
-/** A share of 1 as per cent. */
+/** Format a fraction in per cent. */
 const percent = (value, digits = 0) => `${(100 * value).toFixed(digits)} %`;
 
 const ruler = document.createElement("canvas").getContext("2d");
 
-/** Text that fits in so many pixels, cut with a sign for "more" where it does not. */
+/** Truncate text with an ellipsis to a width in pixels. */
 function cut(text, pixels, size = 13) {
   ruler.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
   const fits = (some) => ruler.measureText(some).width <= pixels;
   if (fits(text.slice(0, 500)) && text.length <= 500) return text;
-  const signs = [...text.slice(0, 500)]; // by characters, so that none of two halves is cut
+  const signs = [...text.slice(0, 500)]; // split by characters, so that no surrogate pair is cut
   let [low, high] = [1, signs.length];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
@@ -73,7 +73,7 @@ function cut(text, pixels, size = 13) {
   return signs.slice(0, low).join("") + "…";
 }
 
-/** Steps of an axis: round numbers from low to high, about as many as asked for. */
+/** Axis ticks: about so many round numbers from low to high. */
 function steps(low, high, about) {
   const rough = (high - low) / Math.max(1, about);
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -92,7 +92,7 @@ function stepText(value, step) {
   );
 }
 
-/** The smallest and largest of numbers, with some room; one number alone gets room too. */
+/** Range of finite numbers, padded on both sides. */
 function extent(values, room = 0.05) {
   let low = Infinity;
   let high = -Infinity;

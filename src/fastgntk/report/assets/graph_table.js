@@ -1,20 +1,20 @@
-// All graphs as a table, for those who do not use the map. Rows are made when asked for: there may be thousands.
+// All graphs as a table, an alternative to the map. Rows are created on demand, 100 at a time.
 
 const ROWS_AT_ONCE = 100;
 
-function graphTable(facts, pick) {
+function graphTable(report, pick) {
   const body = make("tbody");
   const more = make("button", { type: "button", onclick: () => add() });
   let done = 0;
   const add = () => {
-    const stop = Math.min(facts.graphs.length, done + ROWS_AT_ONCE);
+    const stop = Math.min(report.graphs.length, done + ROWS_AT_ONCE);
     for (; done < stop; done++) body.append(row(done));
-    more.hidden = done >= facts.graphs.length;
-    const left = facts.graphs.length - done;
-    more.textContent = `Show ${count(Math.min(ROWS_AT_ONCE, left))} more of ${count(facts.graphs.length)}`;
+    more.hidden = done >= report.graphs.length;
+    const left = report.graphs.length - done;
+    more.textContent = `Show ${count(Math.min(ROWS_AT_ONCE, left))} more of ${count(report.graphs.length)}`;
   };
   const row = (index) => {
-    const graph = facts.graphs[index];
+    const graph = report.graphs[index];
     return make(
       "tr",
       {},
@@ -30,12 +30,12 @@ function graphTable(facts, pick) {
       make("td", {}, graph.name),
       make("td", { class: "number" }, count(graph.nodes)),
       make("td", { class: "number" }, count(graph.edges)),
-      make("td", {}, truthText(facts, graph.truth)),
-      make("td", {}, saidText(facts, graph)),
-      make("td", {}, isWrong(facts, graph) ? "missed" : ""),
+      make("td", {}, truthText(report, graph.truth)),
+      make("td", {}, predictionText(report, graph)),
+      make("td", {}, isWrong(report, graph) ? verdictText(report, graph) : ""),
     );
   };
-  const head = ["Number", "Name", "Nodes", "Edges", "Truth", "Predicted", "Verdict"];
+  const head = ["Number", "Name", "Nodes", "Edges", truthName(report), "Predicted", "Result"];
   const table = make(
     "table",
     {},

@@ -1,12 +1,12 @@
-// The kernel as a picture: one pixel for each pair of graphs, or of groups of graphs where there are many.
+// The kernel matrix as a heat map: one pixel for each pair of graphs, or the mean of several pairs.
 
-function heatChart(facts, host) {
-  const heat = facts.heat_map;
+function heatChart(report, host) {
+  const heat = report.heat_map;
   const values = Uint8Array.from(atob(heat.values), (sign) => sign.charCodeAt(0));
   const shown = (byte) => heat.low + ((heat.high - heat.low) * byte) / 255;
-  const note = make("p", { class: "reading", "aria-live": "off" }, "Point at the picture to read a value.");
+  const note = make("p", { class: "reading", "aria-live": "off" }, "Point at the heat map to read a value.");
   const groupAt = (row) => heat.groups.find((group) => row >= group.start && row < group.stop);
-  const classOf = (group) => (facts.classes || []).indexOf(group.name);
+  const classOf = (group) => (report.classes || []).indexOf(group.name);
 
   whenever(host, (width) => {
     const size = Math.min(width, 560);
@@ -17,7 +17,7 @@ function heatChart(facts, host) {
     const canvas = paint(values, heat.size, inner);
     canvas.setAttribute("aria-hidden", "true");
     const label =
-      `Likeness of all pairs of graphs, from ${number(heat.low)} to ${number(heat.high)}` +
+      `Similarity of all pairs of graphs, from ${number(heat.low)} to ${number(heat.high)}` +
       (heat.groups.length ? `, in groups ${heat.groups.map((group) => group.name).join(", ")}` : "");
     const svg = picture(size, inner + band + 1, label);
     const at = (row) => (row / heat.size) * inner;
@@ -40,7 +40,7 @@ function heatChart(facts, host) {
   });
 }
 
-/** The values as a canvas of that many pixels a side, or of as many as there are values where these are more. */
+/** Paint the values onto a square canvas of that many pixels a side. */
 function paint(values, size, pixels) {
   const colours = heatRamp(isDark());
   const image = new ImageData(size, size);
@@ -51,13 +51,13 @@ function paint(values, size, pixels) {
   const side = Math.max(1, Math.round(pixels * ratio));
   const canvas = make("canvas", { width: side, height: side });
   const context = canvas.getContext("2d");
-  context.imageSmoothingEnabled = size > side; // sharp where values are larger than pixels, means where smaller
+  context.imageSmoothingEnabled = size > side; // smooth only when shrinking
   context.imageSmoothingQuality = "high";
   context.drawImage(exact, 0, 0, side, side);
   return canvas;
 }
 
-/** Bands at both sides, lines between groups, and the name where there is room. */
+/** Colour bands, separators, and the name of a group if it fits. */
 function drawGroup(svg, group, i, place, { at, left, top, band, gutter, inner }) {
   const [from, to] = [at(group.start), at(group.stop)];
   const colour = place >= 0 ? classColour(place) : i % 2 ? "var(--muted)" : "var(--line-strong)";

@@ -1,11 +1,11 @@
-// Where nodes are put: each component so that nodes are as far from each other as there are edges between them, as nearly
-// as a plane allows; then all components side by side. The same graph gives the same places.
+// Graph layout: each component by stochastic stress minimisation, so that distances match path lengths; then all
+// components side by side. Deterministic.
 
-const GAP = 1; // between components, in lengths of an edge
-const WIDE = 1.5; // how much wider than high the whole should be
-const ALL_PAIRS = 320; // nodes of a component up to which all pairs pull; beyond, neighbours and some far nodes
+const GAP = 1; // between components, in edge lengths
+const WIDE = 1.5; // target aspect ratio
+const ALL_PAIRS = 320; // component size up to which all pairs are used; beyond, edges and sampled pairs
 
-/** Numbers from 0 to 1 that come back: a linear congruential generator, enough to shuffle. */
+/** Seeded random numbers in [0, 1): a linear congruential generator. */
 function generator(seed) {
   let state = seed >>> 0;
   return () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 4294967296;
@@ -41,7 +41,7 @@ function componentsOf(near) {
   return parts;
 }
 
-/** Numbers of edges from one node to all others. */
+/** Path lengths from one node to all others. */
 function distancesFrom(start, near) {
   const distance = new Int32Array(near.length).fill(-1);
   const queue = [start];
@@ -56,7 +56,7 @@ function distancesFrom(start, near) {
   return distance;
 }
 
-/** Pairs of nodes and how far apart they should be. */
+/** Pairs of nodes with their target distances. */
 function pairsOf(near, random) {
   const n = near.length;
   const [from, to, far] = [[], [], []];
@@ -77,7 +77,7 @@ function pairsOf(near, random) {
   return { from, to, far };
 }
 
-/** One layout of a component: pairs in random order are moved towards their distance, by less and less. */
+/** One layout of a component: move pairs in random order towards their target distance, with decreasing steps. */
 function relax(n, pairs, random) {
   const { from, to, far } = pairs;
   const points = new Float64Array(2 * n);
@@ -115,7 +115,7 @@ function relax(n, pairs, random) {
   return { points, stress };
 }
 
-/** Turn a component so that it is longest from left to right. */
+/** Rotate a component so that its principal axis is horizontal. */
 function lay(points) {
   const n = points.length / 2;
   let [mx, my, xx, xy, yy] = [0, 0, 0, 0, 0];
@@ -153,7 +153,7 @@ function placeComponent(part, near) {
   const inside = part.map((node) => near[node].map((v) => place.get(v)));
   const random = generator(17 + part.length);
   const pairs = pairsOf(inside, random);
-  // Small graphs are tried from several starts: the best has the fewest folds.
+  // Small graphs: keep the best of several random starts.
   const tries = part.length <= 40 ? 4 : part.length <= 90 ? 2 : 1;
   let best = relax(part.length, pairs, random);
   for (let i = 1; i < tries; i++) {
@@ -163,7 +163,7 @@ function placeComponent(part, near) {
   return lay(best.points);
 }
 
-/** Put components in rows, tall ones first. */
+/** Pack components into rows, tallest first. */
 function pack(placed) {
   const size = (part) => [part.width + GAP, part.height + GAP];
   const area = placed.reduce((sum, part) => sum + size(part)[0] * size(part)[1], 0);
@@ -196,7 +196,7 @@ function pack(placed) {
   return corners;
 }
 
-/** Places x0, y0, x1, y1, ... of a drawing's nodes, downwards as on a screen; an edge is about 1 long. */
+/** Node positions x0, y0, x1, y1, ... with y pointing down; an edge has length about 1. */
 function placeNodes(drawing) {
   const points = new Float64Array(2 * drawing.nodes);
   if (drawing.places) {

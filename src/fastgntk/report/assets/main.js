@@ -1,12 +1,13 @@
-// Read the facts and start everything.
+// Read the report data and draw all charts.
 
-async function readFacts() {
-  const packed = Uint8Array.from(atob(document.getElementById("facts").textContent), (sign) => sign.charCodeAt(0));
+async function readReport() {
+  const encoded = document.getElementById("report-data").textContent;
+  const packed = Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   return JSON.parse(await new Response(stream).text());
 }
 
-/** Mark in the contents what is being read. */
+/** Highlight the current section in the table of contents. */
 function followReading() {
   const bar = document.querySelector("nav ul");
   const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]));
@@ -15,7 +16,7 @@ function followReading() {
       for (const entry of entries) {
         const link = links.get(entry.target.id);
         link.toggleAttribute("data-here", entry.isIntersecting);
-        if (entry.isIntersecting) bar.scrollLeft = link.offsetLeft - 60; // on a phone not all of them are in view
+        if (entry.isIntersecting) bar.scrollLeft = link.offsetLeft - 60; // the list scrolls on narrow screens
       }
     },
     { rootMargin: "-45% 0px -54% 0px" },
@@ -27,7 +28,7 @@ async function start() {
   performance.mark("fastgntk-start");
   setUpTheme();
   followReading();
-  const facts = await readFacts();
+  const report = await readReport();
   for (const place of document.querySelectorAll("[data-class]"))
     place.append(classMark(Number(place.dataset.class), 12));
   const charts = {
@@ -37,14 +38,14 @@ async function start() {
     heat: heatChart,
     map: mapChart,
   };
-  for (const host of document.querySelectorAll("[data-chart]")) charts[host.dataset.chart](facts, host);
+  for (const host of document.querySelectorAll("[data-chart]")) charts[host.dataset.chart](report, host);
   root.dataset.ready = "";
   performance.mark("fastgntk-ready");
 }
 
 start().catch((error) => {
   const words =
-    "The charts could not be drawn: this browser is too old, or the file is damaged. All numbers are in the tables.";
+    "The charts could not be drawn: the browser is too old, or the file is damaged. The tables hold all numbers.";
   document.getElementById("content").prepend(make("p", { class: "failed", role: "alert" }, words));
   throw error;
 });

@@ -1,12 +1,12 @@
-// All graphs as points. Points are copied from one small picture for each kind, so that thousands are drawn in a few
-// milliseconds; what moves with the pointer is on a second canvas above them.
+// Map of all graphs as points. Each kind of marker is rendered once and copied: thousands of points are drawn in a few
+// milliseconds. Highlights are on a second canvas above.
 
 const NEAR_ENOUGH = 16; // pixels from pointer to point
 const CLOSEST = 40; // largest zoom
 
-function mapChart(facts, host) {
-  const points = facts.graphs.length;
-  const wrong = facts.graphs.map((graph) => isWrong(facts, graph));
+function mapChart(report, host) {
+  const points = report.graphs.length;
+  const wrong = report.graphs.map((graph) => isWrong(report, graph));
   const state = {
     map: 0,
     zoom: 1,
@@ -38,26 +38,26 @@ function mapChart(facts, host) {
   const spoken = make("p", { class: "unseen", "aria-live": "polite" });
   const aside = make("aside", { class: "panel", "aria-label": "The pinned graph" });
   const panel = makePanel(
-    facts,
+    report,
     aside,
     (index, focus) => pin(index, focus),
     () => unpin(true),
   );
   const tip = document.getElementById("tip");
   const values =
-    facts.kind === "regression"
+    report.kind === "regression"
       ? extent(
-          facts.graphs.map((graph) => graph.truth),
+          report.graphs.map((graph) => graph.truth),
           0,
         )
       : null;
-  const kinds = kindsOfPoints(facts, wrong, values);
+  const kinds = kindsOfPoints(report, wrong, values);
 
   const isShown = (i) =>
     Number.isFinite(screenX[i]) && !(state.onlyWrong && !wrong[i]) && !state.hidden.has(kinds.group(i));
 
   function project() {
-    const { x, y } = facts.maps[state.map];
+    const { x, y } = report.maps[state.map];
     const [[left, right], [low, high]] = [extent(x, 0.04), extent(y, 0.04)];
     const unit = Math.min((state.width - 24) / (right - left), (state.height - 24) / (high - low)) * state.zoom;
     for (let i = 0; i < points; i++) {
@@ -76,7 +76,7 @@ function mapChart(facts, host) {
     const context = below.getContext("2d");
     const radius = (points > 2000 ? 3.2 : points > 600 ? 4 : 5) * Math.min(1.6, state.zoom ** 0.25);
     const pictures = kinds.pictures(radius, ratio);
-    // Missed ones last, so that their rings are not covered.
+    // Wrong predictions last, so that their rings stay visible.
     for (const late of [false, true]) {
       for (let i = 0; i < points; i++) {
         if (wrong[i] !== late || !isShown(i)) continue;
@@ -98,7 +98,7 @@ function mapChart(facts, host) {
     context.clearRect(0, 0, state.width, state.height);
     const accent = resolved("var(--accent)");
     const surface = resolved("var(--surface)");
-    // With a rim of the background, so that it is seen among points of the same colour.
+    // With a background-coloured rim, to stand out among points of the same colour.
     const stroke = (path, width) => {
       for (const [colour, wide] of [
         [surface, width + 3],
@@ -116,7 +116,7 @@ function mapChart(facts, host) {
     };
     if (state.pinned >= 0) {
       const lines = new Path2D();
-      for (const [other] of facts.graphs[state.pinned].near || []) {
+      for (const [other] of report.graphs[state.pinned].neighbours || []) {
         lines.moveTo(screenX[state.pinned], screenY[state.pinned]);
         lines.lineTo(screenX[other], screenY[other]);
       }
@@ -126,7 +126,7 @@ function mapChart(facts, host) {
     if (state.hover >= 0) stroke(circle(state.hover), 2);
   }
 
-  function show(index, speak) {
+  function show(index, announce) {
     state.hover = index;
     drawAbove();
     if (index < 0) {
@@ -134,9 +134,9 @@ function mapChart(facts, host) {
       return;
     }
     tip.replaceChildren(
-      drawGraph(facts, index, 266, 150, "label"),
-      make("strong", { class: "cut" }, titleOf(facts, index)),
-      ...tipLines(facts, index, together(index).length - 1),
+      drawGraph(report, index, 266, 150, "label"),
+      make("strong", { class: "cut" }, titleOf(report, index)),
+      ...tipLines(report, index, together(index).length - 1),
     );
     tip.hidden = false;
     const frame = box.getBoundingClientRect();
@@ -144,20 +144,20 @@ function mapChart(facts, host) {
     const left = x + 22 + tip.offsetWidth > document.documentElement.clientWidth ? x - 22 - tip.offsetWidth : x + 22;
     tip.style.left = `${Math.max(4, Math.min(document.documentElement.clientWidth - tip.offsetWidth - 4, left))}px`;
     tip.style.top = `${Math.max(4, Math.min(window.innerHeight - tip.offsetHeight - 4, y - tip.offsetHeight / 2))}px`;
-    if (speak) spoken.textContent = sentence(facts, index);
+    if (announce) spoken.textContent = sentence(report, index);
   }
 
-  /** Graphs whose points cover each other: to the kernel they are the same, or nearly. */
+  /** Graphs whose points overlap: equal or nearly equal under the kernel. */
   const together = (index) =>
-    [...facts.graphs.keys()].filter(
+    [...report.graphs.keys()].filter(
       (i) => isShown(i) && Math.hypot(screenX[i] - screenX[index], screenY[i] - screenY[index]) < 1.5,
     );
 
-  /** Pin a graph, or the next one at the same place where one of them is pinned already. */
+  /** Pin a graph, or the next one at the same position if one of them is already pinned. */
   function pinHere(index) {
     const here = together(index);
     const to = here.includes(state.pinned) ? here[(here.indexOf(state.pinned) + 1) % here.length] : index;
-    if (state.hover >= 0) show(to, false); // not after a finger
+    if (state.hover >= 0) show(to, false); // no tip on touch screens
     pin(to, false);
   }
 
@@ -166,12 +166,12 @@ function mapChart(facts, host) {
     bringIntoView(index);
     panel.show(index);
     drawAbove();
-    spoken.textContent = `Pinned. ${sentence(facts, index)}`;
+    spoken.textContent = `Pinned. ${sentence(report, index)}`;
     if (focus) {
       show(-1);
       panel.focus();
     }
-    // On a phone the panel stands below the map, and after a click in the table far above.
+    // The panel may be out of view: below the map on phones, above after a click in the table.
     const { top } = aside.getBoundingClientRect();
     if (top < 0 || top > window.innerHeight - 100) aside.scrollIntoView({ block: "start" });
   }
@@ -204,7 +204,7 @@ function mapChart(facts, host) {
     return found;
   }
 
-  /** The nearest point in a direction, within 45 degrees of it. */
+  /** Nearest point within 45 degrees of a direction. */
   function next(from, dx, dy) {
     let [best, found] = [Infinity, -1];
     for (let i = 0; i < points; i++) {
@@ -297,7 +297,7 @@ function mapChart(facts, host) {
     { passive: false },
   );
   window.addEventListener("scroll", () => tip.hidden || document.activeElement === box || show(-1), { passive: true });
-  box.placeOf = (index) => [screenX[index], screenY[index]]; // where to point, for tests
+  box.placeOf = (index) => [screenX[index], screenY[index]]; // used by the tests
 
   const refilter = () => {
     show(-1);
@@ -306,7 +306,7 @@ function mapChart(facts, host) {
   const note = make("p", { class: "fine" });
   const chooseMap = (index) => {
     Object.assign(state, { map: index, zoom: 1, x: 0, y: 0 });
-    note.textContent = facts.maps[index].note;
+    note.textContent = report.maps[index].note;
     show(-1);
     project();
     drawPoints();
@@ -322,16 +322,16 @@ function mapChart(facts, host) {
   const main = make(
     "div",
     { class: "map-main" },
-    mapTabs(facts, chooseMap),
+    mapTabs(report, chooseMap),
     note,
     make("div", { class: "line tools" }, goTo, zooms),
     box,
-    mapLegend(facts, state, wrong, kinds, values, refilter),
+    mapLegend(report, state, wrong, kinds, values, refilter),
     spoken,
   );
-  host.replaceChildren(make("div", { class: "map-layout" }, main, aside), graphTable(facts, pin));
+  host.replaceChildren(make("div", { class: "map-layout" }, main, aside), graphTable(report, pin));
   panel.clear();
-  note.textContent = facts.maps[0].note;
+  note.textContent = report.maps[0].note;
   whenever(box, (width) => {
     state.width = width;
     state.height = Math.round(Math.min(560, Math.max(320, width * 0.78)));

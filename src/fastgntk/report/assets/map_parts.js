@@ -1,14 +1,14 @@
-// What stands on and around the map: marks of points, the lines of a tip, tabs, the number box and the legend.
+// Parts of the map: markers, tooltip, tabs, the go-to form and the legend.
 
-/** Which picture stands for which graph: by class, or by measured value in 24 steps; with a ring where it was missed. */
-function kindsOfPoints(facts, wrong, values) {
+/** Markers: coloured by class, or by measured value in 24 steps; with a ring for wrong predictions. */
+function kindsOfPoints(report, wrong, values) {
   const shades = 24;
-  const classes = Math.max(1, (facts.classes || []).length);
-  const level = (i) => Math.round(((facts.graphs[i].truth - values[0]) / (values[1] - values[0] || 1)) * (shades - 1));
-  const kind = (i) => (values ? level(i) : facts.graphs[i].truth);
+  const classes = Math.max(1, (report.classes || []).length);
+  const level = (i) => Math.round(((report.graphs[i].truth - values[0]) / (values[1] - values[0] || 1)) * (shades - 1));
+  const kind = (i) => (values ? level(i) : report.graphs[i].truth);
   const number = values ? shades : classes;
   return {
-    group: (i) => (values ? "" : facts.graphs[i].truth),
+    group: (i) => (values ? "" : report.graphs[i].truth),
     of: (i) => 2 * Math.max(0, Math.min(number - 1, kind(i))) + (wrong[i] ? 1 : 0),
     pictures: (radius, ratio) => {
       const colours = values ? valueRamp(isDark()) : null;
@@ -44,21 +44,21 @@ function markPicture(form, radius, ratio, colour, edge, ring) {
   return canvas;
 }
 
-/** Truth and prediction, and how many other graphs have the same place. */
-function tipLines(facts, index, others) {
-  const graph = facts.graphs[index];
+/** Lines of the tooltip: truth, prediction, and the number of other graphs at the same position. */
+function tipLines(report, index, others) {
+  const graph = report.graphs[index];
   const line = (name, value, text) =>
-    make("span", { class: "tip-line" }, make("span", { class: "muted" }, name), ...classLine(facts, value, text));
+    make("span", { class: "tip-line" }, make("span", { class: "muted" }, name), ...classLine(report, value, text));
   return [
-    line(facts.kind === "classification" ? "truth" : "measured", graph.truth, truthText(facts, graph.truth)),
-    line("predicted", graph.said, saidText(facts, graph)),
+    line(truthName(report).toLowerCase(), graph.truth, truthText(report, graph.truth)),
+    line("predicted", graph.predicted, predictionText(report, graph)),
     others > 0 ? make("span", { class: "tip-line muted" }, `${count(others)} more here; click again for the next`) : "",
   ];
 }
 
-function mapTabs(facts, choose) {
-  if (facts.maps.length < 2) return null;
-  const tabs = facts.maps.map((map, i) =>
+function mapTabs(report, choose) {
+  if (report.maps.length < 2) return null;
+  const tabs = report.maps.map((map, i) =>
     make(
       "button",
       {
@@ -106,7 +106,7 @@ function goToForm(points, go) {
       class: "go-to",
       onsubmit: (event) => {
         event.preventDefault();
-        go(Number(input.value)); // a browser submits only what the field allows
+        go(Number(input.value)); // the browser validates the range
       },
     },
     make("label", { for: "go-to" }, "Go to graph"),
@@ -115,9 +115,10 @@ function goToForm(points, go) {
   );
 }
 
-/** Marks and their meaning; each is a button that hides or shows its graphs. */
-function mapLegend(facts, state, wrong, kinds, values, refilter) {
-  const missed = wrong.filter(Boolean).length;
+/** Legend; each entry is a button that hides or shows its graphs. */
+function mapLegend(report, state, wrong, kinds, values, refilter) {
+  const wrongCount = wrong.filter(Boolean).length;
+  const which = report.kind === "classification" ? "wrong predictions" : "outside the interval";
   const ring = shape(
     "svg",
     { width: 16, height: 16, viewBox: "-8 -8 16 16", "aria-hidden": "true" },
@@ -136,7 +137,7 @@ function mapLegend(facts, state, wrong, kinds, values, refilter) {
       },
     },
     ring,
-    make("span", {}, `Only the missed (${count(missed)})`),
+    make("span", {}, `Only ${which} (${count(wrongCount)})`),
   );
   const parts = [];
   if (values) {
@@ -150,14 +151,14 @@ function mapLegend(facts, state, wrong, kinds, values, refilter) {
         make("span", {}, number(values[0])),
         canvas,
         make("span", {}, number(values[1])),
-        make("span", { class: "muted" }, cut(facts.target || "", 180)),
+        make("span", { class: "muted" }, cut(report.target || "", 180)),
       ),
     );
   } else {
-    const sizes = (facts.classes || []).map(() => 0);
-    for (const graph of facts.graphs) sizes[graph.truth]++;
+    const sizes = (report.classes || []).map(() => 0);
+    for (const graph of report.graphs) sizes[graph.truth]++;
     parts.push(
-      ...(facts.classes || []).map((name, i) => {
+      ...(report.classes || []).map((name, i) => {
         const button = make(
           "button",
           {
@@ -182,6 +183,6 @@ function mapLegend(facts, state, wrong, kinds, values, refilter) {
     "div",
     { class: "map-legend", role: "group", "aria-label": "Which graphs are shown" },
     ...parts,
-    missed ? only : null,
+    wrongCount ? only : null,
   );
 }

@@ -1,95 +1,99 @@
-// One graph beside the map: drawing, truth, prediction, probabilities, nearest training graphs, contributions of nodes.
+// Panel with one graph: drawing, truth, prediction, probabilities, nearest training graphs, node contributions.
 
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 
-/** Whether a prediction is there and missed: another class, or outside the interval. */
-function isWrong(facts, graph) {
-  if (graph.said === undefined || graph.said === null) return false;
-  if (facts.kind === "classification") return graph.said !== graph.truth;
-  return graph.truth < graph.said.low || graph.truth > graph.said.high;
+/** Whether a prediction is wrong: another class, or the truth is outside the interval. */
+function isWrong(report, graph) {
+  if (graph.predicted === undefined || graph.predicted === null) return false;
+  if (report.kind === "classification") return graph.predicted !== graph.truth;
+  return graph.truth < graph.predicted.low || graph.truth > graph.predicted.high;
 }
 
-/** The name of a class or the number of a target, as text. */
-const truthText = (facts, value) =>
-  facts.kind === "classification" ? String((facts.classes || [])[value] ?? value) : number(value, 4);
+/** What the true value is called. */
+const truthName = (report) => (report.kind === "classification" ? "True class" : "Measured");
 
-function saidText(facts, graph) {
-  if (graph.said === undefined || graph.said === null) return "not predicted";
-  if (facts.kind !== "classification")
-    return `${number(graph.said.mean, 4)} (${number(graph.said.low, 3)} to ${number(graph.said.high, 3)})`;
-  const probability = graph.probability && graph.probability[graph.said];
-  return truthText(facts, graph.said) + (isNumber(probability) ? `, ${percent(probability)}` : "");
+/** Name of a class, or value of a target, as text. */
+const truthText = (report, value) =>
+  report.kind === "classification" ? String((report.classes || [])[value] ?? value) : number(value, 4);
+
+function predictionText(report, graph) {
+  const { predicted } = graph;
+  if (predicted === undefined || predicted === null) return "not predicted";
+  if (report.kind !== "classification")
+    return `${number(predicted.mean, 4)} (${number(predicted.low, 3)} to ${number(predicted.high, 3)})`;
+  const probability = graph.probability && graph.probability[predicted];
+  return truthText(report, predicted) + (isNumber(probability) ? `, ${percent(probability)}` : "");
 }
 
-/** Whether a graph has a name that says more than its number. */
-const hasName = (facts, index) =>
-  !["", String(index), `graph ${index}`].includes(facts.graphs[index].name.toLowerCase());
+/** Whether a graph has a name other than its number. */
+const hasName = (report, index) =>
+  !["", String(index), `graph ${index}`].includes(report.graphs[index].name.toLowerCase());
 
-/** Its name, or "Graph 12". */
-const titleOf = (facts, index) => (hasName(facts, index) ? facts.graphs[index].name : `Graph ${index}`);
+/** Name of a graph, or "Graph 12". */
+const titleOf = (report, index) => (hasName(report, index) ? report.graphs[index].name : `Graph ${index}`);
 
-/** One line about a graph, for the tip and for screen readers. */
-function sentence(facts, index) {
-  const graph = facts.graphs[index];
-  const verdict = graph.said === undefined ? "" : isWrong(facts, graph) ? " Missed." : "";
-  const name = hasName(facts, index) ? `, ${graph.name}` : "";
-  const words = `truth ${truthText(facts, graph.truth)}, predicted ${saidText(facts, graph)}.`;
-  return `Graph ${index}${name}: ${words}${verdict}`;
+/** Describe a graph in one line, for screen readers. */
+function sentence(report, index) {
+  const graph = report.graphs[index];
+  const verdict = isWrong(report, graph) ? `, ${verdictText(report, graph)}` : "";
+  const name = hasName(report, index) ? `, ${graph.name}` : "";
+  const truth = `${truthName(report).toLowerCase()} ${truthText(report, graph.truth)}`;
+  return `Graph ${index}${name}: ${truth}, predicted ${predictionText(report, graph)}${verdict}.`;
 }
 
-const classLine = (facts, value, text) =>
-  facts.kind === "classification" && isNumber(value)
+const classLine = (report, value, text) =>
+  report.kind === "classification" && isNumber(value)
     ? [classMark(value), make("span", {}, text)]
     : [make("span", {}, text)];
 
-function makePanel(facts, aside, pick, drop) {
+function makePanel(report, aside, pick, drop) {
   const small = (index, ...below) =>
     make(
       "button",
       {
         type: "button",
         class: "small",
-        title: titleOf(facts, index),
-        "aria-label": sentence(facts, index),
+        title: titleOf(report, index),
+        "aria-label": sentence(report, index),
         onclick: () => pick(index, true),
       },
-      drawGraph(facts, index, 116, 84, "label"),
-      make("span", { class: "cut" }, titleOf(facts, index)),
+      drawGraph(report, index, 116, 84, "label"),
+      make("span", { class: "cut" }, titleOf(report, index)),
       make(
         "span",
         { class: "under" },
-        ...classLine(facts, facts.graphs[index].truth, truthText(facts, facts.graphs[index].truth)),
+        ...classLine(report, report.graphs[index].truth, truthText(report, report.graphs[index].truth)),
       ),
       make("span", { class: "fine" }, ...below),
     );
 
   function show(index) {
-    const graph = facts.graphs[index];
+    const graph = report.graphs[index];
     const parts = [
       make(
         "div",
         { class: "line" },
-        make("h3", { tabindex: "-1" }, titleOf(facts, index), badge(facts, graph)),
+        make("h3", { tabindex: "-1" }, titleOf(report, index), badge(report, graph)),
         make("button", { type: "button", class: "plain", onclick: drop, "aria-label": "Unpin this graph" }, "Unpin"),
       ),
       make(
         "p",
         { class: "fine" },
-        hasName(facts, index) ? `Number ${index} · ` : "",
+        hasName(report, index) ? `Number ${index} · ` : "",
         `${count(graph.nodes)} nodes · ${count(graph.edges)} edges`,
       ),
-      verdict(facts, graph),
-      drawingOf(facts, index),
-      probabilities(facts, graph),
-      graph.near && graph.near.length
+      verdict(report, graph),
+      drawingOf(report, index),
+      probabilities(report, graph),
+      graph.neighbours && graph.neighbours.length
         ? make(
             "div",
             { class: "near" },
-            make("h4", {}, "Nearest graphs that the model had seen"),
+            make("h4", {}, "Most similar training graphs"),
             make(
               "div",
               { class: "smalls" },
-              ...graph.near.map(([other, cosine]) => small(other, `likeness ${cosine.toFixed(4)}`)),
+              ...graph.neighbours.map(([other, cosine]) => small(other, `similarity ${cosine.toFixed(4)}`)),
             ),
           )
         : null,
@@ -100,23 +104,23 @@ function makePanel(facts, aside, pick, drop) {
 
   function clear() {
     delete aside.dataset.graph;
-    const worst = worstMisses(facts, 6);
+    const worst = worstPredictions(report, 6);
     aside.replaceChildren(
       make("h3", { tabindex: "-1" }, "No graph is pinned"),
       make(
         "p",
         {},
-        "Click a point of the map to pin its graph here, with its prediction and the graphs that are most like it.",
+        "Click a point of the map to pin its graph here, with its prediction and the most similar training graphs.",
       ),
       worst.length
         ? make(
             "div",
             { class: "near" },
-            make("h4", {}, facts.kind === "classification" ? "The surest wrong predictions" : "The largest errors"),
+            make("h4", {}, report.kind === "classification" ? "Most confident wrong predictions" : "Largest errors"),
             make(
               "div",
               { class: "smalls" },
-              ...worst.map((index) => small(index, ...missed(facts, facts.graphs[index]))),
+              ...worst.map((index) => small(index, ...wrongPrediction(report, report.graphs[index]))),
             ),
           )
         : "",
@@ -125,54 +129,59 @@ function makePanel(facts, aside, pick, drop) {
   return { show, clear, focus: () => aside.querySelector("h3").focus({ preventScroll: true }) };
 }
 
-const missed = (facts, graph) =>
-  facts.kind === "classification"
-    ? ["said", classMark(graph.said, 12), graph.probability ? percent(graph.probability[graph.said]) : ""]
-    : [`said ${number(graph.said.mean)}`];
+function wrongPrediction(report, { predicted, probability }) {
+  if (report.kind !== "classification") return [`predicted ${number(predicted.mean)}`];
+  return ["predicted", classMark(predicted, 12), probability ? percent(probability[predicted]) : ""];
+}
 
-/** Graphs that were missed by most: those a reader wants to see first. */
-function worstMisses(facts, most) {
+/** The most confident wrong predictions, or the largest errors. */
+function worstPredictions(report, most) {
   const size = (graph) =>
-    facts.kind === "classification"
-      ? ((graph.probability || [])[graph.said] ?? 0)
-      : Math.abs(graph.said.mean - graph.truth);
-  return [...facts.graphs.keys()]
-    .filter((index) => facts.graphs[index].drawing && isWrong(facts, facts.graphs[index]))
-    .sort((a, b) => size(facts.graphs[b]) - size(facts.graphs[a]) || a - b)
+    report.kind === "classification"
+      ? ((graph.probability || [])[graph.predicted] ?? 0)
+      : Math.abs(graph.predicted.mean - graph.truth);
+  return [...report.graphs.keys()]
+    .filter((index) => report.graphs[index].drawing && isWrong(report, report.graphs[index]))
+    .sort((a, b) => size(report.graphs[b]) - size(report.graphs[a]) || a - b)
     .slice(0, most);
 }
 
-function verdict(facts, graph) {
-  const said = graph.said;
+function verdict(report, graph) {
   return make(
     "dl",
     { class: "verdict" },
-    make("dt", {}, facts.kind === "classification" ? "Truth" : "Measured"),
-    make("dd", { "data-role": "truth" }, ...classLine(facts, graph.truth, truthText(facts, graph.truth))),
+    make("dt", {}, truthName(report)),
+    make("dd", { "data-role": "truth" }, ...classLine(report, graph.truth, truthText(report, graph.truth))),
     make("dt", {}, "Prediction"),
-    make("dd", { "data-role": "said" }, ...classLine(facts, said, saidText(facts, graph))),
+    make("dd", { "data-role": "predicted" }, ...classLine(report, graph.predicted, predictionText(report, graph))),
   );
 }
 
-/** Whether the prediction was right, in a word. */
-function badge(facts, graph) {
-  if (graph.said === undefined || graph.said === null) return null;
-  const wrong = isWrong(facts, graph);
-  const words = facts.kind === "classification" ? ["right", "wrong"] : ["inside the interval", "outside the interval"];
-  return make("span", { class: wrong ? "badge wrong" : "badge" }, words[Number(wrong)]);
+/** Whether the prediction is right, in words. */
+function verdictText(report, graph) {
+  const wrong = isWrong(report, graph);
+  if (report.kind === "classification") return wrong ? "wrong" : "right";
+  return wrong ? "outside the interval" : "inside the interval";
 }
 
-function drawingOf(facts, index) {
-  const graph = facts.graphs[index];
+function badge(report, graph) {
+  if (graph.predicted === undefined || graph.predicted === null) return null;
+  return make("span", { class: isWrong(report, graph) ? "badge wrong" : "badge" }, verdictText(report, graph));
+}
+
+function drawingOf(report, index) {
+  const graph = report.graphs[index];
   const drawing = graph.drawing;
   if (!drawing) return make("p", { class: "fine" }, "This graph is not drawn.");
   const holder = make("div", { class: "drawing" });
   const below = make("div", {});
   const paintBy = (by) => {
-    holder.replaceChildren(drawGraph(facts, index, 360, 270, by));
-    below.replaceChildren(by === "share" ? shareKey(facts, graph) : labelKey(facts, drawing));
+    holder.replaceChildren(drawGraph(report, index, 360, 270, by));
+    below.replaceChildren(by === "contribution" ? contributionKey(report, graph) : labelKey(report, drawing));
   };
-  const choices = [drawing.shares && ["share", "Contributions"], drawing.labels && ["label", "Labels"]].filter(Boolean);
+  const choices = [];
+  if (drawing.contributions) choices.push(["contribution", "Contributions"]);
+  if (drawing.labels) choices.push(["label", "Labels"]);
   const buttons = choices.map(([by, text]) =>
     make("button", { type: "button", "aria-pressed": "false", onclick: () => choose(by) }, text),
   );
@@ -180,13 +189,13 @@ function drawingOf(facts, index) {
     buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(choices[i][0] === by)));
     paintBy(by);
   };
-  choose(drawing.shares ? "share" : "label");
+  choose(drawing.contributions ? "contribution" : "label");
   const part =
     drawing.nodes < graph.nodes
       ? make(
           "p",
           { class: "fine" },
-          `Drawn are the ${count(drawing.nodes)} nodes with the most neighbours, of ${count(graph.nodes)}.`,
+          `The ${count(drawing.nodes)} most connected of ${count(graph.nodes)} nodes are shown.`,
         )
       : null;
   return make(
@@ -201,23 +210,23 @@ function drawingOf(facts, index) {
   );
 }
 
-/** The bar of colours: from against to for. */
-function shareKey(facts, graph) {
-  const limit = largestShare(graph.drawing);
+/** Colour bar of contributions. */
+function contributionKey(report, graph) {
+  const limit = largestContribution(graph.drawing);
   const bar = make("div", {
     class: "diverging",
     role: "img",
     "aria-label": `Colours from ${number(-limit)} over 0 to ${number(limit)}`,
   });
   const words =
-    facts.kind === "classification"
-      ? isNumber(graph.said)
-        ? ["against", `for ${truthText(facts, graph.said)}`]
+    report.kind === "classification"
+      ? isNumber(graph.predicted)
+        ? ["against", `for ${truthText(report, graph.predicted)}`]
         : ["against", "for"]
       : ["lowers", "raises"];
   return make(
     "div",
-    { class: "share-key" },
+    { class: "contribution-key" },
     bar,
     make(
       "div",
@@ -235,31 +244,31 @@ function shareKey(facts, graph) {
   );
 }
 
-function labelKey(facts, drawing) {
+function labelKey(report, drawing) {
   if (!drawing.labels) return "";
   const present = [...new Set(drawing.labels)].sort((a, b) => a - b);
   const shown = present.slice(0, 24);
   return make(
     "ul",
-    { class: "labels", "aria-label": "Labels of nodes" },
+    { class: "labels", "aria-label": "Node labels" },
     ...shown.map((label) => {
       const swatch = make("span", { class: "swatch" });
       swatch.style.backgroundColor = labelColour(label);
-      const name = String(facts.node_labels[label] ?? label);
+      const name = String(report.node_labels[label] ?? label);
       return make("li", { title: name }, swatch, make("span", {}, cut(name, 150, 12)));
     }),
     present.length > shown.length ? make("li", {}, `and ${present.length - shown.length} more`) : null,
   );
 }
 
-function probabilities(facts, graph) {
+function probabilities(report, graph) {
   if (!graph.probability || !graph.probability.length) return null;
   let order = [...graph.probability.keys()];
   if (order.length > 6) order = order.sort((a, b) => graph.probability[b] - graph.probability[a]).slice(0, 6);
   const rows = order.map((i) => {
     const bar = make("span", {});
     bar.style.setProperty("--part", `${100 * graph.probability[i]}%`);
-    const name = truthText(facts, i);
+    const name = truthText(report, i);
     return make(
       "tr",
       {},

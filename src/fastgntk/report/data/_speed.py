@@ -1,4 +1,4 @@
-"""How quick the kernel was, and why: beside one pair at a time, and how far equal nodes were merged."""
+"""Speed of the kernel: distinct nodes, and the time compared with one pair at a time."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fastgntk.report._schema import Compression, Speed
 
 __all__ = ["compression", "speed"]
 
-_SECONDS = 1.0  # for pairs of the baseline
-_GRAPHS = 60  # that these are drawn from
-_TOO_LARGE = 2e9  # multiplications of one pair, some seconds
+_SECONDS = 1.0  # spent on the baseline
+_GRAPHS = 60  # from which the baseline's pairs are drawn
+_TOO_LARGE = 2e9  # multiplications of one pair: some seconds
 _CHUNK = 10
 
 
 def compression(ready: GraphBatch, spec: GNTK) -> Compression | None:
-    """Return how many distinct nodes all graphs have at each level; None where numba, which finds them, is missing."""
+    """Return the number of distinct nodes at each level; None without numba."""
     if not compiled_code_runs() or not ready.n_nodes:
         return None
     found = colour(ready, spec.blocks, typed=spec.typed, operators=False)
@@ -31,10 +31,10 @@ def compression(ready: GraphBatch, spec: GNTK) -> Compression | None:
 
 
 def speed(ready: GraphBatch, spec: GNTK, seconds: float, workers: Any = None, seed: int = 0) -> Speed | None:
-    """Return the time of the matrix beside that of one pair at a time in NumPy, extrapolated from some pairs.
+    """Return the time of the matrix, and that of one pair at a time in NumPy, extrapolated from some pairs.
 
-    The baseline is taken to gain from every worker in full. None where it would take long even for a pair, or does not
-    know the kernel.
+    The baseline is assumed to scale perfectly with workers. None if a single pair is too slow, or if the baseline does
+    not support the kernel.
     """
     n = len(ready)
     if spec.typed or n < 2 or not ready.n_nodes:
@@ -54,7 +54,7 @@ def speed(ready: GraphBatch, spec: GNTK, seconds: float, workers: Any = None, se
             pair_seconds += baseline.time_pairs(pairs[done : done + _CHUNK])[1]
             done += len(pairs[done : done + _CHUNK])
     total = pair_seconds / done * n * (n + 1) / 2
-    # Every graph is prepared once; the sample's preparation goes through the whole sample for each of its graphs.
+    # Each graph is prepared once, but preparing one graph of the sample goes through the whole sample.
     total += baseline.prepare_seconds / baseline.graphs / len(some) * n
     return Speed(
         seconds=round(seconds, 4),

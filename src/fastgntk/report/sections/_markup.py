@@ -1,4 +1,4 @@
-"""Pieces of HTML: text that cannot become markup, numbers, tables, bars."""
+"""HTML fragments: escaped text, numbers, tables, bars."""
 
 from __future__ import annotations
 
@@ -6,30 +6,38 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = ["bar_table", "behind", "count", "fixed", "number", "prose", "say", "scrolling", "table", "time_text"]
+__all__ = ["Part", "bars", "chart", "details", "escape", "small", "fixed", "number", "prose", "scrollable", "table"]
+
+Part = tuple[str, str] | None
+"""Lead and body of a section as HTML; None if there is nothing to show."""
 
 
-def say(text: str) -> str:
-    """Return text for HTML, in elements and in quoted attributes.
+def escape(text: str) -> str:
+    """Escape text for HTML elements and quoted attributes.
 
-    >>> say('<b> "A & B"')
+    >>> escape('<b> "A & B"')
     '&lt;b&gt; &quot;A &amp; B&quot;'
     """
-    # Lone surrogates, which file names can bring, have no bytes in UTF-8.
+    # File names can contain lone surrogates, which UTF-8 cannot encode.
     return html.escape(text.encode("utf-8", "replace").decode("utf-8"))
 
 
 def prose(text: str) -> str:
-    r"""Return sentences for HTML; a number and its per cent sign stay on one line.
+    r"""Escape sentences; a number and its per cent sign stay on one line.
 
     >>> prose("89.4 % of <A>") == "89.4\u00a0% of &lt;A&gt;"
     True
     """
-    return say(text).replace(" %", "\u00a0%")
+    return escape(text).replace(" %", "\u00a0%")
+
+
+def small(text: str) -> str:
+    """Return a paragraph in small print, empty without text."""
+    return f'<p class="fine">{prose(text)}</p>' if text else ""
 
 
 def fixed(value: float, decimals: int) -> str:
-    """Write a number with that many decimals.
+    """Format a number with fixed decimals.
 
     >>> fixed(-3.14159, 2)
     '−3.14'
@@ -38,7 +46,7 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Write a number with that many digits that say something, and a true minus sign.
+    """Format a number with significant digits and a typographic minus sign.
 
     >>> number(89.4321), number(-0.012345), number(1234567.0), number(float("nan"))
     ('89.4', '−0.0123', '1,234,567', '–')
@@ -50,83 +58,54 @@ def number(value: float, digits: int = 3) -> str:
     size = math.floor(math.log10(abs(value)))
     if size < -4 or size >= 9:
         return f"{value:.{digits - 1}e}".replace("-", "−")
-    return f"{value:,.{max(0, digits - 1 - size)}f}".replace("-", "−")
+    return fixed(value, max(0, digits - 1 - size))
 
 
-def count(value: int) -> str:
-    """Write how many.
-
-    >>> count(12345)
-    '12,345'
-    """
-    return f"{value:,}"
-
-
-def time_text(seconds: float) -> str:
-    """Write a time in the unit that people would take.
-
-    >>> time_text(0.0021), time_text(1.26), time_text(75.0), time_text(7300.0)
-    ('2.1 ms', '1.3 s', '1 min 15 s', '2 h 2 min')
-    """
-    if not math.isfinite(seconds):
-        return "–"
-    if seconds < 0.9995:
-        return f"{number(seconds * 1000, 2)} ms"
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    if seconds < 3599.5:
-        minutes, rest = divmod(round(seconds), 60)
-        return f"{minutes} min {rest} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{count(hours)} h {minutes} min"
-
-
-def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[int] = (0,)) -> str:
-    """Return a table; the columns ``words`` hold words, the rest numbers. Cells are HTML already, titles are not."""
-    titles = "".join(
-        f'<th scope="col"{_kind(column, words)}>{say(title)}</th>' for column, title in enumerate(head)
-    )  # fmt: skip
+def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], text_columns: Sequence[int] = (0,)) -> str:
+    """Return a table; columns other than ``text_columns`` hold numbers. Cells are HTML, head and caption plain text."""
+    kinds = ["" if column in text_columns else ' class="number"' for column in range(len(head))]
+    titles = "".join(f'<th scope="col"{kind}>{escape(title)}</th>' for kind, title in zip(kinds, head, strict=True))
     lines = []
-    for row in rows:
-        cells = [f'<th scope="row">{row[0]}</th>']
-        cells += [f"<td{_kind(column, words)}>{cell}</td>" for column, cell in enumerate(row[1:], start=1)]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    body = "\n".join(lines)
-    return (
-        f"<table><caption>{say(caption)}</caption><thead><tr>{titles}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
-    )
+    for first, *rest in rows:
+        cells = "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds[1:], rest, strict=True))
+        lines.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
+    return _table("", caption, f"<thead><tr>{titles}</tr></thead>", lines)
 
 
-def _kind(column: int, words: Sequence[int]) -> str:
-    return "" if column in words else ' class="number"'
+def bars(caption: str, head: tuple[str, str], rows: Sequence[tuple[str, float, str]]) -> str:
+    """Return a bar chart as a table of name, value, and text of the value (HTML).
 
-
-def bar_table(caption: str, head: tuple[str, str], rows: Sequence[tuple[str, float, str]]) -> str:
-    """Return a table of names and numbers with a bar for each: name, value, text of the value; the last two as HTML.
-
-    It is chart and table in one, so it can be read aloud, printed, and seen without JavaScript.
+    It can be printed, and read by screen readers and without JavaScript.
     """
     largest = max((value for _, value, _ in rows if math.isfinite(value)), default=0.0)
     lines = []
     for name, value, text in rows:
-        share = 100 * value / largest if largest > 0 and math.isfinite(value) else 0.0
+        length = 100 * value / largest if largest > 0 and math.isfinite(value) else 0.0
         lines.append(
-            f'<tr><th scope="row">{say(name)}</th><td class="bar"><span style="--part:{share:.2f}%"></span></td>'
+            f'<tr><th scope="row">{escape(name)}</th><td class="bar"><span style="--part:{length:.2f}%"></span></td>'
             f'<td class="number">{text}</td></tr>'
         )
+    name_column, value_column = (f'<th scope="col">{escape(title)}</th>' for title in head)
+    titles = f'<thead class="unseen"><tr>{name_column}<td></td>{value_column}</tr></thead>'
+    return _table(' class="bars"', caption, titles, lines)
+
+
+def _table(kind: str, caption: str, head: str, lines: list[str]) -> str:
     body = "\n".join(lines)
-    return (
-        f'<table class="bars"><caption>{say(caption)}</caption>'
-        f'<thead class="unseen"><tr><th scope="col">{say(head[0])}</th><td></td><th scope="col">{say(head[1])}</th>'
-        f"</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
-    )
+    return f"<table{kind}><caption>{escape(caption)}</caption>{head}\n<tbody>\n{body}\n</tbody></table>"
 
 
-def behind(title: str, content: str) -> str:
-    """Return the numbers behind a chart, folded away."""
-    return f"<details><summary>{say(title)}</summary>{scrolling(title, content)}</details>"
+def chart(name: str, numbers: str, kind: str = "chart square") -> str:
+    """Return the box of a chart that JavaScript draws, with its numbers as a table in collapsed details."""
+    box = f'<div class="{kind}" data-chart="{name}"></div>'
+    return f"{box}\n{details('Numbers of this chart', numbers)}" if numbers else f"{box}\n"
 
 
-def scrolling(name: str, content: str) -> str:
-    """Return what may be wider than a phone, in a box that scrolls by itself, by keyboard too."""
-    return f'<div class="scrolling" role="group" aria-label="{say(name)}" tabindex="0">{content}</div>'
+def details(title: str, content: str) -> str:
+    """Return collapsed content under a title."""
+    return f"<details><summary>{escape(title)}</summary>{scrollable(title, content)}</details>"
+
+
+def scrollable(name: str, content: str) -> str:
+    """Return content that may be wider than a phone in a box that scrolls, also by keyboard."""
+    return f'<div class="scrolling" role="group" aria-label="{escape(name)}" tabindex="0">{content}</div>'

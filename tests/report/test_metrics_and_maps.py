@@ -1,4 +1,4 @@
-"""Bins, maps, pictures and baselines of a report, against the same figures found another way."""
+"""Calibration, maps, heat map and baselines of a report, compared with independent computations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.decomposition import KernelPCA
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from tests.report.evaluated import (
+from tests.report.mutag import (
     AXES,
     DATA,
     GRAPH,
@@ -20,43 +20,43 @@ from tests.report.evaluated import (
 
 from fastgntk import GNTK, gram, normalize
 from fastgntk.datasets import synthetic
-from fastgntk.report.data import _maps, _measures
-from fastgntk.report.data._baselines import beside_accuracy, beside_error
+from fastgntk.report.data import _heat_map, _maps, _metrics
+from fastgntk.report.data._baselines import classification_baselines, regression_baselines
 
 
-def test_calibration_bins_count_what_came_true():
+def test_calibration_bins_hold_observed_frequencies():
     rng = np.random.default_rng(0)
     p = rng.random(300)
     truth = (rng.random(300) < p**2).astype(np.int64)
     p[:3] = 0.0, 1.0, 0.1
-    bins, _ = _measures.class_calibration(np.column_stack([1 - p, p]), truth)
+    bins, _ = _metrics.class_calibration(np.column_stack([1 - p, p]), truth)
     for b, found in enumerate(bins):
         mine = [i for i in range(300) if b / 10 <= p[i] < (b + 1) / 10 or (b == 9 and p[i] == 1.0)]
         assert found["count"] == len(mine)
-        assert found["said"] == pytest.approx(np.mean([p[i] for i in mine]), abs=1e-4)
-        assert found["was"] == pytest.approx(np.mean([truth[i] for i in mine]), abs=1e-4)
+        assert found["predicted"] == pytest.approx(np.mean([p[i] for i in mine]), abs=1e-4)
+        assert found["observed"] == pytest.approx(np.mean([truth[i] for i in mine]), abs=1e-4)
     assert sum(b["count"] for b in bins) == 300
 
 
-def test_of_three_classes_the_most_probable_is_judged():
+def test_calibration_of_three_classes_uses_the_most_probable():
     p = np.array([[0.2, 0.75, 0.05], [0.72, 0.2, 0.08], [0.3, 0.4, 0.3]])
-    bins, _ = _measures.class_calibration(p, np.array([1, 1, 1]))
-    assert [(b["count"], b["was"]) for b in bins] == [(1, 1.0), (2, 0.5)]
-    assert bins[1]["said"] == pytest.approx(0.735)
+    bins, _ = _metrics.class_calibration(p, np.array([1, 1, 1]))
+    assert [(b["count"], b["observed"]) for b in bins] == [(1, 1.0), (2, 0.5)]
+    assert bins[1]["predicted"] == pytest.approx(0.735)
 
 
 @pytest.mark.parametrize(("hits", "count"), [(0, 5), (3, 7), (40, 41), (10, 10)])
-def test_wilson_intervals_solve_their_equation(hits, count):
-    """The ends are the shares p at which the observed one is 1.96 standard deviations away."""
-    low, high = _measures.wilson(hits, count)
+def test_wilson_interval_solves_its_equation(hits, count):
+    """The ends are the proportions p from which the observed one is 1.96 standard deviations away."""
+    low, high = _metrics.wilson(hits, count)
     share, z = hits / count, norm.ppf(0.975)
     off = lambda p: (share - p) ** 2 - z**2 * p * (1 - p) / count  # noqa: E731
-    # Beside 0 and 1 themselves, where the equation holds too if all or none came true.
+    # Besides 0 and 1 themselves, which solve the equation too if there are only hits or none.
     assert low == pytest.approx(brentq(off, 1e-9, share - 1e-9) if hits else 0.0, abs=1e-9)
     assert high == pytest.approx(brentq(off, share + 1e-9, 1 - 1e-9) if hits < count else 1.0, abs=1e-9)
 
 
-def test_kernel_pca_is_that_of_scikit_learn():
+def test_principal_components_match_scikit_learn():
     K = normalize(gram(DATA.graphs, GNTK(2, 1)))
     found = _maps.spectrum(K)
     theirs = KernelPCA(4, kernel="precomputed", eigen_solver="dense").fit_transform(K)
@@ -73,7 +73,7 @@ def test_kernel_pca_is_that_of_scikit_learn():
     np.testing.assert_allclose(np.abs(x), np.abs(theirs[:, 0]) / np.abs(theirs[:, 0]).max(), atol=2e-3)
 
 
-def test_large_sets_have_the_same_axes(monkeypatch):
+def test_iterative_eigensolver_gives_the_same_axes(monkeypatch):
     K = normalize(gram(DATA.graphs, GNTK(2, 1)))
     full = _maps.spectrum(K)
     monkeypatch.setattr(_maps, "_FULL", 50)
@@ -84,8 +84,8 @@ def test_large_sets_have_the_same_axes(monkeypatch):
     assert len(_maps.neighbour_map(K, some)["x"]) == len(K)
 
 
-def test_neighbours_in_the_map_are_neighbours_of_the_kernel():
-    """Two families that the kernel tells apart well lie apart in the map."""
+def test_tsne_map_keeps_neighbours_and_is_deterministic():
+    """Two families that the kernel separates well are separate in the map."""
     data = synthetic.cycles_with_motifs(60, 8, (3, 5), copies=2, seed=1)
     K = normalize(gram(data.graphs, GNTK(2, 1)))
     found = _maps.neighbour_map(K, _maps.spectrum(K))
@@ -96,54 +96,55 @@ def test_neighbours_in_the_map_are_neighbours_of_the_kernel():
     assert (again["x"], again["y"]) == (found["x"], found["y"])
 
 
-def decoded(heat):
+def decode(heat):
     shades = np.frombuffer(base64.b64decode(heat["values"]), dtype=np.uint8).reshape(heat["size"], heat["size"])
     return heat["low"] + (heat["high"] - heat["low"]) * shades / 255
 
 
-def test_the_heat_map_holds_the_cosines_class_by_class(facts, result):
-    heat = facts["heat_map"]
+def test_heat_map_is_symmetric_and_grouped_by_class(report, result):
+    heat = report["heat_map"]
     counts = np.unique(DATA.y, return_counts=True)[1]
     assert heat["size"] == 188
     assert [(g["name"], g["stop"] - g["start"]) for g in heat["groups"]] == [("-1", counts[0]), ("1", counts[1])]
-    picture = decoded(heat)
-    assert np.array_equal(picture, picture.T)
+    decoded_map = decode(heat)
+    assert np.array_equal(decoded_map, decoded_map.T)
 
 
-def test_entries_of_the_heat_map_are_means(monkeypatch):
-    monkeypatch.setattr(_maps, "_PICTURE", 7)
+def test_heat_map_entries_are_block_means(monkeypatch):
+    monkeypatch.setattr(_heat_map, "_ROWS", 7)
     rng = np.random.default_rng(0)
     B = rng.random((31, 40))
     K = normalize(B @ B.T)
     numbers = np.arange(31) % 2
-    order, groups, how = _maps.order_by_class(K, numbers, ["a", "b"], np.arange(31.0))
+    ordered = _heat_map.order_by_class(K, np.arange(31.0), numbers, ["a", "b"])
+    order = ordered.order
     assert sorted(order.tolist()) == list(range(31))
     assert numbers[order].tolist() == [0] * 16 + [1] * 15
-    picture = decoded(_maps.heat_map(K, order, groups, how))
+    decoded_map = decode(_heat_map.heat_map(K, ordered))
     edges = [round(31 * i / 7) for i in range(8)]
     for i in range(7):
         for j in range(7):
             values = [
                 K[order[a], order[b]] for a in range(edges[i], edges[i + 1]) for b in range(edges[j], edges[j + 1])
             ]
-            lowest = np.quantile(picture, 0.0)
-            assert picture[i, j] == pytest.approx(max(np.mean(values), lowest), abs=0.01)
+            lowest = np.quantile(decoded_map, 0.0)
+            assert decoded_map[i, j] == pytest.approx(max(np.mean(values), lowest), abs=0.01)
 
 
-def test_like_graphs_stand_side_by_side_in_a_class():
+def test_order_by_class_places_similar_graphs_next_to_each_other():
     angles = np.array([0.0, 1.4, 0.1, 1.5, 0.05, 1.45])
     K = np.cos(angles[:, None] - angles)
-    order, _, _ = _maps.order_by_class(K, np.zeros(6, dtype=np.int64), ["a"], angles)
+    order = _heat_map.order_by_class(K, angles, np.zeros(6, dtype=np.int64), ["a"]).order
     assert {frozenset(order[:3].tolist()), frozenset(order[3:].tolist())} == {
         frozenset({0, 2, 4}),
         frozenset({1, 3, 5}),
     }
 
 
-def test_of_a_regression_like_graphs_stand_side_by_side():
+def test_order_by_cluster_places_similar_graphs_next_to_each_other():
     angles = np.array([0.0, 1.4, 0.1, 1.5, 0.05, 1.45, 0.7])
     K = np.cos(angles[:, None] - angles)
-    order, groups, _ = _maps.order_by_cluster(K, angles, 10 * angles)
+    order, groups, _ = _heat_map.order_by_cluster(K, angles, 10 * angles)
     assert sorted(order.tolist()) == list(range(7))
     assert sum(count for _, count in groups) == 7
     assert 2 <= len(groups) <= 6
@@ -155,12 +156,12 @@ def test_of_a_regression_like_graphs_stand_side_by_side():
     assert ends & {frozenset({0, 2, 4}), frozenset({1, 3, 5})}
 
 
-def test_baselines_are_found_on_the_same_folds():
+def test_classification_baselines_use_the_same_folds():
     splits = list(StratifiedKFold(4, shuffle=True, random_state=0).split(DATA.y, DATA.y))
     numbers = np.unique(DATA.y, return_inverse=True)[1]
-    most, counts = beside_accuracy(DATA.graphs, numbers, splits)
+    majority, counts = classification_baselines(DATA.graphs, numbers, splits)
     expected = [np.mean(numbers[test] == round(numbers[train].mean())) for train, test in splits]
-    assert most["mean"] == pytest.approx(100 * np.mean(expected), abs=1e-3)
+    assert majority["mean"] == pytest.approx(100 * np.mean(expected), abs=1e-3)
     kinds = sorted({label for g in DATA.graphs for label in g.labels.tolist()})
     table = np.array(
         [[g.n_nodes, g.n_edges, *[g.labels.tolist().count(k) for k in kinds]] for g in DATA.graphs], dtype=float
@@ -168,14 +169,14 @@ def test_baselines_are_found_on_the_same_folds():
     scores = []
     for train, test in splits:
         scale = StandardScaler().fit(table[train])
-        machine = SVC(C=10.0).fit(scale.transform(table[train]), numbers[train])
-        scores.append(machine.score(scale.transform(table[test]), numbers[test]))
+        svm = SVC(C=10.0).fit(scale.transform(table[train]), numbers[train])
+        scores.append(svm.score(scale.transform(table[test]), numbers[test]))
     assert counts["mean"] == pytest.approx(100 * np.mean(scores), abs=GRAPH)  # columns in another order
 
 
-def test_the_mean_as_a_baseline_leaves_each_target_out():
+def test_mean_baseline_is_leave_one_out():
     y = np.random.default_rng(0).normal(size=40)
-    mean, counts = beside_error(DATA.graphs[:40], y)
-    left_out = [y[i] - np.mean(np.delete(y, i)) for i in range(40)]
-    assert mean["mean"] == pytest.approx(np.sqrt(np.mean(np.square(left_out))), rel=1e-4)
+    mean, counts = regression_baselines(DATA.graphs[:40], y)
+    residuals = [y[i] - np.mean(np.delete(y, i)) for i in range(40)]
+    assert mean["mean"] == pytest.approx(np.sqrt(np.mean(np.square(residuals))), rel=1e-4)
     assert counts["mean"] > 0

@@ -1,0 +1,111 @@
+"""Confusion matrix, calibration, coverage of intervals, score by options, and the rounding of figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from fastgntk.report._schema import Bin, Surface
+
+__all__ = ["calibration_error", "class_calibration", "confusion", "coverage", "five_digits", "percent", "score_surface"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_BINS = 10
+_NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+
+
+def percent(fraction: float) -> float:
+    """Return a fraction in per cent, with three decimals."""
+    return round(100 * float(fraction), 3)
+
+
+def five_digits(value: float) -> float:
+    """Round to five significant digits."""
+    return float(f"{value:.5g}")
+
+
+def confusion(truth: Ints, predicted: Ints, n_classes: int) -> list[list[int]]:
+    """Return the confusion matrix: rows are true classes, columns predicted ones."""
+    table = np.zeros((n_classes, n_classes), dtype=np.int64)
+    np.add.at(table, (truth, predicted), 1)
+    return table.tolist()
+
+
+def wilson(hits: int, count: int) -> tuple[float, float]:
+    """Return the 95 per cent Wilson interval of a proportion, accurate for small counts."""
+    from scipy.stats import binomtest
+
+    interval = binomtest(hits, count).proportion_ci(confidence_level=0.95, method="wilson")
+    return float(interval.low), float(interval.high)
+
+
+def class_calibration(probabilities: Array, truth: Ints) -> tuple[list[Bin], str]:
+    """Return the non-empty ones of ten bins of equal width, and a note on their content.
+
+    With two classes the bins hold probabilities of the second class, otherwise those of the most probable class.
+    """
+    if probabilities.shape[1] == 2:
+        predicted, hit = probabilities[:, 1], truth == 1
+        note = "Probability of the second class, and its observed frequency"
+    else:
+        best = probabilities.argmax(axis=1)
+        predicted, hit = probabilities[np.arange(len(best)), best], truth == best
+        note = "Probability of the most probable class, and how often it was right"
+    place = np.minimum((predicted * _BINS).astype(np.int64), _BINS - 1)
+    bins = [_bin(float(predicted[place == b].mean()), hit[place == b]) for b in range(_BINS) if np.any(place == b)]
+    return bins, f"{note}; bars are 95 % intervals. Probabilities are out-of-fold."
+
+
+def coverage(residuals: Array, deviations: Array) -> tuple[list[Bin], str]:
+    """Return the observed coverage of Gaussian intervals, from residuals and standard deviations (n,)."""
+    bins = [_bin(level, np.abs(residuals) <= ndtri(0.5 + level / 2) * deviations) for level in _NOMINAL]
+    note = (
+        "Intervals are Gaussian, from leave-one-out means and standard deviations. The common factor of the standard "
+        "deviations is estimated from the same graphs."
+    )
+    return bins, note
+
+
+def calibration_error(bins: list[Bin]) -> float:
+    """Return the expected calibration error: the mean distance of predicted and observed frequency over graphs."""
+    total = sum(b["count"] for b in bins)
+    return sum(b["count"] * abs(b["predicted"] - b["observed"]) for b in bins) / total if total else 0.0
+
+
+def score_surface(
+    scored: Sequence[tuple[int, int, str, float]],
+    chosen: Sequence[tuple[int, int, str]],
+    note: str,
+    best: Callable[[float, float], float],
+) -> Surface:
+    """Return the best score by scale, layers and blocks; None for combinations that were not tried.
+
+    ``scored`` holds blocks, layers, scale and score of each kernel, ``chosen`` the choice of each fold; ``best`` is
+    ``max`` or ``min``.
+    """
+    blocks, layers = sorted({s[0] for s in scored}), sorted({s[1] for s in scored})
+    scales = list(dict.fromkeys(s[2] for s in scored))
+    table: dict[tuple[int, int, str], float] = {}
+    for b, r, s, score in scored:
+        table[b, r, s] = score if (b, r, s) not in table else best(table[b, r, s], score)
+    return Surface(
+        blocks=blocks,
+        layers=layers,
+        scale=scales,
+        score=[[[table.get((b, r, s)) for b in blocks] for r in layers] for s in scales],
+        chosen=[(b, r, s, count) for (b, r, s), count in Counter(chosen).most_common()],
+        note=note,
+    )
+
+
+def _bin(predicted: float, hit: NDArray[Any]) -> Bin:
+    hits, count = int(hit.sum()), len(hit)
+    low, high = (round(end, 4) for end in wilson(hits, count))
+    return Bin(predicted=round(predicted, 4), observed=round(hits / count, 4), low=low, high=high, count=count)
