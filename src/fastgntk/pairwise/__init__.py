@@ -28,6 +28,7 @@ from fastgntk.pairwise._node_contributions import node_contributions, node_contr
 from fastgntk.pairwise._node_gram import check_nodes, node_diagonal, node_gram
 from fastgntk.pairwise._normalize import normalize
 from fastgntk.pairwise._prepared import (
+    Leaf,
     NotSketchedWarning,
     PreparedGraphs,
     prepare,
@@ -47,6 +48,7 @@ __all__ = [
     "prepare",
     "prepare_batch",
     "PreparedGraphs",
+    "Leaf",
     "Compute",
     "check_compute",
     "check_kernel",

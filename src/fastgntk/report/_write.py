@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastgntk._util.files import atomic_write, check_place
-from fastgntk._util.threads import Progress
+from fastgntk.pairwise import Compute
 from fastgntk.report._schema import ReportData
 
 if TYPE_CHECKING:
@@ -22,9 +22,7 @@ def report_evaluation(
     *,
     y: Any = None,
     command: str = "",
-    memory: Any = None,
-    workers: Any = None,
-    progress: Progress | None = None,
+    compute: Compute | None = None,
 ) -> ReportData:
     """Write the result of :func:`fastgntk.selection.evaluate` as a self-contained HTML page; return its data.
 
@@ -43,17 +41,15 @@ def report_evaluation(
     y : classes, one for each graph; by default those of the data set
     command : str
         Command line to show on the page.
-    memory, workers
-        As in :func:`fastgntk.gram`.
-    progress : callable, optional
-        Called as ``progress(done, total)``.
+    compute : Compute, optional
+        Threads, memory and progress, as in :func:`fastgntk.gram`; engines are those of the evaluation.
     """
     path = Path(path)
     check_place(path, "path", ".html")
     from fastgntk.report.data import evaluation_data
 
     command = command or f"fastgntk.report.report_evaluation({path.name!r}, data, fastgntk.selection.evaluate(data))"
-    report = evaluation_data(data, result, y=y, command=command, memory=memory, workers=workers, progress=progress)
+    report = evaluation_data(data, result, y=y, command=command, compute=compute)
     return _write(path, report)
 
 
@@ -66,7 +62,7 @@ def report_training(
     command: str = "",
     target: str | None = None,
     seconds: float | None = None,
-    progress: Progress | None = None,
+    compute: Compute | None = None,
 ) -> ReportData:
     """Write a report of a fitted classifier or regressor as a self-contained HTML page; return its data.
 
@@ -78,10 +74,10 @@ def report_training(
         Output file, ``NAME.html``.
     data : data set or graphs
         The training data.
-    model : GNTKClassifier, GNTKRegressor, GNTKClassifierCV or GNTKRegressorCV
+    model : GraphClassifier, GraphRegressor, GraphClassifierCV or GraphRegressorCV
         Fitted. With several targets, the report covers the first.
     y : targets, one for each graph; by default those of the data set
-    command, progress
+    command, compute
         As in :func:`report_evaluation`.
     target : str, optional
         Name of the target, if the data set has none.
@@ -93,7 +89,7 @@ def report_training(
     from fastgntk.report.data import training_data
 
     command = command or f"fastgntk.report.report_training({path.name!r}, data, model)"
-    report = training_data(data, model, y=y, command=command, target=target, seconds=seconds, progress=progress)
+    report = training_data(data, model, y=y, command=command, target=target, seconds=seconds, compute=compute)
     return _write(path, report)
 
 

@@ -13,7 +13,7 @@ from fastgntk.report.data._collector import BASELINES, Collector
 from fastgntk.report.data._heat_map import order_by_class
 from fastgntk.report.data._metrics import class_calibration, confusion, percent
 from fastgntk.report.data._warnings import class_warnings
-from fastgntk.selection import LeftOut
+from fastgntk.selection import OutOfFold
 
 __all__ = ["add_classification"]
 
@@ -24,7 +24,7 @@ def add_classification(
     numbers: NDArray[np.int64],
     classes: list[str],
     splits: Sequence[Split],
-    out_of_fold: LeftOut,
+    out_of_fold: OutOfFold,
     accuracy: tuple[float, Sequence[float]],
     protocol: str,
 ) -> None:
@@ -33,7 +33,7 @@ def add_classification(
     ``kernel`` are the cosines and the time they took, ``numbers`` (n,) the true classes, ``splits`` the folds on which
     baselines are measured. ``accuracy`` is the mean and that of each fold, without folds for leave-one-out.
     """
-    report, source, predicted = collector.report, collector.source, out_of_fold.said
+    report, source, predicted = collector.report, collector.source, out_of_fold.predicted
     collector.add_kernel(*kernel, lambda cosine, axis: order_by_class(cosine, axis, numbers, classes))
     with collector.stages.stage(BASELINES):
         baselines = [*published(source.name), *classification_baselines(source.batch, numbers, splits)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from fastgntk._util.threads import Progress
 from fastgntk._version import __version__
-from fastgntk.graphs import NodeFeatures
-from fastgntk.kernels import GNTK
-from fastgntk.pairwise import describe
+from fastgntk.kernels import GNTK, Kernel, Normalized
+from fastgntk.pairwise import PreparedGraphs, describe, tangent_leaves
 from fastgntk.pairwise.store import fingerprint
 from fastgntk.report._schema import Bin, Kind, ReportData, Score
 from fastgntk.report.data._graphs import Source, graph_data
@@ -24,9 +23,9 @@ from fastgntk.report.data._heat_map import Ordered, heat_map
 from fastgntk.report.data._maps import neighbour_map, principal_map, spectrum
 from fastgntk.report.data._speed import compression, speed
 from fastgntk.report.data._warnings import baseline_warnings, calibration_warnings, equality_warnings, rank_warnings
-from fastgntk.selection import LeftOut
+from fastgntk.selection import OutOfFold
 
-__all__ = ["BASELINES", "KERNEL", "PREDICTIONS", "Collector", "Stages", "format_options"]
+__all__ = ["BASELINES", "KERNEL", "PREDICTIONS", "Collector", "Stages", "format_candidates", "format_options"]
 
 Array = NDArray[np.float64]
 
@@ -61,19 +60,23 @@ class Stages:
 
 @dataclass(eq=False)
 class Collector:
-    """The report data, and what is needed to extend it: graphs, kernel and how it is computed."""
+    """The report data, and what is needed to extend it: the graphs, prepared for the kernel that is shown."""
 
     source: Source
     stages: Stages
-    spec: GNTK
-    engine: str
-    features: NodeFeatures  # fitted
-    how: dict[str, Any]  # memory, workers, sketching
+    prepared: PreparedGraphs
 
     def __post_init__(self) -> None:
-        self.ready = self.features.transform(self.source.batch)
+        self.leaf = next(iter(self.prepared.leaves.values()))
         self.warnings: list[str] = []
         self.report = ReportData(title=self.source.name, warnings=self.warnings, maps=[])
+
+    @property
+    def is_tangent(self) -> bool:
+        """Whether the kernel is one exact tangent kernel, normalised or not."""
+        kernel = self.prepared.kernel
+        inner = kernel.kernel if isinstance(kernel, Normalized) else kernel
+        return isinstance(inner, GNTK) and inner.sketch is None
 
     def add_kernel(self, cosine: Array | None, seconds: float, ordered: Callable[[Array, Array], Ordered]) -> None:
         """Add heat map and maps of the cosines (n, n), if there are any, then distinct nodes and speed.
@@ -88,30 +91,28 @@ class Collector:
                 maps = (principal_map(found), neighbour_map(cosine, found))
                 self.report["maps"] = [one for one in maps if one is not None]
                 self.warnings += rank_warnings(found, len(cosine))
-            if merged := compression(self.ready, self.spec):
+            if merged := compression(self.leaf):
                 self.report["compression"] = merged
-            if seconds and not self.how["sketching"]:
-                compared = speed(self.ready, self.spec, seconds, self.how["workers"])
-                if compared is not None:
-                    self.report["speed"] = compared
+            if seconds and self.is_tangent and (compared := speed(self.leaf, seconds, self.prepared.compute.threads)):
+                self.report["speed"] = compared
 
     def add_score(self, score: Score, y: NDArray[Any]) -> None:
         """Add the score, and warn if baselines reach it or equal graphs bound it."""
         self.report["score"] = score
         self.warnings += baseline_warnings(score)
-        equal = describe(self.source.batch, y, features=self.features)
-        self.warnings += equality_warnings(equal.equal_typed if self.spec.typed else equal.equal, len(y))
+        equal = describe(self.source.batch, y, features=self.leaf.kernel.features)
+        self.warnings += equality_warnings(equal.equal_typed if self.leaf.kernel.typed else equal.equal, len(y))
 
     def add_calibration(self, bins: list[Bin], note: str) -> None:
         """Add a calibration plot, and warn of a large calibration error."""
         self.report["calibration"], self.report["calibration_note"] = bins, note
         self.warnings += calibration_warnings(bins)
 
-    def add_graphs(self, out_of_fold: LeftOut, truth: Any, predicted: Any, wrong: NDArray[np.bool_]) -> None:
+    def add_graphs(self, out_of_fold: OutOfFold, truth: Any, predicted: Any, wrong: NDArray[np.bool_]) -> None:
         """Add the data of each graph, with drawings and node contributions; arguments as in `graph_data`."""
         with self.stages.stage(_CONTRIBUTIONS) as progress:
-            how = {"features": self.features, "progress": progress, **self.how}
-            graphs, labels, omitted = graph_data(self.source, out_of_fold, truth, predicted, wrong, **how)
+            compute = self.prepared.compute.watched(progress)
+            graphs, labels, omitted = graph_data(self.source, out_of_fold, truth, predicted, wrong, compute=compute)
         self.report["graphs"], self.report["node_labels"] = graphs, labels
         self.warnings += omitted
 
@@ -124,9 +125,10 @@ class Collector:
         self.report["kind"], self.report["command"] = kind, command
         self.report["run"] = [
             ("data", f"{self.source.name}: {len(batch):,} graphs, {batch.n_nodes:,} nodes"),
-            ("fingerprint of the data", fingerprint(self.ready, self.spec)[:16]),
+            ("fingerprint of the data", fingerprint(self.prepared)[:16]),
             *options,
-            ("engine", self.engine),
+            ("node features", " and ".join(dict.fromkeys(step.kind_ for step in self.prepared.features.values()))),
+            ("engine", " and ".join(dict.fromkeys(self.prepared.engines))),
             ("version", f"fastgntk {__version__}"),
             ("date", datetime.now().astimezone().isoformat(timespec="seconds")),
         ]
@@ -135,11 +137,26 @@ class Collector:
         return self.report
 
 
+def format_candidates(kernels: Sequence[Kernel]) -> str:
+    """Format the kernels that were tried: the values of each option, or some kernels if they are combinations.
+
+    >>> format_candidates([GNTK(1), GNTK(2), GNTK(2).normalized()])
+    'blocks 1 2, layers 2, scale uniform, jump yes, edges plain, normalised no yes'
+    """
+    if any(len(kernel.leaves()) > 1 for kernel in kernels):
+        more = f" and {len(kernels) - 5} more" if len(kernels) > 5 else ""
+        return ", ".join(map(repr, kernels[:5])) + more
+    leaves = [leaf for kernel in kernels for leaf in tangent_leaves(kernel)]
+    values = {name: [getattr(leaf, name) for leaf in leaves] for name in ("blocks", "layers", "scale", "jump", "edges")}
+    values["normalised"] = [isinstance(kernel, Normalized) for kernel in kernels]
+    return format_options({name: list(dict.fromkeys(some)) for name, some in values.items()})
+
+
 def format_options(values: dict[str, Any]) -> str:
     """Format options as text.
 
-    >>> format_options({"blocks": 3, "jump": True, "C": 10.0, "edges": ["plain", "typed"]})
-    'blocks 3, jump yes, C 10, edges plain typed'
+    >>> format_options({"kernel": GNTK(2), "C": 10.0, "edges": ["plain", "typed"]})
+    'kernel GNTK(blocks=2), C 10, edges plain typed'
     """
     return ", ".join(f"{name} {_format_value(value)}" for name, value in values.items())
 

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.memory import memory_budget
-from fastgntk.models import TrainingKernel
-from fastgntk.pairwise import normalize
-from fastgntk.report.data._collector import KERNEL, Collector, Stages, format_options
+from fastgntk.kernels import Kernel, Normalized
+from fastgntk.models import KernelRows, TrainingKernel
+from fastgntk.pairwise import Compute, normalize, prepare_batch
+from fastgntk.report.data._collector import KERNEL, Collector, Stages, format_candidates, format_options
 from fastgntk.report.data._graphs import Source
 from fastgntk.report.data._metrics import score_surface
-from fastgntk.selection import Candidate
 
 __all__ = ["MAX_GRAPHS", "FittedModel"]
 
@@ -26,15 +25,18 @@ _EXACT = 5_000  # graphs up to which leave-one-out coefficients are computed
 class FittedModel:
     """A fitted model; ``K`` and ``cosine`` are None if the kernel matrix is too large or not used by the solver."""
 
-    def __init__(self, source: Source, model: Any, stages: Stages) -> None:
+    def __init__(self, source: Source, model: Any, stages: Stages, compute: Compute | None = None) -> None:
         self.model = model
         rows = model.expansion_.rows
-        self.spec, self.engine = rows.options.spec, str(rows.options.engine)
-        self.normalized, self.unit = bool(rows.options.normalize), 1.0
-        memory, workers = rows.options.memory, rows.options.workers
-        how = {"memory": memory, "workers": workers, "sketching": dict(rows.options.sketching)}
-        self.collector = Collector(source, stages, self.spec, self.engine, rows.features, how)
-        self.kernel = Candidate(self.spec, self.normalized)
+        self.kernel, self.unit = rows.kernel, 1.0
+        self.normalized = isinstance(self.kernel, Normalized)
+        compute = rows.compute if compute is None else compute
+        # Rows that keep no graphs, or landmarks only, say nothing about the kernel among all training graphs.
+        engines = rows.prepared.engines if isinstance(rows, KernelRows) else None
+        silent = compute.watched(None)
+        prepared = prepare_batch(source.batch, self.kernel, silent, dict(rows.features), engines=engines)
+        self.collector = Collector(source, stages, prepared)
+        self.engine = " and ".join(dict.fromkeys(prepared.engines))
         self.seed = int(model._seed())
         self.searched = hasattr(model, "best_params_")
         self.optimism = "; slightly optimistic, since options were chosen on the same graphs" if self.searched else ""
@@ -43,9 +45,9 @@ class FittedModel:
         self.kernel_seconds = 0.0
         n = len(source.batch)
         with stages.stage(KERNEL) as progress:
-            if rows.keeps_graphs and n <= MAX_GRAPHS and 4 * 8 * n**2 <= memory_budget(memory):
+            if rows.keeps_graphs and n <= MAX_GRAPHS and 4 * 8 * n**2 <= silent.budget:
                 start = time.perf_counter()
-                kernel = TrainingKernel(source.batch, rows.options, progress)
+                kernel = TrainingKernel(prepared, progress)
                 self.K = kernel.full()
                 self.kernel_seconds = time.perf_counter() - start
                 self.unit = 1.0 if self.normalized else float(rows.unit)
@@ -58,7 +60,7 @@ class FittedModel:
         return self.K if solver in ("cholesky", "eigen") and self.model.n_graphs_ <= _EXACT else None
 
     def chosen(self, name: str) -> Any:
-        """Return C or ridge, as chosen or as given."""
+        """Return C or alpha, as chosen or as given."""
         params = getattr(self.model, "best_params_", {})
         return params[name] if name in params else getattr(self.model, name)
 
@@ -67,29 +69,24 @@ class FittedModel:
         model = self.model
         params = getattr(model, "best_params_", None)
         if params is None:
-            known = model.get_params()
-            names = ("blocks", "layers", "scale", "jump", "edges", "normalize", "method", "C", "ridge")
-            params = {name: known[name] for name in names if name in known}
-        shown = {name: value for name, value in params.items() if name != "c_phi"}
-        tried = getattr(model, "grid", None)
+            known = model.get_params(deep=False)
+            params = {name: known[name] for name in ("kernel", "method", "C", "alpha") if name in known}
         return [
-            ("options chosen" if self.searched else "options", format_options(shown)),
-            *([("options tried", format_options(tried.to_dict()))] if tried is not None else []),
+            ("options chosen" if self.searched else "options", format_options(params)),
+            *([("kernels tried", format_candidates(self._tried()))] if self.searched else []),
             ("solver", str(model.solver_)),
-            ("node features", str(self.collector.features.kind_)),
-            ("seed", str(self.seed)),
+            ("random state", str(self.seed)),
         ]
+
+    def _tried(self) -> list[Kernel]:
+        return [params["kernel"] for params in self.model.cv_results_["params"]]
 
     def add_surface(self, score: Callable[[float], float], name: str, best: Callable[[float, float], float]) -> None:
         """Add the scores of the search, if there was one, over kernels of a single depth."""
         results = getattr(self.model, "cv_results_", None)
         if results is None:
             return
-        scored = [
-            (p["blocks"], p["layers"], p["scale"], score(value))
-            for p, value in zip(results["params"], results["score"], strict=True)
-            if isinstance(p["jump"], bool)
-        ]
-        picked = (self.spec.blocks, self.spec.layers, str(self.spec.scale))
-        note = f"{name}, the best over jump, normalisation and ridge, on the graphs of the first comparison."
-        self.collector.report["surface"] = score_surface(scored, [picked], note, best)
+        scored = zip(self._tried(), map(score, results["score"]), strict=True)
+        note = f"{name}, the best over jump, normalisation and alpha, on the graphs of the first comparison."
+        if surface := score_surface(scored, [self.kernel], note, best):
+            self.collector.report["surface"] = surface

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.graphs import GraphBatch, as_graphs
+from fastgntk.pairwise import Compute
 from fastgntk.report._schema import Drawing, GraphData, Interval
 from fastgntk.report.data._drawings import LabelIndex, Subgraph, edge_counts, molecule_drawing, plain_drawing
 from fastgntk.report.data._node_contributions import node_contributions
-from fastgntk.selection import LeftOut
+from fastgntk.selection import OutOfFold
 
 __all__ = ["Source", "drawing_order", "graph_data"]
 
@@ -51,19 +52,18 @@ class Source:
 
 def graph_data(
     source: Source,
-    out_of_fold: LeftOut,
+    out_of_fold: OutOfFold,
     truth: Sequence[int | float],
     predicted: Sequence[int | Interval],
     wrong: NDArray[np.bool_],
     *,
     max_bytes: int = _BYTES,
     seconds: float = 20.0,
-    progress: Callable[[int, int], None] | None = None,
-    **how: Any,
+    compute: Compute | None = None,
 ) -> tuple[list[GraphData], list[str], list[str]]:
     """Return the data of each graph, the names of node labels, and warnings about omitted drawings.
 
-    Graphs with wrong predictions are drawn first. ``how`` is passed to `node_contributions`.
+    Graphs with wrong predictions are drawn first.
     """
     batch = source.batch
     labels = LabelIndex(batch)
@@ -81,7 +81,7 @@ def graph_data(
     room = max_bytes - _size_in_bytes(graphs) - _size_in_bytes(labels.names)
     drawings = _drawings(source, labels, drawing_order(wrong), room, out_of_fold.can_be_explained)
     chosen = np.array(list(drawings), dtype=np.int64)
-    contributions = node_contributions(batch, out_of_fold, chosen, seconds=seconds, progress=progress, **how)
+    contributions = node_contributions(batch, out_of_fold, chosen, seconds=seconds, compute=compute)
     for i, (drawing, part) in drawings.items():
         if i in contributions:
             drawing["contributions"] = _rounded(contributions[i][part.nodes])

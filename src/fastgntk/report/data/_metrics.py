@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from fastgntk.kernels import GNTK, Kernel
 from fastgntk.report._schema import Bin, Surface
 
 __all__ = ["calibration_error", "class_calibration", "confusion", "coverage", "five_digits", "percent", "score_surface"]
@@ -80,27 +81,30 @@ def calibration_error(bins: list[Bin]) -> float:
 
 
 def score_surface(
-    scored: Sequence[tuple[int, int, str, float]],
-    chosen: Sequence[tuple[int, int, str]],
-    note: str,
-    best: Callable[[float, float], float],
-) -> Surface:
+    scored: Iterable[tuple[Kernel, float]], chosen: Sequence[Kernel], note: str, best: Callable[[float, float], float]
+) -> Surface | None:
     """Return the best score by scale, layers and blocks; None for combinations that were not tried.
 
-    ``scored`` holds blocks, layers, scale and score of each kernel, ``chosen`` the choice of each fold; ``best`` is
-    ``max`` or ``min``.
+    ``scored`` are kernels with their scores, ``chosen`` the kernel of each fold; ``best`` is ``max`` or ``min``. Only
+    kernels of one GNTK with plain jump have a place; without any there is no surface.
     """
-    blocks, layers = sorted({s[0] for s in scored}), sorted({s[1] for s in scored})
-    scales = list(dict.fromkeys(s[2] for s in scored))
     table: dict[tuple[int, int, str], float] = {}
-    for b, r, s, score in scored:
-        table[b, r, s] = score if (b, r, s) not in table else best(table[b, r, s], score)
+    for kernel, score in scored:
+        leaf = kernel.leaves()[0]
+        if len(kernel.leaves()) == 1 and isinstance(leaf, GNTK) and isinstance(leaf.jump, bool):
+            place = leaf.blocks, leaf.layers, leaf.scale
+            table[place] = score if place not in table else best(table[place], score)
+    if not table:
+        return None
+    blocks, layers = sorted({b for b, _, _ in table}), sorted({r for _, r, _ in table})
+    scales = list(dict.fromkeys(s for _, _, s in table))
+    picked = [leaf for kernel in chosen for leaf in kernel.leaves() if isinstance(leaf, GNTK)]
     return Surface(
         blocks=blocks,
         layers=layers,
         scale=scales,
         score=[[[table.get((b, r, s)) for b in blocks] for r in layers] for s in scales],
-        chosen=[(b, r, s, count) for (b, r, s), count in Counter(chosen).most_common()],
+        chosen=[(*place, n) for place, n in Counter((k.blocks, k.layers, k.scale) for k in picked).most_common()],
         note=note,
     )
 

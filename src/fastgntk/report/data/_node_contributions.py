@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures
-from fastgntk.pairwise import diagonal, fitted, node_shares_in_chunks, prepare
-from fastgntk.selection import LeftOut
+from fastgntk.engines import EXACT_ENGINES
+from fastgntk.graphs import GraphBatch
+from fastgntk.kernels import GNTK, Normalized
+from fastgntk.pairwise import Compute, check_compute, node_contributions_in_chunks, prepare
+from fastgntk.selection import OutOfFold
 
 __all__ = ["node_contributions"]
 
@@ -21,15 +22,11 @@ Ints = NDArray[np.int64]
 
 def node_contributions(
     batch: GraphBatch,
-    out_of_fold: LeftOut,
+    out_of_fold: OutOfFold,
     chosen: Ints,
     *,
-    features: FeatureKind | NodeFeatures = "auto",
     seconds: float = 20.0,
-    memory: Any = None,
-    workers: Any = None,
-    sketching: dict[str, Any] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    compute: Compute | None = None,
 ) -> dict[int, Array]:
     """Return the contributions (N,) of the nodes of chosen graphs; with the offset they sum to the decision value.
 
@@ -38,34 +35,35 @@ def node_contributions(
     out: dict[int, Array] = {}
     if not out_of_fold.can_be_explained or not len(chosen):
         return out
-    start = time.perf_counter()
-    step = fitted(features, batch)
+    start, how = time.perf_counter(), check_compute(compute)
     for number, (kernel, engine) in enumerate(zip(out_of_fold.kernels, out_of_fold.engines, strict=True)):
         mine = chosen[out_of_fold.kernel_of[chosen] == number]
         if not len(mine):
             continue
         # The time is divided among the kernels by their number of graphs.
         until = start + seconds * (len(out) + len(mine)) / len(chosen)
-        how = {"engine": engine, "memory": memory, "workers": workers, **(sketching or {})}
-        cols = prepare(batch, kernel.spec, features=step, **how)
-        own = diagonal(batch, kernel.spec, features=step, **how) if kernel.normalize else None
+        silent = replace(how, engine=engine if engine in EXACT_ENGINES else "auto", progress=None)
+        # The tangent kernel inside a normalised one is computed for many graphs at once, and then normalised.
+        inner = kernel.kernel if isinstance(kernel, Normalized) and isinstance(kernel.kernel, GNTK) else kernel
+        cols = prepare(batch, inner, compute=silent)
+        own = None if inner is kernel else cols.diagonal()
         # At least one chunk per kernel, about a thousand nodes.
-        for part, kernel_values in node_shares_in_chunks(batch[mine], cols, memory=memory, workers=workers):
+        for part, kernel_values in node_contributions_in_chunks(batch[mine], cols):
             here = mine[part]
             weights = _raw_weights(out_of_fold.function(here).weights / out_of_fold.unit, own, here)
             sizes = batch.sizes[here]
             owner = np.repeat(np.arange(len(here)), sizes)
             values = np.einsum("uj,uj->u", kernel_values, weights[owner])
             out |= dict(zip(here.tolist(), np.split(values, np.cumsum(sizes)[:-1]), strict=True))
-            if progress is not None:
-                progress(len(out), len(chosen))
+            if how.progress is not None:
+                how.progress(len(out), len(chosen))
             if time.perf_counter() > until:
                 break
     return out
 
 
 def _raw_weights(weights: Array, own: Array | None, graphs: Ints) -> Array:
-    """Convert weights (t, n) of cosines, if self-similarities are given, to weights of the unnormalised kernel."""
+    """Convert weights (t, n) of cosines to those of the kernel with this diagonal; without one return them."""
     if own is None:
         return weights
     inverse = np.divide(1.0, np.sqrt(own), out=np.zeros(len(own)), where=own > 0)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.threads import Progress
 from fastgntk.errors import InputError
 from fastgntk.models import check_classes, check_targets, class_signs, spread_folds
+from fastgntk.pairwise import Compute, check_compute
 from fastgntk.report._schema import Interval, Kind, ReportData, Score
 from fastgntk.report.data._baselines import baseline_text, regression_baselines
 from fastgntk.report.data._classification import add_classification
@@ -18,7 +18,7 @@ from fastgntk.report.data._fitted_model import MAX_GRAPHS, FittedModel
 from fastgntk.report.data._graphs import Source
 from fastgntk.report.data._heat_map import order_by_cluster
 from fastgntk.report.data._metrics import coverage, five_digits, percent
-from fastgntk.selection import LeftOut, machines_left_out, ridge_left_out, ridge_probabilities
+from fastgntk.selection import OutOfFold, ridge_out_of_fold, ridge_probabilities, svm_out_of_fold
 
 __all__ = ["training_data"]
 
@@ -37,7 +37,7 @@ def training_data(
     command: str = "",
     target: str | None = None,
     seconds: float | None = None,
-    progress: Progress | None = None,
+    compute: Compute | None = None,
 ) -> ReportData:
     """Collect the report data of a fitted model; see :func:`fastgntk.report.report_training`."""
     source = Source.of(data)
@@ -50,7 +50,8 @@ def training_data(
             "on."
         )
     y = getattr(data, "y", None) if y is None else y
-    fitted = FittedModel(source, model, Stages(progress))
+    progress = None if compute is None else check_compute(compute).progress
+    fitted = FittedModel(source, model, Stages(progress), compute)
     kind: Kind = "classification" if hasattr(model, "classes_") else "regression"
     if kind == "classification":
         _add_classifier(fitted, check_classes(y, n))
@@ -68,13 +69,13 @@ def _add_classifier(fitted: FittedModel, labels: NDArray[Any]) -> None:
     model, collector = fitted.model, fitted.collector
     numbers = np.searchsorted(model.classes_, labels).astype(np.int64)
     if np.any(numbers >= len(model.classes_)) or np.any(model.classes_[numbers] != labels):
-        raise InputError("y holds classes that the model does not know; pass the classes that it was fitted on.")
+        raise InputError("y holds classes that the model was not fitted on; pass the classes that it was fitted on.")
     classes = [str(value) for value in model.classes_.tolist()]
     splits = spread_folds(numbers, fitted.seed)
-    svms = model.solver_ == "svc"
+    svms = model.solver_ == "svm"
     with collector.stages.stage(PREDICTIONS):
         out_of_fold = _svm_out_of_fold(fitted, numbers) if svms else _ridge_out_of_fold(fitted, numbers)
-    right = out_of_fold.said == numbers
+    right = out_of_fold.predicted == numbers
     accuracy = float(np.mean(right)), [float(np.mean(right[test])) for _, test in splits] if svms else []
     protocol = (f"{len(splits)} folds of the training graphs" if svms else _LEAVE_ONE_OUT) + fitted.optimism
     kernel = fitted.cosine, fitted.kernel_seconds
@@ -83,29 +84,29 @@ def _add_classifier(fitted: FittedModel, labels: NDArray[Any]) -> None:
     fitted.add_surface(lambda score: percent(max(0.0, 1.0 - score)), name, max)
 
 
-def _svm_out_of_fold(fitted: FittedModel, numbers: Ints) -> LeftOut:
+def _svm_out_of_fold(fitted: FittedModel, numbers: Ints) -> OutOfFold:
     if fitted.K is None or fitted.cosine is None:
         raise InputError(
             f"a report on support vector machines needs the kernel matrix of {len(numbers):,} graphs four times in "
             f"memory, and takes at most {MAX_GRAPHS:,} graphs; train with method='ridge', or without a report."
         )
     balanced = fitted.model.class_weight == "balanced"
-    how = {"unit": fitted.unit, "balanced": balanced, "workers": fitted.collector.how["workers"]}
+    how = {"unit": fitted.unit, "balanced": balanced, "compute": fitted.collector.prepared.compute}
     C = float(fitted.chosen("C"))
-    return machines_left_out(fitted.K, fitted.cosine, numbers, fitted.kernel, fitted.engine, C, fitted.seed, **how)
+    return svm_out_of_fold(fitted.K, fitted.cosine, numbers, fitted.kernel, fitted.engine, C, fitted.seed, **how)
 
 
-def _ridge_out_of_fold(fitted: FittedModel, numbers: Ints) -> LeftOut:
+def _ridge_out_of_fold(fitted: FittedModel, numbers: Ints) -> OutOfFold:
     model = fitted.model
     signs = class_signs(numbers, len(model.classes_))
     weights = model._ridge_weights(numbers, None)
     mean = np.average(signs, axis=0, weights=weights)
-    left_out = model.left_out_
+    values = model.out_of_fold_
     exact = fitted.exact_kernel(model.solver_)
-    probabilities = ridge_probabilities(left_out, numbers, fitted.seed) if model.probability else None
-    ridge = float(fitted.chosen("ridge")) / (np.ones(len(numbers)) if weights is None else weights)
+    probabilities = ridge_probabilities(values, numbers, fitted.seed) if model.probability else None
+    alpha = float(fitted.chosen("alpha")) / (np.ones(len(numbers)) if weights is None else weights)
     how: dict[str, Any] = {"classes": True, "unit": fitted.unit, "probabilities": probabilities}
-    return ridge_left_out(exact, fitted.cosine, signs, mean, left_out, ridge, fitted.kernel, fitted.engine, **how)
+    return ridge_out_of_fold(exact, fitted.cosine, signs, mean, values, alpha, fitted.kernel, fitted.engine, **how)
 
 
 def _add_regressor(fitted: FittedModel, values: Array, target: str | None) -> None:
@@ -127,7 +128,7 @@ def _add_regressor(fitted: FittedModel, values: Array, target: str | None) -> No
             solution.ridge + solution.jitter,
         )
         how: dict[str, Any] = {"classes": False, "unit": fitted.unit}
-        out_of_fold = ridge_left_out(
+        out_of_fold = ridge_out_of_fold(
             exact, fitted.cosine, y[:, None], mean, predicted[:, None], ridge, fitted.kernel, fitted.engine, **how
         )
     collector.add_kernel(fitted.cosine, fitted.kernel_seconds, lambda cosine, axis: order_by_cluster(cosine, axis, y))
