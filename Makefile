@@ -3,11 +3,16 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test lint types docs pytest mutants format clean
+.PHONY: run quick test lint types docs pytest mutants format clean
 
 run: $(VENV)/.installed
 	$(BIN)/fastgntk evaluate MUTAG --report mutag.html
 
+# For every edit: style, types, and the tests that are not marked slow.
+quick: lint types
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+# Everything: what continuous integration runs.
 test: lint types docs pytest
 
 lint: $(VENV)/.installed-dev

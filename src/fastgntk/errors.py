@@ -9,7 +9,7 @@ __all__ = ["InputError", "DownloadError", "levels_to_the_caller", "some"]
 
 
 class InputError(ValueError):
-    """Raised for input that the package cannot use; the message is one sentence that says what to do.
+    """Raised for input that the package cannot use; the message is one sentence that explains what to do.
 
     The command line shows the message and exits with code 2. It is a ``ValueError``, so that code written
     against scikit-learn conventions catches it too.
@@ -21,7 +21,7 @@ class DownloadError(InputError):
 
 
 def some(what: str, numbers: Sequence[int], most: int = 5) -> str:
-    """Name the first of some numbered things, and say how many more there are.
+    """Name the first of some numbered things, and count the others.
 
     >>> some("row", [3]), some("row", [3, 7]), some("row", range(1, 20))
     ('row 3', 'rows 3 and 7', 'rows 1, 2, 3, 4, 5 and 14 more')

@@ -40,7 +40,7 @@ def atomic_save(path: Path, write: Callable[[BinaryIO], None]) -> None:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is not None:
-            error.filename = str(path)  # what the user asked for
+            error.filename = str(path)  # the path that was given
         raise
 
 

@@ -1,4 +1,4 @@
-"""How many workers and how much memory, from what the caller said and what the machine has."""
+"""How many workers and how much memory, from arguments and from what the machine has."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def memory_budget(memory: Memory) -> int:
         try:
             return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
         except (AttributeError, ValueError, OSError):
-            return 2 * 2**30  # a system that does not tell: what a small laptop can spare
+            return 2 * 2**30  # unknown: what a small laptop can spare
     if isinstance(memory, str):
         match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", memory.lower())
         try:

@@ -135,7 +135,7 @@ def sketched_seconds(rows: GraphBatch, kernel: GNTK, pairs: float, sketch: Sketc
     """Estimate the time of the sketched engine on one core, from ``pairs`` of nodes over all levels."""
     size = max(round(_mean_size(rows)), 1)
     b = sketch.rows(size) or size
-    # Two dense products of b multiply-adds a side, of which the last level needs one.
+    # Two dense products of b multiply-adds a side, and the last level needs one of them.
     products = 2 * _DENSE * b * (2 * kernel.blocks - 1) / kernel.blocks
     return pairs * (_LAYER * kernel.layers + _PAIR + products) / 1e9
 

@@ -7,8 +7,10 @@ runs on it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,11 +22,19 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 from fastgntk.sketch import Sketch
 
-__all__ = ["EXACT_ENGINES", "Engine", "check_engine", "compiled_code_runs", "get_engine"]
+__all__ = [
+    "COMPILING",
+    "EXACT_ENGINES",
+    "Engine",
+    "announce_compilation",
+    "check_engine",
+    "compiled_code_runs",
+    "get_engine",
+]
 
 
 class Engine(Protocol):
-    """Compute kernel values between blocks of graphs; knows the formula, nothing of tiles or workers."""
+    """Compute kernel values between blocks of graphs: the formula, without tiles and threads."""
 
     name: str
     width: int
@@ -119,3 +129,19 @@ def compiled_code_runs() -> bool:
     except ImportError:
         return False
     return True
+
+
+_log = logging.getLogger("fastgntk")
+
+COMPILING = "compiling the fast loops, once for this installation; this takes about 20 seconds"
+
+
+def announce_compilation() -> None:
+    """Log a line if numba has no machine code of the tile loop on disk; log nothing where that cannot be seen."""
+    from fastgntk.engines._simd._tile import compute_tile
+
+    folder = getattr(getattr(compute_tile, "_cache", None), "cache_path", None)
+    if folder is None or getattr(compute_tile, "signatures", None):
+        return
+    if not any(Path(folder).glob("_tile.compute_tile-*.nbi")):
+        _log.info(COMPILING)

@@ -1,7 +1,7 @@
 """The decoupled engine: (B ⊗ B') vec(Σ) computed as B Σ B'ᵀ, the paper's first step, in NumPy and SciPy.
 
 A block of several graphs is their disjoint union, on which the same recursion holds entry by entry, so that
-small graphs share their NumPy calls; only the readout tells them apart. Since C is diagonal, the product is
+small graphs share their NumPy calls; only the readout separates them. Since C is diagonal, the product is
 with Â alone: with q_u the norm of node u after Â and p_u = c_u q_u after the scale,
 
     λ = (Â Σ Â'ᵀ)_uv / (q_u q_v),   layers: θ ← (c_φ/2) κ0(λ) θ + (c_φ/2)^r κ1(λ),   λ ← κ1(λ)

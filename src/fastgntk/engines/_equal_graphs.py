@@ -1,4 +1,4 @@
-"""Graphs that the kernel cannot tell apart."""
+"""Graphs that the kernel cannot distinguish."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def equal_graphs(
     """Return for each graph the number of the first graph that is known to have the same values in such kernels.
 
     These are the graphs whose nodes have the same colours equally often after each of ``blocks`` rounds of refinement
-    (1-WL, on nodes with features, and with ``typed`` on edges with types); fewer blocks tell fewer apart. A graph that
+    (1-WL, on nodes with features, and with ``typed`` on edges with types); fewer blocks distinguish fewer. A graph that
     no earlier one equals gets its own number; so do all where numba, which refines colours, is missing. A kernel may
     confuse a few more: ReLU layers scale with their input, so that two nodes may count as much as one of twice the
     length. ``colours`` of shape (blocks + 1, N) are those of an engine that has refined the graphs already.
@@ -37,12 +37,12 @@ def equal_graphs(
 
 
 def inseparable_graphs(batch: GraphBatch, *, typed: bool = False) -> tuple[Ints, int] | None:
-    """Return for each graph the number of the first graph that no refinement tells from it, and after how many rounds.
+    """Return for each graph the number of the first one that refinement cannot distinguish from it, and the rounds.
 
     This is 1-WL in full: a node keeps its own colour besides those of its neighbours (with weights, and with ``typed``
-    with types of edges), and rounds follow until none tells more nodes apart. Such graphs are equal to every
+    with types of edges), and rounds follow until none distinguishes more nodes. Such graphs are equal to every
     message-passing network and to every kernel of :func:`equal_graphs`, which may confuse more. The number of rounds is
-    that after which no more graphs were told apart. Returns None where numba is missing.
+    that after which no more graphs were distinguished. Returns None where numba is missing.
     """
     if not compiled_code_runs():
         return None

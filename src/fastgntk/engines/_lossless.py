@@ -1,6 +1,6 @@
 """The lossless engine: the same numbers as `decoupled`, computed on distinct colours only, in compiled loops.
 
-Nodes that colour refinement cannot tell apart (`_colours`) have identical rows in Σ(l) and K(l), so each level is
+Nodes that colour refinement cannot distinguish (`_refinement`) have identical rows in Σ(l) and K(l), so each level is
 computed once for each pair of colours. With Q_l the operator between colours of two levels, p_l their norms, and
 P_l = diag(p_l) times sqrt((c_φ/2)^R), everything is kept normalised:
 
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fastgntk.engines._compilation import announce_compilation
+from fastgntk.engines._base import announce_compilation
 from fastgntk.engines._operator import inverse, unit_rows, zero_norm
 from fastgntk.engines._outline import Extent, Outline
 from fastgntk.engines._refinement import colour
@@ -223,7 +223,7 @@ class Lossless:
         return prepared.kernel, Block(*fields)
 
     def node_block(self, prepared: PreparedColours, batch: GraphBatch) -> tuple[GNTK, Block]:
-        """Read out every node as if it were a graph; what colours, norms and operators are stays as it is."""
+        """Read out every node as if it were a graph; colours, norms and operators stay the same."""
         nodes = np.arange(batch.n_nodes + 1)
         features = sparse.csr_array(batch.features)
         features.sort_indices()

@@ -159,7 +159,7 @@ def _with_layers(lam: Array, theta: Array, layers: int) -> tuple[Array, Array]:
 
     entries = lam.size
     whole = -(-entries // LANES) * LANES
-    # Loops take whole panels; what stands behind the matrices is changed too, and nobody looks.
+    # Loops take whole panels; entries past the matrices are changed too, and ignored.
     flat = np.zeros((2, whole))
     flat[0, :entries], flat[1, :entries] = lam.ravel(), theta.ravel()
     apply_layers(flat[0], flat[1], entries, layers)

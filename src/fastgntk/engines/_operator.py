@@ -60,7 +60,7 @@ def n_parts(batch: GraphBatch, kernel: GNTK) -> int:
 
 
 def by_type(batch: GraphBatch, types: int) -> list[sparse.csr_array]:
-    """Return Â as a sum: the nodes themselves, then the edges of each of so many types."""
+    """Return Â as a sum: the nodes themselves, then the edges of each type."""
     adjacency = batch.adjacency().tocoo()
     out = [sparse.csr_array(sparse.eye_array(batch.n_nodes, format="csr"))]
     labels = np.zeros(0, dtype=np.int64) if batch.edge_labels is None else batch.edge_labels
@@ -138,7 +138,7 @@ def zero_norm(
 
     ``bound`` is |Â| times the norms before aggregation, which bounds the norm after it; ``terms`` are |N(u)| + 1. A
     sum that cancels exactly in real numbers leaves a remainder of a few ε of that bound; its direction is noise, which
-    ``scale="unit"`` would blow up to a full vector. ``squared`` says that ``norm`` came from a quadratic
+    ``scale="unit"`` would blow up to a full vector. ``squared`` if ``norm`` came from a quadratic
     form, whose remainder is ε of the squared bound.
     """
     if squared:

@@ -64,7 +64,7 @@ class Outline:
 
 @dataclass(frozen=True)
 class WholeGraphs:
-    """A batch of which nothing can be prepared before it is cut into blocks."""
+    """A batch that is prepared only when it is cut into blocks."""
 
     batch: GraphBatch
     kernel: GNTK

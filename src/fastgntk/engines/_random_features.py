@@ -68,7 +68,7 @@ Readout = Callable[[NDArray[np.int32], _Nodes], NDArray[np.float64]]
 class TangentFeatures:
     """The draws that turn graphs into vectors of ``size`` numbers.
 
-    Graphs come with features of at most ``width`` columns, and with typed edges of ``types`` types, of which the last
+    Graphs come with features of at most ``width`` columns, and with typed edges of ``types`` types; the last
     stands for all further ones. What is drawn depends on these numbers, the kernel and the seed alone.
     """
 
@@ -196,7 +196,7 @@ class TangentFeatures:
 
 
 def _quick_length(n: int) -> int:
-    """Return the largest number up to n of which Fourier transforms are quick."""
+    """Return the largest number up to n with fast Fourier transforms."""
     while fft.next_fast_len(n, real=True) != n:
         n -= 1
     return n
@@ -210,7 +210,7 @@ def _scaled_to(vectors: Array, like: Array) -> Array:
 
 
 def _padded(features: Any, width: int) -> sparse.csr_array:
-    """Return features with so many columns."""
+    """Return features padded to ``width`` columns."""
     matrix = sparse.csr_array(features)
     return sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
 

@@ -47,7 +47,7 @@ class Colouring:
 
     colours: NDArray[np.int32]  # (L + 1, N)
     hashes: tuple[NDArray[np.uint64], ...]  # of each level's colours; a function of their content alone
-    operators: tuple[Operator, ...]  # of levels 1..L, if asked for
+    operators: tuple[Operator, ...]  # of levels 1..L, if wanted
     features: sparse.csr_array  # (m_0, d), one row for each colour of level 0
 
     @property

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fastgntk.engines._compilation import announce_compilation
+from fastgntk.engines._base import announce_compilation
 from fastgntk.engines._operator import (
     SPARSE_OVER_DENSE,
     by_type,

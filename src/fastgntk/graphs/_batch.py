@@ -284,6 +284,6 @@ def concatenate_parts(parts: Sequence[Any], lengths: Sequence[int], name: str) -
 
 
 def _shared(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Make an array read-only, as it is kept and returned again."""
+    """Make an array read-only, because it is kept and returned again."""
     values.flags.writeable = False
     return values

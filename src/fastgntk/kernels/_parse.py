@@ -1,4 +1,4 @@
-"""Kernels from text and from JSON: a parser that knows the names of kernels and literals, and runs nothing.
+"""Kernels from text and from JSON: a parser for names of kernels and literals, which runs nothing.
 
     GNTK(blocks=3) + 0.5 * GNTK(blocks=1, features='degree').normalized()
 

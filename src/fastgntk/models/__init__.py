@@ -33,6 +33,7 @@ from fastgntk.models._nodes import NodeClassifier, NodeRegressor
 from fastgntk.models._nystroem import Nystroem
 from fastgntk.models._random_features import RandomFeatures, drawn_width
 from fastgntk.models._regressor import GraphRegressor, RegressionModel
+from fastgntk.models._ridge import check_alphas, check_solver_options
 from fastgntk.models._svm import (
     Machines,
     decide,
@@ -78,7 +79,9 @@ __all__ = [
     "score_machines",
     "score_splits",
     "Targets",
+    "check_alphas",
     "check_classes",
+    "check_solver_options",
     "check_sample_weight",
     "check_targets",
     "INTERCEPT",

@@ -165,7 +165,7 @@ class GraphModel(GraphEstimator):
 
 
 def nonempty(batch: GraphBatch) -> GraphBatch:
-    """Return training graphs, of which there must be some."""
+    """Return training graphs; there must be at least one."""
     if not batch.n_graphs:
         raise InputError("there are no graphs to learn from.")
     return batch

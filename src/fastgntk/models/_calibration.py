@@ -1,4 +1,4 @@
-"""Probabilities and intervals that mean what they say, from predictions for graphs that were left out."""
+"""Calibrated probabilities and intervals, from out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Intervals:
 
     @classmethod
     def from_residuals(cls, residuals: Array, variances: Array) -> Intervals:
-        """Take residuals (n, k) with their variances (n, k); those without a variance above 0 say nothing."""
+        """Take residuals (n, k) with their variances (n, k); those without a variance above 0 are ignored."""
         deviations = np.sqrt(variances)
         ratios = np.divide(np.abs(residuals), deviations, out=np.zeros_like(residuals), where=deviations > 0)
         return cls(np.ascontiguousarray(np.sort(ratios, axis=0)))  # sums come out the same after saving and loading
@@ -95,6 +95,6 @@ def _platt(decisions: Array, positive: NDArray[np.bool_]) -> tuple[float, float]
     model = LogisticRegression(C=1e6, max_iter=1000)
     scaled = np.concatenate([decisions, decisions])[:, None] / spread
     model.fit(scaled, np.repeat([1, 0], len(decisions)), sample_weight=np.concatenate([share, 1.0 - share]))
-    # More certain the smaller the value would be nonsense; then the value says nothing.
+    # More certain the smaller the value would be nonsense; then the value carries no information.
     slope = max(float(model.coef_[0, 0]) / spread, 0.0)
     return slope, float(model.intercept_[0]) if slope > 0 else float(np.log((yes + 1.0) / (no + 1.0)))

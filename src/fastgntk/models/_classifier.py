@@ -16,12 +16,11 @@ from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._base import GraphModel
 from fastgntk.models._calibration import Sigmoids
 from fastgntk.models._explanation import Expansion, Explanation, Rows, one_graph
-from fastgntk.models._ridge import fit_ridge
+from fastgntk.models._ridge import check_alpha, check_solver_options, fit_ridge
 from fastgntk.models._svm import decide, out_of_fold_decisions, place
 from fastgntk.models._targets import check_classes, check_sample_weight
 from fastgntk.models._training_kernel import TrainingKernel
 from fastgntk.pairwise import Compute
-from fastgntk.solvers import check_solver_name
 
 __all__ = ["ClassificationModel", "GraphClassifier", "class_signs"]
 
@@ -89,7 +88,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             self.sigmoids_ = Sigmoids.fit(out_of_fold, numbers, len(self.classes_))
 
     def _ridge_weights(self, numbers: NDArray[np.int64], weights: Array | None) -> Array | None:
-        """Return how much each graph counts: as asked for, times what makes classes count the same if they should."""
+        """Return the weight of each graph: the given one, times that of its class if classes are balanced."""
         if self.class_weight is None:
             return weights
         counts = np.bincount(numbers)
@@ -106,7 +105,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
                 "solver and n_components are for method='ridge'; support vector machines have a solver of their own."
             )
         if self.method == "ridge":
-            check_solver_name(self.solver, self.n_components)
+            check_solver_options(self.solver, self.n_components)
         if sample_weight is not None and self.method == "svm":
             raise InputError("sample_weight needs method='ridge'; support vector machines take none here.")
 
@@ -256,12 +255,12 @@ class GraphClassifier(ClassificationModel):
         ``sample_weight`` is for ``method="ridge"``; ``gram`` as in :meth:`GraphRegressor.fit`.
         """
         self._check_options(sample_weight)
-        C = check_positive("C", self.C)
+        C, alpha = check_positive("C", self.C), check_alpha(self.alpha)
         kernel = self._training(X, gram)
         self._check_room(kernel.n, kernel.compute)
         labels = check_classes(y, kernel.n)
         weights = check_sample_weight(sample_weight, kernel.n)
-        self._solve(kernel, labels, weights, self.method, C, self.alpha)
+        self._solve(kernel, labels, weights, self.method, C, alpha)
         return self
 
 

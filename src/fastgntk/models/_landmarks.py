@@ -49,7 +49,7 @@ def by_leverage(source: KernelSource, count: int, rng: np.random.Generator) -> C
     """
     first, _ = uniform(source, count, rng)
     C, own = source.columns(first), source.diagonal()
-    if not own.any():  # graphs without nodes, of which any is as good as another
+    if not own.any():  # graphs without nodes: any is as good as another
         return first, C
     values, vectors = linalg.eigh((C[first] + C[first].T) / 2)
     ridge = _ridge_for(np.maximum(values, 0.0) * source.n / count, count / 2)
@@ -79,7 +79,7 @@ def _draw(weights: Array, taken: NDArray[np.int64], count: int, rng: np.random.G
 
 
 def _ridge_for(values: Array, dimension: float) -> float:
-    """Return the ridge at which eigenvalues have so many effective dimensions, Σ v / (v + ridge)."""
+    """Return the ridge at which eigenvalues have this number of effective dimensions, Σ v / (v + ridge)."""
     high = float(values.sum())
     low = 1e-16 * high
     for _ in range(60):

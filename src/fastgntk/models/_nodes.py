@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from fastgntk._util.checks import check_positive
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import GNTK
 from fastgntk.models._base import GraphEstimator
 from fastgntk.models._calibration import Intervals, Sigmoids
 from fastgntk.models._classifier import class_signs
+from fastgntk.models._ridge import check_alphas
 from fastgntk.models._svm import place
 from fastgntk.models._targets import Targets, check_classes, check_targets
 from fastgntk.models._training_kernel import INTERCEPT
 from fastgntk.pairwise import Compute, check_nodes, node_diagonal, node_gram
-from fastgntk.solvers import EigenPath, Score, Solution, check_ridges, misplaced, steady_ridge
+from fastgntk.solvers import EigenPath, Score, Solution, misplaced, steady_ridge
 
 __all__ = ["NodeClassifier", "NodeRegressor"]
 
@@ -71,7 +73,7 @@ class _NodeModel(GraphEstimator):
 
     def _solve(self, Y: Array, score: Score) -> Array:
         """Find coefficients (n, k) for centred targets; alpha is the given one, or the one that ``score`` takes."""
-        alphas = check_ridges((self.alpha,) if self.alpha is not None else self.alphas)
+        alphas = (check_positive("alpha", self.alpha),) if self.alpha is not None else check_alphas(self.alphas)
         columns = node_gram(self.graph_, self.kernel, nodes=self.nodes_, compute=self.compute)
         among = columns[self.nodes_]
         self.unit_ = float(among.diagonal().mean()) or 1.0
@@ -122,7 +124,7 @@ class NodeRegressor(_NodeModel):
     def fit(self, graph: Any, y: Any, nodes: Any = None) -> NodeRegressor:
         """Learn from the ``nodes`` (numbers or mask; all by default) of one graph.
 
-        ``y`` has one row for each of these, or for each node of the graph, of which others are not looked at.
+        ``y`` has one row for each of these, or for each node of the graph; others are ignored.
         """
         values = check_targets(self._take(graph, y, nodes), len(self.nodes_))
         targets = Targets.from_y(values, None)
@@ -173,7 +175,7 @@ class NodeClassifier(_NodeModel):
     def fit(self, graph: Any, y: Any, nodes: Any = None) -> NodeClassifier:
         """Learn from the classes of ``nodes`` (numbers or mask; all by default) of one graph.
 
-        ``y`` has one entry for each of these, or for each node of the graph, of which others are not looked at.
+        ``y`` has one entry for each of these, or for each node of the graph; others are ignored.
         """
         labels = check_classes(self._take(graph, y, nodes), len(self.nodes_), "nodes")
         self.classes_, numbers = np.unique(labels, return_inverse=True)

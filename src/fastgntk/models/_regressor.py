@@ -14,11 +14,11 @@ from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._base import GraphModel
 from fastgntk.models._calibration import Intervals
 from fastgntk.models._explanation import Expansion, Explanation, one_graph
-from fastgntk.models._ridge import fit_ridge
+from fastgntk.models._ridge import check_alpha, check_solver_options, fit_ridge
 from fastgntk.models._targets import Targets, check_sample_weight, check_targets
 from fastgntk.models._training_kernel import INTERCEPT, TrainingKernel
 from fastgntk.pairwise import Compute
-from fastgntk.solvers import Solution, check_solver_name
+from fastgntk.solvers import Solution
 
 __all__ = ["GraphRegressor", "RegressionModel", "Review"]
 
@@ -219,8 +219,9 @@ class GraphRegressor(RegressionModel):
         ``gram`` is a stored matrix of X (:func:`fastgntk.open_gram`), or its path: kernel values are then
         read from there and not computed. One of another kernel or of other graphs is refused.
         """
-        check_solver_name(self.solver, self.n_components)
+        check_solver_options(self.solver, self.n_components)
+        alpha = check_alpha(self.alpha)
         kernel = self._training(X, gram)
         values = check_targets(y, kernel.n)
-        self._solve(kernel, values, check_sample_weight(sample_weight, kernel.n), self.alpha)
+        self._solve(kernel, values, check_sample_weight(sample_weight, kernel.n), alpha)
         return self

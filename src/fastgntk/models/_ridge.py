@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 from fastgntk.models._explanation import Rows
 from fastgntk.models._feature_rows import DEFAULT_FEATURES, FeatureRows, TrainingFeatures
 from fastgntk.models._training_kernel import INTERCEPT, TrainingKernel, WithIntercept
-from fastgntk.solvers import Solution, choose_solver, regress_on_features, solve
+from fastgntk.solvers import Solution, check_ridges, check_solver_name, choose_solver, regress_on_features, solve
 
-__all__ = ["RidgeFit", "fit_ridge"]
+__all__ = ["RidgeFit", "check_alpha", "check_alphas", "check_solver_options", "fit_ridge"]
 
 Array = NDArray[np.float64]
 
@@ -30,6 +33,29 @@ class RidgeFit:
     coefficients: Array  # (m, k)
     intercepts: Array  # (k,)
     basis: NDArray[np.int64]  # training graphs that rows are about; none if they are features
+
+
+def check_alpha(alpha: Any) -> float:
+    """Return the regularisation, a finite number of 0 or more."""
+    number = isinstance(alpha, int | float | np.integer | np.floating) and not isinstance(alpha, bool)
+    if not number or not 0 <= alpha < float("inf"):
+        raise InputError(f"alpha must be a number, 0 or more, but is {alpha!r}.")
+    return float(alpha)
+
+
+def check_alphas(alphas: Sequence[float] | None) -> tuple[float, ...]:
+    """Return the regularisations to try, which are numbers above 0; None is the default."""
+    try:
+        return check_ridges(alphas)
+    except InputError:
+        raise InputError(f"alphas must be numbers above 0 to try, but is {alphas!r}.") from None
+
+
+def check_solver_options(solver: Any, n_components: Any) -> None:
+    """Refuse a solver that does not exist, or a number of components below 1, before anything is computed."""
+    check_solver_name(solver, None)
+    if n_components is not None:
+        check_integer("n_components", n_components, 1)
 
 
 def fit_ridge(

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 # At large C libsvm takes ten times the steps for its default tolerance of 0.001, for the same predictions.
 _TOLERANCE = 0.01
-# A fit that needs more steps than this is used as it is; `evaluate` counts them.
+# A fit that needs more steps than this is used without convergence; `evaluate` counts them.
 _MAX_STEPS = 200_000
 
 

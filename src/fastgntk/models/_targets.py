@@ -39,7 +39,7 @@ class Targets:
 
 
 def check_targets(y: Any, n_graphs: int) -> Array:
-    """Return real targets of shape (n,) or (n, k), or say what is wrong and in which rows."""
+    """Return real targets of shape (n,) or (n, k), an error names what is wrong, and in which rows."""
     if y is None:
         raise InputError("regression needs targets: pass y.")
     try:
@@ -91,7 +91,7 @@ def _numbers(row: Any) -> bool:
 
 
 def check_classes(y: Any, count: int, what: str = "graphs") -> NDArray[Any]:
-    """Return class labels as an array, or say why they are none."""
+    """Return class labels as an array; an error explains why they are not."""
     if y is None:
         raise InputError("there are no class labels; pass y.")
     labels = _label_array(y)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.threads import Progress
-from fastgntk.kernels import Normalized
+from fastgntk.kernels import Kernel, Normalized
 from fastgntk.models._kernel_rows import KernelRows
 from fastgntk.pairwise import PreparedGraphs, check_result, gram, gram_columns, normalize
 from fastgntk.pairwise.store import StoredGram
@@ -109,11 +109,12 @@ class TrainingKernel:
         return (own > 0).astype(np.float64) if self.normalized else own
 
     def _stored_diagonal(self, stored: StoredGram) -> Array:
-        """Return the diagonal of the stored matrix, which is that of the only leaf if there is one."""
+        """Return the diagonal of the stored matrix, which is that of the leaf for a single tangent kernel."""
         if self._diagonal is None:
             self._diagonal = stored.diagonal()
-            if len(self.prepared.leaves) == 1:
-                self.prepared.set_leaf_diagonal(next(iter(self.prepared.leaves)), self._diagonal)
+            kernel = Kernel.from_dict(stored.manifest.kernel)
+            if kernel in self.prepared.leaves:
+                self.prepared.set_leaf_diagonal(kernel, self._diagonal)
         return self._diagonal
 
     def _read(self, stored: StoredGram) -> Array:

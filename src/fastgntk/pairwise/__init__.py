@@ -4,10 +4,9 @@
 ``_gram``                 :func:`gram`, :func:`cross_gram`, :func:`diagonal`, :func:`gram_path`
 ``_prepared``             :func:`prepare`, :class:`PreparedGraphs`: what all of them compute from
 ``_compute``              :class:`Compute`: engine, threads, memory, progress
-``_combine``              from the values of leaves to those of a kernel
+``_combine``              from the values of leaves to those of a kernel; :func:`normalize`
 ``_node_contributions``   :func:`node_contributions`, what each node of a graph adds to its kernel
 ``_node_gram``            :func:`node_gram`, the kernel between nodes of one graph
-``_normalize``            :func:`normalize`
 ``_cost``                 :func:`estimate_cost`, time and memory of a matrix, on clusters too
 ``_describe``             :func:`describe`, what is in a set of graphs
 ``_run``                  blocks, memory, tiles of one tangent kernel
@@ -19,14 +18,13 @@ Nothing here contains the formula, and no engine deals with tiles. Nothing in :c
 rounding.
 """
 
-from fastgntk.pairwise._combine import Entries, combine, combine_diagonals, combine_levels, needs_diagonals
+from fastgntk.pairwise._combine import Entries, combine, combine_diagonals, combine_levels, needs_diagonals, normalize
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
 from fastgntk.pairwise._cost import ClusterCost, CostEstimate, LeafCost, estimate_cost
 from fastgntk.pairwise._describe import describe
 from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_columns, gram_path
 from fastgntk.pairwise._node_contributions import node_contributions, node_contributions_in_chunks
 from fastgntk.pairwise._node_gram import check_nodes, node_diagonal, node_gram
-from fastgntk.pairwise._normalize import normalize
 from fastgntk.pairwise._prepared import (
     Leaf,
     NotSketchedWarning,

@@ -1,4 +1,4 @@
-"""What is in a set of graphs: sizes, what nodes and edges carry, and which graphs no kernel tells apart."""
+"""What is in a set of graphs: sizes, what nodes and edges carry, and which graphs no kernel can distinguish."""
 
 from __future__ import annotations
 

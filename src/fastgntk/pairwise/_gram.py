@@ -119,7 +119,7 @@ def gram(
 
 
 def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
-    """Compute the kernel between n graphs (rows, say for testing) and m graphs (cols, say for training).
+    """Compute the kernel between n graphs (rows, such as test graphs) and m graphs (cols, such as training graphs).
 
     Features are fitted on ``cols``; a node label in ``rows`` that ``cols`` does not have is a label like any other, and
     equal to none of ``cols``. So this is a part of ``gram`` over all graphs. ``cols`` may be prepared graphs; then

@@ -211,7 +211,7 @@ class PreparedGraphs:
 
 
 def prepare(graphs: Any, kernel: Kernel = GNTK(), *, compute: Compute | None = None) -> PreparedGraphs:
-    """Prepare graphs once for many computations: the training set of a model, say.
+    """Prepare graphs once for many computations, such as the training set of a model.
 
     ``gram``, ``cross_gram``, ``diagonal`` and ``node_contributions`` take the result in place of graphs, without a
     kernel; the values are the same. ``cross_gram(new, prepare(graphs, kernel))`` costs what is new only.

@@ -69,7 +69,7 @@ class Run:
         return self.choice.engine
 
     def prepare(self, batch: GraphBatch) -> Any:
-        """Do what needs one graph only; an overflow here shows in the tiles, which say so."""
+        """Do what needs one graph only; an overflow here shows in the tiles, which refuse it."""
         with np.errstate(all="ignore"):
             return self.engine.prepare(batch, self.kernel)
 

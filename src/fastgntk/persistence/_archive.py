@@ -14,7 +14,7 @@ nothing in a file is believed because its checksum is right.
 
 Nothing here is pickled, so reading runs no code from the file. All parts are stored uncompressed: a part then cannot
 be larger than the file, and a file of a few kilobytes that unfolds to many gigabytes is impossible by construction.
-Every size is compared with the size of the file before memory is asked for.
+Every size is compared with the size of the file before memory is allocated.
 
 The same document and arrays give the same bytes, on every system: times are fixed and names sorted.
 """
@@ -99,7 +99,7 @@ def write_container(path: Path, document: dict[str, Any], arrays: dict[str, NDAr
 
 
 def read_container(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read a model file and return its document and its arrays, or say in one sentence why it cannot be used.
+    """Read a model file and return its document and its arrays; an error explains in one sentence why it cannot.
 
     The file may come from anywhere: a damaged or hand-made one gives an :class:`InputError`, and never takes more
     memory than a small multiple of its own size. What the document and the arrays mean is for the caller to check.
@@ -174,7 +174,7 @@ def _fill(stream: BinaryIO, document: dict[str, Any], arrays: dict[str, NDArray[
 
 
 def _write_array(archive: zipfile.ZipFile, part: str, array: NDArray[Any]) -> dict[str, Any]:
-    """Write one array and return what model.json says about it; nothing is copied if it is in C order."""
+    """Write one array and return its entry in model.json; nothing is copied if it is in C order."""
     plain = np.asarray(array, dtype=_stored_dtype(array), order="C")
     entry = _entry(part)
     start = _MAGIC + _npy_header(plain.dtype.str, plain.shape)
@@ -196,7 +196,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 def _npy_header(dtype: str, shape: tuple[int, ...]) -> bytes:
-    """Return the length and the text that follow the magic of a ``.npy`` file, padded as NumPy asks for."""
+    """Return the length and the text that follow the magic of a ``.npy`` file, padded as NumPy requires."""
     text = _npy_text(dtype, shape)
     text += b" " * (-(len(_MAGIC) + 2 + len(text) + 1) % 64) + b"\n"
     return len(text).to_bytes(2, "little") + text
@@ -353,7 +353,7 @@ def _read_array(
 ) -> NDArray[Any]:
     """Read an array into its own memory.
 
-    The header needs no parser: all that it may say is known from model.json, up to spaces at its end.
+    The header needs no parser: its content follows from model.json, up to spaces at its end.
     """
     name = member.orig_filename
     with _zip_faults(f"the part {name}"), archive.open(member) as source:

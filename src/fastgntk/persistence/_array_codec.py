@@ -57,7 +57,7 @@ def pack_graphs(batch: GraphBatch) -> dict[str, NDArray[Any]]:
 
 
 def unpack_graphs(arrays: Arrays) -> GraphBatch:
-    """Return the batch that :func:`pack_graphs` took apart, or say what is wrong with its arrays.
+    """Return the batch that :func:`pack_graphs` packed; anything wrong with its arrays is an error.
 
     Arrays under other names than ``graphs.…`` are left alone. Memory is shared where possible. Costs a few passes
     over the arrays.
@@ -132,7 +132,7 @@ def pack_edge_types(types: EdgeTypes) -> dict[str, NDArray[Any]]:
 
 
 def unpack_edge_types(arrays: Arrays) -> EdgeTypes:
-    """Return the types that :func:`pack_edge_types` took apart, or say what is wrong; others are left alone."""
+    """Return the types that :func:`pack_edge_types` packed; other arrays are ignored."""
     known = {}
     for is_text, name in _EDGE_TYPES.items():
         if name in arrays:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from scipy import sparse
 from fastgntk.errors import InputError
 from fastgntk.sketch._hadamard import hadamard_entries, hadamard_transform, padded_size, transform_cost
 
-__all__ = ["AMS", "SKETCHES", "SRHT", "CountSketch", "Gaussian", "SketchMatrix", "SparseEmbedding"]
+__all__ = ["AMS", "SKETCHES", "SRHT", "CountSketch", "Gaussian", "SketchMatrix", "SparseEmbedding", "generator"]
 
 Array = NDArray[np.float64]
 
@@ -213,3 +213,14 @@ SKETCHES: dict[str, Callable[[int, int, np.random.Generator], SketchMatrix]] = {
     "sparse": SparseEmbedding.draw,
 }
 """How to draw each sketch from (columns, size, rng)."""
+
+
+def generator(seed: int | Sequence[int]) -> np.random.Generator:
+    """Return a generator from a seed, or from several numbers that make up one seed.
+
+    PCG64 by name: the default of NumPy may change, and the same seed must draw the same.
+
+    >>> int(generator(0).integers(100)), int(generator([0, 1]).integers(100))
+    (85, 52)
+    """
+    return np.random.Generator(np.random.PCG64(seed))

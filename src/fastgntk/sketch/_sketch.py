@@ -11,8 +11,7 @@ import numpy as np
 from fastgntk._util.checks import check_flag, check_integer
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError
-from fastgntk.sketch._generator import generator
-from fastgntk.sketch._matrices import SKETCHES, SketchMatrix
+from fastgntk.sketch._matrices import SKETCHES, SketchMatrix, generator
 
 __all__ = ["Sketch"]
 

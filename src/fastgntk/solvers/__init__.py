@@ -1,4 +1,4 @@
-"""Kernel ridge regression and Gaussian processes on plain arrays; nothing here knows of graphs.
+"""Kernel ridge regression and Gaussian processes on plain arrays, without any graphs.
 
 For a kernel matrix K (n, n), targets Y (n, k) that are centred and scaled, a ridge ρ ≥ 0 in the units of K and weights
 w (n,) above 0, every solver looks for the f that minimises

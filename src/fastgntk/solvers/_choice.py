@@ -40,7 +40,7 @@ def check_solver_name(solver: Any, rank: Any) -> None:
 def choose_solver(
     asked: str, n: int, *, rank: int | None = None, memory: Any = None, stored: bool = False
 ) -> SolverChoice:
-    """Return the solver for n graphs and why; ``stored`` says that kernel values are on disk and need only be read.
+    """Return the solver for n graphs and why; ``stored`` if kernel values are on disk and need only be read.
 
     >>> choose_solver("auto", 5_000, memory="4GB")
     SolverChoice(solver='cholesky', reason='exact, and quick up to 10,000 graphs')
@@ -48,11 +48,11 @@ def choose_solver(
     ['cg', 'nystrom', 'features']
     """
     if asked != "auto":
-        return SolverChoice(asked, "asked for")
+        return SolverChoice(asked, "chosen by name")
     room = memory_budget(memory)
     landmarks = min(n, default_rank(n) if rank is None else rank)
     matrix, columns = 8 * n * n, 8 * n * landmarks
-    if n <= _EXACT and matrix <= room:  # no more than is asked for without auto, so that nothing changes
+    if n <= _EXACT and matrix <= room:  # the same limits as without auto
         return SolverChoice("cholesky", f"exact, and quick up to {_EXACT:,} graphs")
     # Beside the matrix cg holds columns, features and an orthogonal factor; nystrom these alone.
     if matrix + 4 * columns <= room:

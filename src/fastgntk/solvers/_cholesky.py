@@ -52,8 +52,8 @@ def _factor(problem: Problem) -> tuple[Array, Array, float]:
     """Return an array with L in its lower triangle, the diagonal of A⁻¹, and the jitter that it took.
 
     Of a singular matrix all pivots may come out above 0, by rounding, and α would be rounding too. The last pivot alone
-    does not tell: what rounding leaves there grows with the condition of the rest. Σ_i A_ii (A⁻¹)_ii does, which is at
-    least 1 / the smallest eigenvalue of A scaled to a diagonal of ones: of singular matrices it came out as 0.7 / ε or
+    does not show it: what rounding leaves there grows with the condition of the rest. Σ_i A_ii (A⁻¹)_ii does, which is
+    at least 1 / the smallest eigenvalue of A scaled to a diagonal of ones: of singular matrices it came out as 0.7 / ε or
     more (random ones of 3 to 600 rows and one rank less), and a ridge of 1e-10 · A_ii keeps it below 1e10 n.
     """
     K = problem.source.full()
@@ -79,7 +79,7 @@ def _factor(problem: Problem) -> tuple[Array, Array, float]:
 
 
 def _lower_factor(A: Array) -> bool:
-    """Put L into the lower triangle of A, and tell whether A is positive definite.
+    """Put L into the lower triangle of A, and return whether A is positive definite.
 
     Panel by panel, because OpenBLAS 0.3.30 on several threads writes past its buffers in the symmetric products of one
     dpotrf of some 15,000 rows (a crash, if not wrong numbers; numpy issue 19685). Up to a panel it is one dpotrf.

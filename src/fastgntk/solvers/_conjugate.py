@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 # So many random right-hand sides: the root mean square of leave-one-out residuals is then right within 3 % (measured on
 # random graphs, ranks of 100 to 800 of 2,000, ridges of 1e-3 and 0.1).
 _PROBES = 32
-# What a probe tells is right to a tenth or so; more digits of its solution would be lost in that.
+# The estimate of a probe is right to a tenth or so; more digits of its solution would be lost in that.
 _PROBE_TOLERANCE = 1e-3
 
 

@@ -1,6 +1,6 @@
 """Every ridge from one eigendecomposition, also where many rows of K are equal.
 
-Rows that are equal, as of graphs that no amount of colour refinement tells apart, make K = E K_d Eᵀ: E (n, m) says
+Rows that are equal, as of graphs that colour refinement cannot distinguish, make K = E K_d Eᵀ: E (n, m) marks
 which of m kinds a row is, K_d (m, m) is the kernel between kinds. With weights w, ω_g their sum over kind g, and
 Q = W^½ E Ω^(−½), whose columns are orthonormal,
 
@@ -109,7 +109,7 @@ class EigenPath:
 
         ``"leave_one_out"``: the weighted mean square of the residuals over that of the target, then the mean over
         targets. ``"likelihood"``: minus the logarithm of the marginal likelihood, the mean over targets. A target
-        that is 0 throughout has no say.
+        that is 0 throughout does not count.
         """
         if by not in get_args(RidgeScore):
             raise InputError(f"by must be one of {', '.join(get_args(RidgeScore))}, but is {by!r}.")
@@ -244,7 +244,7 @@ def _kinds(K: Array, groups: Any) -> tuple[NDArray[np.int64], NDArray[np.int64],
         if apart.max() > _SAME_ROW * float(K.diagonal().max()):
             i = start + int(apart.argmax())
             raise InputError(
-                f"groups says that graphs {first[member[i]]} and {i} are equal, but their kernel rows are "
+                f"groups claims that graphs {first[member[i]]} and {i} are equal, but their kernel rows are "
                 f"{apart.max():.1e} apart; give groups of equal rows only."
             )
     return member, first, among

@@ -112,5 +112,5 @@ def _left(
         residual[part] = Y[part] - features @ b
         spread = features @ inverse
         free[part] = 1.0 - weights[part] * np.einsum("ij,ij->i", spread, spread)
-    # At a leverage of 1 the difference is rounding; nothing smaller than that can be told from it.
+    # At a leverage of 1 the difference is rounding; nothing smaller than that can be distinguished from it.
     return residual, np.maximum(free, np.finfo(float).eps)

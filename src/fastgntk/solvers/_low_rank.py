@@ -49,7 +49,7 @@ class LowRank:
 
     def free(self) -> Array:
         """Return 1 − h_i, of shape (n,): how much of a target the fit does not follow; h is the diagonal of Q₁ Q₁ᵀ."""
-        # At a leverage of 1 the difference is rounding; nothing smaller than that can be told from it.
+        # At a leverage of 1 the difference is rounding; nothing smaller than that can be distinguished from it.
         return np.asarray(np.maximum(1.0 - np.einsum("ij,ij->i", self.Q1, self.Q1), np.finfo(float).eps))
 
     def inverse_diagonal(self) -> Array:

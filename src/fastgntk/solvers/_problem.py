@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 _log = logging.getLogger("fastgntk")
 
 # Powers of ten of the mean of the diagonal. Below the first nothing changes in sums of a few thousand terms; past
-# the last the jitter is a ridge of its own, which nobody asked for.
+# the last the jitter is a ridge of its own, which was not intended.
 _FIRST_JITTER, _LAST_JITTER = -10, -2
 
 

@@ -25,13 +25,13 @@ RIDGES = tuple(float(r) for r in 10.0 ** np.arange(-8.0, 2.0))
 """Ridges that are tried, in units of the mean self-similarity."""
 
 
-_NEAR = 1.05  # times the least error; leave-one-out on some hundred graphs does not tell such ridges apart
+_NEAR = 1.05  # times the least error; leave-one-out on some hundred graphs does not distinguish such ridges
 
 
 def steady_ridge(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
     """Return the most likely ridge among those whose leave-one-out error is near the least, and its error.
 
-    The error hardly depends on small ridges where the kernel tells all graphs apart, so that the least of it may be
+    The error hardly depends on small ridges where the kernel distinguishes all graphs, so that the least of it may be
     at any of them. How wide intervals are depends on the ridge very much, and the likelihood judges that too.
     """
     errors = path.scores(Y, ridges)

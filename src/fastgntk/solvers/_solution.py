@@ -34,7 +34,7 @@ class Solution:
     alpha: Array
     """Coefficients (m, k): f(x) = Σ_j alpha_j k(x, basis_j)."""
     ridge: float
-    """As it was asked for."""
+    """The ridge that was given."""
     jitter: float
     """What was added to the ridge so that A is positive definite; usually 0."""
     scale2: Array

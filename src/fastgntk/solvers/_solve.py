@@ -71,7 +71,7 @@ def solve(
         The random matrix of ``sketched``. In ``benchmarks/solvers.py`` all came about equally close, except that
         ``countsketch`` wastes rows where rank is a large part of n.
     max_iterations : int
-        Of ``cg``; when they do not do, an error says how far it came.
+        Of ``cg``; when they are not enough, an error gives the residual that was reached.
     progress : callable, optional
         Called as ``progress(done, total)``; only their ratio has a meaning.
 

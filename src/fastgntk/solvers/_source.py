@@ -21,7 +21,7 @@ _SYMMETRY = 1e-8
 
 
 class KernelSource(Protocol):
-    """The kernel among n things, as a solver asks for it. What comes back is never written to.
+    """The kernel among n things, for the solvers. They never write to what is returned.
 
     Nyström and sketched solvers call ``columns`` and ``diagonal`` only, so that n² values need not exist at a time.
     """

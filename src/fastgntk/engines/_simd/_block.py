@@ -29,7 +29,7 @@ class Block(NamedTuple):
     after slot, the node itself before each type: column ``padded · slot + c`` is colour c in a slot, where ``padded``
     is the number of colours rounded up to whole panels (at level 1 it is ``features · slot + j``), and
     ``cuts[(at[l] + u) · slots + s]`` is where slot s of a row starts. Readouts are kept by chunks of
-    CHUNK colours, within a chunk by graph: entry k of ``read_ptr[read_at[l] + chunk] : … + 1`` says that graph
+    CHUNK colours, within a chunk by graph: entry k of ``read_ptr[read_at[l] + chunk] : … + 1`` means that graph
     ``read_graph[k]`` has colour ``read_index[k]`` with count · p = ``read_value[k]``. ``sum_*`` is the (n, d)
     CSR matrix of feature sums.
     """

@@ -56,7 +56,7 @@ def compute_tile(
 ) -> None:
     """Write the readout of every level to ``out`` (L + 1, n, m).
 
-    ``symmetric`` says that both blocks are the same, which halves the work. The other arguments are buffers with
+    ``symmetric`` if both blocks are the same, which halves the work. The other arguments are buffers with
     `buffer_sizes` entries and PATCH for ``patch``; all flat, of any finite content. The loop ends early
     once ``cancelled[0]`` is not 0.
     """
@@ -238,7 +238,7 @@ def _read_chunk(
 
 @compiled
 def _read_rows(near: Block, far: Block, level: int, width: int, readout: Array, out: Array, turn: bool) -> None:
-    """Sum the readout over the colours of each near graph; ``turn`` says that near are the columns of ``out``."""
+    """Sum the readout over the colours of each near graph; with ``turn`` near are the columns of ``out``."""
     out[:] = 0.0
     first = near.read_ptr[near.read_at[level]]
     stop = near.read_ptr[near.read_at[level] + -(-near.counts[level] // CHUNK)]

@@ -2,14 +2,13 @@
 
 =============  ==================================================================
 ``_stored``    :class:`StoredGram`, the matrix as a lazy array; its layout on disk
-``_manifest``  what a stored matrix is of, and whether that is what was asked for
+``_manifest``  what a stored matrix is of, and whether that is what is wanted
 ``_use``       a stored matrix in the place of one to compute, if it is the same
 ``_build``     which tiles are missing, and computing them on threads
 ``_cluster``   computing them on the workers of a Dask cluster
 ``_clients``   connecting to one, or starting one on this machine
 ``_tile``      the values of one tile
-``_locks``     who may write
-``_disk``      what a user is told if the disk is full or closed
+``_writing``   locks, and errors of the disk
 =============  ==================================================================
 
 Zarr keeps the tiles; it is imported when a store is used, and Dask when a cluster is.

@@ -23,10 +23,10 @@ from fastgntk.pairwise._plan import Plan, largest_extent, plan_gram
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch
 from fastgntk.pairwise._run import Cut, Run
 from fastgntk.pairwise.store._cluster import check_client, compute_on_cluster
-from fastgntk.pairwise.store._locks import writing
 from fastgntk.pairwise.store._manifest import Manifest
 from fastgntk.pairwise.store._stored import StoredGram, Tile
 from fastgntk.pairwise.store._tile import Side, tile_values
+from fastgntk.pairwise.store._writing import writing
 
 __all__ = ["Build", "Shard", "build_gram", "check_shard"]
 
@@ -75,7 +75,7 @@ class Build:
     runs: tuple[Run, ...]
     """Of each leaf of the kernel."""
     cuts: tuple[Cut, ...]
-    """Of each leaf: blocks of which whole ones make up the sides of tiles."""
+    """Of each leaf: blocks that fit into the sides of tiles."""
     stored: StoredGram
 
     @classmethod
@@ -191,7 +191,7 @@ class Build:
             _ = self._diagonals
 
     def compute(self, tiles: list[Tile], workers: int, progress: Progress | None) -> None:
-        """Compute tiles on threads and store each as soon as it is there."""
+        """Compute tiles on threads and store each when it is computed."""
         if not tiles:
             return
         workers = self.affordable_workers(workers)

@@ -17,7 +17,7 @@ _ADDRESS = re.compile(r"(tcp://|tls://)?([\w.-]+|\[[\w:.%]+\]):(?P<port>[0-9]{1,
 
 
 def import_distributed() -> Any:
-    """Import dask.distributed, or say how to get it."""
+    """Import dask.distributed; an error explains how to install it."""
     try:
         import distributed
     except ImportError:
@@ -75,5 +75,5 @@ def local_workers(count: int) -> Iterator[Any]:
 
 
 def _silence() -> None:
-    """Leave it to errors to tell what happened; Dask prints tracebacks of lost connections besides."""
+    """Silence Dask's tracebacks of lost connections; errors explain what happened."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)

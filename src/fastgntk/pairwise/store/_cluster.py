@@ -33,9 +33,9 @@ from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel
 from fastgntk.pairwise._run import Run
 from fastgntk.pairwise.store._clients import import_distributed
-from fastgntk.pairwise.store._disk import on_disk
 from fastgntk.pairwise.store._stored import StoredGram, Tile
 from fastgntk.pairwise.store._tile import Side, tile_values
+from fastgntk.pairwise.store._writing import on_disk
 
 if TYPE_CHECKING:
     from fastgntk.pairwise.store._build import Build
@@ -44,8 +44,8 @@ __all__ = ["check_client", "compute_on_cluster"]
 
 _log = logging.getLogger("fastgntk")
 
-_IN_FLIGHT = 1000  # tasks that the scheduler knows of: enough for hundreds of workers, little to remember
-_LOSSES = 5  # times that one tile may be sent again before we say that it cannot be computed
+_IN_FLIGHT = 1000  # tasks that the scheduler holds: enough for hundreds of workers, little to remember
+_LOSSES = 5  # times that one tile may be sent again before it counts as one that cannot be computed
 _PATIENCE = 60  # seconds without any worker before we give up
 _KEPT = "finished tiles are kept, and the same again goes on"
 _TOKEN = ".cluster"  # the file by which workers see that their folder is this one
@@ -181,7 +181,7 @@ def compute_tile(
     made in the same place, nothing is written.
     """
     stored = _same_store(Path(path), token, store_id, version)
-    if stored.file(tile).is_file():  # finished by a worker that died before it could say so
+    if stored.file(tile).is_file():  # finished by a worker that died before it could report it
         return
     # Arrays that came over the network may be read-only or not aligned, for which machine code would be compiled anew.
     near = deepcopy(rows)

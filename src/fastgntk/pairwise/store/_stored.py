@@ -1,7 +1,7 @@
-"""A kernel matrix on disk: a Zarr array of tiles, of which the upper triangle is kept.
+"""A kernel matrix on disk: a Zarr array of tiles of the upper triangle.
 
 Rows and columns stand in the order in which graphs were cut into blocks, so that a tile is what a task computes;
-``order`` says which graph is where. Each tile is one file with its checksum, which Zarr writes whole or not at all and
+``order`` is the graph of each row. Each tile is one file with its checksum, which Zarr writes whole or not at all and
 checks in reading. A tile that is there is finished.
 """
 
@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
-from fastgntk.pairwise.store._disk import on_disk
 from fastgntk.pairwise.store._manifest import Manifest
+from fastgntk.pairwise.store._writing import on_disk
 
 __all__ = ["StoredGram", "Tile", "as_path", "is_store", "open_gram"]
 
@@ -192,10 +192,10 @@ class StoredGram:
             raise InputError(f"{self.path} was made anew since it was opened; open it again.")
 
     def sweep(self) -> None:
-        """Delete what processes left that were killed while they wrote a tile; for who has locked out all others.
+        """Delete what processes left behind that were killed while writing a tile; call it under the lock only.
 
-        A task on a cluster that nobody waits for any more has no lock and may be writing still. It loses its file and
-        fails, which does no harm: a tile that is not there when the lock is taken is computed by who has the lock.
+        An abandoned task on a cluster has no lock and may still be writing. It loses its file and fails, which does no
+        harm: a tile that is missing when the lock is taken is computed by the process with the lock.
         """
         for left in (self.path / "gram").rglob("*.partial"):  # Zarr's name for a file that is not whole yet
             with on_disk(self.path):
@@ -207,7 +207,7 @@ class StoredGram:
         try:
             return _zarr().open_array(str(self.path), path="gram", mode="r+", zarr_format=3)
         except FileNotFoundError:
-            self.check_same()  # says it in a sentence
+            self.check_same()  # raises an error that explains it
             raise
 
     def tile(self, tile: Tile) -> Array:

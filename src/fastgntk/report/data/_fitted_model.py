@@ -31,7 +31,7 @@ class FittedModel:
         self.kernel, self.unit = rows.kernel, 1.0
         self.normalized = isinstance(self.kernel, Normalized)
         compute = rows.compute if compute is None else compute
-        # Rows that keep no graphs, or landmarks only, say nothing about the kernel among all training graphs.
+        # Rows that keep no graphs, or landmarks only, have no engines for the kernel among all training graphs.
         engines = rows.prepared.engines if isinstance(rows, KernelRows) else None
         silent = compute.watched(None)
         prepared = prepare_batch(source.batch, self.kernel, silent, dict(rows.features), engines=engines)

@@ -1,10 +1,11 @@
-"""Who may write into a store: one process, or several that have a share each.
+"""Writing into a store: one process at a time, or several with a shard each; and errors of the disk as sentences.
 
 Locks belong to the operating system, so that none is left over when a process dies.
 """
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,11 +13,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from fastgntk.errors import InputError
-from fastgntk.pairwise.store._disk import on_disk
 
-__all__ = ["writing"]
+__all__ = ["on_disk", "writing"]
 
-# Windows has no such locks; there nobody is kept from computing a tile twice, and the same comes out both times.
+# Windows has no such locks; there two processes may compute one tile, with the same result.
 _LOCKS = sys.platform != "win32"
 
 
@@ -29,7 +29,7 @@ def writing(path: Path, shard: tuple[int, int]) -> Iterator[None]:
     k, count = shard
     with ExitStack() as held:
         everyone = held.enter_context(_opened(path, ".lock"))
-        # A share goes together with other shares, everything with nothing.
+        # A shard goes together with other shards, everything with nothing.
         _lock(everyone, path, shared=count > 1)
         if count > 1:
             own = held.enter_context(_opened(path, f".lock-{k}-of-{count}"))
@@ -52,3 +52,18 @@ def _lock(stream: BinaryIO, path: Path, *, shared: bool) -> None:
             f"another process is writing into {path}; wait until it has ended, or give each a share with shard=(k, K) "
             "(--shard k/K)."
         ) from None
+
+
+@contextmanager
+def on_disk(path: Path) -> Iterator[None]:
+    """Turn a full disk and missing permissions into errors that explain what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise InputError(
+                f"there is no space left for {path}; free some space and rerun: finished tiles are kept."
+            ) from None
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise InputError(f"{path} cannot be written to ({error.strerror}); choose another folder.") from None
+        raise
