@@ -1,4 +1,4 @@
-r"""The kernel: what is computed. This page is its definition; the files below compute it.
+r"""Kernels: what is computed. This page is the definition of the tangent kernel and of combinations.
 
 Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjacency A without self loops,
 Â = A + I, scale C = diag(c_u), B = C Â. All of Σ and K are (N, N'); p_u is the norm of node u:
@@ -21,11 +21,18 @@ R                     ``layers``           ReLU layers in each Combine
 c_u                   ``scale``            1, 1/(\|N(u)\|+1), or what makes the aggregated node a unit vector
 jumping knowledge     ``jump``             read out every level
 c_φ                   ``c_phi``            2 keeps norms: then p_u does not change inside a block
+X                     ``features``         attributes, one-hot labels or one-hot degrees
+S                     ``sketch``           B SᵀS in place of B: an approximation
 not there             ``edges``            ``"typed"``: B = Σ_r B_r, the node itself and each edge label being one r
 ====================  ===================  =======================================================
 
 A node of norm 0 (zero features, or exact cancellation) contributes 0. Where this departs from the papers, and
 why, is in docs/math.md.
+
+Kernels combine entry by entry, and stay positive semi-definite:
+
+    (k1 + k2)(G, G') = k1(G, G') + k2(G, G')                 (a k)(G, G') = a k(G, G'),  a > 0
+    (k1 * k2)(G, G') = k1(G, G') k2(G, G')                   k.normalized()(G, G') = k(G, G') / sqrt(k(G, G) k(G', G'))
 
 ====================  ==========================================================================
 ``_gntk``             :class:`GNTK`, everything that changes its values

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from fastgntk._util.checks import check_positive
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError
 
@@ -82,7 +82,7 @@ class Kernel(Value):
         """Read what :meth:`to_json` wrote."""
         try:
             options = json.loads(text)
-        except (json.JSONDecodeError, TypeError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError) as error:  # a ValueError is bad JSON, or bytes that are no text
             raise InputError(f"the kernel is not valid JSON: {error}.") from None
         return cls.from_dict(options)
 
@@ -131,11 +131,7 @@ class Scaled(Kernel):
 
     def __post_init__(self) -> None:
         _check_operands(self.kernel)
-        value = self.factor
-        real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-        if not real or not (math.isfinite(value) and value > 0):
-            raise InputError(f"the factor of a kernel must be a number above 0, but is {value!r}.")
-        object.__setattr__(self, "factor", float(value))
+        object.__setattr__(self, "factor", check_positive("the factor of a kernel", self.factor))
 
     def __repr__(self) -> str:
         return f"{self.factor!r} * {self.kernel._within(3)}"

@@ -4,6 +4,7 @@
 ``_gram``                 :func:`gram`, :func:`cross_gram`, :func:`diagonal`, :func:`gram_path`
 ``_prepared``             :func:`prepare`, :class:`PreparedGraphs`: what all of them compute from
 ``_compute``              :class:`Compute`: engine, threads, memory, progress
+``_leaf``                 graphs prepared for one tangent kernel, and its values
 ``_combine``              from the values of leaves to those of a kernel; :func:`normalize`
 ``_node_contributions``   :func:`node_contributions`, what each node of a graph adds to its kernel
 ``_node_gram``            :func:`node_gram`, the kernel between nodes of one graph
@@ -23,10 +24,10 @@ from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
 from fastgntk.pairwise._cost import ClusterCost, CostEstimate, LeafCost, estimate_cost
 from fastgntk.pairwise._describe import describe
 from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_columns, gram_path
+from fastgntk.pairwise._leaf import Leaf
 from fastgntk.pairwise._node_contributions import node_contributions, node_contributions_in_chunks
 from fastgntk.pairwise._node_gram import check_nodes, node_diagonal, node_gram
 from fastgntk.pairwise._prepared import (
-    Leaf,
     NotSketchedWarning,
     PreparedGraphs,
     prepare,

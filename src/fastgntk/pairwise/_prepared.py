@@ -6,24 +6,32 @@ Everything that computes kernel values takes this value; nothing below the publi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.threads import Progress
-from fastgntk.engines import check_edges, choose_engine, equal_graphs
+from fastgntk.engines import check_edges, choose_engine
 from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.pairwise._combine import combine_diagonals, combine_levels
+from fastgntk.pairwise._combine import combine_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
-from fastgntk.pairwise._plan import plan_cross, plan_gram
-from fastgntk.pairwise._run import Cut, Run, Write, check_result
+from fastgntk.pairwise._leaf import Leaf
+from fastgntk.pairwise._plan import plan_gram
+from fastgntk.pairwise._run import Run, check_result
 
-__all__ = ["Leaf", "NotSketchedWarning", "PreparedGraphs", "prepare", "prepare_batch", "prepare_pair", "share_of"]
+__all__ = [
+    "NotSketchedWarning",
+    "PreparedGraphs",
+    "prepare",
+    "prepare_batch",
+    "prepare_pair",
+    "share_of",
+    "tangent_leaves",
+]
 
 Array = NDArray[np.float64]
 
@@ -32,86 +40,6 @@ _MANY_PAIRS = 1e12  # of nodes; prepared graphs are used again and again, so sta
 
 class NotSketchedWarning(UserWarning):
     """Graphs are not larger than their sketch, and so computed exactly."""
-
-
-@dataclass(frozen=True, eq=False)
-class Leaf:
-    """Graphs prepared for one tangent kernel."""
-
-    kernel: GNTK
-    batch: GraphBatch  # with its features
-    run: Run
-    cut: Cut
-
-    @property
-    def n(self) -> int:
-        """The number of graphs."""
-        return self.batch.n_graphs
-
-    def within(self, compute: Compute, result: int) -> Run:
-        """Return the run with the limits of one call, whose result takes that many bytes."""
-        return replace(self.run, memory=compute.budget, workers=compute.threads, result=result)
-
-    def gram(self, compute: Compute, result: int, progress: Progress | None) -> Array:
-        """Return the Gram matrix (n, n)."""
-        out = np.zeros((self.n, self.n))
-        self._symmetric(out, lambda levels: combine_levels(levels, self.kernel), compute, result, progress)
-        return out
-
-    def levels(self, compute: Compute) -> Array:
-        """Return the readouts of all levels, shape (L + 1, n, n)."""
-        out = np.zeros((self.kernel.blocks + 1, self.n, self.n))
-        self._symmetric(out, lambda levels: levels, compute, out.nbytes, compute.progress)
-        return out
-
-    def cross(self, cols: Leaf, compute: Compute, result: int, progress: Progress | None) -> Array:
-        """Return the kernel (n, m) with other graphs that were prepared alike."""
-        out = np.zeros((self.n, cols.n))
-
-        def write(near: NDArray[np.int64], far: NDArray[np.int64], levels: Array) -> None:
-            out[near[:, None], far] = combine_levels(levels, self.kernel)
-
-        plan = plan_cross(self.cut.blocks, cols.cut.blocks)
-        self.within(compute, result).tiles(self.cut, cols.cut, plan, write, progress)
-        return out
-
-    def diagonal(self, compute: Compute, progress: Progress | None) -> Array:
-        """Return the kernel of each graph with itself (n,)."""
-        out = np.zeros(self.n)
-
-        def write(rows: NDArray[np.int64], _: NDArray[np.int64], levels: Array) -> None:
-            out[rows] = np.diagonal(combine_levels(levels, self.kernel))
-
-        self.within(compute, out.nbytes).diagonal(self.cut.prepared, write, progress)
-        return out
-
-    def nodes(self, cols: Leaf, compute: Compute) -> Array:
-        """Return the contribution of each node of the one graph to its row, shape (N, m)."""
-        out = np.zeros((self.batch.n_nodes, cols.n))
-        check_result(out.nbytes, compute.budget)
-
-        def write(_: NDArray[np.int64], far: NDArray[np.int64], levels: Array) -> None:
-            out[:, far] = combine_levels(levels, self.kernel)
-
-        if len(out):
-            self.within(compute, out.nbytes).nodes(self.batch, self.cut, cols.cut, write)
-        return out
-
-    def equal_graphs(self) -> NDArray[np.int64]:
-        """Return for each graph the number of the first one that the kernel cannot distinguish from it."""
-        colours = self.run.engine.colours(self.cut.prepared)
-        return equal_graphs(self.batch, self.kernel.blocks, typed=self.kernel.typed, colours=colours)
-
-    def _symmetric(
-        self,
-        out: Array,
-        reduce: Callable[[Array], Array],
-        compute: Compute,
-        result: int,
-        progress: Progress | None,
-    ) -> None:
-        run = self.within(compute, result)
-        run.tiles(self.cut, self.cut, plan_gram(self.cut.blocks), _write_both_triangles(out, reduce), progress)
 
 
 class PreparedGraphs:
@@ -166,11 +94,12 @@ class PreparedGraphs:
         """Prepare other graphs the same way, as rows against these; labels that these do not have get new columns."""
         batch = as_graphs(graphs) if not isinstance(graphs, GraphBatch) else graphs
         features = {kind: step.extend(batch) for kind, step in self.features.items()}
+        ready = _with_features(batch, features)
         leaves: dict[Kernel, Leaf] = {}
         for kernel, mine in self.leaves.items():
-            ready = _ready(batch, features, mine.kernel)
-            _warn_not_sketched(mine.kernel, ready)
-            leaves[kernel] = Leaf(mine.kernel, ready, mine.run, mine.run.cut(ready))
+            rows = ready[mine.kernel.features]
+            _check(mine.kernel, rows)
+            leaves[kernel] = Leaf(mine.kernel, rows, mine.run, mine.run.cut(rows))
         return PreparedGraphs(self.kernel, self.compute, batch, features, leaves)
 
     def subset(self, indices: NDArray[np.int64]) -> PreparedGraphs:
@@ -249,14 +178,14 @@ def prepare_batch(
     tangent = tangent_leaves(kernel)
     kinds = dict.fromkeys(leaf.features for leaf in tangent)
     features = {kind: (features or {}).get(kind) or NodeFeatures(kind).fit(batch) for kind in kinds}
+    ready = _with_features(batch, features)
     leaves: dict[Kernel, Leaf] = {}
     for i, leaf in enumerate(tangent):
-        engine = compute.engine if engines is None else engines[i]
-        ready = _ready(batch, features, leaf)
-        choice = choose_engine(engine, ready, None, leaf, pairs if once else _MANY_PAIRS, more_to_come=not once)
-        _warn_not_sketched(leaf, ready)
+        engine, graphs = compute.engine if engines is None else engines[i], ready[leaf.features]
+        _check(leaf, graphs)
+        choice = choose_engine(engine, graphs, None, leaf, pairs if once else _MANY_PAIRS, more_to_come=not once)
         run = Run(leaf, choice, compute.budget, compute.threads, 0)
-        leaves[leaf] = Leaf(leaf, ready, run, run.cut(ready))
+        leaves[leaf] = Leaf(leaf, graphs, run, run.cut(graphs))
     return PreparedGraphs(kernel, compute, batch, features, leaves)
 
 
@@ -266,12 +195,13 @@ def prepare_pair(
     """Prepare two sets of graphs for one matrix; features are fitted on the columns, and extended by the rows."""
     kinds = dict.fromkeys(leaf.features for leaf in tangent_leaves(kernel))
     features: dict[str, NodeFeatures] = {kind: NodeFeatures(kind).fit(cols).extend(rows) for kind in kinds}
+    ready_rows, ready_cols = _with_features(rows, features), _with_features(cols, features)
     near: dict[Kernel, Leaf] = {}
     far: dict[Kernel, Leaf] = {}
     for leaf in tangent_leaves(kernel):
-        row_batch, col_batch = _ready(rows, features, leaf), _ready(cols, features, leaf)
+        row_batch, col_batch = ready_rows[leaf.features], ready_cols[leaf.features]
+        _check(leaf, row_batch, col_batch)
         choice = choose_engine(compute.engine, row_batch, col_batch, leaf)
-        _warn_not_sketched(leaf, row_batch, col_batch)
         run = Run(leaf, choice, compute.budget, compute.threads, 0)
         near[leaf] = Leaf(leaf, row_batch, run, run.cut(row_batch))
         far[leaf] = Leaf(leaf, col_batch, run, run.cut(col_batch))
@@ -297,14 +227,15 @@ def share_of(progress: Progress | None, number: int, count: int) -> Progress | N
     return lambda done, total: progress(number * total + done, count * total)
 
 
-def _ready(batch: GraphBatch, features: dict[str, NodeFeatures], kernel: GNTK) -> GraphBatch:
-    ready = features[kernel.features].transform(batch)
-    check_edges(ready, kernel)
-    return ready
+def _with_features(batch: GraphBatch, features: dict[str, NodeFeatures]) -> dict[str, GraphBatch]:
+    """Return the graphs with each kind of node features."""
+    return {kind: step.transform(batch) for kind, step in features.items()}
 
 
-def _warn_not_sketched(kernel: GNTK, *batches: GraphBatch) -> None:
-    """Warn if graphs are not sketched because of the size of the sketch."""
+def _check(kernel: GNTK, *batches: GraphBatch) -> None:
+    """Refuse graphs without what the kernel needs; warn if graphs are not sketched because of the sketch's size."""
+    for batch in batches:
+        check_edges(batch, kernel)
     if kernel.sketch is None:
         return
     sizes = np.concatenate([batch.sizes for batch in batches])
@@ -318,16 +249,3 @@ def _warn_not_sketched(kernel: GNTK, *batches: GraphBatch) -> None:
             NotSketchedWarning,
             stacklevel=levels_to_the_caller(),
         )
-
-
-def _write_both_triangles(out: Array, reduce: Callable[[Array], Array]) -> Write:
-    """Return a function that writes a tile and its mirror image, so that the result is exactly symmetric."""
-
-    def write(rows: NDArray[np.int64], cols: NDArray[np.int64], levels: Array) -> None:
-        values = reduce(levels)
-        if rows is cols:  # both triangles were computed; keep one
-            values = np.triu(values) + np.swapaxes(np.triu(values, 1), -1, -2)
-        out[..., rows[:, None], cols] = values
-        out[..., cols[:, None], rows] = np.swapaxes(values, -1, -2)
-
-    return write

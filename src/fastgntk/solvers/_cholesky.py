@@ -53,8 +53,8 @@ def _factor(problem: Problem) -> tuple[Array, Array, float]:
 
     Of a singular matrix all pivots may come out above 0, by rounding, and α would be rounding too. The last pivot alone
     does not show it: what rounding leaves there grows with the condition of the rest. Σ_i A_ii (A⁻¹)_ii does, which is
-    at least 1 / the smallest eigenvalue of A scaled to a diagonal of ones: of singular matrices it came out as 0.7 / ε or
-    more (random ones of 3 to 600 rows and one rank less), and a ridge of 1e-10 · A_ii keeps it below 1e10 n.
+    at least 1 / the smallest eigenvalue of A scaled to a diagonal of ones: of singular matrices it came out as 0.7 / ε
+    or more (random ones of 3 to 600 rows and one rank less), and a ridge of 1e-10 · A_ii keeps it below 1e10 n.
     """
     K = problem.source.full()
     diagonal = problem.source.diagonal()

@@ -82,9 +82,9 @@ class Manifest:
     def check(self, wanted: Manifest, path: Any, advice: str) -> None:
         """Refuse another kernel, other graphs or another engine; ``advice`` names what to do then."""
         for what, mine, theirs in (
-            ("data", self.data[:_SHOWN], wanted.data[:_SHOWN]),
             ("kernel", Kernel.from_dict(self.kernel), self.same_kernel(Kernel.from_dict(wanted.kernel))),
             ("features", self.features, wanted.features),
+            ("data", self.data[:_SHOWN], wanted.data[:_SHOWN]),
             ("engine", self.engines, wanted.engines),
         ):
             if mine != theirs:
