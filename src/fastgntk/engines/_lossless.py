@@ -98,7 +98,7 @@ class Lossless:
         deeper = colouring.operators[1:]
         lengths = [np.diff(directions.indptr), *(np.diff(o.ptr) for o in deeper)]
         ones = np.ones(batch.n_nodes)
-        owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(batch.n_graphs, len(ones)))
+        owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(len(batch.offsets) - 1, len(ones)))
         sums = sparse.csr_array(owner @ sparse.csr_array(batch.features))
         sums.sort_indices()
         return PreparedColours(
