@@ -1,4 +1,4 @@
-"""A Gaussian process of scikit-learn on graphs: the number of nodes of a molecule, and how sure that is.
+"""A Gaussian process of scikit-learn on graphs: the number of nodes of a molecule, and its standard deviation.
 
 Scale and noise are optimised around the kernel; its matrix is computed once.
 """
@@ -14,7 +14,7 @@ graphs = fg.datasets.load("MUTAG").graphs
 order = np.random.default_rng(0).permutation(len(graphs))
 train, test = graphs[order[:150]], graphs[order[150:]]
 
-kernel = ConstantKernel(100.0) * ProcessKernel(blocks=2, normalize=True) + WhiteKernel(0.1)
+kernel = ConstantKernel(100.0) * ProcessKernel(fg.GNTK(blocks=2).normalized()) + WhiteKernel(0.1)
 model = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=2, random_state=0)
 model.fit(train, train.sizes)
 

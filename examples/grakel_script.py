@@ -6,16 +6,16 @@ from sklearn.svm import SVC
 
 import fastgntk as fg
 
-# With GraKeL: data = fetch_dataset("MUTAG"); G, y = data.data, data.target. Its form of graphs can stay as it is.
+# With GraKeL: data = fetch_dataset("MUTAG"); G, y = data.data, data.target. Its form of graphs is accepted too.
 data = fg.datasets.load("MUTAG")
 G, y = list(data.graphs), data.y
 G_train, G_test, y_train, y_test = train_test_split(G, y, test_size=0.2, random_state=0, stratify=y)
 
 # kernel = grakel.WeisfeilerLehman(n_iter=4, normalize=True)
-kernel = fg.compat.grakel.GrakelKernel(blocks=4, normalize=True)
+kernel = fg.compat.grakel.GrakelKernel(fg.GNTK(blocks=4).normalized())
 
 K_train = kernel.fit_transform(G_train)
 K_test = kernel.transform(G_test)
 
-machine = SVC(kernel="precomputed", C=1000).fit(K_train, y_train)
-print(f"accuracy: {100 * accuracy_score(y_test, machine.predict(K_test)):.1f} %")
+svm = SVC(kernel="precomputed", C=1000).fit(K_train, y_train)
+print(f"accuracy: {100 * accuracy_score(y_test, svm.predict(K_test)):.1f} %")

@@ -1,4 +1,4 @@
-"""The kernel as a step of a scikit-learn pipeline, with its depth and the machine's C chosen by cross-validation."""
+"""The kernel as a step of a scikit-learn pipeline, with its depth and the C of the SVM chosen by cross-validation."""
 
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import Pipeline
@@ -9,8 +9,8 @@ import fastgntk as fg
 data = fg.datasets.load("MUTAG")
 train, test, y_train, y_test = train_test_split(data.graphs, data.y, test_size=0.2, random_state=0, stratify=data.y)
 
-steps = Pipeline([("kernel", fg.KernelTransformer(normalize=True)), ("machine", SVC(kernel="precomputed"))])
-options = {"kernel__blocks": [1, 2, 4], "machine__C": [10, 100, 1000]}
+steps = Pipeline([("gram", fg.KernelTransformer()), ("svm", SVC(kernel="precomputed"))])
+options = {"gram__kernel": [fg.GNTK(blocks).normalized() for blocks in (1, 2, 4)], "svm__C": [10, 100, 1000]}
 search = GridSearchCV(steps, options, cv=5).fit(train, y_train)
 
 print("chosen:", search.best_params_)

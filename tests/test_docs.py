@@ -18,17 +18,20 @@ import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import fastgntk
-from fastgntk.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
+
+SLOW = {"docs/evaluate.md", "docs/quickstart.md", "docs/estimators.md", "docs/theory.md"}
+"""Pages that take more than some seconds, besides the tutorials."""
 
 NEEDS = re.compile(r"^# needs (\w+)$", re.MULTILINE)  # the first line of a block that runs only where that is installed
 
@@ -45,10 +48,12 @@ def command(line: str) -> None:
     """Run a command of the package in this process, and undo what it does to logging and warnings."""
     arguments = shlex.split(line, comments=True)
     assert arguments[0] == "fastgntk", f"only commands of fastgntk are run, not {line!r}"
+    from fastgntk.cli import main
+
     log = logging.getLogger("fastgntk")
     before = log.handlers[:], log.level, log.propagate, warnings.showwarning
     code = 0
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(io.StringIO()) as told:
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(io.StringIO()) as errors:
         patch.setenv("COLUMNS", "120")
         patch.setattr(sys, "argv", arguments)
         try:
@@ -57,11 +62,11 @@ def command(line: str) -> None:
             code = int(stop.code or 0)
         finally:
             log.handlers[:], log.level, log.propagate, warnings.showwarning = before
-    assert code == 0, f"{line}: {told.getvalue()}"
+    assert code == 0, f"{line}: {errors.getvalue()}"
 
 
 def same(shown: str, printed: str) -> bool:
-    """Whether a line says the same, numbers being close."""
+    """Whether two lines have the same words, and numbers that are close."""
     shown, printed = (" ".join(re.sub(r"[│┃─━┌┐└┘├┤┬┴┼┏┓┗┛╇╈|]", " ", line).split()) for line in (shown, printed))
     if NUMBER.sub("0", shown) != NUMBER.sub("0", printed):
         return False
@@ -83,7 +88,14 @@ def test_there_are_pages_and_blocks():
     assert sum(len(BLOCK.findall(page.read_text())) for page in PAGES) >= 60
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.slow] if page in TUTORIALS or name_of(page) in SLOW else [])
+        for page in PAGES
+    ],
+    ids=name_of,
+)
 def test_blocks_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
@@ -95,7 +107,7 @@ def test_blocks_run_in_order(page, tmp_path, monkeypatch):
         if any(find_spec(module) is None for module in needed):
             continue  # `test_blocks_that_need_what_is_not_installed` shows it as skipped
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what they say while they are imported is theirs
+            warnings.simplefilter("ignore")  # imports of other libraries may warn
             for module in needed:
                 import_module(module)
         with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -119,7 +131,7 @@ def test_blocks_that_need_what_is_not_installed(page, module):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page):
+def test_links_point_to_files(page):
     for target in LINK.findall(page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} points at {target}"
 
@@ -132,21 +144,65 @@ def test_fences_are_closed_and_known(page):
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=name_of)
-def test_a_tutorial_shows_what_comes_out(page):
+def test_tutorial_shows_output(page):
     blocks = BLOCK.findall(page.read_text())
     assert len(blocks) >= 4
     assert sum(bool(shown) for *_, shown in blocks) >= 2
 
 
-def test_every_public_name_is_in_the_api_pages():
-    text = "".join(page.read_text() for page in sorted((ROOT / "docs" / "api").glob("*.md")))
-    described = set(re.findall(r"heading: fastgntk\.(\w+)$", text, re.MULTILINE))
-    modules = {"datasets": 8, "learn": 8, "theory": 8, "report": 3}
-    assert described | set(modules) | {"__version__"} == set(fastgntk.__all__)
-    for module, least in modules.items():
-        inside = set(re.findall(rf"^::: fastgntk\.{module}\.(\w+)$", text, re.MULTILINE))
-        assert inside <= set(getattr(fastgntk, module).__all__) | {"synthetic"}
-        assert len(inside) >= least
+ENTRY = re.compile(r"^::: fastgntk\.([\w.]+)\n    options:\n      heading: fastgntk\.([\w.]+)$", re.MULTILINE)
+API = {page.stem: ENTRY.findall(page.read_text()) for page in sorted((ROOT / "docs" / "api").glob("*.md"))}
+
+
+def test_every_public_name_has_an_entry_in_the_api_pages():
+    headings = [heading for entries in API.values() for _, heading in entries]
+    assert len(headings) == len(set(headings))
+    modules = {name for name in dir(fastgntk) if isinstance(getattr(fastgntk, name), ModuleType)}
+    assert {name for name in headings if "." not in name} | modules | {"__version__"} == set(dir(fastgntk))
+    assert set(API) == modules | {"index"}
+
+
+@pytest.mark.parametrize("module", sorted(set(API) - {"index"}))
+def test_api_page_describes_public_names_of_its_module(module):
+    """An entry is found where the page says; its heading is the shortest path by which users import it."""
+    assert API[module]
+    for path, heading in API[module]:
+        home, _, name = path.rpartition(".")
+        where = import_module(f"fastgntk.{home}")
+        found = getattr(where, name)
+        assert name in where.__all__, f"{path} is not public"
+        assert found.__doc__, f"{path} has no docstring"
+        assert heading == (name if name in dir(fastgntk) else path)
+        assert home.partition(".")[0] == module or heading == name, f"{path} belongs on another page"
+
+
+def test_api_index_links_every_module():
+    index = (ROOT / "docs" / "api" / "index.md").read_text()
+    linked = re.findall(r"^\| \[`(\w+)`\]\((\w+)\.md\)", index, re.MULTILINE)
+    assert {name for name, page in linked if name == page} == set(API) - {"index"}
+    names = {
+        name
+        for row in re.findall(r"^\| \[`\w+`\][^|]*\|([^|]*)\|", index, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", row)
+    }
+    assert names == set(dir(fastgntk)) - (set(API) - {"index"}) - {"__version__"}
+
+
+def test_architecture_names_folders_and_files_that_exist():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    package = ROOT / "src" / "fastgntk"
+    tree = text.partition("src/fastgntk/\n")[2].partition("    tests/")[0]
+    folders = set(re.findall(r"^ {6}(\w+)/ ", tree, re.MULTILINE))
+    assert folders == {path.parent.name for path in package.glob("*/__init__.py")}
+    named = set(re.findall(r"[\w/]+\.py\b", text))
+    assert len(named) >= 30
+    for name in named:
+        places = (
+            [ROOT / name, package / name]
+            if "/" in name
+            else [*package.rglob(name), ROOT / "tools" / name, ROOT / "docs" / "pictures" / name]
+        )
+        assert any(place.is_file() for place in places), f"docs/architecture.md names {name}"
 
 
 def test_every_page_is_in_the_navigation():

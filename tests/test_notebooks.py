@@ -1,4 +1,4 @@
-"""Every notebook in examples/ runs from top to bottom, offline, in a folder of its own, and is kept without outputs."""
+"""Every notebook in examples/ runs from top to bottom, offline, in its own folder, and is stored without outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "examples"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 # In a process of its own: Jupyter leaves sockets to the garbage collector, which is not ours to warn about. The kernel
-# is the Python that runs the tests, whatever kernels this machine knows by name.
+# is the Python that runs the tests, whatever kernels are installed on this machine.
 PROGRAM = """
 import sys
 import nbformat
@@ -31,12 +31,12 @@ nbformat.write(notebook, target)
 """
 
 
-def test_there_are_notebooks():
+def test_notebooks_are_found():
     assert {path.name for path in NOTEBOOKS} == {"molecules.ipynb", "networkx_explained.ipynb"}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
-def test_it_is_kept_without_outputs(path):
+def test_notebook_is_stored_without_outputs(path):
     assert path.stat().st_size < 20_000
     for cell in json.loads(path.read_text())["cells"]:
         if cell["cell_type"] == "code":
@@ -44,14 +44,15 @@ def test_it_is_kept_without_outputs(path):
             assert cell["execution_count"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
-def test_it_runs(path, tmp_path):
-    nobody = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
+def test_notebook_runs_without_warnings(path, tmp_path):
+    no_server = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
     own = {name: str(tmp_path / name.lower()) for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "MPLCONFIGDIR")}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, path, "done.ipynb"],
         cwd=tmp_path,
-        env={**os.environ, **nobody, **own},
+        env={**os.environ, **no_server, **own},
         capture_output=True,
         text=True,
         timeout=600,

@@ -71,6 +71,7 @@ def test_every_picture_is_shown_somewhere():
         assert f"pictures/{path.name})" in pages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_the_script_makes_the_picture(script, tmp_path):
     command = [sys.executable, "-W", "error", script, tmp_path]

@@ -1,7 +1,7 @@
-"""What MkDocs is told while it builds the site: pages made of files outside docs/, and docstrings in plain words.
+"""Hooks of MkDocs: pages from files outside docs/, and docstrings as Markdown.
 
-The changelog, the contributing guide and the example programs stand where people look for them in a repository. The site shows
-them as pages, and links to them are turned to these pages, so that one link works in both.
+The changelog, the contributing guide and the example programs are where people look for them in a repository. The site shows
+them as pages, and links to them are redirected to these pages, so that one link works in both.
 """
 
 from __future__ import annotations

@@ -13,16 +13,16 @@ import fastgntk as fg
 LEFT = ["C", "C", "O"], [(0, 1), (1, 2)], [(0.0, 2.3), (0.9, 2.9), (1.8, 2.3)]
 RIGHT = ["C", "C", "C", "O"], [(0, 1), (1, 2), (0, 2), (2, 3)], [(0.0, 0.1), (0.9, 0.75), (0.9, -0.55), (1.9, -0.55)]
 HUE = {"C": INK, "O": ORANGE}
-spec = fg.GNTK(blocks=1, layers=1, scale="degree", jump=False)
+kernel = fg.GNTK(blocks=1, layers=1, scale="degree", jump=False)
 
 
 def pairs() -> np.ndarray:
     """Return the kernel between the nodes of both graphs, (3, 4), from that of one graph which holds them both."""
     (a, edges, _), (b, more, _) = LEFT, RIGHT
     both = fg.Graph.from_edges([*edges, *((u + len(a), v + len(a)) for u, v in more)], len(a + b), labels=a + b)
-    table = fg.node_gram(both, spec)[: len(a), len(a) :]
+    table = fg.node_gram(both, kernel)[: len(a), len(a) :]
     one, two = (fg.Graph.from_edges(e, len(n), labels=n) for n, e, _ in (LEFT, RIGHT))
-    assert np.isclose(table.sum(), fg.cross_gram([one], [two], spec)[0, 0])
+    assert np.isclose(table.sum(), fg.cross_gram([one], [two], kernel)[0, 0])
     return table
 
 

@@ -8,7 +8,8 @@ from _style import BLUE, ORANGE, plt, save
 import fastgntk as fg
 
 data = fg.datasets.load("MUTAG")
-K = fg.normalize(fg.gram(data.graphs, fg.GNTK(blocks=3, layers=2, scale="degree"), workers=1))
+kernel = fg.GNTK(blocks=3, layers=2, scale="degree").normalized()
+K = fg.gram(data.graphs, kernel, compute=fg.Compute(n_jobs=1))
 centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
 values, vectors = np.linalg.eigh(centred)
 share = values[::-1][:2] / values.sum()
