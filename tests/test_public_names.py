@@ -27,7 +27,6 @@ NAMES = [
 RESULT_OF_ANY_TYPE = {
     "to_geometric": "PyTorch Geometric is optional",
     "to_networkx": "NetworkX has no types",
-    "load_model": "the file determines the class of the model",
 }
 
 

@@ -159,8 +159,8 @@ def test_zero_values_are_white(tmp_path):
         Graph.from_edges([(0, 1), (1, 2)], 3, directed=True),
         Graph.from_edges([(0, 1), (1, 2)], 3, weights=[-1e-3, 1e6]),
         Graph(np.ones((30, 30))),
-        random_graph(300),
-        random_graph(520),
+        pytest.param(random_graph(300), marks=pytest.mark.slow),
+        pytest.param(random_graph(520), marks=pytest.mark.slow),
     ],
     ids=["node", "edge", "isolated", "path", "star", "parts", "directed", "weighted", "clique", "300", "520"],
 )
@@ -406,6 +406,7 @@ def test_output_is_deterministic(tmp_path, suffix, smiles):
     assert b"dc:date" not in first
 
 
+@pytest.mark.slow
 def test_output_is_the_same_in_another_process(tmp_path):
     program = (
         "import sys; from fastgntk import Graph; from fastgntk.plotting import draw_attribution\n"

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.report.mutag import DATA, GRID
+from tests.report.mutag import DATA, GRID, ONE_JOB
 
 from fastgntk.report.data._evaluation import evaluation_data
 from fastgntk.selection import evaluate
@@ -9,9 +9,9 @@ from fastgntk.selection import evaluate
 
 @pytest.fixture(scope="session")
 def result():
-    return evaluate(DATA, grid=GRID, folds=5, seed=3, inner_folds=3, workers=1)
+    return evaluate(DATA, kernels=GRID, folds=5, random_state=3, inner_folds=3, compute=ONE_JOB)
 
 
 @pytest.fixture(scope="session")
 def report(result):
-    return evaluation_data(DATA, result, workers=1)
+    return evaluation_data(DATA, result, compute=ONE_JOB)

@@ -6,16 +6,13 @@ import json
 
 import numpy as np
 import pytest
-from tests.report.mutag import (
-    DATA,
-)
+from tests.report.mutag import DATA, ONE_JOB
 
-from fastgntk import Graph, datasets
-from fastgntk.models import GNTKRegressor
+from fastgntk import GNTK, Graph, GraphRegressor, datasets
 from fastgntk.report.data._drawings import Subgraph
 from fastgntk.report.data._graphs import Source, drawing_order, graph_data
 from fastgntk.report.data._training import training_data
-from fastgntk.selection._out_of_fold import evaluation_left_out
+from fastgntk.selection import evaluation_out_of_fold
 
 
 def test_small_graphs_are_drawn_completely(report):
@@ -79,9 +76,9 @@ def test_wrong_predictions_are_drawn_first_then_an_even_spread():
 
 def test_drawings_respect_the_size_limit(result):
     numbers = np.unique(DATA.y, return_inverse=True)[1]
-    out_of_fold = evaluation_left_out(DATA.graphs, numbers, result, workers=1)
-    wrong = out_of_fold.said != numbers
-    predicted = out_of_fold.said.tolist()
+    out_of_fold = evaluation_out_of_fold(DATA.graphs, numbers, result, compute=ONE_JOB)
+    wrong = out_of_fold.predicted != numbers
+    predicted = out_of_fold.predicted.tolist()
     source = Source.of(DATA)
     every, _, no_warnings = graph_data(source, out_of_fold, numbers.tolist(), predicted, wrong)
     assert not no_warnings
@@ -96,13 +93,13 @@ def test_drawings_respect_the_size_limit(result):
 
 def test_contributions_respect_the_time_limit(result):
     numbers = np.unique(DATA.y, return_inverse=True)[1]
-    out_of_fold = evaluation_left_out(DATA.graphs, numbers, result, workers=1)
+    out_of_fold = evaluation_out_of_fold(DATA.graphs, numbers, result, compute=ONE_JOB)
     some, _, warnings = graph_data(
         Source.of(DATA),
         out_of_fold,
         numbers.tolist(),
-        out_of_fold.said.tolist(),
-        out_of_fold.said != numbers,
+        out_of_fold.predicted.tolist(),
+        out_of_fold.predicted != numbers,
         seconds=0.0,
     )
     explained = sum("contributions" in g["drawing"] for g in some)
@@ -117,7 +114,7 @@ def test_molecules_have_positions_and_bond_orders(tmp_path):
         "smiles,y\n" + "".join(f"{s},{i}\n" for i, s in enumerate(["C=CC#N", "CCO", "c1ccccc1C", "CC(=O)O"] * 3))
     )
     data = datasets.read_table(path, target="y")
-    model = GNTKRegressor(1, 1, ridge=1e-1).fit(data.graphs, data.y)
+    model = GraphRegressor(GNTK(1, 1), alpha=1e-1).fit(data.graphs, data.y)
     drawing = training_data(data, model)["graphs"][0]["drawing"]
     assert len(drawing["places"]) == 8
     edges = dict(zip(zip(drawing["edges"][::2], drawing["edges"][1::2], strict=True), drawing["orders"], strict=True))

@@ -12,14 +12,11 @@ from sklearn.decomposition import KernelPCA
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from tests.report.mutag import (
-    AXES,
-    DATA,
-    GRAPH,
-)
+from tests.report.mutag import AXES, DATA, GRAPH
 
-from fastgntk import GNTK, gram, normalize
+from fastgntk import GNTK, gram
 from fastgntk.datasets import synthetic
+from fastgntk.pairwise import normalize
 from fastgntk.report.data import _heat_map, _maps, _metrics
 from fastgntk.report.data._baselines import classification_baselines, regression_baselines
 
@@ -29,7 +26,8 @@ def test_calibration_bins_hold_observed_frequencies():
     p = rng.random(300)
     truth = (rng.random(300) < p**2).astype(np.int64)
     p[:3] = 0.0, 1.0, 0.1
-    bins, _ = _metrics.class_calibration(np.column_stack([1 - p, p]), truth)
+    bins, note = _metrics.class_calibration(np.column_stack([1 - p, p]), truth, ["inactive", "active"])
+    assert note.startswith("Probability of class active,")
     for b, found in enumerate(bins):
         mine = [i for i in range(300) if b / 10 <= p[i] < (b + 1) / 10 or (b == 9 and p[i] == 1.0)]
         assert found["count"] == len(mine)
@@ -40,7 +38,7 @@ def test_calibration_bins_hold_observed_frequencies():
 
 def test_calibration_of_three_classes_uses_the_most_probable():
     p = np.array([[0.2, 0.75, 0.05], [0.72, 0.2, 0.08], [0.3, 0.4, 0.3]])
-    bins, _ = _metrics.class_calibration(p, np.array([1, 1, 1]))
+    bins, _ = _metrics.class_calibration(p, np.array([1, 1, 1]), ["a", "b", "c"])
     assert [(b["count"], b["observed"]) for b in bins] == [(1, 1.0), (2, 0.5)]
     assert bins[1]["predicted"] == pytest.approx(0.735)
 

@@ -43,7 +43,7 @@ class Reader(HTMLParser):
 
     def handle_endtag(self, tag):
         assert self._open, f"</{tag}> closes nothing"
-        assert self._open[-1] == tag, f"</{tag}> stands inside <{self._open[-1]}>"
+        assert self._open[-1] == tag, f"</{tag}> is inside <{self._open[-1]}>"
         self._open.pop()
 
     def handle_data(self, data):
@@ -133,6 +133,7 @@ def test_page_contains_every_script():
     assert there == {f"{name}.js" for name in _page._SCRIPTS}
 
 
+@pytest.mark.slow
 def test_page_of_5000_graphs_is_smaller_than_3_mb():
     report = sample_classification(5000, 2, nodes=30)
     assert sum(graph["nodes"] for graph in report["graphs"]) > 5000 * 29

@@ -19,7 +19,10 @@ playwright_api = pytest.importorskip("playwright.sync_api", reason="needs playwr
 CHROMIUM = os.environ.get("FASTGNTK_CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium on the path, or FASTGNTK_CHROMIUM")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium on the path, or FASTGNTK_CHROMIUM"),
+    pytest.mark.slow,
+]
 
 PATIENCE = 30_000
 """Milliseconds; generous, because test machines are slow."""
@@ -64,7 +67,7 @@ def show(browser, tmp_path: Path) -> Iterator[Opener]:
         page.on("console", lambda message: problems.append(message.text))
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda asked: None if asked.url == path.as_uri() else problems.append(asked.url))
+        page.on("request", lambda request: None if request.url == path.as_uri() else problems.append(request.url))
         page.goto(path.as_uri())
         if ready:
             page.wait_for_selector("html[data-ready]", state="attached")
@@ -369,6 +372,28 @@ def test_no_horizontal_scrolling_on_phones(show, report):
         details.evaluate("(each) => (each.open = true)")
     assert overflow(page) == 0
     assert page.locator(".map-box").bounding_box()["width"] <= PHONE["width"]
+
+
+@pytest.mark.parametrize("width", [1280, 1020, 820, 360])
+def test_small_drawings_keep_their_text_inside_and_numbers_on_one_line(show, width):
+    report = sample_classification(60)
+    for graph in report["graphs"]:
+        graph["predicted"] = 1 - graph["truth"]
+        graph["probability"] = [float(graph["predicted"] == 0), float(graph["predicted"] == 1)]
+    page = show(report, viewport={"width": width, "height": 900})
+    inside = "(all) => all.every((each) => each.scrollWidth <= each.clientWidth)"
+    # The last text of a prediction is its probability, "100 %": the boxes of its lines have one height.
+    lines = """(all) => all.map((each) => {
+        const text = document.createRange();
+        text.selectNodeContents(each.lastChild);
+        return [text.toString(), text.getClientRects().length];
+    })"""
+    assert page.locator(".small").count() == 6
+    assert page.locator(".small").evaluate_all(inside)
+    assert page.locator(".small .fine").evaluate_all(lines) == [["100 %", 1]] * 6
+    pin(page, 5)
+    assert page.locator(".small").count() > 0
+    assert page.locator(".small").evaluate_all(inside)
 
 
 def test_print_is_white_without_controls(show):

@@ -5,32 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import norm
-from tests.report.mutag import (
-    CONTRIBUTIONS,
-    DATA,
-    DECISION,
-    GRAPH,
-    LABELS,
-    PERCENT,
-    PRINTED,
-    SIZES,
-)
+from tests.report.mutag import CONTRIBUTIONS, DATA, DECISION, GRAPH, PERCENT, PRINTED, SIZES
 
-from fastgntk import GNTK, gram, node_shares
-from fastgntk.models import GNTKClassifier, GNTKRegressor
+from fastgntk import GNTK, GraphClassifier, GraphRegressor, gram, node_contributions
+from fastgntk.models import spread_folds
 from fastgntk.report.data._training import training_data
-from fastgntk.selection import GNTKClassifierCV, GNTKRegressorCV, Grid
+from fastgntk.selection import GraphClassifierCV, GraphRegressorCV, Grid
 
 
 def test_contributions_match_explain_of_a_model_without_the_graph():
-    model = GNTKClassifier(2, 1, "degree", C=10.0).fit(DATA.graphs, DATA.y)
+    model = GraphClassifier(GNTK(2, 1, "degree"), C=10.0).fit(DATA.graphs, DATA.y)
     report = training_data(DATA, model)
-    decisions = model.left_out_[:, 0]
-    from fastgntk.models._folds import spread_folds
-
+    decisions = model.out_of_fold_[:, 0]
     numbers = np.unique(DATA.y, return_inverse=True)[1]
     train, test = spread_folds(numbers, 0)[0]
-    one = GNTKClassifier(2, 1, "degree", C=10.0, features=LABELS).fit(DATA.graphs[train], DATA.y[train])
+    one = GraphClassifier(GNTK(2, 1, "degree"), C=10.0).fit(DATA.graphs[train], DATA.y[train])
     for i in test[:4]:
         explained = one.explain(DATA.graphs[int(i)])
         CONTRIBUTIONS.check(report["graphs"][i]["drawing"]["contributions"], explained.nodes)
@@ -41,7 +30,7 @@ def test_contributions_match_explain_of_a_model_without_the_graph():
 @pytest.fixture(scope="module")
 def regression():
     y = DATA.graphs.sizes[:60] + 2.0 * np.random.default_rng(0).normal(size=60)
-    model = GNTKRegressor(1, 1, ridge=1e-2).fit(DATA.graphs[:60], y)
+    model = GraphRegressor(GNTK(1, 1), alpha=1e-2).fit(DATA.graphs[:60], y)
     return model, y, training_data(DATA.graphs[:60], model, y=y)
 
 
@@ -69,7 +58,7 @@ def test_regression_contributions_are_leave_one_out(regression):
         rest = np.delete(np.arange(60), i)
         among = 1.0 + K[np.ix_(rest, rest)] / unit
         alpha = np.linalg.solve(among + 1e-2 * np.eye(59), y[rest] - y.mean())
-        rows = node_shares(DATA.graphs[i], DATA.graphs[rest], GNTK(1, 1), features=LABELS) / unit
+        rows = node_contributions(DATA.graphs[i], DATA.graphs[rest], GNTK(1, 1)) / unit
         CONTRIBUTIONS.check(report["graphs"][i]["drawing"]["contributions"], rows @ alpha)
 
 
@@ -94,9 +83,9 @@ def test_intervals_cover_about_90_per_cent(regression):
 
 
 def test_ridge_classifier_predictions_are_leave_one_out():
-    model = GNTKClassifier(1, 1, method="ridge", ridge=1e-2).fit(DATA.graphs, SIZES)
+    model = GraphClassifier(GNTK(1, 1), "ridge", alpha=1e-2).fit(DATA.graphs, SIZES)
     report = training_data(DATA, model, y=SIZES)
-    predicted = model.left_out_.argmax(axis=1)
+    predicted = model.out_of_fold_.argmax(axis=1)
     assert [g["predicted"] for g in report["graphs"]] == predicted.tolist()
     assert report["score"]["mean"] == pytest.approx(100 * np.mean(predicted == SIZES), abs=PERCENT)
     assert report["score"]["folds"] == []
@@ -106,7 +95,7 @@ def test_ridge_classifier_predictions_are_leave_one_out():
 
 def test_balanced_ridge_classifier_has_contributions():
     rare = (DATA.graphs.sizes > 24).astype(int)
-    model = GNTKClassifier(1, 1, method="ridge", ridge=1e-2, class_weight="balanced").fit(DATA.graphs, rare)
+    model = GraphClassifier(GNTK(1, 1), "ridge", alpha=1e-2, class_weight="balanced").fit(DATA.graphs, rare)
     report = training_data(DATA, model, y=rare)
     assert all("contributions" in g["drawing"] for g in report["graphs"])
 
@@ -114,7 +103,7 @@ def test_balanced_ridge_classifier_has_contributions():
 def test_weighted_regression_has_no_contributions():
     y = DATA.graphs.sizes[:40].astype(float)
     weights = np.linspace(0.1, 3.0, 40)
-    model = GNTKRegressor(1, 1, ridge=1e-1).fit(DATA.graphs[:40], y, sample_weight=weights)
+    model = GraphRegressor(GNTK(1, 1), alpha=1e-1).fit(DATA.graphs[:40], y, sample_weight=weights)
     report = training_data(DATA.graphs[:40], model, y=y)
     assert all("contributions" not in g["drawing"] for g in report["graphs"])
     assert any("Node contributions are not shown" in text for text in report["warnings"])
@@ -123,7 +112,7 @@ def test_weighted_regression_has_no_contributions():
 def test_approximate_solvers_can_be_reported():
     y = DATA.graphs.sizes.astype(float)
     for solver in ("nystrom", "features"):
-        model = GNTKRegressor(1, 1, ridge=1e-2, solver=solver, rank=30).fit(DATA.graphs, y)
+        model = GraphRegressor(GNTK(1, 1), alpha=1e-2, solver=solver, n_components=30).fit(DATA.graphs, y)
         report = training_data(DATA, model, y=y)
         assert len(report["graphs"]) == 188
         assert ("heat_map" in report) == (solver == "nystrom")
@@ -132,15 +121,15 @@ def test_approximate_solvers_can_be_reported():
 def test_surface_of_a_search_matches_its_results():
     grid = Grid(blocks=(1, 2), layers=(1,), scale=("uniform", "degree"), jump=(True,), normalize=(True,), C=(10.0,))
     y = DATA.graphs.sizes[:80].astype(float) + np.random.default_rng(1).normal(size=80)
-    model = GNTKRegressorCV(grid).fit(DATA.graphs[:80], y)
+    model = GraphRegressorCV(grid).fit(DATA.graphs[:80], y)
     found = training_data(DATA.graphs[:80], model, y=y)["surface"]
-    scores = dict(
-        zip([(p["blocks"], p["scale"]) for p in model.cv_results_["params"]], model.cv_results_["score"], strict=True)
-    )
+    tried = [params["kernel"] for params in model.cv_results_["params"]]
+    scores = dict(zip(tried, model.cv_results_["score"], strict=True))
     for s, scale in enumerate(found["scale"]):
         for b, blocks in enumerate(found["blocks"]):
-            assert found["score"][s][0][b] == pytest.approx(np.sqrt(scores[blocks, scale]) * np.std(y), rel=1e-4)
-    classifier = GNTKClassifierCV(grid).fit(DATA.graphs, DATA.y)
+            expected = np.sqrt(scores[GNTK(blocks, 1, scale).normalized()]) * np.std(y)
+            assert found["score"][s][0][b] == pytest.approx(expected, rel=1e-4)
+    classifier = GraphClassifierCV(grid).fit(DATA.graphs, DATA.y)
     report = training_data(DATA, classifier)
     assert report["score"]["mean"] == pytest.approx(100 * classifier.best_score_, abs=GRAPH)  # a graph may change sides
     assert report["surface"]["chosen"][0][3] == 1

@@ -7,13 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.report.mutag import (
-    DATA,
-)
+from tests.report.mutag import DATA, ONE_JOB
 
-from fastgntk import Graph, InputError, as_graphs
+from fastgntk import GNTK, Graph, GraphClassifier, GraphRegressor, InputError, as_graphs
 from fastgntk.datasets import Dataset, synthetic
-from fastgntk.models import GNTKClassifier, GNTKRegressor
 from fastgntk.report._schema import Baseline, Bin, Score
 from fastgntk.report.data._evaluation import evaluation_data
 from fastgntk.report.data._graphs import Source
@@ -34,8 +31,8 @@ ONE = Grid(blocks=(1,), layers=(1,), scale=("degree",), jump=(True,), normalize=
 
 
 def report_of(data, **options):
-    found = evaluate(data, grid=ONE, workers=1, **({"folds": 2, "inner_folds": 2} | options))
-    report = evaluation_data(data, found, workers=1)
+    found = evaluate(data, **({"kernels": ONE, "folds": 2, "inner_folds": 2, "compute": ONE_JOB} | options))
+    report = evaluation_data(data, found, compute=ONE_JOB)
     json.dumps(report, allow_nan=False)
     return report
 
@@ -46,6 +43,29 @@ def test_equal_graphs_of_different_classes_bound_the_accuracy():
     assert any("6 of 12 graphs look exactly like another one with a different class" in w for w in report["warnings"])
     assert any("at most 83.3 %" in w for w in report["warnings"])
     assert any("nearly singular" in w for w in report["warnings"])
+
+
+def test_equality_warning_takes_the_finest_kernel_of_a_sum():
+    rings = [ring(4)] * 6 + [ring(5)] * 6
+    y = [0, 0, 0, 0, 1, 1] + [1] * 6
+    bonds = [[1] * g.n_nodes if label else list(range(g.n_nodes)) for g, label in zip(rings, y, strict=True)]
+    typed = [
+        Graph.from_edges(
+            [(i, (i + 1) % g.n_nodes) for i in range(g.n_nodes)], g.n_nodes, labels=[0] * g.n_nodes, edge_labels=b
+        )
+        for g, b in zip(rings, bonds, strict=True)
+    ]
+    plain, finer = GNTK(1, 1), GNTK(1, 1, edges="typed")
+
+    def contradictions(graphs, kernel):
+        return [w for w in report_of(small(graphs, y), kernels=[kernel])["warnings"] if "look exactly like" in w]
+
+    assert contradictions(typed, plain)
+    assert not contradictions(typed, plain + finer)
+    assert not contradictions(typed, finer + plain)
+    assert contradictions(rings, plain + GNTK(2, 1, features="labels"))
+    # Two kinds of features may distinguish graphs that one of them does not, so no bound is shown.
+    assert not contradictions(rings, plain + GNTK(1, 1, features="degree"))
 
 
 def test_a_score_no_better_than_a_baseline_raises_a_warning():
@@ -106,20 +126,20 @@ def test_empty_graphs_have_an_empty_drawing():
     data = small([Graph.from_edges([], 0, labels=[])] * 4 + [ring(4), ring(5)] * 4, [0] * 4 + [1] * 8)
     report = report_of(data)
     assert report["graphs"][0]["drawing"] == {"nodes": 0, "edges": [], "labels": [], "contributions": []}
-    model = GNTKClassifier(1, 1, C=10.0).fit(data.graphs, data.y)
+    model = GraphClassifier(GNTK(1, 1), C=10.0).fit(data.graphs, data.y)
     json.dumps(training_data(data, model), allow_nan=False)
 
 
 def test_training_report_with_a_single_member_class():
     y = np.array(["a"] * 10 + ["b"] * 9 + ["c"])
-    model = GNTKClassifier(1, 1, C=100.0).fit(DATA.graphs[:20], y)
+    model = GraphClassifier(GNTK(1, 1), C=100.0).fit(DATA.graphs[:20], y)
     report = training_data(DATA.graphs[:20], model, y=y)
     assert np.sum(report["confusion"]) == 20
     assert any("c (1)" in w for w in report["warnings"])
 
 
 def test_training_report_of_two_graphs():
-    model = GNTKClassifier(1, 1).fit(DATA.graphs[:2], ["a", "b"])
+    model = GraphClassifier(GNTK(1, 1)).fit(DATA.graphs[:2], ["a", "b"])
     report = training_data(DATA.graphs[:2], model, y=["a", "b"])
     json.dumps(report, allow_nan=False)
     assert report["maps"] == []
@@ -127,7 +147,7 @@ def test_training_report_of_two_graphs():
 
 def test_training_report_with_constant_targets():
     y = np.full(12, 3.0)
-    model = GNTKRegressor(1, 1).fit(DATA.graphs[:12], y)
+    model = GraphRegressor(GNTK(1, 1)).fit(DATA.graphs[:12], y)
     report = training_data(DATA.graphs[:12], model, y=y)
     json.dumps(report, allow_nan=False)
     assert report["score"]["mean"] == 0.0
@@ -152,11 +172,11 @@ def test_a_graph_of_5000_nodes_is_drawn_partly():
 def test_data_other_than_evaluated_or_fitted_is_rejected(result):
     with pytest.raises(InputError, match="the evaluation is of 188 graphs, but data has 10"):
         evaluation_data(DATA.graphs[:10], result, y=DATA.y[:10])
-    model = GNTKRegressor(1, 1).fit(DATA.graphs[:12], np.arange(12.0))
+    model = GraphRegressor(GNTK(1, 1)).fit(DATA.graphs[:12], np.arange(12.0))
     with pytest.raises(InputError, match="fitted on 12 graphs, but data has 188"):
         training_data(DATA, model)
     with pytest.raises(InputError, match="not fitted"):
-        training_data(DATA, GNTKRegressor())
+        training_data(DATA, GraphRegressor())
 
 
 def test_skipped_rows_raise_a_warning(monkeypatch):

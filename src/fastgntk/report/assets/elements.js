@@ -73,7 +73,7 @@ function cut(text, pixels, size = 13) {
   return signs.slice(0, low).join("") + "…";
 }
 
-/** Axis ticks: about so many round numbers from low to high. */
+/** Axis ticks: about this number of round values from low to high. */
 function steps(low, high, about) {
   const rough = (high - low) / Math.max(1, about);
   const power = 10 ** Math.floor(Math.log10(rough));

@@ -10,7 +10,7 @@ function heatChart(report, host) {
 
   whenever(host, (width) => {
     const size = Math.min(width, 560);
-    const gutter = heat.groups.length ? Math.min(130, Math.round(size * 0.24)) : 0;
+    const gutter = heat.groups.length ? Math.min(150, Math.round(size * 0.27)) : 0;
     const band = heat.groups.length ? 8 : 0;
     const inner = size - gutter - band - 1;
     const [left, top] = [gutter + band, band];

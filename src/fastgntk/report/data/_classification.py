@@ -56,5 +56,5 @@ def add_classification(
     collector.warnings += class_warnings(numbers, classes, len(splits))
     report["classes"], report["confusion"] = classes, confusion(numbers, predicted, len(classes))
     if out_of_fold.probabilities is not None:
-        collector.add_calibration(*class_calibration(out_of_fold.probabilities, numbers))
+        collector.add_calibration(*class_calibration(out_of_fold.probabilities, numbers, classes))
     collector.add_graphs(out_of_fold, numbers.tolist(), predicted.tolist(), predicted != numbers)

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from fastgntk._util.threads import Progress
 from fastgntk._version import __version__
 from fastgntk.kernels import GNTK, Kernel, Normalized
-from fastgntk.pairwise import PreparedGraphs, describe, tangent_leaves
+from fastgntk.pairwise import PreparedGraphs, describe
 from fastgntk.pairwise.store import fingerprint
 from fastgntk.report._schema import Bin, Kind, ReportData, Score
 from fastgntk.report.data._graphs import Source, graph_data
 from fastgntk.report.data._heat_map import Ordered, heat_map
 from fastgntk.report.data._maps import neighbour_map, principal_map, spectrum
+from fastgntk.report.data._metrics import single_gntk
 from fastgntk.report.data._speed import compression, speed
 from fastgntk.report.data._warnings import baseline_warnings, calibration_warnings, equality_warnings, rank_warnings
 from fastgntk.selection import OutOfFold
@@ -31,6 +32,8 @@ Array = NDArray[np.float64]
 
 PREDICTIONS, KERNEL, BASELINES = "out-of-fold predictions", "kernel", "baselines"
 _MAPS, _CONTRIBUTIONS = "maps", "node contributions"
+_VARIED = ("blocks", "layers", "scale", "jump", "edges")  # options that a grid varies
+_FIXED = {name: getattr(GNTK(), name) for name in ("c_phi", "features", "sketch")}  # shown unless at their default
 _WEIGHTS = {PREDICTIONS: 4, KERNEL: 2, _MAPS: 3, BASELINES: 2, _CONTRIBUTIONS: 5}  # parts of the progress
 
 
@@ -67,16 +70,9 @@ class Collector:
     prepared: PreparedGraphs
 
     def __post_init__(self) -> None:
-        self.leaf = next(iter(self.prepared.leaves.values()))
+        self.leaf = max(self.prepared.leaves.values(), key=lambda leaf: leaf.kernel.blocks)  # the deepest
         self.warnings: list[str] = []
         self.report = ReportData(title=self.source.name, warnings=self.warnings, maps=[])
-
-    @property
-    def is_tangent(self) -> bool:
-        """Whether the kernel is one exact tangent kernel, normalised or not."""
-        kernel = self.prepared.kernel
-        inner = kernel.kernel if isinstance(kernel, Normalized) else kernel
-        return isinstance(inner, GNTK) and inner.sketch is None
 
     def add_kernel(self, cosine: Array | None, seconds: float, ordered: Callable[[Array, Array], Ordered]) -> None:
         """Add heat map and maps of the cosines (n, n), if there are any, then distinct nodes and speed.
@@ -93,15 +89,21 @@ class Collector:
                 self.warnings += rank_warnings(found, len(cosine))
             if merged := compression(self.leaf):
                 self.report["compression"] = merged
-            if seconds and self.is_tangent and (compared := speed(self.leaf, seconds, self.prepared.compute.threads)):
+            gntk, threads = single_gntk(self.prepared.kernel), self.prepared.compute.threads
+            # The baseline computes one exact tangent kernel.
+            if seconds and gntk and gntk.sketch is None and (compared := speed(self.leaf, seconds, threads)):
                 self.report["speed"] = compared
 
     def add_score(self, score: Score, y: NDArray[Any]) -> None:
         """Add the score, and warn if baselines reach it or equal graphs bound it."""
         self.report["score"] = score
         self.warnings += baseline_warnings(score)
+        kinds = {step.kind_ for step in self.prepared.features.values()}
+        if len(kinds) > 1:  # graphs that are equal in one kind of features may differ in another
+            return
         equal = describe(self.source.batch, y, features=self.leaf.kernel.features)
-        self.warnings += equality_warnings(equal.equal_typed if self.leaf.kernel.typed else equal.equal, len(y))
+        typed = any(leaf.kernel.typed for leaf in self.prepared.leaves.values())
+        self.warnings += equality_warnings(equal.equal_typed if typed else equal.equal, len(y))
 
     def add_calibration(self, bins: list[Bin], note: str) -> None:
         """Add a calibration plot, and warn of a large calibration error."""
@@ -142,14 +144,17 @@ def format_candidates(kernels: Sequence[Kernel]) -> str:
 
     >>> format_candidates([GNTK(1), GNTK(2), GNTK(2).normalized()])
     'blocks 1 2, layers 2, scale uniform, jump yes, edges plain, normalised no yes'
+    >>> format_candidates([GNTK(1) + GNTK(2), 0.5 * GNTK(3)])
+    'GNTK(blocks=1) + GNTK(blocks=2), 0.5 * GNTK()'
     """
-    if any(len(kernel.leaves()) > 1 for kernel in kernels):
+    tangent = [kernel.kernel if isinstance(kernel, Normalized) else kernel for kernel in kernels]
+    if not all(isinstance(kernel, GNTK) and isinstance(kernel.jump, bool) for kernel in tangent):
         more = f" and {len(kernels) - 5} more" if len(kernels) > 5 else ""
         return ", ".join(map(repr, kernels[:5])) + more
-    leaves = [leaf for kernel in kernels for leaf in tangent_leaves(kernel)]
-    values = {name: [getattr(leaf, name) for leaf in leaves] for name in ("blocks", "layers", "scale", "jump", "edges")}
+    values = {name: [getattr(kernel, name) for kernel in tangent] for name in (*_VARIED, *_FIXED)}
     values["normalised"] = [isinstance(kernel, Normalized) for kernel in kernels]
-    return format_options({name: list(dict.fromkeys(some)) for name, some in values.items()})
+    distinct = {name: list(dict.fromkeys(some)) for name, some in values.items()}
+    return format_options({k: some for k, some in distinct.items() if k not in _FIXED or some != [_FIXED[k]]})
 
 
 def format_options(values: dict[str, Any]) -> str:

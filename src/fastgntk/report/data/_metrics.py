@@ -10,10 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from fastgntk.kernels import GNTK, Kernel
+from fastgntk.kernels import GNTK, Kernel, Normalized, Scaled
 from fastgntk.report._schema import Bin, Surface
 
-__all__ = ["calibration_error", "class_calibration", "confusion", "coverage", "five_digits", "percent", "score_surface"]
+__all__ = [
+    "calibration_error",
+    "class_calibration",
+    "confusion",
+    "coverage",
+    "five_digits",
+    "percent",
+    "score_surface",
+    "single_gntk",
+]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,14 +56,14 @@ def wilson(hits: int, count: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
-def class_calibration(probabilities: Array, truth: Ints) -> tuple[list[Bin], str]:
+def class_calibration(probabilities: Array, truth: Ints, classes: Sequence[str]) -> tuple[list[Bin], str]:
     """Return the non-empty ones of ten bins of equal width, and a note on their content.
 
     With two classes the bins hold probabilities of the second class, otherwise those of the most probable class.
     """
     if probabilities.shape[1] == 2:
         predicted, hit = probabilities[:, 1], truth == 1
-        note = "Probability of the second class, and its observed frequency"
+        note = f"Probability of class {classes[1]}, and its observed frequency"
     else:
         best = probabilities.argmax(axis=1)
         predicted, hit = probabilities[np.arange(len(best)), best], truth == best
@@ -86,27 +95,45 @@ def score_surface(
     """Return the best score by scale, layers and blocks; None for combinations that were not tried.
 
     ``scored`` are kernels with their scores, ``chosen`` the kernel of each fold; ``best`` is ``max`` or ``min``. Only
-    kernels of one GNTK with plain jump have a place; without any there is no surface.
+    single GNTKs with plain jump have a place; without any there is no surface.
     """
     table: dict[tuple[int, int, str], float] = {}
     for kernel, score in scored:
-        leaf = kernel.leaves()[0]
-        if len(kernel.leaves()) == 1 and isinstance(leaf, GNTK) and isinstance(leaf.jump, bool):
-            place = leaf.blocks, leaf.layers, leaf.scale
+        if place := _place(kernel):
             table[place] = score if place not in table else best(table[place], score)
     if not table:
         return None
     blocks, layers = sorted({b for b, _, _ in table}), sorted({r for _, r, _ in table})
     scales = list(dict.fromkeys(s for _, _, s in table))
-    picked = [leaf for kernel in chosen for leaf in kernel.leaves() if isinstance(leaf, GNTK)]
+    picked = [place for place in map(_place, chosen) if place is not None]
+    if missing := len(chosen) - len(picked):
+        where = "" if len(chosen) == 1 else f" in {missing} of {len(chosen)} folds"
+        note += f" The kernel chosen{where} is not a single GNTK with plain jump, and so is not in these tables."
     return Surface(
         blocks=blocks,
         layers=layers,
         scale=scales,
         score=[[[table.get((b, r, s)) for b in blocks] for r in layers] for s in scales],
-        chosen=[(*place, n) for place, n in Counter((k.blocks, k.layers, k.scale) for k in picked).most_common()],
+        chosen=[(*place, n) for place, n in Counter(picked).most_common()],
         note=note,
     )
+
+
+def single_gntk(kernel: Kernel) -> GNTK | None:
+    """Return the tangent kernel if this is one, normalised or scaled or neither; None for combinations.
+
+    >>> single_gntk(GNTK(2).normalized()), single_gntk(GNTK(2) * GNTK(2))
+    (GNTK(blocks=2), None)
+    """
+    while isinstance(kernel, Normalized | Scaled):
+        kernel = kernel.kernel
+    return kernel if isinstance(kernel, GNTK) else None
+
+
+def _place(kernel: Kernel) -> tuple[int, int, str] | None:
+    """Return blocks, layers and scale of a kernel that has a place on the surface."""
+    gntk = single_gntk(kernel)
+    return (gntk.blocks, gntk.layers, gntk.scale) if gntk is not None and isinstance(gntk.jump, bool) else None
 
 
 def _bin(predicted: float, hit: NDArray[Any]) -> Bin:

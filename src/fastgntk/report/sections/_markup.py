@@ -23,12 +23,12 @@ def escape(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    r"""Escape sentences; a number and its per cent sign stay on one line.
+    r"""Escape sentences; a number stays on one line with its per cent sign, and with ± in front of it.
 
-    >>> prose("89.4 % of <A>") == "89.4\u00a0% of &lt;A&gt;"
+    >>> prose("89.4 % (± 2) of <A>") == "89.4\u00a0% (±\u00a02) of &lt;A&gt;"
     True
     """
-    return escape(text).replace(" %", "\u00a0%")
+    return escape(text).replace(" %", "\u00a0%").replace("± ", "±\u00a0")
 
 
 def small(text: str) -> str:
