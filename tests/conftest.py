@@ -1,4 +1,4 @@
-"""What every test starts from: no data folder, and a cache of its own."""
+"""The state in which every test starts: no data folder, and a cache of its own."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import signal
 from pathlib import Path
 
 import pytest
+import threadpoolctl
 from hypothesis import settings
 
-# No deadline: a loaded machine is not a defect. On CI the same examples every time; new ones are a developer's to meet.
+# No deadline: a loaded machine is not a defect. On CI the examples are fixed; developers draw new ones.
 settings.register_profile("fastgntk", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("fastgntk")
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, and what they start inherits that.
+# A shell that starts the tests in the background makes them, and their child processes, ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -37,6 +38,13 @@ def _own_folders(_caches, monkeypatch):
     # Not one mktemp for each test: it looks through all earlier folders for the next number.
     monkeypatch.setenv("FASTGNTK_CACHE", str(_caches / str(next(NUMBERS))))
     monkeypatch.delenv("FASTGNTK_DATA", raising=False)
+
+
+@pytest.fixture(scope="module")
+def one_blas_thread():
+    """Small products in the test itself: threads of BLAS would only wait for each other, and for other tests."""
+    with threadpoolctl.threadpool_limits(1, "blas"):
+        yield
 
 
 @pytest.fixture

@@ -1,18 +1,52 @@
-"""The tables that the property tests run over. A new engine, spec or family of graphs is one row here."""
+"""The tables that the property tests run over. A new engine, kernel or family of graphs is one row here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from fastgntk import GNTK, Graph, GraphBatch
+from fastgntk import Compute, Graph, GraphBatch, Sketch
+from fastgntk.engines import EXACT_ENGINES
+from fastgntk.kernels import GNTK
 
-ENGINES = ["lossless", "decoupled", "kronecker"]
+ENGINES = list(EXACT_ENGINES)
 """Those that give the same numbers."""
 ALL_ENGINES = [*ENGINES, "sketched"]
+"""With the one that a sketch in the kernel chooses."""
 
-SPECS = {
+
+def by_engine(name: str, kernel: GNTK = GNTK(), **limits: Any) -> dict[str, Any]:
+    """Arguments of ``gram`` and its relatives: the sketched engine is a kernel with a sketch, others are an option."""
+    if name == "sketched":
+        sketch = Sketch() if kernel.sketch is None else kernel.sketch
+        return {"kernel": replace(kernel, sketch=sketch), "compute": Compute(**limits)}
+    return {"kernel": kernel, "compute": Compute(engine=name, **limits)}
+
+
+@contextmanager
+def case(*names: object) -> Iterator[None]:
+    """Name a row of a table in the failure of a test that loops over many."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in the case {', '.join(map(str, names))}")
+        raise
+
+
+def covering(engines: list[str], kernel: str, families: list[str]) -> list[tuple[str, str]]:
+    """Rows (engine, family) for one kernel; over all kernels, every pair of engine, kernel and family is in some row.
+
+    Engines take turns along the families, and each kernel starts with the next engine.
+    """
+    start = list(KERNELS).index(kernel)
+    return [(engines[(start + i) % len(engines)], family) for i, family in enumerate(families)]
+
+
+KERNELS = {
     "one block, one layer": GNTK(blocks=1, layers=1, scale="uniform", jump=False),
     "one block, degree, jump": GNTK(blocks=1, layers=2, scale="degree", jump=True),
     "unit, jump": GNTK(blocks=2, layers=1, scale="unit", jump=True),
@@ -24,7 +58,7 @@ SPECS = {
     "large c_phi": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=3.1),
     "typed edges": GNTK(blocks=3, layers=2, scale="uniform", jump=True, edges="typed"),
 }
-ALL_SPECS = SPECS | {
+ALL_KERNELS = KERNELS | {
     "typed edges, degree": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=1.3, edges="typed"),
     "typed edges, unit": GNTK(blocks=2, layers=2, scale="unit", jump=True, edges="typed"),
 }
@@ -76,7 +110,7 @@ def _ring(n: int) -> list[tuple[int, int]]:
 
 
 def _typed(graph: Graph) -> Graph:
-    """The same graph with edges of four types, so that typed kernels have something to tell apart and others do not."""
+    """The same graph with edges of four types, which typed kernels distinguish and others do not."""
     rows, cols = np.nonzero(graph.adjacency.toarray())
     return Graph.from_edges(
         np.column_stack([rows, cols]),

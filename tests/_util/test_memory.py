@@ -25,7 +25,7 @@ def test_memory_is_read(given, expected):
 
 @pytest.mark.parametrize("given", ["lots", "-1GB", "0", "GB", "1.2.3GB", 0, -5, float("nan"), "1 XB"])
 def test_bad_memory_is_refused(given):
-    with pytest.raises(InputError, match="memory must be a number of bytes or a text such as '2GB'"):
+    with pytest.raises(InputError, match="max_memory must be a number of bytes or a text such as '2GB'"):
         memory_budget(given)
 
 
@@ -34,16 +34,16 @@ def test_default_memory_is_a_quarter_of_this_machine():
 
 
 @pytest.mark.parametrize("given", [0, -2, 1.5, True, "two"])
-def test_bad_workers_are_refused(given):
-    with pytest.raises(InputError, match="workers must be a whole number, 1 or more"):
+def test_bad_n_jobs_is_refused(given):
+    with pytest.raises(InputError, match="n_jobs must be a whole number, 1 or more, or -1 for every core, but is "):
         worker_count(given)
 
 
-def test_workers_default_to_the_cores_of_this_process():
-    assert worker_count(None) >= 1
+def test_threads_default_to_the_cores_of_this_process():
+    assert worker_count(None) == worker_count(-1) >= 1
     assert worker_count(3) == 3
 
 
 @pytest.mark.parametrize(("count", "text"), [(12, "12 B"), (45_600, "46 kB"), (7e6, "7 MB"), (2.34e9, "2.3 GB")])
-def test_bytes_for_people(count, text):
+def test_bytes_are_rounded_to_two_digits_with_a_unit(count, text):
     assert format_bytes(count) == text

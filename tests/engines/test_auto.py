@@ -7,10 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from fastgntk import GNTK, Graph, InputError, as_graphs, datasets, diagonal, forecast, gram
-from fastgntk.engines import _auto as _choice
-from fastgntk.engines import _base as _engine
-from fastgntk.engines import choose_engine
+from fastgntk import GNTK, Compute, Graph, InputError, as_graphs, datasets, diagonal, estimate_cost, gram
+from fastgntk.engines import _auto, _base, choose_engine
 
 
 @pytest.fixture
@@ -20,8 +18,8 @@ def without_numba(monkeypatch):
             raise ImportError("no numba here")
         return __import__(name, fromlist=["_"])
 
-    monkeypatch.setattr(_engine, "import_module", find)
-    monkeypatch.setattr(_choice, "_told_about_numba", False)
+    monkeypatch.setattr(_base, "import_module", find)
+    monkeypatch.setattr(_auto, "_warned_about_numba", False)
 
 
 def test_little_work_is_not_worth_loading_compiled_code():
@@ -30,7 +28,7 @@ def test_little_work_is_not_worth_loading_compiled_code():
     assert "so little work" in choice.reason
 
 
-def test_real_sets_take_the_lossless_engine_and_say_why():
+def test_real_sets_take_the_lossless_engine_with_a_reason():
     choice = choose_engine("auto", datasets.load("MUTAG").graphs, None, GNTK(3, 2))
     assert choice.engine.name == "lossless"
     assert "times faster than decoupled" in choice.reason
@@ -48,7 +46,7 @@ def test_large_dense_graphs_without_equal_nodes_take_numpy():
 
 def test_more_work_never_takes_less_time():
     batch = datasets.load("MUTAG").graphs
-    for estimate in (_choice.decoupled_seconds, _choice.lossless_seconds):
+    for estimate in (_auto.decoupled_seconds, _auto.lossless_seconds):
         times = [estimate(batch, None, GNTK(3, 2), pairs) for pairs in (1e3, 1e6, 1e9)]
         assert times == sorted(times)
         assert estimate(batch, None, GNTK(3, 3), 1e9) > times[-1]
@@ -65,11 +63,11 @@ def test_the_diagonal_counts_its_own_pairs_only(caplog):
     assert "engine lossless (about" in caplog.text
 
 
-def test_what_is_asked_for_is_taken():
+def test_an_engine_chosen_by_name_is_taken():
     few = datasets.load("MUTAG").graphs[:2]
     for name in ("lossless", "decoupled", "kronecker"):
         choice = choose_engine(name, few, None, GNTK())
-        assert (choice.engine.name, choice.reason) == (name, "asked for")
+        assert (choice.engine.name, choice.reason) == (name, "chosen by name")
 
 
 def test_without_numba_everything_runs_with_one_notice(without_numba, caplog):
@@ -81,9 +79,9 @@ def test_without_numba_everything_runs_with_one_notice(without_numba, caplog):
     assert caplog.text.count("numba cannot be imported") == 1
 
 
-def test_without_numba_asking_for_compiled_code_says_what_to_do(without_numba):
+def test_without_numba_a_compiled_engine_is_refused_with_advice(without_numba):
     with pytest.raises(InputError, match="needs numba, which cannot be imported here; install numba, or use"):
-        gram(datasets.load("MUTAG").graphs[:2], engine="lossless")
+        gram(datasets.load("MUTAG").graphs[:2], compute=Compute(engine="lossless"))
 
 
 def test_a_python_without_numba_computes_the_same():
@@ -94,19 +92,23 @@ def test_a_python_without_numba_computes_the_same():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
     assert done.stderr.count("numba cannot be imported") == 1
-    K = gram(datasets.load("MUTAG").graphs, GNTK(4, 3), engine="lossless")
+    K = gram(datasets.load("MUTAG").graphs, GNTK(4, 3), compute=Compute(engine="lossless"))
     np.testing.assert_allclose(float(done.stdout), K[3, 5], rtol=1e-7)
 
 
-def test_a_forecast_names_engine_reason_and_cost():
+def test_an_estimate_names_engine_reason_and_cost():
     batch = datasets.load("MUTAG").graphs
-    plan = forecast(batch, GNTK(3, 2))
-    assert plan.engine == "lossless"
-    assert (plan.graphs, plan.nodes, plan.node_pairs) == (188, 3371, 3371 * 3372 // 2)
-    assert len(plan.pairs) == len(plan.compression) == 3
-    assert plan.pairs[2] > plan.pairs[0]
-    assert 0.0 < plan.seconds < 60.0
-    assert plan.bytes > 8 * 188**2
-    assert forecast(batch, GNTK(3, 2), engine="decoupled").compression[0] == pytest.approx(1.0, abs=0.01)
+    cost = estimate_cost(batch, GNTK(3, 2))
+    assert cost.engine == "lossless"
+    assert (cost.graphs, cost.nodes, cost.node_pairs) == (188, 3371, 3371 * 3372 // 2)
+    (leaf,) = cost.leaves
+    assert (leaf.kernel, leaf.engine) == ("GNTK()", "lossless")
+    assert "times faster than decoupled" in leaf.reason
+    assert len(leaf.pairs) == len(leaf.compression) == 3
+    assert leaf.pairs[2] > leaf.pairs[0]
+    assert 0.0 < cost.seconds == leaf.seconds < 60.0
+    assert cost.bytes > 8 * 188**2
+    decoupled = estimate_cost(batch, GNTK(3, 2), compute=Compute(engine="decoupled"))
+    assert decoupled.leaves[0].compression[0] == pytest.approx(1.0, abs=0.01)
     with pytest.raises(InputError, match="is too small"):
-        forecast(batch, memory="100kB")
+        estimate_cost(batch, compute=Compute(max_memory="100kB"))

@@ -2,31 +2,33 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.tables import ALL_ENGINES
+from tests.tables import ALL_ENGINES, ENGINES
 
-from fastgntk import GNTK, Graph, InputError, gram
-from fastgntk.engines import engine_names, get_engine
+from fastgntk import GNTK, Compute, Graph, InputError, gram
+from fastgntk.engines import EXACT_ENGINES, get_engine
+from fastgntk.engines._base import _ENGINES
 
 
 def test_the_table_of_tests_has_every_engine():
-    assert sorted(ALL_ENGINES) == sorted(set(engine_names()) - {"auto"})
+    assert tuple(ENGINES) == EXACT_ENGINES
+    assert sorted(ALL_ENGINES) == sorted(_ENGINES)
 
 
-def test_unknown_engine_says_which_exist():
-    with pytest.raises(
-        InputError, match="engine must be one of auto, lossless, decoupled, kronecker, sketched, but is 'fast'"
-    ):
-        get_engine("fast")
-    with pytest.raises(
-        InputError, match="engine must be one of auto, lossless, decoupled, kronecker, sketched, but is 'fast'"
-    ):
-        gram([], engine="fast")
+@pytest.mark.parametrize("given", ["fast", "", None, 3, ["lossless"], "Lossless"])
+def test_unknown_engine_is_refused_with_the_names_that_exist(given):
+    with pytest.raises(InputError, match="engine must be one of auto, lossless, decoupled, kronecker, but is "):
+        Compute(engine=given)
+
+
+def test_unknown_name_has_no_engine():
+    with pytest.raises(InputError, match="engine must be one of lossless, decoupled, kronecker, sketched, but is 'x'"):
+        get_engine("x")
 
 
 def test_kronecker_refuses_graphs_that_it_cannot_hold():
     large = Graph.from_edges([(0, 1)], 300)
     with pytest.raises(InputError, match=r"90000 × 90000 .* use engine='decoupled'"):
-        gram([large], GNTK(blocks=1), engine="kronecker", memory="500TB")
+        gram([large], GNTK(blocks=1), compute=Compute(engine="kronecker", max_memory="500TB"))
 
 
 def test_closed_form_of_one_block_and_one_layer_with_unit_scale():

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from fastgntk import GNTK, datasets, gram
+from fastgntk import GNTK, Compute, datasets, gram
 from fastgntk.engines import kappa0, kappa1
 from fastgntk.engines._simd import _vector
 from fastgntk.engines._simd._floor import layer_nanoseconds
@@ -133,7 +133,7 @@ def assembly(tmp_path_factory):
     folder = tmp_path_factory.mktemp("assembly")
     program = (
         "import sys, pathlib, fastgntk as fg\n"
-        "fg.gram(fg.datasets.load('MUTAG').graphs[:3], fg.GNTK(2, 1), engine='lossless')\n"
+        "fg.gram(fg.datasets.load('MUTAG').graphs[:3], fg.GNTK(2, 1), compute=fg.Compute('lossless'))\n"
         "from fastgntk.engines._simd._tile import compute_tile\n"
         "pathlib.Path(sys.argv[1]).write_text(next(iter(compute_tile.inspect_asm().values())))"
     )
@@ -142,6 +142,7 @@ def assembly(tmp_path_factory):
     return (folder / "tile.s").read_text()
 
 
+@pytest.mark.slow
 def test_the_tile_loop_is_vectorised(assembly):
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
@@ -157,6 +158,7 @@ def test_the_tile_loop_is_vectorised(assembly):
     assert len(re.findall(multiply, assembly)) > 50
 
 
+@pytest.mark.slow
 def test_the_tile_loop_allocates_nothing(assembly):
     assert not re.findall(r"NRT_\w*alloc\w*", assembly, re.IGNORECASE)
 
@@ -166,7 +168,8 @@ def test_everything_runs_with_the_compiler_off():
         "import numpy as np, fastgntk as fg\n"
         "from fastgntk.engines._simd import _tile\n"
         "assert type(_tile.compute_tile).__name__ == 'function'\n"
-        "K = fg.gram(fg.datasets.load('MUTAG').graphs[:4], fg.GNTK(2, 2), engine='lossless', workers=1)\n"
+        "how = fg.Compute('lossless', n_jobs=1)\n"
+        "K = fg.gram(fg.datasets.load('MUTAG').graphs[:4], fg.GNTK(2, 2), compute=how)\n"
         "print(K.ravel().tolist())"
     )
     done = subprocess.run(
@@ -174,15 +177,15 @@ def test_everything_runs_with_the_compiler_off():
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    K = gram(datasets.load("MUTAG").graphs[:4], GNTK(2, 2), engine="lossless")
+    K = gram(datasets.load("MUTAG").graphs[:4], GNTK(2, 2), compute=Compute(engine="lossless"))
     np.testing.assert_allclose(eval(done.stdout), K.ravel(), rtol=1e-8)
 
 
 def test_a_second_process_loads_machine_code_instead_of_compiling():
-    gram(datasets.load("MUTAG").graphs[:4], engine="lossless")  # somebody compiled it
+    gram(datasets.load("MUTAG").graphs[:4], compute=Compute(engine="lossless"))  # compiles unless that was done
     program = (
         "import fastgntk as fg\n"
-        "fg.gram(fg.datasets.load('MUTAG').graphs[:4], engine='lossless')\n"
+        "fg.gram(fg.datasets.load('MUTAG').graphs[:4], compute=fg.Compute('lossless'))\n"
         "from fastgntk.engines._simd._tile import compute_tile\n"
         "print(sum(compute_tile.stats.cache_hits.values()), sum(compute_tile.stats.cache_misses.values()))"
     )
@@ -190,6 +193,7 @@ def test_a_second_process_loads_machine_code_instead_of_compiling():
     assert done.stdout.split() == ["1", "0"]
 
 
+@pytest.mark.slow
 def test_a_change_in_any_file_voids_the_machine_code(tmp_path):
     import shutil
 
@@ -211,7 +215,7 @@ def test_a_change_in_any_file_voids_the_machine_code(tmp_path):
         return float(done.stdout)
 
     assert run() == run() == pytest.approx(kappa1(0.5))
-    layer_file = package / "kernel" / "_simd" / "_layer.py"
+    layer_file = package / "engines" / "_simd" / "_layer.py"
     layer_file.write_text(layer_file.read_text().replace("constant(1.0 / math.pi)", "constant(2.0 / math.pi)"))
     assert run() > kappa1(0.5) + 0.1
 

@@ -1,4 +1,4 @@
-"""Dask clusters that fail: killed workers, schedulers that are gone or never were, folders that nobody shares."""
+"""Dask clusters that fail: killed workers, schedulers that are gone or absent, folders that workers cannot see."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from fastgntk.datasets import synthetic
 from fastgntk.pairwise.store import _build, _clients, _cluster
 
 GRAPHS = synthetic.erdos_renyi(300, 8).graphs
-SPEC = fg.GNTK(2, 1)
-HOW = {"engine": "decoupled"}
+KERNEL = fg.GNTK(2, 1)
+HOW = fg.Compute(engine="decoupled")
 LONG = 60  # seconds: what takes longer hangs, however busy the machine is
 
 
@@ -73,9 +73,10 @@ def after(tiles, do):
     return progress
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_worker_that_is_killed_costs_its_tile_only(tmp_path, workers):
-    whole = fg.gram(GRAPHS, SPEC, store=tmp_path / "whole.zarr", **HOW)
+    whole = fg.gram(GRAPHS, KERNEL, store=tmp_path / "whole.zarr", compute=HOW)
     path, times = tmp_path / "K.zarr", {}
 
     def kill():
@@ -84,12 +85,13 @@ def test_a_worker_that_is_killed_costs_its_tile_only(tmp_path, workers):
         os.kill(client.cluster.workers[0].pid, signal.SIGKILL)  # a single one has all blocks, which go with it
 
     with _clients.local_workers(workers) as client:
-        stored = fg.gram(GRAPHS, SPEC, store=path, executor=client, progress=after(5, kill), **HOW)
+        stored = fg.gram(GRAPHS, KERNEL, store=path, client=client, compute=HOW.watched(after(5, kill)))
     assert 5 <= len(times) < 55
     assert np.array_equal(np.asarray(stored), np.asarray(whole))
     assert times == {tile: stored.file(tile).stat().st_mtime_ns for tile in times}
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_goes_away(tmp_path):
     path = tmp_path / "K.zarr"
     with scheduler(tmp_path, 1) as (client, process):
@@ -100,33 +102,38 @@ def test_a_scheduler_that_goes_away(tmp_path):
             start.append(time.monotonic())
 
         with pytest.raises(fg.InputError, match=r"scheduler went away while .*K.zarr was computed; start it again"):
-            fg.gram(GRAPHS, SPEC, store=path, executor=client, progress=after(5, kill), **HOW)
+            fg.gram(GRAPHS, KERNEL, store=path, client=client, compute=HOW.watched(after(5, kill)))
         assert time.monotonic() - start[0] < LONG
-        with pytest.raises(fg.InputError, match="executor is a Client without a scheduler"):
-            fg.gram(GRAPHS, SPEC, store=path, executor=client, **HOW)
+        with pytest.raises(fg.InputError, match="client is a Client without a scheduler"):
+            fg.gram(GRAPHS, KERNEL, store=path, client=client, compute=HOW)
     stored = fg.open_gram(path)
     assert 5 <= len(stored.finished()) < 55
     assert not stored.damaged(stored.finished())
-    again = fg.gram(GRAPHS, SPEC, store=path, **HOW)
-    assert np.array_equal(np.asarray(again), np.asarray(fg.gram(GRAPHS, SPEC, store=tmp_path / "2.zarr", **HOW)))
+    again = fg.gram(GRAPHS, KERNEL, store=path, compute=HOW)
+    assert np.array_equal(
+        np.asarray(again), np.asarray(fg.gram(GRAPHS, KERNEL, store=tmp_path / "2.zarr", compute=HOW))
+    )
 
 
+@pytest.mark.slow
 def test_a_scheduler_without_workers(tmp_path, monkeypatch):
     monkeypatch.setattr(_cluster, "_PATIENCE", 0.2)
     with scheduler(tmp_path, 0) as (client, _):  # noqa: SIM117  # one thing after another
         with pytest.raises(fg.InputError, match=r"at tcp://.* has no workers; start some with `dask worker tcp://"):
-            fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
+            fg.gram(GRAPHS, KERNEL, store=tmp_path / "K.zarr", client=client, compute=HOW)
 
 
+@pytest.mark.slow
 def test_a_worker_without_the_package(tmp_path):
     package = tmp_path / "path" / "fastgntk"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'fastgntk'\")")
     with scheduler(tmp_path, 1, package.parent) as (client, _):  # noqa: SIM117  # one thing after another
         with pytest.raises(fg.InputError, match=r"\(No module named 'fastgntk'\); install 'fastgntk\[cluster\]' where"):
-            fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
+            fg.gram(GRAPHS, KERNEL, store=tmp_path / "K.zarr", client=client, compute=HOW)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_while_blocks_are_sent_to_it(tmp_path, monkeypatch, client):
     scatter, calls = type(client).scatter, []
 
@@ -137,7 +144,7 @@ def test_a_worker_that_dies_while_blocks_are_sent_to_it(tmp_path, monkeypatch, c
         return scatter(self, *given, **more)
 
     monkeypatch.setattr(type(client), "scatter", broken_once)
-    stored = fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
+    stored = fg.gram(GRAPHS, KERNEL, store=tmp_path / "K.zarr", client=client, compute=HOW)
     assert stored.finished() == set(stored.all_tiles())
     assert len(calls) == 11
 
@@ -171,19 +178,22 @@ def test_certificates_that_are_not_there():
         pass
 
 
+@pytest.mark.slow
 def test_a_worker_that_sees_another_folder(tmp_path, client, monkeypatch):
     monkeypatch.setattr(_cluster, "_TOKEN", ".elsewhere")  # here; workers look for the file of the right name
     with pytest.raises(fg.InputError, match=r"a worker on .* does not see .*K.zarr; give --store \(store=\) a folder"):
-        fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
+        fg.gram(GRAPHS, KERNEL, store=tmp_path / "K.zarr", client=client, compute=HOW)
     assert not fg.open_gram(tmp_path / "K.zarr").finished()
 
 
+@pytest.mark.slow
 def test_a_worker_of_another_version(tmp_path, client, monkeypatch):
     monkeypatch.setattr(_cluster, "__version__", "99")
     with pytest.raises(fg.InputError, match=r"a worker on .* has fastgntk .*, but 99 asked it to compute; install the"):
-        fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
+        fg.gram(GRAPHS, KERNEL, store=tmp_path / "K.zarr", client=client, compute=HOW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("losses", [1, 5])
 def test_a_tile_whose_workers_always_die(tmp_path, monkeypatch, client, losses):
     # The only worker has the blocks too, so that tiles are sent again from here; unless Dask gives up first.
@@ -191,4 +201,4 @@ def test_a_tile_whose_workers_always_die(tmp_path, monkeypatch, client, losses):
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0 if losses > 1 else 3)
     monkeypatch.setattr(_cluster, "compute_tile", lambda *_: os._exit(1))  # on the worker
     with pytest.raises(fg.InputError, match=r"workers died again and again .*; give them more memory: finished tiles"):
-        fg.gram(GRAPHS[:20], SPEC, store=tmp_path / "K.zarr", executor=client, **HOW)
+        fg.gram(GRAPHS[:20], KERNEL, store=tmp_path / "K.zarr", client=client, compute=HOW)

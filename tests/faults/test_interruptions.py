@@ -65,13 +65,14 @@ def test_a_full_disk_is_one_sentence(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_ctrl_c_stops_within_two_seconds_and_leaves_no_file(tmp_path, workers):
+@pytest.mark.slow
+@pytest.mark.parametrize("n_jobs", ["1", "2"])
+def test_ctrl_c_stops_within_two_seconds_and_leaves_no_file(tmp_path, n_jobs):
     program = "from fastgntk.cli import main; main()"
     folder = write_tu(synthetic.erdos_renyi(400, 60), tmp_path / "data")
     arguments = ["gram", str(folder), "-o", str(tmp_path / "K.npy"), "--blocks", "30", "--scale", "unit"]
     process = subprocess.Popen(
-        [sys.executable, "-c", program, *arguments, "--workers", workers],
+        [sys.executable, "-c", program, *arguments, "--n-jobs", n_jobs],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -90,20 +91,21 @@ RING = (
     "import sys, numpy as np, fastgntk as fg\n"
     "rng = np.random.default_rng(0)\n"
     "ring = lambda n: fg.Graph.from_edges([(i, (i + 1) % n) for i in range(n)], n, rng.standard_normal((n, 2)))\n"
-    "fg.gram([ring(4)], fg.GNTK(2, 1), engine='lossless')\n"
+    "fg.gram([ring(4)], fg.GNTK(2, 1), compute=fg.Compute('lossless'))\n"
     "print('ready', flush=True)\n"
 )
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize(
     "work",
     ["fg.gram([ring(4000), ring(4000)], fg.GNTK(1, 2000)", "fg.gram([ring(2500) for _ in range(30)], fg.GNTK(2, 40)"],
     ids=["a tile", "norms"],
 )
-def test_ctrl_c_stops_inside_compiled_code(work, workers):
+def test_ctrl_c_stops_inside_compiled_code(work, n_jobs):
     # Each of these is in one compiled call for many seconds, where Python itself cannot stop it.
-    program = RING + f"{work}, engine='lossless', memory='8GB', workers={workers})"
+    program = RING + f"{work}, compute=fg.Compute('lossless', n_jobs={n_jobs}, max_memory='8GB'))"
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout.readline() == b"ready\n", process.stderr.read()
     time.sleep(3)
@@ -115,15 +117,16 @@ def test_ctrl_c_stops_inside_compiled_code(work, workers):
     assert b"KeyboardInterrupt" in errors
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 def test_peak_memory_stays_within_the_limit_seen_from_outside(tmp_path):
     program = (
         "import fastgntk as fg, sys\n"
         "graphs = fg.datasets.synthetic.erdos_renyi(60, 150, 0.03).graphs\n"
-        "fg.gram(graphs[:2], fg.GNTK(2, 1), engine='lossless')\n"
+        "fg.gram(graphs[:2], fg.GNTK(2, 1), compute=fg.Compute('lossless'))\n"
         "peak = lambda: [int(l.split()[1]) for l in open('/proc/self/status') if l.startswith('VmHWM')][0] * 1024\n"
         "before = peak()\n"
-        "fg.gram(graphs, fg.GNTK(3, 1), engine='lossless', memory='60MB', workers=16)\n"
+        "fg.gram(graphs, fg.GNTK(3, 1), compute=fg.Compute('lossless', n_jobs=16, max_memory='60MB'))\n"
         "print(peak() - before)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
@@ -134,7 +137,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path):
     target = tmp_path / "K.npy"
     np.save(target, np.eye(2))
     program = (
-        "import os, pathlib, sys; from fastgntk import files\n"
+        "import os, pathlib, sys; from fastgntk._util import files\n"
         "files.atomic_save(pathlib.Path(sys.argv[1]), lambda s: (s.write(b'half'), s.flush(), os.kill(os.getpid(), 9)))"
     )
     done = subprocess.run([sys.executable, "-c", program, str(target)], check=False, timeout=60)

@@ -28,7 +28,8 @@ def noted(self, tile, values):
         log.write(f"{tile}\\n")
 _stored.StoredGram.write = noted
 import fastgntk as fg
-fg.gram(fg.datasets.load(sys.argv[2]).graphs, fg.GNTK(2, 1), store=sys.argv[1], workers=2, engine="decoupled")
+how = fg.Compute("decoupled", n_jobs=2)
+fg.gram(fg.datasets.load(sys.argv[2]).graphs, fg.GNTK(2, 1), store=sys.argv[1], compute=how)
 """
 
 
@@ -48,6 +49,7 @@ def written(log: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
 
 
+@pytest.mark.slow
 def test_a_build_that_is_killed_again_and_again_ends_with_the_same_bits(tmp_path, data):
     whole = tmp_path / "whole.zarr"
     assert build(whole, data, tmp_path / "whole.log").wait(120) == 0
@@ -72,7 +74,8 @@ def test_a_build_that_is_killed_again_and_again_ends_with_the_same_bits(tmp_path
     assert len(written(tmp_path / "whole.log")) - 5 * 2 <= len(tiles)
 
 
-def test_ctrl_c_leaves_no_tile_of_no_meaning(tmp_path, data):
+@pytest.mark.slow
+def test_ctrl_c_leaves_whole_tiles_only(tmp_path, data):
     store, log = tmp_path / "K.zarr", tmp_path / "log"
     process = build(store, data, log)
     while process.poll() is None and not log.exists():
@@ -82,24 +85,25 @@ def test_ctrl_c_leaves_no_tile_of_no_meaning(tmp_path, data):
     stored = fg.open_gram(store)
     there = stored.finished()
     assert 0 < len(there) < len(stored.all_tiles())
-    expected = fg.gram(fg.datasets.load(str(data)).graphs, fg.GNTK(2, 1), engine="decoupled")
+    expected = fg.gram(fg.datasets.load(str(data)).graphs, fg.GNTK(2, 1), compute=fg.Compute(engine="decoupled"))
     for i, j in there:
         np.testing.assert_allclose(stored.tile((i, j)), expected[np.ix_(stored.graphs(i), stored.graphs(j))], rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_store(tmp_path, data):
     store = tmp_path / "K.zarr"
     holder = subprocess.Popen(
         [
             sys.executable, "-c",
-            "import sys, time\nfrom pathlib import Path\nfrom fastgntk.pairwise.store._locks import writing\n"
+            "import sys, time\nfrom pathlib import Path\nfrom fastgntk.pairwise.store._writing import writing\n"
             "Path(sys.argv[1]).mkdir()\nwith writing(Path(sys.argv[1]), (1, 3)):\n    print('held', flush=True)\n"
             "    time.sleep(100)",
             str(tmp_path / "locked"),
         ],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    from fastgntk.pairwise.store._locks import writing
+    from fastgntk.pairwise.store._writing import writing
 
     try:
         assert holder.stdout.readline() == "held\n"
@@ -149,12 +153,15 @@ def test_a_read_only_store(disk, data):
     stored = fg.gram(graphs, fg.GNTK(1), store=disk / "K.zarr")
     stored.file((0, 0)).unlink()
     remount(disk, "ro")
-    with pytest.raises(fg.InputError, match=r"K.zarr cannot be written to \(Read-only file system\); choose a folder"):
+    with pytest.raises(
+        fg.InputError, match=r"K.zarr cannot be written to \(Read-only file system\); choose another folder"
+    ):
         fg.gram(graphs, fg.GNTK(1), store=disk / "K.zarr")
     with pytest.raises(fg.InputError, match=r"other\.zarr cannot be written to"):
         fg.gram(graphs, fg.GNTK(1), store=disk / "other.zarr")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ["40k", "400k"])
 def test_a_full_disk(disk, tmp_path, data, size):
     remount(disk, f"size={size}")

@@ -1,28 +1,40 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
-from tests.tables import SPECS
+from tests.tables import ALL_KERNELS
 
-from fastgntk import GNTK, InputError
+from fastgntk import GNTK, InputError, Kernel, Sketch
 
 
-@pytest.mark.parametrize("spec", SPECS.values())
-def test_json_round_trip(spec):
-    assert GNTK.from_json(spec.to_json()) == spec
-    assert GNTK.from_dict(spec.to_dict()) == spec
+@pytest.mark.parametrize("kernel", ALL_KERNELS.values(), ids=ALL_KERNELS)
+def test_json_round_trip(kernel):
+    assert GNTK.from_json(kernel.to_json()) == kernel
+    assert Kernel.from_dict(kernel.to_dict()) == kernel
+    assert json.loads(kernel.to_json()) == json.loads(json.dumps(kernel.to_dict()))
 
 
 def test_frozen_and_hashable():
     with pytest.raises(AttributeError):
         GNTK().blocks = 4
-    assert len({GNTK(), GNTK(), GNTK(blocks=4)}) == 2
+    assert len({GNTK(), GNTK(), GNTK(blocks=4), GNTK(sketch=Sketch()), GNTK(sketch=Sketch())}) == 3
 
 
 def test_numpy_numbers_become_plain_ones():
-    spec = GNTK(blocks=np.int64(2), layers=np.int32(1), jump=np.bool_(True), c_phi=np.float32(2))
-    plain = '{"blocks": 2, "layers": 1, "scale": "uniform", "jump": true, "c_phi": 2.0, "edges": "plain"}'
-    assert spec.to_json() == plain
+    kernel = GNTK(blocks=np.int64(2), layers=np.int32(1), jump=np.bool_(True), c_phi=np.float32(2))
+    plain = {"is": "GNTK", "blocks": 2, "layers": 1, "scale": "uniform", "jump": True, "c_phi": 2.0}
+    plain |= {"edges": "plain", "features": "auto", "sketch": None}
+    assert kernel.to_json() == json.dumps(plain)
+    assert [type(value) for value in kernel.to_dict().values()] == [type(value) for value in plain.values()]
+
+
+def test_repr_leaves_out_defaults():
+    assert repr(GNTK()) == "GNTK()"
+    assert repr(GNTK(2, 1, "unit", False)) == "GNTK(blocks=2, layers=1, scale='unit', jump=False)"
+    assert repr(GNTK(1, jump=(0, 1.5))) == "GNTK(blocks=1, jump=(0.0, 1.5))"
+    assert repr(GNTK(sketch=Sketch("srht", 7))) == "GNTK(sketch=Sketch(kind='srht', size=7))"
 
 
 @pytest.mark.parametrize(
@@ -33,6 +45,10 @@ def test_numpy_numbers_become_plain_ones():
         ({"blocks": 2.0}, "blocks must be a whole number"),
         ({"blocks": True}, "blocks must be a whole number"),
         ({"scale": "none"}, "scale must be one of uniform, degree, unit, but is 'none'"),
+        ({"scale": ["unit"]}, r"scale must be one of uniform, degree, unit, but is \['unit'\]"),
+        ({"edges": "labels"}, "edges must be one of plain, typed, but is 'labels'"),
+        ({"features": "label"}, "features must be one of auto, attributes, labels, all, degree, but is 'label'"),
+        ({"features": None}, "features must be one of .*, but is None"),
         ({"jump": 1}, r"jump must be True, False or a weight for each level 0\.\.3, but is 1"),
         ({"jump": "yes"}, "jump must be True, False or a weight for each level"),
         ({"blocks": 2, "jump": (1, 1)}, "jump has 2 weights, but blocks=2 makes 3 levels"),
@@ -42,6 +58,9 @@ def test_numpy_numbers_become_plain_ones():
         ({"c_phi": 0.0}, "c_phi must be a number above 0"),
         ({"c_phi": float("nan")}, "c_phi must be a number above 0"),
         ({"c_phi": "two"}, "c_phi must be a number above 0"),
+        ({"c_phi": 10**400}, "c_phi must be a number above 0"),
+        ({"sketch": "ams"}, "sketch must be a fastgntk.Sketch or None, but is 'ams'"),
+        ({"sketch": True}, "sketch must be a fastgntk.Sketch or None, but is True"),
     ],
 )
 def test_bad_options_are_named(options, words):
@@ -51,8 +70,32 @@ def test_bad_options_are_named(options, words):
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("{", "not valid JSON"), ("[1]", "must be a JSON object"), ('{"depth": 3}', "unknown kernel option 'depth'")],
+    [
+        ("{", "the kernel is not valid JSON"),
+        ("[" * 100_000, "the kernel is not valid JSON"),
+        ("[1]", 'a kernel must be a JSON object with its class in "is"'),
+        ('{"blocks": 3}', 'a kernel must be a JSON object with its class in "is"'),
+        ('{"is": ["GNTK"]}', 'a kernel must be a JSON object with its class in "is"'),
+        ('{"is": "GNTK", "depth": 3}', "unknown option 'depth' of GNTK; its options are blocks, layers, scale"),
+        ('{"is": "RBF"}', "unknown kernel 'RBF'; the kernels are GNTK, Sketch, Sum, Product, Scaled, Normalized"),
+        ('{"is": "Sum"}', "options of Sum are missing; it needs k1, k2"),
+        ('{"is": "Sum", "k1": {"is": "GNTK"}, "k2": 3}', "kernels combine with kernels only, but a int was given"),
+        ('{"is": "Sketch"}', r"a GNTK was expected, but Sketch\(\) was given"),
+        ('{"is": "Normalized", "kernel": {"is": "GNTK"}}', r"a GNTK was expected, but GNTK\(\)\.normalized\(\) was"),
+        ('{"is": "GNTK", "sketch": {"is": "GNTK"}}', "sketch must be a fastgntk.Sketch or None"),
+        (
+            '{"is": "Normalized", "kernel": {"is": "Sketch"}}',
+            "kernels combine with kernels only, but a Sketch was given",
+        ),
+    ],
+    ids=range(13),
 )
 def test_bad_json_is_named(text, words):
     with pytest.raises(InputError, match=words):
         GNTK.from_json(text)
+
+
+@pytest.mark.parametrize("given", [None, 3, b"\xff", ["{}"]])
+def test_json_must_be_text(given):
+    with pytest.raises(InputError, match="the kernel is not valid JSON"):
+        Kernel.from_json(given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-def operator_gram_levels(operators, scales, features, spec):
+def operator_gram_levels(operators, scales, features, kernel):
     """Return levels (L + 1, n, n) for operators[i][l], of graph i in block l, and its scales[i].
 
     An operator is a list of (N, N) matrices B_r, and aggregates Σ to Σ_r B_r Σ B'_rᵀ: one matrix, or one for each type.
@@ -13,23 +13,23 @@ def operator_gram_levels(operators, scales, features, spec):
     A scale c_u is None for ``scale="unit"``, where it is whatever makes the aggregated node a unit vector.
     """
     n = len(operators)
-    own = [_own(operators[i], scales[i], features[i], spec) for i in range(n)]
-    out = np.zeros((spec.blocks + 1, n, n))
+    own = [_own(operators[i], scales[i], features[i], kernel) for i in range(n)]
+    out = np.zeros((kernel.blocks + 1, n, n))
     for i in range(n):
         for j in range(n):
             sigma = features[i] @ features[j].T
             theta = sigma.copy()
             out[0, i, j] = theta.sum()
-            for block in range(spec.blocks):
+            for block in range(kernel.blocks):
                 (B, p), (C, q) = own[i][block], own[j][block]
                 sigma, theta = _aggregate(B, sigma, C), _aggregate(B, theta, C)
-                for r in range(spec.layers):
-                    norms = np.outer(p, q) * (spec.c_phi / 2) ** r
+                for r in range(kernel.layers):
+                    norms = np.outer(p, q) * (kernel.c_phi / 2) ** r
                     with np.errstate(all="ignore"):
                         cosine = np.clip(np.where(norms > 0, sigma / norms, 0.0), -1.0, 1.0)
                     angle = np.pi - np.arccos(cosine)
-                    sigma = spec.c_phi / 2 * norms * (cosine * angle + np.sqrt((1 - cosine) * (1 + cosine))) / np.pi
-                    theta = np.where(norms > 0, theta * spec.c_phi / 2 * angle / np.pi + sigma, 0.0)
+                    sigma = kernel.c_phi / 2 * norms * (cosine * angle + np.sqrt((1 - cosine) * (1 + cosine))) / np.pi
+                    theta = np.where(norms > 0, theta * kernel.c_phi / 2 * angle / np.pi + sigma, 0.0)
                 out[block + 1, i, j] = theta.sum()
     return out
 
@@ -38,11 +38,11 @@ def _aggregate(B, matrix, C):
     return sum(part @ matrix @ other.T for part, other in zip(B, C, strict=True))
 
 
-def _own(operators, scale, X, spec):
+def _own(operators, scale, X, kernel):
     """Return (B, p) of each block, from the graph against itself."""
     sigma = X @ X.T
     out = []
-    for block in range(spec.blocks):
+    for block in range(kernel.blocks):
         raw = _aggregate(operators[block], sigma, operators[block])
         bound = sum(np.abs(part) for part in operators[block]) @ np.sqrt(np.maximum(np.diag(sigma), 0.0))
         norm = np.sqrt(np.where(np.diag(raw) > 1e-13 * bound**2, np.diag(raw), 0.0))
@@ -50,10 +50,10 @@ def _own(operators, scale, X, spec):
         B, p = [c[:, None] * part for part in operators[block]], c * norm
         out.append((B, p))
         sigma = _aggregate(B, sigma, B)
-        for r in range(spec.layers):
-            norms = np.outer(p, p) * (spec.c_phi / 2) ** r
+        for r in range(kernel.layers):
+            norms = np.outer(p, p) * (kernel.c_phi / 2) ** r
             with np.errstate(all="ignore"):
                 cosine = np.clip(np.where(norms > 0, sigma / norms, 0.0), -1.0, 1.0)
             angle = np.pi - np.arccos(cosine)
-            sigma = spec.c_phi / 2 * norms * (cosine * angle + np.sqrt((1 - cosine) * (1 + cosine))) / np.pi
+            sigma = kernel.c_phi / 2 * norms * (cosine * angle + np.sqrt((1 - cosine) * (1 + cosine))) / np.pi
     return out

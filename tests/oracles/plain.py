@@ -10,84 +10,84 @@ Neighbours = dict[tuple[str, int], float]
 """The weight of each neighbour, by type of edge and number."""
 
 
-def reference_gram(graphs: list[Graph], features: list[list[list[float]]], spec: GNTK) -> list[list[float]]:
+def reference_gram(graphs: list[Graph], features: list[list[list[float]]], kernel: GNTK) -> list[list[float]]:
     """Return the Gram matrix; features[i][u] is the feature row of node u of graph i."""
     return [
-        [reference_kernel(graphs[i], features[i], graphs[j], features[j], spec) for j in range(len(graphs))]
+        [reference_kernel(graphs[i], features[i], graphs[j], features[j], kernel) for j in range(len(graphs))]
         for i in range(len(graphs))
     ]
 
 
-def reference_kernel(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], spec: GNTK) -> float:
-    return math.fsum(node_shares(g, x, h, y, spec))
+def reference_kernel(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], kernel: GNTK) -> float:
+    return math.fsum(node_contributions(g, x, h, y, kernel))
 
 
-def node_shares(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], spec: GNTK) -> list[float]:
+def node_contributions(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], kernel: GNTK) -> list[float]:
     """Return for each node of g what it adds to the kernel."""
-    levels = reference_levels(g, x, h, y, spec)
-    weights = list(spec.jump) if isinstance(spec.jump, tuple) else [float(spec.jump)] * spec.blocks + [1.0]
+    levels = reference_levels(g, x, h, y, kernel)
+    weights = list(kernel.jump) if isinstance(kernel.jump, tuple) else [float(kernel.jump)] * kernel.blocks + [1.0]
     return [math.fsum(w * level[u] for w, level in zip(weights, levels, strict=True)) for u in range(len(x))]
 
 
-def reference_levels(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], spec: GNTK) -> list[list[float]]:
+def reference_levels(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], kernel: GNTK) -> list[list[float]]:
     """Return for each level and each node u of g the sum Σ_v K(l)_uv."""
-    a, b = _closed_neighbourhoods(g, spec), _closed_neighbourhoods(h, spec)
-    own_g, own_h = _own_norms(a, x, spec), _own_norms(b, y, spec)
+    a, b = _closed_neighbourhoods(g, kernel), _closed_neighbourhoods(h, kernel)
+    own_g, own_h = _own_norms(a, x, kernel), _own_norms(b, y, kernel)
     sigma = [[_dot(u, v) for v in y] for u in x]
     theta = [row[:] for row in sigma]
     levels = [[math.fsum(row) for row in theta]]
-    for block in range(spec.blocks):
+    for block in range(kernel.blocks):
         c, norm_g = own_g[block]
         d, norm_h = own_h[block]
         sigma = _aggregate(a, c, sigma, b, d)
         theta = _aggregate(a, c, theta, b, d)
-        for r in range(spec.layers):
-            shrink = (spec.c_phi / 2) ** r  # the product of two norms after r layers
+        for r in range(kernel.layers):
+            shrink = (kernel.c_phi / 2) ** r  # the product of two norms after r layers
             for u in range(len(a)):
                 for v in range(len(b)):
                     pp = norm_g[u] * norm_h[v] * shrink
                     lam = max(-1.0, min(1.0, sigma[u][v] / pp)) if pp > 0 else 0.0
                     angle = math.pi - math.acos(lam)
                     sine = math.sqrt(max(0.0, (1 - lam) * (1 + lam)))
-                    sigma[u][v] = spec.c_phi / 2 * pp * (lam * angle + sine) / math.pi
-                    theta[u][v] = theta[u][v] * spec.c_phi / 2 * angle / math.pi + sigma[u][v] if pp > 0 else 0.0
+                    sigma[u][v] = kernel.c_phi / 2 * pp * (lam * angle + sine) / math.pi
+                    theta[u][v] = theta[u][v] * kernel.c_phi / 2 * angle / math.pi + sigma[u][v] if pp > 0 else 0.0
         levels.append([math.fsum(row) for row in theta])
     return levels
 
 
-def _own_norms(a: list[Neighbours], x: list[list[float]], spec: GNTK) -> list[tuple[list[float], list[float]]]:
+def _own_norms(a: list[Neighbours], x: list[list[float]], kernel: GNTK) -> list[tuple[list[float], list[float]]]:
     """Return for each block the scale c and the norm p of every node, from the graph against itself."""
     sigma = [[_dot(u, v) for v in x] for u in x]
     n = len(a)
     out = []
-    for _ in range(spec.blocks):
+    for _ in range(kernel.blocks):
         raw = _aggregate(a, [1.0] * n, sigma, a, [1.0] * n)
         size = []
         for u in range(n):
             bound = sum(abs(w) * math.sqrt(max(sigma[v][v], 0.0)) for (_, v), w in a[u].items())
             size.append(math.sqrt(raw[u][u]) if raw[u][u] > 1e-14 * bound * bound else 0.0)
-        if spec.scale == "uniform":
+        if kernel.scale == "uniform":
             c = [1.0] * n
-        elif spec.scale == "degree":
+        elif kernel.scale == "degree":
             c = [1.0 / sum(row.values()) for row in a]
         else:
             c = [1.0 / s if s > 0 else 0.0 for s in size]
         p = [c[u] * size[u] for u in range(n)]
         out.append((c, p))
         sigma = _aggregate(a, c, sigma, a, c)
-        for r in range(spec.layers):
+        for r in range(kernel.layers):
             for u in range(n):
                 for v in range(n):
-                    pp = p[u] * p[v] * (spec.c_phi / 2) ** r
+                    pp = p[u] * p[v] * (kernel.c_phi / 2) ** r
                     lam = max(-1.0, min(1.0, sigma[u][v] / pp)) if pp > 0 else 0.0
                     sine = math.sqrt(max(0.0, (1 - lam) * (1 + lam)))
-                    sigma[u][v] = spec.c_phi / 2 * pp * (lam * (math.pi - math.acos(lam)) + sine) / math.pi
+                    sigma[u][v] = kernel.c_phi / 2 * pp * (lam * (math.pi - math.acos(lam)) + sine) / math.pi
     return out
 
 
-def _closed_neighbourhoods(g: Graph, spec: GNTK) -> list[Neighbours]:
+def _closed_neighbourhoods(g: Graph, kernel: GNTK) -> list[Neighbours]:
     """Return for each node what it sums over, with weights: its neighbours and itself, each with the type of edge."""
-    typed = spec.edges == "typed"
+    typed = kernel.edges == "typed"
     out = []
     for u in range(g.n_nodes):
         row: Neighbours = {}

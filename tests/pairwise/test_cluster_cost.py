@@ -1,4 +1,4 @@
-"""Estimates from a sample: right sums, and what the matrix then really takes."""
+"""Costs on clusters, estimated from a sample of tiles: right sums, and agreement with the store that is built."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import fastgntk as fg
-from fastgntk.pairwise import _cluster_cost as _estimate
+from fastgntk.pairwise import _cost
 from fastgntk.pairwise.store import _build
 
 GRAPHS = fg.datasets.load("MUTAG").graphs
-SPEC = fg.GNTK(2, 1)
+KERNEL = fg.GNTK(2, 1)
 
 
 @pytest.fixture(autouse=True)
@@ -33,23 +33,19 @@ def clock(monkeypatch):
         computed.extend(tiles)
 
     monkeypatch.setattr(_build.Build, "compute", timed)
-    monkeypatch.setattr(_estimate.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(_cost.time, "perf_counter", lambda: now[0])
     return computed
 
 
 def costs(tmp_path) -> np.ndarray:
-    from fastgntk.pairwise._options import Options, fitted
-
-    batch = fitted("auto", GRAPHS).transform(GRAPHS)
-    options = Options.check(SPEC, "auto", None, None, None)
-    build = _build.Build.start(batch, "labels", options, tmp_path / "K.zarr")
+    build = _build.Build.start(GRAPHS, KERNEL, fg.Compute(), tmp_path / "K.zarr")
     return np.array([build.cost(tile) for tile in build.by_cost(build.stored.all_tiles())], dtype=float)
 
 
 @pytest.mark.parametrize("sample", [1.0, 1e12])
 def test_a_sample_gives_the_time_of_all(tmp_path, clock, sample):
     every = costs(tmp_path)
-    found = fg.estimate(GRAPHS, SPEC, sample_seconds=sample, cluster=[1, 3, 1000])
+    found = fg.estimate_cost(GRAPHS, KERNEL, sample_seconds=sample, cluster=[1, 3, 1000]).cluster
     assert found.sampled == len(clock) - 1 == (1 if sample == 1.0 else 21)
     assert found.preparing == 0.0
     # A second for each unit of cost, as the clock has it; the first tile, which loads code, does not count.
@@ -60,44 +56,49 @@ def test_a_sample_gives_the_time_of_all(tmp_path, clock, sample):
 
 
 def test_disk_and_tiles_are_those_of_the_store(tmp_path):
-    found = fg.estimate(GRAPHS, SPEC, sample_seconds=1e-9)
-    stored = fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr")
-    told = stored.progress()
-    assert (found.tiles, found.side, found.disk_bytes) == (told["tiles"], stored.side, told["bytes"])
+    found = fg.estimate_cost(GRAPHS, KERNEL, cluster=(1,), sample_seconds=1e-9).cluster
+    stored = fg.gram(GRAPHS, KERNEL, store=tmp_path / "K.zarr")
+    built = stored.progress()
+    assert (found.tiles, found.side, found.disk_bytes) == (built["tiles"], stored.side, built["bytes"])
     assert found.worker_bytes > 8 * stored.side**2
 
 
 def test_tasks_go_to_the_worker_that_is_free_first():
     tasks = np.array([5.0, 4.0, 3.0, 3.0, 3.0])
-    assert _estimate.makespan(tasks, 1) == 18.0
-    assert _estimate.makespan(tasks, 2) == 10.0  # 5 + 3 and 4 + 3 + 3
-    assert _estimate.makespan(tasks, 100) == 5.0
+    assert _cost.makespan(tasks, 1) == 18.0
+    assert _cost.makespan(tasks, 2) == 10.0  # 5 + 3 and 4 + 3 + 3
+    assert _cost.makespan(tasks, 100) == 5.0
 
 
-def test_nothing_takes_no_tiles():
-    found = fg.estimate([], SPEC)
+def test_without_a_cluster_no_tile_is_sampled(clock):
+    assert fg.estimate_cost(GRAPHS, KERNEL).cluster is None
+    assert not clock
+
+
+def test_empty_batch_takes_no_tiles():
+    found = fg.estimate_cost([], KERNEL, cluster=(1,)).cluster
     assert (found.tiles, found.sampled, found.disk_bytes, found.worker_bytes) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
     "cluster",
-    [(0,), (), [], 10, "10", None, (1, 2.0), (True,), (1, -3), np.array([]), np.array([1.5]), {1, 2}, ("1",)],
+    [(0,), (), [], 10, "10", (1, 2.0), (True,), (1, -3), np.array([]), np.array([1.5]), {1, 2}, ("1",)],
 )
-def test_what_is_no_cluster_is_refused(cluster):
+def test_bad_cluster_is_refused_before_graphs_are_read(cluster):
     words = re.escape(f"cluster must be numbers of workers such as (1, 10, 100), but is {cluster!r}.")
     with pytest.raises(fg.InputError, match=words):
-        fg.estimate(None, SPEC, cluster=cluster)  # no graphs: it is said before they are looked at
+        fg.estimate_cost(None, KERNEL, cluster=cluster)
 
 
 @pytest.mark.parametrize("seconds", [0, 0.0, -1.0, np.nan, np.inf, "4", None, True, [4.0]])
-def test_what_is_no_time_is_refused(seconds):
+def test_bad_sample_time_is_refused(seconds):
     words = re.escape(f"sample_seconds must be a number above 0, but is {seconds!r}.")
     with pytest.raises(fg.InputError, match=words):
-        fg.estimate(None, SPEC, sample_seconds=seconds)
+        fg.estimate_cost(None, KERNEL, cluster=(1,), sample_seconds=seconds)
 
 
-def test_numbers_of_numpy_are_numbers():
-    found = fg.estimate([], SPEC, cluster=np.array([2, 3]), sample_seconds=np.float32(1.0))
+def test_numpy_numbers_are_accepted():
+    found = fg.estimate_cost([], KERNEL, cluster=np.array([2, 3]), sample_seconds=np.float32(1.0)).cluster
     assert found.workers == [2, 3]
     assert all(type(count) is int for count in found.workers)
 
@@ -105,7 +106,8 @@ def test_numbers_of_numpy_are_numbers():
 @pytest.mark.parametrize("sample", [1e5, 1e12])
 def test_progress_goes_to_the_end(clock, sample):
     seen = []
-    found = fg.estimate(GRAPHS, SPEC, sample_seconds=sample, progress=lambda done, total: seen.append(done / total))
+    how = fg.Compute(progress=lambda done, total: seen.append(done / total))
+    found = fg.estimate_cost(GRAPHS, KERNEL, cluster=(1,), sample_seconds=sample, compute=how).cluster
     assert len(seen) == found.sampled
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
@@ -115,7 +117,8 @@ def test_progress_goes_to_the_end(clock, sample):
 def test_memory_of_a_worker():
     # Two paths of three and of two nodes, all of them one block: both directions of three edges, five nodes.
     graphs = [fg.Graph.from_edges([(0, 1), (1, 2)], 3, np.eye(3)), fg.Graph.from_edges([(0, 1)], 2, np.eye(2, 3))]
-    found = fg.estimate(graphs, SPEC, engine="decoupled", sample_seconds=1e-9)
+    how = fg.Compute(engine="decoupled")
+    found = fg.estimate_cost(graphs, KERNEL, cluster=(1,), compute=how, sample_seconds=1e-9).cluster
     kept = 2 * 12 * (6 + 5)  # two sparse matrices with an entry for each edge and node, 8 bytes and 4
     work = 8 * 8 * 5 * 5  # eight dense matrices among five nodes
     values = 2 * 8 * 2 * 2  # those of the tile, two graphs by two, twice

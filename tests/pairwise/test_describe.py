@@ -84,10 +84,10 @@ def test_equal_graphs_are_those_of_networkx():
         other = nx.from_scipy_sparse_array(graph.adjacency)
         nx.set_node_attributes(other, {u: str(label) for u, label in enumerate(graph.labels)}, "label")
         hashes.append(nx.weisfeiler_lehman_graph_hash(other, node_attr="label", iterations=10))
-    told = describe(MUTAG.graphs)
-    assert told.equal.duplicates == len(hashes) - len(set(hashes)) == 13
-    assert told.equal.groups == sum(hashes.count(h) > 1 for h in set(hashes)) == 11
-    assert told.equal.graphs == sum(hashes.count(h) > 1 for h in hashes) == 24
+    found = describe(MUTAG.graphs)
+    assert found.equal.duplicates == len(hashes) - len(set(hashes)) == 13
+    assert found.equal.groups == sum(hashes.count(h) > 1 for h in set(hashes)) == 11
+    assert found.equal.graphs == sum(hashes.count(h) > 1 for h in hashes) == 24
 
 
 def test_what_is_equal_here_is_equal_in_every_kernel():
@@ -123,7 +123,7 @@ def test_rounds_are_as_many_as_were_needed(distance):
 def test_rounds_that_tell_no_graphs_apart_do_not_count():
     path = Graph.from_edges([(i, i + 1) for i in range(8)], 9)
     equal = describe(as_graphs([path, path, RING])).equal
-    assert (equal.duplicates, equal.rounds) == (1, 0)  # the nodes of a path are told apart in round after round
+    assert (equal.duplicates, equal.rounds) == (1, 0)  # the nodes of a path are distinguished in round after round
 
 
 @pytest.mark.parametrize("name", [*FAMILIES, *KINDS, "negative weights", "random"])
@@ -134,31 +134,31 @@ def test_counts_are_those_of_networkx(name):
     ways = [nx.from_scipy_sparse_array(g.adjacency, create_using=nx.DiGraph) for g in batch]
     both = [way.to_undirected() for way in ways]
     parts = [nx.number_connected_components(g) for g in both]
-    told = describe(batch)
-    assert told.graphs == len(both)
-    assert told.nodes == sum(len(g) for g in both)
-    assert told.edges == sum(g.number_of_edges() for g in both) == sum(g.n_edges for g in batch)
-    assert told.isolated_nodes == sum(nx.number_of_isolates(g) for g in both)
-    assert told.graphs_without_edges == sum(g.number_of_edges() == 0 for g in both)
-    assert told.components == sum(parts)
-    assert told.connected_graphs == parts.count(1)
-    assert told.directed == any(
+    found = describe(batch)
+    assert found.graphs == len(both)
+    assert found.nodes == sum(len(g) for g in both)
+    assert found.edges == sum(g.number_of_edges() for g in both) == sum(g.n_edges for g in batch)
+    assert found.isolated_nodes == sum(nx.number_of_isolates(g) for g in both)
+    assert found.graphs_without_edges == sum(g.number_of_edges() == 0 for g in both)
+    assert found.components == sum(parts)
+    assert found.connected_graphs == parts.count(1)
+    assert found.directed == any(
         way[v].get(u, {}).get("weight") != w for way in ways for u, v, w in way.edges(data="weight")
     )
-    assert told.weighted == any(w != 1 for way in ways for _, _, w in way.edges(data="weight"))
+    assert found.weighted == any(w != 1 for way in ways for _, _, w in way.edges(data="weight"))
     for spread, values in (
-        (told.nodes_per_graph, [len(g) for g in both]),
-        (told.edges_per_graph, [g.number_of_edges() for g in both]),
-        (told.neighbours_per_node, [degree for way in ways for _, degree in way.out_degree()]),
+        (found.nodes_per_graph, [len(g) for g in both]),
+        (found.edges_per_graph, [g.number_of_edges() for g in both]),
+        (found.neighbours_per_node, [degree for way in ways for _, degree in way.out_degree()]),
     ):
         assert (spread.min, spread.max) == (min(values), max(values))
         assert (spread.median, spread.mean) == pytest.approx((median(values), fmean(values)))
 
 
 def test_what_graphs_carry_is_counted():
-    told = describe(MUTAG.graphs)
-    assert (told.node_labels, told.node_attributes, told.edge_labels, told.features) == (7, 0, 4, "labels")
-    assert (told.directed, told.weighted, told.self_loops) == (False, False, 0)
+    found = describe(MUTAG.graphs)
+    assert (found.node_labels, found.node_attributes, found.edge_labels, found.features) == (7, 0, 4, "labels")
+    assert (found.directed, found.weighted, found.self_loops) == (False, False, 0)
     loops = describe([Graph(np.eye(3) + np.eye(3, k=1), np.ones((3, 5))), Graph(np.ones((2, 2)), np.ones((2, 5)))])
     assert (loops.self_loops, loops.node_attributes, loops.node_labels, loops.features) == (5, 5, 0, "attributes")
     assert loops.edge_labels == 0
@@ -169,20 +169,20 @@ def test_what_graphs_carry_is_counted():
 
 def test_weights_that_differ_by_direction_make_a_graph_directed():
     weights = np.array([[0.0, 1.0], [2.0, 0.0]])
-    told = describe(as_graphs([Graph(weights, directed=True)]))
-    assert (told.directed, told.weighted, told.edges) == (True, True, 1)
-    told = describe(as_graphs([Graph(weights + weights.T, directed=True)]))
-    assert (told.directed, told.weighted) == (False, True)
+    found = describe(as_graphs([Graph(weights, directed=True)]))
+    assert (found.directed, found.weighted, found.edges) == (True, True, 1)
+    found = describe(as_graphs([Graph(weights + weights.T, directed=True)]))
+    assert (found.directed, found.weighted) == (False, True)
     ones_and_threes = as_graphs([Graph(np.ones((2, 2))), Graph(3 * np.ones((2, 2)))])
     assert [describe(ones_and_threes[i : i + 1]).weighted for i in (0, 1)] == [False, True]
 
 
 def test_edge_labels_tell_more_apart():
     one, other = (Graph.from_edges([(0, 1)], 2, labels=[0, 0], edge_labels=[kind]) for kind in (1, 2))
-    told = describe(as_graphs([one, other, one]), [0, 1, 0])
-    assert (told.equal.duplicates, told.equal.best_accuracy) == (2, pytest.approx(2 / 3))
-    assert (told.equal_typed.duplicates, told.equal_typed.best_accuracy) == (1, 1.0)
-    assert "with edge labels" in str(told)
+    found = describe(as_graphs([one, other, one]), [0, 1, 0])
+    assert (found.equal.duplicates, found.equal.best_accuracy) == (2, pytest.approx(2 / 3))
+    assert (found.equal_typed.duplicates, found.equal_typed.best_accuracy) == (1, 1.0)
+    assert "with edge labels" in str(found)
 
 
 def test_features_can_be_chosen():
@@ -203,62 +203,62 @@ def test_no_function_of_groups_is_more_often_right():
     for _ in range(20):
         y = rng.integers(0, 3, len(GROUPS))
         best = max(np.mean(np.array(f)[GROUPS] == y) for f in itertools.product(range(3), repeat=3))
-        told = describe(KNOWN, y).equal
-        assert told.best_accuracy == pytest.approx(best)
-        assert told.least_error is None
+        found = describe(KNOWN, y).equal
+        assert found.best_accuracy == pytest.approx(best)
+        assert found.least_error is None
         groups = [{int(t) for g, t in zip(GROUPS, y, strict=True) if g == group} for group in range(3)]
-        assert told.contradictory == sum(len(groups[group]) > 1 for group in GROUPS)
+        assert found.contradictory == sum(len(groups[group]) > 1 for group in GROUPS)
 
 
 @pytest.mark.parametrize("columns", [(), (2,)])
 def test_no_function_of_groups_is_nearer(columns):
     y = np.random.default_rng(1).standard_normal((len(GROUPS), *columns))
-    told = describe(KNOWN, y).equal
+    found = describe(KNOWN, y).equal
     values = y.reshape(len(GROUPS), -1)
     means = np.array([values[np.array(GROUPS) == group].mean(axis=0) for group in range(3)])
     expected = [np.sqrt(np.mean((values[:, c] - means[GROUPS, c]) ** 2)) for c in range(values.shape[1])]
-    assert told.least_error == pytest.approx(expected)
-    assert told.best_accuracy is None
-    assert told.contradictory == len(GROUPS)
+    assert found.least_error == pytest.approx(expected)
+    assert found.best_accuracy is None
+    assert found.contradictory == len(GROUPS)
     for change in (-0.01, 0.01):  # at the least, every step is uphill
-        assert np.all(np.sqrt(np.mean((values - means[GROUPS] - change) ** 2, axis=0)) > told.least_error)
+        assert np.all(np.sqrt(np.mean((values - means[GROUPS] - change) ** 2, axis=0)) > found.least_error)
 
 
 def test_equal_targets_of_equal_graphs_bound_nothing():
     assert describe(KNOWN, np.array(GROUPS) + 0.5).equal.least_error == (0.0,)
-    told = describe(KNOWN, [f"class {group}" for group in GROUPS]).equal
-    assert (told.best_accuracy, told.contradictory) == (1.0, 0)
+    found = describe(KNOWN, [f"class {group}" for group in GROUPS]).equal
+    assert (found.best_accuracy, found.contradictory) == (1.0, 0)
     assert describe(KNOWN, np.array(["a", None] * 4 + ["a"], dtype=object)).equal.contradictory == len(GROUPS)
 
 
-def test_a_ring_is_not_told_from_two_triangles():
-    told = describe(as_graphs([RING, TRIANGLES, PATH]), [0, 1, 1])
-    assert (told.equal.duplicates, told.equal.groups, told.equal.graphs, told.equal.contradictory) == (1, 1, 2, 2)
-    assert told.equal.best_accuracy == pytest.approx(2 / 3)
-    assert told.components == 4
+def test_a_ring_equals_two_triangles():
+    found = describe(as_graphs([RING, TRIANGLES, PATH]), [0, 1, 1])
+    assert (found.equal.duplicates, found.equal.groups, found.equal.graphs, found.equal.contradictory) == (1, 1, 2, 2)
+    assert found.equal.best_accuracy == pytest.approx(2 / 3)
+    assert found.components == 4
 
 
 @pytest.mark.parametrize(("name", "duplicates", "best"), [("IMDB-BINARY", 463, 0.886), ("IMDB-MULTI", 1113, 0.6327)])
 def test_known_bounds(shared_data, name, duplicates, best):
     data = datasets.load(name)
-    told = describe(data.graphs, data.y).equal
-    assert (told.duplicates, round(told.best_accuracy, 4)) == (duplicates, best)
+    found = describe(data.graphs, data.y).equal
+    assert (found.duplicates, round(found.best_accuracy, 4)) == (duplicates, best)
 
 
 def test_mutag_allows_every_graph():
-    told = describe(MUTAG.graphs, MUTAG.y)
-    assert (told.equal.contradictory, told.equal.best_accuracy) == (0, 1.0)
-    assert told.equal_typed.duplicates == 0
+    found = describe(MUTAG.graphs, MUTAG.y)
+    assert (found.equal.contradictory, found.equal.best_accuracy) == (0, 1.0)
+    assert found.equal_typed.duplicates == 0
 
 
 # What comes out, and what is refused.
 
 
-def test_text_and_plain_values_say_the_same():
-    told = describe(MUTAG.graphs, MUTAG.y)
-    assert json.loads(json.dumps(told.to_dict()))["equal"]["duplicates"] == 13
-    lines = dict(line.split("  ", 1) for line in repr(told).splitlines())
-    assert str(told) == repr(told)
+def test_text_and_plain_values_agree():
+    found = describe(MUTAG.graphs, MUTAG.y)
+    assert json.loads(json.dumps(found.to_dict()))["equal"]["duplicates"] == 13
+    lines = dict(line.split("  ", 1) for line in repr(found).splitlines())
+    assert str(found) == repr(found)
     assert lines["graphs"].strip() == "188"
     assert lines["nodes per graph"].strip() == "10 to 28, median 17.5, 17.93 on average"
     assert lines["equal graphs"].strip() == "13 equal an earlier one (11 groups, 24 graphs)"
@@ -268,21 +268,21 @@ def test_text_and_plain_values_say_the_same():
 
 
 @pytest.mark.parametrize("given", [[], [Graph.from_edges([], 0)] * 2, [Graph.from_edges([], 1)] * 2])
-def test_next_to_nothing_is_described(given):
-    told = describe(as_graphs(given))
-    assert (told.graphs, told.edges, told.graphs_without_edges) == (len(given), 0, len(given))
-    assert told.components == told.isolated_nodes == told.nodes
-    assert told.equal.duplicates == max(len(given) - 1, 0)
+def test_empty_batches_and_graphs_are_described(given):
+    found = describe(as_graphs(given))
+    assert (found.graphs, found.edges, found.graphs_without_edges) == (len(given), 0, len(given))
+    assert found.components == found.isolated_nodes == found.nodes
+    assert found.equal.duplicates == max(len(given) - 1, 0)
     assert describe(as_graphs(given), [1] * len(given)).equal.best_accuracy == (1.0 if given else None)
-    assert "graphs" in str(told)
+    assert "graphs" in str(found)
 
 
 def test_without_numba_equal_graphs_are_unknown(monkeypatch):
     monkeypatch.setattr(module_of_equal_graphs, "compiled_code_runs", lambda: False)
-    told = describe(MUTAG.graphs, MUTAG.y)
-    assert told.equal is told.equal_typed is None
-    assert told.components == 188
-    assert "unknown without numba" in str(told)
+    found = describe(MUTAG.graphs, MUTAG.y)
+    assert found.equal is found.equal_typed is None
+    assert found.components == 188
+    assert "unknown without numba" in str(found)
 
 
 @pytest.mark.parametrize(

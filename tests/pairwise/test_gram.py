@@ -5,10 +5,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from tests.tables import ENGINES, EXACT, FAMILIES, FLOAT64
+from tests.tables import ENGINES, EXACT, FAMILIES, FLOAT64, by_engine
 
 from fastgntk import (
     GNTK,
+    Compute,
     Graph,
     InputError,
     NodeFeatures,
@@ -16,15 +17,16 @@ from fastgntk import (
     cross_gram,
     datasets,
     diagonal,
+    estimate_cost,
     gram,
     gram_path,
-    normalize,
     prepare,
 )
 from fastgntk.engines import Extent, get_engine
+from fastgntk.pairwise import normalize
 
 
-def test_nothing_gives_nothing():
+def test_empty_batch_gives_empty_gram():
     assert gram([]).shape == (0, 0)
     assert diagonal([]).shape == (0,)
     assert gram_path([], GNTK(blocks=2)).levels.shape == (3, 0, 0)
@@ -32,9 +34,26 @@ def test_nothing_gives_nothing():
     assert cross_gram(FAMILIES["empty graph"][:1], FAMILIES["path"]).tolist() == [[0.0, 0.0]]
 
 
-def test_spec_of_another_type_is_refused():
-    with pytest.raises(InputError, match=r"spec must be a fastgntk\.GNTK, but is a int"):
-        gram(FAMILIES["path"], 3)
+FUNCTIONS = [
+    gram,
+    diagonal,
+    gram_path,
+    prepare,
+    estimate_cost,
+    lambda graphs, *a, **o: cross_gram(graphs, graphs, *a, **o),
+]
+
+
+@pytest.mark.parametrize("call", FUNCTIONS)
+def test_kernels_and_options_of_another_type_are_refused(call):
+    with pytest.raises(InputError, match=r"kernel must be a kernel such as fastgntk\.GNTK\(\), but is a int\."):
+        call(FAMILIES["path"], 3)
+    with pytest.raises(InputError, match=r"but is a str; read a text with fastgntk\.parse_kernel\."):
+        call(FAMILIES["path"], "GNTK()")
+    for wrong in ("lossless", 2, {"n_jobs": 2}, GNTK()):
+        words = rf"compute must be a fastgntk\.Compute, such as Compute\(n_jobs=2\), but is a {type(wrong).__name__}\."
+        with pytest.raises(InputError, match=words):
+            call(FAMILIES["path"], GNTK(), compute=wrong)
 
 
 def test_each_pair_is_computed_once(monkeypatch):
@@ -43,28 +62,30 @@ def test_each_pair_is_computed_once(monkeypatch):
     pairs = []
     original = engine.tile
     monkeypatch.setattr(engine, "tile", lambda self, r, c, x: pairs.append((id(r), id(c))) or original(self, r, c))
-    gram(datasets.load("MUTAG").graphs[:7], GNTK(blocks=1), engine="decoupled")
+    gram(datasets.load("MUTAG").graphs[:7], GNTK(blocks=1), compute=Compute(engine="decoupled"))
     assert len(pairs) == 7 * 8 // 2
     assert len({frozenset(pair) for pair in pairs}) == len(pairs)
 
 
 def test_progress_ends_at_the_total():
     calls = []
-    gram(FAMILIES["path"], progress=lambda done, total: calls.append((done, total)))
+    gram(FAMILIES["path"], compute=Compute(progress=lambda done, total: calls.append((done, total))))
     assert calls[-1][0] == calls[-1][1] > 0
 
 
-def test_too_little_memory_says_how_much_is_needed():
+def test_too_little_memory_is_refused_with_the_amount_needed():
     big = [Graph.from_edges([(0, 1)], 700)]
-    with pytest.raises(InputError, match=r"memory=1 MB is too small: .* largest tile 31 MB; pass memory='32MB'"):
-        gram(big, memory="1MB")
-    assert gram(big, GNTK(blocks=1, layers=1), memory="32MB").shape == (1, 1)
+    with pytest.raises(
+        InputError, match=r"max_memory=1 MB is too small: .* largest tile 31 MB; pass max_memory='32MB'"
+    ):
+        gram(big, compute=Compute(max_memory="1MB"))
+    assert gram(big, GNTK(blocks=1, layers=1), compute=Compute(max_memory="32MB")).shape == (1, 1)
 
 
 def test_memory_limits_how_many_tiles_are_in_flight(caplog):
     big = [Graph.from_edges([(0, 1)], 500) for _ in range(3)]
     with caplog.at_level(logging.INFO, logger="fastgntk"):
-        gram(big, GNTK(blocks=1, layers=1), memory="17MB", workers=4)
+        gram(big, GNTK(blocks=1, layers=1), compute=Compute(max_memory="17MB", n_jobs=4))
     assert "6 tiles on 1 threads" in caplog.text
 
 
@@ -78,13 +99,13 @@ def test_the_memory_suggested_is_enough(needed):
 
 @pytest.mark.parametrize("density", [0.002, 0.3])
 @pytest.mark.parametrize("blocks", [1, 3])
-def test_peak_memory_is_what_the_engine_says(density, blocks):
+def test_peak_memory_stays_below_the_estimate_of_the_engine(density, blocks):
     batch = NodeFeatures().fit_transform(datasets.synthetic.erdos_renyi(2, 600, density).graphs)
     engine = get_engine("decoupled")
-    spec = GNTK(blocks=blocks, layers=2)
+    kernel = GNTK(blocks=blocks, layers=2)
     allowed = engine.tile_bytes(Extent(600), Extent(600))
     tracemalloc.start()
-    prepared = engine.finish(engine.prepare(batch, spec))
+    prepared = engine.finish(engine.prepare(batch, kernel))
     rows, cols = (engine.block(prepared, np.array([i])) for i in (0, 1))
     kept, peak = tracemalloc.get_traced_memory()
     assert peak < allowed + kept
@@ -94,23 +115,24 @@ def test_peak_memory_is_what_the_engine_says(density, blocks):
     tracemalloc.stop()
 
 
-def test_too_little_memory_is_said_before_any_work(monkeypatch):
+def test_too_little_memory_is_refused_before_any_work(monkeypatch):
     monkeypatch.setattr(type(get_engine("decoupled")), "block", lambda *a: pytest.fail("prepared first"))
-    for compute in (gram, diagonal, gram_path, lambda graphs, **o: cross_gram(graphs, graphs, **o)):
+    for call in (gram, diagonal, gram_path, lambda graphs, **o: cross_gram(graphs, graphs, **o)):
         with pytest.raises(InputError, match="is too small"):
-            compute([Graph.from_edges([(0, 1)], 700)], memory="1MB")
+            call([Graph.from_edges([(0, 1)], 700)], compute=Compute(max_memory="1MB"))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_value_depends_on_its_two_graphs_alone(engine):
     train = [Graph.from_edges([(0, 1)], 2, labels=["C", "O"]), Graph.from_edges([(0, 1)], 2, labels=["C", "C"])]
     test = [Graph.from_edges([(0, 1), (1, 2)], 3, labels=["B", "N", "N"]), train[0]]
-    whole = gram([*test, *train], GNTK(blocks=2), engine=engine)
-    FLOAT64.check(cross_gram(test, train, GNTK(blocks=2), engine=engine), whole[:2, 2:])
-    FLOAT64.check(cross_gram(test, prepare(train, GNTK(blocks=2), engine=engine)), whole[:2, 2:])
-    step = NodeFeatures().fit(train)
-    FLOAT64.check(gram(test, GNTK(blocks=2), features=step, engine=engine), whole[:2, :2])
-    FLOAT64.check(diagonal(test, GNTK(blocks=2), features=step, engine=engine), np.diagonal(whole)[:2])
+    how = by_engine(engine, GNTK(blocks=2))
+    whole = gram([*test, *train], **how)
+    FLOAT64.check(cross_gram(test, train, **how), whole[:2, 2:])
+    prepared = prepare(train, **how)
+    FLOAT64.check(cross_gram(test, prepared), whole[:2, 2:])
+    FLOAT64.check(gram(prepared.like(test)), whole[:2, :2])
+    FLOAT64.check(diagonal(prepared.like(test)), np.diagonal(whole)[:2])
 
 
 def test_an_error_in_a_worker_names_its_graphs(monkeypatch):
@@ -146,28 +168,28 @@ def test_graphs_may_come_from_a_generator():
 
 def test_progress_must_be_a_function():
     with pytest.raises(InputError, match="progress must be a function"):
-        gram(FAMILIES["path"], progress=True)
+        gram(FAMILIES["path"], compute=Compute(progress=True))
 
 
-def test_one_fitted_step_serves_rows_columns_and_diagonals():
+def test_features_of_prepared_graphs_serve_rows_columns_and_diagonals():
     chain = Graph.from_edges([(0, 1), (1, 2)], 3, labels=["C", "C", "O"])
     train = [chain, Graph.from_edges([(0, 1)], 2, labels=["C", "O"])]
     new = [Graph.from_edges([(0, 1)], 2, labels=["C", "Cl"])]
-    step = NodeFeatures().fit(train)
-    own = diagonal(new, features=step)
-    K = normalize(cross_gram(new, train, features=step), own, diagonal(train, features=step))
+    prepared = prepare(train)
+    rows = prepared.like(new)
+    K = normalize(cross_gram(rows, prepared), diagonal(rows), diagonal(prepared))
     FLOAT64.check(K, normalize(gram([*new, *train]))[:1, 1:])
     assert (np.abs(K) <= 1).all()
 
 
 def test_normalize_of_gram_and_of_cross_gram_agree():
     graphs = datasets.load("MUTAG").graphs[:6]
-    spec = GNTK(blocks=2)
-    whole = normalize(gram(graphs, spec))
-    d = diagonal(graphs, spec)
+    kernel = GNTK(blocks=2)
+    whole = normalize(gram(graphs, kernel))
+    d = diagonal(graphs, kernel)
     assert np.all(np.diagonal(whole) == 1.0)
-    FLOAT64.check(normalize(cross_gram(graphs[:2], graphs, spec), d[:2], d)[:, 2:], whole[:2, 2:])
-    FLOAT64.check(whole, gram(graphs, spec) / np.sqrt(np.outer(d, d)))
+    FLOAT64.check(normalize(cross_gram(graphs[:2], graphs, kernel), d[:2], d)[:, 2:], whole[:2, 2:])
+    FLOAT64.check(whole, gram(graphs, kernel) / np.sqrt(np.outer(d, d)))
 
 
 def test_normalize_survives_very_small_and_very_large_kernels():
@@ -198,7 +220,7 @@ def test_normalize_gives_zero_for_graphs_similar_to_nothing():
         (([[np.nan, 1], [1, 1]],), "must be finite"),
     ],
 )
-def test_normalize_refuses_what_it_cannot_mean(arguments, words):
+def test_normalize_refuses_bad_matrices(arguments, words):
     with pytest.raises(InputError, match=words):
         normalize(*arguments)
 
@@ -206,9 +228,9 @@ def test_normalize_refuses_what_it_cannot_mean(arguments, words):
 def test_few_distinct_nodes_do_not_make_tiles_of_all_graphs():
     # 4,000 graphs of one node each have five distinct nodes; their values still take memory.
     many = [Graph.from_edges([], 1, labels=[i % 5]) for i in range(4000)]
-    gram(many[:2], GNTK(3, 1), engine="lossless")  # loading compiled code is not what is measured
+    gram(many[:2], GNTK(3, 1), compute=Compute(engine="lossless"))  # loading compiled code is not what is measured
     tracemalloc.start()
-    K = gram(many, GNTK(3, 1), engine="lossless", memory="160MB")
+    K = gram(many, GNTK(3, 1), compute=Compute("lossless", max_memory="160MB"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 160e6
@@ -220,9 +242,9 @@ def test_wide_features_count():
 
     wide = sparse.csr_array(([1.0, 1.0], [5, 1_999_999], [0, 1, 2]), shape=(2, 2_000_000))
     batch = as_graphs([Graph.from_edges([(0, 1)], 2)]).with_features(wide)
-    with pytest.raises(InputError, match=r"memory=1 MB is too small: .* largest tile 5\d\d MB"):
-        gram(batch, GNTK(1), engine="lossless", memory="1MB")
-    assert gram(batch, GNTK(1), engine="lossless", memory="1GB").shape == (1, 1)
+    with pytest.raises(InputError, match=r"max_memory=1 MB is too small: .* largest tile 5\d\d MB"):
+        gram(batch, GNTK(1), compute=Compute("lossless", max_memory="1MB"))
+    assert gram(batch, GNTK(1), compute=Compute("lossless", max_memory="1GB")).shape == (1, 1)
 
 
 def test_memory_is_checked_before_work_that_needs_it(monkeypatch):
@@ -230,13 +252,13 @@ def test_memory_is_checked_before_work_that_needs_it(monkeypatch):
     large = [Graph.from_edges([(0, 1)], 1500, rng.standard_normal((1500, 2)))]
     engine = type(get_engine("lossless"))
     monkeypatch.setattr(engine, "work", lambda *a: pytest.fail("norms first"))
-    for compute in (gram, diagonal, gram_path, prepare):
-        with pytest.raises(InputError, match="memory=1 MB is too small"):
-            compute(large, GNTK(2), engine="lossless", memory="1MB")
+    for call in (gram, diagonal, gram_path, prepare):
+        with pytest.raises(InputError, match="max_memory=1 MB is too small"):
+            call(large, GNTK(2), compute=Compute("lossless", max_memory="1MB"))
 
 
 def test_a_star_of_many_equal_leaves_is_small():
     n = 60_000
     star = Graph.from_edges([(0, i) for i in range(1, n)], n)
-    K = gram([star], GNTK(3, 1), engine="lossless", memory="20MB")
+    K = gram([star], GNTK(3, 1), compute=Compute("lossless", max_memory="20MB"))
     assert np.isfinite(K).all()

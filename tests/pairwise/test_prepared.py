@@ -4,30 +4,33 @@ import pickle
 
 import numpy as np
 import pytest
-from tests.tables import ALL_ENGINES, FAMILIES, FLOAT64
+from tests.tables import ALL_ENGINES, FAMILIES, FLOAT64, by_engine
 
-from fastgntk import GNTK, Graph, InputError, cross_gram, datasets, diagonal, gram, prepare
+from fastgntk import GNTK, Compute, Graph, InputError, cross_gram, datasets, diagonal, gram, prepare
 from fastgntk.engines import get_engine
+from fastgntk.pairwise._leaf import Leaf
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_rows_against_prepared_graphs_are_rows_against_the_graphs(engine):
     batch = datasets.load("MUTAG").graphs[:6]
-    train = prepare(batch, GNTK(2, 1), engine=engine)
-    assert (len(train), train.spec, train.engine) == (6, GNTK(2, 1), engine)
-    expected = cross_gram(batch[:3], batch, GNTK(2, 1), engine=engine)
+    how = by_engine(engine, GNTK(2, 1))
+    train = prepare(batch, **how)
+    assert (len(train), train.kernel, train.engines) == (6, how["kernel"], [engine])
+    expected = cross_gram(batch[:3], batch, **how)
     for _ in range(2):
         FLOAT64.check(cross_gram(batch[:3], train), expected)
-    FLOAT64.check(cross_gram(batch[:3], train, GNTK(2, 1)), expected)
+    FLOAT64.check(cross_gram(batch[:3], train, how["kernel"]), expected)
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_the_diagonal_of_prepared_graphs_is_that_of_the_matrix(engine):
     batch = datasets.load("MUTAG").graphs[:6]
-    train = prepare(batch, GNTK(2, 1), engine=engine)
+    how = by_engine(engine, GNTK(2, 1))
+    train = prepare(batch, **how)
     for _ in range(2):
-        FLOAT64.check(diagonal(train), np.diagonal(gram(batch, GNTK(2, 1), engine=engine)))
-    with pytest.raises(InputError, match=r"prepared for GNTK\(blocks=2, .* leave spec out"):
+        FLOAT64.check(diagonal(train), np.diagonal(gram(batch, **how)))
+    with pytest.raises(InputError, match=r"prepared for GNTK\(blocks=2, .* but the kernel is GNTK\(\); leave it out"):
         diagonal(train, GNTK(3))
 
 
@@ -37,7 +40,7 @@ def test_graphs_are_prepared_once(monkeypatch):
     original = engine.prepare
     monkeypatch.setattr(engine, "prepare", lambda self, b, s: seen.append(len(b)) or original(self, b, s))
     batch = datasets.load("MUTAG").graphs[:20]
-    train = prepare(batch, engine="lossless")
+    train = prepare(batch, compute=Compute(engine="lossless"))
     for i in range(3):
         cross_gram(batch[i : i + 1], train)
     diagonal(train)
@@ -52,27 +55,27 @@ def test_features_are_those_of_the_prepared_graphs():
 
 def test_another_kernel_is_refused():
     train = prepare(FAMILIES["path"], GNTK(2))
-    with pytest.raises(InputError, match=r"prepared for GNTK\(blocks=2, .* leave spec out"):
+    with pytest.raises(InputError, match=r"prepared for GNTK\(blocks=2\), but the kernel is GNTK\(\); leave it out"):
         cross_gram(FAMILIES["path"], train, GNTK(3))
 
 
 def test_memory_counts_for_prepared_graphs_too():
     big = [Graph.from_edges([(0, 1)], 700)]
-    train = prepare(big, GNTK(1), engine="decoupled")
-    with pytest.raises(InputError, match="memory=1 MB is too small"):
-        cross_gram(big, train, memory="1MB")
+    train = prepare(big, GNTK(1), compute=Compute(engine="decoupled"))
+    with pytest.raises(InputError, match="max_memory=1 MB is too small"):
+        cross_gram(big, train, compute=Compute(max_memory="1MB"))
 
 
 def test_a_failed_call_does_not_spoil_the_next():
     batch = datasets.load("MUTAG").graphs[:20]
-    train = prepare(batch, engine="lossless")
+    train = prepare(batch, compute=Compute(engine="lossless"))
     expected = cross_gram(batch[:2], train)
 
     def stop(done, total):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cross_gram(batch[:2], train, progress=stop)
+        cross_gram(batch[:2], train, compute=Compute(progress=stop))
     np.full((4, 2, 20), 7.0)  # what freed memory holds is no longer the right answer
     assert np.array_equal(cross_gram(batch[:2], train), expected)
 
@@ -80,17 +83,97 @@ def test_a_failed_call_does_not_spoil_the_next():
 @pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_prepared_graphs_survive_pickling(engine):
     batch = datasets.load("MUTAG").graphs[:5]
-    train = prepare(batch, GNTK(2, 1), engine=engine)
+    train = prepare(batch, **by_engine(engine, GNTK(2, 1)))
     copy = pickle.loads(pickle.dumps(train))
     assert np.array_equal(cross_gram(batch[:2], copy), cross_gram(batch[:2], train))
 
 
 def test_many_calls_are_expected():
-    assert prepare(datasets.load("MUTAG").graphs[:5]).engine == "lossless"
+    assert prepare(datasets.load("MUTAG").graphs[:5]).engines == ["lossless"]
 
 
-def test_options_of_prepared_graphs_cannot_be_changed():
-    train = prepare(FAMILIES["path"], GNTK(2), engine="lossless")
-    for options in ({"engine": "decoupled"}, {"features": "degree"}):
-        with pytest.raises(InputError, match="are those of the prepared graphs; leave them out"):
-            cross_gram(FAMILIES["path"], train, **options)
+def test_another_engine_for_prepared_graphs_is_refused():
+    train = prepare(FAMILIES["path"], GNTK(2), compute=Compute(engine="lossless"))
+    words = "the graphs were prepared with engine lossless, but engine='decoupled'; leave it out"
+    for call in (gram, diagonal, lambda prepared, **o: cross_gram(FAMILIES["path"], prepared, **o)):
+        with pytest.raises(InputError, match=words):
+            call(train, compute=Compute(engine="decoupled"))
+    expected = gram(train)
+    for how in (Compute(), Compute(engine="lossless"), Compute(n_jobs=1, max_memory="1GB")):
+        assert np.array_equal(gram(train, compute=how), expected)
+
+
+TWO_LEAVES = (GNTK(2, 1) + GNTK(1, features="degree")).normalized()
+
+
+def test_graphs_like_prepared_ones_are_prepared_alike():
+    batch = datasets.load("MUTAG").graphs
+    train = prepare(batch[:10], TWO_LEAVES, compute=Compute(engine="lossless", n_jobs=1))
+    rows = train.like(batch[10:14])
+    assert (rows.kernel, rows.compute, rows.engines) == (train.kernel, train.compute, train.engines)
+    assert set(rows.features) == set(train.features) == {"auto", "degree"}
+    whole = gram(batch[:14], TWO_LEAVES)
+    FLOAT64.check(cross_gram(rows, train), whole[10:, :10])
+    FLOAT64.check(gram(rows), whole[10:, 10:])
+    new = Graph.from_edges(
+        [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5)], 6, labels=[99, 0, 0, 98, 97, 0], edge_labels=[0] * 5
+    )
+    whole = gram([new, *batch[:10]], TWO_LEAVES)
+    FLOAT64.check(cross_gram([new], train), whole[:1, 1:])
+    FLOAT64.check(diagonal(train.like([new])), whole[0, :1])
+
+
+@pytest.mark.parametrize("engine", ALL_ENGINES)
+def test_a_subset_has_the_values_of_its_graphs(engine):
+    batch = datasets.load("MUTAG").graphs[: 4 if engine == "kronecker" else 12]
+    how = by_engine(engine, GNTK(2, 1))
+    train = prepare(batch, how["kernel"] + 2 * how["kernel"].set_params(features="degree"), compute=how["compute"])
+    K = gram(train)
+    some = np.array([3, 0, 2])
+    part = train.subset(some)
+    assert (len(part), part.engines, part.kernel) == (3, [engine] * 2, train.kernel)
+    FLOAT64.check(gram(part), K[np.ix_(some, some)])
+    FLOAT64.check(cross_gram(batch, part), K[:, some])
+    FLOAT64.check(diagonal(part), np.diagonal(K)[some])
+    assert train.subset(np.arange(len(batch))) is train
+
+
+def test_a_subset_keeps_known_diagonals_and_features(monkeypatch):
+    batch = datasets.load("MUTAG").graphs[:8]
+    train = prepare(batch, TWO_LEAVES)
+    own = train.leaf_diagonals()
+    part = train.subset(np.array([5, 1]))
+    monkeypatch.setattr(Leaf, "diagonal", lambda *_: pytest.fail("computed again"))
+    for leaf, values in part.leaf_diagonals().items():
+        assert np.array_equal(values, own[leaf][[5, 1]])
+    assert part.features == train.features
+
+
+def test_equal_graphs_of_a_sum_are_equal_in_every_leaf():
+    path, star = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]
+    shapes = [(path, 0), (path, 1), (star, 0), (path, 0), (star, 0), (path, 1), (star, 1)]
+    graphs = [Graph.from_edges(edges, 4, labels=[label] * 4) for edges, label in shapes]
+    labels, degrees = GNTK(1, 1, features="labels"), GNTK(1, 1, features="degree")
+    assert prepare(graphs, labels).equal_graphs().tolist() == [0, 1, 2, 0, 2, 1, 6]
+    assert prepare(graphs, degrees).equal_graphs().tolist() == [0, 0, 2, 0, 2, 0, 2]
+    for kernel in (labels + degrees, degrees * labels, (0.5 * degrees + labels).normalized()):
+        assert prepare(graphs, kernel).equal_graphs().tolist() == [0, 1, 2, 0, 2, 1, 6]
+    batch = datasets.load("MUTAG").graphs
+    for engine in ("lossless", "decoupled"):
+        groups = prepare(batch, labels + degrees, compute=Compute(engine=engine)).equal_graphs()
+        first = [prepare(batch, leaf).equal_graphs() for leaf in (labels, degrees)]
+        expected = [min(j for j in range(i + 1) if all(g[i] == g[j] for g in first)) for i in range(len(batch))]
+        assert groups.tolist() == expected
+        assert len(set(expected)) < len(batch)
+
+
+def test_prepared_graphs_show_size_kernel_and_engines():
+    train = prepare(FAMILIES["path"], GNTK(2), compute=Compute(engine="decoupled"))
+    assert repr(train) == "PreparedGraphs(2 graphs, GNTK(blocks=2), engine=decoupled)"
+
+
+def test_pickled_graphs_carry_no_callback():
+    train = prepare(FAMILIES["path"], GNTK(2), compute=Compute(progress=lambda done, total: None))
+    copy = pickle.loads(pickle.dumps(train))
+    assert copy.compute.progress is None
+    assert copy.compute == train.compute

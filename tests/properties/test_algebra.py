@@ -1,26 +1,25 @@
-"""What the kernel must satisfy whatever the graphs: symmetry, positive semi-definiteness, invariance, additivity."""
+"""Properties of the kernel on all graphs: symmetry, positive semi-definiteness, invariance, additivity."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.tables import ALL_ENGINES, ENGINES, EXACT, FAMILIES, FLOAT64, SPECS, joined
+from tests.tables import ALL_ENGINES, ENGINES, EXACT, FAMILIES, FLOAT64, KERNELS, by_engine, case, covering, joined
 
 from fastgntk import GNTK, Graph, GraphBatch, gram
 
-everywhere = pytest.mark.parametrize(
-    ("engine", "spec", "family"), [(e, s, f) for e in ENGINES for s in SPECS for f in FAMILIES]
-)
+every_kernel = pytest.mark.parametrize("kernel", KERNELS)
 
 
-@pytest.mark.parametrize("engine", ALL_ENGINES)
-@pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_symmetric_finite_and_positive_semidefinite(engine, spec, family):
-    K = gram(FAMILIES[family], SPECS[spec], engine=engine)
-    assert np.isfinite(K).all()
-    assert np.array_equal(K, K.T)
-    assert np.linalg.eigvalsh(K).min() >= -FLOAT64.relative * max(K.trace(), 0.0)
+@every_kernel
+def test_symmetric_finite_and_positive_semidefinite(kernel):
+    for family in FAMILIES:
+        for engine in ALL_ENGINES:
+            with case(engine, family):
+                K = gram(FAMILIES[family], **by_engine(engine, KERNELS[kernel]))
+                assert np.isfinite(K).all()
+                assert np.array_equal(K, K.T)
+                assert np.linalg.eigvalsh(K).min() >= -FLOAT64.relative * max(K.trace(), 0.0)
 
 
 def _permuted(graph: Graph, order: np.ndarray) -> Graph:
@@ -41,32 +40,38 @@ def _with_features(graph: Graph, features: np.ndarray) -> Graph:
     return GraphBatch.from_graphs([graph]).with_features(features)[0]
 
 
-@everywhere
-def test_node_order_does_not_matter(engine, spec, family):
+@every_kernel
+def test_node_order_does_not_matter(kernel):
     rng = np.random.default_rng(5)
-    graphs = FAMILIES[family]
-    shuffled = [_permuted(g, rng.permutation(g.n_nodes)) for g in graphs]
-    FLOAT64.check(gram(shuffled, SPECS[spec], engine=engine), gram(graphs, SPECS[spec], engine=engine))
+    for engine, family in covering(ENGINES, kernel, list(FAMILIES)):
+        graphs = FAMILIES[family]
+        shuffled = [_permuted(g, rng.permutation(g.n_nodes)) for g in graphs]
+        how = by_engine(engine, KERNELS[kernel])
+        with case(engine, family):
+            FLOAT64.check(gram(shuffled, **how), gram(graphs, **how))
 
 
-@everywhere
-def test_disjoint_union_adds(engine, spec, family):
-    graphs = FAMILIES[family]
-    K = gram([*graphs, joined(graphs)], SPECS[spec], engine=engine)
-    n = len(graphs)
-    FLOAT64.check(K[:n, n], K[:n, :n].sum(axis=1))
-    FLOAT64.check(K[n, n], K[:n, :n].sum())
+@every_kernel
+def test_disjoint_union_adds(kernel):
+    for engine, family in covering(ENGINES, kernel, list(FAMILIES)):
+        graphs = FAMILIES[family]
+        n = len(graphs)
+        with case(engine, family):
+            K = gram([*graphs, joined(graphs)], **by_engine(engine, KERNELS[kernel]))
+            FLOAT64.check(K[:n, n], K[:n, :n].sum(axis=1))
+            FLOAT64.check(K[n, n], K[:n, :n].sum())
 
 
 @pytest.mark.parametrize("factor", [0.01, 3.0, 1e6])
-@pytest.mark.parametrize("family", ["continuous features", "weighted", "directed", "cancellation", "zero features"])
-@pytest.mark.parametrize("spec", [name for name, spec in SPECS.items() if spec.scale != "unit"])
-@pytest.mark.parametrize("engine", ALL_ENGINES)
-def test_scaled_features_scale_the_kernel_by_the_square(engine, spec, family, factor):
-    graphs = FAMILIES[family]
-    scaled = [_with_features(g, factor * g.features) for g in graphs]
-    expected = factor**2 * gram(graphs, SPECS[spec], engine=engine)
-    FLOAT64.check(gram(scaled, SPECS[spec], engine=engine), expected)
+@pytest.mark.parametrize("kernel", [name for name, kernel in KERNELS.items() if kernel.scale != "unit"])
+def test_scaled_features_scale_the_kernel_by_the_square(kernel, factor):
+    families = ["continuous features", "weighted", "directed", "cancellation", "zero features"]
+    for engine, family in covering(ALL_ENGINES, kernel, families):
+        graphs = FAMILIES[family]
+        scaled = [_with_features(g, factor * g.features) for g in graphs]
+        how = by_engine(engine, KERNELS[kernel])
+        with case(engine, family):
+            FLOAT64.check(gram(scaled, **how), factor**2 * gram(graphs, **how))
 
 
 @pytest.mark.parametrize(("whole", "tenths"), [((1, 2, -3), (0.1, 0.2, -0.3)), ((7, 1, -8), (0.7, 0.1, -0.8))])
@@ -76,28 +81,28 @@ def test_unit_scale_does_not_blow_up_the_remainder_of_a_cancelled_sum(engine, wh
     assert sum(tenths) != 0 == sum(whole)
     other = Graph.from_edges([(0, 1)], 2, np.array([[2.0], [1.0]]))
     exact, rounded = (Graph.from_edges([(0, 1), (1, 2)], 3, np.array([values]).T) for values in (whole, tenths))
-    spec = SPECS["unit, deep layers"]
-    FLOAT64.check(gram([rounded, other], spec, engine=engine), gram([exact, other], spec, engine=engine))
+    how = by_engine(engine, KERNELS["unit, deep layers"])
+    FLOAT64.check(gram([rounded, other], **how), gram([exact, other], **how))
 
 
 @pytest.mark.parametrize("factor", [1e-160, 1e-130, 1e150])
 def test_unit_scale_ignores_the_size_of_features(factor):
     graphs = FAMILIES["continuous features"]
     scaled = [Graph(g.adjacency, factor * g.features) for g in graphs]
-    spec = SPECS["unit, deep layers"]
-    FLOAT64.check(gram(scaled, spec), gram(graphs, spec))
+    kernel = KERNELS["unit, deep layers"]
+    FLOAT64.check(gram(scaled, kernel), gram(graphs, kernel))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_cancellation_in_a_later_block_is_zero_too(engine):
     # Node 1 sums itself minus node 0. Its features are three times those of node 0, so that after one block both are
     # the same unit vector up to rounding, and after the second node 1 is nothing: node 0 alone is left.
-    spec = GNTK(2, 1, "unit", False)
+    how = by_engine(engine, GNTK(2, 1, "unit", False))
     for seed in range(20):
         x = np.random.default_rng(seed).standard_normal((1, 3))
         pair = Graph(np.array([[0, 0], [-1, 0]]), np.concatenate([x, 3 * x]), directed=True)
         alone = Graph(np.zeros((1, 1)), x)
-        K = gram([pair, alone], spec, engine=engine)
+        K = gram([pair, alone], **how)
         FLOAT64.check(K, np.full((2, 2), K[1, 1]))
 
 
@@ -112,7 +117,7 @@ def test_node_of_norm_zero_contributes_nothing(engine):
     features = np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
     with_zero = Graph.from_edges([(0, 1)], 3, features, edge_labels=[5])  # node 2 is isolated and zero
     without = Graph.from_edges([(0, 1)], 2, features[:2], edge_labels=[5])
-    for spec in SPECS.values():
-        K = gram([with_zero, without], spec, engine=engine)
+    for kernel in KERNELS.values():
+        K = gram([with_zero, without], **by_engine(engine, kernel))
         EXACT.check(K[0, 0], K[1, 1])
         EXACT.check(K[0, 1], K[1, 1])

@@ -9,6 +9,8 @@ from tests.tables import EXACT
 
 from fastgntk.sketch import GaussianProjection, TensorSketch
 
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
+
 
 def generator(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)

@@ -6,9 +6,11 @@ from scipy import sparse
 from scipy.linalg import hadamard
 from tests.tables import EXACT
 
-from fastgntk import InputError
-from fastgntk.sketch import SKETCHES, SRHT, Sketching
+from fastgntk import InputError, Sketch
+from fastgntk.sketch import SKETCHES, SRHT
 from fastgntk.sketch._hadamard import hadamard_entries, hadamard_transform, padded_size
+
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
 every_sketch = pytest.mark.parametrize("name", SKETCHES)
 
@@ -107,7 +109,7 @@ def test_a_graph_has_the_same_sketch_in_every_call_and_another_one_otherwise():
     content, other = bytes(range(16)), bytes(range(1, 17))
 
     def matrix(content=content, block=1, **options):
-        return Sketching("gaussian", 8, **options).draw(30, 8, content, block).dense()
+        return Sketch("gaussian", 8, **options).draw(30, 8, content, block).dense()
 
     assert np.array_equal(matrix(), matrix())
     assert np.array_equal(matrix(block=1), matrix(block=2))
@@ -122,12 +124,12 @@ def test_a_graph_has_the_same_sketch_in_every_call_and_another_one_otherwise():
 
 
 def test_sizes_and_rates():
-    assert [Sketching(size=64).rows(n) for n in (10, 64, 65)] == [None, None, 64]
-    assert [Sketching(size=0.3).rows(n) for n in (1, 2, 10, 11)] == [None, 1, 3, 4]
-    assert [Sketching(size=rate).rows(n) for rate, n in ((0.07, 100), (0.55, 100), (0.28, 25))] == [7, 55, 7]
-    assert [Sketching(size=rate).rows(n) for rate, n in ((1e-15, 9), (0.9, 5))] == [1, None]
-    assert Sketching(size=1.0).rows(10) is None
-    assert Sketching(size=np.int64(7)).size == 7
+    assert [Sketch(size=64).rows(n) for n in (10, 64, 65)] == [None, None, 64]
+    assert [Sketch(size=0.3).rows(n) for n in (1, 2, 10, 11)] == [None, 1, 3, 4]
+    assert [Sketch(size=rate).rows(n) for rate, n in ((0.07, 100), (0.55, 100), (0.28, 25))] == [7, 55, 7]
+    assert [Sketch(size=rate).rows(n) for rate, n in ((1e-15, 9), (0.9, 5))] == [1, None]
+    assert Sketch(size=1.0).rows(10) is None
+    assert Sketch(size=np.int64(7)).size == 7
 
 
 @pytest.mark.parametrize(
@@ -135,7 +137,7 @@ def test_sizes_and_rates():
     [
         (
             {"size": 0},
-            "sketch_size must be a whole number of rows, 1 or more, or a rate in (0, 1] such as 0.3, but is 0.",
+            "the size of a sketch must be a number of rows, 1 or more, or a rate in (0, 1] such as 0.3, but is 0.",
         ),
         ({"size": -3}, "but is -3."),
         ({"size": 1.5}, "but is 1.5."),
@@ -143,8 +145,8 @@ def test_sizes_and_rates():
         ({"size": float("nan")}, "but is nan."),
         ({"size": True}, "but is True."),
         ({"size": "64"}, "but is '64'."),
-        ({"sketch": "am"}, "sketch must be one of ams, gaussian, srht, countsketch, sparse, but is 'am'."),
-        ({"sketch": 3}, "but is 3."),
+        ({"kind": "am"}, "the kind of a sketch must be one of ams, gaussian, srht, countsketch, sparse, but is 'am'."),
+        ({"kind": 3}, "but is 3."),
         ({"seed": 0.5}, "seed must be a whole number, 0 or more, but is 0.5."),
         ({"seed": -1}, "but is -1."),
         ({"seed": None}, "but is None."),
@@ -154,5 +156,5 @@ def test_sizes_and_rates():
 )
 def test_bad_options_are_refused_in_one_sentence(options, message):
     with pytest.raises(InputError) as caught:
-        Sketching(**options)
+        Sketch(**options)
     assert message in str(caught.value)

@@ -14,6 +14,8 @@ from fastgntk.sketch import SKETCHES
 from fastgntk.solvers import MatrixSource, _sketched, solve
 from fastgntk.solvers._nystrom import draw_landmarks
 
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
+
 RANK = 9
 LOW_RANK = ["nystrom", "sketched"]
 # The mean square of 200 errors, each over its expected square, is about 1; some of them go together.
@@ -25,14 +27,14 @@ class ColumnsOnly:
 
     def __init__(self, K):
         self.n, self._K = len(K), K
-        self.asked = []
+        self.requested = []
         self.order = np.arange(self.n)[::-1]  # any order will do
 
     def full(self):
-        raise AssertionError("the whole matrix was asked for")
+        raise AssertionError("the whole matrix was requested")
 
     def columns(self, indices):
-        self.asked.append(np.asarray(indices))
+        self.requested.append(np.asarray(indices))
         return self._K[:, indices]
 
     def diagonal(self):
@@ -118,16 +120,16 @@ class TestLowRank:
 
 
 @pytest.mark.parametrize("solver", LOW_RANK)
-def test_the_whole_matrix_is_never_asked_for(solver, monkeypatch):
+def test_the_whole_matrix_is_never_requested(solver, monkeypatch):
     monkeypatch.setattr(_sketched, "BLOCK", 7)
     problem = case()
     source = ColumnsOnly(problem.K)
     found = solve(source, problem.Y, RIDGE, solver=solver, rank=RANK)
     if solver == "nystrom":
-        assert np.concatenate(source.asked).tolist() == found.basis.tolist()
+        assert np.concatenate(source.requested).tolist() == found.basis.tolist()
     else:
-        assert max(len(block) for block in source.asked) == 7
-        assert np.concatenate(source.asked).tolist() == source.order.tolist()
+        assert max(len(block) for block in source.requested) == 7
+        assert np.concatenate(source.requested).tolist() == source.order.tolist()
     expected = solve(problem.source, problem.Y, RIDGE, solver=solver, rank=RANK)
     SOLVED.check(found.alpha, expected.alpha)
 
@@ -143,7 +145,7 @@ def test_a_graph_that_the_fit_must_meet_has_a_residual_all_the_same(solver):
 
 
 @pytest.mark.parametrize("sketch", SKETCHES)
-def test_every_sketch_can_be_asked_for(sketch):
+def test_every_kind_of_sketch_solves_in_its_row_space(sketch):
     problem = case()
     found = solve(problem.source, problem.Y, RIDGE, solver="sketched", rank=30, sketch=sketch)
     S = SKETCHES[sketch](len(problem.K), 30, np.random.Generator(np.random.PCG64(0))).dense()
@@ -172,7 +174,7 @@ def test_equal_rows_among_landmarks_do_no_harm(solver):
 
 
 @pytest.mark.parametrize("solver", [*LOW_RANK, "cg"])
-def test_a_ridge_of_zero_is_lifted_and_said(solver, caplog):
+def test_a_ridge_of_zero_is_lifted_and_logged(solver, caplog):
     problem = case()
     with caplog.at_level(logging.INFO, logger="fastgntk"):
         found = solve(problem.source, problem.Y, 0.0, solver=solver, rank=40)
@@ -228,7 +230,7 @@ def test_the_variance_of_conjugate_gradients_counts_what_landmarks_miss_as_noise
     CANCELLED.check(found.variance(problem.cross, problem.diagonal), variance)
 
 
-def test_conjugate_gradients_that_do_not_arrive_say_how_far_they_came():
+def test_conjugate_gradients_that_do_not_converge_report_the_residual():
     problem = case(200)
     with pytest.raises(
         InputError,

@@ -1,4 +1,4 @@
-"""Which solver ``solver="auto"`` takes, and that everybody is told."""
+"""Which solver ``solver="auto"`` takes, and that the log names it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fastgntk.solvers._choice import SolverChoice, choose_solver
 
 GRAPHS = datasets.load("MUTAG").graphs[:40]
 CLASSES = datasets.load("MUTAG").y[:40]
+ONE, LITTLE = fg.GNTK(1), fg.Compute(max_memory="12 kB")
 SMALL = fg.selection.Grid(blocks=(1,), layers=(1,), scale=("uniform",), jump=(True,), C=(1.0,))
 
 CHOICES = [
@@ -24,11 +25,11 @@ CHOICES = [
         None,
         False,
         "nystrom",
-        "a matrix of 800 MB is too much for memory=790 MB, 1,000 of its columns",
+        "a matrix of 800 MB is too much for max_memory=790 MB, 1,000 of its columns",
     ),
     (10_001, "4GB", None, False, "cg", "a matrix of 800 MB fits"),
     (20_000, "4.2GB", None, False, "cg", "a matrix of 3.2 GB fits"),
-    (20_000, "4.0GB", None, False, "nystrom", "a matrix of 3.2 GB is too much for memory=4.0 GB"),
+    (20_000, "4.0GB", None, False, "nystrom", "a matrix of 3.2 GB is too much for max_memory=4.0 GB"),
     (20_000, "4.0GB", 1_000, False, "cg", "fits"),
     (100_000, "11GB", None, False, "nystrom", "3,163 of its columns are not"),
     (100_000, "10GB", None, False, "features", "and so are 3,163 of its columns: work and memory grow with graphs"),
@@ -47,9 +48,9 @@ def test_the_solver_by_graphs_and_memory(n, memory, rank, stored, solver, words)
     assert words in found.reason
 
 
-@pytest.mark.parametrize("asked", ["cholesky", "cg", "features"])
-def test_who_asks_gets_what_was_asked_for(asked):
-    assert choose_solver(asked, 10**6, memory=1) == SolverChoice(asked, "asked for")
+@pytest.mark.parametrize("name", ["cholesky", "cg", "features"])
+def test_a_solver_chosen_by_name_is_taken(name):
+    assert choose_solver(name, 10**6, memory=1) == SolverChoice(name, "chosen by name")
 
 
 @pytest.mark.parametrize("n", [50, 5_000, 30_000, 300_000])
@@ -74,51 +75,53 @@ def _limits(monkeypatch, exact, landmarks, room=10**9):
         (39, 39, 12_000, "features"),
     ],
 )
-def test_estimators_take_the_choice_and_say_so(monkeypatch, caplog, exact, landmarks, room, solver):
+def test_estimators_take_the_choice_and_log_it(monkeypatch, caplog, exact, landmarks, room, solver):
     _limits(monkeypatch, exact, landmarks, room)
     with caplog.at_level("INFO", "fastgntk"):
-        number = fg.GNTKRegressor(1, ridge=0.1, rank=5).fit(GRAPHS, GRAPHS.sizes)
-        kind = fg.GNTKClassifier(1, ridge=0.1, method="ridge", rank=5).fit(GRAPHS, CLASSES)
+        number = fg.GraphRegressor(ONE, 0.1, n_components=5).fit(GRAPHS, GRAPHS.sizes)
+        kind = fg.GraphClassifier(ONE, "ridge", alpha=0.1, n_components=5).fit(GRAPHS, CLASSES)
     assert number.solver_ == number.solution_.solver == kind.solver_ == solver
     assert caplog.text.count(f"solver {solver} for 40 graphs: ") == 2
-    again = fg.GNTKRegressor(1, ridge=0.1, rank=5, solver=solver).fit(GRAPHS, GRAPHS.sizes)
+    again = fg.GraphRegressor(ONE, 0.1, n_components=5, solver=solver).fit(GRAPHS, GRAPHS.sizes)
     assert np.array_equal(number.predict(GRAPHS), again.predict(GRAPHS))
 
 
 def test_searches_take_the_choice(monkeypatch):
     _limits(monkeypatch, 0, 100)
-    model = fg.GNTKRegressorCV(SMALL, ridges=(0.1,)).fit(GRAPHS, GRAPHS.sizes)
+    model = fg.GraphRegressorCV(SMALL, alphas=(0.1,)).fit(GRAPHS, GRAPHS.sizes)
     assert (model.solver, model.solver_) == ("auto", "cg")
-    kind = fg.GNTKClassifierCV(SMALL, ridges=(0.1,), method="ridge").fit(GRAPHS, CLASSES)
+    kind = fg.GraphClassifierCV(SMALL, "ridge", alphas=(0.1,)).fit(GRAPHS, CLASSES)
     assert kind.solver_ == "cg"
 
 
-def test_who_asked_is_not_told(caplog):
+def test_a_solver_chosen_by_name_is_not_logged(caplog):
     with caplog.at_level("INFO", "fastgntk"):
-        fg.GNTKRegressor(1, solver="cholesky").fit(GRAPHS, GRAPHS.sizes)
+        fg.GraphRegressor(ONE, solver="cholesky").fit(GRAPHS, GRAPHS.sizes)
     assert "solver cholesky" not in caplog.text
 
 
-def test_machines_have_a_solver_of_their_own():
-    assert fg.GNTKClassifier(1).fit(GRAPHS, CLASSES).solver_ == "svc"
-    assert fg.GNTKClassifier(1, solver="auto").fit(GRAPHS, CLASSES).solver_ == "svc"
-    with pytest.raises(InputError, match="solver and rank are for method='ridge'"):
-        fg.GNTKClassifier(1, solver="features").fit(GRAPHS, CLASSES)
+def test_svms_have_a_solver_of_their_own():
+    assert fg.GraphClassifier(ONE).fit(GRAPHS, CLASSES).solver_ == "svm"
+    assert fg.GraphClassifier(ONE, solver="auto").fit(GRAPHS, CLASSES).solver_ == "svm"
+    with pytest.raises(InputError, match="solver and n_components are for method='ridge'"):
+        fg.GraphClassifier(ONE, solver="features").fit(GRAPHS, CLASSES)
 
 
-@pytest.mark.parametrize("model", [fg.GNTKClassifier(1, memory="12 kB"), fg.GNTKClassifierCV(SMALL, memory="12 kB")])
-def test_machines_that_memory_cannot_hold_name_what_it_can(model):
-    words = "need the whole kernel matrix of 40 graphs, 13 kB, which is more than memory=12 kB; take method='ridge'"
+@pytest.mark.parametrize(
+    "model", [fg.GraphClassifier(ONE, compute=LITTLE), fg.GraphClassifierCV(SMALL, compute=LITTLE)], ids=["one", "CV"]
+)
+def test_svms_beyond_the_memory_limit_are_refused_with_an_alternative(model):
+    words = "need the whole kernel matrix of 40 graphs, 13 kB, which is more than max_memory=12 kB; take method='ridge'"
     with pytest.raises(InputError, match=words):
         model.fit(GRAPHS, CLASSES)
 
 
-def test_a_stored_matrix_is_not_left_for_features(monkeypatch, tmp_path):
+def test_a_stored_matrix_is_preferred_to_random_features(monkeypatch, tmp_path):
     pytest.importorskip("zarr")
     _limits(monkeypatch, 0, 0, 12_000)
     path = tmp_path / "gram.zarr"
     fg.gram(GRAPHS, fg.GNTK(1, 1), store=path)
-    model = fg.GNTKRegressor(1, 1, ridge=0.1, rank=5).fit(GRAPHS, GRAPHS.sizes, gram=path)
+    model = fg.GraphRegressor(fg.GNTK(1, 1), 0.1, n_components=5).fit(GRAPHS, GRAPHS.sizes, gram=path)
     assert model.solver_ == "nystrom"
     with pytest.raises(InputError, match="solver='features' needs no kernel values; leave gram out"):
-        fg.GNTKRegressor(1, 1, solver="features").fit(GRAPHS, GRAPHS.sizes, gram=path)
+        fg.GraphRegressor(fg.GNTK(1, 1), solver="features").fit(GRAPHS, GRAPHS.sizes, gram=path)

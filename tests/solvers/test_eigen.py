@@ -9,6 +9,8 @@ from tests.solvers.cases import CANCELLED, RIDGE, SOLVED, case
 from fastgntk import InputError
 from fastgntk.solvers import EigenPath, MatrixSource, _eigen, solve
 
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
+
 RIDGES = [3.0, 0.05, 0.4]
 MEMBER = np.array([4, 0, 2, 2, 1, 4, 4, 3, 0, 5, 2, 4])  # kinds of one, two, three and four
 

@@ -15,6 +15,8 @@ from tests.solvers.cases import CANCELLED, RIDGE, SOLVED, case, literal, refits
 from fastgntk import InputError
 from fastgntk.solvers import MatrixSource, _cholesky, solve
 
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
+
 EXACT_SOLVERS = ["cholesky", "eigen"]
 WEIGHTED = [False, True]
 

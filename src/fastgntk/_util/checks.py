@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,10 @@ def check_flag(name: str, value: Any) -> bool:
 def check_positive(name: str, value: Any) -> float:
     """Return an option that must be a finite number above 0."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0 < value < float("inf"):
+    try:
+        converted = float(value) if number else math.nan
+    except OverflowError:  # an int may be larger than any float
+        converted = math.inf
+    if not 0 < converted < math.inf:
         raise InputError(f"{name} must be a number above 0, but is {value!r}.")
-    return float(value)
+    return converted

@@ -54,7 +54,10 @@ def memory_budget(memory: Memory) -> int:
         except (ValueError, KeyError):
             value = float("nan")
     else:
-        value = float(memory)
+        try:
+            value = float(memory)
+        except (TypeError, ValueError, OverflowError):
+            value = float("nan")
     if not (np.isfinite(value) and value > 0):
         raise InputError(f"max_memory must be a number of bytes or a text such as '2GB', but is {memory!r}.")
     return int(value)

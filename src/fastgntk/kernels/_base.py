@@ -145,6 +145,8 @@ class Normalized(Kernel):
 
     def __post_init__(self) -> None:
         _check_operands(self.kernel)
+        if isinstance(self.kernel, Normalized):  # once is enough
+            object.__setattr__(self, "kernel", self.kernel.kernel)
 
     def __repr__(self) -> str:
         return f"{self.kernel._within(3)}.normalized()"

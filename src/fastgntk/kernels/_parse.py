@@ -24,7 +24,7 @@ __all__ = ["parse_kernel", "value_from_dict"]
 _NAMES: dict[str, type[Value]] = {"GNTK": GNTK, "Sketch": Sketch}
 _COMPOSITE: dict[str, type[Value]] = {"Sum": Sum, "Product": Product, "Scaled": Scaled, "Normalized": Normalized}
 _LONGEST = 10_000  # characters
-_DEEPEST = 50  # nested operations
+_DEEPEST = 200  # nested operations
 
 
 def parse_kernel(text: str) -> Kernel:
@@ -71,7 +71,7 @@ class _Parser:
     """One text on its way to a kernel."""
 
     def __init__(self, text: str) -> None:
-        self.text = text.strip()
+        self.text = text.strip().replace("\n", " ")  # on one line, so that columns are positions in the text
 
     def kernel(self) -> Kernel:
         if not self.text or len(self.text) > _LONGEST:
@@ -79,7 +79,8 @@ class _Parser:
         try:
             tree = ast.parse(self.text, mode="eval")
         except SyntaxError as error:
-            self.fail((error.offset or 1) - 1, f"a complete kernel ({error.msg})")
+            end = len(self.text) + 1  # Python gives column 0 for it
+            self.fail((error.offset or end) - 1, f"a complete kernel ({error.msg})")
         except (RecursionError, MemoryError, ValueError):
             self.fail(0, "fewer parentheses")
         return self.expression(tree.body, 0)
@@ -95,7 +96,7 @@ class _Parser:
                 if _is_number(left):
                     return Scaled(self.literal(left), self.expression(right, depth + 1))
                 if _is_number(right):
-                    return self.expression(left, depth + 1) * self.literal(right)
+                    return Scaled(self.literal(right), self.expression(left, depth + 1))
                 return self.expression(left, depth + 1) * self.expression(right, depth + 1)
             case ast.BinOp(left):
                 self.fail(left.end_col_offset or 0, "+ or *")

@@ -78,7 +78,8 @@ def gram(
 
     Returns
     -------
-    array of shape (n, n), float64, exactly symmetric, positive semi-definite up to rounding; with ``store`` a
+    array of shape (n, n), float64, exactly symmetric (up to rounding where the kernel is normalised), positive
+    semi-definite up to rounding; with ``store`` a
     :class:`fastgntk.pairwise.store.StoredGram`, which is read like one
 
     Examples

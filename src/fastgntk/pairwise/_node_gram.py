@@ -111,7 +111,7 @@ def check_nodes(nodes: Any, size: int) -> NDArray[np.int64]:
             raise InputError(f"the mask of nodes has {len(chosen)} entries, but the graph has {size} nodes.")
         return np.flatnonzero(chosen)
     if chosen.min() < 0 or chosen.max() >= size:
-        raise InputError(f"nodes must lie in 0..{size - 1}, but {chosen[(chosen < 0) | (chosen >= size)][0]} came.")
+        raise InputError(f"nodes must lie in 0..{size - 1}, but {chosen[(chosen < 0) | (chosen >= size)][0]} was given.")
     return chosen.astype(np.int64)
 
 

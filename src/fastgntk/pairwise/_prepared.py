@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -183,7 +184,10 @@ def prepare_batch(
     for i, leaf in enumerate(tangent):
         engine, graphs = compute.engine if engines is None else engines[i], ready[leaf.features]
         _check(leaf, graphs)
-        choice = choose_engine(engine, graphs, None, leaf, pairs if once else _MANY_PAIRS, more_to_come=not once)
+        # A stored matrix of graphs that are all smaller than their sketch has an exact engine, and keeps it.
+        exact = engines is not None and engine != "sketched"
+        chosen_for = replace(leaf, sketch=None) if exact else leaf
+        choice = choose_engine(engine, graphs, None, chosen_for, pairs if once else _MANY_PAIRS, more_to_come=not once)
         run = Run(leaf, choice, compute.budget, compute.threads, 0)
         leaves[leaf] = Leaf(leaf, graphs, run, run.cut(graphs))
     return PreparedGraphs(kernel, compute, batch, features, leaves)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,12 @@ class Sketch(Value):
         object.__setattr__(self, "seed", check_integer("seed", self.seed, 0))
         for name in ("fresh_each_block", "merge_nodes", "sketch_features"):
             object.__setattr__(self, name, check_flag(name, getattr(self, name)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sketch):
+            return NotImplemented
+        # 1 is one row and 1.0 is the rate of all rows; Python calls these numbers equal.
+        return type(self.size) is type(other.size) and astuple(self) == astuple(other)
 
     def rows(self, n_nodes: int) -> int | None:
         """Return b for a graph of that many nodes, or None where it is computed exactly."""

@@ -57,7 +57,7 @@ def choose_solver(
     # Beside the matrix cg holds columns, features and an orthogonal factor; nystrom these alone.
     if matrix + 4 * columns <= room:
         return SolverChoice("cg", f"as close as exact; a matrix of {format_bytes(matrix)} fits into memory")
-    tight = f"a matrix of {format_bytes(matrix)} is too much for memory={format_bytes(room)}"
+    tight = f"a matrix of {format_bytes(matrix)} is too much for max_memory={format_bytes(room)}"
     if stored or (n <= _LANDMARKS and 4 * columns <= room):
         return SolverChoice("nystrom", f"{tight}, {landmarks:,} of its columns are not")
     why = f"more than {_LANDMARKS:,} graphs" if n > _LANDMARKS else f"{tight}, and so are {landmarks:,} of its columns"

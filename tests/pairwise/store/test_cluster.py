@@ -8,12 +8,16 @@ import time
 
 import numpy as np
 import pytest
+from tests.tables import by_engine
 
 import fastgntk as fg
+from fastgntk import GNTK, Compute, Sketch
 from fastgntk.pairwise.store import _build, _clients, _cluster
 
+pytestmark = pytest.mark.slow  # processes of a cluster start and stop
+
 GRAPHS = fg.datasets.load("MUTAG").graphs[:150]
-SPEC = fg.GNTK(2, 1)
+KERNEL = GNTK(2, 1)
 
 
 @pytest.fixture(autouse=True)
@@ -29,10 +33,11 @@ def client():
 
 @pytest.mark.parametrize("engine", ["lossless", "decoupled", "sketched"])
 def test_workers_write_the_same_bits_as_threads(tmp_path, client, engine):
-    how = {"engine": engine, "sketch_size": 0.9} if engine == "sketched" else {"engine": engine}
-    seen = []
-    stored = fg.gram(GRAPHS, SPEC, store=tmp_path / "1.zarr", executor=client, progress=_into(seen), **how)
-    threads = fg.gram(GRAPHS, SPEC, store=tmp_path / "2.zarr", **how)
+    kernel = GNTK(2, 1, sketch=Sketch(size=0.9) if engine == "sketched" else None)
+    how, seen = by_engine(engine, kernel), []
+    watched = how | {"compute": how["compute"].watched(_into(seen))}
+    stored = fg.gram(GRAPHS, store=tmp_path / "1.zarr", client=client, **watched)
+    threads = fg.gram(GRAPHS, store=tmp_path / "2.zarr", **how)
     assert len(seen) == len(stored.all_tiles()) == 15
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
@@ -46,28 +51,28 @@ def _into(seen):
 
 def test_what_is_there_is_kept_and_the_rest_is_computed(tmp_path, client):
     path = tmp_path / "K.zarr"
-    stored = fg.gram(GRAPHS, SPEC, store=path)
+    stored = fg.gram(GRAPHS, KERNEL, store=path)
     whole = np.asarray(stored)
     files = {tile: stored.file(tile).stat().st_mtime_ns for tile in stored.all_tiles()}
     lost, damaged = (0, 1), (2, 2)
     stored.file(lost).unlink()
     stored.file(damaged).write_bytes(stored.file(damaged).read_bytes()[:-5] + b"wrong")
     seen = []
-    again = fg.gram(GRAPHS, SPEC, store=path, executor=client, progress=_into(seen))
+    again = fg.gram(GRAPHS, KERNEL, store=path, client=client, compute=Compute(progress=_into(seen)))
     assert len(seen) == 2
     assert np.array_equal(np.asarray(again), whole)
     later = {tile for tile in files if stored.file(tile).stat().st_mtime_ns != files[tile]}
     assert later == {lost, damaged}
-    fg.gram(GRAPHS, SPEC, store=path, executor=client, progress=_into(seen))
+    fg.gram(GRAPHS, KERNEL, store=path, client=client, compute=Compute(progress=_into(seen)))
     assert len(seen) == 2
 
 
-def test_more_tiles_than_the_scheduler_is_told_of(tmp_path, client, monkeypatch):
+def test_the_scheduler_holds_a_limited_number_of_tiles(tmp_path, client, monkeypatch):
     monkeypatch.setattr(_cluster, "_IN_FLIGHT", 2)
     most = []
     send = _cluster._Work.send
     monkeypatch.setattr(_cluster._Work, "send", lambda self, tile: (most.append(len(self.sent)), send(self, tile))[1])
-    stored = fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client)
+    stored = fg.gram(GRAPHS, KERNEL, store=tmp_path / "K.zarr", client=client)
     assert stored.finished() == set(stored.all_tiles())
     assert max(most) == 1
     assert len(most) == 15
@@ -77,28 +82,28 @@ def test_each_side_is_sent_once(tmp_path, client, monkeypatch):
     sent = []
     scatter = type(client).scatter
     monkeypatch.setattr(type(client), "scatter", lambda self, *a, **k: (sent.append(a), scatter(self, *a, **k))[1])
-    fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client)
+    fg.gram(GRAPHS, KERNEL, store=tmp_path / "K.zarr", client=client)
     assert len(sent) == 5
 
 
 def test_a_tile_that_is_there_is_not_computed_by_the_next_worker(tmp_path):
-    stored = fg.gram(GRAPHS[:20], SPEC, store=tmp_path / "K.zarr")
+    stored = fg.gram(GRAPHS[:20], KERNEL, store=tmp_path / "K.zarr")
     (stored.path / _cluster._TOKEN).write_text("token")
     written = stored.file((0, 0)).stat()
-    nothing = None, None, None  # to compute it from
+    nothing = None, None, None, None  # to compute it from
     _cluster.compute_tile(*nothing, (0, 0), str(stored.path), "token", stored.manifest.id, fg.__version__)
     again = stored.file((0, 0)).stat()
     assert (again.st_ino, again.st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
-def test_a_task_that_was_forgotten_writes_nothing_into_a_store_made_anew(tmp_path, monkeypatch, when):
+def test_an_abandoned_task_writes_nothing_into_a_new_store(tmp_path, monkeypatch, when):
     path = tmp_path / "K.zarr"
-    old = fg.gram(GRAPHS[:20], SPEC, store=path, shard=(2, 2))  # of one tile, which is the first share
+    old = fg.gram(GRAPHS[:20], KERNEL, store=path, shard=(2, 2))  # of one tile, which is the first share
 
     def made_anew():
         shutil.rmtree(path)
-        fg.gram(GRAPHS[:20], fg.GNTK(3, 1), store=path, shard=(2, 2))
+        fg.gram(GRAPHS[:20], GNTK(3, 1), store=path, shard=(2, 2))
         (path / _cluster._TOKEN).write_text("token")
 
     def values(*_):
@@ -111,7 +116,7 @@ def test_a_task_that_was_forgotten_writes_nothing_into_a_store_made_anew(tmp_pat
     if when == "before":
         made_anew()
     with pytest.raises(fg.InputError, match=r"K.zarr was made anew (while it was computed; run the same|since it was)"):
-        _cluster.compute_tile(None, [], [], (0, 0), str(path), "token", old.manifest.id, fg.__version__)
+        _cluster.compute_tile(None, [], None, None, (0, 0), str(path), "token", old.manifest.id, fg.__version__)
     assert not fg.open_gram(path).finished()
     assert not list((path / "gram").rglob("*.partial"))
 
@@ -119,7 +124,8 @@ def test_a_task_that_was_forgotten_writes_nothing_into_a_store_made_anew(tmp_pat
 def test_the_token_of_another_run_stays(tmp_path, client):
     path = tmp_path / "K.zarr"
     token = path / _cluster._TOKEN
-    fg.gram(GRAPHS[:20], SPEC, store=path, executor=client, progress=lambda *_: token.write_text("other"))
+    how = Compute(progress=lambda *_: token.write_text("other"))
+    fg.gram(GRAPHS[:20], KERNEL, store=path, client=client, compute=how)
     assert token.read_text() == "other"
 
 
@@ -129,7 +135,7 @@ def test_an_interruption_cancels_what_was_sent(tmp_path, client, error):
         raise error
 
     with pytest.raises(error) as kept:  # keeps futures too, which would end with it otherwise
-        fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=client, progress=interrupt)
+        fg.gram(GRAPHS, KERNEL, store=tmp_path / "K.zarr", client=client, compute=Compute(progress=interrupt))
     deadline = time.monotonic() + 60
     while client.cluster.scheduler.tasks and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -137,36 +143,36 @@ def test_an_interruption_cancels_what_was_sent(tmp_path, client, error):
     assert kept.tb is not None
 
 
-def test_nothing(tmp_path, client):
-    assert np.asarray(fg.gram([], SPEC, store=tmp_path / "0.zarr", executor=client)).shape == (0, 0)
+def test_empty_batch_gives_an_empty_store(tmp_path, client):
+    assert np.asarray(fg.gram([], KERNEL, store=tmp_path / "0.zarr", client=client)).shape == (0, 0)
 
 
 def test_a_relative_path_is_the_same_for_workers(tmp_path, client, monkeypatch):
     monkeypatch.chdir(tmp_path)  # workers were started elsewhere
-    assert len(fg.gram(GRAPHS[:20], SPEC, store="K.zarr", executor=client).finished()) == 1
+    assert len(fg.gram(GRAPHS[:20], KERNEL, store="K.zarr", client=client).finished()) == 1
 
 
 def test_what_a_worker_raises_arrives(tmp_path, client):
     huge = [fg.Graph(np.ones((3, 3)), np.full((3, 1), 1e200))] * 3
     with pytest.raises(fg.InputError, match="leave the range of float64"):
-        fg.gram(huge, SPEC, store=tmp_path / "K.zarr", executor=client)
+        fg.gram(huge, KERNEL, store=tmp_path / "K.zarr", client=client)
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"executor": "tcp://host:8786", "store": "K.zarr"}, "Client that is not asynchronous, but is a str"),
-        ({"executor": "any"}, "executor is for a store; give store=path too"),
-        ({"executor": "any", "store": "K.zarr", "shard": (1, 2)}, "shard is for processes without a scheduler"),
+        ({"client": "tcp://host:8786", "store": "K.zarr"}, "Client that is not asynchronous, but is a str"),
+        ({"client": "any"}, "client is for a store; give store=path too"),
+        ({"client": "any", "store": "K.zarr", "shard": (1, 2)}, "shard is for processes without a scheduler"),
     ],
 )  # fmt: skip
-def test_one_sentence_says_what_to_do(tmp_path, monkeypatch, more, words):
+def test_bad_clients_are_refused_in_one_sentence(tmp_path, monkeypatch, more, words):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(fg.InputError, match=words):
-        fg.gram(GRAPHS, SPEC, **more)
+        fg.gram(GRAPHS, KERNEL, **more)
 
 
 def test_without_dask(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(fg.InputError, match=r"install it with `pip install 'fastgntk\[cluster\]'`"):
-        fg.gram(GRAPHS, SPEC, store=tmp_path / "K.zarr", executor=object())
+        fg.gram(GRAPHS, KERNEL, store=tmp_path / "K.zarr", client=object())
