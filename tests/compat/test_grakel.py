@@ -8,12 +8,18 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from tests.tables import FLOAT64
 
-from fastgntk import GNTK, Graph, InputError, cross_gram, datasets, diagonal, gram, normalize
-from fastgntk.compat.grakel import GrakelGNTK
+from fastgntk import GNTK, Graph, InputError, cross_gram, datasets, diagonal, gram
+from fastgntk.compat.grakel import GrakelKernel
+from fastgntk.kernels import Normalized
 
 MUTAG = datasets.load("MUTAG").graphs
 TRAIN, TEST = MUTAG[:12], MUTAG[30:35]
-SPEC = GNTK(2, 1)
+KERNEL = GNTK(2, 1)
+SUM = KERNEL + GNTK(1, features="degree")
+
+every_kernel = pytest.mark.parametrize(
+    "kernel", [KERNEL, KERNEL.normalized(), SUM.normalized()], ids=["raw", "normalised", "normalised sum"]
+)
 
 AS_GRAKEL = [
     ([{(0, 1), (1, 0), (1, 2), (2, 1)}, {0: "C", 1: "O", 2: "C"}, {}]),
@@ -25,41 +31,39 @@ AS_GRAPHS = [
 ]
 
 
-@pytest.mark.parametrize("divide", [False, True])
-def test_rows_are_new_graphs_and_columns_fitted_ones(divide):
-    kernel = GrakelGNTK(2, 1, normalize=divide)
-    K, rows = gram(TRAIN, SPEC), cross_gram(TEST, TRAIN, SPEC)
-    if divide:
-        K, rows = normalize(K), normalize(rows, diagonal(TEST, SPEC), diagonal(TRAIN, SPEC))
-    FLOAT64.check(kernel.fit_transform(TRAIN), K)
-    FLOAT64.check(kernel.transform(TEST), rows)
-    FLOAT64.check(kernel.fit(TRAIN).transform(TRAIN), K)
+@every_kernel
+def test_rows_are_new_graphs_and_columns_fitted_ones(kernel):
+    step, K = GrakelKernel(kernel), gram(TRAIN, kernel)
+    FLOAT64.check(step.fit_transform(TRAIN), K)
+    FLOAT64.check(step.transform(TEST), cross_gram(TEST, TRAIN, kernel))
+    FLOAT64.check(step.fit(TRAIN).transform(TRAIN), K)
 
 
-@pytest.mark.parametrize("divide", [False, True])
-def test_diagonals_are_raw_and_those_of_transformed_graphs_come_second(divide):
-    kernel = GrakelGNTK(2, 1, normalize=divide).fit(TRAIN)
-    FLOAT64.check(kernel.diagonal(), diagonal(TRAIN, SPEC))
-    kernel.transform(TEST)
-    fitted, transformed = kernel.diagonal()
-    FLOAT64.check(fitted, diagonal(TRAIN, SPEC))
-    FLOAT64.check(transformed, diagonal(TEST, SPEC))
-    kernel.fit_transform(TEST)
-    FLOAT64.check(kernel.diagonal(), diagonal(TEST, SPEC))
-    kernel.transform(TEST)
-    assert isinstance(kernel.fit(TRAIN).diagonal(), np.ndarray)
+@every_kernel
+def test_diagonals_are_raw_and_those_of_transformed_graphs_come_second(kernel):
+    raw = kernel.kernel if isinstance(kernel, Normalized) else kernel
+    step = GrakelKernel(kernel).fit(TRAIN)
+    FLOAT64.check(step.diagonal(), diagonal(TRAIN, raw))
+    step.transform(TEST)
+    fitted, transformed = step.diagonal()
+    FLOAT64.check(fitted, diagonal(TRAIN, raw))
+    FLOAT64.check(transformed, diagonal(TEST, raw))
+    step.fit_transform(TEST)
+    FLOAT64.check(step.diagonal(), diagonal(TEST, raw))
+    step.transform(TEST)
+    assert isinstance(step.fit(TRAIN).diagonal(), np.ndarray)
 
 
-def test_diagonals_may_be_changed():
-    kernel = GrakelGNTK(2, 1).fit(TRAIN)
+def test_diagonal_is_a_copy():
+    kernel = GrakelKernel(KERNEL).fit(TRAIN)
     kernel.diagonal()[:] = 0
     assert kernel.diagonal().all()
 
 
-def test_the_shapes_are_those_of_grakel():
+def test_shapes_equal_those_of_grakel():
     grakel = pytest.importorskip("grakel")
     theirs = grakel.WeisfeilerLehman(n_iter=2, normalize=True, base_graph_kernel=grakel.VertexHistogram)
-    ours = GrakelGNTK(2, 1, normalize=True)
+    ours = GrakelKernel(KERNEL.normalized())
     for kernel, train, test in ((theirs, AS_GRAKEL, AS_GRAKEL[:1]), (ours, AS_GRAPHS, AS_GRAPHS[:1])):
         assert kernel.fit_transform(train).shape == (2, 2)
         assert np.shape(kernel.diagonal()) == (2,)
@@ -69,27 +73,27 @@ def test_the_shapes_are_those_of_grakel():
         assert kernel.fit(train) is kernel
 
 
-def test_the_form_of_grakel_is_taken():
-    FLOAT64.check(GrakelGNTK(2, 1).fit_transform(AS_GRAKEL), gram(AS_GRAPHS, SPEC))
+def test_grakel_tuples_are_accepted():
+    FLOAT64.check(GrakelKernel(KERNEL).fit_transform(AS_GRAKEL), gram(AS_GRAPHS, KERNEL))
 
 
-def test_graphs_of_grakel_are_taken():
+def test_grakel_graphs_are_accepted():
     grakel = pytest.importorskip("grakel")
     given = [grakel.Graph(*parts) for parts in AS_GRAKEL]
-    FLOAT64.check(GrakelGNTK(2, 1).fit_transform(given), gram(AS_GRAPHS, SPEC))
+    FLOAT64.check(GrakelKernel(KERNEL).fit_transform(given), gram(AS_GRAPHS, KERNEL))
 
 
-def test_it_must_be_fitted_and_given_graphs():
+def test_methods_need_fit_and_graphs():
     for method in (lambda kernel: kernel.transform(TEST), lambda kernel: kernel.diagonal()):
         with pytest.raises(NotFittedError):
-            method(GrakelGNTK())
-    for method in (GrakelGNTK().fit, GrakelGNTK().fit_transform, GrakelGNTK().fit(TRAIN).transform):
+            method(GrakelKernel())
+    for method in (GrakelKernel().fit, GrakelKernel().fit_transform, GrakelKernel().fit(TRAIN).transform):
         with pytest.raises(InputError, match="X must be graphs, but is None"):
             method(None)
 
 
 def test_clone_and_pickle_work():
-    kernel = GrakelGNTK(2, 1, normalize=True)
+    kernel = GrakelKernel(KERNEL.normalized())
     K = kernel.fit_transform(TRAIN)
     kernel.transform(TEST)
     again = pickle.loads(pickle.dumps(kernel))

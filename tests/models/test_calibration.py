@@ -7,7 +7,7 @@ from scipy.stats import norm
 from fastgntk.models._calibration import Intervals, Sigmoids
 
 
-def test_intervals_of_wrong_deviations_hold_their_share():
+def test_intervals_from_wrong_deviations_have_their_coverage():
     rng = np.random.default_rng(0)
     deviations = rng.uniform(0.5, 2.0, 4000)
     errors = 3.0 * deviations * rng.standard_t(3, 4000)  # three times too small, and not Gaussian
@@ -20,20 +20,20 @@ def test_intervals_of_wrong_deviations_hold_their_share():
         assert plain < coverage - 0.2
 
 
-def test_the_factor_is_the_root_mean_square_ratio():
+def test_factor_is_the_root_mean_square_ratio():
     some = Intervals.from_residuals(np.array([[2.0], [-4.0]]), np.array([[1.0], [4.0]]))
     assert some.ratios.tolist() == [[2.0], [2.0]]
     assert some.factor.tolist() == [2.0]
     assert Intervals.from_residuals(np.zeros((3, 1)), np.zeros((3, 1))).factor.tolist() == [1.0]
 
 
-def test_past_the_largest_ratio_the_gaussian_tail_goes_on():
+def test_width_past_the_largest_ratio_follows_the_gaussian_tail():
     few = Intervals(np.array([[0.5], [1.0], [1.5]]))
     assert few.width(0.75).tolist() == [1.5]
     assert few.width(0.99)[0] == pytest.approx(few.factor[0] * norm.ppf(0.995))
 
 
-def test_probabilities_match_frequencies():
+def test_probabilities_match_observed_frequencies():
     rng = np.random.default_rng(1)
     decisions = rng.normal(0.0, 2.0, (4000, 1))
     truth = 1 / (1 + np.exp(-(1.5 * decisions[:, 0] - 0.7)))
@@ -44,7 +44,7 @@ def test_probabilities_match_frequencies():
     np.testing.assert_allclose(found.probabilities(decisions)[:, 1], truth, atol=0.05)
 
 
-def test_several_classes_add_up_to_one_and_keep_the_order():
+def test_probabilities_of_several_classes_add_up_to_one_and_keep_the_order():
     rng = np.random.default_rng(2)
     classes = rng.integers(0, 3, 600)
     decisions = rng.normal(0.0, 0.5, (600, 3)) + 2.0 * (classes[:, None] == np.arange(3))
@@ -60,7 +60,7 @@ def test_separated_classes_keep_a_finite_slope():
     assert 0.6 < found.probabilities(np.array([[2.0]]))[0, 1] < 0.95
 
 
-def test_values_that_say_nothing_give_the_share_of_the_class():
+def test_uninformative_decisions_give_the_class_frequency():
     decisions = np.array([[1.0], [2.0], [-1.0], [-2.0], [0.5], [0.1]])
     classes = np.array([0, 0, 1, 1, 0, 0])  # the larger the value, the less the second class
     found = Sigmoids.fit(decisions, classes, 2)

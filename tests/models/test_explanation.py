@@ -1,68 +1,126 @@
+"""Explanations: contributions of nodes and of training graphs add up to the prediction, for every kernel and solver."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.tables import FLOAT64
 
-from fastgntk import GNTKClassifier, GNTKRegressor, Graph, InputError, cross_gram, datasets, node_shares
+from fastgntk import (
+    GNTK,
+    Compute,
+    Graph,
+    GraphClassifier,
+    GraphRegressor,
+    InputError,
+    Sketch,
+    cross_gram,
+    datasets,
+    diagonal,
+    node_contributions,
+)
 from fastgntk.solvers import SOLVERS
 
 DATA = datasets.load("MUTAG")
-TRAIN = DATA.graphs[:80]
+TRAIN = DATA.graphs[:60]
 NEW = DATA.graphs[100]
 SIZES = np.digitize(TRAIN.sizes, [15, 20])
+KERNEL = GNTK(2, 1)
+DEGREES = GNTK(1, 1, features="degree")
+COMPOSITES = {
+    "sum": KERNEL + DEGREES.normalized(),
+    "product": KERNEL * DEGREES,
+    "scaled": 2.5 * KERNEL,
+    "normalised sum": (KERNEL + 0.5 * DEGREES).normalized(),
+    "product of a sum": (KERNEL + DEGREES) * GNTK(1, 1).normalized(),
+}
 
 
-def check(told, prediction):
+def check(explanation, prediction):
     scale = max(1.0, abs(prediction))
-    assert told.nodes.sum() + told.intercept == pytest.approx(prediction, abs=1e-8 * scale)
-    assert told.training_graphs.sum() + told.intercept == pytest.approx(prediction, abs=1e-8 * scale)
-    assert told.prediction == pytest.approx(prediction, abs=1e-8 * scale)
-    assert told.nodes.shape == (NEW.n_nodes,)
+    assert explanation.nodes.sum() + explanation.intercept == pytest.approx(prediction, abs=1e-8 * scale)
+    assert explanation.training_graphs.sum() + explanation.intercept == pytest.approx(prediction, abs=1e-8 * scale)
+    assert explanation.prediction == pytest.approx(prediction, abs=1e-8 * scale)
+    assert explanation.nodes.shape == (NEW.n_nodes,)
 
 
-@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("kernel", [GNTK(3, 1), GNTK(3, 1).normalized()], ids=["raw", "normalised"])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_shares_of_a_regression_add_up_to_the_prediction(solver, normalize):
-    model = GNTKRegressor(3, 1, normalize=normalize, ridge=1e-2, solver=solver, rank=20)
-    model.fit(TRAIN, TRAIN.sizes + 0.5 * DATA.y[:80])
+def test_contributions_to_a_regression_add_up_to_the_prediction(solver, kernel):
+    model = GraphRegressor(kernel, alpha=1e-2, solver=solver, n_components=20)
+    model.fit(TRAIN, TRAIN.sizes + 0.5 * DATA.y[:60])
     check(model.explain(NEW), model.predict([NEW])[0])
 
 
-@pytest.mark.parametrize("engine", ["decoupled", "sketched"])
-def test_shares_add_up_for_other_engines(engine):
-    sketching = {"sketch_size": 6} if engine == "sketched" else None
-    model = GNTKRegressor(2, 1, ridge=1e-2, engine=engine, sketching=sketching).fit(TRAIN[:40], TRAIN[:40].sizes)
+@pytest.mark.parametrize("name", COMPOSITES)
+@pytest.mark.parametrize("solver", ["cholesky", "nystrom"])
+def test_contributions_through_a_composite_kernel_add_up_to_the_prediction(name, solver):
+    model = GraphRegressor(COMPOSITES[name], alpha=1e-2, solver=solver, n_components=20).fit(TRAIN, TRAIN.sizes)
     check(model.explain(NEW), model.predict([NEW])[0])
 
 
-def test_shares_are_coefficients_times_the_kernel_of_each_node():
-    model = GNTKRegressor(2, 1, normalize=True, ridge=1e-2).fit(TRAIN, TRAIN.sizes)
-    rows = node_shares(NEW, TRAIN, model._options().spec)
-    own = np.sqrt(cross_gram([NEW], [NEW], model._options().spec)[0, 0])
-    cols = np.sqrt([cross_gram([g], [g], model._options().spec)[0, 0] for g in TRAIN])
-    expected = rows / own / cols * model.solution_.alpha[:, 0] * model.target_scale_
-    np.testing.assert_allclose(model.explain(NEW).shares, expected, rtol=1e-6)
+@pytest.mark.parametrize("method", ["svm", "ridge"])
+def test_contributions_to_a_decision_of_a_composite_kernel_add_up(method):
+    model = GraphClassifier(COMPOSITES["sum"], method, alpha=1e-2).fit(TRAIN, DATA.y[:60])
+    check(model.explain(NEW, 1), model.decision_function([NEW])[0])
 
 
-def test_the_right_target_of_several_is_explained():
+@pytest.mark.parametrize(
+    ("kernel", "compute"),
+    [(KERNEL, Compute(engine="decoupled")), (GNTK(2, 1, sketch=Sketch(size=6)), Compute())],
+    ids=["decoupled", "sketched"],
+)
+def test_contributions_add_up_for_other_engines(kernel, compute):
+    model = GraphRegressor(kernel, alpha=1e-2, compute=compute).fit(TRAIN[:40], TRAIN[:40].sizes)
+    check(model.explain(NEW), model.predict([NEW])[0])
+
+
+def test_contributions_are_coefficients_times_the_kernel_of_each_node():
+    model = GraphRegressor(KERNEL.normalized(), alpha=1e-2).fit(TRAIN, TRAIN.sizes)
+    norms = np.sqrt(diagonal([NEW], KERNEL)[0] * diagonal(TRAIN, KERNEL))
+    rows = node_contributions(NEW, TRAIN, KERNEL) / norms
+    expected = rows * model.solution_.alpha[:, 0] * model.target_scale_
+    np.testing.assert_allclose(model.explain(NEW).contributions, expected, rtol=1e-6)
+
+
+def test_contributions_through_a_product_weight_the_training_graphs():
+    """f(G) = b + Σ_u Σ_i α_i k1(u, G_i) k2(G, G_i), with k1 of each node and k2 of the whole graph."""
+    model = GraphRegressor(KERNEL * DEGREES, alpha=1e-2).fit(TRAIN, TRAIN.sizes)
+    unit = np.mean(diagonal(TRAIN, KERNEL) * diagonal(TRAIN, DEGREES))
+    alpha = model.solution_.alpha[:, 0] * model.target_scale_ / unit
+    expected = node_contributions(NEW, TRAIN, KERNEL) * cross_gram([NEW], TRAIN, DEGREES)[0] * alpha
+    found = model.explain(NEW)
+    FLOAT64.check(found.contributions, expected)
+    FLOAT64.check(found.intercept + expected.sum(), model.predict([NEW])[0])
+
+
+def test_contributions_through_a_sum_are_those_of_its_terms():
+    model = GraphRegressor(KERNEL + 0.5 * DEGREES, alpha=1e-2).fit(TRAIN, TRAIN.sizes)
+    unit = np.mean(diagonal(TRAIN, KERNEL) + 0.5 * diagonal(TRAIN, DEGREES))
+    alpha = model.solution_.alpha[:, 0] * model.target_scale_ / unit
+    terms = node_contributions(NEW, TRAIN, KERNEL) + 0.5 * node_contributions(NEW, TRAIN, DEGREES)
+    FLOAT64.check(model.explain(NEW).contributions, terms * alpha)
+
+
+def test_each_of_several_targets_can_be_explained():
     Y = np.column_stack([TRAIN.sizes, -3.0 * TRAIN.sizes**0.5])
-    model = GNTKRegressor(2, 1, ridge=1e-2).fit(TRAIN, Y)
+    model = GraphRegressor(KERNEL, alpha=1e-2).fit(TRAIN, Y)
     for target in (0, 1):
         check(model.explain(NEW, target), model.predict([NEW])[0, target])
-    with pytest.raises(InputError, match=r"there are 2 targets; say which one to explain, 0\.\.1"):
+    with pytest.raises(InputError, match=r"there are 2 targets; choose one to explain, target=0\.\.1"):
         model.explain(NEW)
     with pytest.raises(InputError, match=r"target must lie in 0\.\.1, but is 2"):
         model.explain(NEW, 2)
 
 
-@pytest.mark.parametrize("method", ["svc", "ridge"])
-def test_shares_of_every_class_add_up_to_its_decision_value(method):
-    three = GNTKClassifier(2, 1, normalize=True, method=method).fit(TRAIN, SIZES)
+@pytest.mark.parametrize("method", ["svm", "ridge"])
+def test_contributions_to_every_class_add_up_to_its_decision_value(method):
+    three = GraphClassifier(KERNEL.normalized(), method).fit(TRAIN, SIZES)
     decisions = three.decision_function([NEW])[0]
     for c in range(3):
         check(three.explain(NEW, c), decisions[c])
     check(three.explain(NEW), decisions.max())
-    two = GNTKClassifier(2, 1, method=method).fit(TRAIN, np.array(["no", "yes"])[DATA.y[:80].clip(0)])
+    two = GraphClassifier(KERNEL, method).fit(TRAIN, np.array(["no", "yes"])[DATA.y[:60].clip(0)])
     value = two.decision_function([NEW])[0]
     check(two.explain(NEW, "yes"), value)
     check(two.explain(NEW, "no"), -value)
@@ -71,23 +129,22 @@ def test_shares_of_every_class_add_up_to_its_decision_value(method):
         two.explain(NEW, "maybe")
 
 
-def test_equal_nodes_have_equal_shares():
+def test_equal_nodes_have_equal_contributions():
     star = Graph.from_edges([(0, i) for i in range(1, 6)], 6, labels=[0] * 6)
-    model = GNTKRegressor(2, 1).fit(TRAIN, TRAIN.sizes)
-    told = model.explain(star)
-    np.testing.assert_allclose(told.nodes[1:], told.nodes[1], rtol=1e-9)
-    assert told.nodes[0] != pytest.approx(told.nodes[1])
+    nodes = GraphRegressor(KERNEL).fit(TRAIN, TRAIN.sizes).explain(star).nodes
+    np.testing.assert_allclose(nodes[1:], nodes[1], rtol=1e-9)
+    assert nodes[0] != pytest.approx(nodes[1])
 
 
-def test_the_largest_shares_come_first():
-    told = GNTKRegressor(2, 1).fit(TRAIN, TRAIN.sizes).explain(NEW)
-    first = told.most_influential(3)
-    assert [abs(share) for _, share in first] == sorted(np.abs(told.training_graphs), reverse=True)[:3]
-    assert told.training_graphs[first[0][0]] == first[0][1]
+def test_most_influential_training_graphs_come_first():
+    explanation = GraphRegressor(KERNEL).fit(TRAIN, TRAIN.sizes).explain(NEW)
+    first = explanation.most_influential(3)
+    assert [abs(value) for _, value in first] == sorted(np.abs(explanation.training_graphs), reverse=True)[:3]
+    assert explanation.training_graphs[first[0][0]] == first[0][1]
 
 
-def test_one_graph_at_a_time_is_explained():
-    model = GNTKRegressor(1, 1).fit(TRAIN, TRAIN.sizes)
-    with pytest.raises(InputError, match="explain takes one graph, but 2 came"):
+def test_explain_takes_one_graph():
+    model = GraphRegressor(GNTK(1, 1)).fit(TRAIN, TRAIN.sizes)
+    with pytest.raises(InputError, match="explain takes one graph, but 2 graphs were given"):
         model.explain(TRAIN[:2])
     assert np.array_equal(model.explain(TRAIN[:1]).nodes, model.explain(TRAIN[0]).nodes)

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from tests.tables import FAMILIES
 
-from fastgntk import GNTK, Graph, GraphBatch, InputError, NodeFeatures, datasets, gram
+from fastgntk import GNTK, Compute, Graph, GraphBatch, InputError, NodeFeatures, datasets, gram
 from fastgntk.persistence._archive import read_container, write_container
 from fastgntk.persistence._array_codec import pack_features, pack_graphs, unpack_features, unpack_graphs
 
@@ -91,7 +91,7 @@ def same_step(a: NodeFeatures, b: NodeFeatures) -> bool:
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_graphs_come_back_exactly(tmp_path, name):
+def test_graphs_round_trip_exactly(tmp_path, name):
     batch = BATCHES[name]
     packed = pack_graphs(batch)
     assert all(key.startswith("graphs.") for key in packed)
@@ -108,7 +108,7 @@ def test_packing_shares_memory():
     assert all(np.shares_memory(packed[f"graphs.{name}"], getattr(batch, name)) for name in (*FIELDS, "features"))
 
 
-def test_a_batch_that_could_not_be_read_is_not_packed():
+def test_batch_that_could_not_be_read_is_not_packed():
     batch = BATCHES["everything"]
     narrow = GraphBatch(**{**vars(batch), "features": batch.features.astype(np.float32)})
     with pytest.raises(
@@ -191,7 +191,7 @@ LOW, HIGH = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         *((lambda a, n=n: a.pop(f"graphs.{n}"), f"{n} is missing") for n in FIELDS[:3] + FIELDS[-1:]),
     ],
 )  # fmt: skip
-def test_graphs_that_make_no_sense_are_refused(change, words):
+def test_inconsistent_graphs_are_refused(change, words):
     arrays = dict(pack_graphs(TWO_PATHS))
     change(arrays)
     with pytest.raises(
@@ -200,7 +200,7 @@ def test_graphs_that_make_no_sense_are_refused(change, words):
         unpack_graphs(arrays)
 
 
-def test_the_last_row_is_checked_behind_a_node_without_neighbours():
+def test_last_row_is_checked_after_a_node_without_neighbours():
     arrays = dict(pack_graphs(GraphBatch.from_graphs([Graph.from_edges([(1, 3), (2, 3)], 4)])))
     assert arrays["graphs.indptr"].tolist() == [0, 0, 1, 2, 4]
     arrays["graphs.indices"] = np.array([3, 3, 2, 1], dtype=np.int32)
@@ -232,23 +232,23 @@ def test_the_last_row_is_checked_behind_a_node_without_neighbours():
         (lambda a: a.pop("graphs.features.shape"), r"features\.shape is missing"),
     ],
 )  # fmt: skip
-def test_sparse_features_that_make_no_sense_are_refused(change, words):
+def test_inconsistent_sparse_features_are_refused(change, words):
     arrays = dict(pack_graphs(BATCHES["sparse"]))
     change(arrays)
     with pytest.raises(InputError, match=f"the array graphs.{words}"):
         unpack_graphs(arrays)
 
 
-def test_a_width_that_no_file_pays_for_is_refused():
-    """An array of no rows takes no bytes, however wide it says it is."""
+def test_width_without_rows_is_limited():
+    """An array without rows takes no bytes at any width."""
     arrays = dict(pack_graphs(BATCHES["no nodes, with a width"]))
     arrays["graphs.features"] = np.zeros((0, 2**31))
     with pytest.raises(InputError, match=r"graphs\.features must have at most 2147483647 columns"):
         unpack_graphs(arrays)
 
 
-def is_sound(batch: GraphBatch) -> bool:
-    """Say by loops over single numbers whether compiled code may go through a batch."""
+def is_valid(batch: GraphBatch) -> bool:
+    """Return, by loops over single numbers, whether compiled code may use a batch."""
     offsets, indptr, indices = batch.offsets.tolist(), batch.indptr.tolist(), batch.indices.tolist()
     if offsets[0] != 0 or indptr[0] != 0 or len(indptr) != offsets[-1] + 1 or indptr[-1] != len(indices):
         return False
@@ -277,7 +277,7 @@ def is_sound(batch: GraphBatch) -> bool:
 
 
 @pytest.mark.parametrize("name", ["sparse", "everything", "nodes among none", "disconnected"])
-def test_random_changes_give_a_sound_batch_or_an_error(name):
+def test_random_changes_give_a_valid_batch_or_an_error(name):
     rng = random.Random(11)
     original = pack_graphs(BATCHES[name])
     outcomes = {True: 0, False: 0}
@@ -298,14 +298,17 @@ def test_random_changes_give_a_sound_batch_or_an_error(name):
             outcomes[False] += 1
         else:
             outcomes[True] += 1
-            assert is_sound(batch)
+            assert is_valid(batch)
     assert min(outcomes.values()) > 100
 
 
-def test_graphs_that_came_back_have_the_same_kernel():
+def test_unpacked_graphs_have_the_same_kernel():
     batch = BATCHES["MUTAG"][:20]
     for engine in ("lossless", "decoupled"):
-        kernel = [gram(b, GNTK(blocks=2), engine=engine, workers=1) for b in (batch, unpack_graphs(pack_graphs(batch)))]
+        kernel = [
+            gram(b, GNTK(blocks=2), compute=Compute(engine, n_jobs=1))
+            for b in (batch, unpack_graphs(pack_graphs(batch)))
+        ]
         assert np.array_equal(*kernel)
 
 
@@ -326,10 +329,10 @@ STEPS = {
 
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("extended", [False, True])
-def test_features_come_back_exactly(tmp_path, name, extended):
+def test_features_round_trip_exactly(tmp_path, name, extended):
     kind, batch = STEPS[name]
     step = NodeFeatures(kind).fit(batch[1:] if extended else batch)
-    if extended:  # new labels stand between the known ones, their columns behind
+    if extended:  # new labels sort between the known ones, and have the last columns
         step = step.extend(batch)
     document, arrays = pack_features(step)
     assert json.loads(json.dumps(document)) == document
@@ -341,7 +344,7 @@ def test_features_come_back_exactly(tmp_path, name, extended):
     assert same_batch(back.transform(batch), step.transform(batch))
 
 
-def test_features_that_are_not_fitted_are_not_packed():
+def test_unfitted_features_are_not_packed():
     with pytest.raises(InputError, match="not fitted; call fit"):
         pack_features(NodeFeatures())
 
@@ -392,14 +395,14 @@ COLUMNS = {
         ({}, {"features.categories.0": [1, 4]}, r"categories\.0 must hold"),
     ],
 )
-def test_features_that_make_no_sense_are_refused(changes, columns, words):
+def test_inconsistent_features_are_refused(changes, columns, words):
     with pytest.raises(InputError, match=f"{words}.*the model is damaged or was not saved by fastgntk"):
         unpack_features({**GOOD, **changes}, {**COLUMNS, **columns})
     assert unpack_features(GOOD, COLUMNS).width_ == 3
 
 
 @pytest.mark.parametrize("column", [np.array([-1, 2]), np.array(["1", "2"])])
-def test_degrees_that_make_no_sense_are_refused(column):
+def test_invalid_degrees_are_refused(column):
     document = {"kind": "auto", "fitted_kind": "degree", "width": 2, "categories": 1}
     places = {"features.columns.0": np.arange(2)}
     with pytest.raises(InputError, match=r"categories\.0 must hold"):

@@ -8,12 +8,13 @@ import pytest
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
-from fastgntk import GNTK, InputError, datasets, gram, normalize
+from fastgntk import GNTK, Compute, InputError, datasets, gram, parse_kernel
 from fastgntk.datasets import synthetic
-from fastgntk.models import _svm as _machine
-from fastgntk.selection import Grid, evaluate, read_folds
+from fastgntk.models import _svm
+from fastgntk.selection import Choice, Grid, _grid, evaluate, evaluation_out_of_fold, inner_splits, read_folds
 from fastgntk.selection import _evaluate as module
 
+SINGLE = Compute(n_jobs=1)
 SMALL = Grid(blocks=(1, 2), layers=(1,), scale=("degree",), jump=(True,), normalize=(True, False), C=(1.0, 100.0))
 
 
@@ -22,59 +23,57 @@ def rings():
     return synthetic.cycles_with_motifs(60, 8, (3, 5), copies=2, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Cs", [(1.0, 100.0), (100.0, 1.0)])
 def test_du2019_is_the_best_mean_over_the_reported_folds(Cs):
-    """Written again from its definition, with scikit-learn alone."""
+    """Compared with a reference in scikit-learn alone."""
     data = datasets.load("MUTAG")
-    result = evaluate(data, protocol="du2019", grid=replace(SMALL, C=Cs), folds=5, seed=3, workers=1)
+    result = evaluate(data, protocol="du2019", kernels=replace(SMALL, C=Cs), folds=5, random_state=3, compute=SINGLE)
     folds = list(StratifiedKFold(5, shuffle=True, random_state=3).split(data.y, data.y))
     means = {}
-    for blocks in SMALL.blocks:
-        raw = gram(data, GNTK(blocks, 1, "degree", True))
-        for normalized, K in ((True, normalize(raw)), (False, raw)):
-            for C in SMALL.C:
-                scores = []
-                for train, test in folds:
-                    unit = np.diagonal(K)[train].mean() - K[np.ix_(train, train)].mean()
-                    machine = SVC(kernel="precomputed", C=C, tol=0.01).fit(
-                        K[np.ix_(train, train)] / unit, data.y[train]
-                    )
-                    scores.append(machine.score(K[np.ix_(test, train)] / unit, data.y[test]))
-                means[blocks, normalized, C] = np.mean(scores)
+    for kernel in SMALL.kernels():
+        K = gram(data, kernel)
+        for C in SMALL.C:
+            scores = []
+            for train, test in folds:
+                unit = np.diagonal(K)[train].mean() - K[np.ix_(train, train)].mean()
+                svm = SVC(kernel="precomputed", C=C, tol=0.01).fit(K[np.ix_(train, train)] / unit, data.y[train])
+                scores.append(svm.score(K[np.ix_(test, train)] / unit, data.y[test]))
+            means[kernel, C] = np.mean(scores)
     choice = result.choices[0]
     assert result.mean == pytest.approx(max(means.values()), abs=1e-12)
-    assert result.mean == pytest.approx(means[choice.blocks, choice.normalize, choice.C], abs=1e-12)
+    assert result.mean == pytest.approx(means[choice.kernel, choice.C], abs=1e-12)
     assert result.optimistic
     assert len(set(result.choices)) == 1
     assert result.fits == 5 * 4 * 2
 
 
 def test_nested_never_selects_on_the_test_fold(monkeypatch, rings):
-    """Whatever the test folds score, the choice must be the same."""
-    chosen = evaluate(rings, grid=SMALL, folds=3, workers=1).choices
+    """The choice does not change with the scores of test folds."""
+    chosen = evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE).choices
     original = module.score_splits
 
-    def lie_about_outer_folds(kernel, y, splits, Cs):
+    def with_random_outer_scores(kernel, y, splits, Cs):
         scores, stopped = original(kernel, y, splits, Cs)
         scores[:3] = np.random.default_rng(int(abs(kernel).sum())).random(scores[:3].shape)
         return scores, stopped
 
-    monkeypatch.setattr(module, "score_splits", lie_about_outer_folds)
-    lied = evaluate(rings, grid=SMALL, folds=3, workers=1)
-    assert lied.choices == chosen
-    assert evaluate(rings, grid=SMALL, folds=3, workers=1, protocol="du2019").choices != chosen
+    monkeypatch.setattr(module, "score_splits", with_random_outer_scores)
+    changed = evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE)
+    assert changed.choices == chosen
+    assert evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE, protocol="du2019").choices != chosen
 
 
 def test_inner_folds_stay_within_the_training_part(monkeypatch, rings):
     seen = []
     original = module.score_splits
 
-    def look(kernel, y, splits, Cs):
+    def recording(kernel, y, splits, Cs):
         seen.append(splits)
         return original(kernel, y, splits, Cs)
 
-    monkeypatch.setattr(module, "score_splits", look)
-    evaluate(rings, grid=SMALL, folds=3, inner_folds=4, workers=1)
+    monkeypatch.setattr(module, "score_splits", recording)
+    evaluate(rings, kernels=SMALL, folds=3, inner_folds=4, compute=SINGLE)
     splits = seen[0]
     assert len(splits) == 3 + 3 * 4
     assert sorted(np.concatenate([test for _, test in splits[:3]]).tolist()) == list(range(60))
@@ -87,29 +86,30 @@ def test_inner_folds_stay_within_the_training_part(monkeypatch, rings):
             assert not set(outer_test) & (set(train) | set(test))
 
 
-def test_rings_with_different_motifs_are_told_apart(rings):
-    result = evaluate(rings, grid=SMALL, folds=5, workers=1)
+def test_rings_with_different_motifs_are_distinguished(rings):
+    result = evaluate(rings, kernels=SMALL, folds=5, compute=SINGLE)
     assert result.mean > 0.95
     assert result.n_classes == 2
 
 
-def test_workers_and_repetition_change_nothing(rings):
-    one = evaluate(rings, grid=SMALL, folds=3, workers=1)
-    two = evaluate(rings, grid=SMALL, folds=3, workers=2)
+@pytest.mark.slow
+def test_threads_and_repetition_change_nothing(rings):
+    one = evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE)
+    two = evaluate(rings, kernels=SMALL, folds=3, compute=Compute(n_jobs=2))
     assert (one.accuracies, one.choices) == (two.accuracies, two.choices)
 
 
 def test_given_folds_are_used(rings):
     folds = np.arange(60) // 2 % 3
-    result = evaluate(rings, grid=SMALL, folds=folds, workers=1)
+    result = evaluate(rings, kernels=SMALL, folds=folds, compute=SINGLE)
     assert len(result.accuracies) == 3
-    assert result.accuracies == evaluate(rings, grid=SMALL, folds=folds.tolist(), workers=1).accuracies
+    assert result.accuracies == evaluate(rings, kernels=SMALL, folds=folds.tolist(), compute=SINGLE).accuracies
 
 
 def test_progress_runs_through_both_stages(rings):
     calls = []
-    grid = Grid(blocks=(1,), layers=(1, 2), scale=("degree",), jump=(True,), normalize=(True,), C=(1.0,))
-    evaluate(rings, grid=grid, folds=3, workers=1, progress=lambda *call: calls.append(call))
+    kernels = [GNTK(1, 1).normalized(), GNTK(1, 2).normalized(), GNTK(1, 1) + GNTK(1, 2)]
+    evaluate(rings, kernels=kernels, folds=3, compute=SINGLE, progress=lambda *call: calls.append(call))
     for stage in ("kernel", "learning"):
         shares = [done / total for name, done, total in calls if name == stage]
         assert shares == sorted(shares)
@@ -117,39 +117,41 @@ def test_progress_runs_through_both_stages(rings):
 
 
 def test_fits_that_do_not_converge_are_counted(monkeypatch, rings):
-    monkeypatch.setattr(_machine, "_MAX_STEPS", 1)
-    result = evaluate(rings, grid=SMALL, folds=3, workers=1)
+    monkeypatch.setattr(_svm, "_MAX_STEPS", 1)
+    result = evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE)
     assert 0 < result.fits_stopped <= result.fits
 
 
-def test_the_record_is_plain_json(rings):
-    record = evaluate(rings, grid=SMALL, folds=3, workers=1).to_dict()
+def test_to_dict_is_plain_json(rings):
+    record = evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE).to_dict()
     back = json.loads(json.dumps(record))
     assert back["accuracy_mean"] == pytest.approx(np.mean(back["accuracies"]))
     assert back["accuracy_std"] == pytest.approx(np.std(back["accuracies"]))
     assert len(back["choices"]) == 3
-    assert back["grid"]["C"] == [1.0, 100.0]
+    assert back["C"] == [1.0, 100.0]
+    assert [parse_kernel(text) for text in back["kernels"]] == SMALL.kernels()
+    assert parse_kernel(back["choices"][0]["kernel"]) in SMALL.kernels()
     assert back["engine"] == "decoupled"
 
 
-def test_numpy_values_in_a_grid_become_plain_ones():
+def test_numpy_values_in_a_grid_become_plain_values():
     grid = Grid(blocks=np.array([1, 2]), C=np.array([1, 10]), jump=np.array([True]))
     assert json.loads(json.dumps(grid.to_dict()))["blocks"] == [1, 2]
 
 
 def test_a_run_that_converges_counts_no_stopped_fits(rings):
-    assert evaluate(rings, grid=SMALL, folds=3, workers=1).fits_stopped == 0
+    assert evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE).fits_stopped == 0
 
 
 @pytest.mark.parametrize("protocol", ["nested", "du2019"])
 def test_ties_go_to_the_first_of_the_grid(monkeypatch, rings, protocol):
     monkeypatch.setattr(module, "score_splits", lambda kernel, y, splits, Cs: (np.full((len(splits), len(Cs)), 0.5), 0))
-    for choice in evaluate(rings, protocol=protocol, grid=SMALL, folds=3, workers=1).choices:
-        assert (choice.blocks, choice.normalize, choice.C) == (1, True, 1.0)
+    for choice in evaluate(rings, protocol=protocol, kernels=SMALL, folds=3, compute=SINGLE).choices:
+        assert (choice.kernel, choice.C) == (GNTK(1, 1, "degree").normalized(), 1.0)
 
 
 def test_the_unit_of_c_is_taken_from_training_graphs_only():
-    """Self-similarities of test graphs must not reach the machine."""
+    """The diagonal of test graphs does not reach the SVM."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 4))
     y = (X[:, 0] > 0).astype(int)
@@ -184,17 +186,19 @@ def test_the_default_grid_shrinks_for_many_graphs():
         ({"folds": ["a"] * 60}, r"but has shape \(60,\) and dtype <U1"),
         ({"folds": 1}, "folds must be 2 or more, but is 1"),
         ({"inner_folds": 1}, "inner_folds must be 2 or more, but is 1"),
-        ({"seed": -1}, r"seed must lie in 0\.\.4294967295, but is -1"),
+        ({"random_state": -1}, r"random_state must lie in 0\.\.4294967295, but is -1"),
         ({"folds": [0] * 60}, "folds must have at least two different numbers"),
         ({"folds": [0, 1]}, "folds must hold one whole number for each of the 60 graphs"),
         ({"folds": np.arange(60) % 2}, "all members of class 0 are in fold 0, so nothing is left to learn it from"),
         ({"protocol": "loo"}, "protocol must be one of nested, du2019, but is 'loo'"),
-        ({"engine": "warp"}, "engine must be one of"),
+        ({"compute": {"n_jobs": 1}}, r"compute must be a fastgntk\.Compute, such as .*, but is a dict"),
+        ({"kernels": GNTK()}, "kernels must be .* sequence of kernels to try, but is a GNTK"),
+        ({"kernels": [GNTK(), 3]}, "kernels must be .*, but item 1 is a int"),
     ],
 )
-def test_bad_input_is_named(rings, options, words):
+def test_invalid_input_is_refused(rings, options, words):
     with pytest.raises(InputError, match=words):
-        evaluate(rings, **{"workers": 1, "grid": SMALL, **options})
+        evaluate(rings, **{"compute": SINGLE, "kernels": SMALL, **options})
 
 
 def test_graphs_without_classes_are_refused():
@@ -209,15 +213,15 @@ def test_graphs_without_classes_are_refused():
         ({"blocks": (0, 2)}, "blocks must be a whole number, 1 or more, but is 0"),
         ({"layers": (0,)}, "layers must be a whole number, 1 or more, but is 0"),
         ({"scale": ("loud",)}, "scale must be one of uniform, degree, unit, but is 'loud'"),
-        ({"C": (1.0, -1.0)}, "C must hold numbers above 0"),
-        ({"C": ("a",)}, "C must hold numbers above 0"),
+        ({"C": (1.0, -1.0)}, "every C must be a number above 0"),
+        ({"C": ("a",)}, "every C must be a number above 0"),
         ({"blocks": 3}, "blocks must be a sequence of values to try, but is 3"),
         ({"blocks": (1, 2.5)}, "blocks must be a whole number"),
-        ({"jump": ("no",)}, "jump must hold True and False only"),
-        ({"normalize": (1,)}, "normalize must hold True and False only"),
+        ({"jump": ("no",)}, "every value of jump must be True or False"),
+        ({"normalize": (1,)}, "every value of normalize must be True or False"),
     ],
 )
-def test_bad_grids_are_named(options, words):
+def test_invalid_grid_is_refused(options, words):
     with pytest.raises(InputError, match=words):
         Grid(**options)
 
@@ -232,9 +236,61 @@ def test_bad_grids_are_named(options, words):
         ("0\n99999999999999999999\n1\n", "line 2: expected a fold number"),
     ],
 )
-def test_bad_folds_files_are_named(tmp_path, text, words):
+def test_invalid_folds_file_is_refused(tmp_path, text, words):
     (tmp_path / "folds.txt").write_text(text)
     with pytest.raises(InputError, match=words):
         read_folds(tmp_path / "folds.txt", 3)
     with pytest.raises(InputError, match="cannot be read"):
         read_folds(tmp_path / "none.txt", 3)
+
+
+def test_composite_kernels_are_evaluated_as_precomputed_ones(rings):
+    """The choice and the accuracies are those of the same kernels, computed one by one."""
+    kernels = [
+        GNTK(1, 1, "degree") + GNTK(2, 1, features="degree").normalized(),
+        (GNTK(2, 1, "degree") * GNTK(1, 1, "degree")).normalized(),
+        0.5 * GNTK(2, 1, "degree"),
+        GNTK(1, 1, "degree"),
+    ]
+    found = evaluate(rings, kernels=kernels, folds=3, inner_folds=2, compute=SINGLE)
+    assert found.record.kernels == tuple(kernels)
+    assert found.record.C == Grid().C
+    splits = [*found.record.folds, *(s for group in inner_splits(rings.y, found.record.folds, 2, 0) for s in group)]
+    scores = np.array([module.score_splits(gram(rings.graphs, k), rings.y, splits, Grid().C)[0] for k in kernels])
+    for fold in range(3):
+        inner = scores[:, 3 + 2 * fold : 5 + 2 * fold].mean(axis=1)
+        kernel, C = np.unravel_index(inner.argmax(), inner.shape)
+        assert found.choices[fold] == Choice(kernels[kernel], Grid().C[C])
+        assert found.accuracies[fold] == scores[kernel, fold, C]
+
+
+def test_kernels_of_one_path_share_a_pass(monkeypatch, rings):
+    """Depths, sums and normalised forms of the same options come from one computation."""
+    calls = []
+    original = _grid.gram_path
+
+    def recording(batch, kernel, **options):
+        calls.append(kernel)
+        return original(batch, kernel, **options)
+
+    monkeypatch.setattr(_grid, "gram_path", recording)
+    kernels = [GNTK(1, 1), GNTK(3, 1, jump=False).normalized(), GNTK(2, 1) + GNTK(1, 1), 2.0 * GNTK(1, 1)]
+    evaluate(rings, kernels=kernels, folds=3, compute=SINGLE)
+    assert calls == [GNTK(3, 1)]
+
+
+def test_out_of_fold_predictions_reproduce_the_accuracies(rings):
+    kernels = [GNTK(1, 1, "degree") + GNTK(1, 1, features="degree"), GNTK(2, 1, "degree").normalized()]
+    result = evaluate(rings, kernels=kernels, folds=3, compute=SINGLE)
+    numbers = np.unique(rings.y, return_inverse=True)[1]
+    found = evaluation_out_of_fold(rings.graphs, numbers, result, compute=SINGLE)
+    for number, (_, test) in enumerate(result.record.folds):
+        assert np.mean(found.predicted[test] == numbers[test]) == result.accuracies[number]
+        assert (found.fold_of[test] == number).all()
+        assert {found.kernels[i] for i in found.kernel_of[test]} == {result.choices[number].kernel}
+    function = found.function(np.arange(60))
+    for i, kernel in enumerate(found.kernels):
+        mine = found.kernel_of == i
+        values = np.einsum("ij,ij->i", function.weights, gram(rings.graphs, kernel)) + function.offsets
+        sign = np.where(found.predicted == 1, 1.0, -1.0)
+        np.testing.assert_allclose(values[mine], (sign * found.values[:, 0])[mine], rtol=1e-6, atol=1e-8)

@@ -3,11 +3,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastgntk import GNTK, GNTKClassifierCV, GNTKRegressor, GNTKRegressorCV, InputError, datasets, gram, normalize
+from fastgntk import (
+    GNTK,
+    Compute,
+    GraphClassifier,
+    GraphClassifierCV,
+    GraphRegressor,
+    GraphRegressorCV,
+    InputError,
+    Sketch,
+    datasets,
+    gram,
+    prepare,
+)
+from fastgntk.kernels import Normalized
 from fastgntk.models._folds import spread_folds
-from fastgntk.selection import Grid
-from fastgntk.selection._level_weights import _objective, mix_levels
-from fastgntk.selection._scoring import _Sample
+from fastgntk.selection import Grid, evaluate
+from fastgntk.selection._level_weights import _objective, level_weights
+from fastgntk.selection._scoring import Comparison
 from fastgntk.solvers import EigenPath
 from fastgntk.solvers._regularization import misplaced, steady_ridge
 
@@ -15,18 +28,19 @@ DATA = datasets.load("MUTAG")
 SOME = DATA.graphs[:50]
 Y = SOME.sizes + 3.0 * DATA.y[:50]
 GRID = Grid(blocks=(1, 3), layers=(1, 2), scale=("uniform", "degree"), C=(1.0, 100.0))
-RIDGES = (1e-3, 1e-1)
-# Leave-one-out by refitting, of kernels in another order of graphs (tests/tables.py: 1e-8), over a ridge of 1e-3.
+ALPHAS = (1e-3, 1e-1)
+# Leave-one-out by refitting, of kernels in another order of graphs (tests/tables.py: 1e-8), over an alpha of 1e-3.
 CLOSE = 1e-4
 
 
-def kernel_of(params) -> np.ndarray:
-    K = gram(SOME, GNTK(*(params[name] for name in ("blocks", "layers", "scale", "jump"))))
-    return 1.0 + (normalize(K) if params["normalize"] else K / K.diagonal().mean())
+def matrix_of(kernel, graphs=SOME) -> np.ndarray:
+    """The matrix of ridge regression: in units of its mean diagonal, plus the constant."""
+    K = gram(graphs, kernel)
+    return 1.0 + K / K.diagonal().mean()
 
 
 def brute_force_score(K, ridge: float, targets) -> float:
-    """The mean square of what is left over for graphs that were left out one by one, in units of the variance."""
+    """Mean squared leave-one-out error by refitting, in units of the variance."""
     y = (targets - targets.mean()) / targets.std()
     left = []
     for i in range(len(y)):
@@ -36,34 +50,34 @@ def brute_force_score(K, ridge: float, targets) -> float:
     return float(np.mean(np.square(left)))
 
 
-def brute_force_unlikelihood(K, ridge: float, targets) -> float:
-    """Minus the logarithm of the density of the targets, at the variance that makes it largest."""
+def brute_force_negative_log_likelihood(K, ridge: float, targets) -> float:
+    """Minus the log likelihood of the targets, at the best variance."""
     y, n = (targets - targets.mean()) / targets.std(), len(targets)
     A = K + ridge * np.eye(n)
     s2 = y @ np.linalg.solve(A, y) / n
     return float(0.5 * (n * np.log(2 * np.pi * s2) + np.linalg.slogdet(A)[1] + n))
 
 
-def test_every_kernel_gets_the_score_that_refitting_gives():
-    model = GNTKRegressorCV(GRID, ridges=RIDGES).fit(SOME, Y)
+def test_scores_equal_those_of_refitting():
+    model = GraphRegressorCV(GRID, alphas=ALPHAS).fit(SOME, Y)
     assert len(model.cv_results_["score"]) == len(GRID) == 32
     for params, score in zip(model.cv_results_["params"], model.cv_results_["score"], strict=True):
-        K = kernel_of(params)
-        errors = [brute_force_score(K, ridge, Y) for ridge in RIDGES]
-        near = [ridge for ridge, error in zip(RIDGES, errors, strict=True) if error <= 1.05 * min(errors)]
-        assert params["ridge"] == min(near, key=lambda ridge: brute_force_unlikelihood(K, ridge, Y))
-        assert score == pytest.approx(errors[RIDGES.index(params["ridge"])], rel=CLOSE)
+        K = matrix_of(params["kernel"])
+        errors = [brute_force_score(K, alpha, Y) for alpha in ALPHAS]
+        near = [alpha for alpha, error in zip(ALPHAS, errors, strict=True) if error <= 1.05 * min(errors)]
+        assert params["alpha"] == min(near, key=lambda alpha: brute_force_negative_log_likelihood(K, alpha, Y))
+        assert score == pytest.approx(errors[ALPHAS.index(params["alpha"])], rel=CLOSE)
     assert model.best_score_ == min(model.cv_results_["score"])
 
 
-def test_where_leaving_out_cannot_tell_the_likelihood_chooses_the_ridge():
+def test_likelihood_decides_between_ridges_of_similar_error():
     K = np.eye(30) + 0.01
-    noise = np.random.default_rng(0).standard_normal((30, 1))  # the kernel knows nothing about it, whatever the ridge
+    noise = np.random.default_rng(0).standard_normal((30, 1))  # independent of the kernel
     path, ridges = EigenPath(K), (1e-8, 1e-4, 1.0)
     errors = path.scores(noise, ridges)
     assert errors.max() < 1.05 * errors.min()
     assert steady_ridge(path, noise, ridges)[0] == path.best_ridge(noise, ridges, by="likelihood") != ridges[0]
-    # But a ridge that predicts worse is not taken, however likely.
+    # A ridge with a larger error is not taken, however likely.
     smooth = EigenPath(np.exp(-(np.subtract.outer(np.arange(30.0), np.arange(30.0)) ** 2) / 50) + 1e-6 * np.eye(30))
     waves = np.sin(np.arange(30.0) / 3)[:, None]
     errors = smooth.scores(waves, (1e-6, 10.0))
@@ -71,47 +85,47 @@ def test_where_leaving_out_cannot_tell_the_likelihood_chooses_the_ridge():
     assert steady_ridge(smooth, waves, (10.0, 1e-6)) == (1e-6, errors[0])
 
 
-def test_the_best_kernel_is_the_one_that_predicts():
-    model = GNTKRegressorCV(GRID, ridges=RIDGES).fit(SOME, Y)
-    plain = GNTKRegressor(**model.best_params_).fit(SOME, Y)
+def test_best_kernel_is_used_for_predictions():
+    model = GraphRegressorCV(GRID, alphas=ALPHAS).fit(SOME, Y)
+    plain = GraphRegressor(**model.best_params_).fit(SOME, Y)
     np.testing.assert_allclose(model.predict(DATA.graphs[50:60]), plain.predict(DATA.graphs[50:60]), rtol=1e-6)
     assert model.n_equal_graphs_ == plain.n_equal_graphs_
 
 
 def test_many_graphs_are_screened_and_finalists_compared_on_more():
-    model = GNTKRegressorCV(GRID, ridges=RIDGES, screen=20, finalists=2).fit(SOME, Y)
-    whole = GNTKRegressorCV(GRID, ridges=RIDGES).fit(SOME, Y)
+    model = GraphRegressorCV(GRID, alphas=ALPHAS, screen=20, finalists=2).fit(SOME, Y)
+    whole = GraphRegressorCV(GRID, alphas=ALPHAS).fit(SOME, Y)
     first = model.cv_results_
     finalists = [first["params"][i] for i in np.argsort(first["score"], kind="stable")[:2]]
-    scores = {
-        str({k: v for k, v in p.items() if k != "ridge"}): s
-        for p, s in zip(whole.cv_results_["params"], whole.cv_results_["score"], strict=True)
-    }
-    expected = min(scores[str({k: v for k, v in p.items() if k != "ridge"})] for p in finalists)
+    scores = {p["kernel"]: s for p, s in zip(whole.cv_results_["params"], whole.cv_results_["score"], strict=True)}
+    expected = min(scores[p["kernel"]] for p in finalists)
     assert model.best_score_ == pytest.approx(expected, rel=CLOSE)
     assert first["score"] != whole.cv_results_["score"]
 
 
-def test_a_sample_that_lacks_the_first_of_equal_graphs_is_in_order():
+def test_sample_without_the_first_of_equal_graphs_is_in_order():
     batch = SOME[[5, *range(20), 5]]  # graph 1 + 5 and the last one equal graph 0
     groups = np.array([0, *range(1, 6), 0, *range(7, 21), 0])
     targets = np.arange(22.0)[:, None]
-    lacking = np.arange(1, 21)  # the graph of group 0 stands sixth here
-    sample = _Sample.of(batch, groups, targets, None, lacking)
+    lacking = np.arange(1, 21)  # the graph of group 0 is the sixth of these
+    comparison = Comparison(batch, targets, None, ALPHAS, misplaced, 10, 0, Compute())
+    sample = comparison._sample(groups, lacking)
     assert sample.kinds.tolist() == list(range(20))
     K = gram(sample.distinct[sample.kinds], GNTK(1))
     np.testing.assert_allclose(K, gram(batch[lacking], GNTK(1)), rtol=1e-7)
-    whole = _Sample.of(batch, groups, targets, None, np.arange(22))
+    whole = comparison._sample(groups, np.arange(22))
     np.testing.assert_allclose(gram(whole.distinct[whole.kinds], GNTK(1)), gram(batch, GNTK(1)), rtol=1e-7)
 
 
-def test_likelihood_can_choose_as_well():
-    model = GNTKRegressorCV(GRID, ridges=RIDGES, criterion="likelihood").fit(SOME, Y)
-    expected = brute_force_unlikelihood(kernel_of(model.best_params_), model.best_params_["ridge"], Y)
+def test_likelihood_as_criterion():
+    model = GraphRegressorCV(GRID, alphas=ALPHAS, criterion="likelihood").fit(SOME, Y)
+    expected = brute_force_negative_log_likelihood(
+        matrix_of(model.best_params_["kernel"]), model.best_params_["alpha"], Y
+    )
     assert model.best_score_ == pytest.approx(expected, rel=CLOSE)
 
 
-def test_classes_are_scored_by_what_leaving_out_gets_wrong():
+def test_classes_are_scored_by_leave_one_out_errors():
     rng = np.random.default_rng(0)
     F = rng.standard_normal((30, 6))
     K = 1.0 + F @ F.T
@@ -130,57 +144,60 @@ def test_classes_are_scored_by_what_leaving_out_gets_wrong():
         assert np.floor(score * 30 + 1e-9) == wrong
 
 
-def test_of_ridges_that_misplace_as_many_the_closer_one_is_taken():
+def test_smaller_error_decides_between_ridges_with_as_many_mistakes():
     points = np.repeat([-1.0, 1.0], 10)[:, None]
     path = EigenPath(points @ points.T)
     for ridges in ([1e-3, 10.0], [10.0, 1e-3]):  # both place all graphs rightly, but 10 leaves a third of the distance
         assert misplaced(path, points, ridges)[0] == 1e-3
 
 
-@pytest.mark.parametrize("method", ["svc", "ridge"])
-def test_a_classifier_chooses_and_predicts(method):
-    model = GNTKClassifierCV(GRID, method=method).fit(DATA.graphs[:150], DATA.y[:150])
+@pytest.mark.parametrize("method", ["svm", "ridge"])
+def test_classifier_chooses_and_predicts(method):
+    model = GraphClassifierCV(GRID, method=method).fit(DATA.graphs[:150], DATA.y[:150])
     assert model.score(DATA.graphs[150:], DATA.y[150:]) > 0.75
     assert 0.75 < model.best_score_ <= 1.0
-    assert ("C" in model.best_params_) == (method == "svc")
+    assert ("C" in model.best_params_) == (method == "svm")
 
 
-def test_progress_grows_to_the_end():
-    for model, y in ((GNTKRegressorCV(GRID), Y), (GNTKClassifierCV(GRID), DATA.y[:50]), (_mix(), Y)):
+def test_progress_increases_to_the_end():
+    for model, y in ((GraphRegressorCV(GRID), Y), (GraphClassifierCV(GRID), DATA.y[:50]), (_mix(), Y)):
         seen = []
-        model.set_params(progress=lambda done, total, seen=seen: seen.append(done / total), screen=30).fit(SOME, y)
+        compute = Compute(progress=lambda done, total, seen=seen: seen.append(done / total))
+        model.set_params(compute=compute, screen=30).fit(SOME, y)
         assert seen == sorted(seen)
         assert seen[-1] == 1.0
 
 
-def _mix() -> GNTKRegressorCV:
-    return GNTKRegressorCV(GRID, depth="mix")
+def _mix() -> GraphRegressorCV:
+    return GraphRegressorCV(GRID, depth="mix")
 
 
-def test_a_mix_of_depths_has_weights_for_levels_and_predicts():
+def test_mix_of_depths_has_level_weights_and_predicts():
     model = _mix().fit(SOME, Y)
-    jump = model.best_params_["jump"]
-    assert len(jump) == model.best_params_["blocks"] + 1
+    best = model.best_params_["kernel"]
+    tangent = best.kernel if isinstance(best, Normalized) else best
+    jump = tangent.jump
+    assert len(jump) == tangent.blocks + 1
     assert min(jump) >= 0 < max(jump)
-    plain = GNTKRegressor(**model.best_params_).fit(SOME, Y)
+    plain = GraphRegressor(**model.best_params_).fit(SOME, Y)
     np.testing.assert_allclose(model.predict(DATA.graphs[50:60]), plain.predict(DATA.graphs[50:60]), rtol=1e-6)
-    assert model.single_depth_score_ == GNTKRegressorCV(GRID).fit(SOME, Y).best_score_
+    assert model.single_depth_score_ == GraphRegressorCV(GRID).fit(SOME, Y).best_score_
 
 
-def test_the_level_that_made_the_targets_gets_the_weight():
+def test_level_that_generates_the_targets_gets_the_weight():
     rng = np.random.default_rng(1)
     features = [rng.standard_normal((80, d)) for d in (3, 4, 5)]
     levels = np.array([f @ f.T for f in features])
     for normalized in (False, True):
         unit = np.linalg.norm(features[1], axis=1, keepdims=True) if normalized else 1.0
         y = features[1] / unit @ rng.standard_normal((4, 1)) + 0.01 * rng.standard_normal((80, 1))
-        weights = mix_levels(levels, y - y.mean(axis=0), normalized) * np.einsum("lii->l", levels)
+        weights = level_weights(levels, y - y.mean(axis=0), normalized) * np.einsum("lii->l", levels)
         assert weights.argmax() == 1
         assert weights[[0, 2]].max() < 0.05 * weights[1]
 
 
 @pytest.mark.parametrize("normalized", [False, True])
-def test_slopes_of_the_likelihood_are_those_of_small_steps(normalized):
+def test_gradient_of_the_likelihood_equals_finite_differences(normalized):
     rng = np.random.default_rng(2)
     levels = np.array([f @ f.T / 5 for f in (rng.standard_normal((12, 5 + i)) for i in range(3))])
     targets, theta = rng.standard_normal((12, 2)), 0.5 * rng.standard_normal(4)
@@ -190,7 +207,7 @@ def test_slopes_of_the_likelihood_are_those_of_small_steps(normalized):
         assert slope[i] == pytest.approx((ahead - behind) / 2e-6, rel=1e-5)
 
 
-def test_likelihood_of_a_mix_is_that_of_a_normal_distribution():
+def test_likelihood_of_a_mix_equals_that_of_a_normal_distribution():
     rng = np.random.default_rng(3)
     levels = np.array([f @ f.T / 5 for f in (rng.standard_normal((12, 5)) for _ in range(2))])
     y, theta = rng.standard_normal((12, 1)), np.array([0.3, -0.2, 0.1])
@@ -204,64 +221,66 @@ def test_likelihood_of_a_mix_is_that_of_a_normal_distribution():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"grid": (1, 2)}, r"grid must be a fastgntk\.learn\.Grid, but is a tuple"),
+        (
+            {"kernels": (1, 2)},
+            r"kernels must be a fastgntk\.selection\.Grid or a sequence of kernels .* but item 0 is a int",
+        ),
         ({"depth": "deep"}, "depth must be best or mix, but is 'deep'"),
-        ({"ridges": []}, "ridges must be numbers above 0 to try"),
-        ({"ridges": [1.0, 0.0]}, "ridges must be numbers above 0 to try"),
+        ({"alphas": []}, "alphas must be numbers above 0 to try"),
+        ({"alphas": [1.0, 0.0]}, "alphas must be numbers above 0 to try"),
         ({"criterion": "aic"}, "criterion must be one of leave_one_out, likelihood, but is 'aic'"),
         ({"screen": 0}, "screen must be a whole number, 1 or more, but is 0"),
         ({"finalists": 1.5}, r"finalists must be a whole number, 1 or more, but is 1\.5"),
     ],
 )
-def test_bad_options_are_named(options, words):
+def test_invalid_option_is_refused(options, words):
     with pytest.raises(InputError, match=words):
-        GNTKRegressorCV(**{"grid": GRID, **options}).fit(SOME, Y)
+        GraphRegressorCV(**{"kernels": GRID, **options}).fit(SOME, Y)
 
 
-def test_constant_targets_choose_anything_and_are_predicted():
-    model = GNTKRegressorCV(Grid(blocks=(1,), layers=(1,))).fit(SOME, np.full(50, 2.0))
+def test_constant_targets_are_predicted():
+    model = GraphRegressorCV(Grid(blocks=(1,), layers=(1,))).fit(SOME, np.full(50, 2.0))
     assert np.array_equal(model.predict(SOME[:3]), np.full(3, 2.0))
 
 
-def test_a_mix_for_constant_targets_is_no_error():
-    model = GNTKRegressorCV(Grid(blocks=(2,), layers=(1,)), depth="mix").fit(SOME, np.full(50, 2.0))
+def test_mix_of_depths_predicts_constant_targets():
+    model = GraphRegressorCV(Grid(blocks=(2,), layers=(1,)), depth="mix").fit(SOME, np.full(50, 2.0))
     assert np.array_equal(model.predict(SOME[:3]), np.full(3, 2.0))
 
 
-def test_weights_count_in_the_choice_of_a_ridge():
-    plain = GNTKRegressorCV(GRID, ridges=(1e-3, 1e-1)).fit(SOME, Y)
-    light = GNTKRegressorCV(GRID, ridges=(1e-5, 1e-3)).fit(SOME, Y, np.full(50, 1e-2))
-    assert light.best_params_["ridge"] == pytest.approx(1e-2 * plain.best_params_["ridge"])
+def test_sample_weights_scale_the_chosen_alpha():
+    plain = GraphRegressorCV(GRID, alphas=(1e-3, 1e-1)).fit(SOME, Y)
+    light = GraphRegressorCV(GRID, alphas=(1e-5, 1e-3)).fit(SOME, Y, np.full(50, 1e-2))
+    assert light.best_params_["alpha"] == pytest.approx(1e-2 * plain.best_params_["alpha"])
     np.testing.assert_allclose(light.predict(SOME[:5]), plain.predict(SOME[:5]), rtol=1e-5)
     assert light.best_score_ == pytest.approx(plain.best_score_, rel=CLOSE)
 
 
-def test_the_score_of_ridge_classification_is_what_leaving_out_gets_right():
-    model = GNTKClassifierCV(GRID, method="ridge", screen=30).fit(SOME, DATA.y[:50])
+def test_score_of_ridge_classification_is_the_leave_one_out_accuracy():
+    model = GraphClassifierCV(GRID, method="ridge", screen=30).fit(SOME, DATA.y[:50])
     params = model.best_params_
-    K = gram(SOME, GNTK(*(params[name] for name in ("blocks", "layers", "scale", "jump"))))
-    K = 1.0 + (normalize(K) if params["normalize"] else K / K.diagonal().mean())
+    K = matrix_of(params["kernel"])
     signs = np.where(DATA.y[:50] == DATA.y[:50].max(), 1.0, -1.0)
     right = 0
     for i in range(50):
         others = np.delete(np.arange(50), i)
-        A = K[np.ix_(others, others)] + params["ridge"] * np.eye(49)
+        A = K[np.ix_(others, others)] + params["alpha"] * np.eye(49)
         value = K[i, others] @ np.linalg.solve(A, signs[others] - signs.mean()) + signs.mean()
         right += (value > 0) == (signs[i] > 0)
     assert model.best_score_ == right / 50
 
 
-def test_past_the_limit_machines_are_compared_on_a_sample(monkeypatch):
+def test_svms_are_compared_on_a_sample_past_the_limit(monkeypatch):
     monkeypatch.setattr("fastgntk.selection._search._MOST_MACHINES", 40)
-    model = GNTKClassifierCV(GRID, screen=30).fit(SOME, DATA.y[:50])
+    model = GraphClassifierCV(GRID, screen=30).fit(SOME, DATA.y[:50])
     assert (model.best_score_ * 30).is_integer()
 
 
-def test_machines_take_no_solver():
-    with pytest.raises(InputError, match="solver and rank are for method='ridge'"):
-        GNTKClassifierCV(GRID, solver="nystrom").fit(SOME, DATA.y[:50])
+def test_svms_take_no_solver():
+    with pytest.raises(InputError, match="solver and n_components are for method='ridge'"):
+        GraphClassifierCV(GRID, solver="nystrom").fit(SOME, DATA.y[:50])
     with pytest.raises(InputError, match="solver must be one of"):
-        GNTKClassifierCV(GRID, method="ridge", solver="lu").fit(SOME, DATA.y[:50])
+        GraphClassifierCV(GRID, method="ridge", solver="lu").fit(SOME, DATA.y[:50])
 
 
 @pytest.mark.parametrize("counts", [[10, 9, 1], [2, 30], [1, 1], [6, 7, 8]])
@@ -275,3 +294,60 @@ def test_folds_hold_each_graph_once_and_classes_in_proportion(counts):
         assert len(train) + len(test) == len(classes)
         share = np.bincount(classes[test], minlength=len(counts)) - np.array(counts) / len(splits)
         assert np.abs(share).max() <= 1
+
+
+COMPOSITES = [
+    GNTK(2, 1),
+    GNTK(2, 1) + GNTK(1, features="degree").normalized(),
+    (GNTK(2, 1) * GNTK(1, 1, "degree")).normalized(),
+    0.5 * GNTK(1, 1) * GNTK(1, 2).normalized(),
+]
+
+
+def test_composite_kernels_get_the_scores_of_refitting():
+    model = GraphRegressorCV(COMPOSITES, alphas=(1e-2,)).fit(SOME, Y)
+    assert [params["kernel"] for params in model.cv_results_["params"]] == COMPOSITES
+    for params, score in zip(model.cv_results_["params"], model.cv_results_["score"], strict=True):
+        assert score == pytest.approx(brute_force_score(matrix_of(params["kernel"]), 1e-2, Y), rel=CLOSE)
+    assert model.best_params_["kernel"] == COMPOSITES[int(np.argmin(model.cv_results_["score"]))]
+    plain = GraphRegressor(**model.best_params_).fit(SOME, Y)
+    np.testing.assert_allclose(model.predict(SOME[:9]), plain.predict(SOME[:9]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["svm", "ridge"])
+def test_classifier_chooses_among_composite_kernels(method):
+    model = GraphClassifierCV(COMPOSITES, method, screen=30, finalists=2).fit(SOME, DATA.y[:50])
+    assert model.best_params_["kernel"] in COMPOSITES
+    plain = GraphClassifier(**model.best_params_).fit(SOME, DATA.y[:50])
+    np.testing.assert_allclose(
+        model.decision_function(SOME[:9]), plain.decision_function(SOME[:9]), rtol=1e-6, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["exact first", "sketched first"])
+def test_exact_and_sketched_kernels_are_compared_together(order):
+    kernels = [GNTK(2, 1), GNTK(2, 1, sketch=Sketch(size=4)), GNTK(1, 1) + GNTK(1, 1, sketch=Sketch(size=4))][::order]
+    # Equal graphs are merged, and these could have different sketches.
+    distinct = np.unique(prepare(SOME, GNTK(2, 1)).equal_graphs())
+    graphs, y = SOME[distinct], Y[distinct]
+    model = GraphRegressorCV(kernels, alphas=(1e-2,)).fit(graphs, y)
+    for params, score in zip(model.cv_results_["params"], model.cv_results_["score"], strict=True):
+        assert score == pytest.approx(brute_force_score(matrix_of(params["kernel"], graphs), 1e-2, y), rel=CLOSE)
+
+
+def test_mix_of_depths_takes_its_options_from_the_tangent_kernels():
+    model = GraphRegressorCV([GNTK(2, 1, "degree"), COMPOSITES[1]], depth="mix", alphas=(1e-2,)).fit(SOME, Y)
+    best = model.best_params_["kernel"]
+    assert isinstance(best, GNTK)
+    assert (best.layers, best.scale, type(best.jump)) == (1, "degree", tuple)
+
+
+def test_exact_engine_is_refused_for_sketched_kernels():
+    kernels = [GNTK(1), GNTK(1) + GNTK(2, sketch=Sketch())]
+    words = (
+        r"engine='lossless' computes exact kernels, but GNTK\(blocks=2, sketch=Sketch\(\)\) has a sketch; use engine="
+    )
+    with pytest.raises(InputError, match=words):
+        GraphRegressorCV(kernels, compute=Compute("lossless")).fit(SOME, Y)
+    with pytest.raises(InputError, match=words):
+        evaluate(SOME, DATA.y[:50], kernels=kernels, folds=2, inner_folds=2, compute=Compute("lossless"))

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
+from fastgntk._util.values import Value
 from fastgntk.errors import InputError
 from fastgntk.graphs import Graph, GraphBatch, as_graphs
 from fastgntk.kernels import GNTK
 from fastgntk.kernels import Kernel as GraphKernel
-from fastgntk.models import KernelRows, TrainingKernel, check_features
+from fastgntk.models import FrozenParameters, KernelRows, TrainingKernel, check_features
 from fastgntk.pairwise import Compute, check_compute, check_kernel, prepare_batch
 
 __all__ = ["ProcessKernel"]
@@ -33,7 +34,7 @@ class _Known:
     rows: KernelRows | None = None
 
 
-class ProcessKernel(GenericKernelMixin, Kernel):  # type: ignore[misc]  # scikit-learn ships no types
+class ProcessKernel(FrozenParameters, GenericKernelMixin, Kernel):  # type: ignore[misc]  # scikit-learn ships no types
     """Give a kernel to ``GaussianProcessRegressor`` and ``GaussianProcessClassifier``, whose X are then graphs.
 
     It has nothing to optimise itself; put scale and noise around it, and these are optimised as usual. Its matrix is
@@ -61,6 +62,12 @@ class ProcessKernel(GenericKernelMixin, Kernel):  # type: ignore[misc]  # scikit
         self.kernel = kernel
         self.compute = compute
         self._known: list[_Known] = []
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with ``deep`` those of the kernel too, as ``kernel__blocks``."""
+        own: dict[str, Any] = {"kernel": self.kernel, "compute": self.compute}
+        nested = {name: value for name, value in own.items() if deep and isinstance(value, Value)}
+        return own | {f"{name}__{k}": v for name, value in nested.items() for k, v in value.get_params().items()}
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return the kernel between graphs, (n, n) or (n, m), and on request its gradient, which has no entries."""

@@ -21,7 +21,7 @@
 ========================  =====================================================================
 """
 
-from fastgntk.models._base import GraphEstimator, GraphModel
+from fastgntk.models._base import FrozenParameters, GraphEstimator, GraphModel
 from fastgntk.models._calibration import Intervals, Sigmoids
 from fastgntk.models._classifier import ClassificationModel, GraphClassifier, class_signs
 from fastgntk.models._explanation import Expansion, Explanation, Rows
@@ -47,6 +47,7 @@ from fastgntk.models._targets import Targets, check_classes, check_sample_weight
 from fastgntk.models._training_kernel import INTERCEPT, TrainingKernel
 
 __all__ = [
+    "FrozenParameters",
     "GraphEstimator",
     "GraphModel",
     "Intervals",

@@ -23,13 +23,13 @@ from fastgntk.models._training_kernel import TrainingKernel
 from fastgntk.pairwise import check_compute, check_kernel, prepare_batch, tangent_leaves
 from fastgntk.pairwise.store import use_stored
 
-__all__ = ["GraphEstimator", "GraphModel", "nonempty", "warn_unseen_labels"]
+__all__ = ["FrozenParameters", "GraphEstimator", "GraphModel", "nonempty", "warn_unseen_labels"]
 
 _log = logging.getLogger("fastgntk")
 
 
-class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Base of estimators with a ``kernel`` and a ``compute``, which are frozen values."""
+class FrozenParameters:
+    """Mixin for estimators and kernels of scikit-learn with parameters that are frozen values."""
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``kernel__blocks=2`` replaces the kernel by one with that option."""
@@ -41,10 +41,14 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
                 nested.setdefault(outer, {})[inner] = value
             else:
                 plain[name] = value
-        super().set_params(**plain)
+        super().set_params(**plain)  # type: ignore[misc]  # of BaseEstimator, or of a kernel of scikit-learn
         for outer, options in nested.items():
             setattr(self, outer, getattr(self, outer).set_params(**options))
         return self
+
+
+class GraphEstimator(FrozenParameters, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Base of estimators with a ``kernel`` and a ``compute``, which are frozen values."""
 
     def _seed(self) -> int:
         seed = 0 if self.random_state is None else self.random_state  # results never depend on the moment

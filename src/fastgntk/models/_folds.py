@@ -22,7 +22,7 @@ def stratified_folds(y: NDArray[Any], n_folds: int, seed: int, *, name: str = "f
     if n_folds < 2:
         raise InputError(f"{name} must be 2 or more, but is {n_folds}.")
     if not 0 <= seed < 2**32:
-        raise InputError(f"seed must lie in 0..{2**32 - 1}, but is {seed}.")
+        raise InputError(f"random_state must lie in 0..{2**32 - 1}, but is {seed}.")
     classes, counts = np.unique(y, return_counts=True)
     if counts.min() < n_folds:
         rare, few = classes[counts.argmin()], int(counts.min())

@@ -61,7 +61,7 @@ class KernelTransformer(TransformerMixin, GraphEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         batch = as_graphs(X)
         check_features(self.rows_.features, batch)
-        return self.rows_.values(batch, self.compute.progress)
+        return self.rows_.values(batch, check_compute(self.compute).progress)
 
     def _fit(self, X: Any) -> TrainingKernel:
         batch = nonempty(as_graphs(X))

@@ -98,8 +98,9 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
         check_is_fitted(self)
         batch = as_graphs(X)
         check_features(self.rows_.features, batch)
-        check_result(8 * len(batch) * len(self.landmarks_), self.compute.budget)
-        return self._whitened(self.rows_.values(batch, self.compute.progress))
+        compute = check_compute(self.compute)
+        check_result(8 * len(batch) * len(self.landmarks_), compute.budget)
+        return self._whitened(self.rows_.values(batch, compute.progress))
 
     def _whitened(self, rows: Array) -> Array:
         """Turn kernel values with landmarks into vectors, in the same place."""
@@ -117,7 +118,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
         kernel = TrainingKernel(prepared, compute.progress, in_units=False)
         count = min(wanted, kernel.n)
         if SELECTIONS[self.selection] is not uniform:
-            check_result(8 * kernel.n * count, self.compute.budget)
+            check_result(8 * kernel.n * count, compute.budget)
         rng = generator(self._seed())
         self.landmarks_, columns = SELECTIONS[self.selection](kernel, count, rng)
         if columns is None and whole:

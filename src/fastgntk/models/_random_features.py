@@ -125,14 +125,15 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         features: dict[str, NodeFeatures] = {self.draws_.kernel.features: self.node_features_}
         check_features(features, batch)
         warn_unseen_labels(features, batch, typed=self.draws_.kernel.typed)
-        return self.vectors(batch, self.compute.progress)
+        return self.vectors(batch, check_compute(self.compute).progress)
 
     def vectors(self, batch: GraphBatch, progress: Progress | None = None) -> NDArray[np.floating]:
         """Return what ``transform`` does, of graphs that are known to be of the right kind."""
         self._check()
         ready = self.ready(batch)
-        normalized, workers = isinstance(self.kernel, Normalized), self.compute.threads
-        check_result(len(batch) * self._n_features_out * np.dtype(self.dtype).itemsize, self.compute.budget)
+        how = check_compute(self.compute)
+        normalized, workers = isinstance(self.kernel, Normalized), how.threads
+        check_result(len(batch) * self._n_features_out * np.dtype(self.dtype).itemsize, how.budget)
         out = np.empty((len(batch), self._n_features_out), dtype=self.dtype)
 
         def compute(part: slice) -> None:
@@ -146,7 +147,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         with single_threaded_blas():
             run_on_threads(
                 compute,
-                self._parts(ready, workers),
+                self._parts(ready, workers, how.budget),
                 workers=workers,
                 cost=lambda part: int(ready.offsets[part.stop] - ready.offsets[part.start]) + 1,
                 progress=progress,
@@ -172,14 +173,14 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
             sparse.csr_array((features.data, place[features.indices], features.indptr), shape=(ready.n_nodes, width))
         )
 
-    def _parts(self, batch: GraphBatch, workers: int) -> list[slice]:
+    def _parts(self, batch: GraphBatch, workers: int, budget: int) -> list[slice]:
         """Cut graphs into runs such that memory holds what is computed from them at a time, beside the result."""
         precision = np.dtype(self.dtype).itemsize // 4
         result = 4 * precision * len(batch) * self._n_features_out
         node = precision * self.draws_.node_bytes
         # Beside those of its nodes, a graph has two vectors in double precision: by level, and all together.
         cost = np.cumsum(np.diff(batch.offsets) * node + 2 * 8 * self._n_features_out)
-        affordable = max((self.compute.budget - result) // workers, 1)
+        affordable = max((budget - result) // workers, 1)
         most = min(affordable, _CHUNK * node)
         ends = np.searchsorted(cost, np.arange(most, (cost[-1] if len(cost) else 0) + most, most)) + 1
         cuts = np.unique(np.append(0, np.minimum(ends, len(batch))))

@@ -23,7 +23,7 @@ class Targets:
     mean: Array  # (k,)
     scale: Array  # (k,)
     single: bool
-    """Whether y came without a second axis, and predictions go without."""
+    """Whether y has one axis; then predictions have one too."""
 
     @classmethod
     def from_y(cls, y: Array, weights: Array | None) -> Targets:
@@ -55,7 +55,7 @@ def check_targets(y: Any, n_graphs: int) -> Array:
     if table.dtype.kind not in "buif":
         wrong = [i for i, row in enumerate(table.tolist()) if not _numbers(row)]
         if wrong or np.iscomplexobj(table):
-            found = f"there is text for {some('graph', wrong)}" if wrong else "complex numbers came"
+            found = f"there is text for {some('graph', wrong)}" if wrong else "complex numbers were given"
             raise InputError(f"regression needs numbers as targets, but {found}; for classes use a classifier.")
     values = np.array(table, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))

@@ -110,8 +110,9 @@ def check_nodes(nodes: Any, size: int) -> NDArray[np.int64]:
         if len(chosen) != size:
             raise InputError(f"the mask of nodes has {len(chosen)} entries, but the graph has {size} nodes.")
         return np.flatnonzero(chosen)
-    if chosen.min() < 0 or chosen.max() >= size:
-        raise InputError(f"nodes must lie in 0..{size - 1}, but {chosen[(chosen < 0) | (chosen >= size)][0]} was given.")
+    outside = chosen[(chosen < 0) | (chosen >= size)]
+    if len(outside):
+        raise InputError(f"nodes must lie in 0..{size - 1}, but {outside[0]} was given.")
     return chosen.astype(np.int64)
 
 

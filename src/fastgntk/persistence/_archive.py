@@ -3,7 +3,7 @@
 A file ``.fgntk`` holds these parts, and no others::
 
     <name>.npy     one array each, in the order of their names
-    model.json     {"format": "fastgntk model", "format_version": 1, "package_version": ...,
+    model.json     {"format": "fastgntk model", "format_version": 2, "package_version": ...,
                     "parts": {"<name>.npy": {"sha256": ..., "dtype": "<f8", "shape": [3, 2]}, ...},
                     "document": {...}}
     checksum.txt   the SHA-256 of model.json, in the form that ``sha256sum --check`` reads
@@ -42,7 +42,7 @@ from fastgntk.errors import InputError
 
 __all__ = ["FORMAT_VERSION", "read_container", "write_container"]
 
-FORMAT_VERSION = 1  # counted up when a file can no longer be read by the versions before
+FORMAT_VERSION = 2  # counted up when a file can no longer be read by the versions before
 
 _FORMAT = "fastgntk model"
 _MODEL, _CHECKSUM = "model.json", "checksum.txt"
@@ -86,7 +86,8 @@ def write_container(path: Path, document: dict[str, Any], arrays: dict[str, NDAr
     path = Path(path)
     _check_document(document)
     if len(arrays) > _MOST_PARTS:
-        raise InputError(f"a model file holds at most {_MOST_PARTS} arrays, but {len(arrays)} came; join some of them.")
+        count = len(arrays)
+        raise InputError(f"a model file holds at most {_MOST_PARTS} arrays, but {count} were given; join some of them.")
     for name, array in arrays.items():
         _check_array(name, array)
     if path.is_dir():
@@ -286,9 +287,13 @@ def _read_model(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], size: 
     version = model.get("format_version")
     if type(version) is not int or version < 1:
         raise InputError(f"is damaged: its format version is {_show(version)}; {_AGAIN}.")
+    if version < FORMAT_VERSION:
+        raise InputError(
+            f"was written by an older fastgntk (format {version}, this version reads {FORMAT_VERSION}); train it again."
+        )
     if version > FORMAT_VERSION:
         raise InputError(
-            f"was written by a newer fastgntk (format {_show(version)}, this version reads up to {FORMAT_VERSION}); "
+            f"was written by a newer fastgntk (format {_show(version)}, this version reads {FORMAT_VERSION}); "
             "update fastgntk."
         )
     return text, model

@@ -58,7 +58,7 @@ def save_model(model: GraphModel, path: Path) -> None:
     write_container(path, document, arrays)
 
 
-def load_model(path: str | Path, *, compute: Compute | None = None) -> Any:
+def load_model(path: str | Path, *, compute: Compute | None = None) -> GraphClassifier | GraphRegressor:
     """Read a model that ``save`` wrote: a fitted :class:`GraphRegressor` or :class:`GraphClassifier`.
 
     A file that is damaged, made by hand or of a newer format is refused with a sentence that explains why; nothing in
@@ -83,12 +83,12 @@ def load_model(path: str | Path, *, compute: Compute | None = None) -> Any:
         raise InputError(f"{path} is not a model that can be used: {error}") from None
 
 
-def _unpack(document: dict[str, Any], arrays: Arrays, compute: Compute) -> Any:
+def _unpack(document: dict[str, Any], arrays: Arrays, compute: Compute) -> GraphClassifier | GraphRegressor:
     kind, outputs, n, equal, about, params, solver = check_document(document, _DOCUMENT)
     make, _, unpack = _MODELS[kind]
     rows = unpack_rows(document, arrays, compute)
     check_names(params, set(make().get_params(deep=False)) - set(_NOT_SAVED))
-    model = make(**params, kernel=rows.kernel, compute=compute)
+    model: GraphClassifier | GraphRegressor = make(**params, kernel=rows.kernel, compute=compute)
     sizes = {"m": len(rows), "k": len(outputs), "b": len(rows) if rows.keeps_graphs else 0}
     expected = {"coefficients": Part("m k"), "offsets": Part("k"), "basis": Part("b", np.int64, least=0)}
     coefficients, offsets, basis = check_parts(arrays, expected, sizes)

@@ -92,16 +92,19 @@ def unpack_rows(document: dict[str, Any], arrays: Arrays, compute: Compute) -> R
         arrays, {f"diagonal.{i}": Part("m", least=0.0) for i in range(len(leaves))}, {"m": len(batch)}
     )
     known: dict[str, NodeFeatures] = {kind: step.extend(batch) for kind, step in features.items()}
-    prepared = prepare_batch(batch, kernel, compute, known, engines=_engines(engines, len(leaves)))
+    prepared = prepare_batch(batch, kernel, compute, known, engines=_engines(engines, leaves))
     for leaf, values in zip(leaves, diagonals, strict=True):
         prepared.set_leaf_diagonal(leaf, values)
     return KernelRows(prepared, float(unit))
 
 
-def _engines(engines: list[str], count: int) -> list[str] | None:
-    """Return the engines of the file if this machine has all of them."""
+def _engines(engines: list[str], leaves: list[GNTK]) -> list[str] | None:
+    """Return the engines of the file if this machine has all of them; they must fit the leaves of the kernel."""
+    sketched = [leaf.sketch is not None for leaf in leaves]
+    if [name == "sketched" for name in engines] != sketched:
+        raise InputError("its engines do not fit its kernel.")
     known = {"decoupled", "kronecker", *(("lossless", "sketched") if compiled_code_runs() else ())}
-    return engines if len(engines) == count and set(engines) <= known else None
+    return engines if set(engines) <= known else None
 
 
 def _unpack_draws(

@@ -19,7 +19,7 @@ from fastgntk.kernels import Kernel
 from fastgntk.models import Split, check_classes, score_splits
 from fastgntk.pairwise import Compute, check_compute
 from fastgntk.selection._folds import inner_splits, outer_splits
-from fastgntk.selection._grid import Grid, check_candidates, passes_of
+from fastgntk.selection._grid import Grid, check_candidates, check_engine_of, passes_of
 
 __all__ = ["Choice", "Evaluation", "Protocol", "Record", "StageProgress", "evaluate"]
 
@@ -159,8 +159,10 @@ def evaluate(
     outer = outer_splits(labels, folds, random_state)
     inner = inner_splits(labels, outer, inner_folds, random_state) if protocol == "nested" else []
     candidates, Cs = check_candidates(kernels, Grid.default(len(batch)))
+    how = check_compute(compute)
+    check_engine_of(candidates, how)
     splits = outer + [split for group in inner for split in group]
-    run = _Run(batch, labels, splits, candidates, Cs, check_compute(compute), progress)
+    run = _Run(batch, labels, splits, candidates, Cs, how, progress)
     scores = run.scores()
     n_outer = len(outer)
     tested = scores[:, :n_outer].transpose(1, 0, 2).reshape(n_outer, -1)  # outer fold × (kernel, C)

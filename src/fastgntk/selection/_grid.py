@@ -15,7 +15,7 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK, Edges, Kernel, Scale
 from fastgntk.pairwise import Compute, Entries, GramPath, combine, gram_path, share_of, tangent_leaves
 
-__all__ = ["Grid", "Pass", "check_candidates", "passes_of"]
+__all__ = ["Grid", "Pass", "check_candidates", "check_engine_of", "passes_of"]
 
 _MANY = 500  # graphs, past which a support vector machine takes long enough to try fewer of them
 
@@ -105,13 +105,25 @@ def check_candidates(kernels: Any, default: Grid) -> tuple[list[Kernel], tuple[f
         kernels = default
     if isinstance(kernels, Grid):
         return kernels.kernels(), kernels.C
-    listed = list(kernels) if isinstance(kernels, Sequence) and not isinstance(kernels, str) else []
-    if not listed or not all(isinstance(kernel, Kernel) for kernel in listed):
-        raise InputError(
-            "kernels must be a fastgntk.selection.Grid or a sequence of kernels to try, but is a "
-            f"{type(kernels).__name__}."
-        )
+    listed = list(kernels) if isinstance(kernels, Sequence) and not isinstance(kernels, str) else None
+    wrong = [i for i, kernel in enumerate(listed or []) if not isinstance(kernel, Kernel)]
+    if not listed or wrong:
+        found = f"is a {type(kernels).__name__}" if listed is None else "is empty"
+        if listed and wrong:
+            found = f"item {wrong[0]} is a {type(listed[wrong[0]]).__name__}"
+        raise InputError(f"kernels must be a fastgntk.selection.Grid or a sequence of kernels to try, but {found}.")
     return listed, Grid().C
+
+
+def check_engine_of(kernels: Sequence[Kernel], compute: Compute) -> None:
+    """Refuse an exact engine for kernels with a sketch, as :func:`fastgntk.gram` does."""
+    sketched = (leaf for kernel in kernels for leaf in tangent_leaves(kernel) if leaf.sketch is not None)
+    found = next(sketched, None)
+    if compute.engine != "auto" and found is not None:
+        raise InputError(
+            f"engine={compute.engine!r} computes exact kernels, but {found} has a sketch; use engine='auto', or leave "
+            "out the sketch."
+        )
 
 
 @dataclass(frozen=True)
@@ -124,9 +136,12 @@ class Pass:
     """Of the kernels among those that were given."""
 
     def compute(self, batch: GraphBatch, compute: Compute) -> Levels:
-        """Compute the passes."""
-        parts = [compute.watched(share_of(compute.progress, i, len(self.paths))) for i in range(len(self.paths))]
-        return Levels([gram_path(batch, path, compute=how) for path, how in zip(self.paths, parts, strict=True)])
+        """Compute the passes; the engine of ``compute`` is for exact kernels."""
+        found = []
+        for i, path in enumerate(self.paths):
+            how = compute.watched(share_of(compute.progress, i, len(self.paths)))
+            found.append(gram_path(batch, path, compute=how if path.sketch is None else replace(how, engine="auto")))
+        return Levels(found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,10 @@ from fastgntk.models import (
     RegressionModel,
     Targets,
     TrainingKernel,
+    check_alphas,
     check_classes,
     check_sample_weight,
+    check_solver_options,
     check_targets,
     class_signs,
     place,
@@ -28,9 +30,9 @@ from fastgntk.models import (
     spread_folds,
 )
 from fastgntk.pairwise import Compute, check_compute, prepare_batch, tangent_leaves
-from fastgntk.selection._grid import Grid, check_candidates, passes_of
+from fastgntk.selection._grid import Grid, check_candidates, check_engine_of, passes_of
 from fastgntk.selection._scoring import Comparison, Selected, fraction_of, subset
-from fastgntk.solvers import Criterion, EigenPath, Score, check_ridges, check_solver_name, misplaced, steady_ridge
+from fastgntk.solvers import Criterion, EigenPath, Score, misplaced, steady_ridge
 
 __all__ = ["GraphClassifierCV", "GraphRegressorCV"]
 
@@ -65,11 +67,12 @@ class _Search(GraphModel):
             raise InputError(f"depth must be best or mix, but is {self.depth!r}.")
         kernels, _ = check_candidates(self.kernels, Grid.full())
         mix, compute = self.depth == "mix", check_compute(self.compute)
+        check_engine_of(kernels, compute)
         comparison = Comparison(
             batch,
             Y,
             weights,
-            check_ridges(self.alphas),
+            check_alphas(self.alphas),
             score,
             self.screen,
             self._seed(),
@@ -88,13 +91,15 @@ class _Search(GraphModel):
         return best
 
     def _settled(self, batch: GraphBatch, kernels: Sequence[Kernel]) -> Compute:
-        """Return how kernels are compared: by the engine that the model will use.
+        """Return how kernels are compared: exact ones by the engine that the model will use.
 
         Engines agree to 1e-8. With a regularisation of 1e-8 that is not enough: what is chosen with one must be used
         with the same.
         """
-        compute, first = check_compute(self.compute), tangent_leaves(kernels[0])[0]
-        if first.sketch is not None:
+        compute = check_compute(self.compute)
+        exact = (leaf for kernel in kernels for leaf in tangent_leaves(kernel) if leaf.sketch is None)
+        first = next(exact, None)
+        if first is None:
             return compute
         choice = choose_engine(compute.engine, batch, None, first, _MANY_PAIRS, more_to_come=True)
         return replace(compute, engine=choice.engine.name)
@@ -194,7 +199,7 @@ class GraphRegressorCV(RegressionModel, _Search):
             scores = path.scores(Y, alphas, "likelihood")
             return alphas[int(scores.argmin())], float(scores.min())
 
-        check_solver_name(self.solver, self.n_components)
+        check_solver_options(self.solver, self.n_components)
         best = self._candidates(batch, Targets.from_y(values, weights).values, score, weights)[0]
         self.best_params_ = {"kernel": best.kernel, "alpha": best.alpha}
         self.best_score_ = best.score
