@@ -1,4 +1,4 @@
-"""Train, predict and explain on lists of edges and on JSON in node-link form."""
+"""Edge lists and JSON in node-link form as input of all commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from tests.cli.test_learning import GRID, close, column, read_csv, record, run, sentence
+from tests.cli.command import TWO, record, run, sentence
+from tests.cli.test_learning import close, column, read_csv
 
 from fastgntk import load_model, to_networkx
 from fastgntk.datasets import read_edge_list, read_node_link, synthetic
@@ -54,13 +55,13 @@ def made(tmp_path_factory) -> dict[str, Path]:
         ("size", old["json"], "--target", "size"),
     ]:
         out[name] = folder / f"{name}.fgntk"
-        told = record(run("train", *arguments, *NAMES, *GRID, "-o", out[name], "--json"))
-        assert told["graphs"] == 24
-        assert told["targets"] == ["size" if name == "size" else "class"]
+        found = record(run("train", *arguments, *NAMES, *TWO, "-o", out[name], "--json"))
+        assert found["graphs"] == 24
+        assert found["targets"] == ["size" if name == "size" else "class"]
     return out
 
 
-def test_a_model_remembers_how_its_graphs_were_read(made):
+def test_new_graphs_are_read_like_the_training_graphs(made):
     listed = run("predict", made["listed"], made["new edges"], "--nodes", made["new nodes"])
     assert (listed.code, listed.err) == (0, "")
     rows = read_csv(listed.out)
@@ -74,7 +75,7 @@ def test_a_model_remembers_how_its_graphs_were_read(made):
     close(column(others, "similarity"), column(rows, "similarity"))
 
 
-def test_all_of_these_are_described(made, tmp_path):
+def test_info_describes_edge_lists_json_and_molecules(made, tmp_path):
     tables_of = ["--nodes", made["new nodes"], "--targets", made["new targets"], "--target", "class"]
     listed = record(run("info", made["new edges"], *LISTED, *tables_of, *NAMES, "--json"))
     assert (listed["graphs"], listed["isolated_nodes"], listed["targets"], listed["node_labels"]) == (
@@ -88,12 +89,12 @@ def test_all_of_these_are_described(made, tmp_path):
     molecules = tmp_path / "molecules.csv"
     molecules.write_text("smiles,y\nCCO,1.5\nOCC,2.5\nC1CC,0\nC/C=C/C,7.5\n")
     assert "in data row 3 (line 4 of the file)" in sentence(run("info", molecules))
-    told = record(run("info", molecules, "--target", "y", "--skip-invalid", "--json"))
-    assert (told["graphs"], told["targets"], told["equal"]["duplicates"]) == (3, "real numbers", 1)
+    found = record(run("info", molecules, "--target", "y", "--skip-invalid", "--json"))
+    assert (found["graphs"], found["targets"], found["equal"]["duplicates"]) == (3, "real numbers", 1)
     assert "--smiles is for tables" in sentence(run("info", "MUTAG", "--smiles", "s"))
 
 
-def test_predictions_are_those_of_python(made):
+def test_predictions_equal_those_of_python(made):
     data = read_edge_list(
         made["new edges"],
         graph="net",
@@ -114,7 +115,7 @@ def test_predictions_are_those_of_python(made):
     assert model.names_ == [f"g{i}" for i in range(24)]
 
 
-def test_a_model_of_one_form_predicts_for_another(made):
+def test_model_trained_on_json_predicts_an_edge_list(made):
     rows = record(run("predict", made["size"], made["new json"], "--json"))["predictions"]
     again = run("predict", made["size"], made["new edges"], *LISTED, "--nodes", made["new nodes"], "--json")
     close([row["value"] for row in record(again)["predictions"]], [row["value"] for row in rows])
@@ -122,23 +123,23 @@ def test_a_model_of_one_form_predicts_for_another(made):
     assert np.abs(np.array([row["value"] for row in rows]) - data.y).max() < 2
 
 
-def test_explain(made):
-    told = record(run("explain", made["size"], made["new json"], "--row", 2, "--json"))
-    assert told["output"] == "size"
+def test_explain_names_graphs_and_nodes(made):
+    found = record(run("explain", made["size"], made["new json"], "--row", 2, "--json"))
+    assert found["output"] == "size"
     done = run("explain", made["listed"], made["new edges"], "--nodes", made["new nodes"], "--row", 2)
     assert (done.code, done.err) == (0, "")
     assert "g1" in done.out
 
 
-def test_attributes_that_nobody_named_are_told(made, tmp_path):
-    done = run("train", made["old json"], "--target", "class", *GRID, "-o", tmp_path / "m.fgntk", "--json")
+def test_unused_attributes_are_listed(made, tmp_path):
+    done = run("train", made["old json"], "--target", "class", *TWO, "-o", tmp_path / "m.fgntk", "--json")
     assert done.code == 0
     assert done.err == (
         "fastgntk: not used: node attribute 'kind' and edge attribute 'length'; name what you need in --node-labels, "
         "--node-features, --edge-labels, --edge-weights or pass '' there to do without.\n"
     )
     silent = ["--node-labels", "", "--edge-weights", ""]
-    record(run("train", made["old json"], "--target", "class", *silent, *GRID, "-o", tmp_path / "m.fgntk", "--json"))
+    record(run("train", made["old json"], "--target", "class", *silent, *TWO, "-o", tmp_path / "m.fgntk", "--json"))
 
 
 @pytest.mark.parametrize(
@@ -146,11 +147,17 @@ def test_attributes_that_nobody_named_are_told(made, tmp_path):
     [
         (
             ["train", "old edges", *LISTED, "--edge-weights", "length", "-o", "m.fgntk"],
-            "has nothing to learn; give a table with the target of each",
+            "has no targets to learn; give a table with the target of each",
         ),
-        (["train", "old json", *NAMES, "-o", "m.fgntk"], "has nothing to learn; name an attribute of its graphs with"),
-        (["train", "old edges", *LISTED, "--target", "class", "-o", "m.fgntk"], "give that table with --targets"),
-        (["train", "old edges", "--nodes", "old nodes", "-o", "m.fgntk"], "--nodes is for other graphs than molecules"),
+        (
+            ["train", "old json", *NAMES, "-o", "m.fgntk"],
+            "has no targets to learn; name an attribute of its graphs with",
+        ),
+        (["train", "old edges", *LISTED, "--target", "class", "-o", "m.fgntk"], "give that table of "),
+        (
+            ["train", "old edges", "--nodes", "old nodes", "-o", "m.fgntk"],
+            "--nodes does not apply to tables of molecules",
+        ),
         (
             ["train", "old edges", "--graph", "net", "-o", "m.fgntk"],
             "no column 'source'; choose source= (--ends) among",
@@ -163,10 +170,10 @@ def test_attributes_that_nobody_named_are_told(made, tmp_path):
         ),
         (
             ["train", "old json", "--graph", "net", "-o", "m.fgntk"],
-            "--graph is for lists of edges (.csv, .tsv), but DATA",
+            "--graph is for edge lists (.csv, .tsv), but DATA",
         ),
-        (["train", "old json", "--targets", "old nodes", "-o", "m.fgntk"], "--targets is for lists of edges"),
-        (["train", "old json", "--directed", "-o", "m.fgntk"], "--directed is for lists of edges"),
+        (["train", "old json", "--targets", "old nodes", "-o", "m.fgntk"], "--targets is for edge lists"),
+        (["train", "old json", "--directed", "-o", "m.fgntk"], "--directed is for edge lists"),
         (["train", "MUTAG", "--node-labels", "x", "-o", "m.fgntk"], "--node-labels is for tables and JSON files"),
         (["train", "old json", "--node-labels", "a,,b", "-o", "m.fgntk"], "--node-labels takes values separated by"),
         (["train", "old json", "--target", "z", *NAMES, "-o", "m.fgntk"], "graph 0 has no attribute 'z' to learn"),
@@ -183,14 +190,14 @@ def test_attributes_that_nobody_named_are_told(made, tmp_path):
         (["explain", "size", "new json", "--row", "9"], "--row must lie in 1..5, but is 9"),
     ],
 )
-def test_one_sentence_says_what_to_do(made, arguments, words, tmp_path, monkeypatch):
+def test_bad_input_is_one_sentence(made, arguments, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert words in sentence(run(*[made.get(a, a) for a in arguments]))
     assert not (tmp_path / "m.fgntk").exists()
 
 
-def test_labels_mean_the_same_in_a_file_that_has_fewer_of_them(tmp_path):
-    """All cells of a column decide whether labels are numbers or text; those of a new file may decide otherwise."""
+def test_labels_are_read_as_in_training(tmp_path):
+    """All cells of a column determine whether labels are numbers or text; in a new file the result may differ."""
 
     def write(name, kinds, bonds):
         edges = [f"{g},p{u},p{u + 1},{bonds[(g + u) % len(bonds)]}" for g in range(6) for u in range(2 + g % 3)]
@@ -204,11 +211,11 @@ def test_labels_mean_the_same_in_a_file_that_has_fewer_of_them(tmp_path):
     names = ["--graph", "graph", "--node-labels", "kind", "--edge-labels", "bond", "--edges", "typed"]
     model = tmp_path / "m.fgntk"
     old = write("old", ["1", "2", "x"], ["1", "s"])
-    record(run("train", *old, *names, "--targets", targets, *GRID, "-o", model, "--json"))
+    record(run("train", *old, *names, "--targets", targets, *TWO, "-o", model, "--json"))
     done = run("predict", model, *write("new", ["1", "2"], ["1"]))
     assert (done.code, done.err) == (0, "")
-    told = run("explain", model, *write("new", ["1", "2"], ["1"]), "--row", "1", "--json")
-    assert json.loads(told.out)["node_names"] == ["p0", "p1", "p2"]
+    found = run("explain", model, *write("new", ["1", "2"], ["1"]), "--row", "1", "--json")
+    assert json.loads(found.out)["node_names"] == ["p0", "p1", "p2"]
     with warnings.catch_warnings():
         warnings.simplefilter("always", UnseenLabelWarning)
         shown = run("explain", model, *write("odd", ["1", "z"], ["1"]), "--row", "1")
@@ -216,7 +223,8 @@ def test_labels_mean_the_same_in_a_file_that_has_fewer_of_them(tmp_path):
     assert "│   p1 │ z" in shown.out
 
 
-def test_gram_and_evaluate_take_them_too(made, tmp_path):
+@pytest.mark.slow
+def test_gram_and_evaluate_read_edge_lists_and_json(made, tmp_path):
     tables_of = ["--nodes", made["old nodes"], "--targets", made["old targets"], "--target", "class"]
     few = ["--blocks", "1", "--layers", "1", "--folds", "3", "--inner-folds", "2", "--json"]
     listed = record(run("evaluate", made["old edges"], *LISTED, *tables_of, *NAMES, *few))
@@ -231,14 +239,14 @@ def test_gram_and_evaluate_take_them_too(made, tmp_path):
     one, other = (np.load(tmp_path / f"{name}.npz") for name in ("listed", "json"))
     np.testing.assert_allclose(one["K"], other["K"], rtol=1e-9)
     assert set(one["y"]) == {"square", "triangle"}
-    assert "has nothing to learn; name an attribute of its graphs" in sentence(
+    assert "has no targets to learn; name an attribute of its graphs" in sentence(
         run("evaluate", made["old json"], *NAMES)
     )
 
 
-def test_molecules_that_are_left_out_are_told(tmp_path):
+def test_skipped_molecules_are_listed(tmp_path):
     table = tmp_path / "molecules.csv"
     table.write_text("smiles,y\nCCO,1\nC1CC,0\nCCC,0\n")
     done = run("gram", table, "-o", tmp_path / "K.npy", "--skip-invalid")
-    assert (done.code, done.err) == (0, "fastgntk: left out row 2, whose SMILES cannot be read.\n")
+    assert (done.code, done.err) == (0, "fastgntk: skipped row 2, whose SMILES cannot be read.\n")
     assert np.load(tmp_path / "K.npy").shape == (2, 2)

@@ -1,4 +1,4 @@
-"""``--report`` as a user meets it: a page beside what is printed, and one sentence for whatever cannot be done."""
+"""``--report``: an HTML page besides the printed results, and one sentence for bad input."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import os
 
 import numpy as np
 import pytest
-from tests.cli.test_learning import HEADING, ROWS, run
+from tests.cli.command import ONE, run
+from tests.cli.test_learning import HEADING, ROWS
 
 import fastgntk as fg
 from fastgntk import report
-from fastgntk.cli import _report as option
+from fastgntk.cli import _report
 from fastgntk.selection import Grid, evaluate
 
-FAST = ["--blocks", "1", "--layers", "1", "--scale", "degree", "--jump", "yes", "--normalize", "no"]
+EVALUATE = ["evaluate", "MUTAG", *ONE, "--c", "10", "--folds", "3", "--inner-folds", "2"]
 
 
 @pytest.fixture
 def facts_seen(monkeypatch):
-    """What pages were made of."""
+    """The data of all pages that were written."""
     seen = []
     from fastgntk.report import _page
 
@@ -40,9 +41,9 @@ def table(tmp_path):
     return path
 
 
-def test_evaluate_writes_a_page(tmp_path, facts_seen):
+def test_evaluate_writes_a_report(tmp_path, facts_seen):
     page = tmp_path / "found.html"
-    done = run("evaluate", "MUTAG", *FAST, "--c", "10", "--folds", "3", "--inner-folds", "2", "--report", page)
+    done = run(*EVALUATE, "--report", page)
     assert done.code == 0, done.err
     assert f"report: {page}" in done.out
     assert page.read_text().lstrip().lower().startswith("<!doctype html")
@@ -50,12 +51,12 @@ def test_evaluate_writes_a_page(tmp_path, facts_seen):
     [facts] = facts_seen
     assert facts["command"].startswith("fastgntk evaluate MUTAG --blocks 1")
     assert f"{facts['score']['mean']:.1f} ±" in done.out
-    assert [name for name, _ in facts["stages"]][:2] == ["kernels of the grid", "machines of the grid"]
+    assert [name for name, _ in facts["stages"]][:2] == ["kernels of the grid", "SVMs of the grid"]
 
 
-def test_json_stays_json(tmp_path, facts_seen):
+def test_report_does_not_change_json_output(tmp_path, facts_seen):
     page = tmp_path / "found.html"
-    common = ["evaluate", "MUTAG", *FAST, "--c", "10", "--folds", "3", "--inner-folds", "2", "--json"]
+    common = [*EVALUATE, "--json"]
     with_page, without = json.loads(run(*common, "--report", page).out), json.loads(run(*common).out)
     assert with_page.pop("report") == str(page)
     assert set(with_page) == set(without)
@@ -63,9 +64,9 @@ def test_json_stays_json(tmp_path, facts_seen):
     assert facts_seen[0]["score"]["folds"] == [round(100 * a, 3) for a in without["accuracies"]]
 
 
-def test_train_writes_a_page_about_a_regression(tmp_path, table, facts_seen):
+def test_train_writes_a_report_of_a_regression(tmp_path, table, facts_seen):
     page, model = tmp_path / "found.html", tmp_path / "m.fgntk"
-    options = ["--target", "boils", "--skip-invalid", *FAST]
+    options = ["--target", "boils", "--skip-invalid", *ONE]
     done = run("train", table, "-o", model, *options, "--report", page, "--json")
     assert done.code == 0, done.err
     [facts] = facts_seen
@@ -74,14 +75,14 @@ def test_train_writes_a_page_about_a_regression(tmp_path, table, facts_seen):
     assert facts["score"]["mean"] == pytest.approx(record["leave_one_out_rmse"][0], rel=1e-4)
     assert [g["name"] for g in facts["graphs"]] == [row[0] for row in ROWS]
     assert "places" in facts["graphs"][5]["drawing"]
-    assert any("1 row was left out when reading" in text for text in facts["warnings"])
+    assert any("1 row was skipped" in text for text in facts["warnings"])
     assert model.exists()
     assert page.exists()
 
 
-def test_train_writes_a_page_about_classes(tmp_path, table, facts_seen):
+def test_train_writes_a_report_of_a_classification(tmp_path, table, facts_seen):
     page = tmp_path / "found.html"
-    options = ["--target", "kind", "--skip-invalid", *FAST, "--c", "10"]
+    options = ["--target", "kind", "--skip-invalid", *ONE, "--c", "10"]
     done = run("train", table, "-o", tmp_path / "m.fgntk", *options, "--report", page)
     assert done.code == 0, done.err
     [facts] = facts_seen
@@ -92,10 +93,10 @@ def test_train_writes_a_page_about_classes(tmp_path, table, facts_seen):
 @pytest.mark.parametrize(
     "command", [["evaluate", "MUTAG"], ["train", "MUTAG", "-o", "m.fgntk"]], ids=["evaluate", "train"]
 )
-def test_a_place_that_cannot_be_written_is_refused_before_any_work(command, tmp_path, monkeypatch):
+def test_unwritable_report_is_refused_before_any_work(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(fg.datasets, "load", lambda *_, **__: pytest.fail("there was work"))
-    monkeypatch.setattr("fastgntk.cli._data.load", lambda *_, **__: pytest.fail("there was work"))
+    monkeypatch.setattr(fg.datasets, "load", lambda *_, **__: pytest.fail("data was loaded"))
+    monkeypatch.setattr("fastgntk.cli._data.load", lambda *_, **__: pytest.fail("data was loaded"))
     (tmp_path / "folder.html").mkdir()
     for place, words in [
         ("out.pdf", "--report must end in .html, but is out.pdf"),
@@ -112,32 +113,30 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(command, tmp_
     assert f"{first} cannot be written (Permission denied); choose another place" in done.err
 
 
-def test_what_was_found_is_printed_even_if_there_is_no_page(tmp_path, monkeypatch):
-    from fastgntk.report.data import _collect
-
+def test_results_are_printed_even_if_the_report_fails(tmp_path, monkeypatch):
     def broken(*_, **__):
         raise fg.InputError("no memory for this.")
 
-    monkeypatch.setattr(_collect, "evaluation_facts", broken)
-    common = ["evaluate", "MUTAG", *FAST, "--c", "10", "--folds", "3", "--inner-folds", "2"]
-    done = run(*common, "--report", tmp_path / "found.html")
+    monkeypatch.setattr("fastgntk.report.data.evaluation_data", broken)
+    done = run(*EVALUATE, "--report", tmp_path / "found.html")
     assert done.code == 2
     assert "accuracy" in done.out
     assert "no memory for this." in done.err
     assert not (tmp_path / "found.html").exists()
 
 
-def test_pages_can_be_had_from_python(tmp_path):
+def test_reports_from_python(tmp_path):
     data = fg.datasets.load("MUTAG")
     grid = Grid(blocks=(1,), layers=(1,), scale=("degree",), jump=(True,), normalize=(False,), C=(10.0,))
-    result = evaluate(data, grid=grid, folds=3, inner_folds=2, workers=1)
+    result = evaluate(data, kernels=grid, folds=3, inner_folds=2, compute=fg.Compute(n_jobs=1))
     calls = []
-    facts = report.report_evaluation(tmp_path / "a.html", data, result, progress=lambda *call: calls.append(call))
+    watched = fg.Compute(progress=lambda *call: calls.append(call))
+    facts = report.report_evaluation(tmp_path / "a.html", data, result, compute=watched)
     assert facts["score"]["folds"] == [round(100 * a, 3) for a in result.accuracies]
     shares = [done / total for done, total in calls]
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    model = fg.GNTKRegressor(1, 1).fit(data.graphs[:30], data.graphs[:30].sizes)
+    model = fg.GraphRegressor(fg.GNTK(1, 1)).fit(data.graphs[:30], data.graphs[:30].sizes)
     report.report_training(tmp_path / "b.html", data.graphs[:30], model, y=data.graphs[:30].sizes)
     assert (tmp_path / "a.html").exists()
     assert (tmp_path / "b.html").exists()
@@ -145,6 +144,6 @@ def test_pages_can_be_had_from_python(tmp_path):
         report.report_training("a.txt", data.graphs[:30], model)
 
 
-def test_the_command_is_shown_as_it_was_typed(monkeypatch):
+def test_command_line_is_quoted(monkeypatch):
     monkeypatch.setattr("sys.argv", ["/somewhere/fastgntk", "evaluate", "my data", "--folds", "3"])
-    assert option.as_typed() == "fastgntk evaluate 'my data' --folds 3"
+    assert _report.command_line() == "fastgntk evaluate 'my data' --folds 3"

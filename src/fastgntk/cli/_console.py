@@ -1,4 +1,4 @@
-"""Tables, progress bars and JSON, for people and for machines."""
+"""Tables, progress bars, messages and JSON."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
-from rich.text import Text
 
+from fastgntk._util.text import format_duration
 from fastgntk.engines import COMPILING
 
 __all__ = [
     "error_line",
-    "key_values",
     "print_json",
+    "print_line",
     "print_table",
+    "print_values",
     "progress_bar",
-    "seconds",
-    "show_notices",
-    "verbose",
+    "show_log",
     "warning_line",
 ]
 
@@ -34,7 +33,7 @@ _SHOW_AFTER = 1.0  # seconds; what is quicker needs no bar
 
 def error_line(message: str) -> None:
     """Print one sentence to standard error."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]fastgntk:[/] {_escape(message)}", end="\n")
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]fastgntk:[/] {_escape(message)}")
 
 
 def warning_line(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -42,8 +41,8 @@ def warning_line(message: Warning | str, *_: Any, **__: Any) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"[yellow]fastgntk:[/] {_escape(str(message))}")
 
 
-class _Notices(logging.Handler):
-    """Print what the library has to say: warnings, and that compiling takes a while."""
+class _LogLines(logging.Handler):
+    """Print warnings of the library, and the notice that compiling takes a while; or everything."""
 
     everything = False
 
@@ -52,25 +51,24 @@ class _Notices(logging.Handler):
             warning_line(record.getMessage())
 
 
-def show_notices() -> None:
-    """Show notices of the library on standard error."""
+def show_log(everything: bool) -> None:
+    """Show warnings of the library, or everything that it logs, on standard error."""
     log = logging.getLogger("fastgntk")
-    if not any(isinstance(handler, _Notices) for handler in log.handlers):
-        log.addHandler(_Notices())
+    handlers = [handler for handler in log.handlers if isinstance(handler, _LogLines)] or [_LogLines()]
+    handlers[0].everything = everything
+    log.addHandler(handlers[0])
     log.setLevel(logging.INFO)
     log.propagate = False
-
-
-def verbose(wanted: bool) -> None:
-    """Show everything that the library logs, if wanted."""
-    for handler in logging.getLogger("fastgntk").handlers:
-        if isinstance(handler, _Notices):
-            handler.everything = wanted
 
 
 def print_json(value: Any) -> None:
     """Print a value as JSON to standard output."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def print_line(text: str) -> None:
+    """Print text to standard output without breaking lines."""
+    Console(highlight=False, soft_wrap=True).print(text, markup=False)
 
 
 def print_table(
@@ -85,9 +83,9 @@ def print_table(
     Console(highlight=False).print(table)
 
 
-def key_values(title: str, rows: list[tuple[str, str]]) -> None:
+def print_values(title: str, rows: list[tuple[str, str]]) -> None:
     """Print names and values as a table without headings."""
-    table = Table(title=title, title_justify="left", title_style="bold", show_header=False)
+    table = Table(title=_escape(title), title_justify="left", title_style="bold", show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows:
@@ -95,82 +93,38 @@ def key_values(title: str, rows: list[tuple[str, str]]) -> None:
     Console(highlight=False).print(table)
 
 
-def seconds(value: float) -> str:
-    """Write a duration for people: 17 ms, 0.42 s, 12.3 s, 3 min 20 s.
-
-    >>> seconds(0.0172), seconds(0.4217), seconds(12.34), seconds(200), seconds(7300)
-    ('17 ms', '0.42 s', '12.3 s', '3 min 20 s', '2 h 1 min')
-    """
-    if value < 0.1:
-        return f"{1000 * value:.0f} ms"
-    if value < 10:
-        return f"{value:.2f} s"
-    if value < 60:
-        return f"{value:.1f} s"
-    if value < 3600:
-        return f"{int(value) // 60} min {int(value) % 60} s"
-    return f"{int(value) // 3600} h {int(value) % 3600 // 60} min"
-
-
 @contextmanager
 def progress_bar(what: str, counted: str | None = None, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """Give a progress(done, total) that draws a bar with the time left on standard error.
+    """Yield a progress(done, total) that draws a bar with the time left on standard error.
 
-    With the name of what is ``counted``, it also shows how many calls there were, and how many in a second.
-    The bar appears after a second, so that quick work shows nothing, and is gone at the end.
+    With a name of what is ``counted``, the bar also shows the number of calls and their rate. It appears after a
+    second, so that quick work shows nothing, and is removed at the end. The time left follows from the mean speed since
+    the start, because stages of different speed alternate in an evaluation.
     """
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield lambda done, total: None  # noqa: ARG005  # nobody is watching
+        yield lambda done, total: None  # noqa: ARG005
         return
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        *([_Rate(counted)] if counted else []),
-        _TimeLeft(),
-        console=console,
-        transient=True,
-    )
-    start = time.monotonic()
-    task = bar.add_task(what, total=1.0, calls=0)
-    shown, calls = False, 0
+    columns = ("{task.description}", BarColumn(), TextColumn("{task.percentage:>3.0f} %"), "{task.fields[note]}")
+    bar = Progress(*columns, console=console, transient=True)
+    start, calls = time.monotonic(), 0
+    task = bar.add_task(what, total=1.0, note="")
 
     def progress(done: int, total: int) -> None:
-        nonlocal shown, calls
-        if not shown and time.monotonic() - start > _SHOW_AFTER:
-            bar.start()
-            shown = True
+        nonlocal calls
         calls += 1
-        bar.update(task, completed=done / total if total else 0.0, calls=calls)
+        elapsed, share = time.monotonic() - start, done / total if total else 0.0
+        if elapsed > _SHOW_AFTER:
+            bar.start()
+        rate = [f"{calls:,} {counted}, {calls / max(elapsed, 1e-9):.1f} per second"] if counted else []
+        left = [f"{format_duration(elapsed * (1 - share) / share)} left"] if share else []
+        bar.update(task, completed=share, note="  ".join([*rate, *left]))
 
     try:
         yield progress
     finally:
-        if shown:
+        if bar.live.is_started:
             bar.stop()
-
-
-class _Rate(ProgressColumn):
-    """How many calls so far, and in a second."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__()
-        self.what = what
-
-    def render(self, task: Task) -> Text:
-        calls = task.fields["calls"]
-        return Text(f"{calls:,} {self.what}, {calls / max(task.elapsed or 0.0, 1e-9):.1f} a second" if calls else "")
-
-
-class _TimeLeft(ProgressColumn):
-    """Time left from the mean speed since the start; stages of different speed take turns in an evaluation."""
-
-    def render(self, task: Task) -> Text:
-        share = task.completed / task.total if task.total else 0.0
-        if not share or task.elapsed is None:
-            return Text("")
-        return Text(f"{seconds(task.elapsed * (1 - share) / share)} left")
 
 
 def _escape(text: str) -> str:

@@ -1,9 +1,10 @@
-"""``fastgntk info``: this installation, or one data set."""
+"""``fastgntk info`` and ``fastgntk datasets``: this installation, one data set or store, all known data sets."""
 
 from __future__ import annotations
 
 import os
 import platform
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,160 +14,82 @@ import typer
 from fastgntk import __version__
 from fastgntk._util.memory import memory_budget, worker_count
 from fastgntk._util.text import format_bytes
-from fastgntk.cli._console import key_values, print_json, seconds
-from fastgntk.cli._data import DATA_HELP, SkipInvalidOption, SmilesOption, load_data
-from fastgntk.cli._inputs import (
-    DirectedOption,
-    EdgeLabelsOption,
-    EdgeWeightsOption,
-    EndsOption,
-    GraphOption,
-    Inputs,
-    NodeFeaturesOption,
-    NodeLabelsOption,
-    NodesOption,
-    TargetsOption,
-)
-from fastgntk.cli._options import (
-    EngineOption,
-    FreshOption,
-    JsonOption,
-    MemoryOption,
-    MergeOption,
-    SketchFeaturesOption,
-    SketchOption,
-    SketchSizeOption,
-    WorkersOption,
-    sketch_options,
-)
-from fastgntk.datasets import cache_folder
-from fastgntk.engines import engine_names
+from fastgntk.cli._console import print_json, print_table, show_log
+from fastgntk.cli._cost import show_cost
+from fastgntk.cli._data import load_data, warn_skipped
+from fastgntk.cli._groups import with_groups
+from fastgntk.cli._inputs import InfoInputs
+from fastgntk.cli._options import ComputeOptions, JsonOutput, KernelOptions, OutputOptions, SketchOptions
+from fastgntk.cli._store import show_store
+from fastgntk.datasets import REGISTRY, Dataset, cache_folder, find
+from fastgntk.engines import EXACT_ENGINES
 from fastgntk.errors import InputError
-from fastgntk.kernels import GNTK
-from fastgntk.pairwise import Forecast, describe, forecast
-from fastgntk.pairwise.store import is_store, open_gram
+from fastgntk.pairwise import describe
+from fastgntk.pairwise.store import is_store
 
-__all__ = ["info"]
-
-_DEFAULT = GNTK()
+__all__ = ["datasets", "info"]
 
 
+@with_groups
 def info(
-    data: Annotated[str | None, typer.Argument(metavar="[DATA]", help=f"Graphs to describe. {DATA_HELP}")] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Say what the kernel matrix of DATA will take, before anything runs.")
+    *,
+    inputs: InfoInputs,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Estimate the cost of the kernel matrix of DATA, without computing it.")
     ] = False,
-    blocks: Annotated[int, typer.Option(help="Number of blocks, for --plan.")] = _DEFAULT.blocks,
-    layers: Annotated[int, typer.Option(help="ReLU layers in each block, for --plan.")] = _DEFAULT.layers,
-    engine: EngineOption = "auto",
-    sketch: SketchOption = None,
-    sketch_size: SketchSizeOption = None,
-    fresh_each_block: FreshOption = None,
-    merge_nodes: MergeOption = None,
-    sketch_features: SketchFeaturesOption = None,
-    smiles: SmilesOption = None,
-    target: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="What is to be learned: counts equal graphs that differ.")
-    ] = None,
-    skip_invalid: SkipInvalidOption = False,
-    graph: GraphOption = None,
-    ends: EndsOption = None,
-    nodes: NodesOption = None,
-    targets: TargetsOption = None,
-    node_labels: NodeLabelsOption = None,
-    node_features: NodeFeaturesOption = None,
-    edge_labels: EdgeLabelsOption = None,
-    edge_weights: EdgeWeightsOption = None,
-    directed: DirectedOption = False,
-    memory: MemoryOption = None,
-    workers: WorkersOption = None,
-    json: JsonOption = False,
+    kernel: KernelOptions,
+    sketch: SketchOptions,
+    compute: ComputeOptions,
+    output: OutputOptions,
 ) -> None:
-    """Describe this installation, or the graphs of DATA, or with --plan how its kernel matrix would be computed."""
-    sketching = sketch_options(sketch, sketch_size, fresh_each_block, merge_nodes, sketch_features)
-    if sketching and not plan:
-        raise InputError("the options of a sketch are for --plan: fastgntk info --plan NAME --engine sketched.")
-    if data is None:
-        if plan:
-            raise InputError("--plan needs a data set: fastgntk info --plan NAME.")
-        _show_installation(json)
+    """Describe this installation, or the graphs of DATA, or with --estimate the cost of their kernel matrix."""
+    show_log(output.verbose)
+    chosen = kernel.build(sketch)
+    unused = [] if estimate else [name for name in (*kernel.given(), *sketch.given()) if name != "--features"]
+    if unused:
+        raise InputError(f"{unused[0]} is for --estimate; give that too.")
+    if not inputs.data:
+        if estimate:
+            raise InputError("--estimate needs a data set: fastgntk info DATA --estimate.")
+        _show_installation(output)
         return
-    if is_store(data):
-        _show_store(Path(data), json)
+    if is_store(inputs.data):
+        show_store(Path(inputs.data), output)
         return
-    inputs = Inputs(graph, ends, nodes, targets, node_labels, node_features, edge_labels, edge_weights, directed)
-    dataset = load_data(data, smiles=smiles, target=target, skip_invalid=skip_invalid, inputs=inputs, quiet=json)
-    if plan:
-        spec = GNTK(blocks, layers)
-        found = forecast(dataset.graphs, spec, engine=engine, memory=memory, workers=workers, **sketching)
-        if json:
-            print_json({"dataset": dataset.name, "blocks": blocks, "layers": layers, "plan": found.to_dict()})
-            return
-        key_values(f"{dataset.name}, {blocks} blocks of {layers} layers", _plan_rows(found))
-        return
-    told = describe(dataset.graphs, dataset.y)
+    compute.build()  # refuses wrong options before graphs are read
+    dataset = load_data(inputs, quiet=output.json)
+    if not output.json:
+        warn_skipped(dataset)
+    if not estimate:
+        _show_data(dataset, kernel.features or "auto", output)
+    else:
+        show_cost(dataset, chosen, compute, output)
+
+
+def _show_data(dataset: Dataset, features: Any, output: OutputOptions) -> None:
+    found = describe(dataset.graphs, dataset.y, features=features)
     classes = dataset.counts.classes
     kind = "none" if dataset.y is None else "classes" if classes else "real numbers"
-    if json:
-        print_json({"name": dataset.name, "targets": kind, "classes": classes, **told.to_dict()})
-        return
-    key_values(dataset.name, [("targets", f"{classes:,} classes" if classes else kind), *told.rows()])
+    record = {"name": dataset.name, "targets": kind, "classes": classes, **found.to_dict()}
+    output.show(record, dataset.name, [("targets", f"{classes:,} classes" if classes else kind), *found.rows()])
 
 
-def _show_store(path: Path, json: bool) -> None:
-    stored = open_gram(path)
-    told, known = stored.progress(), stored.manifest
-    if json:
-        print_json({"store": str(path), **told, **known.to_dict()})
-        return
-    rows = [
-        ("matrix", f"{known.graphs:,} × {known.graphs:,} float64"),
-        ("tiles", f"{told['finished']:,} of {told['tiles']:,}, {100 * told['finished'] / max(told['tiles'], 1):.0f} %"),
-        ("on disk", f"{format_bytes(told['bytes'])} of {format_bytes(8 * known.side**2 * told['tiles'])}"),
-        ("graphs in a tile", f"{known.side:,} on each side"),
-        ("kernel", ", ".join(f"{name} {value}" for name, value in known.spec.items())),
-        ("features", known.features),
-        ("engine", known.engine),
-        ("data", f"{known.data[:12]}… (fingerprint)"),
-        ("made by", f"fastgntk {known.version}"),
-    ]
-    key_values(str(path), rows)
-
-
-def _show_installation(json: bool) -> None:
-    record = _installation()
-    if json:
-        print_json(record)
-    else:
-        key_values("fastgntk", [(name.replace("_", " "), _show(name, value)) for name, value in record.items()])
-
-
-def _plan_rows(plan: Forecast) -> list[tuple[str, str]]:
-    compression = ", ".join(f"{100 * share:.3g} %" for share in plan.compression)
-    return [
-        ("engine", f"{plan.engine}: {plan.reason}"),
-        ("graphs", f"{plan.graphs:,} with {plan.nodes:,} nodes"),
-        ("blocks of graphs", f"{plan.blocks:,}, at most {plan.widest:,} distinct nodes each"),
-        ("tiles", f"{plan.tiles:,} on {plan.workers} threads"),
-        ("pairs of nodes", f"{plan.node_pairs:,}"),
-        ("of these distinct", f"{compression} (block by block)"),
-        ("expected time", f"about {seconds(plan.seconds)}, and start-up"),
-        ("expected memory", f"{format_bytes(plan.bytes)}, beside Python itself"),
-    ]
-
-
-def _installation() -> dict[str, Any]:
-    return {
+def _show_installation(output: OutputOptions) -> None:
+    engines = ["auto", *EXACT_ENGINES]
+    record = {
         "version": __version__,
         "python": platform.python_version(),
         **{name: _version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")},
         "system": f"{platform.system()} {platform.machine()}",
-        "workers": worker_count(None),
-        "memory_limit": memory_budget(None),
-        "engines": engine_names(),
+        "n_jobs": worker_count(None),
+        "max_memory": memory_budget(None),
+        "engines": engines,
         "data_folder": _data_folder(),
         "cache_folder": str(cache_folder()),
     }
+    memory = f"{format_bytes(memory_budget(None))} (a quarter of RAM; --max-memory changes it)"
+    shown = record | {"max_memory": memory, "engines": ", ".join(engines)}
+    output.show(record, "fastgntk", [(name.replace("_", " "), str(value)) for name, value in shown.items()])
 
 
 def _version(name: str) -> str:
@@ -183,9 +106,30 @@ def _data_folder() -> str:
     return folder if Path(folder).is_dir() else f"{folder} (does not exist)"
 
 
-def _show(name: str, value: Any) -> str:
-    if name == "memory_limit":
-        return f"{format_bytes(value)} (a quarter of RAM; --memory changes it)"
-    if isinstance(value, list):
-        return ", ".join(value)
-    return str(value)
+@with_groups
+def datasets(*, output: JsonOutput) -> None:
+    """List the known data sets with their counts and where each was found."""
+    records: list[dict[str, Any]] = []
+    for row in REGISTRY.values():
+        where, path = _find(row.name, row.url)
+        about = {"node_labels": row.node_labels, "where": where, "path": path, "citation": row.citation}
+        records.append({"name": row.name, **asdict(row.counts), **about})
+    if output.json:
+        print_json(records)
+        return
+    counts = ("graphs", "nodes", "edges", "classes")
+    columns = [("name", "left"), *((name, "right") for name in counts), ("labels", "left"), ("found in", "left")]
+    rows = [
+        [r["name"], *(f"{r[name]:,}" for name in counts), "yes" if r["node_labels"] else "no", r["where"]]
+        for r in records
+    ]
+    note = "to download: on first use. not found: put NAME.zip into a folder and set FASTGNTK_DATA to it."
+    print_table(None, columns, rows, note)
+
+
+def _find(name: str, url: str | None) -> tuple[str, str | None]:
+    try:
+        where, path = find(name)
+    except InputError:  # it has no public address and is in no folder
+        return "not found", None
+    return ("to download", url) if where == "download" else (where, str(path))

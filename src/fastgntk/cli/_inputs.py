@@ -1,93 +1,80 @@
-"""Options of lists of edges and of JSON files, and what a model remembers of them."""
+"""The group of input options: where graphs come from, and how a table or a JSON file is read."""
+
+# ruff: noqa: RUF009  # option() makes a dataclass field
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from fastgntk.cli._console import warning_line
-from fastgntk.cli._options import parse_words
+from fastgntk.cli._groups import OptionGroup, argument, option
+from fastgntk.cli._lists import parse_words
 from fastgntk.errors import InputError
-from fastgntk.graphs import UnusedAttributesWarning
 
-__all__ = [
-    "DirectedOption",
-    "EdgeLabelsOption",
-    "EdgeWeightsOption",
-    "EndsOption",
-    "GraphOption",
-    "Inputs",
-    "NodeFeaturesOption",
-    "NodeLabelsOption",
-    "NodesOption",
-    "TargetsOption",
-    "in_words_of_options",
-]
+__all__ = ["EDGE_LIST", "NAMES", "InfoInputs", "Inputs", "NewGraphInputs", "OneGraphInputs"]
 
-GraphOption = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Says that the table lists edges: the column that names the graph of each."),
-]
-EndsOption = Annotated[
-    str | None,
-    typer.Option(metavar="A,B", help="The columns with the two nodes of an edge.", show_default="source,target"),
-]
-NodesOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="A second table, of nodes: the graph, a column `node`, and what is known of it."),
-]
-TargetsOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="A third table, of graphs: the graph, and what to learn (--target if several)."),
-]
-NodeLabelsOption = Annotated[
-    str | None, typer.Option(metavar="NAMES", help="Attributes that label nodes, such as a,b.", show_default="label")
-]
-NodeFeaturesOption = Annotated[
-    str | None,
-    typer.Option(metavar="NAMES", help="Attributes of nodes that are numbers.", show_default="features or x"),
-]
-EdgeLabelsOption = Annotated[
-    str | None, typer.Option(metavar="NAMES", help="Attributes that label edges.", show_default="label")
-]
-EdgeWeightsOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The attribute that weights edges.", show_default="weight")
-]
-DirectedOption = Annotated[
-    bool, typer.Option("--directed", help="Listed edges go from the first node to the second only.")
-]
+DATA_HELP = (
+    "A table of molecules, or of edges with --graph (.csv, .tsv), or JSON in node-link form (.json, .jsonl), also "
+    "compressed (.gz); a known name (see `fastgntk datasets`); or a folder or zip file in TU format."
+)
+NAMES = ("node_labels", "node_features", "edge_labels", "edge_weights")
+"""Options that name attributes of nodes and edges."""
+EDGE_LIST = ("graph", "ends", "nodes", "targets", "directed")
+"""Options of edge lists alone."""
 
-_REMEMBERED = ("graph", "ends", "node_labels", "node_features", "edge_labels", "edge_weights")
+_TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_JSON = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
+_IN_MODELS = ("graph", "ends", *NAMES)  # with --directed and the presence of --nodes
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """How to read a list of edges or a JSON file in node-link form; None where nothing was said."""
+class Inputs(OptionGroup):
+    """Graphs, and targets to learn."""
 
-    graph: str | None = None
-    ends: str | None = None
-    nodes: Path | None = None
-    targets: Path | None = None
-    node_labels: str | None = None
-    node_features: str | None = None
-    edge_labels: str | None = None
-    edge_weights: str | None = None
-    directed: bool = False
+    panel = "Input"
 
-    def given(self) -> list[str]:
-        """Return the options that were given, as they are typed."""
-        names = ("nodes", "targets", *_REMEMBERED, "directed")
-        return [f"--{name.replace('_', '-')}" for name in names if getattr(self, name) not in (None, False)]
+    data: str = argument(metavar="DATA", help=DATA_HELP)
+    target: list[str] | None = option(
+        None, metavar="COLUMN", help="Target: a column of a table, or a graph attribute in JSON; may be repeated."
+    )
+    smiles: str | None = option(None, metavar="COLUMN", help="Column of SMILES in a table.", show_default="smiles")
+    skip_invalid: bool = option(False, "--skip-invalid", help="Skip rows whose SMILES cannot be read, and list them.")
+    graph: str | None = option(None, metavar="COLUMN", help="Read an edge list; this column names the graph.")
+    ends: str | None = option(None, metavar="A,B", help="Columns of the two nodes.", show_default="source,target")
+    nodes: Path | None = option(
+        None, metavar="FILE", help="Table of nodes, for edge lists: the graph, a column `node`, and node attributes."
+    )
+    targets: Path | None = option(
+        None, metavar="FILE", help="Table of graphs, for edge lists: the graph, and its target (--target if several)."
+    )
+    node_labels: str | None = option(None, metavar="NAMES", help="Attributes that label nodes.", show_default="label")
+    node_features: str | None = option(
+        None, metavar="NAMES", help="Numeric node attributes.", show_default="features or x"
+    )
+    edge_labels: str | None = option(None, metavar="NAMES", help="Attributes that label edges.", show_default="label")
+    edge_weights: str | None = option(None, metavar="NAME", help="Attribute that weights edges.", show_default="weight")
+    directed: bool = option(False, "--directed", help="Listed edges go from the first node to the second only.")
 
-    def names(self) -> dict[str, Any]:
-        """Return the four choices of attributes; an empty text is none of them."""
-        chosen = {name: getattr(self, name) for name in _REMEMBERED[2:]}
+    @property
+    def is_table(self) -> bool:
+        """Whether DATA is a table, of molecules or of edges."""
+        return self.data.lower().endswith(_TABLES)
+
+    @property
+    def is_json(self) -> bool:
+        """Whether DATA is a JSON file in node-link form."""
+        return self.data.lower().endswith(_JSON)
+
+    @property
+    def is_edge_list(self) -> bool:
+        """Whether DATA is a table of edges."""
+        return self.is_table and self.graph is not None
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes to use as labels, features and weights; an empty text means none."""
+        chosen = {name: getattr(self, name) for name in NAMES}
         return {
             name: text if text is None else () if not text else parse_words(text, f"--{name.replace('_', '-')}")
             for name, text in chosen.items()
@@ -102,42 +89,47 @@ class Inputs:
             raise InputError(f"--ends takes two columns such as source,target, but is {self.ends!r}.")
         return words[0], words[1]
 
-    def to_remember(self) -> dict[str, Any]:
-        """Return what a model has to know to read new graphs in the same way."""
-        known = {name: getattr(self, name) for name in _REMEMBERED} | {"directed": self.directed}
-        return {name: value for name, value in known.items() if value not in (None, False)} | (
-            {"nodes": True} if self.nodes is not None else {}
-        )
+    def to_model(self) -> dict[str, Any]:
+        """Return what a model file keeps, so that new graphs are read in the same way."""
+        kept: dict[str, Any] = {name: getattr(self, name) for name in _IN_MODELS if getattr(self, name) is not None}
+        flags = {"directed": self.directed, "nodes": self.nodes is not None}
+        return kept | {name: True for name, given in flags.items() if given}
 
-    def with_memory(self, about: Mapping[str, Any]) -> Inputs:
-        """Fill in what was not said from what the model was trained with."""
-        memory = about.get("inputs")
-        if not isinstance(memory, Mapping):
+    def from_model(self, kept: Any) -> Inputs:
+        """Return the same options with those that were not given from a model file, if DATA is of a kind to use them.
+
+        >>> Inputs("new.csv", ends="a,b").from_model({"graph": "net", "ends": "u,v"}).given()
+        ['--graph', '--ends']
+        """
+        if not isinstance(kept, Mapping) or not (self.is_json or self.is_table):
             return self
-        told = {n: memory[n] for n in _REMEMBERED if getattr(self, n) is None and isinstance(memory.get(n), str)}
-        filled = replace(self, **told, directed=self.directed or memory.get("directed") is True)
-        if filled.graph is not None and memory.get("nodes") is True and filled.nodes is None:
+        names = NAMES if self.is_json else _IN_MODELS
+        missing = {n: kept[n] for n in names if getattr(self, n) is None and isinstance(kept.get(n), str)}
+        directed = self.directed or (self.is_table and kept.get("directed") is True)
+        filled = replace(self, **missing, directed=directed)
+        if filled.is_edge_list and kept.get("nodes") is True and filled.nodes is None:
             raise InputError("the model was trained with a table of nodes; give that of the new graphs with --nodes.")
         return filled
 
 
-@contextmanager
-def in_words_of_options() -> Iterator[None]:
-    """Say what is not used, and what is wrong, in the words of the command line."""
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            yield
-    except InputError as error:
-        raise InputError(_as_options(str(error))) from None
-    for warning in caught:
-        text = str(warning.message)
-        if issubclass(warning.category, UnusedAttributesWarning):
-            text = _as_options(text).replace("pass () there", "pass '' there")
-        warning_line(text)
+@dataclass(frozen=True)
+class NewGraphInputs(Inputs):
+    """Graphs to predict: no targets."""
+
+    omitted = ("target", "targets")
 
 
-def _as_options(text: str) -> str:
-    for name in _REMEMBERED[2:]:
-        text = text.replace(f"{name}=", f"--{name.replace('_', '-')}")
-    return text
+@dataclass(frozen=True)
+class OneGraphInputs(Inputs):
+    """Graphs of which one is used: others that cannot be read do not matter."""
+
+    omitted = ("target", "targets", "skip_invalid")
+
+    skip_invalid: bool = True
+
+
+@dataclass(frozen=True)
+class InfoInputs(Inputs):
+    """Graphs to describe, if any."""
+
+    data: str = argument("", metavar="[DATA]", help=f"Graphs to describe. {DATA_HELP}", show_default=False)

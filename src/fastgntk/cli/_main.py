@@ -1,4 +1,4 @@
-"""The entry point: which commands exist, and how errors reach the user."""
+"""The entry point: the commands, and how errors are printed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import typer
 
 from fastgntk import __version__
 from fastgntk.cli._bench import bench
-from fastgntk.cli._console import error_line, show_notices, warning_line
-from fastgntk.cli._datasets import datasets
+from fastgntk.cli._console import error_line, show_log, warning_line
 from fastgntk.cli._evaluate import evaluate
 from fastgntk.cli._explain import explain
 from fastgntk.cli._gram import gram
-from fastgntk.cli._info import info
+from fastgntk.cli._info import datasets, info
 from fastgntk.cli._predict import predict
 from fastgntk.cli._reproduce import reproduce
 from fastgntk.cli._train import train
@@ -32,19 +31,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(evaluate)
-app.command()(train)
-app.command()(predict)
-app.command()(explain)
-app.command()(gram)
-app.command()(bench)
+for _command in (evaluate, train, predict, explain, gram, bench, datasets, info):
+    app.command()(_command)
 app.add_typer(reproduce, name="reproduce")
-app.command()(datasets)
-app.command()(info)
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         print(f"fastgntk {__version__}")  # noqa: T201  # the command line prints
         raise typer.Exit
 
@@ -53,7 +46,7 @@ def _show_version(asked: bool) -> None:
 def _root(
     version: Annotated[  # the callback does its work
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     pass
@@ -62,17 +55,17 @@ def _root(
 def main() -> None:
     """Run the command line: exit code 0, or 2 with one sentence on bad input."""
     warnings.showwarning = warning_line
-    show_notices()
+    show_log(False)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without ± must not cost the result of an hour
+            stream.reconfigure(errors="replace")  # a terminal without ± must not lose the result of an hour
     try:
         app()
     except InputError as error:
         error_line(str(error))
         sys.exit(2)
     except MemoryError:
-        error_line("there is not enough memory for this; use fewer graphs, or a smaller --memory or --workers.")
+        error_line("there is not enough memory; use fewer graphs, or a smaller --max-memory or --n-jobs.")
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(1)
@@ -81,13 +74,13 @@ def main() -> None:
         error_line(f"{where}{error.strerror or error}.")
         sys.exit(2)
     finally:
-        _write_out()
+        _flush()
 
 
-def _write_out() -> None:
-    """Write out what is left; if the reader went away, as `head` does, leave nothing that complains of it at the end.
+def _flush() -> None:
+    """Flush standard output; if its reader is gone, as after `head`, discard the rest without a message.
 
-    Click handles a broken pipe too, but what is in the buffer then is tried once more when Python ends.
+    Click handles a broken pipe too, but Python would flush the buffer once more when it exits.
     """
     stream = sys.__stdout__
     if stream is None:  # a program without a console

@@ -1,227 +1,228 @@
-"""Options that several commands share, and how lists are written on the command line."""
+"""The option groups that commands share: kernel, kernels to try, sketch, computation, output; ``_inputs`` has input."""
+
+# ruff: noqa: RUF009  # option() makes a dataclass field
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from fastgntk._util.files import check_place
+from fastgntk._util.threads import Progress
+from fastgntk.cli._console import print_json, print_values
+from fastgntk.cli._groups import OptionGroup, option
+from fastgntk.cli._lists import parse_flags, parse_floats, parse_ints, parse_words
 from fastgntk.errors import InputError
-from fastgntk.sketch import SketchOptions
+from fastgntk.kernels import GNTK, Kernel, parse_kernel
+from fastgntk.pairwise import Compute
+from fastgntk.sketch import Sketch
+
+if TYPE_CHECKING:
+    from fastgntk.selection import Grid
 
 __all__ = [
-    "BlocksOption",
-    "COption",
-    "DataArgument",
-    "EngineOption",
-    "FeaturesOption",
-    "FreshOption",
-    "JsonOption",
-    "JumpOption",
-    "LayersOption",
-    "MemoryOption",
-    "MergeOption",
-    "NormalizeOption",
-    "ScaleOption",
-    "EdgesOption",
-    "SketchFeaturesOption",
-    "SketchOption",
-    "SketchSizeOption",
-    "VerboseOption",
-    "WorkersOption",
-    "grid_options",
-    "parse_flags",
-    "parse_floats",
-    "parse_ints",
-    "parse_words",
-    "sketch_options",
+    "CandidateOptions",
+    "ComputeOptions",
+    "JsonOutput",
+    "KernelOptions",
+    "LocalComputeOptions",
+    "OutputOptions",
+    "ReportOutput",
+    "SketchOptions",
+    "random_state_option",
 ]
 
-DataArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA", help="A known name (see `fastgntk datasets`), or a folder or zip file in TU format."
-    ),
-]
-FeaturesOption = Annotated[str, typer.Option(help="What nodes start with: auto, attributes, labels, all or degree.")]
-EngineOption = Annotated[
-    str,
-    typer.Option(
-        help="How to compute: lossless (compiled; auto takes it, except for very little work), decoupled "
-        "(NumPy), or kronecker (slow, for checking), which give the same numbers; or sketched, an approximation for "
-        "large dense graphs."
-    ),
-]
-SketchOption = Annotated[
-    str | None,
-    typer.Option(help="For --engine sketched: ams, gaussian, srht, countsketch or sparse.", show_default="ams"),
-]
-SketchSizeOption = Annotated[
-    str | None,
-    typer.Option(help="Rows of a sketch, such as 64, or a rate with a point, such as 0.3.", show_default="0.3"),
-]
-FreshOption = Annotated[
-    bool | None, typer.Option("--fresh-each-block", help="Draw a new sketch for each block.", show_default=False)
-]
-MergeOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--merge-nodes/--all-nodes",
-        help="Sketch distinct nodes, or all of them as in the paper.",
-        show_default="merge-nodes",
-    ),
-]
-SketchFeaturesOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--sketch-features",
-        help="Sketch the aggregation of the features too, as in the paper; it saves no time.",
-        show_default=False,
-    ),
-]
-MemoryOption = Annotated[str | None, typer.Option(help="Memory limit, such as 2GB.", show_default="a quarter of RAM")]
-WorkersOption = Annotated[int | None, typer.Option(help="Number of workers.", show_default="every core")]
-BlocksOption = Annotated[
-    str | None,
-    typer.Option(help="Depths to try, such as 1,2,5 or 1-10.", show_default="train: 1-10; evaluate: 1,2,3,5,8"),
-]
-LayersOption = Annotated[str | None, typer.Option(help="Layers per block to try.", show_default="1-3")]
-ScaleOption = Annotated[
-    str | None, typer.Option(help="Scales to try: uniform,degree,unit.", show_default="uniform,degree")
-]
-JumpOption = Annotated[str | None, typer.Option(help="Jumping knowledge: yes, no or both.", show_default="both")]
-NormalizeOption = Annotated[
-    str | None, typer.Option(help="Cosine normalisation: yes, no or both.", show_default="both")
-]
-EdgesOption = Annotated[
-    str | None,
-    typer.Option(help="Whether edge labels count: plain, typed or plain,typed to try both.", show_default="plain"),
-]
-COption = Annotated[
-    str | None,
-    typer.Option(
-        "--c",
-        "--C",
-        help="C of support vector machines, in units of the kernel's variance.",
-        show_default="0.1 to 1000",
-    ),
-]
-VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Say what is done, on standard error.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
+_KERNEL = 'The kernel as text, such as "GNTK(blocks=3) + 0.5 * GNTK(2).normalized()"'
 
 
-def sketch_options(
-    sketch: str | None,
-    sketch_size: str | None,
-    fresh_each_block: bool | None,
-    merge_nodes: bool | None,
-    sketch_features: bool | None,
-    seed: int | None = None,
-) -> SketchOptions:
-    """Return those options of a sketch that were given.
-
-    >>> sketch_options("srht", "0.25", None, None, None)
-    {'sketch': 'srht', 'sketch_size': 0.25}
-    """
-    given: SketchOptions = {}
-    if sketch is not None:
-        given["sketch"] = sketch
-    if sketch_size is not None:
-        try:
-            given["sketch_size"] = int(sketch_size) if re.fullmatch(r"[-+]?\d+", sketch_size) else float(sketch_size)
-        except ValueError:
-            raise InputError(f"--sketch-size takes a number such as 64 or 0.3, but is {sketch_size!r}.") from None
-    if fresh_each_block is not None:
-        given["fresh_each_block"] = fresh_each_block
-    if merge_nodes is not None:
-        given["merge_nodes"] = merge_nodes
-    if sketch_features is not None:
-        given["sketch_features"] = sketch_features
-    if seed is not None:
-        given["seed"] = seed
-    return given
+def _features_option() -> Any:
+    what = "Initial node features: auto, attributes, labels, all or degree."
+    return option(None, help=what, show_default="auto")
 
 
-def grid_options(
-    blocks: str | None,
-    layers: str | None,
-    scale: str | None,
-    jump: str | None,
-    normalize: str | None,
-    c: str | None,
-    edges: str | None,
-) -> dict[str, Any]:
-    """Return those options of a grid that were given.
-
-    >>> grid_options("1-3", None, None, "no", None, None, None)
-    {'blocks': (1, 2, 3), 'jump': (False,)}
-    """
-    given = {
-        "blocks": None if blocks is None else parse_ints(blocks, "--blocks"),
-        "layers": None if layers is None else parse_ints(layers, "--layers"),
-        "scale": None if scale is None else parse_words(scale, "--scale"),
-        "jump": None if jump is None else parse_flags(jump, "--jump"),
-        "normalize": None if normalize is None else parse_flags(normalize, "--normalize"),
-        "C": None if c is None else parse_floats(c, "--c"),
-        "edges": None if edges is None else parse_words(edges, "--edges"),
-    }
-    return {name: value for name, value in given.items() if value is not None}
+def random_state_option(default: Any, of_what: str) -> Any:
+    """Declare ``--random-state``, the seed of something."""
+    return option(default, help=f"Seed of {of_what}.", show_default="0")
 
 
-def parse_ints(text: str, name: str) -> tuple[int, ...]:
-    """Read a list of whole numbers with ranges.
+@dataclass(frozen=True)
+class SketchOptions(OptionGroup):
+    """An approximation of the kernel; any of these options requests it."""
 
-    >>> parse_ints("1-3,8", "--blocks")
-    (1, 2, 3, 8)
-    """
-    values: list[int] = []
-    for part in _parts(text, name):
-        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
-        if not match:
-            raise InputError(f"{name} takes whole numbers such as 1,2,5 or 1-5, but has {part!r}.")
-        first, last = int(match[1]), int(match[2] or match[1])
-        if last < first:
-            raise InputError(f"{name}: the range {part} runs backwards.")
-        values += range(first, last + 1)
-    return tuple(dict.fromkeys(values))
+    panel = "Sketch: an approximation for large dense graphs"
+
+    sketch: str | None = option(None, help="ams, gaussian, srht, countsketch or sparse.", show_default="exact")
+    sketch_size: str | None = option(None, help="Rows such as 64, or a rate such as 0.3.", show_default="0.3")
+    fresh_each_block: bool | None = option(None, "--fresh-each-block", help="Draw a new sketch for each block.")
+    merge_nodes: bool | None = option(
+        None, "--merge-nodes/--all-nodes", help="Sketch distinct nodes (the default), or all nodes as in the paper."
+    )
+    sketch_features: bool | None = option(
+        None, "--sketch-features", help="Sketch the features too, as in the paper; this saves no time."
+    )
+
+    def build(self, seed: int) -> Sketch | None:
+        """Return the sketch, or None for an exact kernel.
+
+        >>> SketchOptions("srht", "0.25").build(1), SketchOptions().build(1)
+        (Sketch(kind='srht', size=0.25, seed=1), None)
+        """
+        names = {"kind": "sketch", "size": "sketch_size"}
+        names |= {name: name for name in ("fresh_each_block", "merge_nodes", "sketch_features")}
+        chosen = {name: getattr(self, field) for name, field in names.items() if getattr(self, field) is not None}
+        if not chosen:
+            return None
+        if "size" in chosen:
+            chosen["size"] = _parse_size(chosen["size"])
+        return Sketch(seed=seed, **chosen)
 
 
-def parse_floats(text: str, name: str) -> tuple[float, ...]:
-    """Read a list of numbers.
+@dataclass(frozen=True)
+class KernelOptions(OptionGroup):
+    """One kernel: as text, or a GNTK from its options."""
 
-    >>> parse_floats("0.1,10", "--c")
-    (0.1, 10.0)
-    """
+    panel = "Kernel"
+
+    kernel: str | None = option(None, metavar="TEXT", help=f"{_KERNEL}; it replaces the options below.")
+    blocks: int | None = option(None, help="Number of blocks.", show_default="3")
+    layers: int | None = option(None, help="ReLU layers in each block.", show_default="2")
+    scale: str | None = option(None, help="Scale: uniform, degree or unit.", show_default="uniform")
+    jump: bool | None = option(None, help="Read out every level (the default), or only the last.")
+    c_phi: float | None = option(None, help="Variance factor of the ReLU layers.", show_default="2")
+    edges: str | None = option(None, help="plain ignores edge labels, typed does not.", show_default="plain")
+    features: str | None = _features_option()
+    normalize: bool = option(False, "--normalize", help="Divide by self-similarities, so that values are cosines.")
+    random_state: int | None = random_state_option(None, "the sketch")
+
+    def build(self, sketch: SketchOptions) -> Kernel:
+        """Return the kernel.
+
+        >>> KernelOptions(blocks=2, normalize=True).build(SketchOptions())
+        GNTK(blocks=2).normalized()
+        """
+        if self.kernel is not None:
+            _check_alone(self, sketch)
+            return parse_kernel(self.kernel)
+        if self.random_state is not None and not sketch.given():
+            raise InputError("--random-state is the seed of a sketch; give --sketch too.")
+        names = ("blocks", "layers", "scale", "jump", "c_phi", "edges", "features")
+        chosen = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        kernel = GNTK(**chosen, sketch=sketch.build(self.random_state or 0))
+        return kernel.normalized() if self.normalize else kernel
+
+
+@dataclass(frozen=True)
+class CandidateOptions(OptionGroup):
+    """The kernels among which a command chooses: given as text, or GNTKs from lists of options."""
+
+    panel = "Kernels to try"
+
+    kernel: list[str] | None = option(
+        None, metavar="TEXT", help=f"{_KERNEL}; may be repeated, and replaces the options below."
+    )
+    blocks: str | None = option(
+        None, help="Numbers of blocks, such as 1,2,5 or 1-10.", show_default="train: 1-10; evaluate: 1,2,3,5,8"
+    )
+    layers: str | None = option(None, help="Numbers of layers in each block.", show_default="1-3")
+    scale: str | None = option(None, help="Scales: uniform,degree,unit.", show_default="uniform,degree")
+    jump: str | None = option(None, help="Jumping knowledge: yes, no or both.", show_default="both")
+    normalize: str | None = option(None, help="Cosine normalization: yes, no or both.", show_default="both")
+    edges: str | None = option(None, help="plain ignores edge labels; plain,typed tries both.", show_default="plain")
+    features: str | None = _features_option()
+    c: str | None = option(
+        None, "--c", "--C", help="Values of C of SVMs, in units of the kernel's variance.", show_default="0.1 to 1000"
+    )
+
+    def build(self, default: Grid, sketch: SketchOptions, seed: int) -> Grid | list[Kernel]:
+        """Return the kernels, or the default grid with other values where they were given."""
+        if self.kernel:
+            _check_alone(self, sketch)
+            return [parse_kernel(text) for text in self.kernel]
+        readers: dict[str, Any] = {"blocks": parse_ints, "layers": parse_ints, "scale": parse_words}
+        readers |= {"jump": parse_flags, "normalize": parse_flags, "edges": parse_words, "c": parse_floats}
+        texts = {name: getattr(self, name) for name in readers if getattr(self, name) is not None}
+        values = {"C" if n == "c" else n: readers[n](text, f"--{n}") for n, text in texts.items()}
+        base = GNTK(features=self.features or "auto", sketch=sketch.build(seed))  # type: ignore[arg-type]
+        return replace(default, **values, base=base)
+
+
+@dataclass(frozen=True)
+class ComputeOptions(OptionGroup):
+    """How kernel values are computed."""
+
+    panel = "Computation"
+
+    engine: str = option(
+        "auto", help="lossless, decoupled, kronecker (slow), or auto, the fastest; all give the same numbers."
+    )
+    n_jobs: int | None = option(None, help="Number of threads or processes.", show_default="every core")
+    max_memory: str | None = option(None, help="Memory limit, such as 2GB.", show_default="a quarter of RAM")
+
+    def build(self, progress: Progress | None = None) -> Compute:
+        """Return the options of the library."""
+        return Compute(self.engine, self.n_jobs, self.max_memory, progress)
+
+
+@dataclass(frozen=True)
+class LocalComputeOptions(ComputeOptions):
+    """The same where the engine is determined elsewhere, for example by a model file."""
+
+    omitted = ("engine",)
+
+
+@dataclass(frozen=True)
+class OutputOptions(OptionGroup):
+    """What a command prints."""
+
+    panel = "Output"
+
+    json: bool = option(False, "--json", help="Print JSON instead of tables.")
+    verbose: bool = option(False, "--verbose", "-v", help="Log each step to standard error.")
+
+    def show(self, record: dict[str, Any], title: str, rows: list[tuple[str, str]]) -> None:
+        """Print a record as JSON, or else rows of names and values as a table."""
+        if self.json:
+            print_json(record)
+        else:
+            print_values(title, rows)
+
+
+@dataclass(frozen=True)
+class JsonOutput(OutputOptions):
+    """The same for commands that log nothing."""
+
+    omitted = ("verbose",)
+
+
+@dataclass(frozen=True)
+class ReportOutput(OutputOptions):
+    """What a command prints, and an HTML page about it."""
+
+    report: Path | None = option(
+        None, metavar="NAME.html", help="Write a report: one self-contained HTML file.", show_default="no report"
+    )
+
+    def check(self) -> None:
+        """Refuse a path to which no page can be written, before any work."""
+        if self.report is not None:
+            check_place(self.report, "--report", ".html")
+
+    def report_record(self) -> dict[str, str]:
+        """Return the entry of the page in JSON output, if there is one."""
+        return {} if self.report is None else {"report": str(self.report)}
+
+
+def _check_alone(group: KernelOptions | CandidateOptions, sketch: SketchOptions) -> None:
+    """Refuse options that the text of a kernel replaces."""
+    others = [name for name in (*group.given(), *sketch.given()) if name != "--kernel"]
+    if others:
+        raise InputError(f"--kernel takes the place of {', '.join(others)}; give one or the other.")
+
+
+def _parse_size(text: str) -> int | float:
     try:
-        return tuple(dict.fromkeys(float(part) for part in _parts(text, name)))
+        return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
     except ValueError:
-        raise InputError(f"{name} takes numbers such as 1,10,100, but is {text!r}.") from None
-
-
-def parse_words(text: str, name: str) -> tuple[str, ...]:
-    """Read a list of words.
-
-    >>> parse_words("uniform, degree", "--scale")
-    ('uniform', 'degree')
-    """
-    return tuple(dict.fromkeys(_parts(text, name)))
-
-
-def parse_flags(text: str, name: str) -> tuple[bool, ...]:
-    """Read yes, no or both.
-
-    >>> parse_flags("both", "--jump")
-    (False, True)
-    """
-    known = {"yes": (True,), "no": (False,), "both": (False, True)}
-    if text not in known:
-        raise InputError(f"{name} must be yes, no or both, but is {text!r}.")
-    return known[text]
-
-
-def _parts(text: str, name: str) -> list[str]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(parts):
-        raise InputError(f"{name} takes values separated by commas, but is {text!r}.")
-    return parts
+        raise InputError(f"--sketch-size takes a number such as 64 or 0.3, but is {text!r}.") from None

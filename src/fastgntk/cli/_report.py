@@ -1,51 +1,36 @@
-"""``--report``: the page that ``evaluate`` and ``train`` write beside what they print."""
+"""``--report``: an HTML page about an evaluation or a training."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Callable
+from typing import Any
 
-import typer
-from rich.console import Console
+from fastgntk._util.text import format_bytes, format_duration
+from fastgntk.cli._console import print_line, progress_bar
+from fastgntk.cli._options import ComputeOptions, ReportOutput
 
-from fastgntk._util.files import check_place
-from fastgntk._util.text import format_bytes
-from fastgntk.cli._console import progress_bar, seconds
-
-__all__ = ["ReportOption", "as_typed", "check_report", "written"]
-
-ReportOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--report",
-        help="Where to write a page about it: NAME.html, one file that needs nothing else.",
-        show_default="no page",
-    ),
-]
+__all__ = ["command_line", "write_report"]
 
 
-def check_report(path: Path | None) -> None:
-    """Refuse at once a place where no page can be written."""
-    if path is not None:
-        check_place(path, "--report", ".html")
-
-
-def as_typed() -> str:
+def command_line() -> str:
     """Return the command that is running."""
     return shlex.join(["fastgntk", *sys.argv[1:]])
 
 
-@contextmanager
-def written(path: Path, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """Show how far a page is, and say when it is there."""
+def write_report(
+    output: ReportOutput, compute: ComputeOptions, write: Callable[..., Any], *facts: Any, **options: Any
+) -> None:
+    """Call a function of :mod:`fastgntk.report` with a progress bar, and print where the page is.
+
+    Results are printed before this is called, so that they are not lost if the page cannot be written.
+    """
+    assert output.report is not None
     start = time.perf_counter()
-    with progress_bar("making the report", quiet=quiet) as bar:
-        yield bar
-    if not quiet:
-        took, size = seconds(time.perf_counter() - start), format_bytes(path.stat().st_size)
-        Console(highlight=False, soft_wrap=True).print(f"report: {path} ({size}, {took})", markup=False)
+    with progress_bar("writing the report", quiet=output.json) as bar:
+        write(output.report, *facts, command=command_line(), compute=compute.build(bar), **options)
+    if not output.json:
+        took, size = format_duration(time.perf_counter() - start), format_bytes(output.report.stat().st_size)
+        print_line(f"report: {output.report} ({size}, {took})")

@@ -1,0 +1,156 @@
+"""Option groups: every command offers its groups whole, in panels; --kernel as text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import typer
+from tests.cli.command import ONE, record, run, sentence
+from typer.testing import CliRunner
+
+import fastgntk as fg
+from fastgntk.cli._evaluate import FoldOptions
+from fastgntk.cli._groups import OptionGroup, argument, option, with_groups
+from fastgntk.cli._inputs import InfoInputs, Inputs, NewGraphInputs, OneGraphInputs
+from fastgntk.cli._options import (
+    CandidateOptions,
+    ComputeOptions,
+    JsonOutput,
+    KernelOptions,
+    LocalComputeOptions,
+    OutputOptions,
+    ReportOutput,
+    SketchOptions,
+)
+from fastgntk.cli._store import StoreOptions
+from fastgntk.cli._train import ModelOptions
+
+GROUPS = {
+    "evaluate": [Inputs, FoldOptions, CandidateOptions, SketchOptions, ComputeOptions, ReportOutput],
+    "train": [Inputs, ModelOptions, CandidateOptions, SketchOptions, ComputeOptions, ReportOutput],
+    "predict": [NewGraphInputs, LocalComputeOptions, OutputOptions],
+    "explain": [OneGraphInputs, LocalComputeOptions, OutputOptions],
+    "gram": [Inputs, StoreOptions, KernelOptions, SketchOptions, ComputeOptions, OutputOptions],
+    "info": [InfoInputs, KernelOptions, SketchOptions, ComputeOptions, OutputOptions],
+    "bench": [LocalComputeOptions, JsonOutput],
+    "datasets": [JsonOutput],
+}
+SUM = "GNTK(blocks=1, layers=1) + 0.5 * GNTK(2, 1).normalized()"
+
+
+@pytest.mark.parametrize("command", GROUPS)
+def test_help_has_the_panel_and_every_option_of_each_group(command):
+    shown = run(command, "--help").out
+    for group in GROUPS[command]:
+        assert f"─ {group.panel} ─" in shown
+        for name in (f.name for f in group.options() if f.name != "data"):
+            assert offered(name, shown), name
+        for name in group.omitted:
+            assert not offered(name, shown) or (command, name) == ("explain", "target")
+
+
+def offered(name: str, shown: str) -> bool:
+    return re.search(f"--{name.replace('_', '-')}[ ,]", shown) is not None
+
+
+@pytest.mark.parametrize("command", ["table-time", "complexity"])
+def test_help_of_studies_has_the_panels(command):
+    shown = run("reproduce", command, "--help").out
+    for words in ["─ Study ─", "─ Computation ─", "─ Output ─", "--random-state", "--n-jobs"]:
+        assert words in shown
+
+
+@dataclass(frozen=True)
+class Paint(OptionGroup):
+    panel = "Paint"
+
+    wall: str = argument(metavar="WALL")
+    colour: str | None = option(None, help="Colour.")
+    coats: int = option(1, help="Coats.")
+
+
+@dataclass(frozen=True)
+class Whitewash(Paint):
+    omitted = ("colour",)
+
+
+def paint(*arguments: str, group: type[Paint] = Paint) -> str:
+    """Run a command that takes a group, and return the group it received."""
+
+    def command(*, where: int = 0, chosen: group) -> None:  # type: ignore[valid-type]
+        print(where, chosen, chosen.given())  # noqa: T201
+
+    command.__annotations__ = {"where": int, "chosen": group}
+    app = typer.Typer()
+    app.command()(with_groups(command))
+    return CliRunner().invoke(app, list(arguments)).output.strip()
+
+
+def test_command_receives_its_group():
+    assert paint("north") == "0 Paint(wall='north', colour=None, coats=1) []"
+    expected = "3 Paint(wall='north', colour='red', coats=2) ['--colour', '--coats']"
+    assert paint("north", "--coats", "2", "--colour", "red", "--where", "3") == expected
+
+
+def test_omitted_option_is_refused_and_keeps_its_default():
+    assert paint("north", group=Whitewash) == "0 Whitewash(wall='north', colour=None, coats=1) []"
+    assert "No such option: --colour" in paint("north", "--colour", "red", group=Whitewash)
+
+
+def test_gram_of_a_sum_of_kernels(tmp_path):
+    found = record(run("gram", "MUTAG", "--kernel", SUM, "-o", tmp_path / "K.npy", "--json"))
+    kernel = fg.parse_kernel(SUM)
+    assert found["kernel"] == repr(kernel)
+    assert np.array_equal(np.load(tmp_path / "K.npy"), fg.gram(fg.datasets.load("MUTAG"), kernel))
+
+
+def test_evaluate_chooses_among_kernels_given_as_text():
+    kernels = ["--kernel", SUM, "--kernel", "GNTK(1, 1)"]
+    found = record(run("evaluate", "MUTAG", *kernels, "--folds", 3, "--inner-folds", 2, "--n-jobs", 1, "--json"))
+    assert found["kernels"] == [repr(fg.parse_kernel(SUM)), "GNTK(blocks=1, layers=1)"]
+    assert {choice["kernel"] for choice in found["choices"]} <= set(found["kernels"])
+
+
+def test_model_of_a_sum_of_kernels_predicts_and_explains(tmp_path):
+    table, model = tmp_path / "table.csv", tmp_path / "m.fgntk"
+    table.write_text("smiles,y\n" + "".join(f"{'C' * n}O,{n + 0.5}\n" for n in range(1, 13)))
+    found = record(run("train", table, "--target", "y", "--kernel", SUM, "-o", model, "--json"))
+    assert found["params"]["kernel"] == repr(fg.parse_kernel(SUM))
+    [row] = [row for row in record(run("predict", model, table, "--json"))["predictions"] if row["row"] == 4]
+    explained = record(run("explain", model, table, "--row", 4, "--json"))
+    np.testing.assert_allclose(explained["intercept"] + sum(explained["nodes"]), row["value"], rtol=1e-6)
+
+
+def test_train_takes_a_sketch(tmp_path):
+    table, model = tmp_path / "table.csv", tmp_path / "m.fgntk"
+    table.write_text("smiles,y\n" + "".join(f"{'C' * n}O,{n + 0.5}\n" for n in range(1, 13)))
+    options = ["--sketch", "srht", "--random-state", 4, "-o", model, "--json"]
+    found = record(run("train", table, "--target", "y", *ONE, *options))
+    assert "sketch=Sketch(kind='srht', seed=4)" in found["params"]["kernel"]
+    assert len(record(run("predict", model, table, "--json"))["predictions"]) == 12
+
+
+COMMANDS = [["gram", "MUTAG", "-o", "K.npy"], ["evaluate", "MUTAG"], ["train", "MUTAG", "-o", "m.fgntk"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["GNTK(2) - GNTK(1)"], "the kernel 'GNTK(2) - GNTK(1)' cannot be read at position 8: expected + or *"),
+        (["GNTK(2"], "cannot be read at position 5"),
+        (["WL(3)"], "cannot be read at position 1"),
+        (["GNTK(blocks=0)"], "blocks must be a whole number, 1 or more, but is 0"),
+        (["GNTK(2)", "--blocks", "3"], "--kernel takes the place of --blocks; give one or the other"),
+        (["GNTK(2)", "--scale", "unit", "--features", "degree"], "--kernel takes the place of --scale, --features"),
+        (["GNTK(2)", "--sketch", "ams"], "--kernel takes the place of --sketch; give one or the other"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_kernels_are_one_sentence(command, options, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert words in sentence(run(*command, "--kernel", *options))
+    assert not list(tmp_path.iterdir())
