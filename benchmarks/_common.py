@@ -1,4 +1,4 @@
-"""What the benchmarks share: the sets they run on, and a stopwatch."""
+"""Data sets and timing for the benchmarks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import fastgntk as fg
 
 
 def sets() -> dict[str, fg.GraphBatch]:
-    """Return MUTAG and two synthetic sets, sparse and dense, so that no download is needed."""
+    """Return MUTAG and two synthetic sets, sparse and dense, which need no download."""
     synthetic = fg.datasets.synthetic
     return {
         "MUTAG": fg.datasets.load("MUTAG").graphs,
@@ -19,7 +19,7 @@ def sets() -> dict[str, fg.GraphBatch]:
 
 
 def best_of(function: Callable[[], object], repeat: int = 3) -> float:
-    """Return the least time of several runs in seconds; the least is what the machine can do."""
+    """Return the least time of several runs in seconds, since other processes can only add to it."""
     times = []
     for _ in range(repeat):
         start = time.perf_counter()

@@ -10,7 +10,7 @@ from _common import best_of, sets
 import fastgntk as fg
 from fastgntk.engines import get_engine
 
-SPEC = fg.GNTK(blocks=3, layers=2)
+KERNEL = fg.GNTK(blocks=3, layers=2)
 SIZES = (32, 64, 128, 256, 384, 512, 1024)
 
 
@@ -24,7 +24,7 @@ def main() -> None:
             times = {}
             for size in SIZES:
                 engine.width = size
-                times[size] = best_of(lambda b=batch, n=name: fg.gram(b, SPEC, engine=n, workers=1))
+                times[size] = best_of(lambda b=batch, n=name: fg.gram(b, KERNEL, compute=fg.Compute(n, n_jobs=1)))
             print(f"{title:14}" + "".join(f"{times[size] / times[kept]:8.2f}" for size in SIZES))
         engine.width = kept
 

@@ -223,9 +223,9 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def measured(case: Case) -> float:
-    """Print the least times; return the median of the ratios of runs that follow each other.
+    """Print the least times; return the median ratio of consecutive runs.
 
-    What else runs on the machine falls on both runs of a pair.
+    Other processes then affect both runs of a pair alike.
     """
     times = np.array([(seconds(case.own), seconds(case.converted)) for _ in range(REPEAT)])
     own, converted = times.min(axis=0)
@@ -239,13 +239,13 @@ def molecule_table(path: str) -> None:
     start = time.perf_counter()
     table = fg.datasets.read_table(path, skip_invalid=True, progress=lambda done, _: calls.append(done))
     took = time.perf_counter() - start
-    print(f"{table.name:46} {len(table):,} molecules in {took:.1f} s, progress told {len(calls):,} times")
+    print(f"{table.name:46} {len(table):,} molecules in {took:.1f} s, {len(calls):,} calls of progress")
 
 
 def main() -> None:
     print(f"{MANY:,} graphs of {NODES} nodes and {EDGES} edges; molecules of 8 pieces")
     with TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of attributes that nobody named
+        warnings.simplefilter("ignore")  # about unused attributes
         ratios = {case.name: measured(case) for case in cases(Path(folder))}
     slowest = max(ratios, key=ratios.__getitem__)
     print(f"The largest ratio is {ratios[slowest]:.2f} ({slowest}); the target is 2.")

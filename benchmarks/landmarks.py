@@ -2,12 +2,11 @@
 
 python benchmarks/landmarks.py [NCI1 COLLAB ...] [--columns 50 100 200 400 800] [--compare 400] [--folds 10]
 
-Each set gets the kernel in KERNELS, normalised. "exact" is a support vector machine on the matrix; the others are the
-same on the inner products of columns: of GNTKNystroem with uniform landmarks, as many as --columns says; and, as many
-as --compare says, of GNTKNystroem with landmarks drawn in other ways, of GNTKRandomFeatures, and of the best columns
-there are, the first eigenvectors of the matrix. All have the same folds, and C is chosen on the training folds by
-three folds in them. Landmarks come from the training folds. Seconds are those of the columns of all graphs, or of the
-matrix, in one run on this machine.
+Each set gets the kernel in KERNELS, normalised. "exact" is a support vector machine on the matrix; the others are
+SVMs on inner products of features: of Nystroem with uniform landmarks (--columns), and with --compare features of
+Nystroem with other selections of landmarks, of RandomFeatures, and of the first eigenvectors of the matrix, which are
+optimal. All have the same folds, and C is chosen by three folds within the training folds. Landmarks come from the
+training folds. Seconds are those of the features of all graphs, or of the matrix, in one run.
 """
 
 from __future__ import annotations
@@ -101,27 +100,26 @@ def main() -> None:
 
 
 def compare(name: str, counts: list[int], count: int, folds: int) -> None:
-    data, spec = fg.datasets.load(name), KERNELS[name]
-    options = {"blocks": spec.blocks, "layers": spec.layers, "normalize": True}
-    fg.gram(data.graphs[:50], spec)  # compiled code is there now
-    print(f"{name}: {len(data):,} graphs, {options}")
-    K, whole = timed(lambda: fg.normalize(fg.gram(data.graphs, spec)))
+    data, kernel = fg.datasets.load(name), KERNELS[name].normalized()
+    fg.gram(data.graphs[:50], kernel)  # compiled code is loaded
+    print(f"{name}: {len(data):,} graphs, {kernel}")
+    K, whole = timed(lambda: fg.gram(data.graphs, kernel))
     right = accuracy(lambda _: K, data.y, folds)
     print(f"{'exact matrix':34} {whole:8.1f} s   {right:5.2f} %", flush=True)
 
     def row(what: str, model: Any, kernel: Columns) -> None:
         V, took = timed(lambda: model.fit_transform(data.graphs))
         found = accuracy(kernel, data.y, folds)
-        told = f"{whole / took:5.1f} times as fast, {found - right:+.2f} points, error {error(V, K):.5f}"
-        print(f"{what:34} {took:8.1f} s   {found:5.2f} %   {told}", flush=True)
+        comparison = f"{whole / took:5.1f} times as fast, {found - right:+.2f} points, error {error(V, K):.5f}"
+        print(f"{what:34} {took:8.1f} s   {found:5.2f} %   {comparison}", flush=True)
 
     pairs = [(m, "uniform") for m in counts] + [
         (count, selection) for selection in SELECTIONS if selection != "uniform"
     ]
     for m, selection in pairs:
-        model = fg.GNTKNystroem(m, selection, **options)
+        model = fg.Nystroem(kernel, m, selection)
         row(f"Nyström {m:5} {selection}", model, products(nystroem_of(K, selection, m)))
-    model = fg.GNTKRandomFeatures(count, **options, dtype="float64")
+    model = fg.RandomFeatures(kernel, count, dtype="float64")
     V = model.fit_transform(data.graphs)
     row(f"random features {count:5}", model, products(lambda _: V))
     best = accuracy(products(eigenvectors_of(K, count)), data.y, folds)

@@ -33,8 +33,8 @@ from sklearn.pipeline import make_pipeline
 
 import fastgntk as fg
 
-KERNEL = {"blocks": 3, "layers": 1, "normalize": True}
-RIDGES = 10.0 ** np.arange(-5, 2)
+KERNEL = fg.GNTK(3, 1).normalized()
+ALPHAS = 10.0 ** np.arange(-5, 2)
 CHUNK = 5_000
 
 
@@ -58,22 +58,22 @@ def prints(smiles: list[str]) -> np.ndarray:
         return np.array([generator.GetFingerprintAsNumPy(Chem.MolFromSmiles(text)) for text in smiles], dtype=np.uint8)
 
 
-def chosen_ridge(name: str, features: Callable[[], object], graphs: fg.GraphBatch, y: np.ndarray, split: tuple) -> None:
-    """Fit for several ridges, choose by the validation part, and tell the test part."""
+def report(name: str, features: Callable[[], object], graphs: fg.GraphBatch, y: np.ndarray, split: tuple) -> None:
+    """Fit for several alphas, choose by the validation part, and report the test part."""
     train, valid, test = split
     start = time.perf_counter()
     step = features().fit(graphs[train])
     V = {part: step.transform(graphs[index]) for part, index in zip(("train", "valid", "test"), split, strict=True)}
     found = []
-    for ridge in RIDGES:
-        model = make_pipeline(RidgeClassifier(alpha=ridge, class_weight="balanced")).fit(V["train"], y[train])
+    for alpha in ALPHAS:
+        model = make_pipeline(RidgeClassifier(alpha=alpha, class_weight="balanced")).fit(V["train"], y[train])
         scores = [
             roc_auc_score(y[i], model.decision_function(V[part])) for part, i in (("valid", valid), ("test", test))
         ]
-        found.append((scores[0], scores[1], ridge))
-    valid_auc, test_auc, ridge = max(found)
+        found.append((scores[0], scores[1], alpha))
+    valid_auc, test_auc, alpha = max(found)
     took = time.perf_counter() - start
-    print(f"{name:30} {took:6.0f} s  ROC-AUC {valid_auc:.3f} / {test_auc:.3f}  ridge {ridge:g}  {peak()}", flush=True)
+    print(f"{name:30} {took:6.0f} s  ROC-AUC {valid_auc:.3f} / {test_auc:.3f}  alpha {alpha:g}  {peak()}", flush=True)
 
 
 def hiv(path: str) -> None:
@@ -85,11 +85,11 @@ def hiv(path: str) -> None:
         f"{len(table):,} molecules read and split in {time.perf_counter() - start:.0f} s; ROC-AUC of validation / test"
     )
     for count in (500, 1000):
-        chosen_ridge(f"GNTKNystroem({count})", lambda m=count: fg.GNTKNystroem(m, **KERNEL), table.graphs, y, split)
+        report(f"Nystroem({count})", lambda m=count: fg.Nystroem(KERNEL, m), table.graphs, y, split)
     for count in (1024, 4096):
-        chosen_ridge(
-            f"GNTKRandomFeatures({count})",
-            lambda m=count: fg.GNTKRandomFeatures(m, **KERNEL, dtype="float64"),
+        report(
+            f"RandomFeatures({count})",
+            lambda m=count: fg.RandomFeatures(KERNEL, m, dtype="float64"),
             table.graphs,
             y,
             split,
@@ -115,7 +115,7 @@ def chunks_of(path: str, count: int) -> Iterator[list[str]]:
 
 def stream(path: str, counts: list[int], columns: int) -> None:
     for count in counts:
-        step = fg.GNTKRandomFeatures(columns, **KERNEL)
+        step = fg.RandomFeatures(KERNEL, columns)
         done, reading, computing = 0, 0.0, 0.0
         moments = np.zeros((columns, columns))  # all that ridge regression needs of the features
         for chunk in chunks_of(path, count):
@@ -135,15 +135,15 @@ def stream(path: str, counts: list[int], columns: int) -> None:
 
 
 ROUTES: dict[str, tuple[int, Callable[[fg.GraphBatch], object]]] = {
-    "matrix": (10_000, lambda graphs: fg.gram(graphs, fg.GNTK(KERNEL["blocks"], KERNEL["layers"]))),
-    "GNTKNystroem(1000)": (100_000, lambda graphs: fg.GNTKNystroem(1000, **KERNEL).fit_transform(graphs)),
-    "GNTKRandomFeatures(1024)": (1_000_000, lambda graphs: fg.GNTKRandomFeatures(1024, **KERNEL).fit_transform(graphs)),
+    "matrix": (10_000, lambda graphs: fg.gram(graphs, KERNEL)),
+    "Nystroem(1000)": (100_000, lambda graphs: fg.Nystroem(KERNEL, 1000).fit_transform(graphs)),
+    "RandomFeatures(1024)": (1_000_000, lambda graphs: fg.RandomFeatures(KERNEL, 1024).fit_transform(graphs)),
 }
 """By name: for how many graphs at most, and what it computes."""
 
 
 def routes(path: str, counts: list[int]) -> None:
-    fg.gram(fg.as_graphs(next(chunks_of(path, 10))))  # compiled code is there now
+    fg.gram(fg.as_graphs(next(chunks_of(path, 10))))  # compiled code is loaded
     for count in counts:
         for name, (most, _) in ROUTES.items():
             if count <= most:  # in a process of its own, so that the peak of memory is its own

@@ -5,8 +5,8 @@ python benchmarks/molecules.py FOLDER [--sets FreeSolv ESOL Lipophilicity] [--sp
 FOLDER holds the tables of MoleculeNet named in SETS. Split s leaves out a fifth of the molecules, drawn with seed s,
 the same for every method. Everything is chosen on the other four fifths. Methods:
 
-gntk        GNTKRegressorCV: kernel and ridge by leave-one-out
-gntk mix    the same with depth="mix"
+gntk        GraphRegressorCV: kernel and alpha by leave-one-out
+gntk mix    the same with Search(depth="mix")
 gntk typed  the same with edges="typed", each kind of bond with weights of its own
 forest      random forest of 500 trees on Morgan fingerprints, radius 2, 2,048 bits, a third of them at each split
 tanimoto    Gaussian process with the Tanimoto kernel of the same fingerprints, noise by marginal likelihood
@@ -34,7 +34,7 @@ from scipy.special import ndtri
 from sklearn.ensemble import RandomForestRegressor
 
 import fastgntk as fg
-from fastgntk.models._calibration import Intervals
+from fastgntk.models import Intervals
 from fastgntk.solvers import EigenPath
 
 SETS = {
@@ -43,7 +43,7 @@ SETS = {
     "Lipophilicity": ("Lipophilicity.csv", "exp"),
 }
 COVERAGES = (0.5, 0.9, 0.95)
-RIDGES = 10.0 ** np.arange(-8.0, 2.0)  # those that GNTKRegressorCV tries
+RIDGES = 10.0 ** np.arange(-8.0, 2.0)  # those that GraphRegressorCV tries
 COLUMNS = (
     *("set", "split", "method", "intervals", "train", "test", "rmse", "mae"),
     *("cover50", "cover90", "cover95", "width90", "fit_seconds", "predict_seconds", "chosen"),
@@ -51,7 +51,7 @@ COLUMNS = (
 
 
 class Outcome(NamedTuple):
-    """What a method says about t test molecules."""
+    """Predictions of a method for t test molecules."""
 
     mean: np.ndarray  # (t,)
     half: dict[str, np.ndarray]  # by kind of intervals: half widths (coverages, t)
@@ -75,7 +75,7 @@ def gntk(split: Split, depth: str = "best", edges: str = "plain") -> Outcome:
     train, test = graphs[split.train], graphs[split.test]
     fitting = time.perf_counter()
     grid = replace(fg.selection.Grid.full(), edges=(edges,))
-    model = fg.GNTKRegressorCV(grid, depth=depth).fit(train, split.y)
+    model = fg.GraphRegressorCV(grid, search=fg.selection.Search(depth=depth)).fit(train, split.y)
     predicting = time.perf_counter()
     found = model.review(test)  # prediction, standard deviation, interval and nearest molecule
     end = time.perf_counter()
@@ -85,6 +85,7 @@ def gntk(split: Split, depth: str = "best", edges: str = "plain") -> Outcome:
         "raw": np.array([ndtri(0.5 + c / 2) * deviation for c in COVERAGES]),
     }
     chosen = model.best_params_ | {"leave_one_out": model.best_score_, "single_depth": model.single_depth_score_}
+    chosen["kernel"] = repr(chosen["kernel"])
     return Outcome(mean, half, predicting - fitting, end - predicting, json.dumps(chosen))
 
 
@@ -259,6 +260,6 @@ if __name__ == "__main__":
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path("molecules.csv"), help="results, kept from run to run")
-    asked = parser.parse_args()
-    run(asked.folder, asked.sets, asked.methods, asked.splits, asked.out)
-    summary(asked.out)
+    args = parser.parse_args()
+    run(args.folder, args.sets, args.methods, args.splits, args.out)
+    summary(args.out)

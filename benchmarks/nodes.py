@@ -3,7 +3,7 @@
 Run: python benchmarks/nodes.py [--nodes 20000] [--labelled 200] [--memory 3.9GB] [BLOCKS ...]
 
 Four communities; a node has twelve neighbours on average, four fifths of them drawn from its own community. Nodes carry
-their number. Peak memory is that of the process so far, so name fewer blocks first.
+their number. Peak memory is that of the whole process so far, so list fewer blocks first.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def network(n: int, seed: int = 0) -> tuple[fg.Graph, NDArray[np.int64]]:
 
 
 def propagated(graph: fg.Graph, community: NDArray[np.int64], labelled: NDArray[np.int64], alpha: float) -> float:
-    """Return the accuracy of label propagation (Zhou et al. 2004), F ← α S F + (1 − α) Y until it stands."""
+    """Return the accuracy of label propagation (Zhou et al. 2004), F ← α S F + (1 − α) Y until it converges."""
     A = sparse.csr_array(fg.as_graphs([graph]).adjacency())
     root = np.sqrt(np.maximum(A.sum(axis=1), 1.0))
     S = sparse.diags_array(1 / root) @ A @ sparse.diags_array(1 / root)
@@ -54,16 +54,17 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=20_000)
     parser.add_argument("--labelled", type=int, default=200)
     parser.add_argument("--memory", default="3.9GB")
-    asked = parser.parse_args()
-    graph, community = network(asked.nodes)
-    labelled = np.random.default_rng(1).choice(asked.nodes, asked.labelled, replace=False)
-    rest = np.setdiff1d(np.arange(asked.nodes), labelled)
+    args = parser.parse_args()
+    graph, community = network(args.nodes)
+    labelled = np.random.default_rng(1).choice(args.nodes, args.labelled, replace=False)
+    rest = np.setdiff1d(np.arange(args.nodes), labelled)
     for alpha in (0.5, 0.9, 0.99):
         accuracy = propagated(graph, community, labelled, alpha)
         print(f"label propagation, α = {alpha:4}   accuracy {100 * accuracy:5.1f} %", flush=True)
-    for blocks in asked.blocks:
+    for blocks in args.blocks:
         start = time.perf_counter()
-        model = fg.GNTKNodeClassifier(blocks, memory=asked.memory).fit(graph, community, labelled)
+        model = fg.NodeClassifier(fg.GNTK(blocks, 1, "unit"), compute=fg.Compute(max_memory=args.memory))
+        model.fit(graph, community, labelled)
         took = time.perf_counter() - start
         accuracy = float(np.mean(model.predict(rest) == community[rest]))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

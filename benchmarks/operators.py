@@ -10,14 +10,14 @@ from _common import best_of
 import fastgntk as fg
 from fastgntk.engines import _operator
 
-SPEC = fg.GNTK(blocks=3, layers=1)
+KERNEL = fg.GNTK(blocks=3, layers=1)
 
 
 def timed(batch: fg.GraphBatch, ratio: float) -> float:
     kept = _operator.SPARSE_OVER_DENSE
     _operator.SPARSE_OVER_DENSE = ratio
     try:
-        return best_of(lambda: fg.gram(batch, SPEC, workers=1))
+        return best_of(lambda: fg.gram(batch, KERNEL, compute=fg.Compute("decoupled", n_jobs=1)))
     finally:
         _operator.SPARSE_OVER_DENSE = kept
 

@@ -2,7 +2,7 @@
 
 python benchmarks/routes.py --table FILE.csv [--solver NAME ...] [--rank M] [--memory 4GB] [N ...]
 
-The target is RDKit's logP with variance 1, as in benchmarks/solvers.py, whose kernel and ridge these are too. Each row
+The target is RDKit's logP with variance 1, as in benchmarks/solvers.py, with the same kernel and ridge. Each row
 is a process of its own. Molecules come again, in another order, when the table has fewer than N.
 """
 
@@ -16,7 +16,7 @@ from multiprocessing import get_context
 import numpy as np
 
 import fastgntk as fg
-from solvers import SPEC, TEST, molecules, rms
+from solvers import KERNEL, TEST, molecules, rms
 
 
 def row(table: str, n: int, solver: str, rank: int | None, memory: str | None) -> None:
@@ -25,7 +25,9 @@ def row(table: str, n: int, solver: str, rank: int | None, memory: str | None) -
         np.random.default_rng(1).integers(TEST, len(graphs), n) if n > len(graphs) - TEST else np.arange(TEST, TEST + n)
     )
     train, target = graphs[some], y[some]
-    model = fg.GNTKRegressor(**SPEC.to_dict(), normalize=True, ridge=0.01, solver=solver, rank=rank, memory=memory)
+    model = fg.GraphRegressor(
+        KERNEL.normalized(), 0.01, solver=solver, n_components=rank, compute=fg.Compute(max_memory=memory)
+    )
     start = time.perf_counter()
     model.fit(train, target)
     fitted = time.perf_counter()
@@ -48,7 +50,7 @@ if __name__ == "__main__":
     parser.add_argument("--rank", type=int)
     parser.add_argument("--memory")
     options = parser.parse_args()
-    print("  graphs asked     solver      rank      fit  predict   error   in 90%  peak")
+    print("  graphs given     solver     rank      fit  predict   error   in 90%  peak")
     for n_graphs in options.counts:
         for name in options.solver:
             process = get_context("spawn").Process(

@@ -12,10 +12,9 @@ import numpy as np
 from _common import best_of
 
 import fastgntk as fg
-from fastgntk.engines._refinement import colour
-from fastgntk.engines._simd._floor import layer_nanoseconds
+from fastgntk.engines import colour, layer_nanoseconds
 
-SPEC = fg.GNTK(blocks=3, layers=1)
+KERNEL = fg.GNTK(blocks=3, layers=1)
 
 
 def random_graphs(count: int, nodes: int, degree: float = 4.0, kinds: int = 5, seed: int = 0) -> fg.GraphBatch:
@@ -32,21 +31,21 @@ def random_graphs(count: int, nodes: int, degree: float = 4.0, kinds: int = 5, s
     return fg.as_graphs(out)
 
 
-def row(what: str, batch: fg.GraphBatch, spec: fg.GNTK = SPEC) -> None:
+def row(what: str, batch: fg.GraphBatch, kernel: fg.GNTK = KERNEL) -> None:
     """Print the time of both engines and the lossless time per pair of nodes and of distinct nodes."""
-    plan = fg.forecast(batch, spec, engine="lossless", workers=1)
-    fast = best_of(lambda: fg.gram(batch, spec, engine="lossless", workers=1))
-    slow = best_of(lambda: fg.gram(batch, spec, engine="decoupled", workers=1), repeat=1)
-    distinct = sum(plan.pairs)
+    cost = fg.estimate_cost(batch, kernel, compute=fg.Compute("lossless", n_jobs=1))
+    fast = best_of(lambda: fg.gram(batch, kernel, compute=fg.Compute("lossless", n_jobs=1)))
+    slow = best_of(lambda: fg.gram(batch, kernel, compute=fg.Compute("decoupled", n_jobs=1)), repeat=1)
+    distinct = sum(cost.leaves[0].pairs)
     print(
-        f"{what:28}{fast:9.3f} s{slow:10.3f} s{slow / fast:8.1f}×{fast / (plan.node_pairs * spec.blocks) * 1e9:10.2f}"
-        f"{fast / max(distinct, 1) * 1e9:12.2f}{plan.seconds / fast:10.2f}"
+        f"{what:28}{fast:9.3f} s{slow:10.3f} s{slow / fast:8.1f}×{fast / (cost.node_pairs * kernel.blocks) * 1e9:10.2f}"
+        f"{fast / max(distinct, 1) * 1e9:12.2f}{cost.seconds / fast:10.2f}"
     )
 
 
 def header(title: str) -> None:
     print(f"\n{title}")
-    print(f"{'':28}{'lossless':>11}{'decoupled':>12}{'ratio':>9}{'ns/pair':>10}{'ns/distinct':>12}{'forecast':>10}")
+    print(f"{'':28}{'lossless':>11}{'decoupled':>12}{'ratio':>9}{'ns/pair':>10}{'ns/distinct':>12}{'estimate':>10}")
 
 
 def graphs() -> None:
@@ -103,7 +102,7 @@ STUDIES: dict[str, Callable[[], None]] = {
 
 
 def main() -> None:
-    fg.gram(random_graphs(3, 5), SPEC, engine="lossless")
+    fg.gram(random_graphs(3, 5), KERNEL, compute=fg.Compute("lossless"))
     for name in sys.argv[1:] or STUDIES:
         STUDIES[name]()
 

@@ -2,7 +2,7 @@
 
 Run: python benchmarks/storing.py [kills] [overhead] [memory] [--data NCI1] [--graphs 1500] [--blocks 9] [--layers 1]
 
-All three parts by default. The data set has to be there (FASTGNTK_DATA); the part on memory makes its own graphs and
+All three parts by default. The data set must be available (FASTGNTK_DATA); the part on memory makes its own graphs and
 takes 2.1 GB on the disk of TMPDIR. Exit code 1 if a target is missed.
 """
 
@@ -29,6 +29,7 @@ from fastgntk.pairwise._run import Run
 Tile = tuple[int, int]
 Seconds = tuple[float, float]
 
+COMPUTE = fg.Compute("lossless")
 LIMIT = 10**9  # bytes, of the whole process; the matrix takes four times as much
 OVERHEAD = 1.05
 
@@ -36,21 +37,21 @@ OVERHEAD = 1.05
 # Kills: 20 random moments of one build.
 
 
-def build(asked: argparse.Namespace) -> None:
-    """Be the process that is killed: build, and note each tile as soon as it is begun."""
-    noted = logging.FileHandler(asked.log)
+def build(args: argparse.Namespace) -> None:
+    """Run the build that is killed, and log each tile when it begins."""
+    noted = logging.FileHandler(args.log)
     noted.addFilter(lambda record: record.msg.startswith("computing tile"))
     logging.getLogger("fastgntk").addHandler(noted)
     logging.getLogger("fastgntk").setLevel(logging.DEBUG)
-    fg.gram(*matrix(asked), engine="lossless", store=asked.store)
+    fg.gram(*matrix(args), compute=COMPUTE, store=args.store)
 
 
-def matrix(asked: argparse.Namespace) -> tuple[fg.GraphBatch, fg.GNTK]:
-    return fg.datasets.load(asked.data).graphs[: asked.graphs], fg.GNTK(asked.blocks, asked.layers)
+def matrix(args: argparse.Namespace) -> tuple[fg.GraphBatch, fg.GNTK]:
+    return fg.datasets.load(args.data).graphs[: args.graphs], fg.GNTK(args.blocks, args.layers)
 
 
-def started(asked: argparse.Namespace, store: Path, log: Path) -> subprocess.Popen[bytes]:
-    options = [f"--{name}={getattr(asked, name)}" for name in ("data", "graphs", "blocks", "layers")]
+def started(args: argparse.Namespace, store: Path, log: Path) -> subprocess.Popen[bytes]:
+    options = [f"--{name}={getattr(args, name)}" for name in ("data", "graphs", "blocks", "layers")]
     command = [sys.executable, __file__, "--build", f"--store={store}", f"--log={log}", *options]
     return subprocess.Popen(command, start_new_session=True)
 
@@ -73,10 +74,10 @@ def wait_for_a_tile(process: subprocess.Popen[bytes], log: Path, before: int) ->
         time.sleep(0.002)
 
 
-def kills(asked: argparse.Namespace, folder: Path) -> bool:
+def kills(args: argparse.Namespace, folder: Path) -> bool:
     """Kill a build at random moments and compare it with one that was left alone."""
     whole, log = folder / "whole.zarr", folder / "whole.log"
-    process = started(asked, whole, log)
+    process = started(args, whole, log)
     wait_for_a_tile(process, log, 0)
     start = time.perf_counter()
     assert process.wait() == 0
@@ -84,20 +85,20 @@ def kills(asked: argparse.Namespace, folder: Path) -> bool:
     expected = fg.open_gram(whole)
     tiles = len(expected.all_tiles())
     print(f"kills: {tiles} tiles of {expected.side} graphs a side, {seconds:.1f} s without a kill", flush=True)
-    store, log, rng = folder / "killed.zarr", folder / "killed.log", random.Random(asked.seed)
+    store, log, rng = folder / "killed.zarr", folder / "killed.log", random.Random(args.seed)
     # Counted from the first tile of each process on. What was begun has to be done again, so all fall into the build.
-    moments = np.diff(sorted(rng.random() * seconds for _ in range(asked.kills)), prepend=0.0)
+    moments = np.diff(sorted(rng.random() * seconds for _ in range(args.kills)), prepend=0.0)
     known: dict[Tile, tuple[int, int]] = {}
     twice, happened = 0, 0
     for number, moment in enumerate([*moments, None], 1):
         before = len(begun(log))
-        process = started(asked, store, log)
+        process = started(args, store, log)
         if moment is not None:
             wait_for_a_tile(process, log, before)
             time.sleep(moment)
             if process.poll() is None:
                 happened += 1
-            os.killpg(process.pid, signal.SIGKILL)
+                os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         now = files(store)
         tried = begun(log)[before:]
@@ -113,9 +114,9 @@ def kills(asked: argparse.Namespace, folder: Path) -> bool:
         known = now
     left = list(store.rglob("*.partial"))
     same = np.array_equal(np.asarray(fg.open_gram(store)), np.asarray(expected))
-    met = same and not twice and not left and happened == asked.kills
+    met = same and not twice and not left and happened == args.kills
     print(
-        f"  {happened} of {asked.kills} kills hit a build at work; {'the same bits' if same else 'OTHER BITS'}, "
+        f"  {happened} of {args.kills} kills hit a build at work; {'the same bits' if same else 'OTHER BITS'}, "
         f"{twice} finished tiles computed again, {len(left)} files left over: {verdict(met)}"
     )
     return met
@@ -124,17 +125,17 @@ def kills(asked: argparse.Namespace, folder: Path) -> bool:
 # Overhead: the same matrix in memory and on disk, in turn.
 
 
-def overhead(asked: argparse.Namespace, folder: Path) -> bool:
+def overhead(args: argparse.Namespace, folder: Path) -> bool:
     """Compare both as they are, then without the kernel: what is left over is the work of the store itself."""
-    graphs, spec = matrix(asked)
-    fg.gram(graphs[:50], spec, engine="lossless", store=folder / "warm.zarr")  # compiled code and Zarr are loaded
-    pairs = in_turn(graphs, spec, folder, asked.repeats)
+    graphs, kernel = matrix(args)
+    fg.gram(graphs[:50], kernel, compute=COMPUTE, store=folder / "warm.zarr")  # compiled code and Zarr are loaded
+    pairs = in_turn(graphs, kernel, folder, args.repeats)
     for what, k in (("by the clock", 0), ("of processor time", 1)):
         low, middle, high = np.quantile([after[k] / before[k] for before, after in pairs], [0.25, 0.5, 0.75])
         print(f"  store over memory {what}: median {middle:.3f}, quartiles {low:.3f} and {high:.3f}")
     compute, Run.tile = Run.tile, no_kernel
     try:
-        empty = in_turn(graphs, spec, folder / "empty", asked.repeats)
+        empty = in_turn(graphs, kernel, folder / "empty", args.repeats)
     finally:
         Run.tile = compute
     whole = float(np.median([before[1] for before, _ in pairs]))
@@ -148,7 +149,7 @@ def overhead(asked: argparse.Namespace, folder: Path) -> bool:
     return met
 
 
-def in_turn(graphs: fg.GraphBatch, spec: fg.GNTK, folder: Path, repeats: int) -> list[tuple[Seconds, Seconds]]:
+def in_turn(graphs: fg.GraphBatch, kernel: fg.GNTK, folder: Path, repeats: int) -> list[tuple[Seconds, Seconds]]:
     """Return seconds of the clock and of all processors, in memory and into a store."""
     out = []
     for i in range(repeats):
@@ -156,7 +157,7 @@ def in_turn(graphs: fg.GraphBatch, spec: fg.GNTK, folder: Path, repeats: int) ->
         took = {}
         for way in ways if i % 2 else ways[::-1]:
             start = time.perf_counter(), time.process_time()
-            fg.gram(graphs, spec, engine="lossless", **way)
+            fg.gram(graphs, kernel, compute=COMPUTE, **way)
             took["store" in way] = time.perf_counter() - start[0], time.process_time() - start[1]
         out.append((took[False], took[True]))
         print(
@@ -168,22 +169,22 @@ def in_turn(graphs: fg.GraphBatch, spec: fg.GNTK, folder: Path, repeats: int) ->
 
 
 def no_kernel(run: Run, rows: Any, cols: Any, row_block: Any, col_block: Any, cancelled: Any) -> Any:  # noqa: ARG001
-    """Take the place of the kernel: values of no meaning, at no cost."""
-    return np.zeros((run.spec.blocks + 1, len(row_block.graphs), len(col_block.graphs)))
+    """Replace the kernel by zeros, at no cost."""
+    return np.zeros((run.kernel.blocks + 1, len(row_block.graphs), len(col_block.graphs)))
 
 
 # Memory: a matrix four times as large as what the process may take.
 
 
-def build_large(asked: argparse.Namespace) -> None:
-    """Be the process with the limit: build, and print figures; whatever takes more gets no memory."""
+def build_large(args: argparse.Namespace) -> None:
+    """Run the build under the memory limit, and print figures."""
     resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
-    spec = fg.GNTK(1, 1)
+    kernel = fg.GNTK(1, 1)
     graphs = trees(int((4 * LIMIT / 8) ** 0.5) + 1)
-    fg.gram(graphs[:300], spec, engine="lossless", store=f"{asked.store}.warm")
+    fg.gram(graphs[:300], kernel, compute=COMPUTE, store=f"{args.store}.warm")
     loaded = peak()
     start = time.perf_counter()
-    stored = fg.gram(graphs, spec, engine="lossless", store=asked.store, memory=LIMIT)
+    stored = fg.gram(graphs, kernel, compute=fg.Compute("lossless", max_memory=LIMIT), store=args.store)
     print(len(graphs), time.perf_counter() - start, loaded, peak(), stored.progress()["bytes"])
 
 
@@ -242,14 +243,14 @@ def main() -> None:
         parser.add_argument(name, action="store_true", help=argparse.SUPPRESS)
     for name in ("--store", "--log"):
         parser.add_argument(name, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.build or asked.large:
-        (build if asked.build else build_large)(asked)
+    args = parser.parse_args()
+    if args.build or args.large:
+        (build if args.build else build_large)(args)
         return
     met = True
-    for part in asked.parts or PARTS:
+    for part in args.parts or PARTS:
         with tempfile.TemporaryDirectory() as folder:
-            met &= PARTS[part](asked, Path(folder))
+            met &= PARTS[part](args, Path(folder))
     sys.exit(not met)
 
 

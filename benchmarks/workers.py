@@ -15,9 +15,7 @@ from fastgntk._util.threads import single_threaded_blas
 from fastgntk.engines import get_engine
 from fastgntk.pairwise._plan import cut_blocks, plan_gram
 
-SPEC = fg.GNTK(blocks=3, layers=2)
-
-
+KERNEL = fg.GNTK(blocks=3, layers=2)
 ENGINE = "decoupled"
 
 
@@ -30,7 +28,7 @@ def with_processes(batch: fg.GraphBatch, workers: int) -> None:
     """Prepare here, send blocks with each tile, take the tiles back."""
     engine = get_engine(ENGINE)
     batch = fg.NodeFeatures().fit_transform(batch)
-    prepared = engine.finish(engine.prepare(batch, SPEC))
+    prepared = engine.finish(engine.prepare(batch, KERNEL))
     plan = plan_gram(cut_blocks(engine.outline(prepared), engine.width))
     blocks = [engine.block(prepared, b.graphs) for b in plan.rows]
     # "spawn" is the only way to start that is safe in a program with threads, on every system.
@@ -41,8 +39,8 @@ def with_processes(batch: fg.GraphBatch, workers: int) -> None:
 def main() -> None:
     print(f"{'set':14}{'1 thread':>10}{'2 threads':>12}{'2 processes':>14}   speed-up over one thread")
     for name, batch in sets().items():
-        one = best_of(lambda batch=batch: fg.gram(batch, SPEC, engine=ENGINE, workers=1))
-        threads = best_of(lambda batch=batch: fg.gram(batch, SPEC, engine=ENGINE, workers=2))
+        one = best_of(lambda batch=batch: fg.gram(batch, KERNEL, compute=fg.Compute(ENGINE, n_jobs=1)))
+        threads = best_of(lambda batch=batch: fg.gram(batch, KERNEL, compute=fg.Compute(ENGINE, n_jobs=2)))
         processes = best_of(lambda batch=batch: with_processes(batch, 2))
         print(f"{name:14}{one:9.2f}s{one / threads:11.2f}×{one / processes:13.2f}×")
 

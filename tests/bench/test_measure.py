@@ -2,30 +2,36 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.tables import FLOAT64
+from tests.tables import EXACT, FLOAT64
 
 from fastgntk import GNTK, NodeFeatures, datasets, gram
-from fastgntk.bench import CASES, Case
+from fastgntk.bench import CASES, Case, measure
 from fastgntk.bench._baseline import Baseline
 from fastgntk.bench._measure import _draw_graphs, _draw_pairs, _run
 
 
-@pytest.mark.parametrize("spec", [GNTK(3, 2), GNTK(2, 1, jump=False), GNTK(2, 2, c_phi=1.4)])
-def test_the_baseline_computes_the_kernel(spec):
+@pytest.mark.parametrize("kernel", [GNTK(3, 2), GNTK(2, 1, jump=False), GNTK(2, 2, c_phi=1.4)])
+def test_baseline_equals_gram(kernel):
     batch = NodeFeatures().fit_transform(datasets.load("MUTAG").graphs[:6])
     pairs = np.array([[0, 0], [1, 4], [3, 2]])
-    runner = Baseline(batch, spec)
+    runner = Baseline(batch, kernel)
     values, took = runner.time_pairs(pairs)
-    FLOAT64.check(values, gram(batch, spec)[pairs[:, 0], pairs[:, 1]])
+    FLOAT64.check(values, gram(batch, kernel)[pairs[:, 0], pairs[:, 1]])
     assert took > 0
     assert runner.graphs == 5
+
+
+def test_baseline_prepares_each_graph_once():
+    batch = NodeFeatures().fit_transform(datasets.load("MUTAG").graphs[:6])
+    runner = Baseline(batch, GNTK(2, 1))
+    runner.time_pairs(np.array([[0, 0], [1, 4], [3, 2]]))
     prepared = runner.prepare_seconds
-    runner.time_pairs(pairs[:1])
+    runner.time_pairs(np.array([[0, 0]]))
     assert runner.graphs == 5
     assert runner.prepare_seconds < 2 * prepared
 
 
-def test_pairs_are_all_of_them_or_many_distinct_ones():
+def test_drawn_pairs_are_all_pairs_or_many_distinct_ones():
     rng = np.random.default_rng(0)
     few = _draw_pairs(20, rng)
     assert {tuple(p) for p in few.tolist()} == {(i, j) for i in range(20) for j in range(i, 20)}
@@ -36,17 +42,34 @@ def test_pairs_are_all_of_them_or_many_distinct_ones():
     assert abs(many.mean() - 1500) < 30
 
 
-def test_as_many_graphs_as_there_is_time_for():
+def test_number_of_drawn_graphs_follows_the_time_limit():
     batch = datasets.load("MUTAG").graphs
     rng = np.random.default_rng(0)
     assert len(_draw_graphs(batch, Case("MUTAG", 3, 2), 100.0, 2, rng)) == 188
     assert 2 <= len(_draw_graphs(batch, Case("MUTAG", 3, 2), 0.05, 2, rng)) < 100
 
 
-def test_a_process_that_fails_says_so(tmp_path):
+def test_failing_process_raises_its_error(tmp_path):
+    options = {"data": "unknown-set", "blocks": 1, "layers": 1, "workers": 1}
     with pytest.raises(RuntimeError, match=r"process for lossless failed:(.|\n)*unknown"):
-        _run("lossless", {"data": "unknown-set", "blocks": 1, "layers": 1}, tmp_path / "x.json")
+        _run("lossless", [options], tmp_path)
 
 
-def test_the_table_has_the_sets_of_the_papers():
+@pytest.mark.slow
+def test_measured_row_has_times_memory_and_agreement():
+    row = measure(Case("MUTAG", 2, 1), workers=2, time_limit=0.2)
+    assert (row.graphs, row.nodes, row.workers) == (188, 3371, 2)
+    assert row.largest_difference < FLOAT64.relative
+    assert row.baseline_pairs >= 200
+    assert row.baseline_scaled == (row.baseline_pairs < 188 * 189 // 2)
+    assert row.peak_bytes > 10**7 or row.peak_bytes == 0
+    assert len(row.compression) == 2
+    assert 0 < row.compression[0] < row.compression[1] < 0.1
+    EXACT.check(row.lossless_seconds, row.prepare_seconds + row.tile_seconds)
+    assert 0 < row.efficiency < 1
+    assert row.ratio > 1
+    assert row.to_dict()["ratio_over_decoupled"] == row.decoupled_seconds / row.lossless_seconds
+
+
+def test_cases_are_registered_data_sets():
     assert {case.name for case in CASES} <= set(datasets.REGISTRY)

@@ -209,6 +209,7 @@ CLASSES = _MUTAG.y[_COMMON]
 NUMBERS = GRAPHS.sizes + 3.0 * np.sin(np.arange(len(GRAPHS)))
 
 _TWO = GNTK(2, 1)
+MIX = fg.selection.Search(depth="mix")
 _SUM = _TWO + GNTK(1, features="degree").normalized()
 _FEATURES = {"alpha": 0.1, "solver": "features"}
 
@@ -305,7 +306,7 @@ def test_parameters_round_trip(estimator):
 
 def test_repr_shows_parameters_that_differ_from_the_default():
     assert repr(ESTIMATORS["ridge classifier"]) == "GraphClassifier(alpha=0.1, kernel=GNTK(blocks=1), method='ridge')"
-    assert repr(fg.GraphRegressorCV(depth="mix")) == "GraphRegressorCV(depth='mix')"
+    assert repr(fg.GraphRegressorCV(search=MIX)) == "GraphRegressorCV(search=Search(depth='mix'))"
 
 
 def test_every_form_of_graphs_gives_the_same_predictions(fitted):
@@ -340,7 +341,7 @@ def test_memory_mapped_estimator_predicts_the_same(tmp_path, fitted):
 
 
 def test_mix_of_depths_equals_the_plain_model():
-    model = fg.GraphRegressorCV(SMALLEST, depth="mix", alphas=(0.1,)).fit(TRAIN, NUMBERS[:45])
+    model = fg.GraphRegressorCV(SMALLEST, search=MIX, alphas=(0.1,)).fit(TRAIN, NUMBERS[:45])
     alone = fg.GraphRegressor(**model.best_params_).fit(TRAIN, NUMBERS[:45])
     assert np.array_equal(output(model, NEW), output(alone, NEW))
     assert np.array_equal(output(pickle.loads(pickle.dumps(model)), NEW), output(model, NEW))
@@ -669,12 +670,9 @@ def test_graphs_of_another_kind_are_refused(estimator, graphs, words):
         (fg.GraphRegressorCV, {"kernels": {"blocks": [1]}}, "kernels must be .* sequence of kernels .* but is a dict"),
         (fg.GraphRegressorCV, {"kernels": [_ONE, "GNTK()"]}, "kernels must be .*, but item 1 is a str"),
         (fg.GraphRegressorCV, {"kernels": []}, "kernels must be .*, but is empty"),
-        (fg.GraphRegressorCV, {"depth": "deep"}, "depth must be best or mix"),
-        (fg.GraphRegressorCV, {"kernels": [_SUM], "depth": "mix"}, "depth='mix' needs a GNTK among the kernels to try"),
-        (fg.GraphRegressorCV, {"criterion": "luck"}, "criterion must be one of leave_one_out, likelihood"),
+        (fg.GraphRegressorCV, {"search": "mix"}, r"search must be a fastgntk\.selection\.Search, but is a str"),
+        (fg.GraphRegressorCV, {"kernels": [_SUM], "search": MIX}, "depth='mix' needs a GNTK among the kernels to try"),
         (fg.GraphRegressorCV, {"alphas": ()}, "alphas must be numbers above 0"),
-        (fg.GraphRegressorCV, {"screen": 0}, "screen must be a whole number, 1 or more"),
-        (fg.GraphRegressorCV, {"finalists": True}, "finalists must be a whole number, 1 or more"),
         (fg.GraphClassifier, {"C": 0.0}, r"C must be a number above 0, but is 0\.0"),
         (fg.GraphClassifier, {"method": "tree"}, "method must be svm or ridge, but is 'tree'"),
         (fg.GraphClassifier, {"method": "ridge", "alpha": "much"}, "alpha must be a number, 0 or more, but is 'much'"),
@@ -746,7 +744,7 @@ def test_tables_hold_every_estimator():
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_number_of_parameters(kind):
-    assert len(kind().get_params(deep=False)) <= (12 if kind in _SEARCHES else 10)
+    assert len(kind().get_params(deep=False)) <= 10
 
 
 @pytest.mark.parametrize("kind", [kind for kind in EVERY if kind not in _SEARCHES])

@@ -102,7 +102,7 @@ MODELS = {
     ),
     "chosen": (fg.GraphRegressorCV(SMALL, alphas=(0.01, 0.1)), LABELS, NUMBERS),
     "chosen from composites": (fg.GraphRegressorCV([SUM, SUM.normalized()], alphas=(0.01, 0.1)), LABELS, NUMBERS),
-    "mixed": (fg.GraphRegressorCV(SMALL, depth="mix", alphas=(0.01,)), LABELS, NUMBERS),
+    "mixed": (fg.GraphRegressorCV(SMALL, search=fg.selection.Search(depth="mix"), alphas=(0.01,)), LABELS, NUMBERS),
     "SVM": (_classifier, LABELS, TWO),
     "normalised SVM": (_with(_classifier, ONE.normalized()), ATTRIBUTES, TWO),
     "SVMs": (_classifier, LABELS, THREE),

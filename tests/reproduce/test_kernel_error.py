@@ -1,14 +1,16 @@
-"""The study of the sketched kernel's error: its figures recomputed, and its sentences on rows made by hand."""
+"""The study of the error of the sketched kernel: recomputed figures, and sentences for given rows."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.tables import EXACT, FLOAT64
 
-from fastgntk import InputError, datasets, gram_path, normalize
+from fastgntk import GNTK, Compute, InputError, Sketch, datasets, gram_path
+from fastgntk.pairwise import normalize
 from fastgntk.reproduce import StudyOptions, get_study, run_study
 from fastgntk.reproduce import _kernel_error as module
 from fastgntk.selection import Grid, evaluate
@@ -18,23 +20,17 @@ STUDY = get_study("kernel-error")
 
 
 def cell(way=module._MERGED, **changes):
-    return {
-        "data": "MUTAG",
-        "sketch": "ams",
-        "merge_nodes": way.merge_nodes,
-        "sketch_features": way.sketch_features,
-        "rate": 0.3,
-    } | changes
+    return {"data": "MUTAG", "sketch": "ams", **way.cell, "rate": 0.3} | changes
 
 
-def test_the_relative_error_is_that_of_the_hand():
+def test_relative_error_is_that_of_the_frobenius_norm():
     exact = np.array([[1.0, 2.0], [2.0, 4.0]])
     approximate = np.array([[1.0, 5.0], [5.0, 4.0]])
     assert module.relative_error(approximate, exact) == pytest.approx(math.sqrt(18.0) / 5.0)
 
 
-def test_nothing_is_lost_when_the_sketch_is_as_large_as_the_graph():
-    rows = STUDY.measure(cell(module._PAPER, rate=1.0), QUICK)  # and not a word about it
+def test_sketch_of_the_size_of_the_graph_is_exact_without_a_warning():
+    rows = STUDY.measure(cell(module._PAPER, rate=1.0), QUICK)
     assert [row["blocks"] for row in rows] == [1, 2, 3]
     for row in rows:
         assert 0 <= row["error"] < FLOAT64.relative
@@ -43,20 +39,20 @@ def test_nothing_is_lost_when_the_sketch_is_as_large_as_the_graph():
 
 
 @pytest.mark.parametrize("way", module._WAYS, ids=lambda way: way.words)
-def test_the_error_falls_with_the_rate(way):
+def test_error_decreases_with_the_rate(way):
     low, high = (STUDY.measure(cell(way, rate=rate), QUICK)[-1] for rate in (0.1, 0.9))
     assert low["error"] > 2 * high["error"]
     assert low["normalized_error"] > 1.5 * high["normalized_error"]
 
 
-def test_a_row_has_the_mean_error_of_its_seeds_at_its_depth():
+def test_row_has_the_mean_error_of_its_seeds_at_its_depth():
     graphs = module._exact("MUTAG", True, 4, 1).graphs
     row = STUDY.measure(cell(module._PAPER), StudyOptions(quick=True, seed=4))[1]
-    exact = gram_path(graphs, module._SPEC).at(blocks=2)
+    exact = gram_path(graphs, module._KERNEL).at(blocks=2)
     errors, normalized, ratios = [], [], []
     for seed in (8, 9):
-        options = {"sketch": "ams", "sketch_size": 0.3, "merge_nodes": False, "sketch_features": True, "seed": seed}
-        K = gram_path(graphs, module._SPEC, engine="sketched", **options).at(blocks=2)
+        sketch = Sketch("ams", size=0.3, seed=seed, merge_nodes=False, sketch_features=True)
+        K = gram_path(graphs, replace(module._KERNEL, sketch=sketch)).at(blocks=2)
         errors.append(math.sqrt(((K - exact) ** 2).sum() / (exact**2).sum()))
         apart = normalize(K) - normalize(exact)
         normalized.append(math.sqrt((apart**2).sum() / (normalize(exact) ** 2).sum()))
@@ -68,34 +64,34 @@ def test_a_row_has_the_mean_error_of_its_seeds_at_its_depth():
     assert row["accuracy"] is None
 
 
-def test_accuracies_are_those_of_evaluate_on_the_same_folds():
+def test_accuracies_equal_those_of_evaluate_on_the_same_folds():
     rows = STUDY.measure(cell(module._ALL), QUICK)
     exact = module._exact("MUTAG", True, 0, 1)
-    grid = Grid(blocks=(3,), layers=(2,), scale=("degree",), jump=(True,), normalize=(True,), C=(10.0,))
-    common = {"grid": grid, "protocol": "du2019", "workers": 1}
-    assert rows[-1]["exact_accuracy"] == pytest.approx(100 * evaluate(exact.graphs, exact.y, **common).mean)
     folds = np.empty(len(exact.y), dtype=int)
     for number, (_, test) in enumerate(exact.folds):
         folds[test] = number
-    sketched = [
-        evaluate(
-            exact.graphs,
-            exact.y,
-            folds=folds,
-            engine="sketched",
-            sketch="ams",
-            sketch_size=0.3,
-            merge_nodes=False,
-            seed=seed,
-            **common,
-        ).mean
-        for seed in (0, 1)
-    ]
-    assert rows[-1]["accuracy"] == pytest.approx(100 * np.mean(sketched))
+
+    def accuracy(kernel):
+        options = {"blocks": (3,), "layers": (2,), "scale": ("degree",), "jump": (True,), "normalize": (True,)}
+        grid = Grid(**options, C=(10.0,), base=kernel)
+        compute = Compute(n_jobs=1)
+        return 100 * evaluate(exact.graphs, exact.y, kernels=grid, protocol="du2019", folds=folds, compute=compute).mean
+
+    sketches = [Sketch("ams", size=0.3, seed=seed, merge_nodes=False) for seed in (0, 1)]
+    assert rows[-1]["exact_accuracy"] == pytest.approx(accuracy(GNTK()))
+    assert rows[-1]["accuracy"] == pytest.approx(np.mean([accuracy(GNTK(sketch=sketch)) for sketch in sketches]))
     assert rows[-1]["largest_class"] == pytest.approx(100 * np.bincount(exact.y == 1).max() / 60)
 
 
-def test_a_large_set_is_drawn_with_its_classes_in_proportion():
+def test_folds_are_those_of_evaluate():
+    exact = module._exact("MUTAG", True, 0, 1)
+    kernels = [module._KERNEL.normalized()]
+    result = evaluate(exact.graphs, exact.y, kernels=kernels, protocol="du2019", compute=Compute(n_jobs=1))
+    for (_, test), (_, expected) in zip(exact.folds, result.record.folds, strict=True):
+        assert test.tolist() == expected.tolist()
+
+
+def test_large_data_set_is_sampled_with_classes_in_proportion():
     whole, part = datasets.load("MUTAG"), module._dataset("MUTAG", 60, 0)
     assert len(part) == 60
     assert np.mean(part.y == 1) == pytest.approx(np.mean(whole.y == 1), abs=1 / 60)
@@ -105,12 +101,12 @@ def test_a_large_set_is_drawn_with_its_classes_in_proportion():
         module._dataset("MUTAG", 20, 0)
 
 
-def test_an_unknown_set_is_refused_before_any_work():
+def test_unknown_data_set_is_refused_before_any_measurement():
     with pytest.raises(InputError, match="did you mean MUTAG"):
         STUDY.cells(StudyOptions(data=("dense-60", "MUTAGG")))
 
 
-def test_the_full_study_has_every_sketch_way_and_rate(shared_data):
+def test_full_study_has_every_sketch_way_and_rate(shared_data):
     cells = STUDY.cells(StudyOptions())
     assert len(cells) == 5 * 5 * 3 * 5
     assert {c["data"] for c in cells} == {"MUTAG", "PTC", "IMDB-BINARY", "PROTEINS", "dense-200"}
@@ -137,7 +133,7 @@ def rows_by_hand():
     return rows
 
 
-def test_the_verdict_says_where_the_error_is_small():
+def test_verdict_lists_rates_with_a_small_error():
     first = STUDY.verdict(rows_by_hand())[0]
     assert first == (
         "MUTAG: an error under 10 % with some sketch of distinct nodes from rate 0.3 on, normalised from rate 0.3 on; "
@@ -146,14 +142,11 @@ def test_the_verdict_says_where_the_error_is_small():
     )
 
 
-def test_the_verdict_compares_ways_and_sketches():
+def test_verdict_compares_ways_and_sketches():
     rows = rows_by_hand()
     verdict = STUDY.verdict(rows)
     assert "MUTAG -10.0, -10.0, -10.0 (exact 80.0, largest class 66.5)" in verdict[1]
-    assert (
-        "lower than with all nodes in 4 of 4 cases and higher in 0, normalised 4 and 0; gone altogether in 0"
-        in (verdict[3])
-    )
+    assert "lower than with all nodes in 4 of 4 cases and higher in 0, normalised 4 and 0; zero in 0" in verdict[3]
     assert "10 times smaller (median)" in verdict[3]
     assert verdict[5] == "The best sketch is srht; error over the mean of all sketches: srht 0.50, ams 2.00."
     assert verdict[7].startswith("The sketched matrices are positive semi-definite up to rounding")
@@ -164,7 +157,8 @@ def test_the_verdict_compares_ways_and_sketches():
     assert STUDY.verdict(rows)[5] == "No sketch is better than another: all are exact here."
 
 
-def test_a_quick_run_writes_its_files_once(tmp_path):
+@pytest.mark.slow
+def test_quick_run_writes_its_files_once(tmp_path):
     outcome = run_study(STUDY, tmp_path, QUICK)
     assert outcome.measured == 2 * 2 * 3 * 2
     assert set(outcome.files) == {"csv", "png", "svg", "json"}

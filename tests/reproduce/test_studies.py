@@ -1,4 +1,4 @@
-"""The studies of time, sketches and theory: a quick run of each, and the arithmetic behind their verdicts."""
+"""The studies of time, sketches and theory: a quick run of each, and the arithmetic of their verdicts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def quick(name, folder):
     return outcome
 
 
-def test_figure_sketch_lies_below_the_bound_and_falls_with_the_rate(tmp_path):
+@pytest.mark.slow
+def test_figure_sketch_error_is_below_the_bound_and_decreases_with_the_rate(tmp_path):
     outcome = quick("figure-sketch", tmp_path)
     assert {row["sketch"] for row in outcome.rows} == set(SKETCHES)
     for row in outcome.rows:
@@ -35,14 +36,14 @@ def test_figure_sketch_lies_below_the_bound_and_falls_with_the_rate(tmp_path):
     assert "below the lemma's bound for every sketch and rate" in outcome.verdict[0]
 
 
-def test_a_mean_error_above_the_bound_is_said():
+def test_figure_sketch_verdict_reports_an_error_above_the_bound():
     rows = [{"sketch": "ams", "rate": 0.1, "error": 2.0, "bound": 1.0, "speedup": 3.0}]
     first, second = get_study("figure-sketch").verdict(rows)
     assert "above the lemma's bound for ams at 0.1" in first
     assert "ams up to rate 0.1" in second
 
 
-def test_the_sketched_product_is_the_product_written_out():
+def test_sketched_product_equals_the_product_of_dense_matrices():
     rng = np.random.default_rng(0)
     G, A, H = rng.random((3, 12, 12))
     R, S = AMS.draw(12, 5, rng), AMS.draw(12, 7, rng)
@@ -50,6 +51,7 @@ def test_the_sketched_product_is_the_product_written_out():
     EXACT.check(sketched_product(G, R, A, S, H), expected)
 
 
+@pytest.mark.slow
 def test_table_time_measures_every_engine(tmp_path):
     outcome = quick("table-time", tmp_path)
     assert [row["engine"] for row in outcome.rows] == ["kronecker", "decoupled", "sketched", "lossless"]
@@ -58,17 +60,18 @@ def test_table_time_measures_every_engine(tmp_path):
     assert "the paper prints a speed-up of 2.7" in outcome.verdict[0]
 
 
-def test_table_time_refuses_an_unknown_set_before_any_work(tmp_path):
+def test_table_time_refuses_an_unknown_data_set_before_any_measurement(tmp_path):
     with pytest.raises(InputError, match="did you mean MUTAG"):
         run_study(get_study("table-time"), tmp_path, StudyOptions(data=("MUTAGG",)))
 
 
-def test_kronecker_times_are_scaled_by_all_pairs_of_squares():
+def test_kronecker_times_are_scaled_by_sizes_of_all_pairs():
     squares = np.array([4.0, 9.0, 1.0])
     pairs = [squares[i] * squares[j] for i in range(3) for j in range(i, 3)]
     assert _half(squares) == sum(pairs)
 
 
+@pytest.mark.slow
 def test_complexity_has_exponents_and_a_map(tmp_path):
     outcome = quick("complexity", tmp_path)
     assert {row["part"] for row in outcome.rows} == {"time", "map"}
@@ -76,7 +79,7 @@ def test_complexity_has_exponents_and_a_map(tmp_path):
     assert len(gains(outcome.rows)) == 8
 
 
-def test_a_gain_is_over_the_faster_exact_engine():
+def test_gain_is_relative_to_the_faster_exact_engine():
     place = {"part": "map", "nodes": 10, "density": 0.5}
     rows = [
         {**place, "engine": "decoupled", "rate": None, "seconds": 6.0},
@@ -87,7 +90,7 @@ def test_a_gain_is_over_the_faster_exact_engine():
     assert gains(rows) == {(10, 0.5, 0.1): 6.0, (10, 0.5, 0.3): 0.5}
 
 
-def test_exponents_come_from_the_largest_sizes():
+def test_exponents_are_fitted_to_the_largest_sizes():
     sizes = [10, 20, 40, 80]
     assert fitted_exponent(sizes, [99.0, *(n**2.5 for n in sizes[1:])]) == pytest.approx(2.5)
 
@@ -109,7 +112,8 @@ def test_crossovers_hold_for_every_larger_size():
     assert "4.0 times, at 800 nodes" in best
 
 
-def test_generalization_keeps_its_bounds_and_learns(tmp_path):
+@pytest.mark.slow
+def test_generalization_respects_its_bounds_and_learns(tmp_path):
     outcome = quick("generalization", tmp_path)
     exact = [row for row in outcome.rows if row["rate"] is None]
     for row in exact:
@@ -122,5 +126,5 @@ def test_generalization_keeps_its_bounds_and_learns(tmp_path):
     assert "norm and trace are below their bounds" in outcome.verdict[0]
 
 
-def test_printed_figures_are_there_for_every_set():
+def test_published_figures_cover_every_data_set():
     assert set(DATA) == set(PAPER_SECONDS) == set(GNTK_ACCURACY) == set(GIN_ACCURACY)

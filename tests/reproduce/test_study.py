@@ -1,15 +1,18 @@
-"""How a study is run: what is kept, what is measured again, and what the files hold."""
+"""Running a study: which rows are reused, which cells are measured, and the files."""
 
 from __future__ import annotations
 
 import csv
 import json
+import re
+import sys
 
 import pytest
 
 from fastgntk import InputError, __version__
 from fastgntk.reproduce import STUDIES, Study, StudyOptions, get_study, run_study
 from fastgntk.reproduce import _study as frame
+from fastgntk.reproduce._study import _commit  # before it is replaced for the tests
 
 
 def a_study(calls, fail_at=None, cells=((1, "a"), (2, "b"), (3, "c"))):
@@ -32,7 +35,7 @@ def a_study(calls, fail_at=None, cells=((1, "a"), (2, "b"), (3, "c"))):
     )
 
 
-def test_it_writes_the_four_files(tmp_path):
+def test_run_writes_four_files(tmp_path):
     outcome = run_study(a_study([]), tmp_path / "new" / "folder", StudyOptions())
     assert outcome.verdict == ["6 rows."]
     assert {path.name for path in outcome.files.values()} == {"trial.csv", "trial.png", "trial.svg", "trial.json"}
@@ -51,7 +54,7 @@ def test_it_writes_the_four_files(tmp_path):
     assert record["finished"]
 
 
-def test_it_goes_on_where_it_stopped(tmp_path, monkeypatch):
+def test_interrupted_run_is_resumed(tmp_path):
     calls: list[int] = []
     with pytest.raises(KeyboardInterrupt):
         run_study(a_study(calls, fail_at=3), tmp_path, StudyOptions())
@@ -69,13 +72,13 @@ def test_it_goes_on_where_it_stopped(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("other", [StudyOptions(seed=1), StudyOptions(workers=2), StudyOptions(quick=True)])
-def test_rows_measured_under_other_conditions_are_not_used(tmp_path, other):
+def test_rows_of_other_options_are_not_reused(tmp_path, other):
     calls: list[int] = []
     run_study(a_study(calls), tmp_path, StudyOptions())
     assert run_study(a_study(calls), tmp_path, other).measured == 3
 
 
-def test_restart_measures_everything_anew(tmp_path):
+def test_restart_measures_every_cell(tmp_path):
     calls: list[int] = []
     run_study(a_study(calls), tmp_path, StudyOptions())
     assert run_study(a_study(calls), tmp_path, StudyOptions(), restart=True).measured == 3
@@ -83,14 +86,14 @@ def test_restart_measures_everything_anew(tmp_path):
 
 
 @pytest.mark.parametrize("record", [b"{", b"[]", b"\xff\xfe"])
-def test_a_broken_record_is_no_record(record, tmp_path):
+def test_rows_without_a_valid_record_are_not_reused(record, tmp_path):
     calls: list[int] = []
     files = run_study(a_study(calls), tmp_path, StudyOptions()).files
     files["json"].write_bytes(record)
     assert run_study(a_study(calls), tmp_path, StudyOptions()).measured == 3
 
 
-def test_a_row_that_was_cut_off_is_measured_again(tmp_path):
+def test_truncated_row_is_measured_again(tmp_path):
     calls: list[int] = []
     files = run_study(a_study(calls), tmp_path, StudyOptions()).files
     lines = files["csv"].read_text().splitlines()
@@ -98,40 +101,51 @@ def test_a_row_that_was_cut_off_is_measured_again(tmp_path):
     assert run_study(a_study(calls), tmp_path, StudyOptions()).measured == 1
 
 
-def test_rows_of_another_commit_or_machine_are_not_used(tmp_path, monkeypatch):
+def test_rows_of_another_commit_are_not_reused(tmp_path, monkeypatch):
     calls: list[int] = []
     run_study(a_study(calls), tmp_path, StudyOptions())
     monkeypatch.setattr(frame, "_commit", lambda: "another")
     assert run_study(a_study(calls), tmp_path, StudyOptions()).measured == 3
 
 
-def test_a_set_with_a_number_for_a_name_is_found_again(tmp_path):
+@pytest.mark.parametrize("value", [3, 0.5, -1e-300, float("inf"), True, False, None, "MUTAG", "rounds 3, C 10"])
+def test_csv_fields_round_trip(value):
+    assert frame._value(frame._field(value)) == value
+    assert type(frame._value(frame._field(value))) is type(value)
+
+
+def test_commit_is_a_hash_or_none():
+    commit = _commit()
+    assert commit is None or re.fullmatch("[0-9a-f]{7,40}", commit)
+
+
+def test_data_set_named_like_a_number_is_reused(tmp_path):
     study = a_study([], cells=((1, "2019"), (2, "true")))
     run_study(study, tmp_path, StudyOptions())
     assert run_study(study, tmp_path, StudyOptions()).measured == 0
 
 
-def test_what_a_study_has_no_use_for_is_refused(tmp_path):
-    with pytest.raises(InputError, match="trial is not about data sets; leave --data out"):
+def test_unused_or_invalid_options_are_refused(tmp_path):
+    with pytest.raises(InputError, match="trial uses no data sets; leave --data out"):
         run_study(a_study([]), tmp_path, StudyOptions(data=("MUTAG",)))
     with pytest.raises(InputError, match=r"seed must lie in 0\.\.4294967295, but is -1"):
         StudyOptions(seed=-1)
 
 
-def test_rows_of_cells_no_longer_asked_for_stay_at_the_end(tmp_path):
+def test_rows_of_other_cells_are_kept_at_the_end(tmp_path):
     run_study(a_study([]), tmp_path, StudyOptions())
     outcome = run_study(a_study([], cells=((3, "c"), (4, "d"))), tmp_path, StudyOptions())
     assert outcome.measured == 1
     assert [row["size"] for row in outcome.rows] == [3, 3, 4, 4, 1, 1, 2, 2]
 
 
-def test_without_matplotlib_it_says_what_to_install_before_any_work(tmp_path, monkeypatch):
+def test_missing_matplotlib_is_refused_before_any_measurement(tmp_path, monkeypatch):
     calls: list[int] = []
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match=r"pip install 'fastgntk\[reproduce\]'"):
         run_study(a_study(calls), tmp_path, StudyOptions())
     assert not calls
 
 
-def test_every_study_has_the_name_it_is_found_by():
+def test_every_study_is_registered_under_its_name():
     assert {name: get_study(name).name for name in STUDIES} == {name: name for name in STUDIES}

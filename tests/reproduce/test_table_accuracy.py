@@ -1,4 +1,4 @@
-"""The table of accuracies: the subtree kernel by hand, selection against ``evaluate``, and the verdict's arithmetic."""
+"""The table of accuracies: subtree kernel by its definition, selection against ``evaluate``, arithmetic of verdicts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from tests.tables import EXACT
 
-from fastgntk import Graph, GraphBatch, InputError, datasets, gram, normalize
+from fastgntk import Compute, Graph, GraphBatch, InputError, datasets, gram, parse_kernel
 from fastgntk.reproduce import StudyOptions, get_study, run_study
 from fastgntk.reproduce import _table_accuracy as module
 from fastgntk.reproduce._published import DATA, GIN_ACCURACY, GNTK_ACCURACY
 from fastgntk.reproduce._wl import nested_selection, subtree_kernels
-from fastgntk.selection import Choice, Grid, evaluate
+from fastgntk.selection import Grid, evaluate
 
 STUDY = get_study("table-accuracy")
 PATH = (4, [(0, 1), (1, 2), (2, 3)], [0, 1, 0, 2])
@@ -22,7 +22,7 @@ RING = (4, [(0, 1), (1, 2), (2, 0)], [0, 1, 1, 2])  # and a node alone
 
 
 def histograms(graph, rounds):
-    """Labels of every round as nested tuples, counted: the definition, with nothing numbered anew."""
+    """Count the labels of every round as nested tuples: the definition, without relabelling."""
     nodes, edges, labels = graph
     neighbours = {u: [b if a == u else a for a, b in edges if u in (a, b)] for u in range(nodes)}
     colours = dict(enumerate(labels))
@@ -37,7 +37,7 @@ def as_batch(*graphs):
     return GraphBatch.from_graphs([Graph.from_edges(edges, n, labels=labels) for n, edges, labels in graphs])
 
 
-def test_the_subtree_kernel_is_that_of_its_definition():
+def test_subtree_kernel_equals_its_definition():
     kernels = subtree_kernels(as_batch(PATH, RING), 3)
     assert len(kernels) == 3
     for rounds, K in enumerate(kernels, start=1):
@@ -47,46 +47,41 @@ def test_the_subtree_kernel_is_that_of_its_definition():
     assert kernels[0][0, 1] != kernels[2][0, 0]
 
 
-def test_graphs_without_labels_start_from_degrees():
+def test_graphs_without_labels_use_degrees():
     bare = GraphBatch.from_graphs([Graph.from_edges(edges, n) for n, edges, _ in (PATH, RING)])
     with_degrees = as_batch((4, PATH[1], [1, 2, 2, 1]), (4, RING[1], [2, 2, 2, 0]))
     for K, expected in zip(subtree_kernels(bare, 2), subtree_kernels(with_degrees, 2), strict=True):
         EXACT.check(K, expected)
 
 
-def test_labels_of_several_columns_are_equal_when_all_of_them_are():
+def test_labels_with_several_columns_are_equal_if_all_columns_are():
     edges, columns = PATH[1], np.array([[0, 5], [0, 6], [0, 5], [1, 5]])
     pairs = GraphBatch.from_graphs([Graph.from_edges(edges, 4, labels=columns)])
     EXACT.check(subtree_kernels(pairs, 1)[0], subtree_kernels(as_batch((4, edges, [0, 1, 0, 2])), 1)[0])
 
 
-def test_a_graph_without_nodes_is_similar_to_nothing():
+def test_graph_without_nodes_has_kernel_zero():
     K = subtree_kernels(as_batch(PATH, (0, [], []), RING), 2)[-1]
     assert (K[1] == 0).all()
     EXACT.check(K[np.ix_([0, 2], [0, 2])], subtree_kernels(as_batch(PATH, RING), 2)[-1])
 
 
-def test_selection_is_that_of_evaluate():
-    """The kernel of `evaluate` through this door must give the same choices and accuracies."""
+def test_nested_selection_equals_evaluate():
     data = datasets.load("MUTAG")
     Cs = (0.1, 1.0, 100.0)
     grid = Grid(blocks=(1, 3), layers=(1,), scale=("uniform",), jump=(True,), normalize=(True, False), C=Cs)
-    expected = evaluate(data, grid=grid, folds=4, inner_folds=3, seed=7, workers=1)
-    kernels = []
-    for candidate in grid.along(grid.paths()[0]):
-        K = gram(data, candidate.spec)
-        kernels.append(normalize(K) if candidate.normalize else K)
+    expected = evaluate(data, kernels=grid, folds=4, inner_folds=3, random_state=7, compute=Compute(n_jobs=1))
+    kernels = [gram(data, kernel) for kernel in grid.kernels()]
     found = nested_selection(kernels, data.y, Cs, folds=4, inner_folds=3, seed=7, workers=1)
     assert found.accuracies == expected.accuracies
     assert found.Cs == tuple(choice.C for choice in expected.choices)
-    assert [(grid.blocks[k // 2], grid.normalize[k % 2]) for k in found.kernels] == [
-        (choice.blocks, choice.normalize) for choice in expected.choices
-    ]
+    assert [grid.kernels()[k] for k in found.kernels] == [choice.kernel for choice in expected.choices]
     assert found.fits == expected.fits
     assert len(set(found.Cs)) > 1
 
 
-def test_a_quick_run_writes_its_files_once_and_has_the_published_figures(tmp_path):
+@pytest.mark.slow
+def test_quick_run_writes_its_files_once_with_published_figures(tmp_path):
     options = StudyOptions(quick=True)
     outcome = run_study(STUDY, tmp_path, options)
     assert outcome.measured == 3
@@ -97,16 +92,18 @@ def test_a_quick_run_writes_its_files_once_and_has_the_published_figures(tmp_pat
         assert (row["published_gntk"], row["published_gin"]) == (90.0, 89.4)
         assert 70 < row["accuracy"] < 100
     nested, selected, wl = outcome.rows
-    expected = evaluate(datasets.load("MUTAG"), grid=module._QUICK_GRID, folds=3, inner_folds=3, workers=1)
+    expected = evaluate(datasets.load("MUTAG"), kernels=module._QUICK_GRID, folds=3, inner_folds=3)
     assert nested["accuracy"] == pytest.approx(100 * expected.mean)
     assert nested["std"] == pytest.approx(100 * expected.std)
     assert nested["accuracy"] <= selected["accuracy"]
     assert wl["options"].startswith("rounds ")
+    kernel, _ = nested["options"].split(", C ")
+    assert parse_kernel(kernel) in module._QUICK_GRID.kernels()
     assert outcome.verdict[0].startswith("MUTAG: du2019 ")
     assert run_study(STUDY, tmp_path, options).measured == 0
 
 
-def test_without_grakel_the_subtree_kernel_is_left_out_and_the_verdict_says_so(monkeypatch):
+def test_without_grakel_the_subtree_kernel_is_skipped_with_a_note(monkeypatch):
     rows = [made("nested", 80.0), made("du2019", 82.0)]
     monkeypatch.setitem(sys.modules, "grakel", None)
     methods = [cell["method"] for cell in STUDY.cells(StudyOptions(quick=True))]
@@ -128,7 +125,7 @@ def made(method, accuracy, data="PTC", std=3.0, stopped=0):
     }
 
 
-def test_the_verdict_compares_with_the_published_figure_and_among_protocols():
+def test_verdict_compares_with_published_figures_and_between_protocols():
     rows = [made("nested", 62.0), made("du2019", 65.0), made("wl", 63.5)]
     rows += [made("nested", 80.0, "MUTAG"), made("du2019", 85.0, "MUTAG"), made("wl", 79.0, "MUTAG", stopped=4)]
     assert STUDY.verdict(rows) == [
@@ -141,26 +138,20 @@ def test_the_verdict_compares_with_the_published_figure_and_among_protocols():
     ]
 
 
-def test_a_set_without_published_figures_is_compared_with_none():
+def test_data_set_without_published_figures_has_no_such_comparison():
     rows = [made("nested", 62.0, "mine"), made("du2019", 65.0, "mine")]
     assert STUDY.verdict(rows)[0] == "mine: du2019 65.0 ± 3.0; nested 62.0 ± 3.0, 3.0 points below du2019."
 
 
-def test_the_options_reported_are_those_of_most_folds():
-    deep = Choice(5, 2, "degree", jump=True, normalize=False, C=10.0)
-    flat = Choice(1, 1, "uniform", jump=False, normalize=True, C=0.1)
-    found = module._outcome((0.5, 0.7, 0.6), [module._describe(choice) for choice in (deep, flat, deep)])
-    assert found["options"] == "blocks 5, layers 2, degree, jump, C 10 (2 of 3 folds)"
-    assert found["accuracy"] == pytest.approx(60.0)
-    assert found["std"] == pytest.approx(100 * np.std([0.5, 0.6, 0.7]))
-    assert module._describe(flat) == "blocks 1, layers 1, uniform, normalized, C 0.1"
+def test_reported_options_are_those_of_most_folds():
+    assert module.most_frequent(["a", "b", "a"]) == "a (2 of 3 folds)"
 
 
-def test_every_set_of_the_papers_has_a_grid(shared_data):
+def test_every_data_set_of_the_papers_has_a_grid(shared_data):
     assert set(module._GRIDS) == set(DATA)
     assert {cell["data"] for cell in STUDY.cells(StudyOptions())} == set(DATA)
 
 
-def test_an_unknown_set_is_refused_before_any_work():
+def test_unknown_data_set_is_refused_before_any_measurement():
     with pytest.raises(InputError, match="did you mean MUTAG"):
         STUDY.cells(StudyOptions(data=("MUTAG", "MUTAGG")))

@@ -18,11 +18,11 @@ from fastgntk import (
 )
 from fastgntk.kernels import Normalized
 from fastgntk.models._folds import spread_folds
-from fastgntk.selection import Grid, evaluate
+from fastgntk.selection import Candidates, Grid, Search, evaluate
 from fastgntk.selection._level_weights import _objective, level_weights
 from fastgntk.selection._scoring import Comparison
 from fastgntk.solvers import EigenPath
-from fastgntk.solvers._regularization import misplaced, steady_ridge
+from fastgntk.solvers._regularization import misclassification, stable_ridge
 
 DATA = datasets.load("MUTAG")
 SOME = DATA.graphs[:50]
@@ -76,13 +76,13 @@ def test_likelihood_decides_between_ridges_of_similar_error():
     path, ridges = EigenPath(K), (1e-8, 1e-4, 1.0)
     errors = path.scores(noise, ridges)
     assert errors.max() < 1.05 * errors.min()
-    assert steady_ridge(path, noise, ridges)[0] == path.best_ridge(noise, ridges, by="likelihood") != ridges[0]
+    assert stable_ridge(path, noise, ridges)[0] == path.best_ridge(noise, ridges, by="likelihood") != ridges[0]
     # A ridge with a larger error is not taken, however likely.
     smooth = EigenPath(np.exp(-(np.subtract.outer(np.arange(30.0), np.arange(30.0)) ** 2) / 50) + 1e-6 * np.eye(30))
     waves = np.sin(np.arange(30.0) / 3)[:, None]
     errors = smooth.scores(waves, (1e-6, 10.0))
     assert errors[1] > 10 * errors[0]
-    assert steady_ridge(smooth, waves, (10.0, 1e-6)) == (1e-6, errors[0])
+    assert stable_ridge(smooth, waves, (10.0, 1e-6)) == (1e-6, errors[0])
 
 
 def test_best_kernel_is_used_for_predictions():
@@ -93,7 +93,7 @@ def test_best_kernel_is_used_for_predictions():
 
 
 def test_many_graphs_are_screened_and_finalists_compared_on_more():
-    model = GraphRegressorCV(GRID, alphas=ALPHAS, screen=20, finalists=2).fit(SOME, Y)
+    model = GraphRegressorCV(GRID, alphas=ALPHAS, search=Search(screen=20, finalists=2)).fit(SOME, Y)
     whole = GraphRegressorCV(GRID, alphas=ALPHAS).fit(SOME, Y)
     first = model.cv_results_
     finalists = [first["params"][i] for i in np.argsort(first["score"], kind="stable")[:2]]
@@ -108,7 +108,7 @@ def test_sample_without_the_first_of_equal_graphs_is_in_order():
     groups = np.array([0, *range(1, 6), 0, *range(7, 21), 0])
     targets = np.arange(22.0)[:, None]
     lacking = np.arange(1, 21)  # the graph of group 0 is the sixth of these
-    comparison = Comparison(batch, targets, None, ALPHAS, misplaced, 10, 0, Compute())
+    comparison = Comparison(batch, targets, None, ALPHAS, misclassification, 10, 0, Compute())
     sample = comparison._sample(groups, lacking)
     assert sample.kinds.tolist() == list(range(20))
     K = gram(sample.distinct[sample.kinds], GNTK(1))
@@ -118,7 +118,7 @@ def test_sample_without_the_first_of_equal_graphs_is_in_order():
 
 
 def test_likelihood_as_criterion():
-    model = GraphRegressorCV(GRID, alphas=ALPHAS, criterion="likelihood").fit(SOME, Y)
+    model = GraphRegressorCV(GRID, alphas=ALPHAS, search=Search(criterion="likelihood")).fit(SOME, Y)
     expected = brute_force_negative_log_likelihood(
         matrix_of(model.best_params_["kernel"]), model.best_params_["alpha"], Y
     )
@@ -140,7 +140,7 @@ def test_classes_are_scored_by_leave_one_out_errors():
             alpha = np.linalg.solve(K[np.ix_(others, others)] + 0.1 * np.eye(29), centred[others])
             value = K[i, others] @ alpha + signs.mean(axis=0)
             wrong += (value[0] > 0) != (classes[i] == 1) if n_classes == 2 else value.argmax() != classes[i]
-        score = misplaced(EigenPath(K), centred, [0.1])[1]
+        score = misclassification(EigenPath(K), centred, [0.1])[1]
         assert np.floor(score * 30 + 1e-9) == wrong
 
 
@@ -148,7 +148,7 @@ def test_smaller_error_decides_between_ridges_with_as_many_mistakes():
     points = np.repeat([-1.0, 1.0], 10)[:, None]
     path = EigenPath(points @ points.T)
     for ridges in ([1e-3, 10.0], [10.0, 1e-3]):  # both place all graphs rightly, but 10 leaves a third of the distance
-        assert misplaced(path, points, ridges)[0] == 1e-3
+        assert misclassification(path, points, ridges)[0] == 1e-3
 
 
 @pytest.mark.parametrize("method", ["svm", "ridge"])
@@ -163,13 +163,13 @@ def test_progress_increases_to_the_end():
     for model, y in ((GraphRegressorCV(GRID), Y), (GraphClassifierCV(GRID), DATA.y[:50]), (_mix(), Y)):
         seen = []
         compute = Compute(progress=lambda done, total, seen=seen: seen.append(done / total))
-        model.set_params(compute=compute, screen=30).fit(SOME, y)
+        model.set_params(compute=compute, search=Search(screen=30)).fit(SOME, y)
         assert seen == sorted(seen)
         assert seen[-1] == 1.0
 
 
 def _mix() -> GraphRegressorCV:
-    return GraphRegressorCV(GRID, depth="mix")
+    return GraphRegressorCV(GRID, search=Search(depth="mix"))
 
 
 def test_mix_of_depths_has_level_weights_and_predicts():
@@ -225,17 +225,43 @@ def test_likelihood_of_a_mix_equals_that_of_a_normal_distribution():
             {"kernels": (1, 2)},
             r"kernels must be a fastgntk\.selection\.Grid or a sequence of kernels .* but item 0 is a int",
         ),
-        ({"depth": "deep"}, "depth must be best or mix, but is 'deep'"),
         ({"alphas": []}, "alphas must be numbers above 0 to try"),
         ({"alphas": [1.0, 0.0]}, "alphas must be numbers above 0 to try"),
-        ({"criterion": "aic"}, "criterion must be one of leave_one_out, likelihood, but is 'aic'"),
-        ({"screen": 0}, "screen must be a whole number, 1 or more, but is 0"),
-        ({"finalists": 1.5}, r"finalists must be a whole number, 1 or more, but is 1\.5"),
+        ({"search": {"depth": "mix"}}, r"search must be a fastgntk\.selection\.Search, but is a dict"),
     ],
 )
 def test_invalid_option_is_refused(options, words):
     with pytest.raises(InputError, match=words):
         GraphRegressorCV(**{"kernels": GRID, **options}).fit(SOME, Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"depth": "deep"}, "depth must be best or mix, but is 'deep'"),
+        ({"criterion": "aic"}, "criterion must be one of leave_one_out, likelihood, but is 'aic'"),
+        ({"screen": 0}, "screen must be a whole number, 1 or more, but is 0"),
+        ({"finalists": 1.5}, r"finalists must be a whole number, 1 or more, but is 1\.5"),
+    ],
+)
+def test_invalid_search_is_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        Search(**options)
+
+
+def test_candidates_have_their_own_c():
+    model = GraphClassifierCV(Candidates((GNTK(1, 1), GNTK(2, 1).normalized()), C=(3.0,))).fit(SOME, DATA.y[:50])
+    assert model.best_params_["C"] == 3.0
+    with pytest.raises(InputError, match="every C must be a number above 0, but is -1"):
+        Candidates((GNTK(),), C=(-1,))
+    with pytest.raises(InputError, match="item 0 is a str"):
+        Candidates(("GNTK()",))
+
+
+def test_kernel_of_exact_and_sketched_parts_is_searched():
+    kernels = [GNTK(2) + GNTK(1, sketch=Sketch(size=4)), GNTK(1)]
+    model = GraphRegressorCV(kernels, alphas=(1e-2,)).fit(SOME, Y)
+    assert model.best_params_["kernel"] in kernels
 
 
 def test_constant_targets_are_predicted():
@@ -244,7 +270,7 @@ def test_constant_targets_are_predicted():
 
 
 def test_mix_of_depths_predicts_constant_targets():
-    model = GraphRegressorCV(Grid(blocks=(2,), layers=(1,)), depth="mix").fit(SOME, np.full(50, 2.0))
+    model = GraphRegressorCV(Grid(blocks=(2,), layers=(1,)), search=Search(depth="mix")).fit(SOME, np.full(50, 2.0))
     assert np.array_equal(model.predict(SOME[:3]), np.full(3, 2.0))
 
 
@@ -257,7 +283,7 @@ def test_sample_weights_scale_the_chosen_alpha():
 
 
 def test_score_of_ridge_classification_is_the_leave_one_out_accuracy():
-    model = GraphClassifierCV(GRID, method="ridge", screen=30).fit(SOME, DATA.y[:50])
+    model = GraphClassifierCV(GRID, method="ridge", search=Search(screen=30)).fit(SOME, DATA.y[:50])
     params = model.best_params_
     K = matrix_of(params["kernel"])
     signs = np.where(DATA.y[:50] == DATA.y[:50].max(), 1.0, -1.0)
@@ -271,8 +297,8 @@ def test_score_of_ridge_classification_is_the_leave_one_out_accuracy():
 
 
 def test_svms_are_compared_on_a_sample_past_the_limit(monkeypatch):
-    monkeypatch.setattr("fastgntk.selection._search._MOST_MACHINES", 40)
-    model = GraphClassifierCV(GRID, screen=30).fit(SOME, DATA.y[:50])
+    monkeypatch.setattr("fastgntk.selection._search._MOST_SVMS", 40)
+    model = GraphClassifierCV(GRID, search=Search(screen=30)).fit(SOME, DATA.y[:50])
     assert (model.best_score_ * 30).is_integer()
 
 
@@ -316,7 +342,7 @@ def test_composite_kernels_get_the_scores_of_refitting():
 
 @pytest.mark.parametrize("method", ["svm", "ridge"])
 def test_classifier_chooses_among_composite_kernels(method):
-    model = GraphClassifierCV(COMPOSITES, method, screen=30, finalists=2).fit(SOME, DATA.y[:50])
+    model = GraphClassifierCV(COMPOSITES, method, search=Search(screen=30, finalists=2)).fit(SOME, DATA.y[:50])
     assert model.best_params_["kernel"] in COMPOSITES
     plain = GraphClassifier(**model.best_params_).fit(SOME, DATA.y[:50])
     np.testing.assert_allclose(
@@ -336,7 +362,9 @@ def test_exact_and_sketched_kernels_are_compared_together(order):
 
 
 def test_mix_of_depths_takes_its_options_from_the_tangent_kernels():
-    model = GraphRegressorCV([GNTK(2, 1, "degree"), COMPOSITES[1]], depth="mix", alphas=(1e-2,)).fit(SOME, Y)
+    model = GraphRegressorCV([GNTK(2, 1, "degree"), COMPOSITES[1]], search=Search(depth="mix"), alphas=(1e-2,)).fit(
+        SOME, Y
+    )
     best = model.best_params_["kernel"]
     assert isinstance(best, GNTK)
     assert (best.layers, best.scale, type(best.jump)) == (1, "degree", tuple)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.oracles.plain import reference_gram
 from tests.tables import EXACT, FAMILIES, FLOAT64, NEGATIVE_WEIGHTS, one_hot
 
-from fastgntk import GNTK, Graph, InputError, as_graphs, gram
+from fastgntk import GNTK, Compute, Graph, InputError, Sketch, as_graphs, gram
 from fastgntk.engines._sketched import _content
-from fastgntk.sketch import Sketching
 from fastgntk.theory import UnitNodes, aggregated, closed_form
 
-SPEC = GNTK(blocks=1, layers=1, scale="unit", jump=False)
+KERNEL = GNTK(blocks=1, layers=1, scale="unit", jump=False)
 HEXAGON = [
     Graph.from_edges([], 1, np.array([[np.cos(angle), np.sin(angle)]])) for angle in np.arange(6) * np.pi / 3
 ]  # six graphs of one node
@@ -22,18 +22,18 @@ HEXAGON = [
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("engine", ["decoupled", "kronecker"])
-def test_it_equals_the_engines(family, engine):
-    FLOAT64.check(closed_form(FAMILIES[family]).K, gram(FAMILIES[family], SPEC, engine=engine))
+def test_closed_form_equals_the_engines(family, engine):
+    FLOAT64.check(closed_form(FAMILIES[family]).K, gram(FAMILIES[family], KERNEL, compute=Compute(engine)))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_it_equals_the_recursion_in_plain_python(family):
+def test_closed_form_equals_the_reference(family):
     graphs = FAMILIES[family]
-    FLOAT64.check(closed_form(graphs).K, reference_gram(graphs, one_hot(graphs), SPEC))
+    FLOAT64.check(closed_form(graphs).K, reference_gram(graphs, one_hot(graphs), KERNEL))
 
 
-def test_it_equals_the_recursion_with_negative_weights():
-    FLOAT64.check(closed_form(NEGATIVE_WEIGHTS).K, gram(NEGATIVE_WEIGHTS, SPEC, engine="decoupled"))
+def test_closed_form_equals_the_reference_with_negative_weights():
+    FLOAT64.check(closed_form(NEGATIVE_WEIGHTS).K, gram(NEGATIVE_WEIGHTS, KERNEL, compute=Compute("decoupled")))
 
 
 def literal(h: np.ndarray, offsets: np.ndarray, entry) -> np.ndarray:
@@ -50,7 +50,7 @@ def literal(h: np.ndarray, offsets: np.ndarray, entry) -> np.ndarray:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_parts_are_the_layer_and_the_readout(family):
+def test_parts_are_those_of_the_layer_and_the_readout(family):
     nodes, parts = aggregated(FAMILIES[family]), closed_form(FAMILIES[family])
     angle = lambda lam: math.pi - math.acos(lam)  # noqa: E731
     FLOAT64.check(parts.K1, literal(nodes.h, nodes.offsets, lambda lam: lam * angle(lam) / math.pi))
@@ -58,7 +58,7 @@ def test_the_parts_are_the_layer_and_the_readout(family):
     FLOAT64.check(parts.K2, literal(nodes.h, nodes.offsets, readout))
 
 
-def test_a_node_of_norm_zero_adds_nothing_to_either_part():
+def test_node_of_norm_zero_contributes_nothing():
     X = np.array([[1.0, 0.5], [0.3, -1.0]])
     without = [Graph.from_edges([(0, 1)], 2, X)]
     with_zero = [Graph.from_edges([(0, 1)], 3, np.vstack([X, np.zeros(2)]))]
@@ -66,7 +66,7 @@ def test_a_node_of_norm_zero_adds_nothing_to_either_part():
     EXACT.check(closed_form(with_zero).K2, closed_form(without).K2)
 
 
-def test_the_printed_closed_form_is_no_kernel_and_the_right_one_is():
+def test_printed_closed_form_is_indefinite_and_the_corrected_one_is_not():
     lam = aggregated(HEXAGON).h @ aggregated(HEXAGON).h.T
     angle = np.pi - np.arccos(np.clip(lam, -1, 1))
     sine = np.sqrt(np.clip(1 - lam**2, 0, None))
@@ -78,14 +78,14 @@ def test_the_printed_closed_form_is_no_kernel_and_the_right_one_is():
     FLOAT64.check(np.diag(printed), np.full(6, 1.0))
 
 
-def test_equal_graphs_have_equal_rows_to_the_last_digit():
+def test_equal_graphs_have_identical_rows():
     # κ0 turns the noise of λ near 1 into 1e-8; without the snap copies of a graph would look different.
     g = FAMILIES["continuous features"]
     K = closed_form([*g, *g]).K
     EXACT.check(K[:3], K[3:])
 
 
-def test_nodes_at_a_small_angle_are_told_apart():
+def test_nodes_at_a_small_angle_are_distinguished():
     angle = 1e-4  # λ = 1 − 5e-9
     features = np.array([[1.0, 0.0], [np.cos(angle), np.sin(angle)]])
     parts = closed_form([Graph.from_edges([], 1, x[None]) for x in features])
@@ -93,7 +93,7 @@ def test_nodes_at_a_small_angle_are_told_apart():
 
 
 @pytest.mark.parametrize("family", ["path", "weighted", "directed", "cancellation", "empty graph"])
-def test_sketched_rows_are_those_of_the_sketched_operator(family):
+def test_sketched_nodes_equal_the_sketched_operator(family):
     graphs, rng = FAMILIES[family], np.random.default_rng(1)
     sketches = [rng.choice([-1.0, 1.0], (2, g.n_nodes)) / np.sqrt(2) for g in graphs]
     nodes = aggregated(graphs, sketches=sketches)
@@ -108,13 +108,13 @@ def test_sketched_rows_are_those_of_the_sketched_operator(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_an_orthogonal_sketch_changes_nothing(family):
+def test_orthogonal_sketch_is_exact(family):
     rng = np.random.default_rng(2)
     sketches = [np.linalg.qr(rng.standard_normal((g.n_nodes, g.n_nodes)))[0] for g in FAMILIES[family]]
     FLOAT64.check(closed_form(aggregated(FAMILIES[family], sketches=sketches)).K, closed_form(FAMILIES[family]).K)
 
 
-def test_sketches_that_do_not_fit_are_refused():
+def test_sketches_of_wrong_shape_are_refused():
     graphs = FAMILIES["path"]
     with pytest.raises(InputError, match="one matrix for each of 2 graphs, but holds 1"):
         aggregated(graphs, sketches=[np.eye(4)])
@@ -122,9 +122,9 @@ def test_sketches_that_do_not_fit_are_refused():
         aggregated(graphs, sketches=[np.eye(4), np.eye(4)])
 
 
-def test_the_sketched_engine_is_the_closed_form_of_its_sketches():
+def test_sketched_engine_equals_the_closed_form_of_its_sketches():
     graphs = as_graphs(FAMILIES["continuous features"])
-    options = Sketching("ams", size=2, merge_nodes=False)
-    sketches = [options.draw(n, 2, _content(graphs[i : i + 1]), 1).dense() for i, n in enumerate(graphs.sizes.tolist())]
-    K = gram(graphs, SPEC, engine="sketched", sketch="ams", sketch_size=2, merge_nodes=False, sketch_features=True)
+    sketch = Sketch("ams", size=2, merge_nodes=False, sketch_features=True)
+    sketches = [sketch.draw(n, 2, _content(graphs[i : i + 1]), 1).dense() for i, n in enumerate(graphs.sizes.tolist())]
+    K = gram(graphs, replace(KERNEL, sketch=sketch))
     FLOAT64.check(closed_form(aggregated(graphs, sketches=sketches)).K, K)

@@ -12,26 +12,26 @@ from fastgntk.theory import aggregated, closed_form, generalization_bound, label
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_trace_is_below_its_bounds(family):
+def test_trace_is_below_its_bounds(family):
     nodes = aggregated(FAMILIES[family])
     between = 2.0 * float((nodes.sizes**2).sum())
     assert np.trace(closed_form(nodes).K) <= between * (1 + FLOAT64.relative)
     assert between <= trace_bound(len(nodes), int(nodes.sizes.max()))
 
 
-def test_the_trace_bound_is_reached_by_graphs_of_equal_nodes():
+def test_trace_bound_is_attained_by_graphs_of_equal_nodes():
     ring = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], 4, labels=[0] * 4)
     FLOAT64.check(np.trace(closed_form([ring, ring]).K), trace_bound(2, 4))
 
 
-def test_the_bound_is_the_sum_of_complexity_and_deviation():
+def test_bound_is_the_sum_of_complexity_and_deviation():
     # 2 · 3 · sqrt(400)/50 = 2.4;  3 · sqrt(log(20)/100)
     EXACT.check(generalization_bound(3.0, 400.0, 50, delta=0.1), 2.4 + 0.3 * np.sqrt(np.log(20)))
     EXACT.check(generalization_bound(3.0, 400.0, 50, delta=0.1, epsilon=0.75), 4.8 + 0.3 * np.sqrt(np.log(20)))
     EXACT.check(generalization_bound(3.0, 400.0, 50, complexity=1.0, deviation=0.0), 1.2)
 
 
-def test_a_sketched_kernel_raises_the_norm_by_no_more_than_the_bound_says():
+def test_sketched_kernel_increases_the_norm_within_the_bound():
     graphs, rng = random_graphs(8, 6, 3), np.random.default_rng(4)
     sketches = [rng.choice([-1.0, 1.0], (400, g.n_nodes)) / 20 for g in graphs]
     K, sketched = closed_form(graphs).K, closed_form(aggregated(graphs, sketches=sketches)).K
@@ -51,11 +51,11 @@ def test_a_sketched_kernel_raises_the_norm_by_no_more_than_the_bound_says():
         ({"trace": -1.0}, "label_norm and trace must be 0 or more"),
     ],
 )
-def test_numbers_out_of_range_are_refused(options, message):
+def test_arguments_out_of_range_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         generalization_bound(**({"label_norm": 1.0, "trace": 2.0, "n": 3} | options))
 
 
-def test_a_trace_of_no_graphs_is_refused():
+def test_trace_bound_without_graphs_is_refused():
     with pytest.raises(InputError, match="n must be 1 or more and N 0 or more, but they are 0 and 3"):
         trace_bound(0, 3)

@@ -35,7 +35,7 @@ def test_labels_are_sums_of_powers_over_nodes():
     EXACT.check(rule.labels(nodes), expected)
 
 
-def test_a_seed_gives_one_rule_with_unit_vectors():
+def test_seed_determines_the_rule_with_unit_vectors():
     one, two, other = (LabelClass.random(4, seed=s) for s in (1, 1, 2))
     assert one.alpha.tolist() == two.alpha.tolist()
     assert one.beta.tolist() == two.beta.tolist()
@@ -45,7 +45,7 @@ def test_a_seed_gives_one_rule_with_unit_vectors():
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("d", [2, 5])
-def test_the_norm_is_below_each_bound_and_the_bounds_rise(d, seed):
+def test_norm_is_below_each_bound_and_bounds_increase(d, seed):
     graphs = random_graphs(25, d, seed)
     rule = LabelClass.random(d, (1, 2, 4, 6), seed=seed)
     measured = label_norm(rule.labels(graphs), closed_form(graphs).K)
@@ -55,7 +55,7 @@ def test_the_norm_is_below_each_bound_and_the_bounds_rise(d, seed):
     assert measured > 0.1 * bounds[0]
 
 
-def test_linear_labels_reach_the_bound():
+def test_linear_labels_attain_the_bound():
     """λ is the only odd power in K, so on enough graphs no other function of that norm fits: w_1 must be 1."""
     graphs = random_graphs(60, 3, 7)
     rule = LabelClass((1,), [1.5], [[1.0, -2.0, 0.5]])
@@ -64,7 +64,7 @@ def test_linear_labels_reach_the_bound():
 
 
 @pytest.mark.parametrize("t", [2, 4])
-def test_even_labels_come_near_the_bound_of_the_kernel_of_that_power_alone(t):
+def test_even_labels_approach_the_bound_of_the_kernel_of_one_power(t):
     # Within w_t M_t alone the bound is reached; more powers in K can only lower the norm.
     graphs = random_graphs(60, 2, 8)
     rule = LabelClass((t,), [1.0], [[0.6, 0.8]])
@@ -73,7 +73,7 @@ def test_even_labels_come_near_the_bound_of_the_kernel_of_that_power_alone(t):
     assert 0.3 * rule.norm_bound() < label_norm(y, closed_form(graphs).K) <= rule.norm_bound()
 
 
-def test_the_bounds_have_the_constants_that_they_claim():
+def test_bounds_have_their_documented_constants():
     rule = LabelClass((1, 2, 4), [2.0, -1.0, 0.5], [[3.0, 0.0], [0.0, 2.0], [0.6, 0.8]])
     sizes = np.array([6.0, 4.0, 0.5])  # |α| ‖β‖^t
     EXACT.check(rule.norm_bound("printed"), sizes @ [2.0, np.sqrt(2 * np.pi), 3 * np.sqrt(2 * np.pi)])
@@ -83,7 +83,7 @@ def test_the_bounds_have_the_constants_that_they_claim():
     EXACT.check(rule.norm_bound(), np.sqrt((sizes**2 / weights).sum()))
 
 
-def test_the_norm_is_that_of_the_inverse_or_the_pseudo_inverse():
+def test_norm_uses_the_inverse_or_the_pseudo_inverse():
     rng = np.random.default_rng(9)
     B = rng.standard_normal((6, 6))
     y = rng.standard_normal(6)
@@ -117,6 +117,6 @@ def test_labels_outside_the_range_are_refused_with_numbers():
         (lambda: label_norm([1.0], np.eye(2)), "y must hold 2 finite numbers"),
     ],
 )
-def test_rules_that_make_no_sense_are_refused(make, message):
+def test_invalid_rules_are_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()

@@ -36,11 +36,11 @@ def tensors(graphs, t: int) -> np.ndarray:
         ("K", lambda lam: lam * kappa0(lam) + kappa1(lam)),
     ],
 )
-def test_the_series_is_the_closed_form(part, function):
+def test_series_equals_the_closed_form(part, function):
     EXACT.check(sum(moment_weight(t, part) * LAMBDA**t for t in range(300)), function(LAMBDA))
 
 
-def test_the_series_of_moments_is_the_kernel_of_two_graphs():
+def test_series_of_moments_equals_the_kernel_of_two_graphs():
     # Between these graphs |λ| stays below 0.999; within a graph λ = 1 occurs, where the series converges too slowly.
     graphs = FAMILIES["continuous features"][:2]
     first, second = (aggregated(graphs).h[:4], aggregated(graphs).h[4:])
@@ -63,19 +63,19 @@ def test_moments_are_products_of_tensors(family, t):
     EXACT.check(moment(t, FAMILIES[family]), Phi.T @ Phi)
 
 
-def test_moment_zero_counts_the_nodes_that_are_not_zero():
+def test_moment_zero_counts_nonzero_nodes():
     # In the first graph one node of three has no feature in its neighbourhood, in the second both have none.
     assert moment(0, FAMILIES["zero features"]).tolist() == [[4.0, 0.0], [0.0, 0.0]]
 
 
-def test_the_step_to_the_printed_constants_holds():
+def test_inequality_for_the_printed_constants_holds():
     l = np.arange(1, 200)  # noqa: E741  # the paper's letter
     weights = np.array([moment_weight(int(t)) for t in 2 * l])
     assert (weights >= 1 / (np.pi * (2 * l - 1) ** 2)).all()
     assert np.array([moment_weight(int(t)) for t in 2 * l[1:] - 1]).tolist() == [0.0] * 198
 
 
-def test_bad_powers_and_parts_are_refused():
+def test_invalid_powers_and_parts_are_refused():
     with pytest.raises(InputError, match="t must be a whole number, 0 or more, but is -1"):
         moment_weight(-1)
     with pytest.raises(InputError, match=r"t must be a whole number, 0 or more, but is 1\.5"):

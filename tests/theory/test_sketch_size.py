@@ -41,13 +41,13 @@ def literal_errors(graphs, x: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("family", ["path", "star", "weighted", "continuous features", "directed", "opposite nodes"])
-def test_errors_of_entries_are_the_lemma_summed_over_pairs_of_nodes(family):
+def test_entry_errors_equal_the_lemma_summed_over_pairs_of_nodes(family):
     _, first, second = entry_errors(FAMILIES[family])
     for x in (0.1, 3.0):
         EXACT.check(x * first + x**2 * second, literal_errors(FAMILIES[family], x))
 
 
-def test_the_size_solves_the_inequality_with_equality():
+def test_size_solves_the_inequality_with_equality():
     graphs, epsilon, T = FAMILIES["continuous features"], 0.3, 4
     found = sketch_size(graphs, epsilon, T, constant=2.0)
     assert found.powers == (1, 2, 4)
@@ -59,7 +59,7 @@ def test_the_size_solves_the_inequality_with_equality():
     FLOAT64.check(error, epsilon * room)
 
 
-def test_the_formula_is_the_fourth_power_of_the_largest_gamma():
+def test_formula_is_the_fourth_power_of_the_largest_gamma():
     graphs = FAMILIES["continuous features"]
     found = sketch_size(graphs, 0.3, 4, constant=2.0)
     FLOAT64.check(found.gamma, [gamma(t, graphs) for t in (1, 2, 4)])
@@ -80,7 +80,7 @@ def test_sketches_of_that_size_approximate_every_moment(family):
     assert not found.pays
 
 
-def test_where_a_moment_is_singular_no_size_is_enough():
+def test_singular_moment_has_no_sufficient_size():
     graphs = FAMILIES["weighted"] + FAMILIES["continuous features"]  # six graphs, three features
     found = sketch_size(graphs, 0.5, 1)
     assert found.lemma == found.formula == np.inf
@@ -89,7 +89,7 @@ def test_where_a_moment_is_singular_no_size_is_enough():
     assert np.isfinite(on_range.formula)
 
 
-def test_nodes_of_norm_zero_ask_for_nothing():
+def test_nodes_of_norm_zero_do_not_change_the_size():
     _, first, second = entry_errors(FAMILIES["zero features"])
     assert np.isfinite(first).all()
     assert np.isfinite(second).all()
@@ -99,7 +99,7 @@ def test_nodes_of_norm_zero_ask_for_nothing():
     assert entry_errors([cancelling])[1].max() < 1e3
 
 
-def test_input_out_of_range_is_refused():
+def test_arguments_out_of_range_are_refused():
     with pytest.raises(InputError, match="epsilon must lie between 0 and 1, but is 1"):
         sketch_size(FAMILIES["path"], 1)
     with pytest.raises(InputError, match="t must be a whole number, 1 or more, but is 0"):

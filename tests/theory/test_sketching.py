@@ -48,7 +48,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("sketch", CASES)
-def test_the_mean_square_is_the_average_over_all_sketches(sketch):
+def test_mean_square_equals_the_average_over_all_sketches(sketch):
     sketches, b1, b2, n = CASES[sketch]
     rng = np.random.default_rng(0)
     g, A, h = rng.standard_normal((n, 2)), rng.standard_normal((n, n)), rng.standard_normal((n, 3))
@@ -63,7 +63,7 @@ def test_the_mean_square_is_the_average_over_all_sketches(sketch):
     EXACT.check(sketching_rms(g, A, h, b1, b2, sketch), np.sqrt(square))
 
 
-def test_the_terms_are_those_of_each_pair_of_columns():
+def test_terms_are_those_of_each_pair_of_columns():
     rng = np.random.default_rng(1)
     G, A, H = rng.standard_normal((5, 2)), rng.standard_normal((5, 4)), rng.standard_normal((4, 3))
     bound = sketching_bound(G, A, H, 9, 16, beta1=2.0, beta2=3.0)
@@ -103,18 +103,18 @@ def failures(sketch: str, value: float, draws: int = 400) -> float:
 
 
 @pytest.mark.parametrize("sketch", ["ams", "gaussian"])
-def test_the_bound_holds_with_the_constant_one_and_not_with_a_small_one(sketch):
+def test_bound_holds_with_constant_one_and_fails_with_a_small_one(sketch):
     assert failures(sketch, beta(sketch, 30)) == 0
     assert failures(sketch, beta(sketch, 30, constant=0.03)) > 0.3
 
 
-def test_for_countsketch_the_constant_root_two_is_what_chebyshev_gives():
+def test_countsketch_constant_is_that_of_chebyshev():
     delta = 0.2
     assert failures("countsketch", beta("countsketch", 30, delta=delta, constant=np.sqrt(2))) <= 2 * delta + delta**2
     assert failures("countsketch", beta("countsketch", 30, delta=0.99, constant=0.1)) > 0.3
 
 
-def test_the_matrix_bound_holds():
+def test_matrix_bound_holds():
     rng = np.random.default_rng(3)
     G, A, H = rng.standard_normal((30, 4)), rng.standard_normal((30, 30)), rng.standard_normal((30, 5))
     bound = sketching_bound(G, A, H, 20, 25, beta("ams", 30)).frobenius
@@ -127,7 +127,7 @@ def test_the_matrix_bound_holds():
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(rms, rel=0.1)
 
 
-def test_beta_has_the_form_of_each_sketch():
+def test_beta_follows_the_formula_of_each_sketch():
     for name in ("ams", "gaussian", "srht"):
         EXACT.check(beta(name, 100, constant=2.0), 2 * np.log(100) ** 1.5)
     EXACT.check(beta("countsketch", 7, delta=0.04, constant=3.0), 15.0)
@@ -135,7 +135,7 @@ def test_beta_has_the_form_of_each_sketch():
 
 
 @pytest.mark.parametrize("s", [1, 2, 8])
-def test_for_a_sparse_sketch_beta_covers_two_nodes_that_share_a_row(s):
+def test_sparse_beta_covers_two_nodes_in_one_row(s):
     # Their inner product is then 1/s instead of 0, which happens with probability above 1/b, however large b is.
     for b in (10, 1_000, 1_000_000):
         assert beta("sparse", 30, nonzeros=s, size=b) / np.sqrt(b) >= 1 / s
@@ -155,6 +155,6 @@ def test_for_a_sparse_sketch_beta_covers_two_nodes_that_share_a_row(s):
         (lambda: sketching_rms(np.ones(3), np.eye(3), np.ones(3), 1, 1, "srht"), "but is 'srht'"),
     ],
 )
-def test_input_that_does_not_fit_is_refused(make, message):
+def test_mismatched_input_is_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()

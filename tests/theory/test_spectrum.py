@@ -24,7 +24,7 @@ def test_gamma_is_frobenius_norm_over_smallest_singular_value(t):
     FLOAT64.check(gamma(t, graphs), np.linalg.norm(values) / values[-1])
 
 
-def test_gamma_is_infinite_when_graphs_outnumber_features_and_finite_on_the_range():
+def test_gamma_is_infinite_with_more_graphs_than_features_and_finite_on_the_range():
     graphs = FAMILIES["weighted"] + FAMILIES["continuous features"]  # six graphs, three features
     assert gamma(1, graphs) == np.inf
     values = np.linalg.svd(tensors(graphs, 1), compute_uv=False)
@@ -33,7 +33,7 @@ def test_gamma_is_infinite_when_graphs_outnumber_features_and_finite_on_the_rang
     assert gamma(1, [FAMILIES["zero features"][1]], on_range=True) == np.inf
 
 
-def test_of_a_regular_matrix_the_interval_is_that_of_the_generalised_eigenvalues():
+def test_interval_of_a_regular_matrix_is_that_of_generalised_eigenvalues():
     M, sketched = positive(5, 9, 0), positive(5, 9, 1)
     expected = scipy.linalg.eigh(sketched, M, eigvals_only=True)
     found = spectral_interval(M, sketched)
@@ -47,7 +47,7 @@ def least(matrix: np.ndarray) -> float:
     return float(np.linalg.eigvalsh(matrix)[0])
 
 
-def test_of_a_singular_matrix_low_is_the_largest_that_holds_for_all_vectors():
+def test_lower_end_for_a_singular_matrix_holds_for_all_vectors():
     M, sketched = positive(6, 4, 2), positive(6, 6, 3)
     found = spectral_interval(M, sketched)
     assert least(sketched - 0.999 * found.low * M) > 0
@@ -59,14 +59,14 @@ def test_of_a_singular_matrix_low_is_the_largest_that_holds_for_all_vectors():
     assert found.rank == 4
 
 
-def test_a_sketch_with_the_same_null_space_has_a_finite_interval():
+def test_sketch_with_the_same_null_space_has_a_finite_interval():
     B = np.random.default_rng(4).standard_normal((6, 3))
     C = np.random.default_rng(5).standard_normal((3, 5))
     found = spectral_interval(B @ B.T, B @ C @ C.T @ B.T)
     FLOAT64.check([found.low, found.high], np.linalg.eigvalsh(C @ C.T)[[0, -1]])
 
 
-def test_two_different_ranges_of_the_same_dimension_leave_nothing():
+def test_different_ranges_of_equal_dimension_have_no_interval():
     # The case of M_1 with more graphs than features: some vector is zero for M̃ and not for M, and the other way round.
     found = spectral_interval(positive(6, 2, 6), positive(6, 2, 7))
     assert found.low == pytest.approx(0.0, abs=FLOAT64.absolute)
@@ -75,7 +75,7 @@ def test_two_different_ranges_of_the_same_dimension_leave_nothing():
     assert found.low_on_range > 0
 
 
-def test_a_form_that_is_negative_where_m_is_zero_has_no_lower_end():
+def test_negative_form_on_the_null_space_has_no_lower_end():
     assert spectral_interval(np.diag([1.0, 0.0]), np.diag([1.0, -0.5])).low == -np.inf
     EXACT.check(spectral_interval(np.eye(2), np.diag([1.0, -0.5])).low, -0.5)
 
@@ -95,11 +95,11 @@ def test_a_form_that_is_negative_where_m_is_zero_has_no_lower_end():
         (np.zeros((2, 2)), np.eye(2), "M must have a positive eigenvalue, but is zero"),
     ],
 )
-def test_matrices_that_make_no_sense_are_refused(M, sketched, message):
+def test_invalid_matrices_are_refused(M, sketched, message):
     with pytest.raises(InputError, match=message):
         spectral_interval(M, sketched)
 
 
-def test_a_cut_out_of_range_is_refused():
+def test_cut_out_of_range_is_refused():
     with pytest.raises(InputError, match="cut must lie between 0 and 1, but is 0"):
         spectral_interval(np.eye(2), np.eye(2), cut=0)

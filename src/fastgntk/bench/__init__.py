@@ -1,15 +1,13 @@
-"""Engines side by side on the same pairs: what ``fastgntk bench`` measures.
+"""Engines side by side on the same pairs: the measurements of ``fastgntk bench``.
 
 =================  ==================================================================
-``_cases``         the sets and depths of the table
 ``_baseline``      the decoupled method on one pair of graphs at a time, in dense NumPy
-``_worker``        what runs in a process of its own, so that its memory can be seen from outside
-``_measure``       :func:`measure`, one row of the table
+``_worker``        tasks that run in processes of their own
+``_measure``       :func:`measure`: one row of the table; its cases
 =================  ==================================================================
 """
 
 from fastgntk.bench._baseline import Baseline
-from fastgntk.bench._cases import CASES, Case
-from fastgntk.bench._measure import Row, machine, measure, start_up
+from fastgntk.bench._measure import CASES, Case, Row, machine, measure, start_up
 
 __all__ = ["CASES", "Baseline", "Case", "Row", "machine", "measure", "start_up"]

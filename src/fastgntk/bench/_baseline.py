@@ -1,14 +1,12 @@
 """The baseline: the decoupled method on one pair of graphs at a time, B Σ B'ᵀ in dense NumPy, as in the paper.
 
-The engine ``decoupled`` is faster than this on small graphs, since it works on many pairs at once; this is the same
-arithmetic without that, and without anything that a single pair does not need.
+The engine ``decoupled`` does the same arithmetic on many pairs at once, which is faster on small graphs.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,50 +31,51 @@ class _Graph:
 
 
 class Baseline:
-    """Graphs prepared when they first occur, and pairs of them timed."""
+    """Prepare graphs when they first occur, and time pairs of them."""
 
-    def __init__(self, batch: GraphBatch, spec: GNTK) -> None:
-        self.spec = spec
+    def __init__(self, batch: GraphBatch, kernel: GNTK) -> None:
+        self.kernel = kernel
         self.prepare_seconds = 0.0
         self._batch = batch
         self._graphs: dict[int, _Graph] = {}
 
     @property
     def graphs(self) -> int:
-        """How many graphs were prepared."""
+        """The number of prepared graphs."""
         return len(self._graphs)
 
     def time_pairs(self, pairs: NDArray[np.int64]) -> tuple[list[float], float]:
-        """Return the kernel of each pair (k, 2) of graph numbers, and the time of all of them."""
+        """Return the kernel values of pairs (k, 2) of graph numbers, and the total time in seconds."""
         start = time.perf_counter()
         for i in np.unique(pairs).tolist():
             if i not in self._graphs:
-                self._graphs[i] = _prepare(self._batch, self.spec, i)
+                self._graphs[i] = _prepare(self._batch, self.kernel, i)
         ready = time.perf_counter()
         self.prepare_seconds += ready - start
-        values = [_pair(self._graphs[i], self._graphs[j], self.spec) for i, j in pairs.tolist()]
+        values = [_pair(self._graphs[i], self._graphs[j], self.kernel) for i, j in pairs.tolist()]
         return values, time.perf_counter() - ready
 
 
-def _prepare(batch: GraphBatch, spec: GNTK, number: int) -> _Graph:
+def _prepare(batch: GraphBatch, kernel: GNTK, number: int) -> _Graph:
     engine = get_engine("decoupled")
-    block = engine.block(engine.prepare(batch, spec), np.array([number]))
-    matrix = block.aggregation.matrix.toarray()
-    return _Graph(matrix, _dense(block.directions[0]), block.feature_sums[0], block.inverse_q, block.p)
+    block = engine.block(engine.prepare(batch, kernel), np.array([number]))
+    h = block.directions[0]
+    directions = np.asarray(h.toarray() if sparse.issparse(h) else h)
+    return _Graph(block.aggregation.matrix.toarray(), directions, block.feature_sums[0], block.inverse_q, block.p)
 
 
-def _pair(g: _Graph, h: _Graph, spec: GNTK) -> float:
+def _pair(g: _Graph, h: _Graph, kernel: GNTK) -> float:
     lam = g.directions @ h.directions.T
     theta = lam.copy()
     k0, work = np.empty_like(lam), np.empty_like(lam)
-    gain = spec.c_phi / 2
-    total = spec.level_weights[0] * float(g.feature_sum @ h.feature_sum)
-    for level in range(spec.blocks):
+    gain = kernel.c_phi / 2
+    total = kernel.level_weights[0] * float(g.feature_sum @ h.feature_sum)
+    for level in range(kernel.blocks):
         if level:
             scale = np.multiply.outer(g.inverse_q[level], h.inverse_q[level])
             lam = (g.A_hat @ lam @ h.A_hat.T) * scale
             theta = (g.A_hat @ theta @ h.A_hat.T) * scale
-        for r in range(1, spec.layers + 1):
+        for r in range(1, kernel.layers + 1):
             kappas(lam, k0, lam, work)
             theta *= k0
             theta *= gain
@@ -84,10 +83,6 @@ def _pair(g: _Graph, h: _Graph, spec: GNTK) -> float:
         outer = np.multiply.outer(g.p[level], h.p[level])
         theta *= outer
         lam *= outer
-        lam *= gain**spec.layers
-        total += spec.level_weights[level + 1] * float(theta.sum())
+        lam *= gain**kernel.layers
+        total += kernel.level_weights[level + 1] * float(theta.sum())
     return total
-
-
-def _dense(matrix: Any) -> Array:
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)

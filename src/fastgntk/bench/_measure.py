@@ -9,7 +9,6 @@ import platform
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -22,19 +21,41 @@ from scipy import sparse
 
 from fastgntk import datasets
 from fastgntk._version import __version__
-from fastgntk.bench._cases import Case
+from fastgntk.engines import decoupled_seconds
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
+from fastgntk.kernels import GNTK
 
-__all__ = ["Row", "machine", "measure", "start_up"]
+__all__ = ["CASES", "Case", "Row", "machine", "measure", "start_up"]
 
-_AT_LEAST = 200  # pairs of the baseline
-_MOST = 60_000  # pairs drawn; a baseline that gets through these is timed well enough
+
+@dataclass(frozen=True)
+class Case:
+    """One row: a data set and a depth."""
+
+    name: str
+    blocks: int
+    layers: int
+
+
+CASES = (
+    Case("MUTAG", 3, 2),
+    Case("PTC", 9, 1),
+    Case("IMDB-BINARY", 3, 2),
+    Case("IMDB-MULTI", 3, 2),
+    Case("PROTEINS", 3, 2),
+    Case("NCI1", 9, 1),
+    Case("COLLAB", 1, 2),
+    Case("COLLAB", 3, 2),
+)
+
+_MIN_PAIRS, _MAX_PAIRS = 200, 60_000  # of the baseline
+_OF_LOSSLESS = ("prepare_seconds", "tile_seconds", "floor_nanoseconds", "compression", "peak_bytes")
 
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one case; times in seconds, on ``workers`` workers each."""
+    """Measurements of one case; times in seconds, on ``workers`` workers each."""
 
     name: str
     blocks: int
@@ -44,8 +65,8 @@ class Row:
     nodes: int
     checksum: str
     baseline_seconds: float
-    baseline_pairs: int  # how many pairs were timed
-    baseline_scaled: bool  # whether that was a sample
+    baseline_pairs: int  # that were timed
+    baseline_scaled: bool  # whether these are a sample
     decoupled_seconds: float
     decoupled_scaled: bool
     lossless_seconds: float
@@ -59,21 +80,17 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """How many times faster than the baseline."""
+        """Speed-up over the baseline."""
         return self.baseline_seconds / self.lossless_seconds
 
     @property
     def ratio_over_decoupled(self) -> float:
-        """How many times faster than the engine ``decoupled``."""
+        """Speed-up over the engine ``decoupled``."""
         return self.decoupled_seconds / self.lossless_seconds
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        return {
-            **asdict(self),
-            "ratio": self.ratio,
-            "ratio_over_decoupled": self.ratio_over_decoupled,
-        }
+        return asdict(self) | {"ratio": self.ratio, "ratio_over_decoupled": self.ratio_over_decoupled}
 
 
 def measure(
@@ -86,11 +103,11 @@ def measure(
     seed: int = 0,
     progress: Callable[[str], None] = lambda stage: None,  # noqa: ARG005
 ) -> Row:
-    """Measure one case; ``data`` replaces the case's name as what is loaded.
+    """Measure one case; ``data`` is loaded in place of the data set of the case.
 
-    Baseline and ``decoupled`` are timed in full when they take less than about ``time_limit`` seconds, and on random
-    pairs and random graphs otherwise and scaled. Each runs in a process of its own; the two workers of the baseline are
-    two processes, since threads would wait for each other's interpreter lock.
+    Baseline and ``decoupled`` are timed in full if they take less than about ``time_limit`` seconds; otherwise random
+    pairs and random graphs are timed and scaled. Each runs in a process of its own. The baseline has one process per
+    worker, because threads would contend for the interpreter lock.
     """
     name = data or case.name
     batch = datasets.load(name).graphs
@@ -103,23 +120,22 @@ def measure(
         home = Path(folder)
         progress("lossless")
         output = home / "K.npy"
-        fast, peak = _run("lossless", {**options, "output": str(output)}, home / "lossless.json")
+        [fast] = _run("lossless", [{**options, "output": str(output)}], home)
         progress("baseline, one pair at a time")
         pairs = _draw_pairs(n, rng)
         shares = [pairs[i::workers] for i in range(min(workers, len(pairs)))]
-        limits = {"at_least": -(-_AT_LEAST // workers), "time": time_limit}
-        answers = _run_together("baseline", [{**options, **limits, "pairs": share.tolist()} for share in shares], home)
+        limits = {"at_least": -(-_MIN_PAIRS // workers), "time": time_limit}
+        timed = _run("baseline", [{**options, **limits, "pairs": share.tolist()} for share in shares], home)
         progress("decoupled, in blocks")
         graphs = _draw_graphs(batch, case, time_limit, workers, rng)
-        slow, _ = _run("decoupled", {**options, "graphs": graphs.tolist()}, home / "decoupled.json")
+        [slow] = _run("decoupled", [{**options, "graphs": graphs.tolist()}], home)
         K = np.load(output, mmap_mode="r")
-        difference = max(_difference(K, share, answer["values"]) for share, answer in zip(shares, answers, strict=True))
+        difference = max(_difference(K, share, found["values"]) for share, found in zip(shares, timed, strict=True))
     all_pairs = n * (n + 1) // 2
-    timed = sum(a["pairs"] for a in answers)
-    rate = sum(a["pairs"] / a["seconds"] for a in answers)  # pairs a second, all workers together
-    prepare = sum(a["prepare_seconds"] / a["graphs"] for a in answers) / len(answers) * n / workers
-    floor = fast["floor_nanoseconds"]
-    work = floor * 1e-9 * sum(fast["pairs_by_level"]) * case.layers / workers
+    timed_pairs = sum(len(found["values"]) for found in timed)
+    rate = sum(len(found["values"]) / found["seconds"] for found in timed)  # pairs per second, all workers together
+    prepare = float(np.mean([found["prepare_seconds"] for found in timed])) * n / workers
+    floor_seconds = fast["floor_nanoseconds"] * 1e-9 * fast["pairs"] * case.layers / workers
     return Row(
         name=case.name,
         blocks=case.blocks,
@@ -129,31 +145,24 @@ def measure(
         nodes=batch.n_nodes,
         checksum=_checksum(batch),
         baseline_seconds=all_pairs / rate + prepare,
-        baseline_pairs=timed,
-        baseline_scaled=timed < all_pairs,
-        decoupled_seconds=slow["seconds"] * (batch.n_nodes**2 / 2) / max(slow["node_pairs"], 1),
+        baseline_pairs=timed_pairs,
+        baseline_scaled=timed_pairs < all_pairs,
+        decoupled_seconds=slow["seconds"] * (batch.n_nodes / max(slow["nodes"], 1)) ** 2,
         decoupled_scaled=len(graphs) < n,
-        lossless_seconds=fast["seconds"],
-        prepare_seconds=fast["prepare_seconds"],
-        tile_seconds=fast["tile_seconds"],
-        floor_nanoseconds=floor,
-        efficiency=work / fast["tile_seconds"],
-        compression=[pairs / max(fast["node_pairs"], 1) for pairs in fast["pairs_by_level"]],
-        peak_bytes=peak,
+        lossless_seconds=fast["prepare_seconds"] + fast["tile_seconds"],
+        efficiency=floor_seconds / fast["tile_seconds"],
         largest_difference=difference,
+        **{name: fast[name] for name in _OF_LOSSLESS},
     )
 
 
 def start_up(workers: int = 2) -> tuple[float, float]:
-    """Return the time of the first kernel in a process: with nothing compiled before, and in the process after that."""
+    """Return the time of the first kernel of a process, with an empty and with a filled cache of compiled code."""
     with tempfile.TemporaryDirectory(prefix="fastgntk-bench-") as folder:
         home = Path(folder)
         environment = {"NUMBA_CACHE_DIR": str(home / "cache")}
-        times = []
-        for i in range(2):
-            answer, _ = _run("start", {"workers": workers}, home / f"start{i}.json", environment)
-            times.append(float(answer["seconds"]))
-    return times[0], times[1]
+        cold, warm = (_run("start", [{"workers": workers}], home, environment)[0]["seconds"] for _ in range(2))
+    return cold, warm
 
 
 def machine() -> dict[str, Any]:
@@ -184,94 +193,43 @@ def _processor() -> str:
 
 
 def _run(
-    task: str,
-    options: dict[str, Any],
-    path: Path,
-    environment: dict[str, str] | None = None,
-    started: list[subprocess.Popen[str]] | None = None,
-) -> tuple[dict[str, Any], int]:
-    """Run a task in a process of its own; returns its answer and its peak memory, seen from here.
-
-    The process is added to ``started``, so that another thread can end it.
-    """
-    path.write_text(json.dumps(options))
-    command = [sys.executable, "-m", "fastgntk.bench._worker", task, str(path)]
-    process = subprocess.Popen(command, env={**os.environ, **(environment or {})}, stderr=subprocess.PIPE, text=True)
-    if started is not None:
-        started.append(process)
-    peak = [0]
-    watcher = threading.Thread(target=_watch, args=(process, peak), daemon=True)
-    watcher.start()
+    task: str, each: list[dict[str, Any]], home: Path, environment: dict[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """Run a task in processes of their own, one for each entry of ``each`` and all at once; return their results."""
+    paths = [home / f"{task}{i}.json" for i in range(len(each))]
+    command, settings = [sys.executable, "-m", "fastgntk.bench._worker", task], {**os.environ, **(environment or {})}
+    processes: list[subprocess.Popen[str]] = []
     try:
-        _, complaint = process.communicate()
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise
-    watcher.join()
-    if process.returncode:
-        raise RuntimeError(f"the benchmark process for {task} failed:\n{complaint}")
-    return json.loads(path.with_suffix(".out").read_text()), peak[0]
-
-
-def _watch(process: subprocess.Popen[str], peak: list[int]) -> None:
-    """Keep the largest resident size of a process, as the system reports it; 0 where it does not."""
-    status = Path(f"/proc/{process.pid}/status")
-    while process.poll() is None:
-        try:
-            for line in status.read_text().splitlines():
-                if line.startswith("VmHWM"):
-                    peak[0] = max(peak[0], int(line.split()[1]) * 1024)
-        except OSError:
-            return
-        threading.Event().wait(0.05)
-
-
-def _run_together(task: str, each: list[dict[str, Any]], home: Path) -> list[dict[str, Any]]:
-    answers: list[dict[str, Any]] = [{} for _ in each]
-    errors: list[BaseException] = []
-    started: list[subprocess.Popen[str]] = []
-
-    def work(i: int) -> None:
-        try:
-            answers[i], _ = _run(task, each[i], home / f"{task}{i}.json", started=started)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(each))]
-    for thread in threads:
-        thread.start()
-    try:
-        for thread in threads:
-            thread.join()
-    except BaseException:  # Ctrl-C reaches this thread only
-        for process in started:
-            process.kill()
-        raise
-    if errors:
-        raise errors[0]
-    return answers
+        for path, options in zip(paths, each, strict=True):
+            path.write_text(json.dumps(options))
+            process = subprocess.Popen([*command, str(path)], env=settings, stderr=subprocess.PIPE, text=True)
+            processes.append(process)
+        errors = [process.communicate()[1] for process in processes]
+    finally:
+        for process in processes:
+            if process.poll() is None:  # after Ctrl-C
+                process.kill()
+                process.wait()
+    for process, error in zip(processes, errors, strict=True):
+        if process.returncode:
+            raise RuntimeError(f"the benchmark process for {task} failed:\n{error}")
+    return [json.loads(path.with_suffix(".out").read_text()) for path in paths]
 
 
 def _draw_pairs(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return all pairs i ≤ j in random order, or as many random ones as are ever timed."""
-    if n * (n + 1) // 2 <= _MOST:
-        i, j = np.triu_indices(n)
-        order = rng.permutation(len(i))
-        return np.column_stack([i, j])[order].astype(np.int64)
-    drawn = np.sort(rng.integers(0, n, (3 * _MOST, 2)), axis=1)
-    # Of the ordered pairs, a diagonal one is drawn half as often as it should be; among millions that is nothing.
+    """Return the pairs i ≤ j in random order, at most ``_MAX_PAIRS``."""
+    if n * (n + 1) // 2 <= _MAX_PAIRS:
+        return rng.permutation(np.column_stack(np.triu_indices(n)).astype(np.int64))
+    drawn = np.sort(rng.integers(0, n, (3 * _MAX_PAIRS, 2)), axis=1)
+    # A diagonal pair is drawn half as often as the others, which is negligible among millions of pairs.
     distinct, first = np.unique(drawn, axis=0, return_index=True)
-    return np.asarray(distinct[np.argsort(first)][:_MOST], dtype=np.int64)
+    return np.asarray(distinct[np.argsort(first)][:_MAX_PAIRS], dtype=np.int64)
 
 
 def _draw_graphs(
     batch: GraphBatch, case: Case, time_limit: float, workers: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return all graphs, or random ones that ``decoupled`` gets through in about half the time limit."""
-    from fastgntk.engines import decoupled_seconds
-    from fastgntk.kernels import GNTK
-
+    """Return all graphs, or a random subset that takes ``decoupled`` about half the time limit."""
     pairs = case.blocks * batch.n_nodes**2 / 2
     expected = decoupled_seconds(batch, None, GNTK(case.blocks, case.layers), pairs) / workers
     share = min(1.0, (0.5 * time_limit / max(expected, 1e-9)) ** 0.5)

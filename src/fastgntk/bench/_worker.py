@@ -1,4 +1,4 @@
-"""What runs in a process of its own: ``python -m fastgntk.bench._worker TASK OPTIONS``, JSON in and out."""
+"""The process of one task: ``python -m fastgntk.bench._worker TASK OPTIONS``, JSON in and out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fastgntk.bench._baseline import Baseline
 from fastgntk.engines import layer_nanoseconds
 from fastgntk.graphs import GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK
-from fastgntk.pairwise import Options, combine, gram, plan_gram, write_both_triangles
+from fastgntk.pairwise import Compute, estimate_cost, gram, prepare
 
 
 def _load(options: dict[str, Any]) -> tuple[GraphBatch, GNTK]:
@@ -24,58 +24,58 @@ def _load(options: dict[str, Any]) -> tuple[GraphBatch, GNTK]:
     return batch, GNTK(options["blocks"], options["layers"])
 
 
+def _compute(engine: str, options: dict[str, Any]) -> Compute:
+    return Compute(engine, n_jobs=options["workers"], max_memory=options.get("memory"))
+
+
 def start(options: dict[str, Any]) -> dict[str, Any]:
-    """Time the first kernel of this process, with all that is imported, loaded or compiled for it."""
+    """Time the first kernel of this process, including imports, loading and compilation."""
     begin = time.perf_counter()
-    graphs = datasets.load("MUTAG").graphs[:4]
-    gram(graphs, GNTK(2, 2), engine="lossless", workers=options["workers"])
+    gram(datasets.load("MUTAG").graphs[:4], GNTK(2, 2), compute=_compute("lossless", options))
     return {"seconds": time.perf_counter() - begin}
 
 
 def lossless(options: dict[str, Any]) -> dict[str, Any]:
-    """Time the lossless engine stage by stage and write the matrix."""
-    batch, spec = _load(options)
-    gram(batch[:3], spec, engine="lossless")  # compiled code is loaded before the clock starts
+    """Time the two stages of the lossless engine and write the matrix."""
+    batch, kernel = _load(options)
+    compute = _compute("lossless", options)
+    gram(batch[:3], kernel, compute=compute)  # compiled code is loaded before the clock starts
     floors = [layer_nanoseconds()]
     begin = time.perf_counter()
-    checked = Options.check(spec, "lossless", options["memory"], options["workers"], None)
-    run = checked.start(batch, None, 8 * len(batch) ** 2)
-    cut = run.cut(batch)
-    plan = plan_gram(cut.blocks)
-    run.build(cut, checked.workers)
-    out = np.zeros((len(batch), len(batch)))
+    prepared = prepare(batch, kernel, compute=compute)
     ready = time.perf_counter()
-    run.tiles(cut, cut, plan, write_both_triangles(out, combine(spec)), None)
+    K = gram(prepared)
     end = time.perf_counter()
     floors.append(layer_nanoseconds())
-    np.save(options["output"], out)
+    np.save(options["output"], K)
+    peak = _peak_bytes()
+    leaf = estimate_cost(batch, kernel, compute=compute).leaves[0]
     return {
-        "seconds": end - begin,
         "prepare_seconds": ready - begin,
         "tile_seconds": end - ready,
         "floor_nanoseconds": min(floors),
-        "tiles": len(plan.tiles),
-        "blocks": len(plan.rows),
-        "pairs_by_level": plan.pairs().tolist(),
-        "node_pairs": batch.n_nodes**2 // 2,
+        "pairs": sum(leaf.pairs),
+        "compression": leaf.compression,
+        "peak_bytes": peak,
     }
 
 
 def decoupled(options: dict[str, Any]) -> dict[str, Any]:
-    """Time the decoupled engine, in blocks as it is used, on some of the graphs."""
-    batch, spec = _load(options)
+    """Time the decoupled engine on a subset of the graphs."""
+    batch, kernel = _load(options)
     part = batch[np.array(options["graphs"])]
-    gram(part[:2], spec, engine="decoupled")
+    compute = _compute("decoupled", options)
+    gram(part[:2], kernel, compute=compute)
     begin = time.perf_counter()
-    gram(part, spec, engine="decoupled", workers=options["workers"])
-    return {"seconds": time.perf_counter() - begin, "node_pairs": part.n_nodes**2 / 2}
+    gram(part, kernel, compute=compute)
+    return {"seconds": time.perf_counter() - begin, "nodes": part.n_nodes}
 
 
 def baseline(options: dict[str, Any]) -> dict[str, Any]:
-    """Time single pairs in this process until the time is used up, at least as many as asked for."""
-    batch, spec = _load(options)
+    """Time single pairs until the time is used up, but at least the minimum number of pairs."""
+    batch, kernel = _load(options)
     pairs = np.array(options["pairs"], dtype=np.int64)
-    runner = Baseline(batch, spec)
+    runner = Baseline(batch, kernel)
     values: list[float] = []
     seconds = 0.0
     with single_threaded_blas():
@@ -83,21 +83,25 @@ def baseline(options: dict[str, Any]) -> dict[str, Any]:
             some, took = runner.time_pairs(pairs[len(values) : len(values) + 50])
             values += some
             seconds += took
-    return {
-        "seconds": seconds,
-        "pairs": len(values),
-        "values": values,
-        "prepare_seconds": runner.prepare_seconds,
-        "graphs": runner.graphs,
-    }
+    prepare_seconds = runner.prepare_seconds / runner.graphs  # of one graph
+    return {"seconds": seconds, "values": values, "prepare_seconds": prepare_seconds}
+
+
+def _peak_bytes() -> int:
+    """Return the largest resident size of this process; 0 where the system does not report it."""
+    # Not `resource.getrusage`: after a fork, that includes the size of the parent process.
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
 
 
 def main() -> None:
-    """Run one task and write its answer to a file."""
+    """Run one task and write its results to a file."""
     task, path = sys.argv[1], Path(sys.argv[2])
-    options = json.loads(path.read_text())
     tasks = {"start": start, "lossless": lossless, "decoupled": decoupled, "baseline": baseline}
-    path.with_suffix(".out").write_text(json.dumps(tasks[task](options)))
+    path.with_suffix(".out").write_text(json.dumps(tasks[task](json.loads(path.read_text()))))
 
 
 if __name__ == "__main__":

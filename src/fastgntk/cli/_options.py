@@ -20,7 +20,7 @@ from fastgntk.pairwise import Compute
 from fastgntk.sketch import Sketch
 
 if TYPE_CHECKING:
-    from fastgntk.selection import Grid
+    from fastgntk.selection import Candidates, Grid
 
 __all__ = [
     "CandidateOptions",
@@ -135,11 +135,14 @@ class CandidateOptions(OptionGroup):
         None, "--c", "--C", help="Values of C of SVMs, in units of the kernel's variance.", show_default="0.1 to 1000"
     )
 
-    def build(self, default: Grid, sketch: SketchOptions, seed: int) -> Grid | list[Kernel]:
+    def build(self, default: Grid, sketch: SketchOptions, seed: int) -> Grid | Candidates:
         """Return the kernels, or the default grid with other values where they were given."""
         if self.kernel:
             _check_alone(self, sketch)
-            return [parse_kernel(text) for text in self.kernel]
+            C = default.C if self.c is None else parse_floats(self.c, "--c")
+            from fastgntk.selection import Candidates
+
+            return Candidates(tuple(parse_kernel(text) for text in self.kernel), C)
         readers: dict[str, Any] = {"blocks": parse_ints, "layers": parse_ints, "scale": parse_words}
         readers |= {"jump": parse_flags, "normalize": parse_flags, "edges": parse_words, "c": parse_floats}
         texts = {name: getattr(self, name) for name in readers if getattr(self, name) is not None}
@@ -216,7 +219,7 @@ class ReportOutput(OutputOptions):
 
 def _check_alone(group: KernelOptions | CandidateOptions, sketch: SketchOptions) -> None:
     """Refuse options that the text of a kernel replaces."""
-    others = [name for name in (*group.given(), *sketch.given()) if name != "--kernel"]
+    others = [name for name in (*group.given(), *sketch.given()) if name not in ("--kernel", "--c")]
     if others:
         raise InputError(f"--kernel takes the place of {', '.join(others)}; give one or the other.")
 

@@ -70,7 +70,7 @@ class ModelOptions(OptionGroup):
         from fastgntk import selection
 
         options: dict[str, Any] = {
-            "depth": self.depth,
+            "search": selection.Search(depth=self.depth),
             "alphas": None if self.alphas is None else parse_floats(self.alphas, "--alphas"),
             "solver": self.solver,
             "n_components": self.n_components,

@@ -35,13 +35,13 @@ from fastgntk.models._random_features import RandomFeatures, drawn_width
 from fastgntk.models._regressor import GraphRegressor, RegressionModel
 from fastgntk.models._ridge import check_alphas, check_solver_options
 from fastgntk.models._svm import (
-    Machines,
-    decide,
+    FittedSVMs,
+    fit_svms,
     out_of_fold_decisions,
-    place,
     predict_split,
-    score_machines,
+    predicted_class,
     score_splits,
+    score_svms,
 )
 from fastgntk.models._targets import Targets, check_classes, check_sample_weight, check_targets
 from fastgntk.models._training_kernel import INTERCEPT, TrainingKernel
@@ -72,12 +72,12 @@ __all__ = [
     "drawn_width",
     "GraphRegressor",
     "RegressionModel",
-    "Machines",
-    "decide",
+    "FittedSVMs",
+    "fit_svms",
     "out_of_fold_decisions",
-    "place",
+    "predicted_class",
     "predict_split",
-    "score_machines",
+    "score_svms",
     "score_splits",
     "Targets",
     "check_alphas",

@@ -17,7 +17,7 @@ from fastgntk.models._base import GraphModel
 from fastgntk.models._calibration import Sigmoids
 from fastgntk.models._explanation import Expansion, Explanation, Rows, one_graph
 from fastgntk.models._ridge import check_alpha, check_solver_options, fit_ridge
-from fastgntk.models._svm import decide, out_of_fold_decisions, place
+from fastgntk.models._svm import fit_svms, out_of_fold_decisions, predicted_class
 from fastgntk.models._targets import check_classes, check_sample_weight
 from fastgntk.models._training_kernel import TrainingKernel
 from fastgntk.pairwise import Compute
@@ -58,7 +58,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         rows: Rows
         if method == "svm":
             K = kernel.full()
-            found = decide(K, signs, C, balanced=balanced)
+            found = fit_svms(K, signs, C, balanced=balanced)
             coefficients, offsets, basis = found.coefficients, found.offsets, np.arange(kernel.n)
             rows = kernel.rows_to(basis)
             self.solver_ = "svm"
@@ -171,7 +171,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         return Explanation(-second.contributions, -second.intercept, second.training, str(self.classes_[0]))
 
     def _classes_of(self, decisions: Array) -> NDArray[Any]:
-        return np.asarray(self.classes_[place(decisions)])
+        return np.asarray(self.classes_[predicted_class(decisions)])
 
     def _decisions(self, X: Any) -> Array:
         batch = self._new(X)

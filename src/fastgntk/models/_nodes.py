@@ -17,11 +17,11 @@ from fastgntk.models._base import GraphEstimator
 from fastgntk.models._calibration import Intervals, Sigmoids
 from fastgntk.models._classifier import class_signs
 from fastgntk.models._ridge import check_alphas
-from fastgntk.models._svm import place
+from fastgntk.models._svm import predicted_class
 from fastgntk.models._targets import Targets, check_classes, check_targets
 from fastgntk.models._training_kernel import INTERCEPT
 from fastgntk.pairwise import Compute, check_nodes, node_diagonal, node_gram
-from fastgntk.solvers import EigenPath, Score, Solution, misplaced, steady_ridge
+from fastgntk.solvers import EigenPath, Score, Solution, misclassification, stable_ridge
 
 __all__ = ["NodeClassifier", "NodeRegressor"]
 
@@ -181,7 +181,7 @@ class NodeClassifier(_NodeModel):
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         signs = class_signs(numbers, len(self.classes_))
         mean = signs.mean(axis=0)
-        self.coefficients_ = self._solve(signs - mean, misplaced)
+        self.coefficients_ = self._solve(signs - mean, misclassification)
         self.offsets_ = mean + INTERCEPT * self.coefficients_.sum(axis=0)
         self.sigmoids_ = Sigmoids.fit(signs - self.solution_.leave_one_out, numbers, len(self.classes_))
         return self
@@ -189,7 +189,7 @@ class NodeClassifier(_NodeModel):
     def predict(self, nodes: Any = None) -> NDArray[Any]:
         """Return the class of each node, of all by default."""
         values = self._values(nodes)[1]
-        return np.asarray(self.classes_[place(values)])
+        return np.asarray(self.classes_[predicted_class(values)])
 
     def predict_proba(self, nodes: Any = None) -> Array:
         """Return the probability of each class, shape (t, classes)."""
@@ -203,4 +203,4 @@ class NodeClassifier(_NodeModel):
 
 
 def _steady(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
-    return steady_ridge(path, Y, ridges) if Y.any() else (ridges[0], 0.0)
+    return stable_ridge(path, Y, ridges) if Y.any() else (ridges[0], 0.0)

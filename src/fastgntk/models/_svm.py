@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.models._folds import Split, spread_folds
 
-__all__ = ["Machines", "decide", "out_of_fold_decisions", "place", "predict_split", "score_machines", "score_splits"]
+__all__ = [
+    "FittedSVMs",
+    "fit_svms",
+    "out_of_fold_decisions",
+    "predicted_class",
+    "predict_split",
+    "score_svms",
+    "score_splits",
+]
 
 Array = NDArray[np.float64]
 
@@ -69,14 +77,14 @@ def _variance(kernel: NDArray[np.float64]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Machines:
+class FittedSVMs:
     """k functions of graphs, f(G) = offset + Σ_i coefficient_i k(G, G_i)."""
 
     coefficients: Array  # (n, k)
     offsets: Array  # (k,)
 
 
-def decide(kernel: Array, signs: Array, C: float, *, balanced: bool = False) -> Machines:
+def fit_svms(kernel: Array, signs: Array, C: float, *, balanced: bool = False) -> FittedSVMs:
     """Fit a machine for each column of signs (n, k): which graphs are of the class, and which are not."""
     import sklearn
     from sklearn.svm import SVC
@@ -104,7 +112,7 @@ def decide(kernel: Array, signs: Array, C: float, *, balanced: bool = False) -> 
             machine.fit(scaled, signs[:, i])
             coefficients[machine.support_, i] = machine.dual_coef_[0] / unit
             offsets[i] = machine.intercept_[0]
-    return Machines(coefficients, offsets)
+    return FittedSVMs(coefficients, offsets)
 
 
 def out_of_fold_decisions(
@@ -113,12 +121,12 @@ def out_of_fold_decisions(
     """Return the values (n, k) that graphs get from machines that never saw them, by five folds."""
     out = np.zeros_like(signs)
     for train, test in spread_folds(classes, seed):
-        found = decide(kernel[np.ix_(train, train)], signs[train], C, balanced=balanced)
+        found = fit_svms(kernel[np.ix_(train, train)], signs[train], C, balanced=balanced)
         out[test] = kernel[np.ix_(test, train)] @ found.coefficients + found.offsets
     return out
 
 
-def score_machines(
+def score_svms(
     kernel: Array,
     signs: Array,
     classes: NDArray[np.int64],
@@ -132,12 +140,12 @@ def score_machines(
     for train, test in splits:
         among, across = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
         for i, C in enumerate(Cs):
-            found = decide(among, signs[train], C, balanced=balanced)
-            right[i] += np.sum(place(across @ found.coefficients + found.offsets) == classes[test])
+            found = fit_svms(among, signs[train], C, balanced=balanced)
+            right[i] += np.sum(predicted_class(across @ found.coefficients + found.offsets) == classes[test])
     return right / len(classes)
 
 
-def place(decisions: Array) -> NDArray[np.int64]:
+def predicted_class(decisions: Array) -> NDArray[np.int64]:
     """Return the number of the class with the largest value; of one value, whether it is above 0."""
     return (decisions[:, 0] > 0).astype(np.int64) if decisions.shape[1] == 1 else decisions.argmax(axis=1)
 

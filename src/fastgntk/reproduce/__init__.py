@@ -1,17 +1,19 @@
-"""The tables and figures of the literature, each by one command, and what the literature does not show.
+"""Reproduction of the tables and figures of the literature, one command each, and of what the literature does not show.
 
-A study is a list of cells, a function that measures one cell, a picture and a verdict. Cells that were measured are
-kept in a CSV file, so that a study goes on where it stopped.
+A study is a list of cells, a function that measures one cell, a figure and a verdict. Measured cells are kept in a CSV
+file, so that an interrupted study can be resumed.
 
 =======================  ==================================================================
 ``_study``               :class:`Study` and :func:`run_study`: cells, files, resuming
-``_style``               how pictures look
-``_published``           the figures that the papers print
+``_rows``                rows of a study: filters and plots
+``_style``               colours, markers and fonts of figures
+``_published``           published figures, by data set
 ``_table_time``          running times of all engines on the seven data sets
 ``_figure_sketch``       error and time of GᵀRᵀRASᵀSH against the sketching lemma
 ``_complexity``          time against size, and where sketching starts to pay
-``_kernel_error``        error of the sketched kernel, and what it does to accuracy
+``_kernel_error``        error of the sketched kernel, and its effect on accuracy
 ``_table_accuracy``      accuracy on the seven data sets beside published figures
+``_wl``                  Weisfeiler–Lehman subtree kernel by GraKeL
 ``_generalization``      labels of the paper's class: norms, bounds and test error
 =======================  ==================================================================
 
@@ -27,12 +29,12 @@ __all__ = ["STUDIES", "Outcome", "Study", "StudyOptions", "get_study", "run_stud
 STUDIES = {
     "table-time": "Running times of all engines on the seven data sets, beside the paper's.",
     "figure-sketch": "Error and time of a sketched product against the paper's lemma, for every sketch.",
-    "complexity": "Time against graph size with fitted exponents, and from what size on sketching pays.",
-    "kernel-error": "Error of the sketched kernel against rate, depth and sketch, and what it does to accuracy.",
+    "complexity": "Time against graph size with fitted exponents, and the sizes at which sketching pays.",
+    "kernel-error": "Error of the sketched kernel against rate, depth and sketch, and its effect on accuracy.",
     "table-accuracy": "Accuracy on the seven data sets beside published GNTK, GIN, and a WL subtree kernel.",
     "generalization": "Labels of the paper's class: label norm, trace, test error, and their bounds.",
 }
-"""Each study with what it shows, in one line."""
+"""A one-line description of each study."""
 
 
 def get_study(name: str) -> Study:

@@ -1,8 +1,8 @@
 """Time against graph size on dense graphs, with fitted exponents, and a map of where sketching pays.
 
 Two random graphs (every pair of nodes joined with probability ½, degrees as features) of N nodes each, one worker, two
-blocks of two layers; timed is one pair, with all that needs one graph only already done. The paper says N⁴ for the
-Kronecker product, T(N, N, N) for the decoupled one and T(N, N, b) for the sketched one. The map compares the
+blocks of two layers; the time is that of one pair, after everything that needs one graph only. The paper states N⁴ for
+the Kronecker product, T(N, N, N) for the decoupled one and T(N, N, b) for the sketched one. The map compares the
 sketched engine with the faster of the exact ones, over size, density and rate.
 """
 
@@ -11,7 +11,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from timeit import timeit
+from typing import Any
 
 import numpy as np
 
@@ -20,19 +21,15 @@ from fastgntk.datasets import synthetic
 from fastgntk.engines import Engine, get_engine
 from fastgntk.graphs import GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK
-from fastgntk.reproduce._study import Cell, Row, Study, StudyOptions
+from fastgntk.reproduce._rows import Axes, Cell, Figure, Row, column, matching, plot
+from fastgntk.reproduce._study import Study, StudyOptions
 from fastgntk.reproduce._style import ENGINE_COLOURS
-from fastgntk.sketch import Sketching
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from fastgntk.sketch import Sketch
 
 __all__ = ["STUDY"]
 
-_SPEC = GNTK(blocks=2, layers=2)
-_DENSE = 0.5
-_ROWS = 64  # of the sketch while N grows: b fixed, as in T(N, N, b)
+_KERNEL = GNTK(blocks=2, layers=2)
+_DENSE, _ROWS = 0.5, 64  # density, and rows of the sketch: b is fixed while N grows, as in T(N, N, b)
 _EXPECTED = {"kronecker": "N⁴", "decoupled": "T(N, N, N)", "sketched": "T(N, N, b)", "lossless": "merges, exact"}
 
 
@@ -46,21 +43,19 @@ def _cells(options: StudyOptions) -> list[Cell]:
         for engine in _EXPECTED
         for N in (small if engine == "kronecker" else sizes)
     ]
-    contenders: list[tuple[str, float | None]] = [("decoupled", None), ("lossless", None)]
-    contenders += [("sketched", rate) for rate in rates]
-    places: list[Cell] = [
+    engines = [("decoupled", None), ("lossless", None), *(("sketched", rate) for rate in rates)]
+    return lines + [
         {"part": "map", "engine": engine, "nodes": N, "density": p, "rate": rate}
         for N in map_sizes
         for p in densities
-        for engine, rate in contenders
+        for engine, rate in engines
     ]
-    return lines + places
 
 
 def _measure(cell: Cell, options: StudyOptions) -> list[Row]:
     batch = _graphs(cell["nodes"], cell["density"], options.seed)
     size = _ROWS if cell["rate"] is None else float(cell["rate"])
-    engine = get_engine(cell["engine"], Sketching(size=size, seed=options.seed))
+    engine = get_engine(cell["engine"], Sketch(size=size, seed=options.seed))
     with single_threaded_blas():
         _blocks(engine, _graphs(8, _DENSE, options.seed))  # loads and compiles
         start = time.perf_counter()
@@ -71,8 +66,8 @@ def _measure(cell: Cell, options: StudyOptions) -> list[Row]:
 
 
 def _blocks(engine: Engine, batch: GraphBatch) -> list[Any]:
-    """Do all that needs one graph only, for two graphs."""
-    prepared: Any = engine.prepare(batch, _SPEC)
+    """Do everything that needs one graph only, for two graphs."""
+    prepared: Any = engine.prepare(batch, _KERNEL)
     for task in engine.tasks(prepared):
         engine.work(prepared, task, np.zeros(1, dtype=np.uint8))
     prepared = engine.finish(prepared)
@@ -85,17 +80,14 @@ def _graphs(nodes: int, density: float, seed: int) -> GraphBatch:
 
 
 def _least_time(work: Callable[[], Any]) -> float:
-    """Return the least time of a few runs: what else runs on the machine can only add to it."""
+    """Return the least time of a few runs, since other processes can only add to it."""
     work()  # loads and compiles
-    least, spent, runs = np.inf, 0.0, 0
-    while runs < 3 or (spent < 0.3 and runs < 20):
-        start = time.perf_counter()
-        work()
-        took = time.perf_counter() - start
-        least, spent, runs = min(least, took), spent + took, runs + 1
-        if took > 2.0:
+    times: list[float] = []
+    while len(times) < 3 or (sum(times) < 0.3 and len(times) < 20):
+        times.append(timeit(work, number=1))
+        if times[-1] > 2.0:
             break
-    return float(least)
+    return min(times)
 
 
 def fitted_exponent(sizes: list[int], seconds: list[float]) -> float:
@@ -107,28 +99,28 @@ def fitted_exponent(sizes: list[int], seconds: list[float]) -> float:
     return float(np.polyfit(np.log(sizes[-3:]), np.log(seconds[-3:]), 1)[0])
 
 
-def _lines(rows: list[Row]) -> dict[str, tuple[list[int], list[float]]]:
-    """Return sizes and times of each engine on dense graphs."""
-    out: dict[str, tuple[list[int], list[float]]] = {}
-    for row in sorted(rows, key=lambda row: row["nodes"]):  # an earlier run may have had others
-        if row["part"] == "time":
-            sizes, seconds = out.setdefault(row["engine"], ([], []))
-            sizes.append(row["nodes"])
-            seconds.append(row["seconds"])
+def _lines(rows: list[Row]) -> dict[str, tuple[list[Row], float]]:
+    """Return the rows of each engine on dense graphs by size, and the fitted exponent."""
+    out = {}
+    for engine in _EXPECTED:
+        # Sorted, because an earlier run may have measured other sizes.
+        mine = sorted(matching(rows, part="time", engine=engine), key=lambda row: row["nodes"])
+        if mine:
+            out[engine] = mine, fitted_exponent(column(mine, "nodes"), column(mine, "seconds"))
     return out
 
 
 def gains(rows: list[Row]) -> dict[tuple[int, float, float], float]:
-    """Return for (nodes, density, rate) how many times faster sketching is than the faster exact engine."""
+    """Return for (nodes, density, rate) the speed-up of sketching over the faster exact engine."""
     best: dict[tuple[int, float], float] = {}
+    rows = matching(rows, part="map")
     for row in rows:
-        if row["part"] == "map" and row["engine"] != "sketched":
+        if row["engine"] != "sketched":
             place = (row["nodes"], row["density"])
             best[place] = min(best.get(place, np.inf), row["seconds"])
     return {
         (row["nodes"], row["density"], row["rate"]): best[row["nodes"], row["density"]] / row["seconds"]
-        for row in rows
-        if row["part"] == "map" and row["engine"] == "sketched"
+        for row in matching(rows, engine="sketched")
     }
 
 
@@ -137,9 +129,9 @@ def _draw(rows: list[Row], figure: Figure) -> None:
     rates = sorted({rate for _, _, rate in found})
     top, bottom = np.asarray(figure.subfigures(2, 1, height_ratios=(1.15, 1.0)), dtype=object)
     axes = top.subplots()
-    for engine, (sizes, seconds) in _lines(rows).items():
-        label = f"{engine}: N^{fitted_exponent(sizes, seconds):.2f}  ({_EXPECTED[engine]})"
-        axes.plot(sizes, seconds, color=ENGINE_COLOURS[engine], marker="o", label=label)
+    for engine, (mine, exponent) in _lines(rows).items():
+        label = f"{engine}: N^{exponent:.2f}  ({_EXPECTED[engine]})"
+        plot(axes, mine, "nodes", "seconds", color=ENGINE_COLOURS[engine], marker="o", label=label)
     axes.set(xscale="log", yscale="log", xlabel="nodes N of each graph", ylabel="seconds for one pair")
     axes.set_title(f"One pair of dense graphs (density {_DENSE:g}, b = {_ROWS}), with fitted exponents")
     axes.legend(fontsize=8)
@@ -166,37 +158,24 @@ def _draw_map(axis: Axes, found: dict[tuple[int, float, float], float], rate: fl
 
 def _verdict(rows: list[Row]) -> list[str]:
     exponents = ", ".join(
-        f"{engine} N^{fitted_exponent(sizes, seconds):.2f} (paper: {_EXPECTED[engine]})"
-        if engine != "lossless"
-        else f"{engine} N^{fitted_exponent(sizes, seconds):.2f}"
-        for engine, (sizes, seconds) in _lines(rows).items()
+        f"{engine} N^{exponent:.2f}" + (f" (paper: {_EXPECTED[engine]})" if engine != "lossless" else "")
+        for engine, (_, exponent) in _lines(rows).items()
     )
     found = gains(rows)
+    sizes, densities, rates = (sorted(set(values)) for values in zip(*found, strict=True))
     sentences = [f"Fitted exponents of one dense pair: {exponents}."]
-    for density in sorted({p for _, p, _ in found}):
+    for density in densities:
         parts = []
-        for rate in sorted({r for _, _, r in found}):
-            paying = [N for N, p, r in found if (p, r) == (density, rate) and found[N, p, r] > 1.0]
-            sizes = sorted({N for N, _, _ in found})
-            # From the size on from which it pays at every larger one too.
-            start = next((N for N in sizes if all(M in paying for M in sizes if M >= N)), None)
-            parts.append(
-                f"rate {rate:g} from {start} nodes" if start else f"rate {rate:g} at no size up to {sizes[-1]}"
-            )
+        for rate in rates:
+            # The smallest size such that sketching pays there and at all larger sizes.
+            start = next((N for N in sizes if all(found[M, density, rate] > 1.0 for M in sizes if M >= N)), None)
+            where = f"from {start} nodes" if start else f"at no size up to {sizes[-1]}"
+            parts.append(f"rate {rate:g} {where}")
         sentences.append(f"At density {density:g} sketching pays: {', '.join(parts)}.")
-    best = max(found, key=lambda place: found[place])
-    sentences.append(
-        f"The largest gain is {found[best]:.1f} times, at {best[0]} nodes, density {best[1]:g} and rate {best[2]:g}."
-    )
-    return sentences
+    (N, density, rate), gain = max(found.items(), key=lambda item: item[1])
+    best = f"The largest gain is {gain:.1f} times, at {N} nodes, density {density:g} and rate {rate:g}."
+    return [*sentences, best]
 
 
-STUDY = Study(
-    name="complexity",
-    cells=_cells,
-    measure=_measure,
-    draw=_draw,
-    verdict=_verdict,
-    shown=("part", "engine", "nodes", "density", "rate", "seconds", "prepare_seconds"),
-    size=(10.0, 7.0),
-)
+_SHOWN = ("part", "engine", "nodes", "density", "rate", "seconds", "prepare_seconds")
+STUDY = Study("complexity", _cells, _measure, _draw, _verdict, _SHOWN, size=(10.0, 7.0))

@@ -3,39 +3,26 @@
 Graphs of ten nodes with normal features in five dimensions, kernel and labels as in the theory (one block, one layer,
 ``scale="unit"``): y = α_1 Σ_u ⟨h̄_u, β_1⟩ + Σ_l α_2l Σ_u ⟨h̄_u, β_2l⟩^2l. Regression without ridge; the loss is |f − y|
 cut off at 1. With a rate b/N the kernel is sketched by random signs, and labels are those of the exact nodes; the
-theorem asks for b far above N, where a sketch saves nothing. Means over several draws of everything.
+theorem requires b far above N, where a sketch saves nothing. All values are means over several draws.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
+from fastgntk import theory
 from fastgntk.graphs import Graph
-from fastgntk.reproduce._study import Cell, Row, Study, StudyOptions
+from fastgntk.reproduce._rows import Cell, Figure, Row, matching, plot
+from fastgntk.reproduce._study import Study, StudyOptions
 from fastgntk.sketch import AMS
-from fastgntk.theory import (
-    LabelClass,
-    UnitNodes,
-    aggregated,
-    closed_form,
-    gamma,
-    generalization_bound,
-    label_norm,
-    spectral_interval,
-    trace_bound,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.figure import Figure
+from fastgntk.theory import LabelClass, UnitNodes, aggregated, closed_form
 
 __all__ = ["STUDY"]
 
-_NODES, _WIDTH = 10, 5
-_POWERS = (1, 2, 4)
+_NODES, _WIDTH, _POWERS = 10, 5, (1, 2, 4)
 _COLOURS = {None: "#000000", 64: "#009E73", 0.9: "#0072B2", 0.5: "#D55E00"}
 
 
@@ -56,28 +43,27 @@ def _draw_once(cell: Cell, seed: list[int]) -> dict[str, float]:
     rng = np.random.default_rng(seed)
     graphs = [_graph(rng) for _ in range(n + n_test)]
     rule = LabelClass.random(_WIDTH, _POWERS, seed=int(rng.integers(2**31)))
-    exact_nodes = aggregated(graphs)
-    y = rule.labels(exact_nodes)
-    exact = closed_form(exact_nodes).K
-    nodes, K = exact_nodes, exact
+    nodes = aggregated(graphs)
+    y = rule.labels(nodes)
+    exact = K = closed_form(nodes).K
     if cell["rate"] is not None:
         b = round(cell["rate"] * _NODES)
         nodes = aggregated(graphs, sketches=[AMS.draw(_NODES, b, rng).dense() for _ in graphs])
         K = closed_form(nodes).K
     train = K[:n, :n]
-    norm, trace = label_norm(y[:n], train), float(np.trace(train))
+    norm, trace = theory.label_norm(y[:n], train), float(np.trace(train))
     prediction = K[n:, :n] @ linalg.solve(train, y[:n], assume_a="pos")
-    interval = spectral_interval(exact[:n, :n], train)
+    interval = theory.spectral_interval(exact[:n, :n], train)
     return {
         "label_norm": norm,
         "norm_bound": rule.norm_bound(),
         "norm_bound_printed": rule.norm_bound("printed"),
         "trace": trace,
-        "trace_bound": trace_bound(n, _NODES),
+        "trace_bound": theory.trace_bound(n, _NODES),
         "test_loss": float(np.minimum(np.abs(prediction - y[n:]), 1.0).mean()),
         "constant_loss": float(np.minimum(np.abs(y[:n].mean() - y[n:]), 1.0).mean()),
-        "bound": generalization_bound(norm, trace, n),
-        "gamma_1": gamma(1, _part(nodes, n), on_range=True),
+        "bound": theory.generalization_bound(norm, trace, n),
+        "gamma_1": theory.gamma(1, UnitNodes(nodes.h[: nodes.offsets[n]], nodes.offsets[: n + 1]), on_range=True),
         "spectral_low": interval.low,
         "spectral_high": interval.high,
     }
@@ -88,32 +74,25 @@ def _graph(rng: np.random.Generator) -> Graph:
     return Graph(adjacency + adjacency.T, rng.standard_normal((_NODES, _WIDTH)))
 
 
-def _part(nodes: UnitNodes, n: int) -> UnitNodes:
-    """Return the first n graphs."""
-    return UnitNodes(nodes.h[: nodes.offsets[n]], nodes.offsets[: n + 1])
-
-
 def _draw(rows: list[Row], figure: Figure) -> None:
     norm, trace, loss = figure.subplots(1, 3)
+    rows = sorted(rows, key=lambda row: row["graphs"])
+    exact = matching(rows, rate=None)
     for rate, colour in _COLOURS.items():
-        mine = sorted((row for row in rows if row["rate"] == rate), key=lambda row: row["graphs"])
-        sizes = [row["graphs"] for row in mine]
+        mine = matching(rows, rate=rate)
         label = "exact" if rate is None else f"sketched, b = {rate:g} N"
-        norm.plot(sizes, [row["label_norm"] for row in mine], color=colour, marker="o", label=label)
-        trace.plot(sizes, [row["trace"] for row in mine], color=colour, marker="o", label=label)
-        loss.plot(sizes, [row["test_loss"] for row in mine], color=colour, marker="o", label=label)
-        loss.plot(sizes, [row["bound"] for row in mine], color=colour, linestyle="--", linewidth=1)
-    mine = sorted((row for row in rows if row["rate"] is None), key=lambda row: row["graphs"])
-    sizes = [row["graphs"] for row in mine]
-    norm.plot(sizes, [row["norm_bound"] for row in mine], "k--", linewidth=1, label="bound for exact")
-    norm.plot(sizes, [row["norm_bound_printed"] for row in mine], "k:", linewidth=1, label="bound as printed")
-    trace.plot(sizes, [row["trace_bound"] for row in mine], "k--", linewidth=1, label="2 n N²")
-    loss.plot(sizes, [row["constant_loss"] for row in mine], color="#999999", label="always the mean")
+        for axis, name in ((norm, "label_norm"), (trace, "trace"), (loss, "test_loss")):
+            plot(axis, mine, "graphs", name, color=colour, marker="o", label=label)
+        plot(loss, mine, "graphs", "bound", color=colour, linestyle="--", linewidth=1)
+    plot(norm, exact, "graphs", "norm_bound", "k--", linewidth=1, label="bound for exact")
+    plot(norm, exact, "graphs", "norm_bound_printed", "k:", linewidth=1, label="bound as printed")
+    plot(trace, exact, "graphs", "trace_bound", "k--", linewidth=1, label="2 n N²")
+    plot(loss, exact, "graphs", "constant_loss", color="#999999", label="always the mean")
     loss.plot([], [], "k--", linewidth=1, label="bound of the theorem")
     norm.set_title("Label norm ‖y‖ in K⁻¹")
     trace.set_title("Trace of K")
     loss.set_title("Loss on new graphs")
-    labels: dict[str, Artist] = {}
+    labels: dict[str, Any] = {}
     norm.set_yscale("log", base=2)
     loss.set_yscale("log")
     for axis in (norm, trace, loss):
@@ -124,24 +103,24 @@ def _draw(rows: list[Row], figure: Figure) -> None:
 
 
 def _verdict(rows: list[Row]) -> list[str]:
-    exact = [row for row in rows if row["rate"] is None]
+    exact = matching(rows, rate=None)
     most = max(exact, key=lambda row: row["graphs"])
     held = all(row["label_norm"] <= row["norm_bound"] and row["trace"] <= row["trace_bound"] for row in exact)
     share = most["label_norm"] / most["norm_bound"]
     printed = most["label_norm"] / most["norm_bound_printed"]
-    empty = ", which says nothing, since no loss is above 1" if most["bound"] >= 1 else ""
+    empty = ", which is vacuous, since no loss is above 1" if most["bound"] >= 1 else ""
     return [
         f"Exact kernel: norm and trace are {'' if held else 'NOT '}below their bounds at every n; the norm reaches "
         f"{share:.2f} of its bound ({printed:.2f} of the printed one), the trace "
         f"{most['trace'] / most['trace_bound']:.2f} of 2nN².",
         f"With {most['graphs']} graphs the loss on new graphs is {most['test_loss']:.3f} (always the mean: "
         f"{most['constant_loss']:.3f}); the theorem's bound is {most['bound']:.2f}{empty}.",
-        *(_of_a_sketch(rows, rate, most) for rate in _COLOURS if rate is not None),
+        *(_compare_sketch(rows, rate, most) for rate in _COLOURS if rate is not None),
     ]
 
 
-def _of_a_sketch(rows: list[Row], rate: float, exact: Row) -> str:
-    row = max((row for row in rows if row["rate"] == rate), key=lambda row: row["graphs"])
+def _compare_sketch(rows: list[Row], rate: float, exact: Row) -> str:
+    row = max(matching(rows, rate=rate), key=lambda row: row["graphs"])
     inside = 0.5 <= row["spectral_low"] <= row["spectral_high"] <= 1.5
     norm = row["label_norm"] / exact["label_norm"]
     return (
@@ -151,12 +130,5 @@ def _of_a_sketch(rows: list[Row], rate: float, exact: Row) -> str:
     )
 
 
-STUDY = Study(
-    name="generalization",
-    cells=_cells,
-    measure=_measure,
-    draw=_draw,
-    verdict=_verdict,
-    shown=("rate", "graphs", "label_norm", "norm_bound", "trace", "trace_bound", "test_loss", "bound"),
-    size=(11.0, 4.5),
-)
+_SHOWN = ("rate", "graphs", "label_norm", "norm_bound", "trace", "trace_bound", "test_loss", "bound")
+STUDY = Study("generalization", _cells, _measure, _draw, _verdict, _SHOWN, size=(11.0, 4.5))

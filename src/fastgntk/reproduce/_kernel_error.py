@@ -1,82 +1,71 @@
-"""Error of the sketched kernel against rate, depth and sketch, and what it does to accuracy. No paper shows this.
+"""Error of the sketched kernel against rate, depth and sketch, and its effect on accuracy. No paper shows this.
 
 A sketch of rate r has ⌈rN⌉ rows for a graph of N nodes. The error is relative in Frobenius norm over the whole Gram
-matrix, ‖K̃ − K‖ / ‖K‖, of the kernel as it is and after cosine normalisation, which is what the classifier sees: most of
-the first is a wrong size of each graph, which normalisation takes away. Accuracy is that of a support vector machine
-with one fixed C on ten folds, the same for the exact and the sketched kernel; nothing is selected.
+matrix, ‖K̃ − K‖ / ‖K‖, before and after cosine normalisation, which removes the error in the norm of each graph.
+Accuracy is that of a support vector machine on the normalised kernel with one fixed C on ten folds, the same for the
+exact and the sketched kernel; nothing is selected.
 
-There are three ways to sketch: distinct nodes, all nodes, and, as in the paper, all nodes and the features too.
-
-Every graph draws a sketch of its own, so that a Gram matrix is a mean over many sketches already, and few seeds do.
+There are three ways to sketch: distinct nodes, all nodes, and, as in the paper, all nodes and the features too. Every
+graph has a sketch of its own, so that a Gram matrix averages over many sketches and few seeds suffice.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import lru_cache
-from statistics import geometric_mean, median
-from typing import TYPE_CHECKING, NamedTuple
+from statistics import geometric_mean, mean, median
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk.datasets import Dataset, find, load, synthetic
+from fastgntk.datasets import Dataset, load, synthetic
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 
 # Not `evaluate`, which would compute every kernel a second time.
 from fastgntk.models import Split, check_classes, score_splits, stratified_folds
-from fastgntk.pairwise import GramPath, NotSketchedWarning, gram_path, normalize
-from fastgntk.reproduce._study import Cell, Row, Study, StudyOptions
+from fastgntk.pairwise import Compute, GramPath, NotSketchedWarning, gram_path, normalize
+from fastgntk.reproduce._rows import Axes, Cell, Figure, Row, column, distinct, matching
+from fastgntk.reproduce._study import Study, StudyOptions
 from fastgntk.reproduce._style import SKETCH_COLOURS, SKETCH_MARKERS
-from fastgntk.sketch import SKETCHES
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from fastgntk.sketch import SKETCHES, Sketch
 
 __all__ = ["STUDY", "relative_error"]
 
 Array = NDArray[np.float64]
 
-_SPEC = GNTK(blocks=3, layers=2, scale="degree", jump=True)
-_DEPTHS = tuple(range(1, _SPEC.blocks + 1))
+_KERNEL = GNTK(blocks=3, layers=2, scale="degree", jump=True)
+_DEPTHS = tuple(range(1, _KERNEL.blocks + 1))
 _DATA = ("MUTAG", "PTC", "IMDB-BINARY", "PROTEINS", "dense-200")
-_RATES = (0.1, 0.3, 0.5, 0.7, 0.9)
-# Large dense random graphs, for which sketching is meant: how many, how many nodes, and the share of all edges that
-# each class has. The classes differ by six standard deviations of that share: the exact kernel tells them apart, and a
-# bad approximation does not.
+# Large dense random graphs, the intended use of sketching: number of graphs, nodes, and densities of the classes, six
+# standard deviations apart: the exact kernel separates the classes, and a bad approximation does not.
 _DENSE = {"dense-200": (24, 200, (0.44, 0.46)), "dense-60": (20, 60, (0.41, 0.48))}
-# So many graphs of each set that the whole study takes minutes: time grows with the square.
-_GRAPHS, _QUICK_GRAPHS = 120, 60
-_SEEDS = 2
-_FOLDS = 10
-# In units of variance, as in `learn`. The exact kernel does best with it on most of the sets.
-_C = 10.0
-# What is left of an error when nothing was sketched.
-_ROUNDING = 1e-7
-_SMALL = 0.1
-# The picture's scale ends here; what is exact would otherwise make it 16 decades high.
-_LOWEST_SHOWN = 1e-3
+_GRAPHS, _QUICK_GRAPHS = 120, 60  # of each set, for a study of minutes: time grows with the square
+_SEEDS, _FOLDS = 2, 10
+_C = 10.0  # in units of variance, as in `evaluate`; the best for the exact kernel on most of the sets
+_SMALL, _ROUNDING = 0.1, 1e-7  # a small error, and that of an exact computation
+_LOWEST_SHOWN = 1e-3  # lower end of the plots; exact results would otherwise need 16 decades
 
 
 class _Way(NamedTuple):
-    """What is sketched, and how the picture shows it."""
+    """What is sketched, and its style in the figure."""
 
     merge_nodes: bool
     sketch_features: bool
     words: str
-    line: str
-    fill: str | None
+    line: dict[str, Any]
 
-    def owns(self, row: Row) -> bool:
-        return bool(row["merge_nodes"] == self.merge_nodes and row["sketch_features"] == self.sketch_features)
+    @property
+    def cell(self) -> Cell:
+        return {"merge_nodes": self.merge_nodes, "sketch_features": self.sketch_features}
 
 
-_MERGED = _Way(True, False, "distinct nodes", "-", None)
-_ALL = _Way(False, False, "all nodes", "--", "white")
-_PAPER = _Way(False, True, "all nodes and features", ":", "white")
+_MERGED = _Way(True, False, "distinct nodes", {"linestyle": "-"})
+_ALL = _Way(False, False, "all nodes", {"linestyle": "--", "markerfacecolor": "white"})
+_PAPER = _Way(False, True, "all nodes and features", {"linestyle": ":", "markerfacecolor": "white"})
 _WAYS = (_MERGED, _ALL, _PAPER)
 
 
@@ -92,24 +81,12 @@ class _Exact(NamedTuple):
 
 
 def _cells(options: StudyOptions) -> list[Cell]:
-    names = options.data or (("MUTAG", "dense-60") if options.quick else _DATA)
-    for name in names:
-        if name not in _DENSE:
-            find(name)  # says so now, not after the sets before it were measured
-    sketches = ("ams", "countsketch") if options.quick else tuple(SKETCHES)
-    rates = (0.3, 0.9) if options.quick else _RATES
     return [
-        {
-            "data": name,
-            "sketch": sketch,
-            "merge_nodes": way.merge_nodes,
-            "sketch_features": way.sketch_features,
-            "rate": rate,
-        }
-        for name in names
-        for sketch in sketches
+        {"data": name, "sketch": sketch, **way.cell, "rate": rate}
+        for name in options.names(("MUTAG", "dense-60"), _DATA, made=_DENSE)
+        for sketch in (("ams", "countsketch") if options.quick else SKETCHES)
         for way in _WAYS
-        for rate in rates
+        for rate in ((0.3, 0.9) if options.quick else (0.1, 0.3, 0.5, 0.7, 0.9))
     ]
 
 
@@ -117,14 +94,14 @@ def _measure(cell: Cell, options: StudyOptions) -> list[Row]:
     from joblib import Parallel, delayed
 
     exact = _exact(cell["data"], options.quick, options.seed, options.workers)
-    # Processes: on small graphs threads would wait for each other.
+    # Processes, because threads contend for the interpreter lock on small graphs.
     paths: list[GramPath] = Parallel(n_jobs=min(options.workers, _SEEDS))(
         delayed(_sketched_path)(exact.graphs, cell, _SEEDS * options.seed + run) for run in range(_SEEDS)
     )
     rows = []
     for blocks in _DEPTHS:
-        right, sketched = exact.path.at(blocks), [path.at(blocks) for path in paths]
-        last = blocks == _SPEC.blocks
+        K, sketched = exact.path.at(blocks), [path.at(blocks) for path in paths]
+        last = blocks == _KERNEL.blocks
         rows.append(
             {
                 **cell,
@@ -132,10 +109,11 @@ def _measure(cell: Cell, options: StudyOptions) -> list[Row]:
                 "graphs": len(exact.graphs),
                 "nodes": float(exact.graphs.sizes.mean()),
                 "seeds": _SEEDS,
-                "error": float(np.mean([relative_error(K, right) for K in sketched])),
-                "normalized_error": float(np.mean([relative_error(normalize(K), normalize(right)) for K in sketched])),
-                "eigenvalue_ratio": min(_eigenvalue_ratio(K) for K in sketched),
-                "accuracy": float(np.mean([_accuracy(K, exact.y, exact.folds) for K in sketched])) if last else None,
+                "error": mean(relative_error(S, K) for S in sketched),
+                "normalized_error": mean(relative_error(normalize(S), normalize(K)) for S in sketched),
+                # If the smallest eigenvalue over the largest is below 0 by more than rounding, it is no kernel.
+                "eigenvalue_ratio": min(float(values[0] / values[-1]) for values in map(np.linalg.eigvalsh, sketched)),
+                "accuracy": mean(_accuracy(S, exact.y, exact.folds) for S in sketched) if last else None,
                 "exact_accuracy": exact.accuracy if last else None,
                 "largest_class": exact.majority if last else None,
             }
@@ -144,19 +122,11 @@ def _measure(cell: Cell, options: StudyOptions) -> list[Row]:
 
 
 def _sketched_path(graphs: GraphBatch, cell: Cell, seed: int) -> GramPath:
+    ways = {name: cell[name] for name in ("merge_nodes", "sketch_features")}
+    sketch = Sketch(cell["sketch"], size=cell["rate"], seed=seed, **ways)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotSketchedWarning)  # that small graphs are exact at high rates is a finding
-        return gram_path(
-            graphs,
-            _SPEC,
-            engine="sketched",
-            sketch=cell["sketch"],
-            sketch_size=cell["rate"],
-            merge_nodes=cell["merge_nodes"],
-            sketch_features=cell["sketch_features"],
-            seed=seed,
-            workers=1,
-        )
+        warnings.simplefilter("ignore", NotSketchedWarning)  # small graphs are exact at high rates: a result
+        return gram_path(graphs, replace(_KERNEL, sketch=sketch), compute=Compute(n_jobs=1))
 
 
 def relative_error(approximate: Array, exact: Array) -> float:
@@ -168,30 +138,24 @@ def relative_error(approximate: Array, exact: Array) -> float:
     return float(np.linalg.norm(approximate - exact) / np.linalg.norm(exact))
 
 
-def _eigenvalue_ratio(K: Array) -> float:
-    """Return the smallest eigenvalue over the largest; below 0 by more than rounding, K is no kernel."""
-    values = np.linalg.eigvalsh(K)
-    return float(values[0] / values[-1])
-
-
 def _accuracy(K: Array, y: NDArray[np.int64], folds: list[Split]) -> float:
-    """Return the mean accuracy over the folds in per cent, of the normalised kernel."""
+    """Return the mean accuracy of the normalised kernel over the folds, in per cent."""
     scores, _ = score_splits(normalize(K), y, folds, (_C,))
     return 100.0 * float(scores.mean())
 
 
-@lru_cache(maxsize=1)  # cells come set by set
+@lru_cache(maxsize=1)  # cells are sorted by data set
 def _exact(name: str, quick: bool, seed: int, workers: int) -> _Exact:
     data = _dataset(name, _QUICK_GRAPHS if quick else _GRAPHS, seed)
     y = check_classes(data.y, len(data))
     folds = stratified_folds(y, _FOLDS, seed)
-    path = gram_path(data.graphs, _SPEC, workers=workers)
+    path = gram_path(data.graphs, _KERNEL, compute=Compute(n_jobs=workers))
     majority = 100.0 * float(np.unique(y, return_counts=True)[1].max() / len(y))
     return _Exact(data.graphs, y, folds, path, _accuracy(path.at(), y, folds), majority)
 
 
 def _dataset(name: str, most: int, seed: int) -> Dataset:
-    """Load a set, or make it; of one with more graphs than ``most`` take so many at random, classes in proportion."""
+    """Load or generate a data set; keep at most ``most`` graphs, drawn at random with classes in proportion."""
     from sklearn.model_selection import train_test_split
 
     if name in _DENSE:
@@ -211,59 +175,45 @@ def _dataset(name: str, most: int, seed: int) -> Dataset:
 
 
 def _draw(rows: list[Row], figure: Figure) -> None:
-    names = list(dict.fromkeys(row["data"] for row in rows))
+    names, rates = distinct(rows, "data"), sorted(distinct(rows, "rate"))
     panels = figure.subplots(4, len(names), sharex="row", sharey="row", squeeze=False)
-    deepest = [row for row in rows if row["blocks"] == _SPEC.blocks]
-    middle = _middle_rate(rows)
-    at_middle = [row for row in rows if row["rate"] == middle]
-    for name, (raw, normalized, depth, accuracy) in zip(names, panels.T, strict=True):
-        mine = [row for row in deepest if row["data"] == name]
-        raw.set_title(f"{name}\n{mine[0]['graphs']} graphs of {mine[0]['nodes']:.0f} nodes")
-        _draw_lines(raw, mine, "rate", "error")
-        _draw_lines(normalized, mine, "rate", "normalized_error")
-        _draw_lines(depth, [row for row in at_middle if row["data"] == name], "blocks", "error")
-        _draw_lines(accuracy, mine, "rate", "accuracy")
-        accuracy.axhline(mine[0]["exact_accuracy"], color="black", linewidth=1)
-        accuracy.axhline(mine[0]["largest_class"], color="black", linewidth=1, linestyle="-.")
-        for panel, column in ((raw, "error"), (normalized, "normalized_error"), (depth, "error")):
-            _show_per_cent(panel, [row[column] for row in (at_middle if panel is depth else deepest)])
-        for panel in (raw, normalized, accuracy):
-            panel.set_xlabel("sketching rate b/N")
-            panel.set_xticks(sorted({row["rate"] for row in rows}))
-        depth.set(xlabel="blocks", xticks=_DEPTHS)
-    for panel, label in zip(
-        panels[:, 0],
-        ("error of the kernel", "error, normalised", f"error at rate {middle:g}", "accuracy in per cent"),
-        strict=True,
-    ):
+    middle = rates[len(rates) // 2]
+    deepest, at_middle = matching(rows, blocks=_KERNEL.blocks), matching(rows, rate=middle)
+    lines = (
+        ("error of the kernel", deepest, "rate", "error"),
+        ("error, normalised", deepest, "rate", "normalized_error"),
+        (f"error at rate {middle:g}", at_middle, "blocks", "error"),
+        ("accuracy in per cent", deepest, "rate", "accuracy"),
+    )
+    for name, panels_of_set in zip(names, panels.T, strict=True):
+        first = matching(deepest, data=name)[0]
+        panels_of_set[0].set_title(f"{name}\n{first['graphs']} graphs of {first['nodes']:.0f} nodes")
+        for panel, (_, shown, x, y) in zip(panels_of_set, lines, strict=True):
+            _draw_lines(panel, matching(shown, data=name), x, y)
+            if y != "accuracy":
+                _show_per_cent(panel, column(shown, y))
+            xlabel, xticks = ("blocks", _DEPTHS) if x == "blocks" else ("sketching rate b/N", rates)
+            panel.set(xlabel=xlabel, xticks=xticks)
+        panels_of_set[3].axhline(first["exact_accuracy"], color="black", linewidth=1)
+        panels_of_set[3].axhline(first["largest_class"], color="black", linewidth=1, linestyle="-.")
+    for panel, (label, *_) in zip(panels[:, 0], lines, strict=True):
         panel.set_ylabel(label)
     figure.align_ylabels(panels[:, 0])
-    _draw_legend(figure, panels[0, 0], {row["sketch"] for row in rows})
-
-
-def _middle_rate(rows: list[Row]) -> float:
-    rates = sorted({row["rate"] for row in rows})
-    return float(rates[len(rates) // 2])
+    _draw_legend(figure, [sketch for sketch in SKETCH_COLOURS if sketch in distinct(rows, "sketch")])
 
 
 def _draw_lines(panel: Axes, rows: list[Row], x: str, y: str) -> None:
     """Draw one line for each sketch and way."""
     for way in reversed(_WAYS):  # the best on top
-        for sketch in dict.fromkeys(row["sketch"] for row in rows):
-            mine = [row for row in rows if row["sketch"] == sketch and way.owns(row)]
-            panel.plot(
-                [row[x] for row in mine],
-                [row[y] if y == "accuracy" else max(row[y], _LOWEST_SHOWN) for row in mine],
-                color=SKETCH_COLOURS[sketch],
-                marker=SKETCH_MARKERS[sketch],
-                linestyle=way.line,
-                linewidth=1.2,
-                markerfacecolor=way.fill,
-            )
+        for sketch in distinct(rows, "sketch"):
+            mine = matching(rows, sketch=sketch, **way.cell)
+            values = np.maximum(column(mine, y), _LOWEST_SHOWN)
+            style = way.line | {"color": SKETCH_COLOURS[sketch], "marker": SKETCH_MARKERS[sketch]}
+            panel.plot(column(mine, x), values, linewidth=1.2, **style)
 
 
 def _show_per_cent(panel: Axes, errors: list[float]) -> None:
-    """Scale by decades, from what counts as nothing up to the largest error."""
+    """Use a logarithmic scale in per cent that ends above the largest error."""
     last = int(np.ceil(np.log10(max(1.0, *errors))))
     exponents = range(round(np.log10(_LOWEST_SHOWN)), last + 1)
     labels = [f"{10.0 ** (k + 2):,.{max(0, -2 - k)}f} %" for k in exponents]
@@ -274,35 +224,23 @@ def _show_per_cent(panel: Axes, errors: list[float]) -> None:
     panel.set_ylim(0.7 * _LOWEST_SHOWN, 1.5 * 10.0**last)
 
 
-def _draw_legend(figure: Figure, panel: Axes, sketches: set[str]) -> None:
-    lines = [
-        panel.plot([], [], color=SKETCH_COLOURS[sketch], marker=SKETCH_MARKERS[sketch], label=sketch)[0]
-        for sketch in SKETCH_COLOURS
-        if sketch in sketches
-    ]
-    lines += [
-        panel.plot([], [], label=way.words, linestyle=way.line, markerfacecolor=way.fill, color="#666666", marker="o")[
-            0
-        ]
-        for way in _WAYS
-    ]
-    lines += [
-        *panel.plot([], [], color="black", linewidth=1, label="exact kernel"),
-        *panel.plot([], [], color="black", linewidth=1, linestyle="-.", label="largest class"),
-    ]
+def _draw_legend(figure: Figure, sketches: list[str]) -> None:
+    from matplotlib.lines import Line2D
+
+    entries: dict[str, Any] = {s: {"color": SKETCH_COLOURS[s], "marker": SKETCH_MARKERS[s]} for s in sketches}
+    entries |= {way.words: way.line | {"color": "#666666", "marker": "o"} for way in _WAYS}
+    entries |= {"exact kernel": {"color": "black", "linewidth": 1}}
+    entries |= {"largest class": {"color": "black", "linewidth": 1, "linestyle": "-."}}
+    lines = [Line2D([], [], label=label, **style) for label, style in entries.items()]
     figure.legend(handles=lines, loc="outside lower center", ncols=len(lines))
 
 
 def _verdict(rows: list[Row]) -> list[str]:
-    deepest = [row for row in rows if row["blocks"] == _SPEC.blocks]
-    names = list(dict.fromkeys(row["data"] for row in rows))
+    deepest = matching(rows, blocks=_KERNEL.blocks)
+    at_rates = [(rate, matching(deepest, rate=rate)) for rate in (0.3, 0.5)]
     return [
-        *(_where_small(name, [row for row in deepest if row["data"] == name]) for name in names),
-        *(
-            _accuracy_lost(rate, [row for row in deepest if row["rate"] == rate])
-            for rate in (0.3, 0.5)
-            if any(row["rate"] == rate for row in deepest)
-        ),
+        *(_where_small(name, matching(deepest, data=name)) for name in distinct(rows, "data")),
+        *(_accuracy_lost(rate, mine) for rate, mine in at_rates if mine),
         _compare_ways(deepest, _MERGED, _ALL),
         _compare_ways(deepest, _ALL, _PAPER),
         _best_sketch(deepest),
@@ -314,15 +252,15 @@ def _verdict(rows: list[Row]) -> list[str]:
 def _where_small(name: str, rows: list[Row]) -> str:
     parts = []
     for way in _WAYS:
-        mine = [row for row in rows if way.owns(row)]
+        mine = matching(rows, **way.cell)
         found = []
-        for column in ("error", "normalized_error"):
-            small = [row["rate"] for row in mine if row[column] < _SMALL]
-            lowest = min(mine, key=lambda row: row[column])
+        for error in ("error", "normalized_error"):
+            small = [row["rate"] for row in mine if row[error] < _SMALL]
+            lowest = min(mine, key=lambda row: row[error])
             found.append(
                 f"from rate {min(small):g} on"
                 if small
-                else f"at no rate (least {_per_cent(lowest[column])}, {lowest['sketch']} at {lowest['rate']:g})"
+                else f"at no rate (least {_per_cent(lowest[error])}, {lowest['sketch']} at {lowest['rate']:g})"
             )
         parts.append(f"{way.words} {found[0]}, normalised {found[1]}")
     return f"{name}: an error under {_per_cent(_SMALL)} with some sketch of {'; of '.join(parts)}."
@@ -330,10 +268,10 @@ def _where_small(name: str, rows: list[Row]) -> str:
 
 def _accuracy_lost(rate: float, rows: list[Row]) -> str:
     parts = []
-    for name in dict.fromkeys(row["data"] for row in rows):
-        mine = [row for row in rows if row["data"] == name]
+    for name in distinct(rows, "data"):
+        mine = matching(rows, data=name)
         exact, largest = mine[0]["exact_accuracy"], mine[0]["largest_class"]
-        changes = [np.mean([row["accuracy"] for row in mine if way.owns(row)]) - exact for way in _WAYS]
+        changes = [mean(column(matching(mine, **way.cell), "accuracy")) - exact for way in _WAYS]
         listed = ", ".join(f"{change:+.1f}" for change in changes)
         parts.append(f"{name} {listed} (exact {exact:.1f}, largest class {largest:.1f})")
     return (
@@ -345,34 +283,32 @@ def _accuracy_lost(rate: float, rows: list[Row]) -> str:
 def _compare_ways(rows: list[Row], better: _Way, worse: _Way) -> str:
     pairs = [
         (row, other)
-        for row in rows
-        for other in rows
-        if better.owns(row) and worse.owns(other) and _same(row, other, ("data", "sketch", "rate"))
+        for row in matching(rows, **better.cell)
+        for other in matching(rows, **worse.cell, **{name: row[name] for name in ("data", "sketch", "rate")})
     ]
     lower, lower_normalized, higher, higher_normalized = (
-        sum(sign * row[column] < sign * other[column] for row, other in pairs)
+        sum(sign * row[error] < sign * other[error] for row, other in pairs)
         for sign in (1, -1)
-        for column in ("error", "normalized_error")
+        for error in ("error", "normalized_error")
     )
-    gone = sum(row["error"] < _ROUNDING <= other["error"] for row, other in pairs)
+    exact = sum(row["error"] < _ROUNDING <= other["error"] for row, other in pairs)
     ratios = [other["error"] / row["error"] for row, other in pairs if _ROUNDING <= row["error"] != other["error"]]
-    factor = f"; where it is neither gone nor the same, {median(ratios):.2g} times smaller (median)" if ratios else ""
+    factor = f"; where it is neither zero nor the same, {median(ratios):.2g} times smaller (median)" if ratios else ""
     return (
         f"With {better.words} the error is lower than with {worse.words} in {lower} of {len(pairs)} cases and higher "
-        f"in {higher}, normalised {lower_normalized} and {higher_normalized}; gone altogether in {gone}{factor}."
+        f"in {higher}, normalised {lower_normalized} and {higher_normalized}; zero in {exact} of them{factor}."
     )
 
 
 def _best_sketch(rows: list[Row]) -> str:
-    """Compare each sketch with the mean of all, where anything was sketched."""
-    sketches = list(dict.fromkeys(row["sketch"] for row in rows))
+    """Compare each sketch with the mean of all, in the cases where every sketch has an error."""
+    sketches = distinct(rows, "sketch")
     ratios: dict[str, list[float]] = {sketch: [] for sketch in sketches}
-    for first in (row for row in rows if row["sketch"] == sketches[0]):
-        alike = [row for row in rows if _same(row, first, ("data", "merge_nodes", "sketch_features", "rate"))]
-        if min(row["error"] for row in alike) >= _ROUNDING:
-            mean = geometric_mean(row["error"] for row in alike)
+    for first in matching(rows, sketch=sketches[0]):
+        alike = matching(rows, **{name: first[name] for name in ("data", "merge_nodes", "sketch_features", "rate")})
+        if min(column(alike, "error")) >= _ROUNDING:
             for row in alike:
-                ratios[row["sketch"]].append(row["error"] / mean)
+                ratios[row["sketch"]].append(row["error"] / geometric_mean(column(alike, "error")))
     if not all(ratios.values()):
         return "No sketch is better than another: all are exact here."
     means = sorted((geometric_mean(values), sketch) for sketch, values in ratios.items())
@@ -383,44 +319,20 @@ def _best_sketch(rows: list[Row]) -> str:
 def _growth_with_depth(rows: list[Row]) -> str:
     parts = []
     for way in _WAYS:
-        medians = [
-            median(row["error"] for row in rows if way.owns(row) and row["blocks"] == blocks) for blocks in _DEPTHS
-        ]
-        parts.append(f"{way.words} {', '.join(_per_cent(value) for value in medians)}")
+        medians = [median(column(matching(rows, blocks=blocks, **way.cell), "error")) for blocks in _DEPTHS]
+        parts.append(f"{way.words} {', '.join(map(_per_cent, medians))}")
     return f"Median error of all cases with {', '.join(map(str, _DEPTHS))} blocks: {'; '.join(parts)}."
 
 
 def _definiteness(rows: list[Row]) -> str:
-    lowest = min(row["eigenvalue_ratio"] for row in rows)
+    lowest = min(column(rows, "eigenvalue_ratio"))
     outcome = "are positive semi-definite up to rounding" if lowest > -1e-9 else "are NOT all positive semi-definite"
     return f"The sketched matrices {outcome}: the smallest eigenvalue over the largest is {lowest:.1e} or more."
-
-
-def _same(row: Row, other: Row, names: tuple[str, ...]) -> bool:
-    return all(row[name] == other[name] for name in names)
 
 
 def _per_cent(share: float) -> str:
     return "0" if share < _ROUNDING else f"{100 * share:.3g} %"
 
 
-STUDY = Study(
-    name="kernel-error",
-    cells=_cells,
-    measure=_measure,
-    draw=_draw,
-    verdict=_verdict,
-    shown=(
-        "data",
-        "sketch",
-        "merge_nodes",
-        "sketch_features",
-        "rate",
-        "blocks",
-        "error",
-        "normalized_error",
-        "accuracy",
-    ),
-    size=(13.0, 11.0),
-    takes_data=True,
-)
+_SHOWN = ("data", "sketch", "merge_nodes", "sketch_features", "rate", "blocks", "error", "normalized_error", "accuracy")
+STUDY = Study("kernel-error", _cells, _measure, _draw, _verdict, _SHOWN, size=(13.0, 11.0), takes_data=True)

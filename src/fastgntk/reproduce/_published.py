@@ -1,4 +1,4 @@
-"""The figures that the papers print, by data set."""
+"""Published figures, by data set."""
 
 from __future__ import annotations
 

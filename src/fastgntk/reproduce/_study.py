@@ -1,4 +1,4 @@
-"""What a study is, and how one is run: cell by cell, each kept in a CSV file as soon as it is measured."""
+"""Studies: definition, and how one runs cell by cell; each is written to a CSV file as soon as it is measured."""
 
 from __future__ import annotations
 
@@ -6,34 +6,30 @@ import csv
 import io
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastgntk._util.files import atomic_save, atomic_write
 from fastgntk.bench import machine
+from fastgntk.datasets import find
 from fastgntk.errors import InputError
+from fastgntk.reproduce._rows import Cell, Figure, Row
+from fastgntk.reproduce._style import RC
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["Cell", "Outcome", "Row", "Study", "StudyOptions", "run_study"]
-
-Cell = dict[str, Any]
-"""What is to be measured, by name: numbers, words, or True and False."""
-Row = dict[str, Any]
-"""A line of the CSV file: the names of its cell, and what was measured. None is an empty field."""
+__all__ = ["Outcome", "Study", "StudyOptions", "run_study"]
 
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """What the person at the command line chose."""
+    """Options that all studies share."""
 
     quick: bool = False
     data: tuple[str, ...] | None = None
-    """Data sets to use in the place of the study's own."""
+    """Data sets to use in place of those of the study."""
     workers: int = 1
     seed: int = 0
 
@@ -41,13 +37,21 @@ class StudyOptions:
         if not 0 <= self.seed < 2**32:
             raise InputError(f"seed must lie in 0..{2**32 - 1}, but is {self.seed}.")
 
+    def names(self, quick: tuple[str, ...], full: tuple[str, ...], made: Container[str] = ()) -> tuple[str, ...]:
+        """Return the data sets to use; refuse unknown ones, except those that the study has ``made`` itself."""
+        names = self.data or (quick if self.quick else full)
+        for name in names:
+            if name not in made:
+                find(name)
+        return names
+
 
 @dataclass(frozen=True)
 class Study:
     """A table or figure.
 
-    ``cells`` lists what to measure, ``measure`` gives the rows of one cell (each with the cell's names and values),
-    ``draw`` fills a figure from all rows, and ``verdict`` says in sentences how they compare with the paper.
+    ``cells`` lists what to measure, ``measure`` returns the rows of one cell (each with the entries of the cell),
+    ``draw`` fills a figure from all rows, and ``verdict`` compares them with the paper in sentences.
     """
 
     name: str
@@ -56,22 +60,22 @@ class Study:
     draw: Callable[[list[Row], Figure], None]
     verdict: Callable[[list[Row]], list[str]]
     shown: tuple[str, ...]
-    """The columns that fit on a screen; the CSV file has all."""
+    """Columns for the screen; the CSV file has all."""
     size: tuple[float, float] = (8.0, 4.5)
     """Of the figure, in inches."""
     takes_data: bool = False
-    """Whether it is about data sets, so that others can be asked for."""
+    """Whether the study uses data sets that can be replaced."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where the files are, and what they say."""
+    """Rows, verdict and files of a study."""
 
     rows: list[Row]
     verdict: list[str]
     files: dict[str, Path]
     measured: int
-    """How many cells were measured now; the others were there."""
+    """The number of cells that this run measured; rows of the others were reused."""
 
 
 def run_study(
@@ -82,45 +86,47 @@ def run_study(
     restart: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,  # noqa: ARG005
 ) -> Outcome:
-    """Measure what is missing, and write ``folder/name.csv``, ``.png``, ``.svg`` and ``.json``.
+    """Measure missing cells, and write ``folder/name.csv``, ``.png``, ``.svg`` and ``.json``.
 
-    Rows of an earlier run are used again when they were measured by the same version and commit on the same machine,
-    with the same seed and number of workers; ``restart`` measures everything anew. Quick runs have files of their own.
+    Rows of an earlier run are reused if they were measured by the same version and commit on the same machine, with the
+    same seed and number of workers; ``restart`` discards them. Quick runs have files of their own.
     """
     if options.data is not None and not study.takes_data:
-        raise InputError(f"{study.name} is not about data sets; leave --data out.")
-    _need_matplotlib()
+        raise InputError(f"{study.name} uses no data sets; leave --data out.")
+    if find_spec("matplotlib") is None:
+        raise InputError("figures need matplotlib; install it with: pip install 'fastgntk[reproduce]'.")
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{study.name}-quick" if options.quick else study.name
     files = {kind: folder / f"{stem}.{kind}" for kind in ("csv", "png", "svg", "json")}
     conditions = {"machine": machine(), "commit": _commit(), "seed": options.seed, "workers": options.workers}
+    record = {"study": study.name, "options": asdict(options), "conditions": conditions}
     rows = [] if restart else _earlier_rows(files, conditions)
     cells = study.cells(options)
     missing = [cell for cell in cells if not any(_belongs(row, cell) for row in rows)]
     for number, cell in enumerate(missing):
         progress(number, len(missing))
         rows += study.measure(cell, options)
-        if number == 0:  # before the rows, which would not be used again without it
-            _write_record(files["json"], study, options, conditions, [])
+        if number == 0:  # first the record, since rows without it are not reused
+            _write_record(files["json"], record, [])
         _write_rows(files["csv"], rows)
     progress(1, 1)
     rows = _in_order(rows, cells)
     _write_rows(files["csv"], rows)
     verdict = study.verdict(rows)
-    _write_record(files["json"], study, options, conditions, verdict)
-    _write_pictures(study, rows, files)
+    _write_record(files["json"], record, verdict)
+    _write_figure(study, rows, files)
     return Outcome(rows, verdict, files, len(missing))
 
 
 def _belongs(row: Row, cell: Cell) -> bool:
-    # As text: a data set may be called 2019, which the CSV file gives back as a number.
+    # Compared as strings: the name of a data set may be 2019, which is read from the CSV file as a number.
     return all(_field(row.get(name)) == _field(value) for name, value in cell.items())
 
 
 def _in_order(rows: list[Row], cells: list[Cell]) -> list[Row]:
-    """Put rows in the order of the cells; rows of other cells, from an earlier run, come last."""
-    known = [row for cell in cells for row in rows if _belongs(row, cell)]
-    return known + [row for row in rows if not any(row is k for k in known)]
+    """Sort rows by cells; rows of other cells, from an earlier run, come last."""
+    place = {id(row): i for i, cell in reversed(list(enumerate(cells))) for row in rows if _belongs(row, cell)}
+    return sorted(rows, key=lambda row: place.get(id(row), len(cells)))
 
 
 def _earlier_rows(files: dict[str, Path], conditions: dict[str, Any]) -> list[Row]:
@@ -141,20 +147,16 @@ def _value(field: str) -> Any:
     >>> [_value(text) for text in ("3", "0.5", "true", "MUTAG", "")]
     [3, 0.5, True, 'MUTAG', None]
     """
-    if field in ("true", "false", ""):
-        return {"true": True, "false": False, "": None}[field]
-    for kind in (int, float):
-        try:
-            return kind(field)
-        except ValueError:
-            continue
-    return field
+    try:
+        return json.loads(field)
+    except ValueError:
+        return field or None
 
 
 def _field(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else str(value)
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value)
 
 
 def _write_rows(path: Path, rows: list[Row]) -> None:
@@ -166,43 +168,26 @@ def _write_rows(path: Path, rows: list[Row]) -> None:
     atomic_write(path, text.getvalue().encode())
 
 
-def _write_record(
-    path: Path, study: Study, options: StudyOptions, conditions: dict[str, Any], verdict: list[str]
-) -> None:
-    record = {
-        "study": study.name,
-        "options": asdict(options),
-        "conditions": conditions,
-        "finished": datetime.now(UTC).isoformat(timespec="seconds") if verdict else None,
-        "verdict": verdict,
-    }
+def _write_record(path: Path, record: dict[str, Any], verdict: list[str]) -> None:
+    finished = datetime.now(UTC).isoformat(timespec="seconds") if verdict else None
+    record = {**record, "finished": finished, "verdict": verdict}
     atomic_write(path, json.dumps(record, indent=2, ensure_ascii=False).encode())
 
 
-def _write_pictures(study: Study, rows: list[Row], files: dict[str, Path]) -> None:
+def _write_figure(study: Study, rows: list[Row], files: dict[str, Path]) -> None:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
-
-    from fastgntk.reproduce._style import RC
 
     with rc_context(RC):
         figure = Figure(figsize=study.size, layout="constrained")
         study.draw(rows, figure)
-        # Without dates, so that the same rows give the same files.
+        # Without dates, so that equal rows give equal files.
         atomic_save(files["png"], lambda stream: figure.savefig(stream, format="png", dpi=150))
         atomic_save(files["svg"], lambda stream: figure.savefig(stream, format="svg", metadata={"Date": None}))
 
 
-def _need_matplotlib() -> None:
-    """Say so before anything is measured."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise InputError("pictures need matplotlib; install it with: pip install 'fastgntk[reproduce]'.") from None
-
-
 def _commit() -> str | None:
-    """Return the commit of the source, where it is a Git checkout of this project."""
+    """Return the commit of the source if it is a Git checkout."""
     root = Path(__file__).parents[3]
     if not (root / ".git").exists():
         return None

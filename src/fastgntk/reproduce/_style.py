@@ -1,4 +1,4 @@
-"""How pictures look: one colour for each engine and each sketch, readable in print and by colour-blind people."""
+"""Style of figures: one colour per engine and per sketch, legible in print and for colour-blind readers."""
 
 from __future__ import annotations
 

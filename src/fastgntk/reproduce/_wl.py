@@ -1,10 +1,10 @@
-"""The Weisfeiler–Lehman subtree kernel (Shervashidze et al. 2011) by GraKeL, cross-validated the way ours is."""
+"""The Weisfeiler–Lehman subtree kernel (Shervashidze et al. 2011) by GraKeL, with nested cross-validation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,6 @@ from scipy import sparse
 
 from fastgntk.graphs import GraphBatch
 from fastgntk.models import score_splits
-
-# The same folds, machines and units of C as `evaluate`: what differs is the kernel alone.
 from fastgntk.selection import inner_splits, outer_splits
 
 __all__ = ["Selection", "grakel_installed", "nested_selection", "subtree_kernels"]
@@ -21,69 +19,52 @@ __all__ = ["Selection", "grakel_installed", "nested_selection", "subtree_kernels
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Selection:
-    """What :func:`nested_selection` found, with one entry for each outer fold."""
+class Selection(NamedTuple):
+    """Results of :func:`nested_selection`; the first three have one entry for each outer fold."""
 
     accuracies: tuple[float, ...]
-    kernels: tuple[int, ...]
-    """The kernel chosen, by its place in the sequence."""
+    kernels: tuple[int, ...]  # index of the chosen kernel
     Cs: tuple[float, ...]
     fits: int
     fits_stopped: int
+    engine: str = "grakel"
 
 
 def grakel_installed() -> bool:
-    """Tell whether GraKeL can be imported."""
-    try:
-        import grakel  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    """Return whether GraKeL can be imported."""
+    return find_spec("grakel") is not None
 
 
 def subtree_kernels(batch: GraphBatch, iterations: int) -> list[Array]:
     """Return the kernels of 1..iterations rounds of relabelling, (n, n) each, from one run of GraKeL.
 
-    The kernel of h rounds counts pairs of equal labels, those at the start and those of each round. Nodes start with
-    their labels, or with their degrees where the graphs have none. A graph without nodes is similar to nothing.
+    The kernel of h rounds counts pairs of equal labels, initial ones and those of each round. Initial labels are node
+    labels, or degrees if the graphs have none. The kernel with a graph without nodes is 0.
     """
     from grakel.kernels import VertexHistogram, WeisfeilerLehman
 
-    filled = np.flatnonzero(batch.sizes)  # GraKeL takes no graph without nodes
-    inner = np.zeros((len(filled), len(filled)))
-    kernels = []
+    filled = np.flatnonzero(batch.sizes)  # GraKeL refuses graphs without nodes
     refinement = WeisfeilerLehman(n_iter=iterations, base_graph_kernel=VertexHistogram)
-    # `fit` alone: GraKeL's own products are of all rounds together, and the histograms hold every number of rounds.
+    # Only `fit`: it has the histograms of every round, while GraKeL's own products sum over all rounds.
     refinement.fit(_grakel_graphs(batch[filled]))
-    for level in range(iterations + 1):
+    kernels = np.zeros((iterations + 1, len(batch), len(batch)))
+    for level, K in enumerate(kernels):
         histograms = refinement.X[level].X  # graphs × labels
         product = histograms @ histograms.T
-        inner += product.toarray() if sparse.issparse(product) else product
-        if level:
-            K = np.zeros((len(batch), len(batch)))
-            K[np.ix_(filled, filled)] = inner
-            kernels.append(K)
-    return kernels
+        K[np.ix_(filled, filled)] = product.toarray() if sparse.issparse(product) else product
+    return list(kernels.cumsum(axis=0)[1:])
 
 
 def _grakel_graphs(batch: GraphBatch) -> Iterator[tuple[dict[int, dict[int, int]], dict[int, int]]]:
-    """Yield each graph as neighbours and labels by node; other formats GraKeL would first make into this one."""
-    labels = _node_labels(batch).tolist()
+    """Yield neighbours and labels by node for each graph, the format to which GraKeL converts all others."""
+    # Reshaped, because NumPy 2.0 returned another shape.
+    unique = None if batch.labels is None else np.unique(batch.labels, axis=0, return_inverse=True)[1].reshape(-1)
+    labels = (batch.degrees if unique is None else unique).tolist()
     for i, graph in enumerate(batch):
         first, last = int(batch.offsets[i]), int(batch.offsets[i + 1])
         ends, starts = graph.indices.tolist(), graph.indptr.tolist()
         neighbours = {u: dict.fromkeys(ends[starts[u] : starts[u + 1]], 1) for u in range(last - first)}
         yield neighbours, dict(enumerate(labels[first:last]))
-
-
-def _node_labels(batch: GraphBatch) -> NDArray[np.int64]:
-    """Return one whole number for each node."""
-    if batch.labels is None:
-        return batch.degrees
-    # NumPy 2.0 gave these numbers another shape.
-    numbers: NDArray[np.int64] = np.unique(batch.labels, axis=0, return_inverse=True)[1].reshape(-1)
-    return numbers
 
 
 def nested_selection(
@@ -96,21 +77,20 @@ def nested_selection(
     seed: int,
     workers: int,
 ) -> Selection:
-    """Choose a kernel and C within the training part of each fold, as ``evaluate`` does with its protocol "nested"."""
+    """Choose a kernel and C within the training part of each fold, with the folds, SVMs and units of ``evaluate``."""
     from joblib import Parallel, delayed
 
     outer = outer_splits(y, folds, seed)
-    inner = inner_splits(y, outer, inner_folds, seed)
-    splits = outer + [split for group in inner for split in group]
+    splits = outer + [split for group in inner_splits(y, outer, inner_folds, seed) for split in group]
     scored = Parallel(n_jobs=workers)(delayed(score_splits)(K, y, splits, Cs) for K in kernels)
     scores = np.stack([accuracies for accuracies, _ in scored])  # kernel × split × C
-    tested = scores[:, :folds].transpose(1, 0, 2).reshape(folds, -1)  # fold × (kernel, C)
     within = scores[:, folds:].reshape(len(kernels), folds, inner_folds, len(Cs)).mean(axis=2)
-    picked = within.transpose(1, 0, 2).reshape(folds, -1).argmax(axis=1)
+    best = within.transpose(1, 0, 2).reshape(folds, -1).argmax(axis=1)
+    kernel, C = best // len(Cs), best % len(Cs)
     return Selection(
-        accuracies=tuple(float(tested[k, best]) for k, best in enumerate(picked)),
-        kernels=tuple(int(best) // len(Cs) for best in picked),
-        Cs=tuple(float(Cs[best % len(Cs)]) for best in picked),
+        accuracies=tuple(scores[kernel, np.arange(folds), C].tolist()),
+        kernels=tuple(kernel.tolist()),
+        Cs=tuple(float(Cs[i]) for i in C),
         fits=scores.size,
         fits_stopped=sum(stopped for _, stopped in scored),
     )

@@ -13,7 +13,7 @@
 
 from fastgntk.selection._evaluate import Choice, Evaluation, Protocol, Record, StageProgress, evaluate
 from fastgntk.selection._folds import inner_splits, outer_splits, read_folds
-from fastgntk.selection._grid import Grid, passes_of
+from fastgntk.selection._grid import Candidates, Grid, passes_of
 from fastgntk.selection._out_of_fold import (
     OutOfFold,
     evaluation_out_of_fold,
@@ -21,12 +21,14 @@ from fastgntk.selection._out_of_fold import (
     ridge_probabilities,
     svm_out_of_fold,
 )
-from fastgntk.selection._search import GraphClassifierCV, GraphRegressorCV
+from fastgntk.selection._search import GraphClassifierCV, GraphRegressorCV, Search
 
 __all__ = [
     "GraphClassifierCV",
     "GraphRegressorCV",
+    "Search",
     "Grid",
+    "Candidates",
     "evaluate",
     "Evaluation",
     "Choice",

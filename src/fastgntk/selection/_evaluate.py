@@ -19,7 +19,7 @@ from fastgntk.kernels import Kernel
 from fastgntk.models import Split, check_classes, score_splits
 from fastgntk.pairwise import Compute, check_compute
 from fastgntk.selection._folds import inner_splits, outer_splits
-from fastgntk.selection._grid import Grid, check_candidates, check_engine_of, passes_of
+from fastgntk.selection._grid import Candidates, Grid, check_candidates, check_engine_of, passes_of
 
 __all__ = ["Choice", "Evaluation", "Protocol", "Record", "StageProgress", "evaluate"]
 
@@ -107,7 +107,7 @@ def evaluate(
     source: Any,
     y: Any = None,
     *,
-    kernels: Grid | Sequence[Kernel] | None = None,
+    kernels: Grid | Candidates | Sequence[Kernel] | None = None,
     protocol: Protocol = "nested",
     folds: int | Sequence[int] | NDArray[Any] = 10,
     inner_folds: int = 5,
@@ -121,8 +121,8 @@ def evaluate(
     ----------
     source : data set, or anything that :func:`fastgntk.as_graphs` accepts
     y : classes, one for each graph; taken from the data set if left out
-    kernels : Grid or sequence of Kernel, optional
-        Kernels, and with a grid the C, to try; ``Grid.default(n)`` if left out.
+    kernels : Grid, Candidates or sequence of Kernel, optional
+        Kernels, and with a grid or candidates the C, to try; ``Grid.default(n)`` if left out.
     protocol : {"nested", "du2019"}
         ``"nested"`` chooses every option by cross-validation within the training part of each outer fold; the test
         fold is used once, for the number reported. ``"du2019"`` chooses options to maximise the mean over the very

@@ -15,7 +15,7 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK, Edges, Kernel, Scale
 from fastgntk.pairwise import Compute, Entries, GramPath, combine, gram_path, share_of, tangent_leaves
 
-__all__ = ["Grid", "Pass", "check_candidates", "check_engine_of", "passes_of"]
+__all__ = ["Candidates", "Grid", "Pass", "check_candidates", "check_engine_of", "passes_of"]
 
 _MANY = 500  # graphs, past which a support vector machine takes long enough to try fewer of them
 
@@ -99,12 +99,26 @@ def _checked(name: str, value: Any) -> Any:
     return getattr(GNTK(**{name: value}), name)  # a GNTK checks its options and makes plain values of them
 
 
+@dataclass(frozen=True)
+class Candidates:
+    """Kernels to try, and the C of support vector machines that each is tried with."""
+
+    kernels: tuple[Kernel, ...]
+    C: tuple[float, ...] = Grid.C
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernels", tuple(check_candidates(self.kernels, Grid())[0]))
+        object.__setattr__(self, "C", Grid(C=self.C).C)
+
+
 def check_candidates(kernels: Any, default: Grid) -> tuple[list[Kernel], tuple[float, ...]]:
     """Return the kernels and the C to try, from a grid, a sequence of kernels, or None for the default grid."""
     if kernels is None:
         kernels = default
     if isinstance(kernels, Grid):
         return kernels.kernels(), kernels.C
+    if isinstance(kernels, Candidates):
+        return list(kernels.kernels), kernels.C
     listed = list(kernels) if isinstance(kernels, Sequence) and not isinstance(kernels, str) else None
     wrong = [i for i, kernel in enumerate(listed or []) if not isinstance(kernel, Kernel)]
     if not listed or wrong:

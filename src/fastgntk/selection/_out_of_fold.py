@@ -20,14 +20,14 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel
 from fastgntk.models import (
     INTERCEPT,
-    Machines,
+    FittedSVMs,
     Sigmoids,
     Split,
     class_signs,
-    decide,
+    fit_svms,
     out_of_fold_decisions,
-    place,
     predict_split,
+    predicted_class,
     spread_folds,
 )
 from fastgntk.pairwise import Compute, check_compute
@@ -97,14 +97,14 @@ class _Fold(NamedTuple):
 
     train: Ints
     test: Ints
-    machines: Machines
+    machines: FittedSVMs
 
 
 class _Outcome(NamedTuple):
     predicted: Ints
     values: Array
     probabilities: Array
-    machines: Machines
+    machines: FittedSVMs
 
 
 def evaluation_out_of_fold(
@@ -205,7 +205,7 @@ def ridge_out_of_fold(
     coefficients are α − A⁻¹ e_i α_i / (A⁻¹)_ii, with A = K + 1 + ridge. They are kept only if they give the values.
     """
     n, k = out_of_fold.shape
-    predicted = place(out_of_fold) if classes else np.zeros(n, dtype=np.int64)
+    predicted = predicted_class(out_of_fold) if classes else np.zeros(n, dtype=np.int64)
     near, cosines = np.full((n, _NEAR), -1), np.zeros((n, _NEAR))
     if cosine is not None:
         others = cosine.copy()
@@ -281,9 +281,9 @@ def _one(
     with single_threaded_blas():  # once for all machines: setting it takes as long as a small fit
         signs = class_signs(numbers, n_classes)[train]
         among = K[np.ix_(train, train)]
-        machines = decide(among, signs, C, balanced=balanced)
+        machines = fit_svms(among, signs, C, balanced=balanced)
         values = K[np.ix_(test, train)] @ machines.coefficients + machines.offsets
-        predicted = place(values)
+        predicted = predicted_class(values)
         if vote and n_classes > 2:
             predicted = next(predict_split(K, numbers, split, [C]))[0].astype(np.int64)
         shares = np.bincount(numbers[train], minlength=n_classes) / len(train)

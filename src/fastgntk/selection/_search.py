@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.checks import check_integer
+from fastgntk._util.values import Value
 from fastgntk.engines import choose_engine
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
@@ -25,35 +27,66 @@ from fastgntk.models import (
     check_solver_options,
     check_targets,
     class_signs,
-    place,
-    score_machines,
+    predicted_class,
+    score_svms,
     spread_folds,
 )
 from fastgntk.pairwise import Compute, check_compute, prepare_batch, tangent_leaves
-from fastgntk.selection._grid import Grid, check_candidates, check_engine_of, passes_of
+from fastgntk.selection._grid import Candidates, Grid, check_candidates, check_engine_of, passes_of
 from fastgntk.selection._scoring import Comparison, Selected, fraction_of, subset
-from fastgntk.solvers import Criterion, EigenPath, Score, misplaced, steady_ridge
+from fastgntk.solvers import Criterion, EigenPath, Score, misclassification, stable_ridge
 
-__all__ = ["GraphClassifierCV", "GraphRegressorCV"]
+__all__ = ["GraphClassifierCV", "GraphRegressorCV", "Search"]
 
 Array = NDArray[np.float64]
 
 _MANY_PAIRS = 1e12  # of nodes: a model is used again and again, so starting compiled code pays
 _FINALISTS = 8
 _MOST_FINALISTS = 80
-_QUICK_MACHINES = 300  # graphs up to which starting processes takes longer than what they do
-_MOST_MACHINES = 5000  # graphs past which SVMs are compared on a sample
-_MACHINE_WORK = 20_000_000  # kernels times squared graphs whose SVMs take some twenty seconds on two cores
+_QUICK_SVMS = 300  # graphs up to which starting processes takes longer than what they do
+_MOST_SVMS = 5000  # graphs past which SVMs are compared on a sample
+_SVM_WORK = 20_000_000  # kernels times squared graphs whose SVMs take some twenty seconds on two cores
 
 
-class _Search(GraphModel):
+@dataclass(frozen=True, repr=False)
+class Search(Value):
+    """How kernels are compared.
+
+    Parameters
+    ----------
+    depth : {"best", "mix"}
+        One depth, or a mix: weights on the kernels of all levels, chosen by marginal likelihood.
+    criterion : {"leave_one_out", "likelihood"}
+        Of regression: leave-one-out error, or the marginal likelihood of the Gaussian process.
+    screen : int
+        How many graphs the first comparison uses.
+    finalists : int, optional
+        How many kernels the second comparison uses; by default 8, and for SVMs as many as a few hundred fits allow: 80
+        up to 500 graphs, 20 of 1,000, at least 8. Leave-one-out of ridge regression alone is not the best judge of an
+        SVM.
+    """
+
+    depth: str = "best"
+    criterion: Criterion = "leave_one_out"
+    screen: int = 500
+    finalists: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.depth not in ("best", "mix"):
+            raise InputError(f"depth must be best or mix, but is {self.depth!r}.")
+        if self.criterion not in get_args(Criterion):
+            raise InputError(f"criterion must be one of {', '.join(get_args(Criterion))}, but is {self.criterion!r}.")
+        check_integer("screen", self.screen, 1)
+        if self.finalists is not None:
+            check_integer("finalists", self.finalists, 1)
+
+
+class _SearchModel(GraphModel):
     """What both searches share: candidates, and the table of scores."""
 
-    kernels: Grid | Sequence[Kernel] | None
-    depth: str
+    kernels: Grid | Candidates | Sequence[Kernel] | None
     alphas: Sequence[float] | None
-    screen: int
-    finalists: int | None
+    search: Search
     compute: Compute
 
     best_params_: dict[str, Any]
@@ -63,22 +96,13 @@ class _Search(GraphModel):
 
     def _candidates(self, batch: GraphBatch, Y: Array, score: Score, weights: Array | None) -> list[Selected]:
         """Return the best kernels, best first, and keep the scores of all."""
-        if self.depth not in ("best", "mix"):
-            raise InputError(f"depth must be best or mix, but is {self.depth!r}.")
+        search, compute = _check_search(self.search), check_compute(self.compute)
         kernels, _ = check_candidates(self.kernels, Grid.full())
-        mix, compute = self.depth == "mix", check_compute(self.compute)
+        mix = search.depth == "mix"
         check_engine_of(kernels, compute)
-        comparison = Comparison(
-            batch,
-            Y,
-            weights,
-            check_alphas(self.alphas),
-            score,
-            self.screen,
-            self._seed(),
-            self._settled(batch, kernels),
-        )
-        finalists = self._finalists(len(batch)) if self.finalists is None else self.finalists
+        alphas, how = check_alphas(self.alphas), self._settled(batch, kernels)
+        comparison = Comparison(batch, Y, weights, alphas, score, search.screen, self._seed(), how)
+        finalists = self._finalists(len(batch)) if search.finalists is None else search.finalists
         best, tried = comparison.select(kernels, finalists, fraction_of(compute.progress, 0.0, 0.5 if mix else 0.8))
         self.single_depth_score_ = min(one.score for one in tried)
         if mix:
@@ -114,25 +138,21 @@ class _Search(GraphModel):
         return training
 
 
-class GraphRegressorCV(RegressionModel, _Search):
+class GraphRegressorCV(RegressionModel, _SearchModel):
     """Regression with the kernel and alpha chosen by closed-form leave-one-out.
 
-    Every kernel is compared on at most ``screen`` of the training graphs, each with every alpha from one
-    eigendecomposition; the best ``finalists`` again on three times as many. Of alphas within 5 per cent of the least
-    error, the one with the largest marginal likelihood is taken.
+    Every kernel is compared on at most ``search.screen`` of the training graphs, each with every alpha from one
+    eigendecomposition; the best ``search.finalists`` again on three times as many. Of alphas within 5 per cent of
+    the least error, the one with the largest marginal likelihood is taken.
 
     Parameters
     ----------
-    kernels : Grid or sequence of Kernel, optional
+    kernels : Grid, Candidates or sequence of Kernel, optional
         Kernels to try; by default blocks 1..10, layers 1..3, two scales, with and without jump and normalisation.
-    depth : {"best", "mix"}
-        One depth, or a mix: weights on the kernels of all levels, chosen by marginal likelihood.
     alphas : sequence of float, optional
         By default powers of ten from 1e-8 to 10.
-    criterion : {"leave_one_out", "likelihood"}
-        Leave-one-out error, or the marginal likelihood of the Gaussian process.
-    screen, finalists : int
-        How many graphs the first comparison uses, and how many kernels the second.
+    search : Search
+        Depth, criterion and sizes of the comparisons.
     solver, n_components, calibrate, random_state, compute
         As in :class:`GraphRegressor`.
 
@@ -158,13 +178,10 @@ class GraphRegressorCV(RegressionModel, _Search):
 
     def __init__(
         self,
-        kernels: Grid | Sequence[Kernel] | None = None,
-        *,
-        depth: str = "best",
+        kernels: Grid | Candidates | Sequence[Kernel] | None = None,
         alphas: Sequence[float] | None = None,
-        criterion: Criterion = "leave_one_out",
-        screen: int = 500,
-        finalists: int = 8,
+        *,
+        search: Search = Search(),
         solver: str = "auto",
         n_components: int | None = None,
         calibrate: bool = True,
@@ -172,11 +189,8 @@ class GraphRegressorCV(RegressionModel, _Search):
         compute: Compute = Compute(),
     ) -> None:
         self.kernels = kernels
-        self.depth = depth
         self.alphas = alphas
-        self.criterion = criterion
-        self.screen = screen
-        self.finalists = finalists
+        self.search = search
         self.solver = solver
         self.n_components = n_components
         self.calibrate = calibrate
@@ -185,8 +199,7 @@ class GraphRegressorCV(RegressionModel, _Search):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GraphRegressorCV:
         """Choose and learn from graphs X (n) and targets y, shape (n,) or (n, k)."""
-        if self.criterion not in get_args(Criterion):
-            raise InputError(f"criterion must be one of {', '.join(get_args(Criterion))}, but is {self.criterion!r}.")
+        criterion = _check_search(self.search).criterion
         batch = as_graphs(X)
         values = check_targets(y, len(batch))
         weights = check_sample_weight(sample_weight, len(batch))
@@ -194,8 +207,8 @@ class GraphRegressorCV(RegressionModel, _Search):
         def score(path: EigenPath, Y: Array, alphas: Sequence[float]) -> tuple[float, float]:
             if not Y.any():  # nothing varies, so nothing is better than anything else
                 return alphas[0], 0.0
-            if self.criterion == "leave_one_out":
-                return steady_ridge(path, Y, alphas)
+            if criterion == "leave_one_out":
+                return stable_ridge(path, Y, alphas)
             scores = path.scores(Y, alphas, "likelihood")
             return alphas[int(scores.argmin())], float(scores.min())
 
@@ -209,24 +222,21 @@ class GraphRegressorCV(RegressionModel, _Search):
         return self
 
 
-class GraphClassifierCV(ClassificationModel, _Search):
+class GraphClassifierCV(ClassificationModel, _SearchModel):
     """Classification with the kernel, and C or alpha, chosen on the training graphs.
 
-    Kernels are compared by closed-form leave-one-out of ridge regression on the classes, on at most ``screen`` of the
-    graphs and then the best ``finalists`` on three times as many. For ``method="svm"`` these are compared once more,
-    each with every C of the grid, by the accuracy of support vector machines over five folds.
+    Kernels are compared by closed-form leave-one-out of ridge regression on the classes, on at most ``search.screen``
+    of the graphs and then the best ``search.finalists`` on three times as many. For ``method="svm"`` these are compared
+    once more, each with every C, by the accuracy of support vector machines over five folds.
 
     Parameters
     ----------
-    kernels : Grid or sequence of Kernel, optional
+    kernels : Grid, Candidates or sequence of Kernel, optional
         Kernels and C to try; by default blocks 1..10, layers 1..3, two scales, with and without jump and normalisation,
         and C from 0.1 to 1,000.
     method : {"svm", "ridge"}
-    depth, alphas, screen
+    alphas, search
         As in :class:`GraphRegressorCV`.
-    finalists : int, optional
-        How many kernels are compared on all graphs; by default as many as a few hundred SVMs allow: 80 up to 500
-        graphs, 20 of 1,000, at least 8. Leave-one-out of ridge regression alone is not the best judge of an SVM.
     class_weight, probability, solver, n_components, random_state, compute
         As in :class:`GraphClassifier`.
 
@@ -236,7 +246,7 @@ class GraphClassifierCV(ClassificationModel, _Search):
         Parameters of the :class:`GraphClassifier` that this is.
     best_score_ : float
         Accuracy over the five folds, or for ``method="ridge"`` the share of graphs that leave-one-out gets right. Past
-        5,000 graphs SVMs are compared on ``screen`` of them.
+        5,000 graphs SVMs are compared on ``search.screen`` of them.
     cv_results_ : dict
         ``"params"`` and ``"score"`` of every kernel in the first comparison: the share of graphs that leave-one-out of
         ridge regression gets wrong (plus less than one graph, by the squared error). The smaller, the better.
@@ -255,13 +265,11 @@ class GraphClassifierCV(ClassificationModel, _Search):
 
     def __init__(
         self,
-        kernels: Grid | Sequence[Kernel] | None = None,
+        kernels: Grid | Candidates | Sequence[Kernel] | None = None,
         method: str = "svm",
         *,
-        depth: str = "best",
         alphas: Sequence[float] | None = None,
-        screen: int = 500,
-        finalists: int | None = None,
+        search: Search = Search(),
         class_weight: str | None = None,
         probability: bool = True,
         solver: str = "auto",
@@ -271,10 +279,8 @@ class GraphClassifierCV(ClassificationModel, _Search):
     ) -> None:
         self.kernels = kernels
         self.method = method
-        self.depth = depth
         self.alphas = alphas
-        self.screen = screen
-        self.finalists = finalists
+        self.search = search
         self.class_weight = class_weight
         self.probability = probability
         self.solver = solver
@@ -291,17 +297,17 @@ class GraphClassifierCV(ClassificationModel, _Search):
         weights = check_sample_weight(sample_weight, len(batch))
         classes, numbers = np.unique(labels, return_inverse=True)
         counted = self._ridge_weights(numbers, weights) if self.method == "ridge" else None
-        best = self._candidates(batch, class_signs(numbers, len(classes)), misplaced, counted)
+        best = self._candidates(batch, class_signs(numbers, len(classes)), misclassification, counted)
         one, C, accuracy = best[0], 10.0, float("nan")
         if self.method == "svm":
-            one, C, accuracy = self._compare_machines(batch, numbers, best)
+            one, C, accuracy = self._compare_svms(batch, numbers, best)
         self.best_params_ = {"kernel": one.kernel, "method": self.method}
         self.best_params_ |= {"C": C} if self.method == "svm" else {"alpha": one.alpha}
         kernel = self._final_kernel(batch, one.kernel, None)
         self._solve(kernel, labels, weights, self.method, C, one.alpha)
         if self.method == "ridge":
             assert self.out_of_fold_ is not None  # in closed form, whether probabilities are wanted or not
-            accuracy = float(np.mean(place(self.out_of_fold_) == numbers))
+            accuracy = float(np.mean(predicted_class(self.out_of_fold_) == numbers))
         self.best_score_ = accuracy
         fraction_of(self._progress(), 0.0, 1.0)(1.0)
         return self
@@ -309,17 +315,17 @@ class GraphClassifierCV(ClassificationModel, _Search):
     def _finalists(self, n_graphs: int) -> int:
         if self.method == "ridge":
             return _FINALISTS
-        return int(np.clip(_MACHINE_WORK // n_graphs**2, _FINALISTS, _MOST_FINALISTS))
+        return int(np.clip(_SVM_WORK // n_graphs**2, _FINALISTS, _MOST_FINALISTS))
 
-    def _compare_machines(
+    def _compare_svms(
         self, batch: GraphBatch, classes: NDArray[np.int64], finalists: list[Selected]
     ) -> tuple[Selected, float, float]:
         """Return the best kernel, its best C, and their accuracy over folds; of equals the first."""
         from joblib import Parallel, delayed
 
         _, Cs = check_candidates(self.kernels, Grid.full())
-        if len(classes) > _MOST_MACHINES:  # SVMs of all graphs, for every kernel and C, would take hours
-            some = subset(len(classes), classes[:, None].astype(np.float64), self.screen, self._seed())
+        if len(classes) > _MOST_SVMS:  # SVMs of all graphs, for every kernel and C, would take hours
+            some = subset(len(classes), classes[:, None].astype(np.float64), self.search.screen, self._seed())
             batch, classes = batch[some], np.unique(classes[some], return_inverse=True)[1]
         splits = spread_folds(classes, self._seed())
         signs = class_signs(classes, int(classes.max()) + 1)
@@ -330,15 +336,21 @@ class GraphClassifierCV(ClassificationModel, _Search):
         scores = np.zeros((len(finalists), len(Cs)))
         done = 0
         # Processes, where they pay: what scikit-learn does around libsvm holds the interpreter lock.
-        jobs = compute.threads if len(classes) > _QUICK_MACHINES else 1
+        jobs = compute.threads if len(classes) > _QUICK_SVMS else 1
         with Parallel(n_jobs=jobs, return_as="generator") as parallel:
             for one in passes_of(kernels):
                 levels = one.compute(batch, compute)
                 matrices = (levels.gram(kernels[place]) for place in one.places)
-                tasks = (delayed(score_machines)(K, signs, classes, splits, Cs, balanced=balanced) for K in matrices)
+                tasks = (delayed(score_svms)(K, signs, classes, splits, Cs, balanced=balanced) for K in matrices)
                 for i, accuracies in zip(one.places, parallel(tasks), strict=True):
                     scores[i] = accuracies
                     done += 1
                     advance(done / len(finalists))
         best = int(scores.argmax())
         return finalists[best // len(Cs)], Cs[best % len(Cs)], float(scores.max())
+
+
+def _check_search(search: Any) -> Search:
+    if not isinstance(search, Search):
+        raise InputError(f"search must be a fastgntk.selection.Search, but is a {type(search).__name__}.")
+    return search

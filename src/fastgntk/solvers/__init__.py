@@ -32,7 +32,7 @@ from fastgntk.solvers._choice import SOLVER_NAMES, SolverChoice, check_solver_na
 from fastgntk.solvers._eigen import EigenPath, RidgeScore
 from fastgntk.solvers._features import FeatureSource, regress_on_features
 from fastgntk.solvers._problem import default_rank
-from fastgntk.solvers._regularization import RIDGES, Criterion, Score, check_ridges, misplaced, steady_ridge
+from fastgntk.solvers._regularization import RIDGES, Criterion, Score, check_ridges, misclassification, stable_ridge
 from fastgntk.solvers._solution import Solution
 from fastgntk.solvers._solve import SOLVERS, check_solver, solve
 from fastgntk.solvers._source import KernelSource, MatrixSource
@@ -46,8 +46,8 @@ __all__ = [
     "Criterion",
     "Score",
     "check_ridges",
-    "misplaced",
-    "steady_ridge",
+    "misclassification",
+    "stable_ridge",
     "solve",
     "SOLVERS",
     "check_solver",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fastgntk.errors import InputError
 from fastgntk.solvers._eigen import EigenPath
 
-__all__ = ["RIDGES", "Criterion", "Score", "check_ridges", "misplaced", "steady_ridge"]
+__all__ = ["RIDGES", "Criterion", "Score", "check_ridges", "misclassification", "stable_ridge"]
 
 Array = NDArray[np.float64]
 Criterion = Literal["leave_one_out", "likelihood"]
@@ -28,7 +28,7 @@ RIDGES = tuple(float(r) for r in 10.0 ** np.arange(-8.0, 2.0))
 _NEAR = 1.05  # times the least error; leave-one-out on some hundred graphs does not distinguish such ridges
 
 
-def steady_ridge(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
+def stable_ridge(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
     """Return the most likely ridge among those whose leave-one-out error is near the least, and its error.
 
     The error hardly depends on small ridges where the kernel distinguishes all graphs, so that the least of it may be
@@ -40,7 +40,7 @@ def steady_ridge(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[fl
     return ridges[best], float(errors[best])
 
 
-def misplaced(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
+def misclassification(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
     """Score by the share of graphs that leave-one-out gets wrong, ties by the squared error."""
     if not Y.any():
         return ridges[0], 0.0

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk.errors import InputError
-from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
+from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK
 
 __all__ = ["finite_width_gram"]
@@ -34,9 +34,7 @@ __all__ = ["finite_width_gram"]
 Array = NDArray[np.float64]
 
 
-def finite_width_gram(
-    source: Any, spec: GNTK, width: int, *, draws: int = 1, seed: int = 0, features: FeatureKind = "auto"
-) -> Array:
+def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, seed: int = 0) -> Array:
     """Compute the tangent kernel of randomly initialised networks of finite width, averaged over ``draws``.
 
     ``scale="unit"`` has no network with fixed weights behind it at finite width: there c_u is taken from each
@@ -56,23 +54,23 @@ def finite_width_gram(
     """
     if width < 1 or draws < 1:
         raise InputError(f"width and draws must be 1 or more, but are {width} and {draws}.")
-    batch = NodeFeatures(features).fit_transform(as_graphs(source))
+    batch = NodeFeatures(kernel.features).fit_transform(as_graphs(source))
     X = batch.features.toarray() if sparse.issparse(batch.features) else batch.features
-    parts = _parts(batch, spec)
+    parts = _parts(batch, kernel)
     owner = np.eye(len(batch))[:, batch.graph_of_node]  # (n, N), 1 where node u belongs to graph i
     rng = np.random.default_rng(seed)
     total = np.zeros((len(batch), len(batch)))
     for _ in range(draws):
-        passes = _forward(X, parts, spec, width, rng)
-        total += _tangent(passes, parts, spec, owner)
+        passes = _forward(X, parts, kernel, width, rng)
+        total += _tangent(passes, parts, kernel, owner)
     return total / draws
 
 
-def _parts(batch: GraphBatch, spec: GNTK) -> list[Any]:
+def _parts(batch: GraphBatch, kernel: GNTK) -> list[Any]:
     """Return what is summed over: neighbours and the node itself together, or apart and by the type of the edge."""
     adjacency = batch.adjacency()
     itself = sparse.eye_array(batch.n_nodes, format="csr")
-    if spec.edges == "plain":
+    if kernel.edges == "plain":
         return [adjacency + itself]
     parts = [itself]
     if batch.edge_labels is not None:
@@ -94,27 +92,27 @@ class _Passes:
     readout: list[Array]  # w_l, l = 0..L; without jump only the last is used
 
 
-def _forward(X: Array, parts: list[Any], spec: GNTK, width: int, rng: np.random.Generator) -> _Passes:
+def _forward(X: Array, parts: list[Any], kernel: GNTK, width: int, rng: np.random.Generator) -> _Passes:
     passes = _Passes([], [], [], [], [X], [rng.standard_normal((X.shape[1],))])
     h = X
-    for _ in range(spec.blocks):
+    for _ in range(kernel.blocks):
         h = np.hstack([part @ h for part in parts])  # one W for all of it has a W_r for each part
         norms = np.linalg.norm(h, axis=1)
-        if spec.scale == "degree":
+        if kernel.scale == "degree":
             c = 1.0 / np.sum([np.asarray(part.sum(axis=1)).ravel() for part in parts], axis=0)
-        elif spec.scale == "unit":
+        elif kernel.scale == "unit":
             c = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
         else:
             c = np.ones(len(h))
         h = c[:, None] * h
         weights, inputs, active = [], [], []
-        for _ in range(spec.layers):
+        for _ in range(kernel.layers):
             W = rng.standard_normal((width, h.shape[1]))
             before = h @ W.T
             weights.append(W)
             inputs.append(h)
             active.append((before > 0).astype(np.float64))
-            h = np.sqrt(spec.c_phi / width) * np.maximum(before, 0.0)
+            h = np.sqrt(kernel.c_phi / width) * np.maximum(before, 0.0)
         passes.weights.append(weights)
         passes.inputs.append(inputs)
         passes.active.append(active)
@@ -124,22 +122,22 @@ def _forward(X: Array, parts: list[Any], spec: GNTK, width: int, rng: np.random.
     return passes
 
 
-def _tangent(passes: _Passes, parts: list[Any], spec: GNTK, owner: Array) -> Array:
+def _tangent(passes: _Passes, parts: list[Any], kernel: GNTK, owner: Array) -> Array:
     """Sum ⟨∇f(G), ∇f(G')⟩ over all parameters, for all pairs of graphs."""
-    kernel = np.zeros((len(owner), len(owner)))
+    K = np.zeros((len(owner), len(owner)))
     for level, h in enumerate(passes.levels):
         pooled = owner @ h  # ∂f/∂w_l, but for the root of the level's weight
-        kernel += spec.level_weights[level] * (pooled @ pooled.T)
+        K += kernel.level_weights[level] * (pooled @ pooled.T)
     delta = np.zeros_like(passes.levels[-1])  # ∂f/∂h_u, from the top down
-    for level in range(spec.blocks, 0, -1):
-        delta = delta + np.sqrt(spec.level_weights[level]) * passes.readout[level]
+    for level in range(kernel.blocks, 0, -1):
+        delta = delta + np.sqrt(kernel.level_weights[level]) * passes.readout[level]
         width = passes.levels[level].shape[1]
-        for r in range(spec.layers - 1, -1, -1):
-            signal = np.sqrt(spec.c_phi / width) * delta * passes.active[level - 1][r]
+        for r in range(kernel.layers - 1, -1, -1):
+            signal = np.sqrt(kernel.c_phi / width) * delta * passes.active[level - 1][r]
             inputs = passes.inputs[level - 1][r]
-            kernel += owner @ ((signal @ signal.T) * (inputs @ inputs.T)) @ owner.T
+            K += owner @ ((signal @ signal.T) * (inputs @ inputs.T)) @ owner.T
             delta = signal @ passes.weights[level - 1][r]
         delta = passes.scales[level - 1][:, None] * delta
         each = np.split(delta, len(parts), axis=1)
         delta = np.sum([part.T @ signal for part, signal in zip(parts, each, strict=True)], axis=0)
-    return kernel
+    return K

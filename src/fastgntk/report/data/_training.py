@@ -152,7 +152,7 @@ def _add_regressor(fitted: FittedModel, values: Array, target: str | None) -> No
     deviations = np.sqrt(solution.leave_one_out_variance * solution.scale2[0]) * scale
     factor = float(model.intervals_.factor[0]) if model.calibrate else 1.0
     collector.add_calibration(*coverage(residuals, factor * deviations))
-    if getattr(model, "criterion", "") == "leave_one_out":
+    if fitted.searched and model.search.criterion == "leave_one_out":
         spread = float(np.std(y))
         error_name = "Root mean squared error of leave-one-out"
         fitted.add_surface(lambda value: five_digits(float(np.sqrt(max(value, 0.0))) * spread), error_name, min)
