@@ -78,6 +78,7 @@ def test_gram_writes_the_matrix(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["K.npy", "K.npz"]
 
 
+@pytest.mark.slow
 def test_gram_takes_a_sketch(tmp_path):
     options = ["--sketch", "srht", "--sketch-size", 0.4, "--all-nodes", "--random-state", 3, "--blocks", 2]
     done = run("gram", "MUTAG", "-o", tmp_path / "K.npz", *options)
@@ -90,6 +91,7 @@ def test_gram_takes_a_sketch(tmp_path):
         assert np.array_equal(stored["K"], gram(datasets.load("MUTAG"), kernel))
 
 
+@pytest.mark.slow
 def test_sketch_as_large_as_the_graphs_warns_and_is_exact(tmp_path):
     done = in_process("gram", "MUTAG", "-o", tmp_path / "K.npy", "--sketch-size", 500)
     assert "size 500 is not below the number of nodes of 188 of 188 graphs" in " ".join(done.err.split())

@@ -687,6 +687,7 @@ def test_predict_lists_skipped_rows(here, output):
 # Processes
 
 
+@pytest.mark.slow
 def test_error_in_a_process_is_one_line_on_standard_error(here):
     table(here / "holes.csv", smiles={3: "C1CC"})
     with start("predict", "number.fgntk", "holes.csv") as process:

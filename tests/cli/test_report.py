@@ -41,6 +41,7 @@ def table(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_evaluate_writes_a_report(tmp_path, facts_seen):
     page = tmp_path / "found.html"
     done = run(*EVALUATE, "--report", page)
@@ -54,6 +55,7 @@ def test_evaluate_writes_a_report(tmp_path, facts_seen):
     assert [name for name, _ in facts["stages"]][:2] == ["kernels of the grid", "SVMs of the grid"]
 
 
+@pytest.mark.slow
 def test_report_does_not_change_json_output(tmp_path, facts_seen):
     page = tmp_path / "found.html"
     common = [*EVALUATE, "--json"]

@@ -201,6 +201,7 @@ def test_missing_connection_raises_download_error(monkeypatch):
     assert not cached("*")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["PTC", "PTC_MR", "NCI1", "PROTEINS", "IMDB-BINARY", "IMDB-MULTI", "MUTAG", "COLLAB"])
 def test_data_sets_of_the_papers_have_the_registered_counts(name, shared_data):
     data = load(name)

@@ -84,6 +84,7 @@ def test_without_numba_a_compiled_engine_is_refused_with_advice(without_numba):
         gram(datasets.load("MUTAG").graphs[:2], compute=Compute(engine="lossless"))
 
 
+@pytest.mark.slow
 def test_a_python_without_numba_computes_the_same():
     program = (
         "import sys; sys.modules['numba'] = None\n"

@@ -137,6 +137,7 @@ def test_patches_and_blocks_change_nothing(patch, kind, way, monkeypatch):
     FLOAT64.check(fg.gram(LARGER, kernel), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("kind", SKETCHES)
 def test_sketched_gram_is_positive_semi_definite(kind, rate):

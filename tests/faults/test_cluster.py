@@ -149,6 +149,7 @@ def test_a_worker_that_dies_while_blocks_are_sent_to_it(tmp_path, monkeypatch, c
     assert len(calls) == 11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "127.0.0.1:9"])  # where nobody listens
 def test_a_scheduler_that_is_not_there(address, monkeypatch):
     monkeypatch.setattr(_clients, "_CONNECT", 0.5)

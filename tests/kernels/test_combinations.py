@@ -137,6 +137,7 @@ def test_contributions_follow_the_algebra(leaves):
         FLOAT64.check(node_contributions(GRAPHS[4], prepare(GRAPHS, kernel)), expected)
 
 
+@pytest.mark.slow
 @every_combination
 def test_ragged_tiles_and_threads_change_nothing(kernel, combined, leaves, monkeypatch):
     how = options(kernel, "decoupled" if kernel.leaves()[1:] else "lossless")

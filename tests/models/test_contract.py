@@ -309,6 +309,7 @@ def test_repr_shows_parameters_that_differ_from_the_default():
     assert repr(fg.GraphRegressorCV(search=MIX)) == "GraphRegressorCV(search=Search(depth='mix'))"
 
 
+@pytest.mark.slow
 def test_every_form_of_graphs_gives_the_same_predictions(fitted):
     expected = output(fitted, NEW)
     again = clone(fitted).fit(np.array(list(TRAIN), dtype=object), targets(fitted)[:45].tolist())
@@ -347,6 +348,7 @@ def test_mix_of_depths_equals_the_plain_model():
     assert np.array_equal(output(pickle.loads(pickle.dumps(model)), NEW), output(model, NEW))
 
 
+@pytest.mark.slow
 def test_fitting_again_equals_fitting_once(estimator):
     y = targets(estimator)
     fresh = clone(estimator).fit(TRAIN[:30], y[:30])
@@ -370,6 +372,7 @@ def test_fit_changes_neither_parameters_nor_data(estimator):
     assert np.array_equal(y, targets(estimator)[:45])
 
 
+@pytest.mark.slow
 def test_prediction_depends_on_its_graph_alone(fitted):
     expected = output(fitted, NEW)
     order = np.random.default_rng(0).permutation(len(NEW))
@@ -416,6 +419,7 @@ def test_pipeline_can_be_searched():
     assert search.predict(list(NEW)).shape == (25,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "options"),
     [
@@ -469,6 +473,7 @@ def test_unseen_labels_raise_a_warning():
             model.predict([rare])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["cholesky", "eigen", "nystrom", "sketched", "cg", "features"])
 def test_several_targets_equal_single_ones(solver):
     Y = np.column_stack([NUMBERS, 1e3 * np.cos(GRAPHS.sizes), np.full(len(NUMBERS), 7.0)])

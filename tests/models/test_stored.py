@@ -54,6 +54,7 @@ def no_kernel_values():
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [KERNEL, KERNEL.normalized()], ids=["raw", "normalised"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_regression_from_a_store_is_the_same(store, solver, kernel):
@@ -68,6 +69,7 @@ def test_regression_from_a_store_is_the_same(store, solver, kernel):
     SOLVED.check(*(next(iter(prepared.leaf_diagonals().values())) for prepared in basis))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["cholesky", "nystrom"])
 @pytest.mark.parametrize(
     ("stored", "fitted"),

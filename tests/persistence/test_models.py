@@ -157,6 +157,7 @@ def check_same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None
         assert np.array_equal(values, other[name], equal_nan=name == "review similarity"), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_loaded_model_predicts_the_same_to_the_last_bit(tmp_path, name):
     model, new = fitted(name), MODELS[name][1][30:]
@@ -481,6 +482,7 @@ def test_inconsistent_file_is_refused(tmp_path, what):
     assert str(found.value).startswith(f"{path} ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({name for name, _ in INCONSISTENT.values()}))
 def test_unchanged_parts_are_accepted(tmp_path, name):
     path = altered(tmp_path / "model.fgntk", name, lambda document, arrays: None)
@@ -537,6 +539,7 @@ def _alter_arrays(chance: random.Random, arrays: dict[str, np.ndarray]) -> str:
 _slow = ["several targets, normalised nystrom", "SVMs", "sketch", "features, typed edges", "features for three"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["cholesky", "product, nystrom", "features", *(pytest.param(name, marks=pytest.mark.slow) for name in _slow)],

@@ -33,6 +33,7 @@ def test_diagonal_is_the_diagonal_of_gram(kernel):
             FLOAT64.check(diagonal(FAMILIES[family], **how), np.diagonal(gram(FAMILIES[family], **how)))
 
 
+@pytest.mark.slow
 @every_kernel
 def test_gram_path_gives_every_depth(kernel):
     deepest = KERNELS[kernel]

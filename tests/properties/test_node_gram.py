@@ -22,6 +22,7 @@ def pair_by_pair(graph, kernel):
     return np.einsum("l,luv->uv", np.array(kernel.level_weights), engine.tile(block, block))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ALL_KERNELS.values(), ids=ALL_KERNELS)
 def test_node_gram_is_the_kernel_of_every_pair_and_adds_up_to_that_of_the_graph(kernel, monkeypatch):
     for family, graphs in FAMILIES.items():

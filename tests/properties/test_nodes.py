@@ -25,6 +25,7 @@ from fastgntk.engines import get_engine
 from fastgntk.pairwise import node_contributions_in_chunks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def test_contributions_are_those_of_the_definition(kernel):
     for family, some in FAMILIES.items():

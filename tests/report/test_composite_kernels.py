@@ -60,6 +60,7 @@ def evaluated(request, tmp_path_factory):
     return kernel, result, report_evaluation(path, DATA, result, compute=ONE_JOB), path
 
 
+@pytest.mark.slow
 def test_evaluation_predictions_match_scikit_learn_svms(evaluated):
     _, result, report, _ = evaluated
     assert [g["predicted"] for g in report["graphs"]] == svm_predictions(result, NUMBERS).tolist()
@@ -125,6 +126,7 @@ def test_evaluation_shows_the_kernel_that_most_folds_chose(tmp_path):
     assert np.mean(heat["low"] + (heat["high"] - heat["low"]) * shades / 255) == pytest.approx(mean, abs=SHADE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore::fastgntk.UnseenLabelWarning")  # the training part may lack a rare element
 def test_classifier_contributions_add_up_to_the_out_of_fold_decision_value(name, tmp_path, monkeypatch):

@@ -118,6 +118,7 @@ def test_approximate_solvers_can_be_reported():
         assert ("heat_map" in report) == (solver == "nystrom")
 
 
+@pytest.mark.slow
 def test_surface_of_a_search_matches_its_results():
     grid = Grid(blocks=(1, 2), layers=(1,), scale=("uniform", "degree"), jump=(True,), normalize=(True,), C=(10.0,))
     y = DATA.graphs.sizes[:80].astype(float) + np.random.default_rng(1).normal(size=80)

@@ -38,6 +38,7 @@ def test_sketch_of_the_size_of_the_graph_is_exact_without_a_warning():
     assert rows[-1]["accuracy"] == rows[-1]["exact_accuracy"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", module._WAYS, ids=lambda way: way.words)
 def test_error_decreases_with_the_rate(way):
     low, high = (STUDY.measure(cell(way, rate=rate), QUICK)[-1] for rate in (0.1, 0.9))

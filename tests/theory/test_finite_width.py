@@ -39,6 +39,7 @@ def test_mean_of_wide_networks_is_within_three_per_cent_of_the_limit(kernel):
     assert error(kernel, 512, draws=64, seed=1) < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [GNTK(2, 1, "unit", True), GNTK(1, 2, "uniform", False, c_phi=1.2)], ids=repr)
 def test_other_scales_and_variances_have_the_same_limit(kernel):
     assert error(kernel, 1024, draws=16, seed=2) < 0.03
