@@ -44,7 +44,7 @@ def test_store_is_built_in_shards_and_described(tmp_path):
         (["--store", "K.zarr", "--shard", "2"], "--shard must be k/K such as 2/10, but is '2'"),
         (["--store", "K.zarr", "--shard", "3/2"], "shard must be (k, K) with 1 ≤ k ≤ K"),
         (["--store", "K.zarr", "--target", "y"], "--target is for --output; a store holds the matrix alone"),
-        (["--store", "here"], "here is no matrix that fastgntk stored"),
+        (["--store", "here"], "here is not a matrix stored by fastgntk"),
     ],
 )
 def test_bad_input_is_one_sentence(tmp_path, monkeypatch, arguments, words):

@@ -60,7 +60,6 @@ def test_one_layer_is_right_on_average(family, kernel):
     assert (np.abs(off.mean(axis=0)) < 5 * off.std(axis=0) / np.sqrt(len(off)) + 1e-9).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("exact_norms", [True, False])
 @pytest.mark.parametrize("kernel", ALL_KERNELS.values(), ids=ALL_KERNELS)
 def test_many_features_are_close_to_the_kernel(kernel, exact_norms):

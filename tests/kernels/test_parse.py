@@ -190,3 +190,25 @@ def test_any_text_is_a_kernel_or_refused(text):
 def test_sums_of_many_kernels_are_read(count):
     total = sum((GNTK(i + 1) for i in range(1, count)), start=GNTK(1))
     assert parse_kernel(repr(total)) == total
+
+
+def test_grouping_of_sums_and_products_survives():
+    a, b, c = GNTK(1), GNTK(2), GNTK(4)
+    for kernel in (
+        (a + b) + c,
+        a + (b + c),
+        (a * b) * c,
+        a * (b * c),
+        (a + b) * c,
+        a + b * c,
+        2.0 * (a + b),
+        2.0 * a + b,
+    ):
+        assert parse_kernel(repr(kernel)) == kernel
+    assert repr(a + (b + c)) == "GNTK(blocks=1) + (GNTK(blocks=2) + GNTK(blocks=4))"
+
+
+def test_builtin_sum_adds_kernels():
+    assert sum([GNTK(1), GNTK(2)]) == GNTK(1) + GNTK(2)
+    with pytest.raises(TypeError):
+        1 + GNTK()

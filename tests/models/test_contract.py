@@ -326,7 +326,7 @@ def test_every_form_of_graphs_gives_the_same_model(form):
 
 
 def test_methods_raise_not_fitted_error_before_fit(model):
-    for method in ("predict", "similarities", "nearest", "review", "explain", "save", "name"):
+    for method in ("predict", "similarities", "nearest", "review", "explain", "save", "annotate"):
         with pytest.raises(NotFittedError):
             getattr(model, method)(NEW[:1])
 
@@ -358,7 +358,7 @@ def test_fitting_again_equals_fitting_once(estimator):
 
 
 def test_fitting_again_drops_names(tmp_path, model):
-    learned(model).name([str(i) for i in range(45)], source="elsewhere")
+    learned(model).annotate([str(i) for i in range(45)], source="elsewhere")
     model.fit(TRAIN[:30], targets(model)[:30]).save(tmp_path / "model.fgntk")
     again = fg.load_model(tmp_path / "model.fgntk")
     assert not hasattr(again, "names_")
@@ -620,7 +620,7 @@ def test_invalid_weights_are_refused(estimator, weights, words):
         clone(estimator).fit(GRAPHS, targets(estimator), sample_weight=weights)
 
 
-@pytest.mark.parametrize("name", ["SVM", "chosen SVM"])
+@pytest.mark.parametrize("annotate", ["SVM", "chosen SVM"])
 def test_support_vector_machines_take_no_weights(name):
     with pytest.raises(InputError, match="sample_weight needs method='ridge'"):
         clone(ESTIMATORS[name]).fit(TRAIN, CLASSES[:45], sample_weight=np.ones(45))
@@ -765,7 +765,7 @@ def test_kernel_of_the_wrong_type_is_refused(kind, kernel):
 @pytest.mark.parametrize("kind", _SEARCHES)
 @pytest.mark.parametrize("kernels", ["GNTK()", GNTK(), 3], ids=["text", "kernel", "number"])
 def test_candidates_of_the_wrong_type_are_refused(kind, kernels):
-    words = r"^kernels must be a fastgntk\.selection\.Grid or a sequence of kernels to try, but is a [A-Za-z]+\.$"
+    words = r"^kernels must be a Grid, Candidates or a sequence of kernels to try, but is a [A-Za-z]+\.$"
     with pytest.raises(InputError, match=words):
         fit_any(kind(kernels=kernels))
 

@@ -206,7 +206,7 @@ def test_pickled_model_predicts_the_same_to_the_last_bit(name):
 @pytest.mark.parametrize("name", ["cholesky", "SVMs"])
 def test_names_are_saved(tmp_path, name):
     model = copy.copy(fitted(name))
-    model.name([f"molecule {i}" for i in range(30)], source="assay", column="size", n=[1, {"deep": None}])
+    model.annotate([f"molecule {i}" for i in range(30)], source="assay", column="size", n=[1, {"deep": None}])
     model.save(tmp_path / "model.fgntk")
     again = fg.load_model(tmp_path / "model.fgntk")
     assert again.names_ == [f"molecule {i}" for i in range(30)]
@@ -219,7 +219,7 @@ def test_model_without_names_loads_without_names(tmp_path):
     assert not hasattr(again, "names_")
     assert again.about_ == {}
     with pytest.raises(InputError, match="names must be 30, one for each training graph, but are 2"):
-        again.name(["a", "b"])
+        again.annotate(["a", "b"])
 
 
 def test_compute_is_that_of_the_reader(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from tests.tables import ALL_KERNELS, FAMILIES, FLOAT64, KERNELS, Tolerance, case
 
 from fastgntk import GNTK, Compute, Graph, GraphBatch, InputError, NodeFeatures, Sketch, datasets, gram, node_gram
-from fastgntk.engines import _node_pairs, get_engine
+from fastgntk.engines import _node_kernel, get_engine
 from fastgntk.pairwise import node_diagonal
 
 # κ0 near λ = −1 makes of an ulp a 1e-8, and here nothing larger is added to it.
@@ -29,7 +29,7 @@ def test_node_gram_is_the_kernel_of_every_pair_and_adds_up_to_that_of_the_graph(
         for graph in graphs:
             expected, total = pair_by_pair(graph, kernel), gram([graph], kernel)[0, 0]
             for panel in (2, 512):
-                monkeypatch.setattr(_node_pairs, "_PANEL", panel)
+                monkeypatch.setattr(_node_kernel, "_PANEL", panel)
                 with case(family, panel):
                     K = node_gram(graph, kernel)
                     ONE_PAIR.check(K, expected)
@@ -61,7 +61,7 @@ def test_little_memory_and_more_threads_change_nothing(n_jobs):
 def test_node_gram_without_compiled_code_is_the_same(monkeypatch):
     graph = datasets.load("MUTAG").graphs[0]
     expected = node_gram(graph)
-    monkeypatch.setattr(_node_pairs, "compiled_code_runs", lambda: False)
+    monkeypatch.setattr(_node_kernel, "compiled_code_runs", lambda: False)
     FLOAT64.check(node_gram(graph), expected)
 
 

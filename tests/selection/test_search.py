@@ -223,7 +223,7 @@ def test_likelihood_of_a_mix_equals_that_of_a_normal_distribution():
     [
         (
             {"kernels": (1, 2)},
-            r"kernels must be a fastgntk\.selection\.Grid or a sequence of kernels .* but item 0 is a int",
+            r"kernels must be a Grid, Candidates or a sequence of kernels .* but item 0 is a int",
         ),
         ({"alphas": []}, "alphas must be numbers above 0 to try"),
         ({"alphas": [1.0, 0.0]}, "alphas must be numbers above 0 to try"),

@@ -33,7 +33,7 @@ class OptionGroup:
         return [f for f in fields(cls) if f.name not in cls.omitted]
 
     def given(self, *names: str) -> list[str]:
-        """Return the options that differ from their default, as they are typed; all of them or those of some names."""
+        """Return the names of the options that differ from their default; all of them or those of some names."""
         wanted = [f for f in self.options() if f.default is not MISSING and (f.name in names or not names)]
         return [f"--{f.name.replace('_', '-')}" for f in wanted if getattr(self, f.name) != f.default]
 

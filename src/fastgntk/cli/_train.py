@@ -107,7 +107,7 @@ def train(
     with progress_bar("training", quiet=output.json) as bar:
         model.set_params(compute=compute.build(bar)).fit(dataset.graphs, task.y)
     took = time.perf_counter() - start
-    model.name(
+    model.annotate(
         [graph_name(dataset, i) for i in range(len(dataset))] if model.expansion_.rows.keeps_graphs else None,
         data=dataset.name,
         targets=task.names,

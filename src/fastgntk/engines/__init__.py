@@ -12,7 +12,7 @@
 ``_operator``         Â of a block of graphs; when a norm counts as zero
 ``_refinement``       colour refinement: which nodes are the same
 ``_equal_graphs``     which graphs no kernel can distinguish
-``_node_pairs``       the kernel between nodes of one graph
+``_node_kernel``       the kernel between nodes of one graph
 ``_random_features``  vectors whose inner products approximate the kernel
 ``_outline``          what the plan of a matrix may use of prepared graphs
 ``_simd``             the compiled loops; they see plain arrays only
@@ -23,7 +23,7 @@ from fastgntk.engines._activations import kappa0, kappa1, kappas
 from fastgntk.engines._auto import Choice, choose_engine, decoupled_seconds, estimate_seconds, layer_nanoseconds
 from fastgntk.engines._base import COMPILING, EXACT_ENGINES, Engine, check_engine, compiled_code_runs, get_engine
 from fastgntk.engines._equal_graphs import equal_graphs, inseparable_graphs
-from fastgntk.engines._node_pairs import NodePairs
+from fastgntk.engines._node_kernel import NodePairs
 from fastgntk.engines._operator import Aggregation, check_edges, inverse, unit_rows, zero_norm
 from fastgntk.engines._outline import Extent, Outline
 from fastgntk.engines._random_features import TangentFeatures

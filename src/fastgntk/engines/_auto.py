@@ -25,7 +25,7 @@ __all__ = [
 
 _log = logging.getLogger("fastgntk")
 
-# Nanoseconds on one core of a server of 2021; only their ratios matter here (benchmarks/choice.py measures them).
+# Nanoseconds on one core of a server of 2021; only their ratios matter here (benchmarks/scaling.py measures them).
 _LAYER, _LAYER_NUMPY = 1.3, 14.0  # one ReLU layer on one pair
 _PAIR, _PAIR_NUMPY = 1.8, 12.0  # moving one pair of a level
 _NEIGHBOUR, _NEIGHBOUR_FAR, _IN_CACHE = 0.15, 0.35, 400  # one neighbour of a pair, in graphs up to this size and above

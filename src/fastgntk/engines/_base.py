@@ -1,8 +1,7 @@
 """The contract of every engine, and the table of those that exist.
 
-To add an engine: write the functions below in a file of its own, add a row to ``_ENGINES``, and add its
-name to ``ENGINES`` in ``tests/tables.py`` (an approximate one to ``ALL_ENGINES`` only); every property test then
-runs on it.
+To add an engine: write the functions below in a file ``_NAME.py``, add a row to ``_ENGINES``, and its name to
+``EXACT_ENGINES`` (and to ``_COMPILED`` if it needs Numba); every property test then runs on it.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ def check_engine(engine: Any) -> None:
 
 
 def get_engine(name: str, sketch: Sketch | None = None) -> Engine:
-    """Return the engine of that name; ``sketching`` is for the sketched one."""
+    """Return the engine of that name; ``sketch`` is for the sketched one."""
     if name not in _ENGINES:
         raise InputError(f"engine must be one of {', '.join(_ENGINES)}, but is {name!r}.")
     if name in _COMPILED and not compiled_code_runs():

@@ -30,6 +30,9 @@ class Kernel(Value):
     def __add__(self, other: Any) -> Kernel:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
+    def __radd__(self, other: Any) -> Kernel:
+        return self if type(other) is int and other == 0 else NotImplemented  # where ``sum`` starts
+
     def __mul__(self, other: Any) -> Kernel:
         if isinstance(other, Kernel):
             return Product(self, other)
@@ -39,7 +42,7 @@ class Kernel(Value):
         return Scaled(factor, self) if isinstance(factor, int | float | np.number) else NotImplemented  # type: ignore[arg-type]
 
     def normalized(self) -> Kernel:
-        """Return k(G, G') / sqrt(k(G, G) k(G', G')), the cosine; 0 where a graph is 0 in the kernel.
+        """Return k(G, G') / sqrt(k(G, G) k(G', G')), the cosine; 0 where k(G, G) = 0.
 
         >>> from fastgntk import GNTK
         >>> (GNTK(2) + GNTK(3)).normalized()
@@ -69,7 +72,7 @@ class Kernel(Value):
 
     @classmethod
     def from_dict(cls, options: Any) -> Self:
-        """Make a kernel from what :meth:`to_dict` gave; called on a class, it must be one of these."""
+        """Make a kernel from what :meth:`to_dict` gave; called on a subclass, raise unless the result is one."""
         from fastgntk.kernels._parse import value_from_dict
 
         found = value_from_dict(options)

@@ -75,9 +75,9 @@ class GraphModel(GraphEstimator):
     n_equal_graphs_: int
     """How many training graphs equal an earlier one: the kernel cannot distinguish them."""
     names_: list[str]
-    """Names of the training graphs, if they were given to ``name``; kept in model files."""
+    """Names of the training graphs, if they were given to ``annotate``; kept in model files."""
     about_: dict[str, Any]
-    """Where the model comes from, if that was given to ``name``; kept in model files."""
+    """Where the model comes from, if that was given to ``annotate``; kept in model files."""
 
     def _training(self, X: Any, gram: Any = None) -> TrainingKernel:
         """Prepare training graphs and return their kernel, of values on disk if ``gram`` is given."""
@@ -149,7 +149,7 @@ class GraphModel(GraphEstimator):
         best = cosine.argmax(axis=1)
         return self.expansion_.basis[best], cosine[np.arange(len(cosine)), best]
 
-    def name(self, names: Sequence[str] | None = None, **about: Any) -> Self:
+    def annotate(self, names: Sequence[str] | None = None, **about: Any) -> Self:
         """Give the training graphs names, and the model file anything else (plain values) about its origin."""
         check_is_fitted(self)
         if names is not None:

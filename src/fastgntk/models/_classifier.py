@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from fastgntk._util.checks import check_positive
 from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk.errors import InputError
+from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._base import GraphModel
 from fastgntk.models._calibration import Sigmoids
@@ -100,7 +101,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             raise InputError(f"method must be svm or ridge, but is {self.method!r}.")
         if self.class_weight not in (None, "balanced"):
             raise InputError(f"class_weight must be None or 'balanced', but is {self.class_weight!r}.")
-        if self.method == "svm" and (self.solver not in ("auto", "cholesky") or self.n_components is not None):
+        if self.method == "svm" and (self.solver != "auto" or self.n_components is not None):
             raise InputError(
                 "solver and n_components are for method='ridge'; support vector machines have a solver of their own."
             )
@@ -158,14 +159,14 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         """
         batch = self._new(one_graph(graph))
         if of_class is None:
-            of_class = self.predict(batch)[0]
+            of_class = self._classes_of(self._decisions_of(batch))[0]
         found = np.flatnonzero(self.classes_ == of_class)
         if not len(found):
             raise InputError(f"class {of_class!r} is not among {', '.join(map(str, self.classes_.tolist()))}.")
         number = int(found[0])
         if len(self.classes_) > 2:
-            return self.expansion_.explain(graph, number)
-        second = self.expansion_.explain(graph, 0)
+            return self.expansion_.explain(batch, number)
+        second = self.expansion_.explain(batch, 0)
         if number == 1:
             return second
         return Explanation(-second.contributions, -second.intercept, second.training, str(self.classes_[0]))
@@ -174,7 +175,9 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         return np.asarray(self.classes_[predicted_class(decisions)])
 
     def _decisions(self, X: Any) -> Array:
-        batch = self._new(X)
+        return self._decisions_of(self._new(X))
+
+    def _decisions_of(self, batch: GraphBatch) -> Array:
         out = np.zeros((len(batch), len(self.expansion_.offsets)))
         for part, rows, _ in self.expansion_.rows.chunks(batch, self._progress(), own=False):
             out[part] = self.expansion_.values(rows)
@@ -195,9 +198,10 @@ class GraphClassifier(ClassificationModel):
     method : {"svm", "ridge"}
         Support vector machines, or ridge regression on targets −1 and 1.
     C : float, above 0
-        Of the support vector machines, in units of the kernel's variance, as in :func:`fastgntk.selection.evaluate`.
+        Regularisation of the support vector machines, in units of the kernel's variance, as in
+        :func:`fastgntk.selection.evaluate`.
     alpha : float, 0 or more
-        Of ridge regression, as in :class:`GraphRegressor`.
+        Regularisation of ridge regression, as in :class:`GraphRegressor`.
     class_weight : None or "balanced"
         Whether rare classes count as much as frequent ones.
     probability : bool

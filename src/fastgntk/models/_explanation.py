@@ -33,7 +33,7 @@ class Explanation:
     Attributes
     ----------
     contributions : array of shape (N, m)
-        Contribution of each node through each training graph; everything below are sums of these. One column with
+        Contribution of each node through each training graph; the properties below are sums of these. One column with
         ``solver="features"``, which keeps no training graphs.
     intercept : float
         The prediction for a graph that is similar to no training graph.
@@ -126,9 +126,8 @@ class Expansion:
         """Return the function (t, k) from kernel rows (t, m)."""
         return np.asarray(self.offsets + rows @ self.coefficients)
 
-    def explain(self, graph: Any, output: int) -> Explanation:
-        """Decompose one value of the function for one graph."""
-        batch = one_graph(graph)
+    def explain(self, batch: GraphBatch, output: int) -> Explanation:
+        """Decompose one value of the function for the one graph of a batch."""
         parts = self.rows.nodes(batch) * self.coefficients[:, output]
         if not self.rows.keeps_graphs:
             parts = parts.sum(axis=1, keepdims=True)

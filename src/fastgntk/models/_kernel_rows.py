@@ -32,12 +32,12 @@ class KernelRows:
 
     @property
     def kernel(self) -> Kernel:
-        """Which kernel."""
+        """The kernel."""
         return self.prepared.kernel
 
     @property
     def compute(self) -> Compute:
-        """How it is computed."""
+        """Computation options."""
         return self.prepared.compute
 
     @property

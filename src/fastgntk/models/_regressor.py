@@ -129,14 +129,14 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
 
         ``target`` is the number of the target, where there are several.
         """
-        self._new(one_graph(graph))
+        batch = self._new(one_graph(graph))
         k = len(self.expansion_.offsets)
         if target is None and k > 1:
             raise InputError(f"there are {k} targets; choose one to explain, target=0..{k - 1}.")
         output = 0 if target is None else target
         if isinstance(output, bool) or not isinstance(output, int | np.integer) or not 0 <= output < k:
             raise InputError(f"target must lie in 0..{k - 1}, but is {target!r}.")
-        return self.expansion_.explain(graph, int(output))
+        return self.expansion_.explain(batch, int(output))
 
     def _deviation(self, rows: Array, own: Array) -> Array:
         """Return standard deviations (t, k) of new measurements, before calibration."""

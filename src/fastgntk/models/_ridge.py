@@ -62,7 +62,7 @@ def fit_ridge(
     kernel: TrainingKernel, Y: Array, ridge: float, *, solver: str, weights: Array | None, rank: int | None, seed: int
 ) -> RidgeFit:
     """Solve by the given solver, or by the one chosen for this number of graphs."""
-    kernel.weights = weights
+    kernel.set_weights(weights)
     choice = choose_solver(
         solver, kernel.n, rank=rank, memory=kernel.compute.max_memory, stored=kernel.stored is not None
     )

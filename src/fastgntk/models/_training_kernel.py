@@ -33,11 +33,9 @@ Array = NDArray[np.float64]
 class TrainingKernel:
     """The kernel among n training graphs: a ``KernelSource`` of the solvers.
 
-    With ``in_units`` values are divided by their ``unit``, in which graphs count by their ``weights``. With
+    With ``in_units`` values are divided by their ``unit``, in which graphs count by their weights. With
     ``stored``, a matrix on disk, values are read from there as they are needed.
     """
-
-    weights: Array | None = None
 
     def __init__(
         self,
@@ -55,16 +53,22 @@ class TrainingKernel:
         self._silent = prepared.compute.watched(None)
         self._matrix: Array | None = None
         self._diagonal: Array | None = None
+        self._weights: Array | None = None
 
     @property
     def order(self) -> NDArray[np.int64]:
         """All graphs, such that columns of neighbours are quick to get together."""
         return np.arange(self.n) if self.stored is None else self.stored.order
 
+    def set_weights(self, weights: Array | None) -> None:
+        """Let graphs count by these weights in the unit."""
+        self._weights = weights
+        self.__dict__.pop("unit", None)
+
     @cached_property
     def unit(self) -> float:
         """What values are divided by: the mean of the diagonal, but 1 after normalising and if all are 0."""
-        return (float(np.average(self._raw_diagonal(), weights=self.weights)) if self.in_units else 1.0) or 1.0
+        return (float(np.average(self._raw_diagonal(), weights=self._weights)) if self.in_units else 1.0) or 1.0
 
     def full(self) -> Array:
         """Return the matrix (n, n)."""
@@ -93,8 +97,8 @@ class TrainingKernel:
 
     def rows_to(self, basis: NDArray[np.int64]) -> KernelRows:
         """Return the kernel from any graphs to some of the training graphs."""
-        if self.stored is not None:
-            self._stored_diagonal(self.stored)
+        if self.stored is not None and self._diagonal is None:
+            self._keep_diagonal(self.stored, self.stored.diagonal())
         return KernelRows(self.prepared.subset(basis), self.unit)
 
     def discard(self) -> None:
@@ -109,18 +113,20 @@ class TrainingKernel:
         return (own > 0).astype(np.float64) if self.normalized else own
 
     def _stored_diagonal(self, stored: StoredGram) -> Array:
-        """Return the diagonal of the stored matrix, which is that of the leaf for a single tangent kernel."""
-        if self._diagonal is None:
-            self._diagonal = stored.diagonal()
-            kernel = Kernel.from_dict(stored.manifest.kernel)
-            if kernel in self.prepared.leaves:
-                self.prepared.set_leaf_diagonal(kernel, self._diagonal)
-        return self._diagonal
+        return self._keep_diagonal(stored, stored.diagonal()) if self._diagonal is None else self._diagonal
+
+    def _keep_diagonal(self, stored: StoredGram, values: Array) -> Array:
+        """Keep the diagonal of the stored matrix, which is that of the leaf for a single tangent kernel."""
+        self._diagonal = values
+        kernel = Kernel.from_dict(stored.manifest.kernel)
+        if kernel in self.prepared.leaves:
+            self.prepared.set_leaf_diagonal(kernel, values)
+        return values
 
     def _read(self, stored: StoredGram) -> Array:
         check_result(8 * self.n**2, self.compute.budget)
         K: Array = np.asarray(stored, dtype=np.float64)
-        self._diagonal = np.diagonal(K).copy()
+        self._keep_diagonal(stored, np.diagonal(K).copy())
         return normalize(K) if self.normalized else K
 
 

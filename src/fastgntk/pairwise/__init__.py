@@ -19,7 +19,7 @@ Nothing here contains the formula, and no engine deals with tiles. Nothing in :c
 rounding.
 """
 
-from fastgntk.pairwise._combine import Entries, combine, combine_diagonals, combine_levels, needs_diagonals, normalize
+from fastgntk.pairwise._combine import Entries, combine, combine_diagonals, needs_diagonals, normalize
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
 from fastgntk.pairwise._cost import ClusterCost, CostEstimate, LeafCost, estimate_cost
 from fastgntk.pairwise._describe import describe
@@ -30,6 +30,7 @@ from fastgntk.pairwise._node_gram import check_nodes, node_diagonal, node_gram
 from fastgntk.pairwise._prepared import (
     NotSketchedWarning,
     PreparedGraphs,
+    choose_engine_for_reuse,
     prepare,
     prepare_batch,
     share_of,
@@ -46,6 +47,7 @@ __all__ = [
     "GramPath",
     "prepare",
     "prepare_batch",
+    "choose_engine_for_reuse",
     "PreparedGraphs",
     "Leaf",
     "Compute",
@@ -65,7 +67,6 @@ __all__ = [
     "Entries",
     "combine",
     "combine_diagonals",
-    "combine_levels",
     "needs_diagonals",
     "tangent_leaves",
     "share_of",

@@ -48,7 +48,7 @@ class Compute(Value):
 
     def __post_init__(self) -> None:
         check_engine(self.engine)
-        _ = self.threads, self.budget  # refuses what has no meaning
+        _ = self.threads, self.budget  # raise an error for invalid values
         if self.progress is not None and not callable(self.progress):
             raise InputError(f"progress must be a function of (done, total), but is {self.progress!r}.")
 
@@ -59,11 +59,11 @@ class Compute(Value):
 
     @cached_property
     def budget(self) -> int:
-        """The limit of memory in bytes."""
+        """The memory limit in bytes."""
         return memory_budget(self.max_memory)
 
     def watched(self, progress: Progress | None) -> Compute:
-        """Return the same with another progress callback."""
+        """Return a copy with another progress callback."""
         out = copy(self)
         object.__setattr__(out, "progress", progress)
         return out

@@ -47,7 +47,7 @@ def node_contributions(
     if isinstance(cols, PreparedGraphs):
         prepared, how = cols, options_of(cols, kernel, compute)
     else:
-        prepared = prepare(cols, compute=compute) if kernel is None else prepare(cols, kernel, compute=compute)
+        prepared = prepare(cols, kernel, compute=compute)
         how = prepared.compute
     batch = as_graphs(graph)
     if len(batch) != 1:

@@ -27,6 +27,7 @@ from fastgntk.pairwise._run import Run, check_result
 __all__ = [
     "NotSketchedWarning",
     "PreparedGraphs",
+    "choose_engine_for_reuse",
     "prepare",
     "prepare_batch",
     "prepare_pair",
@@ -51,7 +52,7 @@ class PreparedGraphs:
     kernel : Kernel
     compute : Compute
     batch : GraphBatch
-        The graphs as they came.
+        The graphs as given, before node features are encoded.
     features : dict of str to NodeFeatures
         For each kind of features in the kernel, the node features that were fitted.
     engines : list of str
@@ -112,7 +113,7 @@ class PreparedGraphs:
         return out
 
     def leaf_diagonals(self, compute: Compute | None = None) -> dict[Kernel, Array]:
-        """Return the leaves of the kernel of each graph with itself, computed once."""
+        """Return k(G, G) of every graph for each leaf of the kernel, computed once."""
         compute = self.compute if compute is None else compute
         missing = [kernel for kernel in self.leaves if kernel not in self._diagonals]
         if not missing:
@@ -140,11 +141,11 @@ class PreparedGraphs:
         return combine_diagonals(self.kernel, self.leaf_diagonals(compute))
 
 
-def prepare(graphs: Any, kernel: Kernel = GNTK(), *, compute: Compute | None = None) -> PreparedGraphs:
+def prepare(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> PreparedGraphs:
     """Prepare graphs once for many computations, such as the training set of a model.
 
     ``gram``, ``cross_gram``, ``diagonal`` and ``node_contributions`` take the result in place of graphs, without a
-    kernel; the values are the same. ``cross_gram(new, prepare(graphs, kernel))`` costs what is new only.
+    kernel; the values are the same. ``cross_gram(new, prepare(graphs, kernel))`` pays only for the new graphs.
 
     Examples
     --------
@@ -154,7 +155,9 @@ def prepare(graphs: Any, kernel: Kernel = GNTK(), *, compute: Compute | None = N
     >>> fg.cross_gram(data[100:101], train).shape
     (1, 100)
     """
-    prepared = prepare_batch(as_graphs(graphs), check_kernel(kernel), check_compute(compute))
+    prepared = prepare_batch(
+        as_graphs(graphs), GNTK() if kernel is None else check_kernel(kernel), check_compute(compute)
+    )
     for leaf in prepared.leaves.values():
         run = leaf.within(prepared.compute, 0)
         run.build(leaf.cut, run.affordable_workers(plan_gram(leaf.cut.blocks), leaf.cut.prepared))
@@ -213,6 +216,11 @@ def prepare_pair(
         PreparedGraphs(kernel, compute, rows, features, near),
         PreparedGraphs(kernel, compute, cols, features, far),
     )
+
+
+def choose_engine_for_reuse(name: str, batch: GraphBatch, kernel: GNTK) -> str:
+    """Return the name of the engine that :func:`prepare` takes for these graphs."""
+    return choose_engine(name, batch, None, kernel, _MANY_PAIRS, more_to_come=True).engine.name
 
 
 def tangent_leaves(kernel: Kernel) -> list[GNTK]:

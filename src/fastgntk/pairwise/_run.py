@@ -1,4 +1,4 @@
-"""From graphs to values, tile by tile: choose the engine, cut into blocks, keep to the memory, run, check."""
+"""From prepared graphs to values, tile by tile: cut into blocks, keep to the memory, run, check."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Cut:
 
 
 def check_result(result: int, memory: int) -> None:
-    """Refuse at once a result that cannot be held."""
+    """Raise an error if the result would not fit in memory."""
     if result > memory:
         raise InputError(
             f"max_memory={format_bytes(memory)} is too small: the result alone takes {format_bytes(result)}; pass "

@@ -1,12 +1,12 @@
 """Model selection: which kernel, and how well it predicts.
 
 ====================  ==========================================================================
-``_search``           :class:`GraphRegressorCV`, :class:`GraphClassifierCV`
+``_search``           :class:`GraphRegressorCV`, :class:`GraphClassifierCV`, :class:`Search`
 ``_scoring``          kernels compared by closed-form leave-one-out, all depths in one pass
 ``_level_weights``    weights of the levels, by marginal likelihood
 ``_evaluate``         :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.
 ``_out_of_fold``      out-of-fold predictions, for reports
-``_grid``             :class:`Grid`: the kernels that are tried, and which come from one pass
+``_grid``             :class:`Grid`, :class:`Candidates`: the kernels that are tried, and which come from one pass
 ``_folds``            splits, made or given
 ====================  ==========================================================================
 """

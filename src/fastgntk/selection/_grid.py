@@ -125,7 +125,7 @@ def check_candidates(kernels: Any, default: Grid) -> tuple[list[Kernel], tuple[f
         found = f"is a {type(kernels).__name__}" if listed is None else "is empty"
         if listed and wrong:
             found = f"item {wrong[0]} is a {type(listed[wrong[0]]).__name__}"
-        raise InputError(f"kernels must be a fastgntk.selection.Grid or a sequence of kernels to try, but {found}.")
+        raise InputError(f"kernels must be a Grid, Candidates or a sequence of kernels to try, but {found}.")
     return listed, Grid().C
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.checks import check_integer
 from fastgntk._util.threads import run as run_on_threads
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.engines import equal_graphs
@@ -81,8 +80,6 @@ class Comparison:
         self, kernels: Sequence[Kernel], finalists: int, advance: Advance
     ) -> tuple[list[Selected], list[Selected]]:
         """Return the finalists, best first, and the score of every kernel in the first round."""
-        check_integer("screen", self.screen, 1)
-        check_integer("finalists", finalists, 1)
         groups = self._equal(kernels)
         some = subset(len(self.batch), self.Y, self.screen, self.seed)
         two_rounds = len(some) < len(self.batch)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from fastgntk._util.checks import check_integer
 from fastgntk._util.values import Value
-from fastgntk.engines import choose_engine
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel
@@ -31,7 +30,7 @@ from fastgntk.models import (
     score_svms,
     spread_folds,
 )
-from fastgntk.pairwise import Compute, check_compute, prepare_batch, tangent_leaves
+from fastgntk.pairwise import Compute, check_compute, choose_engine_for_reuse, prepare_batch, tangent_leaves
 from fastgntk.selection._grid import Candidates, Grid, check_candidates, check_engine_of, passes_of
 from fastgntk.selection._scoring import Comparison, Selected, fraction_of, subset
 from fastgntk.solvers import Criterion, EigenPath, Score, misclassification, stable_ridge
@@ -40,7 +39,6 @@ __all__ = ["GraphClassifierCV", "GraphRegressorCV", "Search"]
 
 Array = NDArray[np.float64]
 
-_MANY_PAIRS = 1e12  # of nodes: a model is used again and again, so starting compiled code pays
 _FINALISTS = 8
 _MOST_FINALISTS = 80
 _QUICK_SVMS = 300  # graphs up to which starting processes takes longer than what they do
@@ -61,7 +59,7 @@ class Search(Value):
     screen : int
         How many graphs the first comparison uses.
     finalists : int, optional
-        How many kernels the second comparison uses; by default 8, and for SVMs as many as a few hundred fits allow: 80
+        How many kernels the second comparison uses; by default 8, and for SVMs what some twenty seconds allow: 80
         up to 500 graphs, 20 of 1,000, at least 8. Leave-one-out of ridge regression alone is not the best judge of an
         SVM.
     """
@@ -115,7 +113,7 @@ class _SearchModel(GraphModel):
         return best
 
     def _settled(self, batch: GraphBatch, kernels: Sequence[Kernel]) -> Compute:
-        """Return how kernels are compared: exact ones by the engine that the model will use.
+        """Return how kernels are compared: exact ones all by one engine, which the model will use too.
 
         Engines agree to 1e-8. With a regularisation of 1e-8 that is not enough: what is chosen with one must be used
         with the same.
@@ -123,17 +121,20 @@ class _SearchModel(GraphModel):
         compute = check_compute(self.compute)
         exact = (leaf for kernel in kernels for leaf in tangent_leaves(kernel) if leaf.sketch is None)
         first = next(exact, None)
-        if first is None:
-            return compute
-        choice = choose_engine(compute.engine, batch, None, first, _MANY_PAIRS, more_to_come=True)
-        return replace(compute, engine=choice.engine.name)
+        if first is not None:
+            compute = replace(compute, engine=choose_engine_for_reuse(compute.engine, batch, first))
+        self._engine = compute.engine
+        return compute
 
     def _finalists(self, n_graphs: int) -> int:  # noqa: ARG002  # a classifier's depends on it
         return _FINALISTS
 
     def _final_kernel(self, batch: GraphBatch, kernel: Kernel, progress: Any) -> TrainingKernel:
         """Return the kernel among all training graphs."""
-        training = TrainingKernel(prepare_batch(batch, kernel, check_compute(self.compute)), progress)
+        compute = check_compute(self.compute)
+        if all(leaf.sketch is None for leaf in tangent_leaves(kernel)):  # by the engine of the comparison
+            compute = replace(compute, engine=self._engine)
+        training = TrainingKernel(prepare_batch(batch, kernel, compute), progress)
         self._start(training)
         return training
 
@@ -332,7 +333,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         balanced = self.class_weight == "balanced"
         advance = fraction_of(self._progress(), 0.8, 0.99)
         kernels = [one.kernel for one in finalists]
-        compute = self._settled(batch, kernels).watched(None)
+        compute = replace(check_compute(self.compute), engine=self._engine, progress=None)
         scores = np.zeros((len(finalists), len(Cs)))
         done = 0
         # Processes, where they pay: what scikit-learn does around libsvm holds the interpreter lock.

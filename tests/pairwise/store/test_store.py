@@ -237,10 +237,10 @@ def test_a_path_without_a_store_is_refused(tmp_path):
         fg.open_gram(tmp_path / "nothing.zarr")
     (tmp_path / "folder").mkdir()
     for call in (lambda: fg.open_gram(tmp_path / "folder"), lambda: fg.gram(GRAPHS, KERNEL, store=tmp_path / "folder")):
-        with pytest.raises(fg.InputError, match="folder is no matrix that fastgntk stored, or damaged; give"):
+        with pytest.raises(fg.InputError, match="folder is not a matrix stored by fastgntk, or is damaged; give"):
             call()
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(fg.InputError, match="file is no matrix that fastgntk stored, or damaged; give"):
+    with pytest.raises(fg.InputError, match="file is not a matrix stored by fastgntk, or is damaged; give"):
         fg.gram(GRAPHS, KERNEL, store=tmp_path / "file")
     with pytest.raises(fg.InputError, match="shard is for a store"):
         fg.gram(GRAPHS, KERNEL, shard=(1, 2))

@@ -23,10 +23,10 @@ from fastgntk.pairwise._plan import Plan, largest_extent, plan_gram
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch
 from fastgntk.pairwise._run import Cut, Run
 from fastgntk.pairwise.store._cluster import check_client, compute_on_cluster
+from fastgntk.pairwise.store._locks import writing
 from fastgntk.pairwise.store._manifest import Manifest
-from fastgntk.pairwise.store._stored import StoredGram, Tile
-from fastgntk.pairwise.store._tile import Side, tile_values
-from fastgntk.pairwise.store._writing import writing
+from fastgntk.pairwise.store._stored_gram import StoredGram, Tile
+from fastgntk.pairwise.store._tile_values import Side, tile_values
 
 __all__ = ["Build", "Shard", "build_gram", "check_shard"]
 

@@ -33,9 +33,9 @@ from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel
 from fastgntk.pairwise._run import Run
 from fastgntk.pairwise.store._clients import import_distributed
-from fastgntk.pairwise.store._stored import StoredGram, Tile
-from fastgntk.pairwise.store._tile import Side, tile_values
-from fastgntk.pairwise.store._writing import on_disk
+from fastgntk.pairwise.store._locks import on_disk
+from fastgntk.pairwise.store._stored_gram import StoredGram, Tile
+from fastgntk.pairwise.store._tile_values import Side, tile_values
 
 if TYPE_CHECKING:
     from fastgntk.pairwise.store._build import Build

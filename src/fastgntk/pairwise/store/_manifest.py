@@ -57,7 +57,7 @@ class Manifest:
     def from_dict(cls, known: Any, path: Any) -> Manifest:
         """Read what :meth:`to_dict` gave; ``path`` names the store in messages."""
         if not isinstance(known, Mapping) or "format" not in known:
-            raise InputError(f"{path} is no matrix that fastgntk stored, or damaged; give another path.")
+            raise InputError(f"{path} is not a matrix stored by fastgntk, or is damaged; give another path.")
         if known["format"] != FORMAT:
             raise InputError(
                 f"{path} has the format {known['format']} of fastgntk {known.get('version')}, but this is fastgntk "

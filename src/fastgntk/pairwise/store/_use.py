@@ -11,7 +11,7 @@ from fastgntk.kernels import Kernel, Normalized
 from fastgntk.pairwise._compute import Compute
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch
 from fastgntk.pairwise.store._manifest import Manifest
-from fastgntk.pairwise.store._stored import StoredGram
+from fastgntk.pairwise.store._stored_gram import StoredGram
 
 __all__ = ["use_stored"]
 

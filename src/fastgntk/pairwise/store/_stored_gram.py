@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
+from fastgntk.pairwise.store._locks import on_disk
 from fastgntk.pairwise.store._manifest import Manifest
-from fastgntk.pairwise.store._writing import on_disk
 
 __all__ = ["StoredGram", "Tile", "as_path", "is_store", "open_gram"]
 
@@ -79,7 +79,7 @@ class StoredGram:
         zarr = _zarr()
         if not path.exists():
             raise InputError(f"{path} does not exist; build it with gram(..., store=path) (fastgntk gram --store).")
-        no_store = InputError(f"{path} is no matrix that fastgntk stored, or damaged; give another path.")
+        no_store = InputError(f"{path} is not a matrix stored by fastgntk, or is damaged; give another path.")
         try:
             group = zarr.open_group(str(path), mode="r", zarr_format=3)
         except (FileNotFoundError, NotADirectoryError, ValueError):
