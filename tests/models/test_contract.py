@@ -620,7 +620,7 @@ def test_invalid_weights_are_refused(estimator, weights, words):
         clone(estimator).fit(GRAPHS, targets(estimator), sample_weight=weights)
 
 
-@pytest.mark.parametrize("annotate", ["SVM", "chosen SVM"])
+@pytest.mark.parametrize("name", ["SVM", "chosen SVM"])
 def test_support_vector_machines_take_no_weights(name):
     with pytest.raises(InputError, match="sample_weight needs method='ridge'"):
         clone(ESTIMATORS[name]).fit(TRAIN, CLASSES[:45], sample_weight=np.ones(45))
