@@ -31,7 +31,7 @@ def test_evaluate_prints_the_table():
     assert done.code == 0, done.err
     for words in [
         "accuracy", "± ", "nested (options chosen on training folds only)", "90.0 ± 8.5 %", "decoupled", "kernel time",
-        "learning time", "188 graphs, 2 classes", "1 kernels × 2 values of C", "Choice in each outer fold",
+        "learning time", "188 graphs, 2 classes", "1 kernel × 2 values of C", "Choice in each outer fold",
         "GNTK(blocks=1, layers=1, scale='degree')",
     ]:  # fmt: skip
         assert words in done.out

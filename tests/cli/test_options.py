@@ -144,9 +144,12 @@ COMMANDS = [["gram", "MUTAG", "-o", "K.npy"], ["evaluate", "MUTAG"], ["train", "
         (["GNTK(2"], "cannot be read at position 5"),
         (["WL(3)"], "cannot be read at position 1"),
         (["GNTK(blocks=0)"], "blocks must be a whole number, 1 or more, but is 0"),
-        (["GNTK(2)", "--blocks", "3"], "--kernel takes the place of --blocks; give one or the other"),
-        (["GNTK(2)", "--scale", "unit", "--features", "degree"], "--kernel takes the place of --scale, --features"),
-        (["GNTK(2)", "--sketch", "ams"], "--kernel takes the place of --sketch; give one or the other"),
+        (["GNTK(2)", "--blocks", "3"], "use either --kernel or --blocks, not both"),
+        (
+            ["GNTK(2)", "--scale", "unit", "--features", "degree"],
+            "use either --kernel or --scale, --features, not both",
+        ),
+        (["GNTK(2)", "--sketch", "ams"], "use either --kernel or --sketch, not both"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

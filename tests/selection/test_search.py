@@ -227,7 +227,7 @@ def test_likelihood_of_a_mix_equals_that_of_a_normal_distribution():
         ),
         ({"alphas": []}, "alphas must be numbers above 0 to try"),
         ({"alphas": [1.0, 0.0]}, "alphas must be numbers above 0 to try"),
-        ({"search": {"depth": "mix"}}, r"search must be a fastgntk\.selection\.Search, but is a dict"),
+        ({"search": {"depth": "mix"}}, "search must be a Search, such as .*, but is a dict"),
     ],
 )
 def test_invalid_option_is_refused(options, words):
@@ -379,3 +379,20 @@ def test_exact_engine_is_refused_for_sketched_kernels():
         GraphRegressorCV(kernels, compute=Compute("lossless")).fit(SOME, Y)
     with pytest.raises(InputError, match=words):
         evaluate(SOME, DATA.y[:50], kernels=kernels, folds=2, inner_folds=2, compute=Compute("lossless"))
+
+
+def test_mix_of_depths_keeps_to_the_depths_of_its_kernel():
+    shallow, deep = GNTK(1, 1, "degree", features="degree"), GNTK(4, 1)
+    model = GraphRegressorCV([shallow, deep * deep], alphas=(1e-2,), search=Search(depth="mix")).fit(SOME, Y)
+    mixed = model.cv_results_["params"][-1]["kernel"]
+    assert (mixed.blocks, mixed.features) == (1, "degree")
+
+
+def test_combination_wins_over_a_worse_mix_of_depths():
+    shallow = GNTK(1, 1, "degree", features="degree")
+    kernels = [shallow, GNTK(2, 1) + shallow]
+    y = [float(np.sum(graph.labels == 1)) for graph in SOME]  # degrees do not show it
+    plain = GraphRegressorCV(kernels, alphas=(1e-2,)).fit(SOME, y)
+    model = GraphRegressorCV(kernels, alphas=(1e-2,), search=Search(depth="mix")).fit(SOME, y)
+    assert plain.best_params_["kernel"] == kernels[1]
+    assert model.best_params_ == plain.best_params_

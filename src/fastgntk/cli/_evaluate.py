@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -118,7 +118,7 @@ def _show(name: str, result: Evaluation, split: FoldOptions, output: ReportOutpu
         ("protocol", _PROTOCOLS[result.protocol]),
         ("published GNTK", paper),
         ("data", f"{result.n_graphs} graphs, {result.n_classes} classes"),
-        ("tried", f"{len(tried.kernels)} kernels × {len(tried.C)} values of C, {result.fits:,} fits"),
+        ("tried", f"{_count(tried.kernels, 'kernel')} × {_count(tried.C, 'value')} of C, {result.fits:,} fits"),
         ("engine", result.engine),
         ("kernel time", format_duration(result.kernel_seconds)),
         ("learning time", format_duration(result.learning_seconds)),
@@ -136,3 +136,7 @@ def _show(name: str, result: Evaluation, split: FoldOptions, output: ReportOutpu
 
 def _percent(mean: float, std: float) -> str:
     return f"{100 * mean:.1f} ± {100 * std:.1f} %"
+
+
+def _count(things: Sequence[Any], name: str) -> str:
+    return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"

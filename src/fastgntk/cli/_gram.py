@@ -70,7 +70,9 @@ def _check_destination(file: Path | None, estimate: bool, store: StoreOptions, i
         if given:
             raise InputError(f"--estimate computes and writes nothing; leave out {', '.join(given)}.")
         return
-    if (file is None) == (store.store is None):
+    if file is not None and store.store is not None:
+        raise InputError("give --output or --store, not both.")
+    if file is None and store.store is None:
         raise InputError("give a place for the matrix: --output FILE, or --store FOLDER to write it tile by tile.")
     if file is not None:
         check_place(file, "--output", ".npy", ".npz")

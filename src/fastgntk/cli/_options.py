@@ -85,7 +85,9 @@ class KernelOptions(OptionGroup):
 
     panel = "Kernel"
 
-    kernel: str | None = option(None, metavar="TEXT", help=f"{_KERNEL}; it replaces the options below.")
+    kernel: list[str] | None = option(
+        None, metavar="TEXT", help=f"{_KERNEL}; not to be combined with the options below."
+    )
     blocks: int | None = option(None, help="Number of blocks.", show_default="3")
     layers: int | None = option(None, help="ReLU layers in each block.", show_default="2")
     scale: str | None = option(None, help="Scale: uniform, degree or unit.", show_default="uniform")
@@ -102,9 +104,11 @@ class KernelOptions(OptionGroup):
         >>> KernelOptions(blocks=2, normalize=True).build(SketchOptions())
         GNTK(blocks=2).normalized()
         """
-        if self.kernel is not None:
+        if self.kernel:
+            if len(self.kernel) > 1:
+                raise InputError(f"give one --kernel, not {len(self.kernel)}; kernels can be added up in one text.")
             _check_alone(self, sketch)
-            return parse_kernel(self.kernel)
+            return parse_kernel(self.kernel[0])
         if self.random_state is not None and not sketch.given():
             raise InputError("--random-state is the seed of a sketch; give --sketch too.")
         names = ("blocks", "layers", "scale", "jump", "c_phi", "edges", "features")
@@ -120,7 +124,7 @@ class CandidateOptions(OptionGroup):
     panel = "Kernels to try"
 
     kernel: list[str] | None = option(
-        None, metavar="TEXT", help=f"{_KERNEL}; may be repeated, and replaces the options below."
+        None, metavar="TEXT", help=f"{_KERNEL}; may be repeated; not to be combined with the options below, except --c."
     )
     blocks: str | None = option(
         None, help="Numbers of blocks, such as 1,2,5 or 1-10.", show_default="train: 1-10; evaluate: 1,2,3,5,8"
@@ -132,7 +136,11 @@ class CandidateOptions(OptionGroup):
     edges: str | None = option(None, help="plain ignores edge labels; plain,typed tries both.", show_default="plain")
     features: str | None = _features_option()
     c: str | None = option(
-        None, "--c", "--C", help="Values of C of SVMs, in units of the kernel's variance.", show_default="0.1 to 1000"
+        None,
+        "--c",
+        "--C",
+        help="Values of C for SVMs, in units of the kernel's variance.",
+        show_default="0.1 to 1000",
     )
 
     def build(self, default: Grid, sketch: SketchOptions, seed: int) -> Grid | Candidates:
@@ -221,7 +229,7 @@ def _check_alone(group: KernelOptions | CandidateOptions, sketch: SketchOptions)
     """Refuse options that the text of a kernel replaces."""
     others = [name for name in (*group.given(), *sketch.given()) if name not in ("--kernel", "--c")]
     if others:
-        raise InputError(f"--kernel takes the place of {', '.join(others)}; give one or the other.")
+        raise InputError(f"use either --kernel or {', '.join(others)}, not both.")
 
 
 def _parse_size(text: str) -> int | float:

@@ -78,7 +78,7 @@ def write_store(
         stored = gram(dataset.graphs, kernel, compute=how, store=options.store, shard=share, client=client)
     took, state = time.perf_counter() - start, stored.progress()
     record = {"dataset": dataset.name, "store": str(stored.path), "seconds": took, "computed": computed}
-    rate = f"{computed:,} now, {computed / took:.1f} per second"
+    rate = f"{computed:,} now, {computed / took:.1f} per second" if computed else "already complete"
     rows = [
         ("store", f"{stored.path}, {stored.shape[0]} × {stored.shape[1]} float64"),
         ("tiles", f"{state['finished']:,} of {state['tiles']:,}; {rate}"),

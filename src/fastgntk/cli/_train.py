@@ -186,11 +186,9 @@ def _error_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _kernel_rows(kernel: Kernel) -> list[tuple[str, str]]:
-    """Return the kernel, with the weights of a mix of depths as percentages in a row of their own."""
-    mixed = [leaf for leaf in kernel.leaves() if isinstance(leaf, GNTK) and isinstance(leaf.jump, tuple)]
-    shown = kernel.map_leaves(lambda leaf: leaf.set_params(jump=True) if leaf in mixed else leaf)
-    rows = [("kernel", repr(shown))]
-    for leaf in mixed:
+    """Return the kernel, and the weights of a mix of depths as percentages in a row of their own."""
+    rows = [("kernel", repr(kernel))]
+    for leaf in (leaf for leaf in kernel.leaves() if isinstance(leaf, GNTK) and isinstance(leaf.jump, tuple)):
         weights = " ".join(f"{weight / sum(leaf.level_weights):.0%}" for weight in leaf.level_weights)
         rows.append(("mix of levels", f"0 to {leaf.blocks}: {weights}"))
     return rows

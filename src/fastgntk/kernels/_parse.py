@@ -123,7 +123,7 @@ class _Parser:
         options = {name: self.argument(value) for name, value in zip(known, node.args, strict=False)}
         for keyword in node.keywords:
             if keyword.arg not in known or keyword.arg in options:
-                self.fail(keyword.value.col_offset, f"one of the options {', '.join(known)}, each once")
+                self.fail(keyword.col_offset, f"one of the options {', '.join(known)}, each once")
             options[keyword.arg] = self.argument(keyword.value)
         return make(**options)
 

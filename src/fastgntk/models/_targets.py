@@ -101,7 +101,7 @@ def check_classes(y: Any, count: int, what: str = "graphs") -> NDArray[Any]:
         if not np.isfinite(labels).all():
             raise InputError("y holds values that are no classes: NaN or infinite.")
         if not np.array_equal(labels, np.rint(labels)):
-            raise InputError("y holds real numbers; classes are given as integers or strings.")
+            raise InputError("y holds real numbers, but classes are integers or strings; use a regressor for numbers.")
         labels = labels.astype(np.int64)
     classes = np.unique(labels)
     if len(classes) < 2:

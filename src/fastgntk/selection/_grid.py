@@ -123,6 +123,7 @@ def check_candidates(kernels: Any, default: Grid) -> tuple[list[Kernel], tuple[f
     wrong = [i for i, kernel in enumerate(listed or []) if not isinstance(kernel, Kernel)]
     if not listed or wrong:
         found = f"is a {type(kernels).__name__}" if listed is None else "is empty"
+        found += "; pass [kernel]" if isinstance(kernels, Kernel) else ""
         if listed and wrong:
             found = f"item {wrong[0]} is a {type(listed[wrong[0]]).__name__}"
         raise InputError(f"kernels must be a Grid, Candidates or a sequence of kernels to try, but {found}.")

@@ -101,25 +101,26 @@ class Comparison:
 
         Everything but depth and jump is that of the ``tried`` best tangent kernels among ``single``, normalised or not.
         """
-        deepest = max((leaf.blocks for one in single for leaf in tangent_leaves(one.kernel)), default=1)
-        kinds: list[Kernel] = []
-        for found in sorted(single, key=lambda one: one.score):
-            if isinstance(_inner(found.kernel), GNTK):
-                kind = found.kernel.map_leaves(lambda leaf: replace(leaf, blocks=deepest, jump=True))  # type: ignore[type-var]
-                kinds += [kind] if kind not in kinds else []
-        if not kinds:
-            raise InputError("depth='mix' needs a GNTK among the kernels to try, normalised or not.")
+        tangent = [one for one in sorted(single, key=lambda one: one.score) if isinstance(_inner(one.kernel), GNTK)]
+        if not tangent:
+            raise InputError(
+                "depth='mix' is for a single GNTK, normalised or not, but all kernels to try are combinations; add "
+                "one, or use depth='best'."
+            )
+        kinds: dict[Kernel, int] = {}  # the largest depth of each kernel but for depth and jump
+        for one in tangent:
+            kind = one.kernel.map_leaves(lambda leaf: replace(leaf, blocks=1, jump=True))  # type: ignore[type-var]
+            kinds[kind] = max(kinds.get(kind, 1), tangent_leaves(one.kernel)[0].blocks)
         groups = self._equal([one.kernel for one in single])
         sample = self._sample(groups, subset(len(self.batch), self.Y, self.screen, self.seed))
         best: Selected | None = None
-        for number, kind in enumerate(kinds[:tried]):
-            tangent, normalized = _inner(kind), isinstance(kind, Normalized)
-            assert isinstance(tangent, GNTK)
-            path = gram_path(sample.distinct, tangent, compute=self.compute.watched(None))
+        for number, (kind, depth) in enumerate(list(kinds.items())[:tried]):
+            deepest, normalized = replace(tangent_leaves(kind)[0], blocks=depth), isinstance(kind, Normalized)
+            path = gram_path(sample.distinct, deepest, compute=self.compute.watched(None))
             with single_threaded_blas():  # matrices this small gain nothing from more, and lose much on a busy machine
                 weights = level_weights(path.levels[:, sample.kinds[:, None], sample.kinds], sample.Y, normalized)
             blocks = max(1, int(np.flatnonzero(weights)[-1]))
-            mixed = replace(tangent, blocks=blocks, jump=tuple(weights[: blocks + 1].tolist()))
+            mixed = replace(deepest, blocks=blocks, jump=tuple(weights[: blocks + 1].tolist()))
             K = path.at(blocks, mixed.jump)
             alpha, bad = self.score(sample.path(normalize(K) if normalized else K, normalized), sample.Y, self.alphas)
             if best is None or bad < best.score:

@@ -104,8 +104,10 @@ class _SearchModel(GraphModel):
         best, tried = comparison.select(kernels, finalists, fraction_of(compute.progress, 0.0, 0.5 if mix else 0.8))
         self.single_depth_score_ = min(one.score for one in tried)
         if mix:
-            best = [comparison.weigh_levels(tried, fraction_of(compute.progress, 0.5, 0.8))]
-            tried = [*tried, *best]
+            mixed = comparison.weigh_levels(tried, fraction_of(compute.progress, 0.5, 0.8))
+            combined = [one for one in tried if len(one.kernel.leaves()) > 1 and one.score < mixed.score]
+            best = [min(combined, key=lambda one: one.score, default=mixed)]
+            tried = [*tried, mixed]
         self.cv_results_ = {
             "params": [{"kernel": one.kernel, "alpha": one.alpha} for one in tried],
             "score": [one.score for one in tried],
@@ -353,5 +355,5 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
 
 def _check_search(search: Any) -> Search:
     if not isinstance(search, Search):
-        raise InputError(f"search must be a fastgntk.selection.Search, but is a {type(search).__name__}.")
+        raise InputError(f"search must be a Search, such as Search(depth='mix'), but is a {type(search).__name__}.")
     return search

@@ -177,7 +177,7 @@ def test_progress_goes_to_the_end(tmp_path):
             GRAPHS[:-1],
             KERNEL,
             {},
-            r"with data [0-9a-f]{12}, not data [0-9a-f]{12}; give another path, or",
+            r"of other graphs, or .* \(data [0-9a-f]{12}, not [0-9a-f]{12}\); give another path, or",
         ),
         (GRAPHS, GNTK(2, 1, features="degree"), {}, r"with kernel GNTK.*, not kernel GNTK.*features='degree'"),
         (GRAPHS, GNTK(2, 1, features="labels"), {}, r"with kernel GNTK.*, not kernel GNTK.*features='labels'"),

@@ -87,6 +87,11 @@ class Manifest:
             ("data", self.data[:_SHOWN], wanted.data[:_SHOWN]),
             ("engine", self.engines, wanted.engines),
         ):
+            if what == "data" and mine != theirs:
+                raise InputError(
+                    f"{path} holds the matrix of other graphs, or of the same graphs in another order (data {mine}, "
+                    f"not {theirs}); {advice}."
+                )
             if mine != theirs:
                 raise InputError(
                     f"{path} holds a matrix with {what} {_text(mine)}, not {what} {_text(theirs)}; {advice}."
