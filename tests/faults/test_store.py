@@ -19,14 +19,14 @@ from fastgntk.datasets import synthetic, write_tu
 # Tiles of 32 graphs, and a line for each one that is written.
 BUILD = """
 import sys
-from fastgntk.pairwise.store import _build, _stored
+from fastgntk.pairwise.store import _build, _stored_gram
 _build._PAIRS = 1e3
-write = _stored.StoredGram.write
+write = _stored_gram.StoredGram.write
 def noted(self, tile, values):
     write(self, tile, values)
     with open(sys.argv[3], "a") as log:
         log.write(f"{tile}\\n")
-_stored.StoredGram.write = noted
+_stored_gram.StoredGram.write = noted
 import fastgntk as fg
 how = fg.Compute("decoupled", n_jobs=2)
 fg.gram(fg.datasets.load(sys.argv[2]).graphs, fg.GNTK(2, 1), store=sys.argv[1], compute=how)
