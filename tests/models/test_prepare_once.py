@@ -97,7 +97,7 @@ def test_prediction_with_normalisation_computes_the_diagonal_of_the_new_graph_on
     assert calls["diagonal"] == 1
 
 
-def test_fit_switches_between_folders_fewer_than_60_times():
+def test_fit_of_an_svm_without_probabilities_switches_between_folders_fewer_than_60_times():
     model = GraphClassifier(GNTK(2), probability=False)
     with counted() as calls:
         model.fit(GRAPHS, CLASSES)

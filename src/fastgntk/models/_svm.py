@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -85,43 +85,49 @@ class FittedSVMs:
 
 
 def fit_svms(kernel: Array, signs: Array, C: float, *, balanced: bool = False) -> FittedSVMs:
-    """Fit a machine for each column of signs (n, k): which graphs are of the class, and which are not."""
+    """Fit an SVM for each column of signs (n, k): 1 for graphs of the class, −1 for the others."""
+    return _fit_parts([(kernel, signs)], C, balanced)[0]
+
+
+def _fit_parts(parts: Iterable[tuple[Array, Array]], C: float, balanced: bool) -> list[FittedSVMs]:
+    """Fit the SVMs of several kernels and signs; the settings around them take as long as a small fit, so once."""
     import sklearn
+
+    with (
+        sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
+        single_threaded_blas(),
+        _step_limit_accepted(),
+    ):
+        return [_fit(kernel, signs, C, balanced) for kernel, signs in parts]
+
+
+def _fit(kernel: Array, signs: Array, C: float, balanced: bool) -> FittedSVMs:
     from sklearn.svm import SVC
 
     n, k = signs.shape
     coefficients, offsets = np.zeros((n, k)), np.zeros(k)
     unit = _variance(kernel)
     scaled = kernel / unit
-    with (
-        sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
-        single_threaded_blas(),
-        _step_limit_accepted(),
-    ):
-        for i in range(k):
-            if np.all(signs[:, i] == signs[0, i]):  # a fold without the class, or of nothing else
-                offsets[i] = signs[0, i]
-                continue
-            machine = SVC(
-                kernel="precomputed",
-                C=C,
-                tol=_TOLERANCE,
-                max_iter=_MAX_STEPS,
-                class_weight="balanced" if balanced else None,
-            )
-            machine.fit(scaled, signs[:, i])
-            coefficients[machine.support_, i] = machine.dual_coef_[0] / unit
-            offsets[i] = machine.intercept_[0]
+    weight = "balanced" if balanced else None
+    for i in range(k):
+        if np.all(signs[:, i] == signs[0, i]):  # a fold without the class, or of nothing else
+            offsets[i] = signs[0, i]
+            continue
+        machine = SVC(kernel="precomputed", C=C, tol=_TOLERANCE, max_iter=_MAX_STEPS, class_weight=weight)
+        machine.fit(scaled, signs[:, i])
+        coefficients[machine.support_, i] = machine.dual_coef_[0] / unit
+        offsets[i] = machine.intercept_[0]
     return FittedSVMs(coefficients, offsets)
 
 
 def out_of_fold_decisions(
     kernel: Array, signs: Array, classes: NDArray[np.int64], C: float, seed: int, *, balanced: bool = False
 ) -> Array:
-    """Return the values (n, k) that graphs get from machines that never saw them, by five folds."""
+    """Return the out-of-fold decision values (n, k) of graphs, by five folds."""
     out = np.zeros_like(signs)
-    for train, test in spread_folds(classes, seed):
-        found = fit_svms(kernel[np.ix_(train, train)], signs[train], C, balanced=balanced)
+    folds = spread_folds(classes, seed)
+    fitted = _fit_parts(((kernel[np.ix_(train, train)], signs[train]) for train, _ in folds), C, balanced)
+    for (train, test), found in zip(folds, fitted, strict=True):
         out[test] = kernel[np.ix_(test, train)] @ found.coefficients + found.offsets
     return out
 
