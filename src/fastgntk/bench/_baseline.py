@@ -9,16 +9,14 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines import get_engine, kappas
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 
 __all__ = ["Baseline"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Baseline:
         """The number of prepared graphs."""
         return len(self._graphs)
 
-    def time_pairs(self, pairs: NDArray[np.int64]) -> tuple[list[float], float]:
+    def time_pairs(self, pairs: Ints) -> tuple[list[float], float]:
         """Return the kernel values of pairs (k, 2) of graph numbers, and the total time in seconds."""
         start = time.perf_counter()
         for i in np.unique(pairs).tolist():

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk import datasets
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._version import __version__
 from fastgntk.engines import decoupled_seconds
 from fastgntk.errors import InputError
@@ -216,7 +216,7 @@ def _run(
     return [json.loads(path.with_suffix(".out").read_text()) for path in paths]
 
 
-def _draw_pairs(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_pairs(n: int, rng: np.random.Generator) -> Ints:
     """Return the pairs i ≤ j in random order, at most ``_MAX_PAIRS``."""
     if n * (n + 1) // 2 <= _MAX_PAIRS:
         return rng.permutation(np.column_stack(np.triu_indices(n)).astype(np.int64))
@@ -226,9 +226,7 @@ def _draw_pairs(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return np.asarray(distinct[np.argsort(first)][:_MAX_PAIRS], dtype=np.int64)
 
 
-def _draw_graphs(
-    batch: GraphBatch, case: Case, time_limit: float, workers: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _draw_graphs(batch: GraphBatch, case: Case, time_limit: float, workers: int, rng: np.random.Generator) -> Ints:
     """Return all graphs, or a random subset that takes ``decoupled`` about half the time limit."""
     pairs = case.blocks * batch.n_nodes**2 / 2
     expected = decoupled_seconds(batch, None, GNTK(case.blocks, case.layers), pairs) / workers
@@ -238,7 +236,7 @@ def _draw_graphs(
     return np.sort(rng.choice(len(batch), max(2, int(share * len(batch))), replace=False))
 
 
-def _difference(K: NDArray[np.float64], pairs: NDArray[np.int64], values: list[float]) -> float:
+def _difference(K: Array, pairs: Ints, values: list[float]) -> float:
     if not values:
         return 0.0
     done = pairs[: len(values)]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Normalized
@@ -15,8 +14,6 @@ from fastgntk.models import KernelTransformer
 from fastgntk.pairwise import combine_diagonals
 
 __all__ = ["GrakelKernel"]
-
-Array = NDArray[np.float64]
 
 
 class GrakelKernel(KernelTransformer):

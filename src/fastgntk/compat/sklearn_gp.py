@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
+from fastgntk._util.arrays import Array
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError
 from fastgntk.graphs import Graph, GraphBatch, as_graphs
@@ -19,8 +19,6 @@ from fastgntk.models import FrozenParameters, KernelRows, TrainingKernel, check_
 from fastgntk.pairwise import Compute, check_compute, check_kernel, prepare_batch
 
 __all__ = ["ProcessKernel"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass

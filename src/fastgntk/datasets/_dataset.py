@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 
@@ -44,7 +45,7 @@ class Dataset:
     graphs: GraphBatch
     y: NDArray[Any] | None
     name: str
-    graph_attributes: NDArray[np.float64] | None = None
+    graph_attributes: Array | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graphs", as_graphs(self.graphs))

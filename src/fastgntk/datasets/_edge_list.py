@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Ints
 from fastgntk.datasets._dataset import NamedDataset
 from fastgntk.datasets._text_table import TextTable, read_text_table
 from fastgntk.errors import InputError
@@ -164,7 +164,7 @@ class _NodeTable:
         both = zip(table.texts(self.graph_at, "graph"), table.texts(self.node_at, "node"), strict=True)
         _check_unique(table, list(both), "node")
 
-    def cells(self, graph_of_node: NDArray[np.int64]) -> _Cells:
+    def cells(self, graph_of_node: Ints) -> _Cells:
         return _Cells(self.table, (self.graph_at, self.node_at), graph_of_node)
 
 
@@ -181,7 +181,7 @@ class _Numbering:
     def texts(self) -> list[str]:
         return list(self._number)
 
-    def column(self, table: TextTable, at: int, what: str) -> NDArray[np.int64]:
+    def column(self, table: TextTable, at: int, what: str) -> Ints:
         """Return the numbers of the stripped texts of a column; an empty cell is an error."""
         texts = table.texts(at, what)
         return np.fromiter(map(self._number.__getitem__, texts), dtype=np.int64, count=len(texts))
@@ -196,9 +196,7 @@ def _check_unique(table: TextTable, keys: Sequence[Any], what: str) -> None:
             )
 
 
-def _check_graphs(
-    table: TextTable, graph_of_row: NDArray[np.int64], graphs: _Numbering, target_table: _TargetTable
-) -> None:
+def _check_graphs(table: TextTable, graph_of_row: Ints, graphs: _Numbering, target_table: _TargetTable) -> None:
     unknown = np.flatnonzero(graph_of_row >= len(target_table.names))
     if len(unknown):
         row = int(unknown[0])
@@ -225,17 +223,17 @@ def _missing(what: str, table: TextTable, row: int, path: Path) -> InputError:
 class _Placed(NamedTuple):
     """Nodes of all graphs, one graph after the other."""
 
-    sizes: NDArray[np.int64]
+    sizes: Ints
     """Number of nodes of each graph."""
-    names: NDArray[np.int64]
+    names: Ints
     """The number of each node's name."""
-    first: NDArray[np.int64]
+    first: Ints
     """The first occurrence of each node."""
-    numbers: NDArray[np.int64]
+    numbers: Ints
     """For each occurrence of a node its number within its graph."""
 
 
-def _place(graph_of: NDArray[np.int64], name_of: NDArray[np.int64], n_graphs: int) -> _Placed:
+def _place(graph_of: Ints, name_of: Ints, n_graphs: int) -> _Placed:
     """Assign numbers to the nodes of each graph in the order of their first occurrence."""
     n_names = int(name_of.max()) + 1
     keys, first, of_key = np.unique(graph_of * n_names + name_of, return_index=True, return_inverse=True)
@@ -252,7 +250,7 @@ class _Cells:
 
     silent: frozenset[str] = frozenset()
 
-    def __init__(self, table: TextTable, exclude: Sequence[int], graph_of_row: NDArray[np.int64]) -> None:
+    def __init__(self, table: TextTable, exclude: Sequence[int], graph_of_row: Ints) -> None:
         self._table = table
         self.order = np.argsort(graph_of_row, kind="stable")
         self._in_order = bool((graph_of_row[1:] >= graph_of_row[:-1]).all())

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Ints
 from fastgntk.datasets._dataset import Dataset
 from fastgntk.datasets._text_table import TextTable, read_text_table
 from fastgntk.errors import InputError, some
@@ -39,7 +39,7 @@ class MoleculeTable(Dataset):
     """
 
     smiles: tuple[str, ...]
-    rows: NDArray[np.int64]
+    rows: Ints
     targets: tuple[str, ...]
     skipped: tuple[int, ...]
     columns: tuple[str, ...]

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError, some
 
 __all__ = ["TextTable", "read_text", "read_text_table", "unpacked"]
@@ -81,7 +82,7 @@ class TextTable:
             raise InputError(f"{self.path} has no {what} in column {self.columns[at]!r} in {some('data row', empty)}.")
         return texts
 
-    def attribute(self, at: int, *, numbers: bool) -> list[Any] | NDArray[np.float64]:
+    def attribute(self, at: int, *, numbers: bool) -> list[Any] | Array:
         """Return a column as numbers or as labels, with None for missing values; an array if all are numbers.
 
         Invalid numbers stay text. Labels are integers if all cells are, else text; fractions stay numbers, which are
@@ -105,7 +106,7 @@ class TextTable:
         values_of = {cell: None if text in _MISSING else read(text) for cell, text in distinct.items()}
         return list(map(values_of.__getitem__, cells))
 
-    def values(self, at: int, kept: NDArray[np.int64], *, classes: bool) -> NDArray[Any]:
+    def values(self, at: int, kept: Ints, *, classes: bool) -> NDArray[Any]:
         """Return a column as numbers, or as strings if ``classes`` allows them and some are no numbers."""
         texts = [self.cells[at][i].strip() for i in kept]
         numbers = [_number(text) for text in texts]
@@ -129,9 +130,7 @@ class TextTable:
             )
         return np.array(texts)
 
-    def targets(
-        self, names: str | Sequence[str], kept: NDArray[np.int64], argument: str, option: str | None = None
-    ) -> NDArray[Any]:
+    def targets(self, names: str | Sequence[str], kept: Ints, argument: str, option: str | None = None) -> NDArray[Any]:
         """Return the column of targets, (n,), numbers or classes; of several columns the numbers, (n, k)."""
         if isinstance(names, str):
             return self.values(self.column(names, argument, option), kept, classes=True)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Int32s, Ints
 from fastgntk._util.files import atomic_write
 from fastgntk.datasets._dataset import Dataset
 from fastgntk.errors import InputError
@@ -62,11 +63,11 @@ def read_tu(path: str | Path, *, directed: bool = False) -> Dataset:
             raise InputError(f"{file} has {len(parsed)} lines, but there are {rows[0]} {rows[1]}; give one line each.")
         return parsed[:, 0] if columns == 1 else parsed
 
-    indicator: NDArray[np.int64] = table("graph_indicator", np.int64, 1)
+    indicator: Ints = table("graph_indicator", np.int64, 1)
     classes, attributes = table("graph_labels", np.int64, 1), table("graph_attributes", np.float64)
     n_graphs = _count_graphs(name, indicator, classes, attributes)
     n_nodes = len(indicator)
-    pairs: NDArray[np.int64] = table("A", np.int64, 2)
+    pairs: Ints = table("A", np.int64, 2)
     tail, head = _node_numbers(name, pairs, indicator)
     node_labels = table("node_labels", np.int64, rows=(n_nodes, "nodes"))
     node_attributes = table("node_attributes", np.float64, rows=(n_nodes, "nodes"))
@@ -158,9 +159,7 @@ def _damage_reported(path: Path, what: str) -> Iterator[None]:
         raise InputError(f"{path} cannot be read: {what} is damaged or encrypted ({error}); get it again.") from None
 
 
-def _node_numbers(
-    name: str, pairs: NDArray[np.int64], indicator: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _node_numbers(name: str, pairs: Ints, indicator: Ints) -> tuple[Int32s, Int32s]:
     """Return the ends of each edge, counted from 0, after checking that they are nodes of the same graph."""
     n_nodes = len(indicator)
     outside = np.flatnonzero((pairs < 1).any(axis=1) | (pairs > n_nodes).any(axis=1))
@@ -181,9 +180,7 @@ def _node_numbers(
     return tail, head
 
 
-def _count_graphs(
-    name: str, indicator: NDArray[np.int64], classes: NDArray[np.int64] | None, attributes: NDArray[Any] | None
-) -> int:
+def _count_graphs(name: str, indicator: Ints, classes: Ints | None, attributes: NDArray[Any] | None) -> int:
     """Return the number of graphs: that of the file with a line for each, checked against the others."""
     tables = {f"{name}_graph_labels.txt": classes, f"{name}_graph_attributes.txt": attributes}
     counts = {file: len(table) for file, table in tables.items() if table is not None}

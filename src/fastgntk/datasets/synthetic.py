@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Ints
 from fastgntk.datasets._dataset import Dataset
 from fastgntk.errors import InputError
 from fastgntk.graphs import Graph, GraphBatch
 
 __all__ = ["barabasi_albert", "clique_egos", "cycles_with_motifs", "erdos_renyi", "stochastic_block"]
 
-Pairs = NDArray[np.int64]
+Pairs = Ints
 
 
 def erdos_renyi(

@@ -11,12 +11,14 @@ For unit vectors at angle arccos λ, and w standard normal,
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from fastgntk._util.arrays import Array
 
 __all__ = ["kappa0", "kappa1", "kappas"]
 
 
-def kappa0(cosine: ArrayLike) -> NDArray[np.float64]:
+def kappa0(cosine: ArrayLike) -> Array:
     """Return κ0(λ); λ outside [−1, 1] by rounding counts as ±1.
 
     Near λ = 1 the slope is infinite: an error of ε in λ becomes sqrt(2 ε)/π here, about 1e-8 in float64.
@@ -28,7 +30,7 @@ def kappa0(cosine: ArrayLike) -> NDArray[np.float64]:
     return (np.pi - np.arccos(lam)) / np.pi
 
 
-def kappa1(cosine: ArrayLike) -> NDArray[np.float64]:
+def kappa1(cosine: ArrayLike) -> Array:
     """Return κ1(λ); λ outside [−1, 1] by rounding counts as ±1.
 
     >>> kappa1([1.0, 0.0, -1.0]).round(6).tolist()
@@ -40,9 +42,7 @@ def kappa1(cosine: ArrayLike) -> NDArray[np.float64]:
     return (lam * (np.pi - np.arccos(lam)) + np.sqrt((1.0 - lam) * (1.0 + lam))) / np.pi
 
 
-def kappas(
-    lam: NDArray[np.float64], k0: NDArray[np.float64], k1: NDArray[np.float64], work: NDArray[np.float64]
-) -> None:
+def kappas(lam: Array, k0: Array, k1: Array, work: Array) -> None:
     """Write κ0(λ) to ``k0`` and κ1(λ) to ``k1`` with one arccos for both; ``lam`` is clipped in place.
 
     ``k1`` may be the same array as ``lam``: κ0 is taken first, at the incoming λ.

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._outline import Extent, Outline
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
@@ -47,7 +48,7 @@ class Engine(Protocol):
         """Tell the plan what it may know."""
         ...
 
-    def colours(self, prepared: Any) -> NDArray[np.int32] | None:
+    def colours(self, prepared: Any) -> Int32s | None:
         """Return the colours of all nodes at all levels, (L + 1, N), if the engine has refined them."""
         ...
 
@@ -63,7 +64,7 @@ class Engine(Protocol):
         """Return what ``block`` takes, when all tasks are done."""
         ...
 
-    def block(self, prepared: Any, graphs: NDArray[np.int64]) -> Any:
+    def block(self, prepared: Any, graphs: Ints) -> Any:
         """Return what tiles need of some graphs; the result is a picklable value."""
         ...
 
@@ -71,7 +72,7 @@ class Engine(Protocol):
         """Return the one graph of a batch as rows of a tile, one for each node: their sum is the graph's row."""
         ...
 
-    def tile(self, rows: Any, cols: Any, cancelled: NDArray[np.uint8] | None = None) -> NDArray[np.float64]:
+    def tile(self, rows: Any, cols: Any, cancelled: NDArray[np.uint8] | None = None) -> Array:
         """Return the readout of every level between two blocks, shape (blocks + 1, len(rows), len(cols)).
 
         Entry [l, i, j] is Σ_uv K(l)_uv between row graph i and column graph j; entry 0 is level 0. Features of the

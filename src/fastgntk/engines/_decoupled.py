@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._activations import kappa1, kappas
 from fastgntk.engines._operator import (
     Aggregation,
@@ -35,15 +36,13 @@ from fastgntk.kernels import GNTK
 
 __all__ = ["Decoupled"]
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class _Block:
     """Graphs side by side (N nodes together), with all that needs one graph only."""
 
     kernel: GNTK
-    offsets: NDArray[np.int64]
+    offsets: Ints
     feature_sums: Array  # (n, d), Σ_u x_u of each graph
     aggregation: Aggregation
     directions: list[Any]  # rows of Â X made unit vectors, (N, d) for each part of the aggregation, dense or CSR
@@ -60,7 +59,7 @@ class Decoupled(BlockByBlock):
     name = "decoupled"
     width = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/blocks.py)
 
-    def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> _Block:
+    def block(self, prepared: WholeGraphs, graphs: Ints) -> _Block:
         """Aggregate the features once and find the norms of every level."""
         batch, kernel = prepared.part(graphs), prepared.kernel
         aggregation = Aggregation(batch, typed=kernel.typed)
@@ -166,7 +165,7 @@ def _readout(theta: Array, near: _Block, far: _Block) -> Array:
     return _segment_sums(_segment_sums(theta, near.offsets).T, far.offsets).T
 
 
-def _segment_sums(matrix: Array, offsets: NDArray[np.int64]) -> Array:
+def _segment_sums(matrix: Array, offsets: Ints) -> Array:
     """Sum the rows offsets[i]:offsets[i + 1] for each i; an empty graph gives zero."""
     out = np.zeros((len(offsets) - 1, matrix.shape[1]))
     filled = np.flatnonzero(np.diff(offsets))

@@ -7,19 +7,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.engines._base import compiled_code_runs
 from fastgntk.engines._refinement import colour, edge_slots, edge_tags, first_colours, tagged_tokens
 from fastgntk.graphs import GraphBatch
 
 __all__ = ["equal_graphs", "inseparable_graphs"]
 
-Ints = NDArray[np.int64]
-Shorts = NDArray[np.int32]
 
-
-def equal_graphs(
-    batch: GraphBatch, blocks: int, *, typed: bool = False, colours: NDArray[np.int32] | None = None
-) -> NDArray[np.int64]:
+def equal_graphs(batch: GraphBatch, blocks: int, *, typed: bool = False, colours: Int32s | None = None) -> Ints:
     """Return for each graph the number of the first graph that is known to have the same values in such kernels.
 
     These are the graphs whose nodes have the same colours equally often after each of ``blocks`` rounds of refinement
@@ -68,7 +64,7 @@ def inseparable_graphs(batch: GraphBatch, *, typed: bool = False) -> tuple[Ints,
         colours, level = new, level + 1
 
 
-def _refine(batch: GraphBatch, colours: Shorts, count: int, typed: bool) -> tuple[int, Shorts]:
+def _refine(batch: GraphBatch, colours: Int32s, count: int, typed: bool) -> tuple[int, Int32s]:
     """Return how many colours there are after one more round, and the colours."""
     from fastgntk.engines._simd._refine import ALL_BITS, hash_pairs, merge_neighbourhoods
 
@@ -82,13 +78,13 @@ def _refine(batch: GraphBatch, colours: Shorts, count: int, typed: bool) -> tupl
     return _numbered(colours.astype(np.int64) * max(len(found), 1) + around)
 
 
-def _numbered(values: NDArray[np.integer]) -> tuple[int, Shorts]:
+def _numbered(values: NDArray[np.integer]) -> tuple[int, Int32s]:
     """Return how many distinct values there are, and the number of each."""
     distinct, number = np.unique(values, return_inverse=True)
     return len(distinct), np.asarray(number, dtype=np.int32)
 
 
-def _first_alike(offsets: Ints, colours: Shorts) -> Ints:
+def _first_alike(offsets: Ints, colours: Int32s) -> Ints:
     """Return for each graph the first whose nodes have the same colours equally often, in each row of (levels, N)."""
     first: dict[bytes, int] = {}
     out = np.empty(len(offsets) - 1, dtype=np.int64)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._activations import kappa0, kappa1
 from fastgntk.engines._operator import by_type, n_types, shared_columns
 from fastgntk.engines._outline import BlockByBlock, Extent, WholeGraphs
@@ -33,9 +34,9 @@ class _Graph:
     """One graph: features X (N, d), and for each block B = C Â (N, N), in as many parts as Â has, and norms p (N,)."""
 
     kernel: GNTK
-    X: NDArray[np.float64]
-    B: list[list[NDArray[np.float64]]]
-    p: list[NDArray[np.float64]]
+    X: Array
+    B: list[list[Array]]
+    p: list[Array]
 
 
 class _NodeByNode(list[_Graph]):
@@ -48,7 +49,7 @@ class Kronecker(BlockByBlock):
     name = "kronecker"
     width = 1  # every graph is a block: the formula is for a pair
 
-    def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> list[_Graph]:
+    def block(self, prepared: WholeGraphs, graphs: Ints) -> list[_Graph]:
         """Find B and p of every block by running the recursion of each graph against itself."""
         batch, kernel = prepared.part(graphs), prepared.kernel
         return [self._prepare_one(batch[i : i + 1], kernel) for i in range(len(batch))]
@@ -88,7 +89,7 @@ class Kronecker(BlockByBlock):
         rows: list[_Graph],
         cols: list[_Graph],
         cancelled: NDArray[np.uint8] | None = None,  # noqa: ARG002  # a pair that fits into memory is short
-    ) -> NDArray[np.float64]:
+    ) -> Array:
         """Return all levels for every pair of a row graph and a column graph."""
         kernel = (rows or cols)[0].kernel
         if isinstance(rows, _NodeByNode):
@@ -99,7 +100,7 @@ class Kronecker(BlockByBlock):
                 out[:, i, j] = self.pair(g, h).sum(axis=1)
         return out
 
-    def pair(self, g: _Graph, h: _Graph) -> NDArray[np.float64]:
+    def pair(self, g: _Graph, h: _Graph) -> Array:
         """Return Σ_v K(l)_uv for l = 0..L and every node u, shape (L + 1, N)."""
         self._check_size(len(g.X), len(h.X))
         kernel = g.kernel
@@ -132,17 +133,13 @@ class Kronecker(BlockByBlock):
             )
 
 
-def _kron_apply(
-    B: list[NDArray[np.float64]], B_prime: list[NDArray[np.float64]], matrix: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _kron_apply(B: list[Array], B_prime: list[Array], matrix: Array) -> Array:
     """Apply Σ_r B_r ⊗ B'_r; a type that one side does not have adds nothing."""
     product = sum(np.kron(part, other) for part, other in zip(B, B_prime, strict=False))
     return np.asarray(product @ matrix.ravel()).reshape(matrix.shape)
 
 
-def _cosine(
-    sigma: NDArray[np.float64], p: NDArray[np.float64], p_prime: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _cosine(sigma: Array, p: Array, p_prime: Array) -> tuple[Array, Array]:
     """Return λ (0 where a norm is 0) and the product of norms."""
     pp = np.outer(p, p_prime)
     return np.divide(sigma, pp, out=np.zeros_like(sigma), where=pp > 0), pp

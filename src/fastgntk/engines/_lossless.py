@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._base import announce_compilation
 from fastgntk.engines._operator import inverse, unit_rows, zero_norm
 from fastgntk.engines._outline import Extent, Outline
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Lossless", "PreparedColours"]
 
-Array = NDArray[np.float64]
 
 _THREAD = 4 * 2**20  # bytes that a thread takes, whatever it does: stack, arena of the allocator
 _NEVER = np.zeros(1, dtype=np.uint8)
@@ -51,20 +51,20 @@ class PreparedColours:
     """
 
     kernel: GNTK
-    offsets: NDArray[np.int64]  # nodes of each graph
-    colours: NDArray[np.int32]  # (L + 1, N)
+    offsets: Ints  # nodes of each graph
+    colours: Int32s  # (L + 1, N)
     hashes: tuple[NDArray[np.uint64], ...]
     features: int
     slots: int
-    at: NDArray[np.int64]  # row at[l] + c belongs to colour c of level l
-    ptr: NDArray[np.int64]
-    index: NDArray[np.int32]  # at level 1 slot · features + j, above it colours of the level below
-    slot: NDArray[np.int32]  # of each entry
+    at: Ints  # row at[l] + c belongs to colour c of level l
+    ptr: Ints
+    index: Int32s  # at level 1 slot · features + j, above it colours of the level below
+    slot: Int32s  # of each entry
     value: Array
     magnitude: Array
-    terms: NDArray[np.int64]  # of each row, like those below
+    terms: Ints  # of each row, like those below
     sums: Array
-    owner: NDArray[np.int64]  # the first graph that has the colour
+    owner: Ints  # the first graph that has the colour
     q: Array
     p: Array
     feature_sums: sparse.csr_array  # (n, d)
@@ -122,7 +122,7 @@ class Lossless:
             feature_sums=sums,
         )
 
-    def colours(self, prepared: PreparedColours) -> NDArray[np.int32]:
+    def colours(self, prepared: PreparedColours) -> Int32s:
         """Return the colours of all levels."""
         return prepared.colours
 
@@ -193,7 +193,7 @@ class Lossless:
                 key[filled] = np.minimum.reduceat(shuffled[colours], prepared.offsets[filled])
         return Outline(prepared.offsets, prepared.colours[1:], keys, prepared.features, parts=prepared.slots)
 
-    def block(self, prepared: PreparedColours, graphs: NDArray[np.int64]) -> tuple[GNTK, Block]:
+    def block(self, prepared: PreparedColours, graphs: Ints) -> tuple[GNTK, Block]:
         """Pick what some graphs need."""
         from fastgntk.engines._simd._block import Block, build_block
 

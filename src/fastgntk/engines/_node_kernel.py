@@ -9,9 +9,9 @@ is normalised by P, the norms with the factor of the layers.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._activations import kappa1, kappas
 from fastgntk.engines._base import compiled_code_runs
 from fastgntk.engines._operator import (
@@ -28,8 +28,7 @@ from fastgntk.kernels import GNTK
 
 __all__ = ["NodePairs"]
 
-Array = NDArray[np.float64]
-Nodes = NDArray[np.int64]
+Nodes = Ints
 
 _PANEL = 512  # rows of N × N that are in work at a time
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array, Bools
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
@@ -78,7 +79,7 @@ class _Part:
         n = batch.n_nodes
         dense_cost = float(np.sum(batch.sizes.astype(np.float64) ** 2))
         self._sparse: Any = None
-        self._dense: list[tuple[slice, NDArray[np.float64]]] = []
+        self._dense: list[tuple[slice, Array]] = []
         if n == 0 or matrix.nnz * SPARSE_OVER_DENSE < dense_cost:
             self._sparse = matrix
         else:
@@ -87,7 +88,7 @@ class _Part:
                 self._dense.append((nodes, matrix[nodes, nodes].toarray()))
         self.matrix = matrix
 
-    def left(self, block: NDArray[np.float64]) -> NDArray[np.float64]:
+    def left(self, block: Array) -> Array:
         """Return the matrix times M as a new C-ordered array, for M of shape (N, m)."""
         if self._sparse is not None:
             return np.ascontiguousarray(self._sparse @ block)
@@ -97,7 +98,7 @@ class _Part:
         return out
 
 
-def seen_directions(parts: Sequence[Any], features: Any) -> tuple[list[Any], NDArray[np.float64]]:
+def seen_directions(parts: Sequence[Any], features: Any) -> tuple[list[Any], Array]:
     """Return the vectors that nodes get from features X (N, d), as unit vectors, and their norms.
 
     A vector is the products of all ``parts`` of Â with X side by side; here they come part by part, each (N, d).
@@ -112,13 +113,13 @@ def seen_directions(parts: Sequence[Any], features: Any) -> tuple[list[Any], NDA
     return [unit[:, r * width : (r + 1) * width] if len(seen) > 1 else unit for r in range(len(seen))], norms
 
 
-def direction_products(rows: Sequence[Any], cols: Sequence[Any]) -> NDArray[np.float64]:
+def direction_products(rows: Sequence[Any], cols: Sequence[Any]) -> Array:
     """Return the inner products of such vectors, from the parts that both sides have."""
     products = (shared_columns(a, b) @ b.T for a, b in zip(rows, cols, strict=False))
     return total(np.asarray(p.toarray() if sparse.issparse(p) else p) for p in products)
 
 
-def total(arrays: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+def total(arrays: Iterable[Array]) -> Array:
     """Return the sum of one array or more, in the place of the first."""
     each = iter(arrays)
     out = np.ascontiguousarray(next(each))
@@ -127,13 +128,7 @@ def total(arrays: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
     return out
 
 
-def zero_norm(
-    norm: NDArray[np.float64],
-    bound: NDArray[np.float64],
-    terms: NDArray[np.integer] | NDArray[np.float64],
-    *,
-    squared: bool,
-) -> NDArray[np.bool_]:
+def zero_norm(norm: Array, bound: Array, terms: NDArray[np.integer] | Array, *, squared: bool) -> Bools:
     """Tell which aggregated nodes have norm zero up to rounding.
 
     ``bound`` is |Â| times the norms before aggregation, which bounds the norm after it; ``terms`` are |N(u)| + 1. A
@@ -146,7 +141,7 @@ def zero_norm(
     return np.asarray(norm <= (terms + 8.0) * _EPS * bound)
 
 
-def unit_rows(matrix: Any) -> tuple[Any, NDArray[np.float64]]:
+def unit_rows(matrix: Any) -> tuple[Any, Array]:
     """Return the rows as unit vectors (a zero row stays zero) and their norms, safe from overflow and underflow."""
     if 0 in matrix.shape:
         return matrix, np.zeros(matrix.shape[0])
@@ -154,7 +149,7 @@ def unit_rows(matrix: Any) -> tuple[Any, NDArray[np.float64]]:
     largest = np.asarray(largest.toarray() if sparse.issparse(largest) else largest, dtype=np.float64).ravel()
     scaled = _scale_rows(matrix, inverse(largest))
     squares = scaled.multiply(scaled) if sparse.issparse(scaled) else scaled * scaled
-    root: NDArray[np.float64] = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
+    root: Array = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
     return _scale_rows(scaled, inverse(root)), largest * root
 
 
@@ -165,18 +160,18 @@ def compact(matrix: Any) -> Any:
     return np.asarray(matrix.toarray())
 
 
-def inverse(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def inverse(values: Array) -> Array:
     """Return 1/x, and 0 where x is 0."""
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
-def _scale_rows(matrix: Any, factor: NDArray[np.float64]) -> Any:
+def _scale_rows(matrix: Any, factor: Array) -> Any:
     if sparse.issparse(matrix):
         return sparse.csr_array(sparse.diags_array(factor) @ matrix)
     return matrix * factor[:, None]
 
 
-def degree_sums(batch: GraphBatch) -> NDArray[np.float64]:
+def degree_sums(batch: GraphBatch) -> Array:
     """Return the row sums of Â: |N(u)| + 1, or with weights their sum plus one."""
     if batch.weights is None:
         return np.asarray(batch.degrees + 1.0, dtype=np.float64)

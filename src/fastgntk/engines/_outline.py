@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.engines._operator import n_parts
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
@@ -46,15 +47,15 @@ class Outline:
         In how many parts the aggregation comes: more than one with typed edges.
     """
 
-    offsets: NDArray[np.int64]
-    colours: NDArray[np.int32] | None = None
+    offsets: Ints
+    colours: Int32s | None = None
     keys: NDArray[np.uint64] | None = None
     features: int = 0
-    building: NDArray[np.int64] | None = None
+    building: Ints | None = None
     parts: int = 1
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Number of nodes of each graph."""
         return np.diff(self.offsets)
 
@@ -73,7 +74,7 @@ class WholeGraphs:
         """Every node counts for itself."""
         return Outline(self.batch.offsets - self.batch.offsets[0], parts=n_parts(self.batch, self.kernel))
 
-    def part(self, graphs: NDArray[np.int64]) -> Any:
+    def part(self, graphs: Ints) -> Any:
         """Return some graphs; a run of neighbours shares memory with the batch."""
         if len(graphs) and np.array_equal(graphs, np.arange(graphs[0], graphs[0] + len(graphs))):
             return self.batch[int(graphs[0]) : int(graphs[0]) + len(graphs)]

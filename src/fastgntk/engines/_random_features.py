@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, sparse
 
+from fastgntk._util.arrays import Array, Floats, Int32s
 from fastgntk.engines._operator import inverse, unit_rows
 from fastgntk.engines._refinement import Operator, colour
 from fastgntk.errors import InputError
@@ -38,7 +38,7 @@ from fastgntk.sketch import CountSketch, GaussianProjection, TensorSketch, gener
 
 __all__ = ["TangentFeatures"]
 
-Array = NDArray[np.floating]
+
 _PANEL = 256
 """Colours that go through the layers of a block at a time, so that their vectors stay in the cache."""
 
@@ -56,12 +56,12 @@ class _Layer:
 class _Nodes(NamedTuple):
     """What colours, or some of them, have: norms p (m,), vectors s (m, ·) and k (m, ·)."""
 
-    p: NDArray[np.float64]
-    s: Array
-    k: Array
+    p: Array
+    s: Floats
+    k: Floats
 
 
-Readout = Callable[[NDArray[np.int32], _Nodes], NDArray[np.float64]]
+Readout = Callable[[Int32s, _Nodes], Array]
 """From the colour of each node and what colours have to the vectors of what is read out."""
 
 
@@ -103,29 +103,27 @@ class TangentFeatures:
         widest = max([layer.width + layer.projection.size for layers in self._blocks for layer in layers], default=0)
         return 4 * 2 * max(widest, self.width) + 8 * widest
 
-    def __call__(self, batch: GraphBatch, dtype: Any = np.float32) -> NDArray[np.float64]:
+    def __call__(self, batch: GraphBatch, dtype: Any = np.float32) -> Array:
         """Return the vectors of the graphs of a batch, shape (n, size), computed in that precision."""
         ones, nodes = np.ones(batch.n_nodes), np.arange(batch.n_nodes)
         owner = sparse.csr_array((ones, nodes, batch.offsets), shape=(len(batch), batch.n_nodes))
 
-        def readout(colours: NDArray[np.int32], found: _Nodes) -> NDArray[np.float64]:
+        def readout(colours: Int32s, found: _Nodes) -> Array:
             shape = len(batch), len(found.p)
-            sums: NDArray[np.float64] = (
-                sparse.csr_array((found.p[colours], colours, batch.offsets), shape=shape) @ found.k
-            )
+            sums: Array = sparse.csr_array((found.p[colours], colours, batch.offsets), shape=shape) @ found.k
             return sums
 
         return self._levels(batch, owner, readout, dtype)
 
-    def nodes(self, batch: GraphBatch, dtype: Any = np.float64) -> NDArray[np.float64]:
+    def nodes(self, batch: GraphBatch, dtype: Any = np.float64) -> Array:
         """Return the vectors of the nodes of a batch, shape (N, size); those of a graph add up to its own."""
 
-        def readout(colours: NDArray[np.int32], found: _Nodes) -> NDArray[np.float64]:
+        def readout(colours: Int32s, found: _Nodes) -> Array:
             return np.asarray(found.p[colours, None] * found.k[colours])
 
         return self._levels(batch, sparse.eye_array(batch.n_nodes, format="csr"), readout, dtype)
 
-    def _levels(self, batch: GraphBatch, owner: Any, readout: Readout, dtype: Any) -> NDArray[np.float64]:
+    def _levels(self, batch: GraphBatch, owner: Any, readout: Readout, dtype: Any) -> Array:
         """Return the levels that count side by side; ``owner`` reads out features, ``readout`` all further levels."""
         weights = self.kernel.level_weights
         out = [self._first_level(owner @ _padded(batch.features, self.width))] if weights[0] else []
@@ -139,7 +137,7 @@ class TangentFeatures:
                 out.append(np.sqrt(weights[level]) * readout(colouring.colours[level], found))
         return np.hstack(out)
 
-    def _first_level(self, features: sparse.csr_array) -> NDArray[np.float64]:
+    def _first_level(self, features: sparse.csr_array) -> Array:
         """Return level 0 of features or sums of them, which is exact if there is room for it."""
         values = features.toarray() if self._first is None else self._first.right(features)
         return np.asarray(np.sqrt(self.kernel.level_weights[0]) * values)
@@ -157,7 +155,7 @@ class TangentFeatures:
             s[rows], k[rows] = near.T, far.T
         return _Nodes(p * (self.kernel.c_phi / 2) ** (len(layers) / 2), s, k)
 
-    def _aggregate(self, operator: Operator, rows: slice, old: _Nodes) -> tuple[NDArray[np.float64], Array, Array]:
+    def _aggregate(self, operator: Operator, rows: slice, old: _Nodes) -> tuple[Array, Floats, Floats]:
         """Return norms and vectors of aggregated nodes; vectors are columns, those of all types below each other."""
         ptr = operator.ptr[rows.start : rows.stop + 1]
         entries = slice(int(ptr[0]), int(ptr[-1]))
@@ -165,7 +163,7 @@ class TangentFeatures:
         row = np.repeat(np.arange(len(lengths)), lengths)
         # Relative to what the norm can be at most, so that single precision holds it, whatever the size.
         size = operator.magnitude[entries] * old.p[index]
-        bound: NDArray[np.float64] = np.bincount(row, size, minlength=len(lengths)).astype(np.float64)
+        bound: Array = np.bincount(row, size, minlength=len(lengths)).astype(np.float64)
         value = (operator.value[entries] * old.p[index] * inverse(bound)[row]).astype(old.s.dtype)
         slot = np.minimum(operator.slot[entries], self._slots - 1)
         parts = [
@@ -183,7 +181,7 @@ class TangentFeatures:
         factor = inverse(length).astype(s.dtype)
         return q, s * factor, k * factor
 
-    def _through(self, layer: _Layer, s: Array, k: Array) -> tuple[Array, Array]:
+    def _through(self, layer: _Layer, s: Floats, k: Floats) -> tuple[Floats, Floats]:
         """Return what a layer makes of the vectors of nodes, which are columns here."""
         z = layer.projection(s)
         factor = np.sqrt(2.0 / len(z))
@@ -202,7 +200,7 @@ def _quick_length(n: int) -> int:
     return n
 
 
-def _scaled_to(vectors: Array, like: Array) -> Array:
+def _scaled_to(vectors: Floats, like: Floats) -> Floats:
     """Scale columns to the norms that those of another matrix have; zeros stay zeros."""
     found, wanted = (np.sqrt(np.einsum("ij,ij->j", matrix, matrix)) for matrix in (vectors, like))
     vectors *= wanted * inverse(found)

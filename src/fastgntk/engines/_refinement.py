@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._operator import degree_sums
 from fastgntk.graphs import GraphBatch
 
 __all__ = ["Colouring", "Operator", "colour", "edge_slots", "edge_tags", "first_colours", "tagged_tokens"]
 
-Array = NDArray[np.float64]
 
 _NO_SLOTS = np.zeros(0, dtype=np.int32)
 
@@ -31,21 +31,21 @@ class Operator:
     With typed edges there is a Q for each type, and a row holds those of all types, one after the other.
     """
 
-    ptr: NDArray[np.int64]
-    index: NDArray[np.int32]
-    slot: NDArray[np.int32]  # of each entry its type plus 1, or 0 for the node itself; 0 throughout without types
+    ptr: Ints
+    index: Int32s
+    slot: Int32s  # of each entry its type plus 1, or 0 for the node itself; 0 throughout without types
     value: Array
     magnitude: Array  # the same with |weights|
-    terms: NDArray[np.int64]  # |N(u)| + 1
+    terms: Ints  # |N(u)| + 1
     sums: Array  # of the weights, plus one for the node itself
-    first: NDArray[np.int64]  # the first node that has the colour
+    first: Ints  # the first node that has the colour
 
 
 @dataclass(frozen=True)
 class Colouring:
     """The colours of levels 0..L of all nodes of a batch."""
 
-    colours: NDArray[np.int32]  # (L + 1, N)
+    colours: Int32s  # (L + 1, N)
     hashes: tuple[NDArray[np.uint64], ...]  # of each level's colours; a function of their content alone
     operators: tuple[Operator, ...]  # of levels 1..L, if wanted
     features: sparse.csr_array  # (m_0, d), one row for each colour of level 0
@@ -91,16 +91,14 @@ def colour(
     return Colouring(colours, tuple(all_hashes), tuple(found), distinct_rows)
 
 
-def first_colours(batch: GraphBatch) -> NDArray[np.int32]:
+def first_colours(batch: GraphBatch) -> Int32s:
     """Return the colours of level 0: equal features, equal number."""
     from fastgntk.engines._simd._refine import ALL_BITS
 
     return _equal_rows(_canonical(batch.features), ALL_BITS)[0]
 
 
-def _equal_rows(
-    features: sparse.csr_array, mask: np.uint64
-) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.int64]]:
+def _equal_rows(features: sparse.csr_array, mask: np.uint64) -> tuple[Int32s, NDArray[np.uint64], Ints]:
     """Give numbers to distinct rows; returns those, a hash of each, and the first row that has it."""
     from fastgntk.engines._simd._refine import group_rows
 
@@ -119,12 +117,12 @@ def _canonical(features: sparse.csr_array | Array) -> sparse.csr_array:
     return matrix
 
 
-def edge_slots(batch: GraphBatch, typed: bool) -> NDArray[np.int32]:
+def edge_slots(batch: GraphBatch, typed: bool) -> Int32s:
     """Return the type of each edge plus 1; nothing without types."""
     return (batch.edge_labels + 1).astype(np.int32) if typed and batch.edge_labels is not None else _NO_SLOTS
 
 
-def edge_tags(batch: GraphBatch, slots: NDArray[np.int32]) -> tuple[NDArray[np.int64], int, NDArray[np.uint64]]:
+def edge_tags(batch: GraphBatch, slots: Int32s) -> tuple[Ints, int, NDArray[np.uint64]]:
     """Give numbers to the pairs of weight and slot; returns those of all edges, that of a node itself, and hashes."""
     from fastgntk.engines._simd._refine import hash_pairs
 
@@ -138,13 +136,8 @@ def edge_tags(batch: GraphBatch, slots: NDArray[np.int32]) -> tuple[NDArray[np.i
 
 
 def tagged_tokens(
-    tokens: NDArray[np.int32],
-    own: NDArray[np.int32],
-    hashes: NDArray[np.uint64],
-    tag: NDArray[np.int64],
-    own_tag: int,
-    tag_hashes: NDArray[np.uint64],
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint64]]:
+    tokens: Int32s, own: Int32s, hashes: NDArray[np.uint64], tag: Ints, own_tag: int, tag_hashes: NDArray[np.uint64]
+) -> tuple[Int32s, Int32s, NDArray[np.uint64]]:
     """Give numbers to the pairs of colour and tag."""
     from fastgntk.engines._simd._refine import hash_pairs
 

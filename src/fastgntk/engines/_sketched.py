@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._base import announce_compilation
 from fastgntk.engines._operator import (
     SPARSE_OVER_DENSE,
@@ -55,8 +56,6 @@ from fastgntk.sketch import Sketch
 
 __all__ = ["Sketched"]
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class _Block:
@@ -64,13 +63,13 @@ class _Block:
     feature_sums: Array  # (n, d)
     inner_features: Array  # (Σ b_1, d), the sketched features of all graphs, as unit vectors
     sides: list[SketchedSide]
-    places: list[NDArray[np.int64]] | None = None  # read out node by node: for each level which row each node is
+    places: list[Ints] | None = None  # read out node by node: for each level which row each node is
 
     def __len__(self) -> int:
         return len(self.feature_sums)
 
 
-_Distinct = tuple[NDArray[np.int64], Array]
+_Distinct = tuple[Ints, Array]
 """The first node of each distinct one, and how many there are of it."""
 
 
@@ -101,7 +100,7 @@ class Sketched(BlockByBlock):
         arrays = sizes * (np.minimum(sizes, PATCH_COLS) + 6 * rows + batch.features.shape[1])
         return replace(prepared.outline(), building=48 * edges + 8 * arrays)
 
-    def block(self, prepared: WholeGraphs, graphs: NDArray[np.int64]) -> _Block:
+    def block(self, prepared: WholeGraphs, graphs: Ints) -> _Block:
         """Find equal nodes, draw the sketches, multiply them with B, and find the norms of every level."""
         batch, kernel = prepared.part(graphs), prepared.kernel
         types = n_types(prepared.batch)
@@ -131,7 +130,7 @@ class Sketched(BlockByBlock):
         places = [one.place_of_node(level) for level in range(1, kernel.blocks + 1)]
         return _Block(kernel, sums, one.inner_features, sides, places)
 
-    def _colours(self, batch: GraphBatch, kernel: GNTK) -> NDArray[np.int32] | None:
+    def _colours(self, batch: GraphBatch, kernel: GNTK) -> Int32s | None:
         if not self.sketch.merge_nodes:
             return None
         return colour(batch, kernel.blocks, typed=kernel.typed, operators=False).colours
@@ -178,9 +177,7 @@ class Sketched(BlockByBlock):
 class _Graph:
     """Build one graph: distinct nodes, sketch, M, and the norms from the recursion of the graph with itself."""
 
-    def __init__(
-        self, one: GraphBatch, colours: NDArray[np.int32] | None, kernel: GNTK, sketch: Sketch, types: int
-    ) -> None:
+    def __init__(self, one: GraphBatch, colours: Int32s | None, kernel: GNTK, sketch: Sketch, types: int) -> None:
         self._kernel, self._sketch = kernel, sketch
         self._colours = colours  # (L + 1, N), None if nodes are not merged
         self._size = one.n_nodes
@@ -265,7 +262,7 @@ class _Graph:
         order = np.argsort(first)
         return first[order].astype(np.int64), counts[order].astype(np.float64)
 
-    def place_of_node(self, level: int) -> NDArray[np.int64]:
+    def place_of_node(self, level: int) -> Ints:
         """Return for each node its number among the distinct nodes of a level."""
         if self._colours is None:
             return np.arange(self._size)

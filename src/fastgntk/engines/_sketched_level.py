@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._operator import direction_products
 
 __all__ = ["PATCH_COLS", "PATCH_ROWS", "SketchedGraph", "SketchedSide", "advance"]
 
-Array = NDArray[np.float64]
 
 # Entries of λ in work at once: these and as many of θ take 4 MB, which the caches of a core and its neighbours hold.
 PATCH_ROWS, PATCH_COLS = 256, 1024
@@ -28,7 +28,7 @@ class SketchedGraph:
 
     spread: Array  # M̂, (parts, m, b): one part, or one for the node and each type; no columns if there are directions
     gather: Array | None  # Ŝ of the next level, (b_next, m); None on the last level
-    buckets: NDArray[np.int64] | None  # (m,), the one row of Ŝ that each column has an entry in; None if there are more
+    buckets: Ints | None  # (m,), the one row of Ŝ that each column has an entry in; None if there are more
     p: Array  # (m,), norms, with the factor of the layers
     counts: Array  # (m,), how many nodes each stands for
     directions: list[Any] | None = None  # (m, d) a part, level 1 where features are not sketched, dense or CSR
@@ -38,8 +38,8 @@ class SketchedGraph:
 class SketchedSide:
     """One level of all graphs of a block; graph g has rows rows[g]..rows[g + 1] and sketch rows inner[g].."""
 
-    rows: NDArray[np.int64]
-    inner: NDArray[np.int64]
+    rows: Ints
+    inner: Ints
     levels: list[SketchedGraph]
     weights: Array  # counts · p of all rows
     directions: list[Any] | None = None  # (rows, d) a part, instead of M̂ and P, on level 1 if features are not sketched

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs._csr import Adjacency, row_offsets
 from fastgntk.graphs._graph import Graph, check_features
@@ -49,14 +50,14 @@ class GraphBatch(Sequence[Graph]):
     (2, 5, 2)
     """
 
-    offsets: NDArray[np.int64]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    weights: NDArray[np.float64] | None
+    offsets: Ints
+    indptr: Ints
+    indices: Int32s
+    weights: Array | None
     features: Any
     labels: NDArray[Any] | None
     edge_labels: NDArray[Any] | None
-    self_loops: NDArray[np.int64]
+    self_loops: Ints
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -100,7 +101,7 @@ class GraphBatch(Sequence[Graph]):
 
     @classmethod
     def from_adjacency(
-        cls, adjacency: Adjacency, sizes: NDArray[np.int64], *, features: Any = None, labels: NDArray[Any] | None = None
+        cls, adjacency: Adjacency, sizes: Ints, *, features: Any = None, labels: NDArray[Any] | None = None
     ) -> GraphBatch:
         """Split the block-diagonal adjacency of graphs of these sizes; features and labels have a row for each node."""
         offsets = row_offsets(sizes)
@@ -128,22 +129,22 @@ class GraphBatch(Sequence[Graph]):
         return int(self.offsets[-1] - self.offsets[0])
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Number of nodes of each graph."""
         return _shared(np.diff(self.offsets))
 
     @cached_property
-    def degrees(self) -> NDArray[np.int64]:
+    def degrees(self) -> Ints:
         """Number of neighbours of each node, the node itself not counted, weights ignored."""
         return _shared(np.diff(self.indptr))
 
     @cached_property
-    def graph_of_node(self) -> NDArray[np.int64]:
+    def graph_of_node(self) -> Ints:
         """For each node the number of its graph."""
         return _shared(np.repeat(np.arange(len(self)), self.sizes))
 
     @property
-    def global_indices(self) -> NDArray[np.int64]:
+    def global_indices(self) -> Ints:
         """``indices`` numbered over all graphs."""
         starts = np.repeat(self.offsets[:-1], self.sizes)
         return np.repeat(starts, self.degrees) + self.indices
@@ -221,9 +222,7 @@ class GraphBatch(Sequence[Graph]):
         edges = _ranges(self.indptr[:-1][nodes], degrees)
         return self._select(row_offsets(sizes), row_offsets(degrees), chosen, nodes, edges)
 
-    def _select(
-        self, offsets: NDArray[np.int64], indptr: NDArray[np.int64], graphs: Any, nodes: Any, edges: Any
-    ) -> GraphBatch:
+    def _select(self, offsets: Ints, indptr: Ints, graphs: Any, nodes: Any, edges: Any) -> GraphBatch:
         def part(array: Any, index: Any) -> Any:
             return None if array is None else array[index]
 
@@ -245,7 +244,7 @@ def _read_only(array: Any) -> Any:
     return view
 
 
-def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def _ranges(starts: Ints, lengths: Ints) -> Ints:
     """Concatenate arange(start, start + length) for each pair."""
     total = int(lengths.sum())
     before = np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -283,7 +282,7 @@ def concatenate_parts(parts: Sequence[Any], lengths: Sequence[int], name: str) -
     return np.concatenate(filled)
 
 
-def _shared(values: NDArray[np.int64]) -> NDArray[np.int64]:
+def _shared(values: Ints) -> Ints:
     """Make an array read-only, because it is kept and returned again."""
     values.flags.writeable = False
     return values

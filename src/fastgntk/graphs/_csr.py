@@ -15,13 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array, Bools, Int32s, Ints
 from fastgntk.errors import InputError
 
-__all__ = ["ROUNDING", "Adjacency", "Floats", "Ints", "Mask", "entries", "first_true", "from_edges", "row_offsets"]
+__all__ = ["ROUNDING", "Adjacency", "entries", "first_true", "from_edges", "row_offsets"]
 
-Ints = NDArray[np.integer]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 ROUNDING = 1e-12  # relative; above the asymmetry that rounding leaves in computed matrices
 
@@ -30,26 +28,26 @@ ROUNDING = 1e-12  # relative; above the asymmetry that rounding leaves in comput
 class Adjacency:
     """The canonical compressed rows of one graph, or of several graphs side by side."""
 
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    weights: NDArray[np.float64] | None
+    indptr: Ints
+    indices: Int32s
+    weights: Array | None
     edge_labels: NDArray[Any] | None
     """int64 or strings."""
-    loops: NDArray[np.int32]
+    loops: Int32s
     """The node of each self loop that was dropped."""
 
 
-def row_offsets(lengths: Any) -> NDArray[np.int64]:
+def row_offsets(lengths: Any) -> Ints:
     """Return where rows of these lengths start, and where the last one ends: int64, (n + 1,)."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def first_true(mask: Mask) -> int | None:
+def first_true(mask: Bools) -> int | None:
     """Return the index of the first True entry, None if there is none."""
     return int(mask.argmax()) if mask.any() else None
 
 
-def entries(matrix: Any) -> tuple[int, Ints, Ints, Floats]:
+def entries(matrix: Any) -> tuple[int, Ints, Ints, Array]:
     """Return the size, rows, columns and values of a square dense or SciPy sparse matrix of real numbers.
 
     Duplicate entries of a sparse matrix are summed, as everywhere in SciPy; explicit zeros may remain.
@@ -86,14 +84,14 @@ def entries(matrix: Any) -> tuple[int, Ints, Ints, Floats]:
 
 
 def from_edges(
-    rows: Ints,
-    cols: Ints,
+    rows: NDArray[np.integer],
+    cols: NDArray[np.integer],
     n_nodes: int,
     *,
-    weights: Floats | None = None,
+    weights: Array | None = None,
     edge_labels: NDArray[Any] | None = None,
-    directed: bool | Mask,
-    parallel: bool | Mask = False,
+    directed: bool | Bools,
+    parallel: bool | Bools = False,
     one_label: bool = False,
     edge_name: Callable[[int, int], str] = "edge ({}, {})".format,
 ) -> Adjacency:
@@ -167,7 +165,7 @@ def from_edges(
     return Adjacency(indptr, cols.astype(np.int32), weights, edge_labels, loops)
 
 
-def _by_row_and_column(rows: Ints, cols: Ints, n_nodes: int) -> Ints:
+def _by_row_and_column(rows: NDArray[np.integer], cols: NDArray[np.integer], n_nodes: int) -> Ints:
     """Return np.lexsort((cols, rows)) in linear time.
 
     The sort is stable: an edge as given comes before its mirror image.
@@ -177,20 +175,20 @@ def _by_row_and_column(rows: Ints, cols: Ints, n_nodes: int) -> Ints:
     return order
 
 
-def _counting_sort(keys: Ints, n_keys: int) -> Ints:
+def _counting_sort(keys: NDArray[np.integer], n_keys: int) -> Ints:
     """Return a stable order of keys 0..n_keys − 1, as found by SciPy's transposition of rows of one entry each."""
     one_each = np.arange(len(keys) + 1, dtype=sparse.get_index_dtype(maxval=len(keys)))
     table = sparse.csr_array((np.zeros(len(keys), dtype=np.int8), keys, one_each), shape=(len(keys), n_keys))
     return np.asarray(table.tocsc().indices)
 
 
-def _check_range(rows: Ints, cols: Ints, n_nodes: int) -> None:
+def _check_range(rows: NDArray[np.integer], cols: NDArray[np.integer], n_nodes: int) -> None:
     if len(rows) and (min(rows.min(), cols.min()) < 0 or max(rows.max(), cols.max()) >= n_nodes):
         i = first_true((rows < 0) | (cols < 0) | (rows >= n_nodes) | (cols >= n_nodes))
         raise InputError(f"edge {i} is ({rows[i]}, {cols[i]}), but node numbers must lie in 0..{n_nodes - 1}.")
 
 
-def _merge_weights(weights: Floats, first: Mask, many: Mask, directed: bool, name: Callable[[int], str]) -> Floats:
+def _merge_weights(weights: Array, first: Bools, many: Bools, directed: bool, name: Callable[[int], str]) -> Array:
     """Return one weight for each run of equal pairs, the same for both directions; the sum of parallel edges."""
     if first.all():
         return weights
@@ -210,7 +208,7 @@ def _merge_weights(weights: Floats, first: Mask, many: Mask, directed: bool, nam
     return np.where(add_up, np.add.reduceat(weights, starts), one) if add_up.any() else one
 
 
-def _merge_labels(labels: NDArray[Any], first: Mask, given: Mask, name: Callable[[int], str]) -> NDArray[Any]:
+def _merge_labels(labels: NDArray[Any], first: Bools, given: Bools, name: Callable[[int], str]) -> NDArray[Any]:
     """Return the first label of each run of equal pairs; labels given for the same pair must agree."""
     if first.all():
         return labels

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs import _csr
 
@@ -42,9 +43,9 @@ class Graph:
 
     __slots__ = ("edge_labels", "features", "indices", "indptr", "labels", "n_self_loops", "weights")
 
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    weights: NDArray[np.float64] | None
+    indptr: Ints
+    indices: Int32s
+    weights: Array | None
     features: Any
     labels: NDArray[Any] | None
     edge_labels: NDArray[Any] | None
@@ -130,7 +131,7 @@ class Graph:
         return sparse.csr_array((data, self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes), copy=True)
 
     @property
-    def degrees(self) -> NDArray[np.int64]:
+    def degrees(self) -> Ints:
         """Number of neighbours |N(u)| of each node, the node itself not counted, weights ignored."""
         return np.diff(self.indptr)
 
@@ -143,9 +144,9 @@ class Graph:
         return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}{extra})"
 
 
-def _check_weights(weights: ArrayLike, n_edges: int) -> NDArray[np.float64]:
+def _check_weights(weights: ArrayLike, n_edges: int) -> Array:
     try:
-        array: NDArray[np.float64] = np.asarray(weights, dtype=np.float64)
+        array: Array = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError("weights must be numbers, one for each edge.") from None
     if array.shape != (n_edges,):

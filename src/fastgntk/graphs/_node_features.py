@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Bools, Ints
 from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graphs._batch import GraphBatch
 from fastgntk.graphs._csr import row_offsets
@@ -27,10 +28,10 @@ class UnseenLabelWarning(UserWarning):
 class EdgeTypes:
     """Numbers 0, 1, … for edge labels; an integer label never equals a string label."""
 
-    def __init__(self, known: dict[bool, tuple[NDArray[Any], NDArray[np.int64]]] | None = None) -> None:
+    def __init__(self, known: dict[bool, tuple[NDArray[Any], Ints]] | None = None) -> None:
         self.known = known or {}  # by whether they are strings: sorted labels and their numbers
 
-    def of_kind(self, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def of_kind(self, labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
         """Return the known labels of the same kind (integers or strings) as ``labels``, and their numbers."""
         nothing = np.zeros(0, dtype=labels.dtype), np.zeros(0, dtype=np.int64)
         return self.known.get(labels.dtype.kind == "U", nothing)
@@ -42,7 +43,7 @@ class EdgeTypes:
         known, numbers = self.of_kind(labels)
         return EdgeTypes({**self.known, labels.dtype.kind == "U": _add_categories(known, numbers, labels, len(self))})
 
-    def numbers(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+    def numbers(self, labels: NDArray[Any]) -> Ints:
         """Return the number of each label; unknown labels get the next numbers."""
         known, numbers = self.extend(labels).of_kind(labels)
         return np.asarray(numbers[np.searchsorted(known, labels)], dtype=np.int64)
@@ -56,9 +57,7 @@ class EdgeTypes:
         return sum(len(known) for known, _ in self.known.values())
 
 
-def _add_categories(
-    known: NDArray[Any], numbers: NDArray[np.int64], labels: NDArray[Any], start: int
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _add_categories(known: NDArray[Any], numbers: Ints, labels: NDArray[Any], start: int) -> tuple[NDArray[Any], Ints]:
     """Return the sorted union of categories and labels, and their numbers; those of new ones count from ``start``."""
     new = np.setdiff1d(labels, known)
     both = np.concatenate([known, new])
@@ -95,7 +94,7 @@ class NodeFeatures:
     kind_: str
     width_: int
     categories_: list[NDArray[Any]]
-    columns_: list[NDArray[np.int64]]
+    columns_: list[Ints]
     """The column of each category."""
     edge_types_: EdgeTypes = EdgeTypes()
     """The distinct edge labels and their numbers."""
@@ -155,7 +154,7 @@ class NodeFeatures:
             out.width_ += len(categories) - len(known)
         return out
 
-    def unseen(self, source: Any) -> NDArray[np.bool_]:
+    def unseen(self, source: Any) -> Bools:
         """Return for each node whether its label or degree was absent when the features were fitted."""
         batch = self._fitted(source)
         if self.kind_ == "attributes" or not batch.n_nodes or not self.categories_:
@@ -163,7 +162,7 @@ class NodeFeatures:
         seen, _ = self._places(batch)
         return np.asarray(~seen.all(axis=1))
 
-    def unseen_edges(self, source: Any) -> NDArray[np.bool_]:
+    def unseen_edges(self, source: Any) -> Bools:
         """Return for each entry of ``indices`` whether the label of its edge was absent in fitting."""
         batch = self._fitted(source)
         if batch.edge_labels is None:
@@ -228,7 +227,7 @@ class NodeFeatures:
                 raise InputError("node labels must be of the fitted kind: all integers or all strings.")
         return columns
 
-    def _places(self, batch: GraphBatch) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    def _places(self, batch: GraphBatch) -> tuple[Bools, Ints]:
         """Return whether each label of each node is known, and its column; both of shape (N, labels)."""
         labels = self._matching(batch)
         seen = np.zeros((batch.n_nodes, len(labels)), dtype=bool)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_integer
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError, levels_to_the_caller
@@ -115,7 +115,7 @@ class GraphModel(GraphEstimator):
         warn_unseen_labels(rows.features, batch, typed=any(leaf.typed for leaf in tangent_leaves(rows.kernel)))
         return batch
 
-    def similarities(self, X: Any) -> NDArray[np.float64]:
+    def similarities(self, X: Any) -> Array:
         """Return the cosine of each graph with each of the m graphs that carry coefficients, shape (t, m)."""
         batch = self._new(X)
         rows = self.expansion_.rows
@@ -126,7 +126,7 @@ class GraphModel(GraphEstimator):
             out[part] = rows.cosine(values, own)
         return out
 
-    def nearest(self, X: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def nearest(self, X: Any) -> tuple[Ints, Array]:
         """Return for each graph the index of the most similar training graph, and the cosine, at most 1.
 
         With an approximate solver only its landmarks are compared; ``solver="features"`` has none.
@@ -136,16 +136,14 @@ class GraphModel(GraphEstimator):
     def _progress(self) -> Any:
         return check_compute(self.compute).progress
 
-    def _nearest_in(
-        self, values: NDArray[np.float64], own: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _nearest_in(self, values: Array, own: Array) -> tuple[Ints, Array]:
         """Return the same for a chunk of rows; −1 and NaN if there are no training graphs to compare with."""
         rows = self.expansion_.rows
         if not isinstance(rows, KernelRows):
             return np.full(len(values), -1), np.full(len(values), np.nan)
         return self._nearest(rows.cosine(values, own))
 
-    def _nearest(self, cosine: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _nearest(self, cosine: Array) -> tuple[Ints, Array]:
         best = cosine.argmax(axis=1)
         return self.expansion_.basis[best], cosine[np.arange(len(cosine)), best]
 
@@ -187,7 +185,7 @@ def warn_unseen_labels(features: dict[str, NodeFeatures], batch: GraphBatch, *, 
         _warn_unseen("edges of", "such edges", graph_of_edge[step.unseen_edges(batch)])
 
 
-def _warn_unseen(which: str, these: str, graphs_of: NDArray[np.int64]) -> None:
+def _warn_unseen(which: str, these: str, graphs_of: Ints) -> None:
     """Warn if some nodes, or edges, have labels that no training graph has; given are the graphs that they are of."""
     if len(graphs_of):
         warnings.warn(

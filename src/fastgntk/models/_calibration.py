@@ -6,14 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from fastgntk._util.arrays import Array, Bools, Ints
 from fastgntk.errors import InputError
 
 __all__ = ["Intervals", "Sigmoids"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +64,7 @@ class Sigmoids:
     shift: Array  # (k,)
 
     @classmethod
-    def fit(cls, decisions: Array, classes: NDArray[np.int64], n_classes: int) -> Sigmoids:
+    def fit(cls, decisions: Array, classes: Ints, n_classes: int) -> Sigmoids:
         """Fit one sigmoid for each column of decision values (n, k) of graphs that were left out.
 
         With two classes there is one column, of the second class. Platt's targets keep slopes finite where classes
@@ -85,7 +83,7 @@ class Sigmoids:
         return np.asarray(np.divide(scores, total, out=np.full_like(scores, 1 / scores.shape[1]), where=total > 0))
 
 
-def _platt(decisions: Array, positive: NDArray[np.bool_]) -> tuple[float, float]:
+def _platt(decisions: Array, positive: Bools) -> tuple[float, float]:
     from sklearn.linear_model import LogisticRegression
 
     yes, no = int(positive.sum()), int((~positive).sum())

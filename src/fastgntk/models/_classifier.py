@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_positive
 from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk.errors import InputError
@@ -25,8 +26,6 @@ from fastgntk.pairwise import Compute
 
 __all__ = ["ClassificationModel", "GraphClassifier", "class_signs"]
 
-Array = NDArray[np.float64]
-
 
 class ClassReview(NamedTuple):
     """Predictions for t graphs."""
@@ -34,7 +33,7 @@ class ClassReview(NamedTuple):
     label: NDArray[Any]
     probabilities: Array | None
     """(t, classes), if they were calibrated."""
-    nearest: NDArray[np.int64]
+    nearest: Ints
     """The index of the most similar training graph; −1 if the model keeps none."""
     similarity: Array
     """Its cosine, at most 1; NaN if the model keeps no training graphs."""
@@ -88,7 +87,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         if self.probability and out_of_fold is not None:
             self.sigmoids_ = Sigmoids.fit(out_of_fold, numbers, len(self.classes_))
 
-    def _ridge_weights(self, numbers: NDArray[np.int64], weights: Array | None) -> Array | None:
+    def _ridge_weights(self, numbers: Ints, weights: Array | None) -> Array | None:
         """Return the weight of each graph: the given one, times that of its class if classes are balanced."""
         if self.class_weight is None:
             return weights
@@ -268,7 +267,7 @@ class GraphClassifier(ClassificationModel):
         return self
 
 
-def class_signs(numbers: NDArray[np.int64], n_classes: int) -> Array:
+def class_signs(numbers: Ints, n_classes: int) -> Array:
     """Return 1 for the class and −1 for the others: one column for each class, or the second of two."""
     columns = np.arange(n_classes) if n_classes > 2 else np.array([1])
     return np.where(numbers[:, None] == columns, 1.0, -1.0)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
@@ -19,7 +19,6 @@ from fastgntk.kernels import Kernel
 
 __all__ = ["NO_TRAINING_GRAPHS", "Expansion", "Explanation", "Rows", "one_graph"]
 
-Array = NDArray[np.float64]
 
 NO_TRAINING_GRAPHS = (
     "a model of solver='features' keeps no training graphs to compare with; fit with another solver, such as 'nystrom'."
@@ -45,7 +44,7 @@ class Explanation:
 
     contributions: Array
     intercept: float
-    training: NDArray[np.int64]
+    training: Ints
     output: str
 
     @property
@@ -119,7 +118,7 @@ class Expansion:
     rows: Rows
     coefficients: Array  # (m, k)
     offsets: Array  # (k,)
-    basis: NDArray[np.int64]  # (m,), numbers of these graphs among the training graphs; (0,) of features
+    basis: Ints  # (m,), numbers of these graphs among the training graphs; (0,) of features
     names: tuple[str, ...]  # (k,)
 
     def values(self, rows: Array) -> Array:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk._util.threads import Progress
 from fastgntk.engines import TangentFeatures
 from fastgntk.graphs import Graph, GraphBatch, NodeFeatures
@@ -28,7 +28,6 @@ __all__ = ["DEFAULT_FEATURES", "FeatureRows", "TrainingFeatures"]
 DEFAULT_FEATURES = 2048
 """The default number of features."""
 
-Array = NDArray[np.float64]
 
 _BLOCK = 8192  # graphs whose vectors are factorized at a time: several times the features, so that little is done twice
 

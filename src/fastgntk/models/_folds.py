@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Ints
 from fastgntk.errors import InputError
 
 __all__ = ["Split", "spread_folds", "stratified_folds"]
 
-Split = tuple[NDArray[np.int64], NDArray[np.int64]]
+Split = tuple[Ints, Ints]
 """Indices of the training graphs and of the test graphs."""
 
 
@@ -35,7 +36,7 @@ def stratified_folds(y: NDArray[Any], n_folds: int, seed: int, *, name: str = "f
     return [(train, test) for train, test in folds.split(np.zeros(len(y)), y)]
 
 
-def spread_folds(classes: NDArray[np.int64], seed: int, n_folds: int = 5) -> list[Split]:
+def spread_folds(classes: Ints, seed: int, n_folds: int = 5) -> list[Split]:
     """Split into folds that have each class in proportion; one with fewer members than folds is dealt out to some.
 
     ``classes`` are numbers from 0 on.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk._util.threads import Progress
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures
@@ -17,7 +17,6 @@ from fastgntk.pairwise import Compute, PreparedGraphs, cross_gram, node_contribu
 
 __all__ = ["KernelRows", "check_features", "chunks_of"]
 
-Array = NDArray[np.float64]
 
 _CHUNK = 2048  # new graphs whose rows are held at a time, if memory allows
 

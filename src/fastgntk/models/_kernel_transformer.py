@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from fastgntk._util.arrays import Array
 from fastgntk.graphs import as_graphs
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._base import GraphEstimator, nonempty
@@ -52,11 +52,11 @@ class KernelTransformer(TransformerMixin, GraphEstimator):  # type: ignore[misc]
         self._fit(X)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:  # noqa: ARG002
+    def fit_transform(self, X: Any, y: Any = None) -> Array:  # noqa: ARG002
         """Keep the training graphs and return their Gram matrix."""
         return self._fit(X).full()
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Array:
         """Return the kernel between graphs and the training graphs, shape (t, n)."""
         check_is_fitted(self)
         batch = as_graphs(X)

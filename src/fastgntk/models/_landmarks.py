@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.solvers import KernelSource
 
 __all__ = ["SELECTIONS", "uniform"]
 
-Array = NDArray[np.float64]
-Chosen = tuple[NDArray[np.int64], Array | None]
+Chosen = tuple[Ints, Array | None]
 """Landmarks, and the columns of the kernel that belong to them if they were computed on the way."""
 
 _AT_A_TIME = 16  # landmarks of kmeans++ drawn before distances are looked at again: columns are cheaper in company
@@ -67,7 +66,7 @@ SELECTIONS: dict[str, Callable[[KernelSource, int, np.random.Generator], Chosen]
 """How landmarks are drawn, by name."""
 
 
-def _draw(weights: Array, taken: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw(weights: Array, taken: Ints, count: int, rng: np.random.Generator) -> Ints:
     """Draw without replacement by weights; where too few are above 0, the rest uniformly among the others."""
     left = weights.copy()
     left[taken] = -1.0

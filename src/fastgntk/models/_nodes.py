@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_positive
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
@@ -24,8 +25,6 @@ from fastgntk.pairwise import Compute, check_nodes, node_diagonal, node_gram
 from fastgntk.solvers import EigenPath, Score, Solution, misclassification, stable_ridge
 
 __all__ = ["NodeClassifier", "NodeRegressor"]
-
-Array = NDArray[np.float64]
 
 
 class _NodeModel(GraphEstimator):
@@ -44,7 +43,7 @@ class _NodeModel(GraphEstimator):
         self.alphas = alphas
         self.compute = compute
 
-    nodes_: NDArray[np.int64]
+    nodes_: Ints
     """The labelled nodes."""
     alpha_: float
     """The regularisation that was given or chosen."""
@@ -86,7 +85,7 @@ class _NodeModel(GraphEstimator):
         coefficients[self.solution_.basis] = self.solution_.alpha
         return coefficients
 
-    def _values(self, nodes: Any) -> tuple[NDArray[np.int64], Array]:
+    def _values(self, nodes: Any) -> tuple[Ints, Array]:
         """Return checked nodes and the values of the functions for them, (t, k)."""
         check_is_fitted(self)
         chosen = check_nodes(nodes, self.graph_.n_nodes)

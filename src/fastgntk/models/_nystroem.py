@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
@@ -23,7 +22,6 @@ from fastgntk.sketch import generator
 
 __all__ = ["Nystroem"]
 
-Array = NDArray[np.float64]
 
 _NOISE = (
     1e-10  # of the largest eigenvalue: values are right to 1e-8 where κ0 is steep, and less so of no two graphs alike
@@ -76,7 +74,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
         self.random_state = random_state
         self.compute = compute
 
-    landmarks_: NDArray[np.int64]
+    landmarks_: Ints
     """Which training graphs are landmarks."""
     rows_: KernelRows
     whitening_: Array

@@ -7,11 +7,11 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from fastgntk._util.arrays import Floats
 from fastgntk._util.checks import check_flag, check_integer
 from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._util.threads import run as run_on_threads
@@ -118,7 +118,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
             )
         return inner
 
-    def transform(self, X: Any) -> NDArray[np.floating]:
+    def transform(self, X: Any) -> Floats:
         """Return the vectors of graphs, shape (t, n_components)."""
         check_is_fitted(self)
         batch = as_graphs(X)
@@ -127,7 +127,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         warn_unseen_labels(features, batch, typed=self.draws_.kernel.typed)
         return self.vectors(batch, check_compute(self.compute).progress)
 
-    def vectors(self, batch: GraphBatch, progress: Progress | None = None) -> NDArray[np.floating]:
+    def vectors(self, batch: GraphBatch, progress: Progress | None = None) -> Floats:
         """Return what ``transform`` does, of graphs that are known to be of the right kind."""
         self._check()
         ready = self.ready(batch)
@@ -192,7 +192,7 @@ def drawn_width(step: NodeFeatures) -> int:
     return step.width_ + (0 if step.kind_ == "attributes" else _SPARE)
 
 
-def _check_range(vectors: NDArray[np.floating]) -> None:
+def _check_range(vectors: Floats) -> None:
     wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(wrong):
         raise InputError(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._base import GraphModel
@@ -22,8 +22,6 @@ from fastgntk.solvers import Solution
 
 __all__ = ["GraphRegressor", "RegressionModel", "Review"]
 
-Array = NDArray[np.float64]
-
 
 class Review(NamedTuple):
     """Predictions for t graphs; with several targets the first four have a column for each."""
@@ -32,7 +30,7 @@ class Review(NamedTuple):
     std: Array
     low: Array
     high: Array
-    nearest: NDArray[np.int64]
+    nearest: Ints
     """The index of the most similar training graph; −1 if the model keeps none."""
     similarity: Array
     """Its cosine, at most 1; NaN if the model keeps no training graphs."""

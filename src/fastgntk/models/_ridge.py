@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 from fastgntk.models._explanation import Rows
@@ -19,7 +19,6 @@ from fastgntk.solvers import Solution, check_ridges, check_solver_name, choose_s
 
 __all__ = ["RidgeFit", "check_alpha", "check_alphas", "check_solver_options", "fit_ridge"]
 
-Array = NDArray[np.float64]
 
 _log = logging.getLogger("fastgntk")
 
@@ -32,7 +31,7 @@ class RidgeFit:
     rows: Rows
     coefficients: Array  # (m, k)
     intercepts: Array  # (k,)
-    basis: NDArray[np.int64]  # training graphs that rows are about; none if they are features
+    basis: Ints  # training graphs that rows are about; none if they are features
 
 
 def check_alpha(alpha: Any) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.models._folds import Split, spread_folds
 
@@ -24,7 +25,6 @@ __all__ = [
     "score_splits",
 ]
 
-Array = NDArray[np.float64]
 
 # At large C libsvm takes ten times the steps for its default tolerance of 0.001, for the same predictions.
 _TOLERANCE = 0.01
@@ -32,9 +32,7 @@ _TOLERANCE = 0.01
 _MAX_STEPS = 200_000
 
 
-def score_splits(
-    kernel: NDArray[np.float64], y: NDArray[Any], splits: Sequence[Split], Cs: Sequence[float]
-) -> tuple[NDArray[np.float64], int]:
+def score_splits(kernel: Array, y: NDArray[Any], splits: Sequence[Split], Cs: Sequence[float]) -> tuple[Array, int]:
     """Return the accuracy for every split and C, and how many fits were stopped early."""
     out = np.empty((len(splits), len(Cs)))
     stopped = 0
@@ -47,7 +45,7 @@ def score_splits(
 
 
 def predict_split(
-    kernel: NDArray[np.float64], y: NDArray[Any], split: Split, Cs: Sequence[float]
+    kernel: Array, y: NDArray[Any], split: Split, Cs: Sequence[float]
 ) -> Iterator[tuple[NDArray[Any], bool]]:
     """Yield for every C the classes of the test graphs, and whether the fit was stopped early."""
     import sklearn
@@ -69,7 +67,7 @@ def predict_split(
             yield machine.predict(across), any(issubclass(w.category, ConvergenceWarning) for w in caught)
 
 
-def _variance(kernel: NDArray[np.float64]) -> float:
+def _variance(kernel: Array) -> float:
     """Return the mean squared distance of graphs from their centre in feature space; 1 if they are all the same."""
     size = float(kernel.diagonal().mean())
     variance = size - float(kernel.mean())
@@ -121,7 +119,7 @@ def _fit(kernel: Array, signs: Array, C: float, balanced: bool) -> FittedSVMs:
 
 
 def out_of_fold_decisions(
-    kernel: Array, signs: Array, classes: NDArray[np.int64], C: float, seed: int, *, balanced: bool = False
+    kernel: Array, signs: Array, classes: Ints, C: float, seed: int, *, balanced: bool = False
 ) -> Array:
     """Return the out-of-fold decision values (n, k) of graphs, by five folds."""
     out = np.zeros_like(signs)
@@ -133,13 +131,7 @@ def out_of_fold_decisions(
 
 
 def score_svms(
-    kernel: Array,
-    signs: Array,
-    classes: NDArray[np.int64],
-    splits: Sequence[Split],
-    Cs: Sequence[float],
-    *,
-    balanced: bool = False,
+    kernel: Array, signs: Array, classes: Ints, splits: Sequence[Split], Cs: Sequence[float], *, balanced: bool = False
 ) -> Array:
     """Return for each C the share of graphs that machines which never saw them place right."""
     right = np.zeros(len(Cs))
@@ -151,7 +143,7 @@ def score_svms(
     return right / len(classes)
 
 
-def predicted_class(decisions: Array) -> NDArray[np.int64]:
+def predicted_class(decisions: Array) -> Ints:
     """Return the number of the class with the largest value; of one value, whether it is above 0."""
     return (decisions[:, 0] > 0).astype(np.int64) if decisions.shape[1] == 1 else decisions.argmax(axis=1)
 

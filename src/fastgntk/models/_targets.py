@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError, some
 
 __all__ = ["Targets", "check_classes", "check_sample_weight", "check_targets"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

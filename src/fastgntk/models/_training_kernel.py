@@ -14,8 +14,8 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress
 from fastgntk.kernels import Kernel, Normalized
 from fastgntk.models._kernel_rows import KernelRows
@@ -26,8 +26,6 @@ __all__ = ["INTERCEPT", "TrainingKernel", "WithIntercept"]
 
 INTERCEPT = 1.0
 """What ridge regression adds to every kernel value, in units of the mean of the diagonal."""
-
-Array = NDArray[np.float64]
 
 
 class TrainingKernel:
@@ -56,7 +54,7 @@ class TrainingKernel:
         self._weights: Array | None = None
 
     @property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Ints:
         """All graphs, such that columns of neighbours are quick to get together."""
         return np.arange(self.n) if self.stored is None else self.stored.order
 
@@ -77,7 +75,7 @@ class TrainingKernel:
             self._matrix /= self.unit
         return self._matrix
 
-    def columns(self, indices: NDArray[np.int64]) -> Array:
+    def columns(self, indices: Ints) -> Array:
         """Return some columns (n, m)."""
         if self._matrix is not None:
             return np.array(self._matrix[:, indices])
@@ -95,7 +93,7 @@ class TrainingKernel:
         """Return the diagonal (n,)."""
         return self._raw_diagonal() / self.unit
 
-    def rows_to(self, basis: NDArray[np.int64]) -> KernelRows:
+    def rows_to(self, basis: Ints) -> KernelRows:
         """Return the kernel from any graphs to some of the training graphs."""
         if self.stored is not None and self._diagonal is None:
             self._keep_diagonal(self.stored, self.stored.diagonal())
@@ -138,7 +136,7 @@ class WithIntercept:
         self._matrix: Array | None = None
 
     @property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Ints:
         """The order of the kernel."""
         return self.kernel.order
 
@@ -150,7 +148,7 @@ class WithIntercept:
             self._matrix += INTERCEPT
         return self._matrix
 
-    def columns(self, indices: NDArray[np.int64]) -> Array:
+    def columns(self, indices: Ints) -> Array:
         """Return some columns (n, m)."""
         values = self.kernel.columns(indices)
         values += INTERCEPT

@@ -10,14 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel, Normalized, Product, Scaled, Sum
 
 __all__ = ["Entries", "combine", "combine_diagonals", "combine_levels", "combine_nodes", "needs_diagonals", "normalize"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +133,7 @@ def _times(factor: float, values: Array | None) -> Array | None:
     return None if values is None else factor * values
 
 
-def normalize(
-    kernel: ArrayLike, row_diagonal: ArrayLike | None = None, col_diagonal: ArrayLike | None = None
-) -> NDArray[np.float64]:
+def normalize(kernel: ArrayLike, row_diagonal: ArrayLike | None = None, col_diagonal: ArrayLike | None = None) -> Array:
     """Divide each entry by the roots of the diagonals: K_ij / sqrt(K_ii K_jj).
 
     For a Gram matrix the diagonals are its own. For a cross matrix pass :func:`fastgntk.diagonal` of the row graphs
@@ -170,5 +167,5 @@ def normalize(
     return K
 
 
-def _inverse_root(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _inverse_root(values: Array) -> Array:
     return np.divide(1.0, np.sqrt(values), out=np.zeros(len(values)), where=values > 0)

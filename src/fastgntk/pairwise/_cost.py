@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk._util.checks import check_positive
 from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk.engines import Extent, estimate_seconds
@@ -241,7 +241,7 @@ def _check_cluster(cluster: Any) -> list[int]:
     return [int(count) for count in counts]
 
 
-def makespan(seconds: NDArray[np.float64], count: int) -> float:
+def makespan(seconds: Array, count: int) -> float:
     """Return when the last of some workers ends, if each takes the next task as soon as it is free.
 
     >>> makespan(np.array([3.0, 3.0, 2.0]), 2), makespan(np.array([3.0, 3.0, 2.0]), 9)

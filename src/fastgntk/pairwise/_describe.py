@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from fastgntk._util.arrays import Ints
 from fastgntk.engines import inseparable_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import Description, EqualGraphs, FeatureKind, GraphBatch, NodeFeatures, Spread, as_graphs
 
 __all__ = ["describe"]
-
-Ints = NDArray[np.int64]
 
 
 def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind = "auto") -> Description:

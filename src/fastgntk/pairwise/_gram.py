@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
 from fastgntk.kernels import GNTK, Kernel
@@ -19,8 +19,6 @@ from fastgntk.pairwise._run import check_result
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
 
 __all__ = ["GramPath", "cross_gram", "diagonal", "gram", "gram_columns", "gram_path", "options_of"]
-
-Array = NDArray[np.float64]
 
 
 @overload
@@ -154,7 +152,7 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
     return combine(far.kernel, values).values
 
 
-def gram_columns(prepared: PreparedGraphs, indices: NDArray[np.int64], compute: Compute | None = None) -> Array:
+def gram_columns(prepared: PreparedGraphs, indices: Ints, compute: Compute | None = None) -> Array:
     """Compute some columns of the Gram matrix of prepared graphs, shape (n, m)."""
     how = options_of(prepared, None, compute)
     result = _result_bytes(len(prepared.leaves), len(prepared), len(indices), how)
@@ -202,10 +200,10 @@ class GramPath:
     """
 
     kernel: GNTK
-    levels: NDArray[np.float64]
+    levels: Array
     engine: str
 
-    def at(self, blocks: int | None = None, jump: bool | tuple[float, ...] | None = None) -> NDArray[np.float64]:
+    def at(self, blocks: int | None = None, jump: bool | tuple[float, ...] | None = None) -> Array:
         """Return the Gram matrix of that depth; what is left out comes from ``kernel``."""
         wanted = replace(
             self.kernel,

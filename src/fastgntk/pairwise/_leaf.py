@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress
 from fastgntk.engines import equal_graphs
 from fastgntk.graphs import GraphBatch
@@ -18,8 +18,6 @@ from fastgntk.pairwise._plan import plan_cross, plan_gram
 from fastgntk.pairwise._run import Cut, Run, Write, check_result
 
 __all__ = ["Leaf"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +54,7 @@ class Leaf:
         """Return the kernel (n, m) with other graphs that were prepared alike."""
         out = np.zeros((self.n, cols.n))
 
-        def write(near: NDArray[np.int64], far: NDArray[np.int64], levels: Array) -> None:
+        def write(near: Ints, far: Ints, levels: Array) -> None:
             out[near[:, None], far] = combine_levels(levels, self.kernel)
 
         plan = plan_cross(self.cut.blocks, cols.cut.blocks)
@@ -67,7 +65,7 @@ class Leaf:
         """Return the kernel of each graph with itself (n,)."""
         out = np.zeros(self.n)
 
-        def write(rows: NDArray[np.int64], _: NDArray[np.int64], levels: Array) -> None:
+        def write(rows: Ints, _: Ints, levels: Array) -> None:
             out[rows] = np.diagonal(combine_levels(levels, self.kernel))
 
         self.within(compute, out.nbytes).diagonal(self.cut.prepared, write, progress)
@@ -78,25 +76,20 @@ class Leaf:
         out = np.zeros((self.batch.n_nodes, cols.n))
         check_result(out.nbytes, compute.budget)
 
-        def write(_: NDArray[np.int64], far: NDArray[np.int64], levels: Array) -> None:
+        def write(_: Ints, far: Ints, levels: Array) -> None:
             out[:, far] = combine_levels(levels, self.kernel)
 
         if len(out):
             self.within(compute, out.nbytes).nodes(self.batch, self.cut, cols.cut, write)
         return out
 
-    def equal_graphs(self) -> NDArray[np.int64]:
+    def equal_graphs(self) -> Ints:
         """Return for each graph the number of the first one that the kernel cannot distinguish from it."""
         colours = self.run.engine.colours(self.cut.prepared)
         return equal_graphs(self.batch, self.kernel.blocks, typed=self.kernel.typed, colours=colours)
 
     def _symmetric(
-        self,
-        out: Array,
-        reduce: Callable[[Array], Array],
-        compute: Compute,
-        result: int,
-        progress: Progress | None,
+        self, out: Array, reduce: Callable[[Array], Array], compute: Compute, result: int, progress: Progress | None
     ) -> None:
         run = self.within(compute, result)
         run.tiles(self.cut, self.cut, plan_gram(self.cut.blocks), _write_both_triangles(out, reduce), progress)
@@ -105,7 +98,7 @@ class Leaf:
 def _write_both_triangles(out: Array, reduce: Callable[[Array], Array]) -> Write:
     """Return a function that writes a tile and its mirror image, so that the result is exactly symmetric."""
 
-    def write(rows: NDArray[np.int64], cols: NDArray[np.int64], levels: Array) -> None:
+    def write(rows: Ints, cols: Ints, levels: Array) -> None:
         values = reduce(levels)
         if rows is cols:  # both triangles were computed; keep one
             values = np.triu(values) + np.swapaxes(np.triu(values, 1), -1, -2)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel
@@ -22,9 +22,7 @@ __all__ = ["node_contributions", "node_contributions_in_chunks"]
 _AT_ONCE = 1024  # nodes in one pass: enough to merge many and to make calls few, and rows that stay in the cache
 
 
-def node_contributions(
-    graph: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None
-) -> NDArray[np.float64]:
+def node_contributions(graph: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
     """Compute the contribution of each node of one graph to its kernel with m graphs.
 
     A tangent kernel is a sum over pairs of nodes, Σ_u Σ_l Σ_v K(l)_uv, and this is the part of each u. The rows add up
@@ -57,7 +55,7 @@ def node_contributions(
 
 def node_contributions_in_chunks(
     graphs: Any, cols: PreparedGraphs, *, nodes: int = _AT_ONCE, compute: Compute | None = None
-) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+) -> Iterator[tuple[slice, Array]]:
     """Yield what :func:`node_contributions` gives for each of many graphs, some graphs at a time, in order.
 
     Each item is a slice of graphs and the rows of all their nodes, shape (their nodes, m). Graphs of up to ``nodes``
@@ -89,7 +87,7 @@ def _union(batch: GraphBatch) -> GraphBatch:
     )
 
 
-def _contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute) -> NDArray[np.float64]:
+def _contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute) -> Array:
     """Return the contributions (N, m) of the nodes of one graph."""
     row = cols.like(batch)
     parts = {leaf: row.leaves[leaf].nodes(cols.leaves[leaf], compute) for leaf in cols.leaves}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk._util.threads import run, single_threaded_blas
 from fastgntk.engines import NodePairs, check_edges
@@ -18,19 +18,12 @@ from fastgntk.pairwise._compute import Compute, check_compute
 
 __all__ = ["check_nodes", "node_diagonal", "node_gram"]
 
-Array = NDArray[np.float64]
 
 _AT_ONCE = 8  # matrices of a chunk's size that are there while it is computed
 _PIECES = 4  # chunks for each worker, so that none waits long for the last
 
 
-def node_gram(
-    graph: Any,
-    kernel: GNTK = GNTK(),
-    *,
-    nodes: Any = None,
-    compute: Compute | None = None,
-) -> Array:
+def node_gram(graph: Any, kernel: GNTK = GNTK(), *, nodes: Any = None, compute: Compute | None = None) -> Array:
     """Compute the kernel between the nodes of one graph: Σ_l w_l K(l)_uv, with the weights w_l of ``kernel.jump``.
 
     Its sum over all pairs is the kernel of the graph with itself.
@@ -64,20 +57,14 @@ def node_gram(
     chosen = check_nodes(nodes, pairs.size)
     out = np.zeros((pairs.size, len(chosen)))
 
-    def write(places: NDArray[np.int64], values: Array) -> None:
+    def write(places: Ints, values: Array) -> None:
         out[:, places] = values.T
 
     pairs.compute(chosen, out.nbytes, write)
     return out
 
 
-def node_diagonal(
-    graph: Any,
-    kernel: GNTK = GNTK(),
-    *,
-    nodes: Any = None,
-    compute: Compute | None = None,
-) -> Array:
+def node_diagonal(graph: Any, kernel: GNTK = GNTK(), *, nodes: Any = None, compute: Compute | None = None) -> Array:
     """Compute the kernel of nodes with themselves, the diagonal of :func:`node_gram`, in as much time but less memory.
 
     Returns
@@ -88,14 +75,14 @@ def node_diagonal(
     chosen = check_nodes(nodes, pairs.size)
     out = np.zeros(len(chosen))
 
-    def write(places: NDArray[np.int64], values: Array) -> None:
+    def write(places: Ints, values: Array) -> None:
         out[places] = values[np.arange(len(places)), chosen[places]]
 
     pairs.compute(chosen, out.nbytes, write)
     return out
 
 
-def check_nodes(nodes: Any, size: int) -> NDArray[np.int64]:
+def check_nodes(nodes: Any, size: int) -> Ints:
     """Return node numbers 0..size − 1 from numbers, a mask, or None for all."""
     if nodes is None:
         return np.arange(size)
@@ -130,7 +117,7 @@ class _NodeColumns:
         self._kernel, self._batch, self.size = kernel, batch, batch.n_nodes
         self._memory, self._workers, self._progress = compute.budget, compute.threads, compute.progress
 
-    def compute(self, chosen: NDArray[np.int64], result: int, write: Any) -> None:
+    def compute(self, chosen: Ints, result: int, write: Any) -> None:
         """Compute the chosen columns and hand them to ``write(their places, rows)``, on threads."""
         matrices = 0 if self._kernel.blocks == 1 else 2 if self._kernel.typed else 1
         norms = 8 * matrices * self.size**2
@@ -142,7 +129,7 @@ class _NodeColumns:
         spare = self._memory - result
         chunks, workers = self._chunks(pairs, chosen, spare)
 
-        def work(places: NDArray[np.int64]) -> None:
+        def work(places: Ints) -> None:
             with np.errstate(all="ignore"):
                 values = pairs.columns(chosen[places])
             if not np.isfinite(values).all():
@@ -155,7 +142,7 @@ class _NodeColumns:
         with single_threaded_blas():
             run(work, chunks, workers=workers, progress=self._progress)
 
-    def _chunks(self, pairs: NodePairs, chosen: NDArray[np.int64], spare: int) -> tuple[list[NDArray[np.int64]], int]:
+    def _chunks(self, pairs: NodePairs, chosen: Ints, spare: int) -> tuple[list[Ints], int]:
         """Return which columns are computed together, and by how many workers.
 
         Columns that are close in the graph need the same columns of the levels below, so they are put together.
@@ -175,7 +162,7 @@ class _NodeColumns:
         self._check(self._memory - spare + needed, "one column and those that it needs")
         return chunks, workers
 
-    def _bytes(self, pairs: NodePairs, chosen: NDArray[np.int64]) -> int:
+    def _bytes(self, pairs: NodePairs, chosen: Ints) -> int:
         return 8 * _AT_ONCE * self.size * len(pairs.needed(chosen)[0])
 
     def _check(self, needed: int, what: str) -> None:
@@ -186,7 +173,7 @@ class _NodeColumns:
             )
 
 
-def _closeness(batch: GraphBatch) -> NDArray[np.int64]:
+def _closeness(batch: GraphBatch) -> Ints:
     """Return for each node a place in an order in which neighbours are near each other."""
     order = sparse.csgraph.reverse_cuthill_mckee(sparse.csr_array(batch.adjacency()), symmetric_mode=False)
     place = np.empty(len(order), dtype=np.int64)

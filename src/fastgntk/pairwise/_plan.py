@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.engines import Extent, Outline
 
 __all__ = ["MOST_GRAPHS", "Block", "Plan", "cut_blocks", "largest_extent", "plan_cross", "plan_diagonal", "plan_gram"]
@@ -19,8 +19,8 @@ MOST_GRAPHS = 256  # in a block: values of a tile take memory and time too, howe
 class Block:
     """Some graphs, by number, and how many distinct nodes they have together at each level."""
 
-    graphs: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    graphs: Ints
+    counts: Ints
 
     features: int = 0
     building: int = 0
@@ -56,7 +56,7 @@ class Plan:
         """Estimate the work of a tile: its pairs of distinct nodes, plus one so that nothing is free."""
         return int(self.rows[tile[0]].counts @ self.cols[tile[1]].counts) + 1
 
-    def pairs(self) -> NDArray[np.int64]:
+    def pairs(self) -> Ints:
         """Count the pairs of distinct nodes that the tiles compute, level by level; symmetric tiles count half."""
         if not self.tiles:
             return np.zeros(1, dtype=np.int64)
@@ -73,9 +73,7 @@ def largest_extent(blocks: Iterable[Block]) -> Extent:
     return Extent(*(max(values) for values in zip(*(b.extent for b in blocks), strict=True)))
 
 
-def cut_blocks(
-    outline: Outline, width: int, side: int | None = None, order: NDArray[np.int64] | None = None
-) -> tuple[Block, ...]:
+def cut_blocks(outline: Outline, width: int, side: int | None = None, order: Ints | None = None) -> tuple[Block, ...]:
     """Cut graphs into blocks of at most ``width`` distinct nodes and 256 graphs; a larger graph is its own block.
 
     Graphs that are likely to share nodes come next to each other. The cut depends on the graphs only, never on workers
@@ -110,7 +108,7 @@ def plan_diagonal(outline: Outline) -> Plan:
     return _largest_first(blocks, blocks, [(i, i) for i in range(len(blocks))])
 
 
-def _cut_by_size(outline: Outline, order: NDArray[np.int64], width: int, side: int | None) -> tuple[Block, ...]:
+def _cut_by_size(outline: Outline, order: Ints, width: int, side: int | None) -> tuple[Block, ...]:
     sizes = outline.sizes
     groups: list[list[int]] = []
     nodes = 0
@@ -123,7 +121,7 @@ def _cut_by_size(outline: Outline, order: NDArray[np.int64], width: int, side: i
     return _counted(outline, [np.array(g) for g in groups])
 
 
-def _cut_by_colours(outline: Outline, order: NDArray[np.int64], width: int, side: int | None) -> tuple[Block, ...]:
+def _cut_by_colours(outline: Outline, order: Ints, width: int, side: int | None) -> tuple[Block, ...]:
     """Count the distinct colours of the level that has most; the others are narrower or about as wide."""
     assert outline.colours is not None
     level = outline.colours[int(np.argmax(_distinct_of_each_level(outline.colours)))]
@@ -143,11 +141,11 @@ def _cut_by_colours(outline: Outline, order: NDArray[np.int64], width: int, side
     return _counted(outline, [np.array(g) for g in groups])
 
 
-def _distinct_of_each_level(colours: NDArray[np.int32]) -> NDArray[np.int64]:
+def _distinct_of_each_level(colours: Int32s) -> Ints:
     return np.array([int(level.max(initial=-1)) + 1 for level in colours])
 
 
-def _counted(outline: Outline, groups: list[NDArray[np.int64]]) -> tuple[Block, ...]:
+def _counted(outline: Outline, groups: list[Ints]) -> tuple[Block, ...]:
     """Make blocks of groups of graphs that cover all graphs, counting the distinct colours of each level."""
     if outline.colours is None:
         sizes = outline.sizes
@@ -163,12 +161,12 @@ def _counted(outline: Outline, groups: list[NDArray[np.int64]]) -> tuple[Block, 
     return tuple(_block(outline, g, c) for g, c in zip(groups, counts, strict=True))
 
 
-def _block(outline: Outline, graphs: NDArray[np.int64], counts: NDArray[np.int64]) -> Block:
+def _block(outline: Outline, graphs: Ints, counts: Ints) -> Block:
     building = 0 if outline.building is None else int(outline.building[graphs].max(initial=0))
     return Block(graphs, counts, outline.features, building, outline.parts)
 
 
-def _counts(blocks: tuple[Block, ...]) -> NDArray[np.int64]:
+def _counts(blocks: tuple[Block, ...]) -> Ints:
     return np.stack([b.counts for b in blocks])
 
 

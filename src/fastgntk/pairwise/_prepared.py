@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress
 from fastgntk.engines import check_edges, choose_engine
 from fastgntk.errors import InputError, levels_to_the_caller
@@ -35,7 +35,6 @@ __all__ = [
     "tangent_leaves",
 ]
 
-Array = NDArray[np.float64]
 
 _MANY_PAIRS = 1e12  # of nodes; prepared graphs are used again and again, so starting compiled code pays
 
@@ -104,7 +103,7 @@ class PreparedGraphs:
             leaves[kernel] = Leaf(mine.kernel, rows, mine.run, mine.run.cut(rows))
         return PreparedGraphs(self.kernel, self.compute, batch, features, leaves)
 
-    def subset(self, indices: NDArray[np.int64]) -> PreparedGraphs:
+    def subset(self, indices: Ints) -> PreparedGraphs:
         """Return some of the graphs, prepared by themselves; what is known of their diagonals is kept."""
         if np.array_equal(indices, np.arange(len(self))):
             return self
@@ -128,7 +127,7 @@ class PreparedGraphs:
         """Keep the diagonal of a leaf that was computed with its Gram matrix."""
         self._diagonals[kernel] = values
 
-    def equal_graphs(self) -> NDArray[np.int64]:
+    def equal_graphs(self) -> Ints:
         """Return for each graph the number of the first one that no leaf of the kernel can distinguish from it."""
         groups = [leaf.equal_graphs() for leaf in self.leaves.values()]
         if len(groups) == 1:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk._util.threads import Progress, run, single_threaded_blas
 from fastgntk.engines import Choice, Engine
@@ -23,8 +24,7 @@ __all__ = ["Cut", "Run", "Write", "check_result"]
 
 _log = logging.getLogger("fastgntk")
 
-Array = NDArray[np.float64]
-Write = Callable[[NDArray[np.int64], NDArray[np.int64], Array], None]
+Write = Callable[[Ints, Ints, Array], None]
 """Called as write(row graphs, column graphs, levels) for every tile."""
 
 
@@ -77,7 +77,7 @@ class Run:
         """Prepare graphs and cut them into blocks."""
         return self.cut_prepared(self.prepare(batch))
 
-    def cut_prepared(self, prepared: Any, side: int | None = None, order: NDArray[np.int64] | None = None) -> Cut:
+    def cut_prepared(self, prepared: Any, side: int | None = None, order: Ints | None = None) -> Cut:
         """Cut prepared graphs into blocks; ``side`` and ``order`` as in `cut_blocks`."""
         return Cut(prepared, cut_blocks(self.engine.outline(prepared), self.engine.width, side, order))
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures
 
@@ -229,7 +230,7 @@ def _check_pointers(pointers: NDArray[Any], name: str) -> None:
     _require(grows, name, "must start at 0 and never fall")
 
 
-def _check_neighbours(offsets: NDArray[np.int64], indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> None:
+def _check_neighbours(offsets: Ints, indptr: Ints, indices: Int32s) -> None:
     """Refuse neighbours outside of their graph, and rows that are not in the one form that all graphs here have."""
     sizes, degrees = np.diff(offsets), np.diff(indptr)
     size_of_node = np.repeat(sizes, sizes)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.models import Intervals
 from fastgntk.persistence._schema import Arrays, Entry, Part, check_document, check_parts, named, number
@@ -96,17 +96,17 @@ def unpack_regression(model: Any, document: dict[str, Any], arrays: Arrays) -> N
     model.log_marginal_likelihood_ = float(likelihood[0]) if single else likelihood
 
 
-def _triangle(parts: Arrays, name: str, size: int) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = check_parts(parts, {name: Part("triangle")}, {"triangle": size * (size + 1) // 2})[0]
+def _triangle(parts: Arrays, name: str, size: int) -> Array:
+    found: Array = check_parts(parts, {name: Part("triangle")}, {"triangle": size * (size + 1) // 2})[0]
     return found
 
 
-def _packed_triangle(factor: NDArray[np.float64]) -> NDArray[np.float64]:
+def _packed_triangle(factor: Array) -> Array:
     """Return the lower triangle row by row: half of the file is zeros otherwise."""
     return np.concatenate([factor[i, : i + 1] for i in range(len(factor))])
 
 
-def _unpacked_triangle(packed: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+def _unpacked_triangle(packed: Array, size: int) -> Array:
     out = np.zeros((size, size), order="F")
     for i in range(size):
         out[i, : i + 1] = packed[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2]

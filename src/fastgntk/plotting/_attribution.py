@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fastgntk._util.arrays import Array
 from fastgntk._util.files import atomic_write
 from fastgntk.errors import InputError
 from fastgntk.graphs import Graph
@@ -93,7 +94,7 @@ def draw_attribution(
     atomic_write(path, content)
 
 
-def _check_values(values: ArrayLike, n_nodes: int) -> NDArray[np.float64]:
+def _check_values(values: ArrayLike, n_nodes: int) -> Array:
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):

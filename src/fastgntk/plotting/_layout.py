@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.graphs import Graph
 
@@ -22,7 +22,7 @@ _CLOSEST = 0.5  # how near most nodes may come to each other, in lengths of an e
 _STRESS_NODES = 500  # up to here springs between all pairs take seconds; beyond, too long
 _ROUNDS = 150
 
-Points = NDArray[np.float64]
+Points = Array
 
 
 def place_nodes(graph: Graph) -> Points:

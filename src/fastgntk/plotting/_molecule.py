@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.graphs import Graph
 from fastgntk.plotting._frame import PIXELS_PER_POINT, Frame, render
@@ -25,7 +25,7 @@ _RADIUS = 0.28  # of the circles, in lengths of a bond
 _AROUND = 0.9  # margin around the outermost atoms, in bond lengths
 _RDKIT_BOND = 1.5  # length of a bond in RDKit's own coordinates
 
-Points = NDArray[np.float64]
+Points = Array
 
 
 def read_molecule(smiles: str, graph: Graph) -> Any:
@@ -57,7 +57,7 @@ def read_molecule(smiles: str, graph: Graph) -> Any:
     return molecule
 
 
-def draw_molecule(molecule: Any, values: NDArray[np.float64], labels: list[str], frame: Frame, suffix: str) -> bytes:
+def draw_molecule(molecule: Any, values: Array, labels: list[str], frame: Frame, suffix: str) -> bytes:
     """Return the content of an SVG or PNG file."""
     from rdkit import Chem
     from rdkit.Chem import rdDepictor

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Bools, Ints
 from fastgntk.graphs import Graph
 from fastgntk.plotting._frame import Frame, clean, render
 from fastgntk.plotting._layout import place_nodes
@@ -22,7 +22,7 @@ _EDGE = 44  # length of an edge in points, where there is room
 _RADIUS = (1.2, 9.0)  # of nodes, smallest and largest, in points
 _LOWEST = 60  # of a drawing, in points
 
-Points = NDArray[np.float64]
+Points = Array
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _Drawing:
     height: int
 
 
-def draw_network(graph: Graph, values: NDArray[np.float64], labels: list[str], frame: Frame, suffix: str) -> bytes:
+def draw_network(graph: Graph, values: Array, labels: list[str], frame: Frame, suffix: str) -> bytes:
     """Return the content of an SVG or PNG file."""
     drawing = _fit(place_nodes(graph), frame.inner_width, labels)
     figure, axes = frame.figure(drawing.height)
@@ -93,7 +93,7 @@ def _draw_edges(axes: Axes, graph: Graph, drawing: _Drawing) -> Points:
     return lines
 
 
-def _edges(graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+def _edges(graph: Graph) -> tuple[Ints, Array, Bools, Bools]:
     """Return pairs of adjacent nodes, line widths from 0.6 to 2, and flags of negative and of one-way edges."""
     adjacency = graph.adjacency.tocoo()
     weight = {(int(u), int(v)): float(w) for u, v, w in zip(*adjacency.coords, adjacency.data, strict=True)}

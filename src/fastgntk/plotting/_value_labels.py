@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from fastgntk._util.arrays import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,7 +16,7 @@ __all__ = ["label_size", "points_along", "write_labels"]
 _SIZE = 6.0  # of the text, in points
 _DIRECTIONS = 24
 
-Points = NDArray[np.float64]
+Points = Array
 
 
 def label_size(label: str) -> tuple[float, float]:
@@ -58,7 +59,7 @@ def _position(node: Points, radius: float, half: Points, step: int) -> Points:
 
 def _cost(
     place: Points, half: Points, others: Points, radius: float, drawn: Points, taken: list[tuple[Points, Points]],
-    page: Points,
+    page: Points
 ) -> float:  # fmt: skip
     """Return the cost of a position: overlap with the page margin, then with labels, nodes and lines."""
     off_page = bool((place - half < 0).any() or (place + half > page).any())

@@ -11,8 +11,8 @@ import time
 from timeit import timeit
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.reproduce._rows import Cell, Figure, Row, column, distinct, matching, plot
 from fastgntk.reproduce._study import Study, StudyOptions
@@ -21,8 +21,6 @@ from fastgntk.sketch import SKETCHES, SketchMatrix
 from fastgntk.theory import beta, sketching_bound
 
 __all__ = ["STUDY"]
-
-Array = NDArray[np.float64]
 
 
 def _cells(options: StudyOptions) -> list[Cell]:

@@ -18,8 +18,8 @@ from statistics import geometric_mean, mean, median
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.datasets import Dataset, load, synthetic
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
@@ -35,7 +35,6 @@ from fastgntk.sketch import SKETCHES, Sketch
 
 __all__ = ["STUDY", "relative_error"]
 
-Array = NDArray[np.float64]
 
 _KERNEL = GNTK(blocks=3, layers=2, scale="degree", jump=True)
 _DEPTHS = tuple(range(1, _KERNEL.blocks + 1))
@@ -73,7 +72,7 @@ class _Exact(NamedTuple):
     """One data set, its folds and its exact kernel."""
 
     graphs: GraphBatch
-    y: NDArray[np.int64]
+    y: Ints
     folds: list[Split]
     path: GramPath
     accuracy: float
@@ -138,7 +137,7 @@ def relative_error(approximate: Array, exact: Array) -> float:
     return float(np.linalg.norm(approximate - exact) / np.linalg.norm(exact))
 
 
-def _accuracy(K: Array, y: NDArray[np.int64], folds: list[Split]) -> float:
+def _accuracy(K: Array, y: Ints, folds: list[Split]) -> float:
     """Return the mean accuracy of the normalised kernel over the folds, in per cent."""
     scores, _ = score_splits(normalize(K), y, folds, (_C,))
     return 100.0 * float(scores.mean())

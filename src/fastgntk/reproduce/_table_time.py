@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.bench import CASES
 from fastgntk.datasets import load
@@ -131,7 +131,7 @@ def _time_kronecker(
     return spent * _half(squares) / done / compute.threads, min(1.0, pairs / _half(np.ones(len(batch))))
 
 
-def _half(squares: NDArray[np.float64]) -> float:
+def _half(squares: Array) -> float:
     """Return Σ over pairs i ≤ j of the products."""
     return float((squares.sum() ** 2 + (squares**2).sum()) / 2)
 

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array
 from fastgntk.graphs import GraphBatch
 from fastgntk.models import score_splits
 from fastgntk.selection import inner_splits, outer_splits
 
 __all__ = ["Selection", "grakel_installed", "nested_selection", "subtree_kernels"]
-
-Array = NDArray[np.float64]
 
 
 class Selection(NamedTuple):

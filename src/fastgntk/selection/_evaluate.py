@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel
@@ -45,7 +46,7 @@ class Record:
     """Training and test graphs of each outer fold."""
     kernels: tuple[Kernel, ...]
     C: tuple[float, ...]
-    selection: NDArray[np.float64]
+    selection: Array
     """Mean score of each kernel and C, shape (kernels, C): over the inner folds of all outer folds, or under
     du2019 over the folds reported."""
     engines: tuple[str, ...]
@@ -214,7 +215,7 @@ class _Run:
         self.kernel_seconds = self.learning_seconds = 0.0
         self.fits_stopped = 0
 
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Array:
         """Return the accuracies of all kernels, shape (kernels, splits, C)."""
         from joblib import Parallel, delayed
 

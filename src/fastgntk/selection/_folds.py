@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Ints
 from fastgntk.errors import InputError
 from fastgntk.models import Split, stratified_folds
 
@@ -34,7 +35,7 @@ def given_folds(fold_of_graph: Sequence[int] | NDArray[Any], y: NDArray[Any]) ->
     return splits
 
 
-def read_folds(path: str | Path, n_graphs: int) -> NDArray[np.int64]:
+def read_folds(path: str | Path, n_graphs: int) -> Ints:
     """Read a text file with one fold number a line, in the order of the graphs."""
     try:
         lines = Path(path).read_text().rstrip().splitlines()

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from fastgntk._util.arrays import Array
 from fastgntk._util.checks import check_flag, check_positive
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
@@ -175,7 +173,7 @@ class Levels:
         """Bytes of all readouts."""
         return sum(path.levels.nbytes for path in self.paths)
 
-    def gram(self, kernel: Kernel) -> NDArray[np.float64]:
+    def gram(self, kernel: Kernel) -> Array:
         """Return the Gram matrix of a kernel."""
         return combine(kernel, self._leaf).values
 

@@ -12,13 +12,13 @@ and ⟨G, d(sKs)⟩ = ⟨sGs, dK⟩ − Σ_i (dK_ii / K_ii) Σ_j G_ij s_i s_j K_
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
+from fastgntk._util.arrays import Array
+
 __all__ = ["level_weights"]
 
-Array = NDArray[np.float64]
 
 _JITTER = 1e-10  # of the diagonal, added to the ridge
 _INTERCEPT = 10.0  # variance of the intercept, about that of all levels together

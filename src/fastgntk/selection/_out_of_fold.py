@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.engines import EXACT_ENGINES
 from fastgntk.graphs import GraphBatch
@@ -43,8 +43,6 @@ __all__ = [
     "ridge_probabilities",
 ]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _NEAR = 3  # of the most alike graphs
 _AT_ONCE = 500  # graphs whose functions are held together

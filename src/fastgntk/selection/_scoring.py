@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import run as run_on_threads
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.engines import equal_graphs
@@ -28,7 +28,6 @@ from fastgntk.solvers import EigenPath, Score
 
 __all__ = ["Comparison", "Selected", "fraction_of"]
 
-Array = NDArray[np.float64]
 Advance = Callable[[float], None]
 """Called with the fraction of the work that is done, 0 to 1."""
 
@@ -49,7 +48,7 @@ class _Sample:
     """Graphs with targets, equal ones merged."""
 
     distinct: GraphBatch  # m graphs
-    kinds: NDArray[np.int64]  # (n,), which of them each graph is
+    kinds: Ints  # (n,), which of them each graph is
     Y: Array  # (n, k), centred
     weights: Array | None  # (n,)
 
@@ -129,7 +128,7 @@ class Comparison:
         assert best is not None
         return best
 
-    def _sample(self, groups: NDArray[np.int64], some: NDArray[np.int64]) -> _Sample:
+    def _sample(self, groups: Ints, some: Ints) -> _Sample:
         """Take some graphs of the batch."""
         _, first, kinds = np.unique(groups[some], return_index=True, return_inverse=True)
         # Numbered as they first occur: without equal graphs, kinds and graphs are then in the same order.
@@ -161,7 +160,7 @@ class Comparison:
                 run_on_threads(compute, one.places, workers=workers, progress=report)
         return [found for found in out if found is not None]
 
-    def _equal(self, kernels: Sequence[Kernel]) -> NDArray[np.int64]:
+    def _equal(self, kernels: Sequence[Kernel]) -> Ints:
         """Return for each graph the number of the first one that no kernel distinguishes from it."""
         leaves = [leaf for kernel in kernels for leaf in tangent_leaves(kernel)]
         groups = []
@@ -176,7 +175,7 @@ class Comparison:
         return np.asarray(first[number.ravel()], dtype=np.int64)
 
 
-def subset(n: int, Y: Array, most: int, seed: int) -> NDArray[np.int64]:
+def subset(n: int, Y: Array, most: int, seed: int) -> Ints:
     """Return some graphs, in order; a few more if targets would be constant among them."""
     if n <= most:
         return np.arange(n)

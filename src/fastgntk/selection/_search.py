@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_integer
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError
@@ -37,7 +37,6 @@ from fastgntk.solvers import Criterion, EigenPath, Score, misclassification, sta
 
 __all__ = ["GraphClassifierCV", "GraphRegressorCV", "Search"]
 
-Array = NDArray[np.float64]
 
 _FINALISTS = 8
 _MOST_FINALISTS = 80
@@ -321,7 +320,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         return int(np.clip(_SVM_WORK // n_graphs**2, _FINALISTS, _MOST_FINALISTS))
 
     def _compare_svms(
-        self, batch: GraphBatch, classes: NDArray[np.int64], finalists: list[Selected]
+        self, batch: GraphBatch, classes: Ints, finalists: list[Selected]
     ) -> tuple[Selected, float, float]:
         """Return the best kernel, its best C, and their accuracy over folds; of equals the first."""
         from joblib import Parallel, delayed

@@ -11,6 +11,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
+
 __all__ = ["hadamard_entries", "hadamard_transform", "padded_size", "transform_cost"]
 
 Number = TypeVar("Number", np.float32, np.float64)
@@ -27,7 +29,7 @@ def padded_size(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
 
 
-def hadamard_entries(rows: NDArray[np.int64], cols: NDArray[np.int64]) -> NDArray[np.float64]:
+def hadamard_entries(rows: Ints, cols: Ints) -> Array:
     """Return H[rows, cols] = (−1)^(number of ones that the two numbers share in binary).
 
     >>> hadamard_entries(np.arange(2), np.arange(2)).tolist()

@@ -7,9 +7,9 @@ TensorSketch (Pham and Pagh 2013) sketches the Kronecker product of two vectors 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
+from fastgntk._util.arrays import Floats
 from fastgntk.sketch._hadamard import hadamard_transform, padded_size
 from fastgntk.sketch._matrices import CountSketch
 
@@ -37,7 +37,7 @@ class GaussianProjection:
         self._orders = np.stack([rng.permutation(width) for _ in range(pieces)])
         self._gaussians = rng.standard_normal((pieces, width)) / np.sqrt(width)
 
-    def __call__(self, matrix: NDArray[np.floating]) -> NDArray[np.floating]:
+    def __call__(self, matrix: Floats) -> Floats:
         """Return W M of shape (size, m) for M of shape (columns, m), in the precision of M."""
         width = self._signs.shape[1]
         out = np.empty((self.size, matrix.shape[1]), dtype=matrix.dtype)
@@ -66,9 +66,9 @@ class TensorSketch:
         self.size = size
         self._left, self._right = CountSketch.draw(left, size, rng), CountSketch.draw(right, size, rng)
 
-    def __call__(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
+    def __call__(self, left: Floats, right: Floats) -> Floats:
         """Return the sketches of m pairs, columns of two matrices with m columns each, in their precision."""
         spectrum = fft.rfft(self._left.left(left), axis=0)
         spectrum *= fft.rfft(self._right.left(right), axis=0)
-        product: NDArray[np.floating] = fft.irfft(spectrum, n=self.size, axis=0, overwrite_x=True)
+        product: Floats = fft.irfft(spectrum, n=self.size, axis=0, overwrite_x=True)
         return product

@@ -15,15 +15,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.sketch._hadamard import hadamard_entries, hadamard_transform, padded_size, transform_cost
 
 __all__ = ["AMS", "SKETCHES", "SRHT", "CountSketch", "Gaussian", "SketchMatrix", "SparseEmbedding", "generator"]
-
-Array = NDArray[np.float64]
 
 
 class SketchMatrix(ABC):
@@ -117,7 +115,7 @@ class SRHT(SketchMatrix):
     the fast Walsh–Hadamard transform.
     """
 
-    def __init__(self, rows: NDArray[np.int64], flips: Array) -> None:
+    def __init__(self, rows: Ints, flips: Array) -> None:
         self.size, self.columns = len(rows), len(flips)
         self.nonzeros = self.size
         self._rows, self._flips, self._scale = rows, flips, 1.0 / math.sqrt(self.size)

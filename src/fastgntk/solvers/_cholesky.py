@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas, eigvalsh, lapack
 
+from fastgntk._util.arrays import Array
 from fastgntk.solvers._problem import Problem, jitter_ladder, log_jitter, not_definite
 from fastgntk.solvers._solution import Solution, likelihood
 from fastgntk.solvers._source import BLOCK
 
 __all__ = ["cholesky"]
 
-Array = NDArray[np.float64]
 
 _PANEL = 4096  # rows and columns that one call of LAPACK factorizes
 

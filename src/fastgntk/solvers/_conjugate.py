@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.sketch import generator
 from fastgntk.solvers._low_rank import LowRank
@@ -24,8 +24,6 @@ from fastgntk.solvers._problem import Problem
 from fastgntk.solvers._solution import Solution
 
 __all__ = ["conjugate_gradients"]
-
-Array = NDArray[np.float64]
 
 
 # So many random right-hand sides: the root mean square of leave-one-out residuals is then right within 3 % (measured on
@@ -103,13 +101,7 @@ def _solve(problem: Problem, model: LowRank, noise: Array, Y: Array, tolerances:
 
 
 def _round(
-    model: LowRank,
-    K: Array,
-    noise: Array,
-    residual: Array,
-    goals: Array,
-    limit: int,
-    report: Callable[[float], None],
+    model: LowRank, K: Array, noise: Array, residual: Array, goals: Array, limit: int, report: Callable[[float], None]
 ) -> tuple[Array, int]:
     """Return a solution of A x = residual as far as one round of steps goes, and how many there were."""
     x = np.zeros_like(residual)

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.solvers._problem import Problem, as_ridge, as_targets, as_weights, jitter_ladder, log_jitter, not_definite
 from fastgntk.solvers._solution import Solution, likelihood
@@ -25,7 +25,6 @@ from fastgntk.solvers._source import BLOCK, MatrixSource
 
 __all__ = ["EigenPath", "RidgeScore", "eigen"]
 
-Array = NDArray[np.float64]
 RidgeScore = Literal["leave_one_out", "likelihood"]
 
 # Equal graphs have equal rows up to the order of sums; κ0 near λ = 1 makes of an ulp a 1e-8 (tests/tables.py).
@@ -219,7 +218,7 @@ def _as_ridges(ridges: Any) -> Array:
     return values
 
 
-def _kinds(K: Array, groups: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+def _kinds(K: Array, groups: Any) -> tuple[Ints, Ints, Array]:
     """Return the kind of each row, one row of each kind, and the kernel between kinds."""
     if groups is None:
         rows = np.arange(len(K))

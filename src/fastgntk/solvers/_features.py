@@ -15,15 +15,13 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack, qr, solve_triangular
 
+from fastgntk._util.arrays import Array
 from fastgntk.solvers._problem import as_ridge, as_targets, as_weights, floor_jitter
 from fastgntk.solvers._solution import Solution, likelihood
 
 __all__ = ["FeatureSource", "regress_on_features"]
-
-Array = NDArray[np.float64]
 
 
 class FeatureSource(Protocol):

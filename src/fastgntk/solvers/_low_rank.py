@@ -19,12 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, qr, solve_triangular
 
-__all__ = ["LowRank", "low_rank"]
+from fastgntk._util.arrays import Array
 
-Array = NDArray[np.float64]
+__all__ = ["LowRank", "low_rank"]
 
 
 @dataclass(frozen=True, eq=False)

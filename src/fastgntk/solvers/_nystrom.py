@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.sketch import generator
 from fastgntk.solvers._low_rank import LowRank, low_rank
 from fastgntk.solvers._problem import Problem, floor_jitter
 from fastgntk.solvers._solution import Solution, likelihood
 
 __all__ = ["draw_landmarks", "landmark_model", "low_rank_solution", "nystrom"]
-
-Array = NDArray[np.float64]
 
 
 def nystrom(problem: Problem) -> Solution:
@@ -21,7 +19,7 @@ def nystrom(problem: Problem) -> Solution:
     return low_rank_solution(problem, model, jitter, "nystrom", landmarks, model.whiten, model.noise_factor())
 
 
-def draw_landmarks(n: int, rank: int, seed: int) -> NDArray[np.int64]:
+def draw_landmarks(n: int, rank: int, seed: int) -> Ints:
     """Draw landmarks uniformly without replacement, in ascending order.
 
     Uniformly: on 2,000 random graphs at ranks 50 to 800, draws by what earlier landmarks leave unexpressed (randomly
@@ -31,7 +29,7 @@ def draw_landmarks(n: int, rank: int, seed: int) -> NDArray[np.int64]:
     return np.sort(rng.choice(n, rank, replace=False)).astype(np.int64)
 
 
-def landmark_model(problem: Problem, *, fitc: bool = False) -> tuple[LowRank, NDArray[np.int64], float]:
+def landmark_model(problem: Problem, *, fitc: bool = False) -> tuple[LowRank, Ints, float]:
     """Return the model of low rank on landmarks, the landmarks, and the jitter."""
     source = problem.source
     diagonal = source.diagonal()
@@ -46,13 +44,7 @@ def landmark_model(problem: Problem, *, fitc: bool = False) -> tuple[LowRank, ND
 
 
 def low_rank_solution(
-    problem: Problem,
-    model: LowRank,
-    jitter: float,
-    solver: str,
-    basis: NDArray[np.int64],
-    factor: Array,
-    noise_factor: Array,
+    problem: Problem, model: LowRank, jitter: float, solver: str, basis: Ints, factor: Array, noise_factor: Array
 ) -> Solution:
     """Fit the targets; the factors, of shape (m, r), lead from kernel values with the basis to features."""
     Y = problem.Y

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk._util.threads import Progress
 from fastgntk.errors import InputError
 from fastgntk.solvers._source import KernelSource
@@ -26,7 +26,6 @@ __all__ = [
     "not_definite",
 ]
 
-Array = NDArray[np.float64]
 
 _log = logging.getLogger("fastgntk")
 

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.solvers._eigen import EigenPath
 
 __all__ = ["RIDGES", "Criterion", "Score", "check_ridges", "misclassification", "stable_ridge"]
 
-Array = NDArray[np.float64]
 Criterion = Literal["leave_one_out", "likelihood"]
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 
 __all__ = ["Solution", "likelihood"]
 
-Array = NDArray[np.float64]
 Plain = str | int | float | bool
 
 
@@ -29,7 +29,7 @@ class Solution:
     """
 
     solver: str
-    basis: NDArray[np.int64]
+    basis: Ints
     """The graphs that carry coefficients, m of n: all of them, landmarks, or one of each kind of equal ones."""
     alpha: Array
     """Coefficients (m, k): f(x) = Σ_j alpha_j k(x, basis_j)."""
@@ -50,7 +50,7 @@ class Solution:
     """F of shape (p, r), or if ``triangular`` L of shape (p, p): what ``variance`` takes off."""
     noise_factor: Array
     """H of shape (p, q): what ``variance`` adds, as weights of m features are not known for certain; q = 0 if exact."""
-    landmarks: NDArray[np.int64]
+    landmarks: Ints
     """Which columns of a cross matrix the factors act on, p of m."""
     triangular: bool
     rank: int

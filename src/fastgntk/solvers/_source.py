@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 
 __all__ = ["BLOCK", "KernelSource", "MatrixSource"]
 
-Array = NDArray[np.float64]
 
 BLOCK = 512
 """Rows or columns that are worked on at a time where all at once would be another matrix of n²."""
@@ -29,13 +28,13 @@ class KernelSource(Protocol):
     n: int
 
     @property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Ints:
         """All of 0..n−1, such that columns of neighbours are quick to get together."""
 
     def full(self) -> Array:
         """Return K, of shape (n, n), exactly symmetric up to rounding."""
 
-    def columns(self, indices: NDArray[np.int64]) -> Array:
+    def columns(self, indices: Ints) -> Array:
         """Return K[:, indices], of shape (n, m)."""
 
     def diagonal(self) -> Array:
@@ -62,7 +61,7 @@ class MatrixSource:
         """Return the matrix itself."""
         return self._matrix
 
-    def columns(self, indices: NDArray[np.int64]) -> Array:
+    def columns(self, indices: Ints) -> Array:
         """Return columns as a copy. K is symmetric, and rows are the faster to read."""
         columns: Array = self._matrix[indices].T
         return columns

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from fastgntk._util.arrays import Array
 from fastgntk.engines import kappa0, kappa1
-from fastgntk.theory._nodes import Array, unit_nodes
+from fastgntk.theory._nodes import unit_nodes
 
 __all__ = ["ClosedForm", "closed_form"]
 

@@ -22,16 +22,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK
 
 __all__ = ["finite_width_gram"]
-
-Array = NDArray[np.float64]
 
 
 def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, seed: int = 0) -> Array:

@@ -15,9 +15,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.theory._moments import check_power, moment_weight
-from fastgntk.theory._nodes import Array, unit_nodes
+from fastgntk.theory._nodes import unit_nodes
 from fastgntk.theory._spectrum import CUT, eigen
 
 __all__ = ["LabelClass", "NormBound", "label_norm"]

@@ -17,8 +17,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
-from fastgntk.theory._nodes import Array, unit_nodes
+from fastgntk.theory._nodes import unit_nodes
 
 __all__ = ["moment", "moment_weight", "Part", "check_power"]
 

@@ -14,16 +14,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines import Aggregation, unit_rows, zero_norm
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
 
-__all__ = ["UnitNodes", "Array", "aggregate_features", "aggregated", "unit_nodes"]
+__all__ = ["UnitNodes", "aggregate_features", "aggregated", "unit_nodes"]
 
-Array = NDArray[np.float64]
 
 # Noise of a sum is as large as this distance from ±1, where κ0 turns ε into 1e-8 (docs/math.md, Precision).
 _NEAR_ONE = 1.0 - 8.0 * float(np.finfo(np.float64).eps)
@@ -42,13 +41,13 @@ class UnitNodes:
     """
 
     h: Array
-    offsets: NDArray[np.int64]
+    offsets: Ints
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Number of nodes of each graph, (n,)."""
         return np.diff(self.offsets)
 
@@ -145,7 +144,7 @@ def _sketched(
     return product, bound
 
 
-def _segment_sums(values: Array, offsets: NDArray[np.int64]) -> Array:
+def _segment_sums(values: Array, offsets: Ints) -> Array:
     out = np.zeros((len(offsets) - 1, *values.shape[1:]))
     filled = np.flatnonzero(np.diff(offsets))
     if len(filled):

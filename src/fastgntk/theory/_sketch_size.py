@@ -22,11 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from fastgntk._util.arrays import Array
 from fastgntk.engines import inverse, unit_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind
 from fastgntk.theory._moments import check_power, moment
-from fastgntk.theory._nodes import Array, UnitNodes, aggregate_features, aggregated
+from fastgntk.theory._nodes import UnitNodes, aggregate_features, aggregated
 from fastgntk.theory._sketching import beta
 from fastgntk.theory._spectrum import CUT, eigen
 

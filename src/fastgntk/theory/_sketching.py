@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
-from fastgntk.theory._nodes import Array
 
 __all__ = ["SketchName", "SketchingBound", "beta", "sketching_bound", "sketching_rms"]
 
@@ -184,7 +183,7 @@ def _columns(g: Array, A: Array, h: Array, b1: float, b2: float) -> tuple[Array,
     return G, H
 
 
-def _matrix(vectors: Array) -> NDArray[np.float64]:
+def _matrix(vectors: Array) -> Array:
     array = np.asarray(vectors, dtype=np.float64)
     if array.ndim not in (1, 2):
         raise InputError(f"g and h must be vectors or matrices of columns, but one has {array.ndim} dimensions.")

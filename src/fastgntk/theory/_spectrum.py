@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.theory._moments import check_power, moment
-from fastgntk.theory._nodes import Array
 
 __all__ = ["CUT", "SpectralInterval", "eigen", "gamma", "spectral_interval"]
 

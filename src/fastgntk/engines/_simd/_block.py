@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._vector import LANES
 
 __all__ = ["CHUNK", "Block", "build_block"]
-
-Ints = NDArray[np.int64]
-Shorts = NDArray[np.int32]
-Array = NDArray[np.float64]
 
 
 CHUNK = 16
@@ -38,17 +34,17 @@ class Block(NamedTuple):
     counts: Ints  # (L + 1,): the number of features, then of colours of level 1..L
     at: Ints  # (L + 1,)
     ptr: Ints
-    columns: Shorts
+    columns: Int32s
     value: Array
     slots: int
     cuts: Ints
     read_at: Ints  # (L + 1,)
     read_ptr: Ints
-    read_graph: Shorts
-    read_index: Shorts
+    read_graph: Int32s
+    read_index: Int32s
     read_value: Array
     sum_ptr: Ints
-    sum_index: Shorts
+    sum_index: Int32s
     sum_value: Array
 
 
@@ -56,20 +52,20 @@ class Block(NamedTuple):
 def build_block(
     graphs: Ints,
     offsets: Ints,
-    colours: Shorts,
+    colours: Int32s,
     features: int,
     at: Ints,
     ptr: Ints,
-    index: Shorts,
-    slot: Shorts,
+    index: Int32s,
+    slot: Int32s,
     slots: int,
     value: Array,
     p: Array,
     sum_ptr: Ints,
-    sum_index: Shorts,
+    sum_index: Int32s,
     sum_value: Array,
-    place: Shorts,
-) -> tuple[int, Ints, Ints, Ints, Shorts, Array, int, Ints, Ints, Ints, Shorts, Shorts, Array, Ints, Shorts, Array]:
+    place: Int32s,
+) -> tuple[int, Ints, Ints, Ints, Int32s, Array, int, Ints, Ints, Ints, Int32s, Int32s, Array, Ints, Int32s, Array]:
     """Return the fields of a `Block` for some graphs of a colouring.
 
     Colours are numbered as they first occur, so that neighbours lie close together in memory. ``place`` has one

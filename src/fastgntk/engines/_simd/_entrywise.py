@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._vector import LANES, apply_layer_apart
 
@@ -12,7 +10,7 @@ __all__ = ["LANES", "apply_layers", "scatter"]
 
 
 @compiled
-def apply_layers(lam: NDArray[np.float64], theta: NDArray[np.float64], entries: int, layers: int) -> None:
+def apply_layers(lam: Array, theta: Array, entries: int, layers: int) -> None:
     """Apply ``layers`` ReLU layers in place to the first ``entries`` of two flat arrays.
 
     The arrays must hold ``entries`` rounded up to a multiple of LANES; what is beyond is changed too.
@@ -23,13 +21,7 @@ def apply_layers(lam: NDArray[np.float64], theta: NDArray[np.float64], entries: 
 
 
 @compiled
-def scatter(
-    matrix: NDArray[np.float64],
-    first: int,
-    factors: NDArray[np.float64],
-    buckets: NDArray[np.int64],
-    out: NDArray[np.float64],
-) -> None:
+def scatter(matrix: Array, first: int, factors: Array, buckets: Ints, out: Array) -> None:
     """Add factors[k] times column first + k of the matrix to column buckets[k] of ``out``, for every k.
 
     It is the product with a sketch that has one entry in each column, at one multiply-add for each entry.

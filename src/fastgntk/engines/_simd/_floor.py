@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._vector import LANES, apply_layer
 
@@ -16,7 +16,7 @@ _ROWS = 16
 
 
 @compiled
-def _repeat(pairs: NDArray[np.float64], rows: int, repeats: int) -> None:
+def _repeat(pairs: Array, rows: int, repeats: int) -> None:
     for _ in range(repeats):
         for v in range(rows):
             apply_layer(pairs, v * 2 * LANES)

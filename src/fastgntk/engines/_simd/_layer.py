@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core.cgutils import get_or_insert_function
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk.engines._activations import kappas
 
 __all__ = ["NEAR_ONE", "emit_layer", "layer_in_numpy"]
@@ -93,7 +93,7 @@ def emit_layer(builder: Any, lam: Any, theta: Any) -> tuple[Any, Any]:
     return kappa1, product_plus(theta, kappa0, kappa1)
 
 
-def layer_in_numpy(lam: NDArray[np.float64], theta: NDArray[np.float64]) -> None:
+def layer_in_numpy(lam: Array, theta: Array) -> None:
     """Do the same in place, with the JIT off."""
     np.copyto(lam, np.sign(lam), where=1.0 - np.abs(lam) <= NEAR_ONE)
     kappa0, work = np.empty_like(lam), np.empty_like(lam)

@@ -7,14 +7,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import NEAR_ONE
 
 __all__ = ["UNIFORM", "DEGREE", "UNIT", "measure_norms"]
 
-Ints = NDArray[np.int64]
-Shorts = NDArray[np.int32]
-Array = NDArray[np.float64]
 
 UNIFORM, DEGREE, UNIT = 0, 1, 2
 _EPS = float(np.finfo(np.float64).eps)
@@ -25,11 +23,11 @@ def measure_norms(
     start: int,
     stop: int,
     offsets: Ints,
-    colours: Shorts,
+    colours: Int32s,
     at: Ints,
     ptr: Ints,
-    index: Shorts,
-    slot: Shorts,
+    index: Int32s,
+    slot: Int32s,
     slots: int,
     value: Array,
     magnitude: Array,
@@ -127,7 +125,7 @@ def _kappa1(lam: float) -> float:
 
 
 @compiled
-def _owns(g: int, colours: Shorts, at: Ints, first: int, last: int, owner: Ints) -> bool:
+def _owns(g: int, colours: Int32s, at: Ints, first: int, last: int, owner: Ints) -> bool:
     """Tell whether any colour from level 2 on is to be written by graph g."""
     for level in range(2, colours.shape[0]):
         for u in range(first, last):
@@ -137,7 +135,7 @@ def _owns(g: int, colours: Shorts, at: Ints, first: int, last: int, owner: Ints)
 
 
 @compiled
-def _distinct(colours: Shorts, first: int, last: int, place: Ints, out: Ints) -> int:
+def _distinct(colours: Int32s, first: int, last: int, place: Ints, out: Ints) -> int:
     """List the distinct colours of nodes first..last − 1; ``place`` is −1 everywhere before and after."""
     count = 0
     for u in range(first, last):
@@ -154,7 +152,7 @@ def _distinct(colours: Shorts, first: int, last: int, place: Ints, out: Ints) ->
 def _first_level(
     base: int,
     ptr: Ints,
-    index: Shorts,
+    index: Int32s,
     value: Array,
     old: Ints,
     count: int,
@@ -187,8 +185,8 @@ def _first_level(
 def _sum_neighbours(
     row: int,
     ptr: Ints,
-    index: Shorts,
-    slot: Shorts,
+    index: Int32s,
+    slot: Int32s,
     slots: int,
     value: Array,
     old_p: Array,
@@ -215,8 +213,8 @@ def _sum_neighbours(
 def _norm(
     row: int,
     ptr: Ints,
-    index: Shorts,
-    slot: Shorts,
+    index: Int32s,
+    slot: Int32s,
     slots: int,
     value: Array,
     magnitude: Array,
@@ -244,7 +242,7 @@ def _norm(
 
 
 @compiled
-def _largest(row: int, ptr: Ints, index: Shorts, value: Array, old_p: Array, place: Ints) -> float:
+def _largest(row: int, ptr: Ints, index: Int32s, value: Array, old_p: Array, place: Ints) -> float:
     largest = 0.0
     for k in range(ptr[row], ptr[row + 1]):
         size = abs(value[k] * old_p[place[index[k]]])

@@ -11,14 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._simd._jit import compiled, inlined
 
 __all__ = ["ALL_BITS", "group_rows", "hash_pairs", "merge_neighbourhoods", "operator_rows"]
 
-Ints = NDArray[np.int64]
-Shorts = NDArray[np.int32]
 Hashes = NDArray[np.uint64]
-Array = NDArray[np.float64]
 
 ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -44,7 +42,7 @@ def hash_pairs(first: Hashes, second: Hashes) -> Hashes:
 
 
 @compiled
-def _empty_table(entries: int) -> Shorts:
+def _empty_table(entries: int) -> Int32s:
     size = 4
     while size < 2 * entries:
         size *= 2
@@ -52,7 +50,7 @@ def _empty_table(entries: int) -> Shorts:
 
 
 @compiled
-def group_rows(indptr: Ints, indices: Shorts, bits: Hashes, used_bits: np.uint64) -> tuple[Shorts, Hashes, Ints]:
+def group_rows(indptr: Ints, indices: Int32s, bits: Hashes, used_bits: np.uint64) -> tuple[Int32s, Hashes, Ints]:
     """Give numbers to the distinct rows of a canonical CSR matrix whose values are given as 64-bit patterns.
 
     Returns the number of each row, the hash of each number, and the first row that has it. ``used_bits`` masks
@@ -94,8 +92,8 @@ def group_rows(indptr: Ints, indices: Shorts, bits: Hashes, used_bits: np.uint64
 
 @compiled
 def merge_neighbourhoods(
-    indptr: Ints, tokens: Shorts, own: Shorts, token_hashes: Hashes, used_bits: np.uint64
-) -> tuple[Shorts, Hashes, Ints]:
+    indptr: Ints, tokens: Int32s, own: Int32s, token_hashes: Hashes, used_bits: np.uint64
+) -> tuple[Int32s, Hashes, Ints]:
     """Give numbers to the distinct multisets {own[u]} ∪ {tokens[indptr[u]:indptr[u + 1]]}.
 
     Returns the number of each node, the hash of each number, and the first node that has it.
@@ -128,7 +126,7 @@ def merge_neighbourhoods(
 
 
 @compiled
-def _same_multiset(indptr: Ints, tokens: Shorts, own: Shorts, u: int, v: int, tally: Shorts) -> bool:
+def _same_multiset(indptr: Ints, tokens: Int32s, own: Int32s, u: int, v: int, tally: Int32s) -> bool:
     """Tell whether two nodes have equal multisets, by counting one up and the other down."""
     if indptr[u + 1] - indptr[u] != indptr[v + 1] - indptr[v]:
         return False
@@ -151,8 +149,8 @@ def _same_multiset(indptr: Ints, tokens: Shorts, own: Shorts, u: int, v: int, ta
 
 @compiled
 def operator_rows(
-    first: Ints, indptr: Ints, neighbours: Ints, weights: Array, slots: Shorts, colours: Shorts, hashes: Hashes
-) -> tuple[Ints, Shorts, Shorts, Array, Array]:
+    first: Ints, indptr: Ints, neighbours: Ints, weights: Array, slots: Int32s, colours: Int32s, hashes: Hashes
+) -> tuple[Ints, Int32s, Int32s, Array, Array]:
     """Write the rows of Q, one for each new colour: old colours in the closed neighbourhood with summed weights.
 
     ``first`` holds a node of each new colour, ``colours`` and ``hashes`` are the old ones, ``weights`` is empty when
@@ -193,7 +191,7 @@ def operator_rows(
 
 
 @compiled
-def _sort_row(index: Shorts, slot: Shorts, value: Array, magnitude: Array, hashes: Hashes) -> None:
+def _sort_row(index: Int32s, slot: Int32s, value: Array, magnitude: Array, hashes: Hashes) -> None:
     """Sort the entries of a row by slot, then by the hash of their colour."""
     if len(index) > 24:  # below, insertion is faster than what np.argsort allocates
         order = np.argsort(hashes[index])

@@ -19,13 +19,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk.engines._simd._block import CHUNK, Block, Ints
+from fastgntk._util.arrays import Array, Ints
+from fastgntk.engines._simd._block import CHUNK, Block
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._vector import LANES, add_rows, apply_layer, sum_row_pairs, sum_rows_twice, transpose4
 
 __all__ = ["PATCH", "buffer_sizes", "compute_tile"]
 
-Array = NDArray[np.float64]
 
 _PAIR = 2 * LANES
 PATCH = 4 * _PAIR

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Bools, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch
-from fastgntk.graphs._csr import ROUNDING, Floats, Ints, Mask, first_true, from_edges, row_offsets
+from fastgntk.graphs._csr import ROUNDING, first_true, from_edges, row_offsets
 from fastgntk.graphs.convert._attribute_arrays import label_array, number_array, single_label, weight_array
 from fastgntk.graphs.convert._attributes import USUAL_NAMES, AttributeNames, Selection, Table, warn_unused
 
@@ -26,19 +27,19 @@ __all__ = ["ParsedGraphs", "assemble", "check_symmetric", "reverse_edges"]
 class ParsedGraphs:
     """The nodes and edges of n graphs, all in the order of the graphs."""
 
-    sizes: NDArray[np.int64]
+    sizes: Ints
     """Number of nodes of each graph."""
-    counts: NDArray[np.int64]
+    counts: Ints
     """Number of edges of each graph."""
     tails: NDArray[np.integer]
     heads: NDArray[np.integer]
     """The ends of each edge, numbered within their graph."""
-    directed: NDArray[np.bool_]
+    directed: Bools
     """Whether each graph is directed."""
     nodes: Table
     edges: Table
     """The attributes of all nodes and of all edges."""
-    parallel: bool | NDArray[np.bool_] = True
+    parallel: bool | Bools = True
     """Whether several edges between two nodes of a graph are parallel edges, or copies of one edge."""
     node_names: Sequence[Any] | None = None
     """The name of each node in the source; None for its number within its graph."""
@@ -88,7 +89,7 @@ def assemble(graphs: ParsedGraphs, names: AttributeNames, directed: bool | None)
 class _MessageNames:
     """Names of nodes and edges, numbered over all graphs, in error messages."""
 
-    def __init__(self, offsets: NDArray[np.int64], graphs: ParsedGraphs) -> None:
+    def __init__(self, offsets: Ints, graphs: ParsedGraphs) -> None:
         self._offsets, self._graphs = offsets, graphs
 
     def node(self, u: int) -> str:
@@ -109,7 +110,7 @@ class _MessageNames:
         return str(u - int(self._offsets[self._of(u)])) if names is None else repr(names[int(u)])
 
 
-def reverse_edges(indptr: Ints, indices: Ints) -> tuple[Ints, Ints, Mask]:
+def reverse_edges(indptr: Ints, indices: NDArray[np.integer]) -> tuple[Ints, Ints, Bools]:
     """Return the row of each entry (u, v), the position of (v, u), and whether that exists; all of shape (m,)."""
     n = len(indptr) - 1
     rows, cols = np.repeat(np.arange(n), np.diff(indptr)), indices.astype(np.int64)
@@ -118,7 +119,9 @@ def reverse_edges(indptr: Ints, indices: Ints) -> tuple[Ints, Ints, Mask]:
     return rows, position, keys[position] == back
 
 
-def check_symmetric(indptr: Ints, indices: Ints, weights: Floats | None, edge_name: Callable[[int, int], str]) -> None:
+def check_symmetric(
+    indptr: Ints, indices: NDArray[np.integer], weights: Array | None, edge_name: Callable[[int, int], str]
+) -> None:
     """Raise if an edge is missing in the other direction, or has a different weight there."""
     rows, position, has_reverse = reverse_edges(indptr, indices)
     if (alone := first_true(~has_reverse)) is not None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.graphs._csr import first_true
 
@@ -63,13 +64,13 @@ def single_label(labels: NDArray[Any] | None) -> NDArray[Any] | None:
     return np.array([json.dumps(row, ensure_ascii=False) for row in distinct.tolist()], dtype=np.str_)[place.ravel()]
 
 
-def number_array(columns: NamedColumns, row_name: RowName, instead: str) -> NDArray[np.float64] | None:
+def number_array(columns: NamedColumns, row_name: RowName, instead: str) -> Array | None:
     """Return the numbers of all attributes side by side, (N, d)."""
     arrays = [_numbers(values, name, row_name, instead) for name, values in columns]
     return np.concatenate(arrays, axis=1) if arrays else None
 
 
-def weight_array(columns: NamedColumns, row_name: RowName, instead: str) -> NDArray[np.float64] | None:
+def weight_array(columns: NamedColumns, row_name: RowName, instead: str) -> Array | None:
     """Return the weights (m,) of at most one attribute, which must be single numbers."""
     array = number_array(columns, row_name, instead)
     if array is None:
@@ -136,7 +137,7 @@ def _is_label(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, numbers.Real | np.bool_) and bool(-(2**63) <= value < 2**63))  # type: ignore[operator]
 
 
-def _numbers(values: Any, name: str, row_name: RowName, instead: str) -> NDArray[np.float64]:
+def _numbers(values: Any, name: str, row_name: RowName, instead: str) -> Array:
     """Return (N, d) for one attribute, whose entries are numbers or vectors of equal length."""
     try:
         array = np.asarray(values)
@@ -153,7 +154,7 @@ def _numbers(values: Any, name: str, row_name: RowName, instead: str) -> NDArray
     return out
 
 
-def _row_by_row(values: Any, name: str, row_name: RowName, instead: str) -> NDArray[np.float64]:
+def _row_by_row(values: Any, name: str, row_name: RowName, instead: str) -> Array:
     rows = []
     for row, value in enumerate(values):
         try:

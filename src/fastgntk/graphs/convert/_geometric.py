@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs._csr import first_true
 from fastgntk.graphs.convert._assemble import ParsedGraphs
@@ -88,7 +89,7 @@ def _size(graph: Any, i: int) -> int:
     return int(size)
 
 
-def _ends(stored: list[dict[str, Any]], sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _ends(stored: list[dict[str, Any]], sizes: Ints) -> tuple[Ints, Ints]:
     """Return the number of edges of each graph, and the ends of all edges, (2, m)."""
     found = [known.get("edge_index") for known in stored]
     for i, (known, index) in enumerate(zip(stored, found, strict=True)):
@@ -121,9 +122,7 @@ def _joined(parts: list[Any], axis: int = 0) -> NDArray[Any]:
     return np.concatenate([to_numpy(part) for part in parts], axis=axis)
 
 
-def _attributes(
-    stored: list[dict[str, Any]], sizes: NDArray[np.int64], counts: NDArray[np.int64]
-) -> tuple[list[str], list[str]]:
+def _attributes(stored: list[dict[str, Any]], sizes: Ints, counts: Ints) -> tuple[list[str], list[str]]:
     """Return the names that belong to nodes and those that belong to edges, by the lengths of their values."""
     names = dict.fromkeys(name for known in stored for name in known if name not in _NO_ATTRIBUTES)
     of_nodes, of_edges = [], []
@@ -147,9 +146,7 @@ def _length(value: Any) -> int | None:
     return int(shape[0]) if shape is not None and len(shape) > 0 else None
 
 
-def _columns(
-    stored: list[dict[str, Any]], names: list[str], lengths: NDArray[np.int64]
-) -> tuple[dict[str, Any], dict[str, int]]:
+def _columns(stored: list[dict[str, Any]], names: list[str], lengths: Ints) -> tuple[dict[str, Any], dict[str, int]]:
     """Return the concatenated values of each name, and the first row without one for names that some graph lacks."""
     columns: dict[str, Any] = {}
     lacking: dict[str, int] = {}

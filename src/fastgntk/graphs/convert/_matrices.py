@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch, concatenate_parts
 from fastgntk.graphs._csr import ROUNDING, entries, row_offsets
@@ -82,7 +83,7 @@ def from_stack(stack: NDArray[Any], features: Any, directed: bool | None) -> Gra
     )
 
 
-def _symmetrized(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _symmetrized(weights: Array) -> Array:
     """Return the weights of both directions; a single one counts for both, and two must agree."""
     back = weights.transpose(0, 2, 1)
     if np.array_equal(weights, back):
@@ -99,7 +100,7 @@ def _symmetrized(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(weights == 0, back, np.where(back == 0, weights, weights / 2 + back / 2))
 
 
-def _stacked_features(features: Any, n: int, size: int) -> NDArray[np.float64]:
+def _stacked_features(features: Any, n: int, size: int) -> Array:
     array = np.asarray(features)
     if array.ndim != 3 or array.shape[:2] != (n, size):
         raise InputError(
@@ -110,5 +111,5 @@ def _stacked_features(features: Any, n: int, size: int) -> NDArray[np.float64]:
     def node_name(node: int) -> str:
         return f"graph {node // size}, node {node % size}"
 
-    checked: NDArray[np.float64] = check_features(array.reshape(n * size, array.shape[2]), n * size, node_name)
+    checked: Array = check_features(array.reshape(n * size, array.shape[2]), n * size, node_name)
     return checked

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Bools, Ints
 from fastgntk.errors import InputError, some
 from fastgntk.graphs._batch import GraphBatch
-from fastgntk.graphs._csr import Floats, Ints, Mask, row_offsets
+from fastgntk.graphs._csr import row_offsets
 from fastgntk.graphs._graph import Graph
 
 if TYPE_CHECKING:
@@ -139,9 +140,7 @@ def from_smiles_list(smiles: Sequence[str]) -> GraphBatch:
     return batch
 
 
-def molecules(
-    smiles: Sequence[str], *, progress: Callable[[int, int], None] | None = None
-) -> tuple[GraphBatch, NDArray[np.int64]]:
+def molecules(smiles: Sequence[str], *, progress: Callable[[int, int], None] | None = None) -> tuple[GraphBatch, Ints]:
     """Parse many SMILES; return the graphs, and the positions of the SMILES that cannot be read.
 
     The graphs keep their order. An empty string cannot be read. ``progress`` is called as ``progress(done, total)``.
@@ -222,7 +221,7 @@ def _batch(mols: Iterable[Mol]) -> GraphBatch:
     )
 
 
-def _bonds(mol: Mol) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+def _bonds(mol: Mol) -> tuple[Ints, Ints, Array]:
     """Return both directions of every bond as (atom, neighbour, order), in the order of canonical rows."""
     chem = _rdkit("reading molecules").Chem
     # Forced, because RDKit caches the matrix even if the molecule has changed since.
@@ -243,7 +242,7 @@ def _smallest_rings(mol: Mol, size: int) -> list[int]:
     return smallest
 
 
-def _features(number: Ints, degree: Ints, hydrogens: Ints, charge: Ints, aromatic: Mask, ring: Ints) -> Floats:
+def _features(number: Ints, degree: Ints, hydrogens: Ints, charge: Ints, aromatic: Bools, ring: Ints) -> Array:
     """Return X (N, 32) for atoms of these properties."""
     element = np.searchsorted(_ATOMIC_NUMBERS, number)
     known = np.isin(number, _ATOMIC_NUMBERS)
@@ -265,7 +264,7 @@ def _features(number: Ints, degree: Ints, hydrogens: Ints, charge: Ints, aromati
     return X
 
 
-def _symbols(number: NDArray[np.int64]) -> NDArray[np.str_]:
+def _symbols(number: Ints) -> NDArray[np.str_]:
     """Return the element symbols of atomic numbers; an atom of no element is ``*``, as in SMILES."""
     table = _rdkit("reading molecules").Chem.GetPeriodicTable()
     distinct, place = np.unique(number, return_inverse=True)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.graphs.convert._assemble import ParsedGraphs
 from fastgntk.graphs.convert._attributes import Records
 from fastgntk.graphs.convert._column_buffer import packed
@@ -57,10 +58,10 @@ def parse_networkx(graphs: Sequence[Any]) -> ParsedGraphs:
 class _Group:
     """The edges of some graphs, either all multigraphs or none."""
 
-    counts: NDArray[np.int64]
+    counts: Ints
     """Number of edges of each graph, once finished."""
-    tails: NDArray[np.int32]
-    heads: NDArray[np.int32]
+    tails: Int32s
+    heads: Int32s
 
     def __init__(self, parallel: bool) -> None:
         self.sizes: list[int] = []
@@ -129,11 +130,11 @@ def _joined_values(mappings: Collection[Mapping[Any, Any]]) -> Iterable[Any]:
     return chain.from_iterable(map(values, mappings))
 
 
-def _numbers(ends: list[int]) -> NDArray[np.int32]:
+def _numbers(ends: list[int]) -> Int32s:
     return np.asarray(packed(ends, int), dtype=np.int32)
 
 
-def _lengths(mappings: Collection[Mapping[Any, Any]]) -> NDArray[np.int64]:
+def _lengths(mappings: Collection[Mapping[Any, Any]]) -> Ints:
     return np.fromiter(map(len, mappings), dtype=np.int64, count=len(mappings))
 
 

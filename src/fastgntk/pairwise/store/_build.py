@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress, run, single_threaded_blas
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
@@ -139,7 +139,7 @@ class Build:
         return out
 
     @cached_property
-    def _counts(self) -> list[list[NDArray[np.int64]]]:
+    def _counts(self) -> list[list[Ints]]:
         """For each leaf, how many distinct nodes each side of tiles has at each level, block by block."""
         return [
             [np.sum([cut.blocks[b].counts for b in blocks], axis=0) for blocks in members]
@@ -158,7 +158,7 @@ class Build:
         return Side(blocks, [values[mine] for values in self._diagonals])
 
     @cached_property
-    def _diagonals(self) -> list[NDArray[np.float64]]:
+    def _diagonals(self) -> list[Array]:
         found = self.prepared.leaf_diagonals(self.prepared.compute.watched(None))
         return [found[leaf] for leaf in self.prepared.leaves]
 

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.pairwise.store._locks import on_disk
 from fastgntk.pairwise.store._manifest import Manifest
 
 __all__ = ["StoredGram", "Tile", "as_path", "is_store", "open_gram"]
 
-Array = NDArray[np.float64]
 Tile = tuple[int, int]
 """Its row and column among tiles."""
 
@@ -87,7 +87,7 @@ class StoredGram:
         self.manifest = Manifest.from_dict(group.attrs.asdict().get(_NAME), path)
         try:
             self._tiles = group["gram"]
-            self.order: NDArray[np.int64] = np.asarray(group["order"][:], dtype=np.int64)
+            self.order: Ints = np.asarray(group["order"][:], dtype=np.int64)
         except (KeyError, ValueError):
             raise no_store from None
         self.path = path
@@ -95,7 +95,7 @@ class StoredGram:
         self._place[self.order] = np.arange(len(self.order))
 
     @classmethod
-    def create(cls, path: Path, manifest: Manifest, order: NDArray[np.int64]) -> StoredGram:
+    def create(cls, path: Path, manifest: Manifest, order: Ints) -> StoredGram:
         """Make an empty store, whole or not at all; if another process was quicker, the store is that one's."""
         zarr = _zarr()
         temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
@@ -167,7 +167,7 @@ class StoredGram:
         """Return where a tile is."""
         return self.path / "gram" / "c" / str(tile[0]) / str(tile[1])
 
-    def graphs(self, i: int) -> NDArray[np.int64]:
+    def graphs(self, i: int) -> Ints:
         """Return the graphs of the i-th side of tiles."""
         return self.order[i * self.side : (i + 1) * self.side]
 
@@ -248,7 +248,7 @@ class StoredGram:
             out[self.graphs(i)] = np.diagonal(self.tile((i, i)))
         return out
 
-    def _gather(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
+    def _gather(self, rows: Ints, cols: Ints) -> Array:
         """Return K[rows][:, cols]; every tile that is needed is read once."""
         out = np.empty((len(rows), len(cols)))
         by_row, by_col = _grouped(self._place[rows], self.side), _grouped(self._place[cols], self.side)
@@ -272,13 +272,13 @@ class StoredGram:
             return None
 
 
-def _grouped(places: NDArray[np.int64], side: int) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _grouped(places: Ints, side: int) -> dict[int, tuple[Ints, Ints]]:
     """Return for each side of tiles which of the places lie in it, and where there."""
     of_place = places // side
     return {int(i): (np.flatnonzero(of_place == i), places[of_place == i] - int(i) * side) for i in np.unique(of_place)}
 
 
-def _numbers(key: Any, n: int) -> tuple[NDArray[np.int64], bool]:
+def _numbers(key: Any, n: int) -> tuple[Ints, bool]:
     """Return what an index of one axis means, and whether it is a single number."""
     if isinstance(key, int | np.integer):
         return np.arange(n)[int(key)].reshape(1), True

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk.kernels import Kernel
 from fastgntk.pairwise._combine import Entries, combine, combine_levels
 from fastgntk.pairwise._plan import Block
 from fastgntk.pairwise._run import Run
 
 __all__ = ["Side", "tile_values"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

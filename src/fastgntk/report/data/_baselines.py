@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.datasets import REGISTRY
 from fastgntk.graphs import GraphBatch
 from fastgntk.report._schema import Baseline, Score
@@ -15,8 +15,6 @@ from fastgntk.report.data._metrics import five_digits
 
 __all__ = ["Split", "baseline_text", "classification_baselines", "published", "regression_baselines"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Split = tuple[Ints, Ints]
 
 _COUNTS = "counts only"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.report._schema import Score
 from fastgntk.report.data._baselines import Split, baseline_text, classification_baselines, published
 from fastgntk.report.data._collector import BASELINES, Collector
@@ -20,8 +20,8 @@ __all__ = ["add_classification"]
 
 def add_classification(
     collector: Collector,
-    kernel: tuple[NDArray[np.float64] | None, float],
-    numbers: NDArray[np.int64],
+    kernel: tuple[Array | None, float],
+    numbers: Ints,
     classes: list[str],
     splits: Sequence[Split],
     out_of_fold: OutOfFold,

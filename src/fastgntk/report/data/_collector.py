@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Bools
 from fastgntk._util.threads import Progress
 from fastgntk._version import __version__
 from fastgntk.kernels import GNTK, Kernel, Normalized
@@ -28,7 +29,6 @@ from fastgntk.selection import OutOfFold
 
 __all__ = ["BASELINES", "KERNEL", "PREDICTIONS", "Collector", "Stages", "format_candidates", "format_options"]
 
-Array = NDArray[np.float64]
 
 PREDICTIONS, KERNEL, BASELINES = "out-of-fold predictions", "kernel", "baselines"
 _MAPS, _CONTRIBUTIONS = "maps", "node contributions"
@@ -110,7 +110,7 @@ class Collector:
         self.report["calibration"], self.report["calibration_note"] = bins, note
         self.warnings += calibration_warnings(bins)
 
-    def add_graphs(self, out_of_fold: OutOfFold, truth: Any, predicted: Any, wrong: NDArray[np.bool_]) -> None:
+    def add_graphs(self, out_of_fold: OutOfFold, truth: Any, predicted: Any, wrong: Bools) -> None:
         """Add the data of each graph, with drawings and node contributions; arguments as in `graph_data`."""
         with self.stages.stage(_CONTRIBUTIONS) as progress:
             compute = self.prepared.compute.watched(progress)

@@ -6,17 +6,16 @@ import heapq
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from fastgntk._util.arrays import Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs import Graph, GraphBatch
 from fastgntk.report._schema import Drawing
 
 __all__ = ["LabelIndex", "Subgraph", "edge_counts", "molecule_drawing", "plain_drawing"]
 
-Ints = NDArray[np.int64]
 
 _NODES = 150
 _EDGES = 400

@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from fastgntk._util.arrays import Array
 from fastgntk.kernels import Kernel, Normalized
 from fastgntk.models import KernelRows, TrainingKernel
 from fastgntk.pairwise import Compute, normalize, prepare_batch
@@ -40,8 +38,8 @@ class FittedModel:
         self.seed = int(model._seed())
         self.searched = hasattr(model, "best_params_")
         self.optimism = "; slightly optimistic, since options were chosen on the same graphs" if self.searched else ""
-        self.K: NDArray[np.float64] | None = None
-        self.cosine: NDArray[np.float64] | None = None
+        self.K: Array | None = None
+        self.cosine: Array | None = None
         self.kernel_seconds = 0.0
         n = len(source.batch)
         with stages.stage(KERNEL) as progress:
@@ -55,7 +53,7 @@ class FittedModel:
                     self.K = self.K * (kernel.unit / self.unit)
                 self.cosine = self.K if self.normalized else normalize(self.K)
 
-    def exact_kernel(self, solver: str) -> NDArray[np.float64] | None:
+    def exact_kernel(self, solver: str) -> Array | None:
         """Return the kernel matrix if leave-one-out coefficients can be computed from it."""
         return self.K if solver in ("cholesky", "eigen") and self.model.n_graphs_ <= _EXACT else None
 

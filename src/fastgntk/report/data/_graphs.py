@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Bools, Ints
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.pairwise import Compute
 from fastgntk.report._schema import Drawing, GraphData, Interval
@@ -19,7 +19,6 @@ from fastgntk.selection import OutOfFold
 
 __all__ = ["Source", "drawing_order", "graph_data"]
 
-Ints = NDArray[np.int64]
 
 _BYTES = 2_400_000  # of all graphs; the whole page then stays below 3 MB
 _CONTRIBUTION_BYTES = 7  # of one node
@@ -55,7 +54,7 @@ def graph_data(
     out_of_fold: OutOfFold,
     truth: Sequence[int | float],
     predicted: Sequence[int | Interval],
-    wrong: NDArray[np.bool_],
+    wrong: Bools,
     *,
     max_bytes: int = _BYTES,
     seconds: float = 20.0,
@@ -112,7 +111,7 @@ def _drawings(
     return out
 
 
-def drawing_order(wrong: NDArray[np.bool_]) -> Ints:
+def drawing_order(wrong: Bools) -> Ints:
     """Return the order in which graphs are drawn: wrong predictions first, then the rest in van der Corput order.
 
     Every prefix of the rest is spread evenly over the data.
@@ -130,7 +129,7 @@ def _size_in_bytes(value: Any) -> int:
     return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
 
 
-def _rounded(contributions: NDArray[np.float64]) -> list[float]:
+def _rounded(contributions: Array) -> list[float]:
     """Round to three significant digits of the largest contribution."""
     largest = float(np.abs(contributions).max(initial=0.0)) or 1.0
     digits = 2 - int(np.floor(np.log10(largest)))

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.report._schema import Group, HeatMap
 
 __all__ = ["Ordered", "heat_map", "order_by_class", "order_by_cluster"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _ROWS = 300
 _TREE = 3000  # graphs up to which a clustering tree is built

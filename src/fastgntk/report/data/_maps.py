@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.report._schema import Map
 
 __all__ = ["Spectrum", "neighbour_map", "principal_map", "spectrum"]
 
-Array = NDArray[np.float64]
 
 _FULL = 2000  # graphs up to which all eigenvalues are computed, and t-SNE uses the kernel's own distances
 _AXES = 30  # principal components that are kept

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.kernels import GNTK, Kernel, Normalized, Scaled
 from fastgntk.report._schema import Bin, Surface
 
@@ -24,8 +25,6 @@ __all__ = [
     "single_gntk",
 ]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _BINS = 10
 _NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)

@@ -6,8 +6,8 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines import EXACT_ENGINES
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK, Normalized
@@ -16,17 +16,9 @@ from fastgntk.selection import OutOfFold
 
 __all__ = ["node_contributions"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 def node_contributions(
-    batch: GraphBatch,
-    out_of_fold: OutOfFold,
-    chosen: Ints,
-    *,
-    seconds: float = 20.0,
-    compute: Compute | None = None,
+    batch: GraphBatch, out_of_fold: OutOfFold, chosen: Ints, *, seconds: float = 20.0, compute: Compute | None = None
 ) -> dict[int, Array]:
     """Return the contributions (N,) of the nodes of chosen graphs; with the offset they sum to the decision value.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.models import check_classes, check_targets, class_signs, spread_folds
 from fastgntk.pairwise import Compute, check_compute
@@ -22,8 +23,6 @@ from fastgntk.selection import OutOfFold, ridge_out_of_fold, ridge_probabilities
 
 __all__ = ["training_data"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _INTERVAL = 0.9  # coverage of the intervals shown
 _LEAVE_ONE_OUT = "leave-one-out on the training graphs"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastgntk._util.arrays import Ints
 from fastgntk.graphs import EqualGraphs
 from fastgntk.report._schema import Bin, Score
 from fastgntk.report.data._maps import Spectrum
@@ -31,7 +31,7 @@ def equality_warnings(equal: EqualGraphs | None, n: int) -> list[str]:
     return [f"{which} target; {why}. The error on these graphs is at least {error:.3g}."]
 
 
-def class_warnings(numbers: NDArray[np.int64], classes: Sequence[str], folds: int) -> list[str]:
+def class_warnings(numbers: Ints, classes: Sequence[str], folds: int) -> list[str]:
     """Warn of classes with too few members."""
     counts = np.bincount(numbers, minlength=len(classes))
     few = [(name, int(count)) for name, count in zip(classes, counts, strict=True) if count < max(_FEW, folds)]
