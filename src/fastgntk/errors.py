@@ -1,7 +1,5 @@
 """Errors that a user can cause, and so can mend."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

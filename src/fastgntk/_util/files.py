@@ -1,7 +1,5 @@
 """Write files whole or not at all, where they can be written."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Callable

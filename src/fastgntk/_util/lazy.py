@@ -4,8 +4,6 @@ The stub ``__init__.pyi`` beside the package is the one list of names: type chec
 twenty lines instead of ``lazy_loader``: one dependency less for every user.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """How many workers and how much memory, from arguments and from what the machine has."""
 
-from __future__ import annotations
-
 import os
 import re
 

@@ -1,7 +1,5 @@
 """Sizes and durations as text."""
 
-from __future__ import annotations
-
 import math
 
 __all__ = ["format_bytes", "format_duration", "round_up_bytes"]

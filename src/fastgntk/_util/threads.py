@@ -4,8 +4,6 @@ Threads, not processes: NumPy, SciPy's sparse products and BLAS all release the 
 to be pickled, and results go straight into the matrix (benchmarks/workers.py compares both).
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Frozen dataclasses as values: a short ``repr``, parameters by name, copies with other parameters."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any, Self
 

@@ -3,8 +3,6 @@
 The engine ``decoupled`` does the same arithmetic on many pairs at once, which is faster on small graphs.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One row of the table: the same kernel by the baseline, by ``decoupled`` and by ``lossless``."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The process of one task: ``python -m fastgntk.bench._worker TASK OPTIONS``, JSON in and out."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """``fastgntk bench``: engines side by side on the same pairs."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Tables, progress bars, messages and JSON."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

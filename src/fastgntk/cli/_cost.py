@@ -1,7 +1,5 @@
 """Cost estimates: engine, compression, time, memory; on clusters too."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fastgntk import __version__

@@ -1,7 +1,5 @@
 """Graphs from DATA: molecules or edges in a table, JSON, a known data set, or TU files."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """``fastgntk explain``: the contribution of each node to a prediction, printed and drawn."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """The explanation of one prediction as plain values, with names of the output, the nodes and the training graphs."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``fastgntk gram``: a kernel matrix in a file, in a store on disk, or only its cost."""
 
-from __future__ import annotations
-
 import time
 from json import dumps
 from pathlib import Path

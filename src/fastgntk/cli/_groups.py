@@ -4,8 +4,6 @@ A command takes groups as parameters. :func:`with_groups` gives typer a signatur
 its options, and builds the groups from their values when the command is called.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from copy import copy

@@ -1,7 +1,5 @@
 """``fastgntk info`` and ``fastgntk datasets``: this installation, one data set or store, all known data sets."""
 
-from __future__ import annotations
-
 import os
 import platform
 from dataclasses import asdict

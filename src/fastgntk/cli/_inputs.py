@@ -1,9 +1,8 @@
 """The group of input options: where graphs come from, and how a table or a JSON file is read."""
 
-# ruff: noqa: RUF009  # option() makes a dataclass field
-
 from __future__ import annotations
 
+# ruff: noqa: RUF009  # option() makes a dataclass field
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

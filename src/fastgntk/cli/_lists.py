@@ -1,7 +1,5 @@
 """Lists of values in one option, such as 1-3,8."""
 
-from __future__ import annotations
-
 import re
 
 from fastgntk.errors import InputError

@@ -1,7 +1,5 @@
 """The entry point: the commands, and how errors are printed."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -1,7 +1,5 @@
 """New graphs for a model: read as its training graphs were."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any

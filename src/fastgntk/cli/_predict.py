@@ -1,7 +1,5 @@
 """``fastgntk predict``: predictions of a model for new graphs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import sys

@@ -1,7 +1,5 @@
 """``--report``: an HTML page about an evaluation or a training."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 import time

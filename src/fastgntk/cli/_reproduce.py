@@ -1,7 +1,5 @@
 """``fastgntk reproduce``: the tables and figures of the literature, one subcommand each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -2,8 +2,6 @@
 
 # ruff: noqa: RUF009  # option() makes a dataclass field
 
-from __future__ import annotations
-
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What is to be learned from a data set: regression or classification, of which targets."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

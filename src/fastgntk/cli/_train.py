@@ -1,7 +1,5 @@
 """``fastgntk train``: a model in a file."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Cache of parsed data sets: binary copies under the fingerprint of their text."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

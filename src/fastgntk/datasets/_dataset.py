@@ -1,7 +1,5 @@
 """Graphs with targets."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data sets from graphs of other libraries with their targets."""
 
-from __future__ import annotations
-
 import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack

@@ -1,7 +1,5 @@
 """Load a data set from a path, ``$FASTGNTK_DATA``, the package, the user's cache or the TU site; in this order."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable

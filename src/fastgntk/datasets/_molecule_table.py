@@ -1,7 +1,5 @@
 """Tables of molecules: CSV files with a column of SMILES."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """JSON files with graphs in NetworkX's node-link form; NetworkX is not needed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Registry of named data sets, one row each."""
 
-from __future__ import annotations
-
 import difflib
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """CSV files as columns of text: a header, and rows of equal length."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

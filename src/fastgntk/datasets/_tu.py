@@ -4,8 +4,6 @@ A folder or a zip file is read. Nothing is unpacked to disk, and a zip file whos
 folder is rejected.
 """
 
-from __future__ import annotations
-
 import io
 import warnings
 import zipfile

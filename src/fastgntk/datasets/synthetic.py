@@ -5,8 +5,6 @@ sequence, graph i takes its entry i modulo the length, and ``y`` is that number,
 arguments give the same graphs on every machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

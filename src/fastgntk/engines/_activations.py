@@ -8,8 +8,6 @@ For unit vectors at angle arccos λ, and w standard normal,
 (Cho and Saul 2009). κ1' = κ0, κ0(1) = κ1(1) = 1, κ0(−1) = κ1(−1) = 0.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

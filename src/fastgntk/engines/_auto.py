@@ -1,7 +1,5 @@
 """Which engine ``engine="auto"`` takes: a cost model of the exact engines, and the reason in words."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ To add an engine: write the functions below in a file ``_NAME.py``, add a row to
 ``EXACT_ENGINES`` (and to ``_COMPILED`` if it needs Numba); every property test then runs on it.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from importlib import import_module

@@ -10,8 +10,6 @@ with Â alone: with q_u the norm of node u after Â and p_u = c_u q_u after the 
 With typed edges Â Σ Â'ᵀ is a sum of such products, one for the nodes themselves and one for each type.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

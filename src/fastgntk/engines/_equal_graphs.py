@@ -1,7 +1,5 @@
 """Graphs that the kernel cannot distinguish."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

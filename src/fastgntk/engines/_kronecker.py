@@ -8,8 +8,6 @@ what was summed: where features cancel that closely the other engines, which tak
 themselves, are the more exact ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

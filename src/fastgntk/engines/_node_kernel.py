@@ -6,8 +6,6 @@ level l need the diagonal of Â Σ(l − 1) Âᵀ, for which one matrix N × N i
 is normalised by P, the norms with the factor of the layers.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import sparse
 

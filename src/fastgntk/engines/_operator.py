@@ -1,7 +1,5 @@
 """The aggregation Â = A + I of a block of graphs, the scale c_u, and when a norm counts as zero."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

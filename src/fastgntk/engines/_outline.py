@@ -1,7 +1,5 @@
 """What a plan may know of prepared graphs: their sizes, and which nodes count as one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

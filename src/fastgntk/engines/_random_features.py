@@ -19,8 +19,6 @@ part of k are scaled to the norms that they should have, those before the layer,
 bias of order 1/m in the first layer too, and several times less error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple

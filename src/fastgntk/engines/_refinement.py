@@ -6,8 +6,6 @@ rows against every node of every graph, so merging is exact; it is colour refine
 a node's own colour is one among its neighbours'.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

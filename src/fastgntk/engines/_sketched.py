@@ -22,8 +22,6 @@ Q in expectation, and no more spread about it than with all nodes: Σ_c Q_uc²/n
 With typed edges there is an M̂ for the nodes themselves and for each type, with one S, and λ = Σ_r M̂_r P M̂'_rᵀ.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 `_sketched` has the formula: λ = M̂ P M̂'ᵀ, layers, P ← Ŝ λ Ŝ'ᵀ, and the same for θ and T.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ loops (the kernel adds them as Â = A + I), no duplicate edges and no edges of w
 if every weight is 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

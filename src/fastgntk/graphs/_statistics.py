@@ -1,7 +1,5 @@
 """Summary statistics of a set of graphs."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The tangent kernel as a value: everything that changes its numbers."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

@@ -6,8 +6,6 @@ The text is read as a Python expression into a syntax tree (:mod:`ast`). Only su
 of the names in ``_NAMES`` and literals are allowed in it; any other node is an error with its position.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from dataclasses import fields

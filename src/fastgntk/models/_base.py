@@ -1,7 +1,5 @@
 """What estimators share: parameters that are values, checks of graphs, nearest training graphs, saving."""
 
-from __future__ import annotations
-
 import logging
 import warnings
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Folds for calibration and cross-validation: stratified, or as even as the classes allow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

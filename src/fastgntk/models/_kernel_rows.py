@@ -1,7 +1,5 @@
 """The kernel from new graphs to the graphs that carry coefficients."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Which of n graphs stand for all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

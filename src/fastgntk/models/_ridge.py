@@ -1,7 +1,5 @@
 """Ridge regression on graphs by any solver, as a function of graphs."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass

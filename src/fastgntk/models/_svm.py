@@ -1,7 +1,5 @@
 """Support vector machines on a kernel matrix: fitted, or scored on given splits."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

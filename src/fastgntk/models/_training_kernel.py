@@ -9,8 +9,6 @@ ESOL the squared error is half as large again). As a Gaussian process the interc
 tenth to a hundred times as much gives the same predictions.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a Gram matrix will cost, before it is computed: engine and why, merging, time, memory; on clusters too."""
 
-from __future__ import annotations
-
 import heapq
 import time
 from collections.abc import Sequence

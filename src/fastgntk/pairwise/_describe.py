@@ -1,7 +1,5 @@
 """What is in a set of graphs: sizes, what nodes and edges carry, and which graphs no kernel can distinguish."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernel matrices: check, prepare, compute the leaves of the kernel, combine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload

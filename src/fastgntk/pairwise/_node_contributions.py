@@ -1,7 +1,5 @@
 """The kernel node by node: how much each node of a graph adds to its values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

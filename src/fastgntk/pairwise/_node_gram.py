@@ -1,7 +1,5 @@
 """The kernel between the nodes of one graph."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

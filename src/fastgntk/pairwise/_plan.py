@@ -1,7 +1,5 @@
 """How the work is cut: pure functions of sizes and colours, known to nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

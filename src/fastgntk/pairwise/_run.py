@@ -1,7 +1,5 @@
 """From prepared graphs to values, tile by tile: cut into blocks, keep to the memory, run, check."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable

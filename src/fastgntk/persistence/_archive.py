@@ -19,8 +19,6 @@ Every size is compared with the size of the file before memory is allocated.
 The same document and arrays give the same bytes, on every system: times are fixed and names sorted.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -4,8 +4,6 @@ What comes back is checked to the last index: compiled loops trust the arrays of
 a hand-made file would read memory that is not its own. A right checksum proves nothing about that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, cast, get_args
 

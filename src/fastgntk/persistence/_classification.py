@@ -1,7 +1,5 @@
 """Classifiers in files: classes and the sigmoids of their probabilities."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastgntk.errors import InputError

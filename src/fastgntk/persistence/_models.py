@@ -1,7 +1,5 @@
 """Models as files: the parts of a fitted model, into an archive and back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Regressors in files: the solution of ridge regression, for variances, and calibrated intervals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ colours and norms are computed again on loading, which takes a fraction of a sec
 graphs in its file, but the seed and sizes of its draws, and one vector to compare with.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

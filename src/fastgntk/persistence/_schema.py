@@ -1,7 +1,5 @@
 """What a model file must hold, as tables: entries of its document, and arrays with their dtype and shape."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple

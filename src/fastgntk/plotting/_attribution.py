@@ -1,7 +1,5 @@
 """Draw a graph with each node coloured by its contribution to a prediction."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Graph layout: each component by stress majorisation or springs, then all components side by side."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Diverging colour scale, and the format of its numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 __all__ = ["Scale"]

@@ -20,8 +20,6 @@ from the same data. Files in ``assets/``:
 ==================  ==================================================================================
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

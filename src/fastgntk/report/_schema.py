@@ -4,8 +4,6 @@ The page embeds all of it as JSON. Graphs are numbered as in the data set. Numbe
 per cent, targets in their own unit. Values that do not apply are absent.
 """
 
-from __future__ import annotations
-
 from typing import Literal, NotRequired, TypedDict
 
 __all__ = [

@@ -6,8 +6,6 @@ the Kronecker product, T(N, N, N) for the decoupled one and T(N, N, b) for the s
 sketched engine with the faster of the exact ones, over size, density and rate.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import lru_cache

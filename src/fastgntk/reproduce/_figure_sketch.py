@@ -5,8 +5,6 @@ independent. The error is relative in Frobenius norm, ‖GᵀRᵀRASᵀSH − G�
 three terms; the bound shown is the Frobenius norm over all entries, with constant 1.
 """
 
-from __future__ import annotations
-
 import time
 from timeit import timeit
 

@@ -6,8 +6,6 @@ cut off at 1. With a rate b/N the kernel is sketched by random signs, and labels
 theorem requires b far above N, where a sketch saves nothing. All values are means over several draws.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -9,8 +9,6 @@ There are three ways to sketch: distinct nodes, all nodes, and, as in the paper,
 graph has a sketch of its own, so that a Gram matrix averages over many sketches and few seeds suffice.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Published figures, by data set."""
 
-from __future__ import annotations
-
 __all__ = ["DATA", "GIN_ACCURACY", "GNTK_ACCURACY", "PAPER_SECONDS"]
 
 DATA = ("COLLAB", "IMDB-BINARY", "IMDB-MULTI", "PTC", "NCI1", "MUTAG", "PROTEINS")

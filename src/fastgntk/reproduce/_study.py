@@ -1,7 +1,5 @@
 """Studies: definition, and how one runs cell by cell; each is written to a CSV file as soon as it is measured."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

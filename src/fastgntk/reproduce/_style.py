@@ -1,7 +1,5 @@
 """Style of figures: one colour per engine and per sketch, legible in print and for colour-blind readers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 __all__ = ["ENGINE_COLOURS", "RC", "SKETCH_COLOURS", "SKETCH_MARKERS"]

@@ -5,8 +5,6 @@ chooses them within the training part, and estimates the accuracy on new graphs.
 kernel of GraKeL with 1 to 5 rounds, normalised or not, and the same C; chosen nested, on the same folds.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ random graphs and scaled: single graphs by nodes, pairs by pairs of nodes, pairs
 of squared sizes, which is its cost. The column ``share`` is the share of all pairs that was timed.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The Weisfeiler–Lehman subtree kernel (Shervashidze et al. 2011) by GraKeL, with nested cross-validation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 No information flows from test to training through the kernel: its value for a pair depends on that pair alone.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Splits for cross-validation: made here, or given in a file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -9,8 +9,6 @@ and the mean of these over targets for several. With normalisation A holds s_i s
 and ⟨G, d(sKs)⟩ = ⟨sGs, dK⟩ − Σ_i (dK_ii / K_ii) Σ_j G_ij s_i s_j K_ij.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize

@@ -5,8 +5,6 @@ a classifier on five folds; of ridge regression the closed form of leave-one-out
 :class:`GraphClassifier` makes them, from decision values of training graphs alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple

@@ -5,8 +5,6 @@ eigendecomposition grows with the cube, and what more graphs add to the comparis
 kernel can distinguish are computed once. A kernel costs one eigendecomposition, whatever the number of ridges.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -4,8 +4,6 @@ H_n has entries ±1 and is a Kronecker product of smaller ones, H_ab = H_a ⊗ H
 product, which the machine does faster than the six rounds of additions that it stands for.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import numpy as np

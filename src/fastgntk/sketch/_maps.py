@@ -4,8 +4,6 @@ Fastfood (Le, Sarlós and Smola 2013) multiplies with a Gaussian matrix in O(m l
 TensorSketch (Pham and Pagh 2013) sketches the Kronecker product of two vectors without forming it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import fft
 

@@ -1,7 +1,5 @@
 """Which sketch: kind, size, seed. One frozen value, from which the same graph always gets the same sketch."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import astuple, dataclass
 from typing import Any

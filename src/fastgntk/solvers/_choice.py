@@ -1,7 +1,5 @@
 """Which solver ridge regression takes: the exact one while it is quick, then what time and memory allow."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The exact solution by a Cholesky factor, A = L Lᵀ: n³/3 operations, as many again for leave-one-out."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import blas, eigvalsh, lapack
 

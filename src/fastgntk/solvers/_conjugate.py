@@ -7,8 +7,6 @@ The diagonal of A⁻¹, for leave-one-out, is estimated from right-hand sides z 
 al. 2007). Only the difference to the preconditioner's inverse is estimated so; that of the latter is known.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -10,8 +10,6 @@ Q = W^½ E Ω^(−½), whose columns are orthonormal,
 So m³ operations do instead of n³, and nothing is lost. Without equal rows Q is the unit matrix.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal, get_args
 
 import numpy as np

@@ -9,8 +9,6 @@ is stacked below at the end: as for models of low rank, normal equations would s
 A second pass gives residuals and leverages h_i = w_i φ_iᵀ (Φᵀ W Φ + ρ I)⁻¹ φ_i, and with them leave-one-out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Protocol
 

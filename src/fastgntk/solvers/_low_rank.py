@@ -14,8 +14,6 @@ DTC). It may be added to D as if it were noise (fully independent training condi
 right diagonal, of no use for f, as it would weigh graphs by how near they are to landmarks, but closer to A.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The Nyström approximation: m columns of K, those of landmarks, and nothing else of it (Williams and Seeger 2001)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints

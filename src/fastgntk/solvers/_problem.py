@@ -1,7 +1,5 @@
 """What is to be solved: targets, ridge and weights, checked once for all solvers; and the jitter."""
 
-from __future__ import annotations
-
 import logging
 import math
 from dataclasses import dataclass

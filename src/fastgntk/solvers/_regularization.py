@@ -1,7 +1,5 @@
 """Choose the ridge along a path of them, by closed-form leave-one-out or by the marginal likelihood."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 

@@ -3,8 +3,6 @@
 β is argmin ‖W^½ (y − K Sᵀ β)‖² + ρ βᵀ S K Sᵀ β: m unknowns instead of n, at O(n m²) once K Sᵀ is there.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fastgntk.sketch import SKETCHES, generator

@@ -1,7 +1,5 @@
 """One door to all solvers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Where kernel values come from: a matrix in memory, or anything that can compute columns."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 import numpy as np

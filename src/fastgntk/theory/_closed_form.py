@@ -1,7 +1,5 @@
 """The kernel for L = R = 1 and unit vectors, in closed form."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

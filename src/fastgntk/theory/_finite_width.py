@@ -16,8 +16,6 @@ Gradients are never formed. For a layer with input a_u and backward signal δ_u 
 ∂f/∂W = Σ_u δ_u a_uᵀ, so its share of the kernel is Σ_uv ⟨δ_u, δ'_v⟩ ⟨a_u, a'_v⟩.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From the norm of the labels and the trace of K to a bound on the error for new graphs."""
 
-from __future__ import annotations
-
 import math
 
 from fastgntk.errors import InputError

@@ -10,8 +10,6 @@ All weights are positive, so each M_t times its weight is below K in the order o
 is what the bounds on labels rest on. No odd power but the first occurs.
 """
 
-from __future__ import annotations
-
 import operator
 from typing import Any, Literal, get_args
 

@@ -6,8 +6,6 @@ The exact and the sketched kernel differ in these rows and in nothing else, so e
 written for rows of unit vectors, wherever they come from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

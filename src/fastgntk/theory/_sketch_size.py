@@ -14,8 +14,6 @@ for ‖XXᵀ‖_F, from |gᵀ E X Xᵀ E h| ≤ ‖Xᵀ E g‖ ‖Xᵀ E h‖. T
 and the last being at most ε λ_min(M_t) for all t suffices for (1−ε) M_t ⪯ M̃_t ⪯ (1+ε) M_t.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any

@@ -8,8 +8,6 @@ and each term is a coordinate of a sketch, which an (α, β, δ)-coordinate-wise
 |xᵀ E y| ≤ β/√b ‖x‖ ‖y‖ with probability 1 − δ, and E (xᵀ E y)² ≤ α/b ‖x‖² ‖y‖² (Song and Yu 2021).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal, get_args

@@ -3,8 +3,6 @@
 Everywhere a matrix counts as singular in the directions whose eigenvalue is below ``cut`` times the largest.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

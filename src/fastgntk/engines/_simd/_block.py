@@ -1,7 +1,5 @@
 """The part of a colouring that some graphs need, renumbered and laid out for the tile loop."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Loops over whole arrays, for the sketched engine: all layers of a block, and columns added up by bucket."""
 
-from __future__ import annotations
-
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._vector import LANES, apply_layer_apart

@@ -1,7 +1,5 @@
 """The floor: how long one ReLU layer takes on data in the first-level cache. No tile can be faster."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

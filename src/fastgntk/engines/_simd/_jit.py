@@ -1,7 +1,5 @@
 """The flags of every compiled function, and where machine code is kept, in one place."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Callable

@@ -8,8 +8,6 @@ P interpolates arccos(a) / (π sqrt(1 − a²)) at the 19 Chebyshev points of [0
 1e-15. It is summed as even part + a · odd part, two chains that the machine runs side by side.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

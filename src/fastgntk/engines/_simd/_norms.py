@@ -1,7 +1,5 @@
 """Norms of colours: the recursion of each graph with itself, on its distinct colours."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

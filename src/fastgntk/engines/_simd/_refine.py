@@ -6,8 +6,6 @@ compared and found equal. Hashes depend on content alone, never on numbering, so
 which neighbours are summed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -14,8 +14,6 @@ the other side before, so the two trade places from level to level):
 Everything is normalised, so nothing is divided or scaled here. Nothing is allocated either.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

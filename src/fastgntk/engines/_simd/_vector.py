@@ -20,8 +20,6 @@ out, o, o_stride)``
 ======================================  ==================================================================
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numba

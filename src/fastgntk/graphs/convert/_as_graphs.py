@@ -1,7 +1,5 @@
 """Recognise graphs of any supported form and convert them to a :class:`GraphBatch`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ Every converter ends here, so that parallel edges, directions and attributes mea
 that arrays are made once for all graphs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

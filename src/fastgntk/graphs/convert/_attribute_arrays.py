@@ -3,8 +3,6 @@
 An error names the first row with an invalid value, by ``row_name(row)``.
 """
 
-from __future__ import annotations
-
 import json
 import numbers
 from collections.abc import Callable, Sequence

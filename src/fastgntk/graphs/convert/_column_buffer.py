@@ -1,7 +1,5 @@
 """Buffers for the values of many graphs, filled one graph at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import chain

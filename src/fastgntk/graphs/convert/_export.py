@@ -4,8 +4,6 @@ Attributes are written under the names that :func:`as_graphs` reads by default, 
 graphs. Self loops were dropped on conversion and are not restored.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any, overload
 

@@ -4,8 +4,6 @@ An edge (u, v) of ``edge_index`` becomes the entry A[u, v], as in PyTorch Geomet
 NetworkX: u sums over v. Its layers send messages the other way, which differs for directed graphs only.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ As in GraKeL, an edge (u, v) exists in the given direction only; its own data se
 of numbers are features.
 """
 
-from __future__ import annotations
-
 import numbers
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """igraph graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any

@@ -1,7 +1,5 @@
 """Adjacency matrices: lists of them, dense or SciPy sparse, with or without features, and arrays of shape (n, N, N)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,6 @@ each. NumPy processes the numbers of several graphs at a time, few enough for th
 cache until the attributes are read.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, compress, groupby, islice

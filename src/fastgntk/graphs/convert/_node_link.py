@@ -4,8 +4,6 @@ One graph is ``{"directed": …, "multigraph": …, "graph": {…}, "nodes": [{"
 "target": …, …}, …]}``; older files have ``links`` instead of ``edges``. NetworkX is not needed.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """Dask clients: of a scheduler that runs somewhere, or of workers on this machine."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Locks belong to the operating system, so that none is left over when a process dies.
 """
 
-from __future__ import annotations
-
 import errno
 import sys
 from collections.abc import Iterator

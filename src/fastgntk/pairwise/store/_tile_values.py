@@ -1,7 +1,5 @@
 """The values of one tile of a store, from the blocks on its two sides."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

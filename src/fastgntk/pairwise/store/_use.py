@@ -1,7 +1,5 @@
 """A stored matrix in place of one to compute: only if it is complete, and of the same kernel and graphs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

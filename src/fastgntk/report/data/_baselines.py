@@ -1,7 +1,5 @@
 """Scores to compare with: majority class or mean, counts of nodes and edges, published figures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Score, confusion matrix, calibration and graphs of a classification, evaluated or trained."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Report data under construction: what evaluation and training have in common."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

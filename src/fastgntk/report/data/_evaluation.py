@@ -1,7 +1,5 @@
 """Collect the report data of an evaluation."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A fitted model with the kernel matrix of its training graphs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Heat map of the kernel matrix, ordered by class or cluster."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Sequence
 from typing import NamedTuple

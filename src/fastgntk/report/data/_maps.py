@@ -1,7 +1,5 @@
 """Spectrum of the kernel matrix, and embeddings of graphs in the plane."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

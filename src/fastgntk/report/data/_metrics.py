@@ -1,7 +1,5 @@
 """Confusion matrix, calibration, coverage of intervals, score by options, and the rounding of figures."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

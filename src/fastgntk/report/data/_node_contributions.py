@@ -1,7 +1,5 @@
 """Contributions of nodes to out-of-fold predictions, within a time limit."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

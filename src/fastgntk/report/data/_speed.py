@@ -1,7 +1,5 @@
 """Speed of the kernel: distinct nodes, and the time compared with one pair at a time."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

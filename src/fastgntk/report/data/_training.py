@@ -1,7 +1,5 @@
 """Collect the report data of a fitted model, from out-of-fold predictions of its training graphs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

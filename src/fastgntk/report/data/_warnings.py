@@ -1,7 +1,5 @@
 """What limits the trust in a score, as sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sections with the kernel: heat map of the kernel matrix, and map of all graphs."""
 
-from __future__ import annotations
-
 import base64
 import math
 

@@ -1,7 +1,5 @@
 """HTML fragments: escaped text, numbers, tables, bars."""
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Iterable, Sequence

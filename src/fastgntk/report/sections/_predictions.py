@@ -1,7 +1,5 @@
 """Sections with the quality of predictions: confusion matrix, predicted against measured, calibration."""
 
-from __future__ import annotations
-
 import math
 
 from fastgntk.report._schema import Interval, ReportData

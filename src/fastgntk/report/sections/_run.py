@@ -1,7 +1,5 @@
 """Sections with the run: distinct nodes, speed, time by stage, command and options."""
 
-from __future__ import annotations
-
 from fastgntk._util.text import format_duration
 from fastgntk.report._schema import Compression, ReportData, Speed
 from fastgntk.report.sections._markup import Part, bars, escape, number, small, table

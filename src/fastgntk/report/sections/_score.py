@@ -1,7 +1,5 @@
 """Sections with the score: folds and baselines, and the score by kernel options."""
 
-from __future__ import annotations
-
 import math
 
 from fastgntk.report._schema import Baseline, ReportData, Score, Surface

@@ -4,8 +4,6 @@ Charts that are coloured tables (confusion matrix, score by options, bars) are H
 with ``data-chart``, filled by JavaScript, each with a table of its numbers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from fastgntk.report._schema import ReportData
