@@ -171,31 +171,31 @@ LOW, HIGH = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         (_change("graphs.indices", slice(1, 3), [2, 0]), r"indices must list the neighbours of each node in order"),
         (_change("graphs.indices", slice(5, 7), [2, 2]), r"indices must list the neighbours of each node in order"),
         (_put("graphs.indices", lambda a: a.astype(np.int64)), r"indices must have dtype int32"),
-        (_change("graphs.self_loops", 1, -1), r"self_loops must hold counts"),
+        (_change("graphs.self_loops", 1, -1), r"self_loops must not hold numbers below 0"),
         (_put("graphs.self_loops", lambda a: a[:-1]), r"self_loops must have dtype int64 and shape \(2\)"),
         (_change("graphs.weights", 3, np.nan), r"weights must hold finite numbers"),
         (_change("graphs.weights", 3, -np.inf), r"weights must hold finite numbers"),
         (_put("graphs.weights", lambda a: a[:-1]), r"weights must have dtype float64 and shape \(8\)"),
         (_put("graphs.weights", lambda a: a.astype(np.float32)), r"weights must have dtype float64"),
-        (_put("graphs.edge_labels", lambda a: a[:-1]), r"edge_labels must hold .*, one row for each of the 8"),
-        (_put("graphs.edge_labels", lambda a: a * 1.0), r"edge_labels must hold integers or strings"),
-        (_put("graphs.labels", lambda a: a[:-1]), r"labels must hold integers or strings, one row for each of the 6"),
-        (_put("graphs.labels", lambda a: a * 1.0), r"labels must hold integers or strings"),
-        (_put("graphs.labels", lambda a: a[:, None, None]), r"labels must hold integers or strings"),
+        (_put("graphs.edge_labels", lambda a: a[:-1]), r"edge_labels must have dtype int64 or str and shape \(8\)"),
+        (_put("graphs.edge_labels", lambda a: a * 1.0), r"edge_labels must have dtype int64 or str"),
+        (_put("graphs.labels", lambda a: a[:-1]), r"labels must have dtype int64 or str and shape \(6\)"),
+        (_put("graphs.labels", lambda a: a * 1.0), r"labels must have dtype int64 or str"),
+        (_put("graphs.labels", lambda a: a[:, None, None]), r"labels must have dtype int64 or str"),
         (_change("graphs.features", (5, 1), np.nan), r"features must hold finite numbers"),
         (_put("graphs.features", lambda a: a[:-1]), r"features must have dtype float64 and shape \(6, any\)"),
         (_put("graphs.features", lambda a: a[:, 0]), r"features must have dtype float64 and shape \(6, any\)"),
         (_put("graphs.features", lambda a: a.astype(int)), r"features must have dtype float64"),
         (_put("graphs.features.data", lambda _: np.zeros(3)), r"features comes both dense and sparse"),
         (_put("graphs.more", lambda _: np.zeros(3)), r"more belongs to no batch"),
-        *((lambda a, n=n: a.pop(f"graphs.{n}"), f"{n} is missing") for n in FIELDS[:3] + FIELDS[-1:]),
+        *((lambda a, n=n: a.pop(f"graphs.{n}"), f"{n} must .* but is missing") for n in FIELDS[:3] + FIELDS[-1:]),
     ],
 )  # fmt: skip
 def test_inconsistent_graphs_are_refused(change, words):
     arrays = dict(pack_graphs(TWO_PATHS))
     change(arrays)
     with pytest.raises(
-        InputError, match=f"^the array graphs.*{words}.*; the model is damaged or was not saved by fast"
+        InputError, match=rf"^the array graphs\.{words}"
     ):
         unpack_graphs(arrays)
 
@@ -216,9 +216,9 @@ def test_last_row_is_checked_after_a_node_without_neighbours():
         (_change("graphs.features.indptr", 0, 1), r"features\.indptr must start at 0 and never fall"),
         (_change("graphs.features.indptr", 3, 1), r"features\.indptr must start at 0 and never fall"),
         (_change("graphs.features.indptr", 7, 9), r"features\.indices must have dtype int32 and shape \(9\)"),
-        (_put("graphs.features.indptr", lambda a: a[:-1]), r"features\.indptr must have dtype int32 and shape \(8\)"),
-        (_put("graphs.features.indptr", lambda a: a.astype("i8")), r"features\.indptr must have dtype int32"),
-        (_put("graphs.features.indices", lambda a: a.astype("i8")), r"features\.indptr must have dtype int64"),
+        (_put("graphs.features.indptr", lambda a: a[:-1]), r"features\.indptr must have dtype int32 or int64 and shape \(8\)"),
+        (_put("graphs.features.indptr", lambda a: a.astype("i8")), r"features\.indices must have dtype int64"),
+        (_put("graphs.features.indices", lambda a: a.astype("i8")), r"features\.indices must have dtype int32"),
         (_put("graphs.features.indices", lambda a: a.tolist()), r"features\.indices must have dtype int32"),
         (_change("graphs.features.data", 0, np.inf), r"features\.data must hold finite numbers"),
         (_put("graphs.features.data", lambda a: a[:-1]), r"features\.data must have dtype float64 and shape \(7\)"),
@@ -228,8 +228,8 @@ def test_last_row_is_checked_after_a_node_without_neighbours():
         (_change("graphs.features.shape", 1, -1), r"features\.shape must be \(7, width\)"),
         (_change("graphs.features.shape", 1, 2**31), r"features\.shape must be \(7, width\)"),
         (_put("graphs.features.shape", lambda a: a[:1]), r"features\.shape must have dtype int64 and shape \(2\)"),
-        (lambda a: a.pop("graphs.features.data"), r"features\.data is missing"),
-        (lambda a: a.pop("graphs.features.shape"), r"features\.shape is missing"),
+        (lambda a: a.pop("graphs.features.data"), r"features\.data must .* but is missing"),
+        (lambda a: a.pop("graphs.features.shape"), r"features\.shape must .* but is missing"),
     ],
 )  # fmt: skip
 def test_inconsistent_sparse_features_are_refused(change, words):
@@ -361,42 +361,43 @@ COLUMNS = {
 @pytest.mark.parametrize(
     ("changes", "columns", "words"),
     [
-        ({"kind": "loud"}, {}, "no known kind"),
-        ({"kind": None}, {}, "no known kind"),
-        ({"kind": ["auto"]}, {}, "no known kind"),
-        ({"fitted_kind": {}}, {}, "no known kind"),
+        ({"kind": "loud"}, {}, "kind' is missing or not one of auto, attributes, labels, all, degree"),
+        ({"kind": None}, {}, "kind' is missing or not one of auto, attributes, labels, all, degree"),
+        ({"kind": ["auto"]}, {}, "kind' is missing or not one of auto, attributes, labels, all, degree"),
+        ({"fitted_kind": {}}, {}, "kind' is missing or not one of auto, attributes, labels, all, degree"),
         ({"fitted_kind": "auto"}, {}, "of kind 'auto' but were fitted as 'auto'"),
         ({"kind": "degree"}, {}, "of kind 'degree' but were fitted as 'labels'"),
         ({"fitted_kind": "degree"}, {}, "of kind degree cannot have 2 lists"),
         ({"fitted_kind": "attributes"}, {}, "of kind attributes cannot have 2 lists"),
         ({"width": 4}, {}, "do not fill 4 columns"),
-        ({"width": -1}, {}, "width of the node features must be a whole number"),
-        ({"width": 3.0}, {}, "width of the node features must be a whole number"),
-        ({"width": True}, {}, "width of the node features must be a whole number"),
-        ({"width": None}, {}, "width of the node features must be a whole number"),
-        ({"width": 2**31}, {}, "width of the node features must be a whole number"),
+        ({"width": 2**31 - 1}, {}, "do not fill 2147483647 columns"),  # without an array of that length
+        ({"width": -1}, {}, "'width' is missing or not a whole number"),
+        ({"width": 3.0}, {}, "'width' is missing or not a whole number"),
+        ({"width": True}, {}, "'width' is missing or not a whole number"),
+        ({"width": None}, {}, "'width' is missing or not a whole number"),
+        ({"width": 2**31}, {}, "'width' is missing or not a whole number"),
         ({"categories": 1}, {}, "are not as many as the node features need"),
         ({"categories": 10**12}, {}, "are not as many as the node features need"),
-        ({"categories": 2.0}, {}, "are not as many as the node features need"),
-        ({"categories": None}, {}, "are not as many as the node features need"),
+        ({"categories": 2.0}, {}, "'categories' is missing or not a number of arrays"),
+        ({"categories": None}, {}, "'categories' is missing or not a number of arrays"),
         ({"categories": 3}, {"features.categories.x": np.zeros(0, int)}, "are not as many as the node features need"),
-        ({}, {"features.columns.2": np.array([1])}, "columns.… are not as many"),
+        ({}, {"features.columns.2": np.array([1])}, "are not as many as the node features need"),
         ({}, {"features.columns.0": np.array([0, 1])}, "do not fill 3 columns"),
         ({}, {"features.columns.0": np.array([0, 3])}, "do not fill 3 columns"),
         ({}, {"features.columns.0": np.array([0, -1])}, "do not fill 3 columns"),
         ({}, {"features.columns.0": np.array([0, HIGH])}, "do not fill 3 columns"),
-        ({}, {"features.columns.0": np.array([0])}, r"columns\.0 must hold one integer for each category"),
-        ({}, {"features.columns.0": np.array([2.0, 0.0])}, r"columns\.0 must hold one integer for each category"),
-        ({}, {"features.columns.0": [2, 0]}, r"columns\.0 must hold one integer for each category"),
+        ({}, {"features.columns.0": np.array([0])}, r"columns\.0 must have dtype int64 and shape \(2\)"),
+        ({}, {"features.columns.0": np.array([2.0, 0.0])}, r"columns\.0 must have dtype int64 and shape \(2\)"),
+        ({}, {"features.columns.0": [2, 0]}, r"columns\.0 must have dtype int64 and shape \(2\)"),
         ({}, {"features.categories.0": np.array([4, 1])}, r"categories\.0 must hold .* in order"),
         ({}, {"features.categories.0": np.array([4, 4])}, r"categories\.0 must hold .* each once"),
-        ({}, {"features.categories.0": np.array([1.0, 4.0])}, r"categories\.0 must hold integers or strings"),
-        ({}, {"features.categories.0": np.array([[1, 4]])}, r"categories\.0 must hold"),
-        ({}, {"features.categories.0": [1, 4]}, r"categories\.0 must hold"),
+        ({}, {"features.categories.0": np.array([1.0, 4.0])}, r"categories\.0 must have dtype int64 or str"),
+        ({}, {"features.categories.0": np.array([[1, 4]])}, r"categories\.0 must have .* shape \(any\)"),
+        ({}, {"features.categories.0": [1, 4]}, r"categories\.0 must have dtype int64 or str"),
     ],
 )
 def test_inconsistent_features_are_refused(changes, columns, words):
-    with pytest.raises(InputError, match=f"{words}.*the model is damaged or was not saved by fastgntk"):
+    with pytest.raises(InputError, match=words):
         unpack_features({**GOOD, **changes}, {**COLUMNS, **columns})
     assert unpack_features(GOOD, COLUMNS).width_ == 3
 
@@ -405,12 +406,12 @@ def test_inconsistent_features_are_refused(changes, columns, words):
 def test_invalid_degrees_are_refused(column):
     document = {"kind": "auto", "fitted_kind": "degree", "width": 2, "categories": 1}
     places = {"features.columns.0": np.arange(2)}
-    with pytest.raises(InputError, match=r"categories\.0 must hold"):
+    with pytest.raises(InputError, match=r"categories\.0 must"):
         unpack_features(document, {"features.categories.0": column, **places})
     assert unpack_features(document, {"features.categories.0": np.array([0, 2]), **places}).width_ == 2
 
 
 @pytest.mark.parametrize("document", [None, [], "labels", {}])
 def test_features_without_a_document_are_refused(document):
-    with pytest.raises(InputError, match="the model is damaged"):
+    with pytest.raises(InputError, match="its node features must be described|its entry 'kind' is missing"):
         unpack_features(document, {})

@@ -1,4 +1,4 @@
-"""What a model is linear in, in files: training graphs, or what random features are drawn from.
+"""Rows of a model in its file: training graphs, or what random features are drawn from.
 
 Graphs are kept in the form in which they were given, as far as the kernel uses them, with the fitted node features;
 colours and norms are computed again on loading, which takes a fraction of a second. A model on random features has no
@@ -24,7 +24,7 @@ from fastgntk.persistence._array_codec import (
     unpack_features,
     unpack_graphs,
 )
-from fastgntk.persistence._schema import Arrays, Entry, Part, check_document, check_names, check_parts, number
+from fastgntk.persistence._schema import Arrays, Entry, Part, check_document, check_names, check_parts, finite_number
 
 __all__ = ["pack_rows", "unpack_rows"]
 
@@ -32,7 +32,7 @@ _DOCUMENT = {
     "kernel": Entry(dict, "a kernel"),
     "engines": Entry(list, "a list of engines", lambda names: all(isinstance(name, str) for name in names)),
     "features": Entry(list, "a list of node features"),
-    "unit": number("a number above 0", above=0.0),
+    "unit": finite_number("a number above 0", lambda value: value > 0),
 }
 _DRAWS = {
     "size": Entry(int, "a whole number", lambda value: value >= 1),
@@ -40,7 +40,7 @@ _DRAWS = {
     "types": Entry(int, "a whole number", lambda value: value >= 1),
     "seed": Entry(int, "a seed", lambda value: 0 <= value < 2**32),
 }
-_DEEPEST = 1000  # blocks and layers
+_MAX_DEPTH = 1000  # blocks and layers
 
 
 def pack_rows(rows: Rows) -> tuple[dict[str, Any], Arrays]:
@@ -53,7 +53,7 @@ def pack_rows(rows: Rows) -> tuple[dict[str, Any], Arrays]:
         arrays |= packed
     if isinstance(rows, KernelRows):
         document["engines"] = rows.prepared.engines
-        arrays |= pack_graphs(_used(rows.prepared.batch, rows.features, rows.kernel))
+        arrays |= pack_graphs(_drop_unused(rows.prepared.batch, rows.features, rows.kernel))
         diagonals = rows.prepared.leaf_diagonals(rows.compute.watched(None))
         arrays |= {f"diagonal.{i}": diagonals[leaf] for i, leaf in enumerate(rows.prepared.leaves)}
     elif isinstance(rows, FeatureRows):
@@ -64,33 +64,25 @@ def pack_rows(rows: Rows) -> tuple[dict[str, Any], Arrays]:
 
 
 def unpack_rows(document: dict[str, Any], arrays: Arrays, compute: Compute) -> Rows:
-    """Return the rows that :func:`pack_rows` packed; anything wrong with them is an error."""
+    """Return the rows that :func:`pack_rows` packed; inconsistent ones raise an :class:`InputError`."""
     options, engines, described, unit = check_document(document, _DOCUMENT)
     kernel = Kernel.from_dict(options)
     leaves = tangent_leaves(kernel)
     for leaf in leaves:
-        if max(leaf.blocks, leaf.layers) > _DEEPEST:
-            raise InputError(
-                f"blocks={leaf.blocks} and layers={leaf.layers} exceed the maximum of {_DEEPEST}; the file is probably "
-                "corrupt."
-            )
+        if max(leaf.blocks, leaf.layers) > _MAX_DEPTH:
+            depth = f"blocks={leaf.blocks} and layers={leaf.layers}"
+            raise InputError(f"{depth} exceed the maximum of {_MAX_DEPTH}; the file is probably corrupt.")
     kinds = list(dict.fromkeys(leaf.features for leaf in leaves))
-    if len(kinds) != len(described):
-        raise InputError("its node features do not fit its kernel.")
-    features = {
-        kind: unpack_features(one, arrays, f"features.{i}.")
-        for i, (kind, one) in enumerate(zip(kinds, described, strict=True))
-    }
-    if any(step.kind != kind for kind, step in features.items()):
+    steps = [unpack_features(entry, arrays, f"features.{i}.") for i, entry in enumerate(described[: len(kinds)])]
+    if len(described) != len(kinds) or [step.kind for step in steps] != kinds:
         raise InputError("its node features do not fit its kernel.")
     if "draws" in document:
-        return _unpack_draws(document, arrays, kernel, next(iter(features.values())), compute, float(unit))
+        return _unpack_draws(document, arrays, kernel, steps[0], compute, float(unit))
     batch = unpack_graphs(arrays)
-    diagonals = check_parts(
-        arrays, {f"diagonal.{i}": Part("m", least=0.0) for i in range(len(leaves))}, {"m": len(batch)}
-    )
-    known: dict[str, NodeFeatures] = {kind: step.extend(batch) for kind, step in features.items()}
-    prepared = prepare_batch(batch, kernel, compute, known, engines=_engines(engines, leaves))
+    diagonal_parts = {f"diagonal.{i}": Part("m", minimum=0.0) for i in range(len(leaves))}
+    diagonals = check_parts(arrays, diagonal_parts, {"m": len(batch)})
+    features: dict[str, NodeFeatures] = {step.kind: step.extend(batch) for step in steps}
+    prepared = prepare_batch(batch, kernel, compute, features, engines=_engines(engines, leaves))
     for leaf, values in zip(leaves, diagonals, strict=True):
         prepared.set_leaf_diagonal(leaf, values)
     return KernelRows(prepared, float(unit))
@@ -98,20 +90,19 @@ def unpack_rows(document: dict[str, Any], arrays: Arrays, compute: Compute) -> R
 
 def _engines(engines: list[str], leaves: list[GNTK]) -> list[str] | None:
     """Return the engines of the file if this machine has all of them; they must fit the leaves of the kernel."""
-    sketched = [leaf.sketch is not None for leaf in leaves]
-    if [name == "sketched" for name in engines] != sketched:
+    if [name == "sketched" for name in engines] != [leaf.sketch is not None for leaf in leaves]:
         raise InputError("its engines do not fit its kernel.")
-    known = {"decoupled", "kronecker", *(("lossless", "sketched") if compiled_code_runs() else ())}
-    return engines if set(engines) <= known else None
+    available = {"decoupled", "kronecker", *(("lossless", "sketched") if compiled_code_runs() else ())}
+    return engines if set(engines) <= available else None
 
 
 def _unpack_draws(
     document: dict[str, Any], arrays: Arrays, kernel: Kernel, step: NodeFeatures, compute: Compute, unit: float
 ) -> Rows:
     """Draw the random features of the file again, and check that they are the same."""
-    drawn_from = check_document(document, {"draws": Entry(dict)})[0]
-    check_names(drawn_from, _DRAWS)
-    size, width, types, seed = check_document(drawn_from, _DRAWS)
+    (draws,) = check_document(document, {"draws": Entry(dict)})
+    check_names(draws, _DRAWS)
+    size, width, types, seed = check_document(draws, _DRAWS)
     tangent = kernel.kernel if isinstance(kernel, Normalized) else kernel
     probe = arrays.get("probe")
     if not isinstance(tangent, GNTK) or tangent.sketch is not None or width != drawn_width(step) or probe is None:
@@ -124,14 +115,14 @@ def _unpack_draws(
     if 100 * width * (types + 1) > compute.budget:
         raise InputError(f"its node features have {width:,} columns, which is too much for the memory.")
     rows = FeatureRows.restore(TangentFeatures(tangent, size, width, types, seed), step, kernel, compute, unit)
-    expected = check_parts(arrays, {"probe": Part("m")}, {"m": len(rows)})[0]
+    (expected,) = check_parts(arrays, {"probe": Part("m")}, {"m": len(rows)})
     if not np.allclose(expected, rows.probe(), rtol=1e-6, atol=1e-9 * unit):
         raise InputError("its random features are drawn differently by this version of NumPy; train it again.")
     return rows
 
 
-def _used(batch: GraphBatch, features: dict[str, NodeFeatures], kernel: Kernel) -> GraphBatch:
-    """Leave out what the kernel does not use."""
+def _drop_unused(batch: GraphBatch, features: dict[str, NodeFeatures], kernel: Kernel) -> GraphBatch:
+    """Return the graphs without the attributes and labels that the kernel does not use."""
     kinds = {step.kind_ for step in features.values()}
     return replace(
         batch,
