@@ -340,7 +340,7 @@ def test_limits_hold_on_writing(path, monkeypatch):
         deep = deep["a"]
     with pytest.raises(InputError, match="at most 1000 arrays, but 1001 were given"):
         write_container(path, {}, {f"a{i}": np.zeros(0) for i in range(1001)})
-    monkeypatch.setattr(_archive, "_LARGEST_DOCUMENT", 100)
+    monkeypatch.setattr(_archive, "_MAX_DOCUMENT", 100)
     with pytest.raises(InputError, match="takes 110 bytes, more than 100; put long lists into arrays"):
         write_container(path, {"a": "x" * 101}, {})
     write_container(path, {"a": "x" * 91}, {})
@@ -350,8 +350,8 @@ def test_limits_hold_on_writing(path, monkeypatch):
 def test_file_at_all_limits_can_be_read(path, monkeypatch):
     """The limits of directory and model.json must leave room for the most parts with the longest names."""
     arrays = {f"{i:04}" + "n" * 96: np.zeros((1,) * 31 + (0,), dtype="<U99") for i in range(1000)}
-    monkeypatch.setattr(_archive, "_LARGEST_DOCUMENT", 9)
-    monkeypatch.setattr(_archive, "_LARGEST_MODEL", 9 + 2**20)
+    monkeypatch.setattr(_archive, "_MAX_DOCUMENT", 9)
+    monkeypatch.setattr(_archive, "_MAX_MODEL", 9 + 2**20)
     write_container(path, {"a": 10}, arrays)
     assert len(read_container(path)[1]) == 1000
 

@@ -194,9 +194,7 @@ LOW, HIGH = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 def test_inconsistent_graphs_are_refused(change, words):
     arrays = dict(pack_graphs(TWO_PATHS))
     change(arrays)
-    with pytest.raises(
-        InputError, match=rf"^the array graphs\.{words}"
-    ):
+    with pytest.raises(InputError, match=rf"^the array graphs\.{words}"):
         unpack_graphs(arrays)
 
 
@@ -216,7 +214,7 @@ def test_last_row_is_checked_after_a_node_without_neighbours():
         (_change("graphs.features.indptr", 0, 1), r"features\.indptr must start at 0 and never fall"),
         (_change("graphs.features.indptr", 3, 1), r"features\.indptr must start at 0 and never fall"),
         (_change("graphs.features.indptr", 7, 9), r"features\.indices must have dtype int32 and shape \(9\)"),
-        (_put("graphs.features.indptr", lambda a: a[:-1]), r"features\.indptr must have dtype int32 or int64 and shape \(8\)"),
+        (_put("graphs.features.indptr", lambda a: a[:-1]), r"features\.indptr must have .* and shape \(8\)"),
         (_put("graphs.features.indptr", lambda a: a.astype("i8")), r"features\.indices must have dtype int64"),
         (_put("graphs.features.indices", lambda a: a.astype("i8")), r"features\.indices must have dtype int32"),
         (_put("graphs.features.indices", lambda a: a.tolist()), r"features\.indices must have dtype int32"),
@@ -413,5 +411,5 @@ def test_invalid_degrees_are_refused(column):
 
 @pytest.mark.parametrize("document", [None, [], "labels", {}])
 def test_features_without_a_document_are_refused(document):
-    with pytest.raises(InputError, match="its node features must be described|its entry 'kind' is missing"):
+    with pytest.raises(InputError, match=r"its node features must be described|its entry 'kind' is missing"):
         unpack_features(document, {})

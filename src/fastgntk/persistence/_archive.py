@@ -8,13 +8,13 @@ A file ``.fgntk`` holds these parts, and no others::
                     "document": {...}}
     checksum.txt   the SHA-256 of model.json, in the form that ``sha256sum --check`` reads
 
-The checksum is a part of its own rather than the comment of the zip: who unpacks a file sees it and can check it
-with common tools. It shows damage, not forgery: who makes a file by hand makes its checksum too, and therefore
-nothing in a file is believed because its checksum is right.
+The checksum is a part of its own rather than the comment of the zip, so that common tools can check an unpacked file.
+It detects damage, not forgery: a hand-made file has a right checksum too, so every part is checked in spite of it.
 
 Nothing here is pickled, so reading runs no code from the file. All parts are stored uncompressed: a part then cannot
 be larger than the file, and a file of a few kilobytes that unfolds to many gigabytes is impossible by construction.
-Every size is compared with the size of the file before memory is allocated.
+Every size is compared with the size of the file before memory is allocated; NumPy's own reader allocates whatever the
+header of an array claims.
 
 The same document and arrays give the same bytes, on every system: times are fixed and names sorted.
 """
@@ -46,19 +46,20 @@ _FORMAT = "fastgntk model"
 _MODEL, _CHECKSUM = "model.json", "checksum.txt"
 # Whole file names only: no folder, no drive, no "..", nothing hidden.
 _NAME = re.compile(r"[A-Za-z0-9_]+([.-][A-Za-z0-9_]+)*")
-_LONGEST_NAME = 100
-_MOST_PARTS = 1000
+_MAX_NAME = 100  # characters
+_MAX_PARTS = 1000
 # A hundred thousand names of 300 characters; parsed JSON takes up to twenty times its size, so more is not sensible.
-_LARGEST_DOCUMENT = 2**25
-_LARGEST_MODEL = _LARGEST_DOCUMENT + 2**20  # the parts of a full file, each with the longest name, need less than that
-_LARGEST_DIRECTORY = 2**18  # of the zip, for _MOST_PARTS with the longest names
+_MAX_DOCUMENT = 2**25
+_MAX_MODEL = _MAX_DOCUMENT + 2**20  # the parts of a full file, each with the longest name, need less than that
+_MAX_CHECKSUM = 1000
+_MAX_DIRECTORY = 2**18  # of the zip, for _MAX_PARTS with the longest names
 
 # Fixed widths only: what a "long double" is depends on the system.
-_NUMBERS = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
-_STRINGS = re.compile(r"<U[1-9][0-9]{0,5}")
-_MOST_DIMENSIONS = 32
-_LARGEST_ARRAY = 2**62  # bytes, an axis of length 0 counted as 1: NumPy refuses more with an error of its own
-_LAST_CHARACTER = 0x10FFFF
+_DTYPES = re.compile(r"\|b1|\|[iu]1|<[iu][248]|<f[248]|<U[1-9][0-9]{0,5}")
+_MAX_DIMENSIONS = 32
+_MAX_ARRAY = 2**62  # bytes, an axis of length 0 counted as 1: NumPy refuses more with an error of its own
+# Python and NumPy break or disagree on booleans other than 0 and 1, and on characters past the last.
+_MAX_CODES = {"b": ("|u1", 1), "U": ("<u4", 0x10FFFF)}
 
 _MAGIC = b"\x93NUMPY\x01\x00"
 _CHUNK = 2**20
@@ -83,9 +84,8 @@ def write_container(path: Path, document: dict[str, Any], arrays: dict[str, NDAr
     """
     path = Path(path)
     _check_document(document)
-    if len(arrays) > _MOST_PARTS:
-        count = len(arrays)
-        raise InputError(f"a model file holds at most {_MOST_PARTS} arrays, but {count} were given; join some of them.")
+    if len(arrays) > _MAX_PARTS:
+        raise InputError(f"a model file holds at most {_MAX_PARTS} arrays, but {len(arrays)} were given; join some.")
     for name, array in arrays.items():
         _check_array(name, array)
     if path.is_dir():
@@ -133,25 +133,23 @@ def _check_document(document: Any) -> None:
             "the document of a model must be a dict that is equal to itself after JSON; use lists instead of tuples, "
             "and strings as keys."
         )
-    if len(text) > _LARGEST_DOCUMENT:
-        raise InputError(
-            f"the document of a model takes {len(text)} bytes, more than {_LARGEST_DOCUMENT}; put long lists into "
-            "arrays."
-        )
+    if len(text) > _MAX_DOCUMENT:
+        size = f"{len(text)} bytes, more than {_MAX_DOCUMENT}"
+        raise InputError(f"the document of a model takes {size}; put long lists into arrays.")
 
 
 def _check_array(name: str, array: Any) -> None:
-    if not isinstance(name, str) or len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or len(name) > _MAX_NAME or not _NAME.fullmatch(name):
         raise InputError(
             f"the array name {_show(name)} must be letters, digits and _, with single dots or hyphens between, at "
-            f"most {_LONGEST_NAME} characters."
+            f"most {_MAX_NAME} characters."
         )
     if not isinstance(array, np.ndarray):
         raise InputError(f"the array {name} must be a NumPy array, but is a {type(array).__name__}.")
-    if not _is_storable(_stored_dtype(array).str) or array.ndim > _MOST_DIMENSIONS:
+    if not _DTYPES.fullmatch(_stored_dtype(array).str) or array.ndim > _MAX_DIMENSIONS:
         raise InputError(
             f"the array {name} has dtype {_show(str(array.dtype))} and {array.ndim} dimensions, but a model file holds "
-            f"booleans, integers, floats of up to 64 bits and strings, of at most {_MOST_DIMENSIONS} dimensions."
+            f"booleans, integers, floats of up to 64 bits and strings, of at most {_MAX_DIMENSIONS} dimensions."
         )
 
 
@@ -160,14 +158,8 @@ def _fill(stream: BinaryIO, document: dict[str, Any], arrays: dict[str, NDArray[
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(arrays):
             parts[f"{name}.npy"] = _write_array(archive, f"{name}.npy", arrays[name])
-        model = {
-            "format": _FORMAT,
-            "format_version": FORMAT_VERSION,
-            "package_version": __version__,
-            "parts": parts,
-            "document": document,
-        }
-        text = _dump(model)
+        versions = {"format": _FORMAT, "format_version": FORMAT_VERSION, "package_version": __version__}
+        text = _dump(versions | {"parts": parts, "document": document})
         archive.writestr(_entry(_MODEL), text)
         archive.writestr(_entry(_CHECKSUM), _checksum_line(text))
 
@@ -176,7 +168,9 @@ def _write_array(archive: zipfile.ZipFile, part: str, array: NDArray[Any]) -> di
     """Write one array and return its entry in model.json; nothing is copied if it is in C order."""
     plain = np.asarray(array, dtype=_stored_dtype(array), order="C")
     entry = _entry(part)
-    start = _MAGIC + _npy_header(plain.dtype.str, plain.shape)
+    header = _npy_header(plain.dtype.str, plain.shape)
+    header += b" " * (-(len(_MAGIC) + 2 + len(header) + 1) % 64) + b"\n"  # padded as NumPy requires
+    start = _MAGIC + len(header).to_bytes(2, "little") + header
     entry.file_size = len(start) + plain.nbytes  # from this zipfile sees whether the part needs 64-bit sizes
     digest = hashlib.sha256(start)
     with archive.open(entry, "w") as member:
@@ -195,13 +189,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 def _npy_header(dtype: str, shape: tuple[int, ...]) -> bytes:
-    """Return the length and the text that follow the magic of a ``.npy`` file, padded as NumPy requires."""
-    text = _npy_text(dtype, shape)
-    text += b" " * (-(len(_MAGIC) + 2 + len(text) + 1) % 64) + b"\n"
-    return len(text).to_bytes(2, "little") + text
-
-
-def _npy_text(dtype: str, shape: tuple[int, ...]) -> bytes:
+    """Return the header of a ``.npy`` file, without the spaces at its end."""
     return f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape!r}, }}".encode("ascii")
 
 
@@ -229,21 +217,23 @@ def _read(stream: BinaryIO) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         _check_members(members, size)
         by_name = {member.orig_filename: member for member in members}
         if _CHECKSUM not in by_name:
-            raise InputError(f"is damaged: it lacks {_CHECKSUM}; {_AGAIN}.")
-        if _read_small(archive, by_name.pop(_CHECKSUM), size, 1000) != _checksum_line(text):
-            raise InputError(f"is damaged: the checksum of {_MODEL} is wrong; {_AGAIN}.")
+            raise _damaged(f"it lacks {_CHECKSUM}")
+        if _read_small(archive, by_name.pop(_CHECKSUM), size, _MAX_CHECKSUM) != _checksum_line(text):
+            raise _damaged(f"the checksum of {_MODEL} is wrong")
         del by_name[_MODEL]
-        parts, document = _check_model(model)
+        for field, kind in (("package_version", str), ("parts", dict), ("document", dict)):
+            if not isinstance(model.get(field), kind):
+                raise _damaged(f"{_MODEL} has no usable {field}")
+        parts = model["parts"]
         for name in sorted(parts.keys() | by_name.keys()):
             if name not in by_name:
-                raise InputError(f"is damaged: it lacks the part {_show(name)}; {_AGAIN}.")
+                raise _damaged(f"it lacks the part {_show(name)}")
             if name not in parts or not name.endswith(".npy"):
                 raise InputError(f"holds the part {name}, which is none of a model; get it from where it was made.")
-        expected = {name: _check_part(name, part) for name, part in parts.items()}
-        arrays = {}
-        for name in sorted(expected):
-            arrays[name.removesuffix(".npy")] = _read_array(archive, by_name[name], *expected[name])
-    return document, arrays
+        # All entries are checked before the first array is read.
+        expected = {name: _check_part(name, parts[name]) for name in sorted(parts)}
+        arrays = {name: _read_array(archive, by_name[name], *entry) for name, entry in expected.items()}
+    return model["document"], {name.removesuffix(".npy"): array for name, array in arrays.items()}
 
 
 def _check_ends(stream: BinaryIO, size: int) -> None:
@@ -262,9 +252,9 @@ def _check_ends(stream: BinaryIO, size: int) -> None:
     directory = int.from_bytes(end[12:16], "little")
     if tail[-42:-38] == b"PK\x06\x07":  # the directory of a file over 4 GB has a second, longer end record
         if not tail.startswith(b"PK\x06\x06"):
-            raise InputError(f"is damaged: its zip directory cannot be read; {_AGAIN}.")
+            raise _damaged("its zip directory cannot be read")
         directory = max(directory, int.from_bytes(tail[40:48], "little"))
-    if directory > min(_LARGEST_DIRECTORY, size):
+    if directory > min(_MAX_DIRECTORY, size):
         raise InputError("is not a fastgntk model: its zip directory is larger than any model's.")
 
 
@@ -273,82 +263,65 @@ def _read_model(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], size: 
     found = [member for member in members if member.orig_filename == _MODEL]
     if not found:
         raise InputError(f"is a zip file but not a fastgntk model: it lacks {_MODEL}; give a file saved by fastgntk.")
-    text = _read_small(archive, found[0], size, _LARGEST_MODEL)
+    text = _read_small(archive, found[0], size, _MAX_MODEL)
     try:
-        model = json.loads(text.decode("utf-8"), parse_constant=_refuse_number, parse_float=_finite)
+        model = json.loads(text.decode("utf-8"), parse_constant=_parse_finite, parse_float=_parse_finite)
     except RecursionError:
-        raise InputError(f"is damaged: {_MODEL} is nested too deeply; {_AGAIN}.") from None
+        raise _damaged(f"{_MODEL} is nested too deeply") from None
     except ValueError:
-        raise InputError(f"is damaged: {_MODEL} cannot be read as JSON; {_AGAIN}.") from None
+        raise _damaged(f"{_MODEL} cannot be read as JSON") from None
     if not isinstance(model, dict) or model.get("format") != _FORMAT:
         raise InputError(f"is not a fastgntk model: {_MODEL} is of another kind; give a file saved by fastgntk.")
     version = model.get("format_version")
     if type(version) is not int or version < 1:
-        raise InputError(f"is damaged: its format version is {_show(version)}; {_AGAIN}.")
-    if version < FORMAT_VERSION:
-        raise InputError(
-            f"was written by an older fastgntk (format {version}, this version reads {FORMAT_VERSION}); train it again."
-        )
-    if version > FORMAT_VERSION:
-        raise InputError(
-            f"was written by a newer fastgntk (format {_show(version)}, this version reads {FORMAT_VERSION}); "
-            "update fastgntk."
-        )
+        raise _damaged(f"its format version is {_show(version)}")
+    if version != FORMAT_VERSION:
+        age, remedy = ("an older", "train it again") if version < FORMAT_VERSION else ("a newer", "update fastgntk")
+        formats = f"format {_show(version)}, this version reads {FORMAT_VERSION}"
+        raise InputError(f"was written by {age} fastgntk ({formats}); {remedy}.")
     return text, model
 
 
 def _check_members(members: list[zipfile.ZipInfo], size: int) -> None:
-    seen = set()
+    seen: set[str] = set()
     for member in members:
         name = member.orig_filename  # as it stands in the file: `filename` is cut at a NUL, and tidied on Windows
-        if len(name) > _LONGEST_NAME + 4 or not _NAME.fullmatch(name):
+        if len(name) > _MAX_NAME + 4 or not _NAME.fullmatch(name):
             raise InputError(f"holds a part with the name {_show(name)}, which no model has; do not use this file.")
         if name in seen:
             raise InputError(f"holds the part {name} twice; do not use this file.")
         seen.add(name)
         _check_member(member, size)
     if sum(member.file_size for member in members) > size:
-        raise InputError(f"is damaged: its parts claim more bytes than it has; {_AGAIN}.")
+        raise _damaged("its parts claim more bytes than it has")
 
 
 def _check_member(member: zipfile.ZipInfo, size: int) -> None:
+    name = _show(member.orig_filename)
     if member.flag_bits & 0x41:  # encrypted, or strongly so
-        raise InputError(f"holds the encrypted part {_show(member.orig_filename)}; save the model without encryption.")
+        raise InputError(f"holds the encrypted part {name}; save the model without encryption.")
     if member.compress_type != zipfile.ZIP_STORED:
-        raise InputError(
-            f"holds the compressed part {_show(member.orig_filename)}, but a model is stored uncompressed; use the "
-            "file as fastgntk saved it."
-        )
+        remedy = "but a model is stored uncompressed; use the file as fastgntk saved it"
+        raise InputError(f"holds the compressed part {name}, {remedy}.")
     if member.compress_size != member.file_size or member.file_size > size:
-        raise InputError(
-            f"is damaged: the part {_show(member.orig_filename)} claims {member.file_size} bytes, which do not fit; "
-            f"{_AGAIN}."
-        )
-
-
-def _check_model(model: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    for field, kind in (("package_version", str), ("parts", dict), ("document", dict)):
-        if not isinstance(model.get(field), kind):
-            raise InputError(f"is damaged: {_MODEL} has no usable {field}; {_AGAIN}.")
-    return model["parts"], model["document"]
+        raise _damaged(f"the part {name} claims {member.file_size} bytes, which do not fit")
 
 
 def _check_part(name: str, part: Any) -> tuple[str, np.dtype[Any], tuple[int, ...]]:
     """Return checksum, dtype and shape of a part as model.json has them, if an array can have them at all."""
     if not isinstance(part, dict) or not isinstance(part.get("sha256"), str):
-        raise InputError(f"is damaged: {_MODEL} has no usable entry for the part {name}; {_AGAIN}.")
+        raise _damaged(f"{_MODEL} has no usable entry for the part {name}")
     dtype, shape = part.get("dtype"), part.get("shape")
-    if not isinstance(dtype, str) or not _is_storable(dtype):
+    if not isinstance(dtype, str) or not _DTYPES.fullmatch(dtype):
         raise InputError(f"holds the part {name} of dtype {_show(dtype)}, which no model has; do not use this file.")
-    lengths_fit = (
-        isinstance(shape, list)
-        and len(shape) <= _MOST_DIMENSIONS
-        and all(type(length) is int and length >= 0 for length in shape)
-        and math.prod(max(length, 1) for length in shape) * np.dtype(dtype).itemsize <= _LARGEST_ARRAY
-    )
-    if not lengths_fit:
+    if (
+        not isinstance(shape, list)
+        or len(shape) > _MAX_DIMENSIONS
+        or not all(type(length) is int and length >= 0 for length in shape)
+        or math.prod(max(length, 1) for length in shape) * np.dtype(dtype).itemsize > _MAX_ARRAY
+    ):
         raise InputError(f"holds the part {name} of shape {_show(shape)}, which no array has; do not use this file.")
-    return part["sha256"], np.dtype(dtype), tuple(shape or ())
+    return part["sha256"], np.dtype(dtype), tuple(shape)
 
 
 def _read_array(
@@ -358,32 +331,27 @@ def _read_array(
 
     The header needs no parser: its content follows from model.json, up to spaces at its end.
     """
-    name = member.orig_filename
+    name, described = member.orig_filename, f"array of shape {_show(shape)} and dtype {dtype}"
     with _zip_faults(f"the part {name}"), archive.open(member) as source:
         start = source.read(len(_MAGIC) + 2)
         if len(start) < len(_MAGIC) + 2 or not start.startswith(_MAGIC):
-            raise InputError(f"is damaged: the part {name} does not begin as an array; {_AGAIN}.")
+            raise _damaged(f"the part {name} does not begin as an array")
         length = int.from_bytes(start[-2:], "little")
         # Python's own integers: these products cannot overflow.
         if len(start) + length + math.prod(shape) * dtype.itemsize != member.file_size:
-            raise InputError(
-                f"is damaged: the part {name} has {member.file_size} bytes, which is not the size of an array of shape "
-                f"{_show(shape)} and dtype {dtype}; {_AGAIN}."
-            )
+            raise _damaged(f"the part {name} has {member.file_size} bytes, which is not the size of an {described}")
         header = source.read(length)
-        if not header.endswith(b"\n") or header.rstrip(b" \n") != _npy_text(dtype.str, shape):
-            raise InputError(
-                f"is damaged: the part {name} is not the array of shape {_show(shape)} and dtype {dtype} that {_MODEL} "
-                f"names; {_AGAIN}."
-            )
+        if not header.endswith(b"\n") or header.rstrip(b" \n") != _npy_header(dtype.str, shape):
+            raise _damaged(f"the part {name} is not the {described} that {_MODEL} names")
         digest = hashlib.sha256(start + header)
         array: NDArray[Any] = np.empty(shape, dtype)
         for chunk in _chunks(array):
             chunk[:] = source.read(len(chunk))
             digest.update(chunk)
     if digest.hexdigest() != checksum:
-        raise InputError(f"is damaged: the checksum of the part {name} is wrong; {_AGAIN}.")
-    if array.size and _largest_code(array) > (1 if dtype.kind == "b" else _LAST_CHARACTER):
+        raise _damaged(f"the checksum of the part {name} is wrong")
+    code, largest = _MAX_CODES.get(dtype.kind, (None, 0))
+    if code is not None and array.reshape(-1).view(code).max(initial=0) > largest:
         raise InputError(f"holds the part {name} with values that dtype {dtype} does not have; do not use this file.")
     return array.astype(dtype.newbyteorder("="), copy=False)
 
@@ -399,13 +367,24 @@ def _read_small(archive: zipfile.ZipFile, member: zipfile.ZipInfo, size: int, li
 
 @contextmanager
 def _zip_faults(what: str) -> Iterator[None]:
-    """Turn whatever ``zipfile`` raises on a damaged file, which differs between versions, into one sentence."""
+    """Turn whatever ``zipfile`` raises on a damaged file, which differs between versions, into an ``InputError``."""
     try:
         yield
     except InputError:
         raise
     except (zipfile.BadZipFile, EOFError, RuntimeError, OverflowError, ValueError, struct.error):
-        raise InputError(f"is damaged: {what} cannot be read; {_AGAIN}.") from None
+        raise _damaged(f"{what} cannot be read") from None
+
+
+def _damaged(what: str) -> InputError:
+    return InputError(f"is damaged: {what}; {_AGAIN}.")
+
+
+def _parse_finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no finite number")
+    return number
 
 
 # Both ways
@@ -420,29 +399,6 @@ def _chunks(array: NDArray[Any]) -> Iterator[memoryview]:
 
 def _checksum_line(text: bytes) -> bytes:
     return f"{hashlib.sha256(text).hexdigest()}  {_MODEL}\n".encode("ascii")
-
-
-def _is_storable(dtype: str) -> bool:
-    return dtype in _NUMBERS or _STRINGS.fullmatch(dtype) is not None
-
-
-def _largest_code(array: NDArray[Any]) -> int:
-    """Return the largest byte of booleans or character of strings, 0 for numbers, all of whose patterns have a meaning.
-
-    Python and NumPy break or disagree on booleans other than 0 and 1, and on characters past the last.
-    """
-    if array.dtype.kind not in "bU":
-        return 0
-    return int(array.reshape(-1).view("|u1" if array.dtype.kind == "b" else "<u4").max())
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else _refuse_number(text)
-
-
-def _refuse_number(text: str) -> float:
-    raise ValueError(f"{text} is no finite number")
 
 
 def _show(value: Any) -> str:
