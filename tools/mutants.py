@@ -119,7 +119,7 @@ MUTANTS = [
     Mutant("graphs._merge_weights", "drop if", "", 3, "graphs/test_graph.py"),
     Mutant("graphs._merge_labels", "drop if", "", 2, "graphs/test_graph.py"),
     # selection
-    Mutant("selection.given_folds", "drop if", "", 3, "selection"),
+    Mutant("selection.outer_splits", "drop if", "", 4, "selection"),
     Mutant("selection._objective", "constant", "0.5 -> 1.0", 2, "selection/test_search.py"),
     Mutant("selection.evaluate", "call", "argmax -> argmin", 1, "selection/test_evaluate.py"),
 ]

@@ -19,8 +19,7 @@ from fastgntk import (
 from fastgntk.kernels import Normalized
 from fastgntk.models._folds import spread_folds
 from fastgntk.selection import Candidates, Grid, Search, evaluate
-from fastgntk.selection._level_weights import _objective, level_weights
-from fastgntk.selection._scoring import Comparison
+from fastgntk.selection._comparison import Comparison, _objective, level_weights
 from fastgntk.solvers import EigenPath
 from fastgntk.solvers._regularization import misclassification, stable_ridge
 
@@ -297,7 +296,7 @@ def test_score_of_ridge_classification_is_the_leave_one_out_accuracy():
 
 
 def test_svms_are_compared_on_a_sample_past_the_limit(monkeypatch):
-    monkeypatch.setattr("fastgntk.selection._search._MOST_SVMS", 40)
+    monkeypatch.setattr("fastgntk.selection._search._MAX_SVM_GRAPHS", 40)
     model = GraphClassifierCV(GRID, search=Search(screen=30)).fit(SOME, DATA.y[:50])
     assert (model.best_score_ * 30).is_integer()
 

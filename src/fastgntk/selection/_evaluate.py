@@ -1,31 +1,35 @@
-"""Cross-validated accuracy, by one of two protocols.
+"""Cross-validated accuracy, by one of two protocols, and its folds.
 
 No information flows from test to training through the kernel: its value for a pair depends on that pair alone.
 """
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.arrays import Array
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
-from fastgntk.graphs import GraphBatch, as_graphs
+from fastgntk.graphs import as_graphs
 from fastgntk.kernels import Kernel
-from fastgntk.models import Split, check_classes, score_splits
+from fastgntk.models import Split, check_classes, score_splits, stratified_folds
 from fastgntk.pairwise import Compute, check_compute
-from fastgntk.selection._folds import inner_splits, outer_splits
-from fastgntk.selection._grid import Candidates, Grid, check_candidates, check_engine_of, passes_of
+from fastgntk.selection._grid import (
+    Candidates,
+    Grid,
+    StageProgress,
+    check_candidates,
+    check_exact_engine,
+    score_kernels,
+)
 
-__all__ = ["Choice", "Evaluation", "Protocol", "Record", "StageProgress", "evaluate"]
+__all__ = ["Choice", "Evaluation", "Protocol", "Record", "evaluate", "inner_splits", "outer_splits", "read_folds"]
 
 Protocol = Literal["nested", "du2019"]
-
-StageProgress = Callable[[str, int, int], None]
-"""Called as progress(stage, done, total) with stage "kernel" or "learning"."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Record:
     """Mean score of each kernel and C, shape (kernels, C): over the inner folds of all outer folds, or under
     du2019 over the folds reported."""
     engines: tuple[str, ...]
-    """What computed each kernel; engines agree to 1e-8, which may decide a support vector."""
+    """Engine of each kernel; engines agree to 1e-8, which may decide a support vector."""
     inner_folds: int
     seed: int
 
@@ -69,9 +73,9 @@ class Evaluation:
     learning_seconds: float
     fits: int
     fits_stopped: int
-    """How many support vector machines were stopped before they converged."""
+    """Number of support vector machines stopped before they converged."""
     record: Record
-    """What else is needed to fit the SVMs of the folds again; not in :meth:`to_dict`."""
+    """The intermediate results; not in :meth:`to_dict`."""
 
     @property
     def mean(self) -> float:
@@ -158,11 +162,12 @@ def evaluate(
     outer = outer_splits(labels, folds, random_state)
     inner = inner_splits(labels, outer, inner_folds, random_state) if protocol == "nested" else []
     candidates, Cs = check_candidates(kernels, Grid.default(len(batch)))
-    how = check_compute(compute)
-    check_engine_of(candidates, how)
+    compute = check_compute(compute)
+    check_exact_engine(candidates, compute)
     splits = outer + [split for group in inner for split in group]
-    run = _Run(batch, labels, splits, candidates, Cs, how, progress)
-    scores = run.scores()
+    score = partial(score_splits, y=labels, splits=splits, Cs=Cs)
+    run = score_kernels(score, batch, candidates, compute, n_jobs=compute.threads, progress=progress)
+    scores = np.stack([accuracies for accuracies, _ in run.scores])  # kernel × split × C
     n_outer = len(outer)
     tested = scores[:, :n_outer].transpose(1, 0, 2).reshape(n_outer, -1)  # outer fold × (kernel, C)
     if protocol == "nested":
@@ -181,7 +186,7 @@ def evaluate(
         kernel_seconds=run.kernel_seconds,
         learning_seconds=run.learning_seconds,
         fits=scores.size,
-        fits_stopped=run.fits_stopped,
+        fits_stopped=sum(stopped for _, stopped in run.scores),
         record=Record(
             folds=tuple(outer),
             kernels=tuple(candidates),
@@ -194,56 +199,47 @@ def evaluate(
     )
 
 
-class _Run:
-    """Compute kernels pass by pass and score each on all splits, so that few matrices exist at a time."""
+def outer_splits(y: NDArray[Any], folds: int | Sequence[int] | NDArray[Any], random_state: int) -> list[Split]:
+    """Return the outer splits: stratified for a number of folds, or one for each fold number of the graphs."""
+    if isinstance(folds, int | np.integer):
+        return stratified_folds(y, int(folds), random_state)
+    fold_of_graph = np.asarray(folds)
+    if fold_of_graph.shape != y.shape or fold_of_graph.dtype.kind not in "iu":
+        found = f"shape {fold_of_graph.shape} and dtype {fold_of_graph.dtype}"
+        raise InputError(f"folds must hold one whole number for each of the {len(y)} graphs, but has {found}.")
+    numbers = np.unique(fold_of_graph)
+    if len(numbers) < 2:
+        raise InputError("folds must have at least two different numbers.")
+    splits = [(np.flatnonzero(fold_of_graph != k), np.flatnonzero(fold_of_graph == k)) for k in numbers]
+    for k, (train, _) in zip(numbers, splits, strict=True):
+        missing = np.setdiff1d(y, y[train])
+        if len(missing):
+            raise InputError(f"all members of class {missing[0]} are in fold {k}, so nothing is left to learn it from.")
+    return splits
 
-    def __init__(
-        self,
-        batch: GraphBatch,
-        y: NDArray[Any],
-        splits: list[Split],
-        kernels: Sequence[Kernel],
-        Cs: tuple[float, ...],
-        compute: Compute,
-        progress: StageProgress | None,
-    ) -> None:
-        self.batch, self.y, self.splits, self.kernels, self.Cs = batch, y, splits, kernels, Cs
-        self.compute, self.progress = compute, progress
-        self.engines = [""] * len(kernels)
-        self.kernel_seconds = self.learning_seconds = 0.0
-        self.fits_stopped = 0
 
-    def scores(self) -> Array:
-        """Return the accuracies of all kernels, shape (kernels, splits, C)."""
-        from joblib import Parallel, delayed
+def inner_splits(y: NDArray[Any], outer: Sequence[Split], n_folds: int, random_state: int) -> list[list[Split]]:
+    """Split the training part of each outer split again."""
+    groups = []
+    for k, (train, _) in enumerate(outer):
+        where = f" in the training part of outer fold {k + 1}"
+        within = stratified_folds(y[train], n_folds, random_state, name="inner_folds", where=where)
+        groups.append([(train[a], train[b]) for a, b in within])
+    return groups
 
-        scores = np.zeros((len(self.kernels), len(self.splits), len(self.Cs)))
-        passes = passes_of(self.kernels)
-        # Processes: what scikit-learn does around libsvm holds the interpreter lock.
-        with Parallel(n_jobs=self.compute.threads, return_as="generator") as parallel:
-            for number, one in enumerate(passes):
-                start = time.perf_counter()
-                how = self.compute.watched(self._stage("kernel", number, len(passes)))
-                levels = one.compute(self.batch, how)
-                middle = time.perf_counter()
-                tasks = (
-                    delayed(score_splits)(levels.gram(self.kernels[place]), self.y, self.splits, self.Cs)
-                    for place in one.places
-                )
-                report = self._stage("learning", number, len(passes))
-                for done, (place, found) in enumerate(zip(one.places, parallel(tasks), strict=True), start=1):
-                    scores[place], stopped = found
-                    self.engines[place] = levels.engine
-                    self.fits_stopped += stopped
-                    if report:
-                        report(done, len(one.places))
-                self.kernel_seconds += middle - start
-                self.learning_seconds += time.perf_counter() - middle
-        return scores
 
-    def _stage(self, stage: str, number: int, passes: int) -> Callable[[int, int], None] | None:
-        """Return a progress callback for one pass of several."""
-        progress = self.progress
-        if progress is None:
-            return None
-        return lambda done, total: progress(stage, number * total + done, passes * total)
+def read_folds(path: str | Path, n_graphs: int) -> Ints:
+    """Read a text file with one fold number a line, in the order of the graphs."""
+    try:
+        lines = Path(path).read_text().rstrip().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the folds file {path} cannot be read: {error}.") from None
+    folds = np.zeros(len(lines), dtype=np.int64)
+    for number, line in enumerate(lines):
+        try:
+            folds[number] = int(line)
+        except (ValueError, OverflowError):
+            raise InputError(f"{path}, line {number + 1}: expected a fold number, found {line[:40]!r}.") from None
+    if len(folds) != n_graphs:
+        raise InputError(f"{path} has {len(folds)} lines, but there are {n_graphs} graphs; one line each is needed.")
+    return folds

@@ -1,10 +1,11 @@
-"""The kernels that model selection tries, and which of them come from one pass."""
+"""The kernels that model selection tries, and their scores, pass by pass: one pass computes all depths of a kernel."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple, Self
 
 from fastgntk._util.arrays import Array
 from fastgntk._util.checks import check_flag, check_positive
@@ -13,9 +14,25 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK, Edges, Kernel, Scale
 from fastgntk.pairwise import Compute, Entries, GramPath, combine, gram_path, share_of, tangent_leaves
 
-__all__ = ["Candidates", "Grid", "Pass", "check_candidates", "check_engine_of", "passes_of"]
+__all__ = [
+    "MIN_FOR_PROCESSES",
+    "Candidates",
+    "Grid",
+    "StageProgress",
+    "check_candidates",
+    "check_exact_engine",
+    "gram_from_paths",
+    "group_into_passes",
+    "score_kernels",
+]
 
-_MANY = 500  # graphs, past which a support vector machine takes long enough to try fewer of them
+MIN_FOR_PROCESSES = 300
+"""Up to this number of graphs, starting processes takes longer than fitting the SVMs of a kernel."""
+
+StageProgress = Callable[[str, int, int], None]
+"""Called as progress(stage, done, total) with stage "kernel" or "learning"."""
+
+_FULL_GRID_GRAPHS = 500  # past this number an SVM takes so long that fewer kernels are tried
 
 
 @dataclass(frozen=True)
@@ -45,51 +62,43 @@ class Grid:
             values = getattr(self, f.name)
             if isinstance(values, str) or not isinstance(values, Iterable):
                 raise InputError(f"{f.name} must be a sequence of values to try, but is {values!r}.")
-            values = tuple(values)
-            if not values:
+            checked = tuple(_check_option(f.name, value) for value in values)
+            if not checked:
                 raise InputError(f"{f.name} must have at least one value to try.")
-            object.__setattr__(self, f.name, tuple(_checked(f.name, value) for value in values))
+            object.__setattr__(self, f.name, checked)
 
     @classmethod
-    def default(cls, n_graphs: int) -> Grid:
+    def default(cls, n_graphs: int) -> Self:
         """Return the grid for that many graphs: the full one, or past 500 one of 20 kernels and three C."""
-        if n_graphs <= _MANY:
+        if n_graphs <= _FULL_GRID_GRAPHS:
             return cls()
         return cls(layers=(1, 2), jump=(True,), normalize=(True,), C=(1.0, 10.0, 100.0))
 
     @classmethod
-    def full(cls) -> Grid:
+    def full(cls) -> Self:
         """Return the grid of the estimators that choose their kernel: every depth up to ten."""
         return cls(blocks=tuple(range(1, 11)))
 
     def kernels(self) -> list[Kernel]:
         """Return all kernels; those that come from one pass are next to each other."""
-        return [kernel.normalized() if n else kernel for kernel in self._tangent() for n in self.normalize]
-
-    def _tangent(self) -> Iterator[GNTK]:
-        shared = (
-            replace(self.base, layers=R, scale=s, edges=e, jump=True, blocks=1)
-            for R in self.layers
-            for s in self.scale
-            for e in self.edges
-        )
-        for path in shared:
-            for blocks in self.blocks:
-                for jump in self.jump:
-                    yield replace(path, blocks=blocks, jump=jump)
+        options = product(self.layers, self.scale, self.edges, self.blocks, self.jump)
+        tangent = [
+            replace(self.base, layers=layers, scale=scale, edges=edges, blocks=blocks, jump=jump)
+            for layers, scale, edges, blocks, jump in options
+        ]
+        return [kernel.normalized() if n else kernel for kernel in tangent for n in self.normalize]
 
     def __len__(self) -> int:
         return len(self.kernels())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the grid as plain Python values."""
-        return {f.name: list(getattr(self, f.name)) for f in fields(self) if f.name != "base"} | {
-            "base": self.base.to_dict()
-        }
+        tried = {f.name: list(getattr(self, f.name)) for f in fields(self) if f.name != "base"}
+        return tried | {"base": self.base.to_dict()}
 
 
-def _checked(name: str, value: Any) -> Any:
-    """Return one value to try, as a plain one."""
+def _check_option(name: str, value: Any) -> Any:
+    """Return one value to try, as a plain Python value."""
     if name in ("jump", "normalize"):
         return check_flag(f"every value of {name}", value)
     if name == "C":
@@ -111,97 +120,119 @@ class Candidates:
 
 def check_candidates(kernels: Any, default: Grid) -> tuple[list[Kernel], tuple[float, ...]]:
     """Return the kernels and the C to try, from a grid, a sequence of kernels, or None for the default grid."""
-    if kernels is None:
-        kernels = default
+    kernels = default if kernels is None else kernels
     if isinstance(kernels, Grid):
         return kernels.kernels(), kernels.C
     if isinstance(kernels, Candidates):
         return list(kernels.kernels), kernels.C
-    listed = list(kernels) if isinstance(kernels, Sequence) and not isinstance(kernels, str) else None
-    wrong = [i for i, kernel in enumerate(listed or []) if not isinstance(kernel, Kernel)]
-    if not listed or wrong:
-        found = f"is a {type(kernels).__name__}" if listed is None else "is empty"
-        found += "; pass [kernel]" if isinstance(kernels, Kernel) else ""
-        if listed and wrong:
-            found = f"item {wrong[0]} is a {type(listed[wrong[0]]).__name__}"
-        raise InputError(f"kernels must be a Grid, Candidates or a sequence of kernels to try, but {found}.")
-    return listed, Grid().C
+    if isinstance(kernels, Sequence) and not isinstance(kernels, str):
+        wrong = [i for i, kernel in enumerate(kernels) if not isinstance(kernel, Kernel)]
+        if len(kernels) and not wrong:
+            return list(kernels), Grid.C
+        found = f"item {wrong[0]} is a {type(kernels[wrong[0]]).__name__}" if wrong else "is empty"
+    else:
+        found = f"is a {type(kernels).__name__}" + ("; pass [kernel]" if isinstance(kernels, Kernel) else "")
+    raise InputError(f"kernels must be a Grid, Candidates or a sequence of kernels to try, but {found}.")
 
 
-def check_engine_of(kernels: Sequence[Kernel], compute: Compute) -> None:
+def check_exact_engine(kernels: Sequence[Kernel], compute: Compute) -> None:
     """Refuse an exact engine for kernels with a sketch, as :func:`fastgntk.gram` does."""
-    sketched = (leaf for kernel in kernels for leaf in tangent_leaves(kernel) if leaf.sketch is not None)
-    found = next(sketched, None)
-    if compute.engine != "auto" and found is not None:
-        raise InputError(
-            f"engine={compute.engine!r} computes exact kernels, but {found} has a sketch; use engine='auto', or leave "
-            "out the sketch."
-        )
+    sketched = [leaf for kernel in kernels for leaf in tangent_leaves(kernel) if leaf.sketch is not None]
+    if compute.engine != "auto" and sketched:
+        problem = f"engine={compute.engine!r} computes exact kernels, but {sketched[0]} has a sketch"
+        raise InputError(f"{problem}; use engine='auto', or leave out the sketch.")
 
 
-@dataclass(frozen=True)
-class Pass:
-    """Kernels whose leaves come from the same passes of :func:`fastgntk.gram_path`: all depths of some kernels."""
+class Pass(NamedTuple):
+    """Kernels whose leaves come from the same calls of :func:`fastgntk.gram_path`, which computes all depths."""
 
-    paths: tuple[GNTK, ...]
-    """The deepest kernel of each pass."""
-    places: tuple[int, ...]
-    """Of the kernels among those that were given."""
+    paths: tuple[GNTK, ...]  # the deepest kernel of each call
+    members: tuple[int, ...]  # indices of the kernels
 
-    def compute(self, batch: GraphBatch, compute: Compute) -> Levels:
-        """Compute the passes; the engine of ``compute`` is for exact kernels."""
-        found = []
+    def compute(self, batch: GraphBatch, compute: Compute) -> list[GramPath]:
+        """Compute the readouts of all levels; the engine of ``compute`` is for exact kernels."""
+        computed = []
         for i, path in enumerate(self.paths):
-            how = compute.watched(share_of(compute.progress, i, len(self.paths)))
-            found.append(gram_path(batch, path, compute=how if path.sketch is None else replace(how, engine="auto")))
-        return Levels(found)
+            options = compute.watched(share_of(compute.progress, i, len(self.paths)))
+            options = options if path.sketch is None else replace(options, engine="auto")
+            computed.append(gram_path(batch, path, compute=options))
+        return computed
 
 
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """The readouts of all levels of some passes, from which kernels are combined."""
-
-    paths: list[GramPath]
-
-    @property
-    def engine(self) -> str:
-        """What computed them."""
-        return " and ".join(dict.fromkeys(path.engine for path in self.paths))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all readouts."""
-        return sum(path.levels.nbytes for path in self.paths)
-
-    def gram(self, kernel: Kernel) -> Array:
-        """Return the Gram matrix of a kernel."""
-        return combine(kernel, self._leaf).values
-
-    def _leaf(self, leaf: Kernel) -> Entries:
-        assert isinstance(leaf, GNTK)
-        path = next(path for path in self.paths if _shallow(path.kernel) == _shallow(leaf))
-        return Entries.of_gram(path.at(leaf.blocks, leaf.jump))
-
-
-def passes_of(kernels: Sequence[Kernel]) -> list[Pass]:
+def group_into_passes(kernels: Sequence[Kernel]) -> list[Pass]:
     """Group kernels by the passes that they need, each as deep as its deepest kernel; in order of their first kernel.
 
-    >>> [len(one.places) for one in passes_of(Grid(layers=(1,)).kernels())]
+    >>> [len(group.members) for group in group_into_passes(Grid(layers=(1,)).kernels())]
     [20, 20]
     """
     groups: dict[tuple[GNTK, ...], list[int]] = {}
-    for place, kernel in enumerate(kernels):
-        key = tuple(dict.fromkeys(_shallow(leaf) for leaf in tangent_leaves(kernel)))
-        groups.setdefault(key, []).append(place)
-    out = []
-    for key, places in groups.items():
-        leaves = [leaf for place in places for leaf in tangent_leaves(kernels[place])]
-        depths = [max(leaf.blocks for leaf in leaves if _shallow(leaf) == path) for path in key]
+    for i, kernel in enumerate(kernels):
+        key = tuple(dict.fromkeys(_shallowest(leaf) for leaf in tangent_leaves(kernel)))
+        groups.setdefault(key, []).append(i)
+    passes = []
+    for key, members in groups.items():
+        leaves = [leaf for i in members for leaf in tangent_leaves(kernels[i])]
+        depths = [max(leaf.blocks for leaf in leaves if _shallowest(leaf) == path) for path in key]
         paths = tuple(replace(path, blocks=depth) for path, depth in zip(key, depths, strict=True))
-        out.append(Pass(paths, tuple(places)))
-    return out
+        passes.append(Pass(paths, tuple(members)))
+    return passes
 
 
-def _shallow(kernel: GNTK) -> GNTK:
-    """Return what kernels of one pass share."""
+def gram_from_paths(kernel: Kernel, paths: Sequence[GramPath]) -> Array:
+    """Return the Gram matrix of a kernel from the readouts of its pass."""
+
+    def leaf_entries(leaf: Kernel) -> Entries:
+        assert isinstance(leaf, GNTK)
+        path = next(path for path in paths if _shallowest(path.kernel) == _shallowest(leaf))
+        return Entries.of_gram(path.at(leaf.blocks, leaf.jump))
+
+    return combine(kernel, leaf_entries).values
+
+
+def _shallowest(kernel: GNTK) -> GNTK:
+    """Return the one kernel that represents all depths and jumps of a pass."""
     return replace(kernel, blocks=1, jump=True)
+
+
+class KernelScores(NamedTuple):
+    """Results of :func:`score_kernels`, and the engine of each kernel."""
+
+    scores: list[Any]
+    engines: list[str]
+    kernel_seconds: float
+    learning_seconds: float
+
+
+def score_kernels(
+    score: Callable[[Array], Any],
+    batch: GraphBatch,
+    kernels: Sequence[Kernel],
+    compute: Compute,
+    *,
+    n_jobs: int,
+    progress: StageProgress | None,
+) -> KernelScores:
+    """Apply a function to the Gram matrix of each kernel, pass by pass, so that few matrices exist at a time."""
+    from joblib import Parallel, delayed
+
+    scores, engines = [None] * len(kernels), [""] * len(kernels)
+    kernel_seconds = learning_seconds = 0.0
+    n_scored = 0
+    passes = group_into_passes(kernels)
+    # Processes: what scikit-learn does around libsvm holds the interpreter lock.
+    with Parallel(n_jobs=n_jobs, return_as="generator") as parallel:
+        for number, group in enumerate(passes):
+            start = time.perf_counter()
+            report = None if progress is None else share_of(partial(progress, "kernel"), number, len(passes))
+            paths = group.compute(batch, compute.watched(report))
+            engine = " and ".join(dict.fromkeys(path.engine for path in paths))
+            middle = time.perf_counter()
+            tasks = (delayed(score)(gram_from_paths(kernels[i], paths)) for i in group.members)
+            for i, found in zip(group.members, parallel(tasks), strict=True):
+                scores[i], engines[i] = found, engine
+                n_scored += 1
+                if progress is not None:
+                    progress("learning", n_scored, len(kernels))
+            kernel_seconds += middle - start
+            learning_seconds += time.perf_counter() - middle
+    return KernelScores(scores, engines, kernel_seconds, learning_seconds)

@@ -1,10 +1,9 @@
 """Estimators that choose their kernel, and its regularisation, from the training graphs alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from functools import partial
+from typing import Any, Self, get_args
 
 import numpy as np
 
@@ -31,23 +30,29 @@ from fastgntk.models import (
     spread_folds,
 )
 from fastgntk.pairwise import Compute, check_compute, choose_engine_for_reuse, prepare_batch, tangent_leaves
-from fastgntk.selection._grid import Candidates, Grid, check_candidates, check_engine_of, passes_of
-from fastgntk.selection._scoring import Comparison, Selected, fraction_of, subset
+from fastgntk.selection._comparison import Comparison, ScoredKernel, scale_progress, subset
+from fastgntk.selection._grid import (
+    MIN_FOR_PROCESSES,
+    Candidates,
+    Grid,
+    check_candidates,
+    check_exact_engine,
+    score_kernels,
+)
 from fastgntk.solvers import Criterion, EigenPath, Score, misclassification, stable_ridge
 
 __all__ = ["GraphClassifierCV", "GraphRegressorCV", "Search"]
 
 
 _FINALISTS = 8
-_MOST_FINALISTS = 80
-_QUICK_SVMS = 300  # graphs up to which starting processes takes longer than what they do
-_MOST_SVMS = 5000  # graphs past which SVMs are compared on a sample
+_MAX_FINALISTS = 80
+_MAX_SVM_GRAPHS = 5000  # past this number SVMs are compared on a sample
 _SVM_WORK = 20_000_000  # kernels times squared graphs whose SVMs take some twenty seconds on two cores
 
 
 @dataclass(frozen=True, repr=False)
 class Search(Value):
-    """How kernels are compared.
+    """Options of the comparison of kernels.
 
     Parameters
     ----------
@@ -56,9 +61,9 @@ class Search(Value):
     criterion : {"leave_one_out", "likelihood"}
         Of regression: leave-one-out error, or the marginal likelihood of the Gaussian process.
     screen : int
-        How many graphs the first comparison uses.
+        Number of graphs in the first comparison.
     finalists : int, optional
-        How many kernels the second comparison uses; by default 8, and for SVMs what some twenty seconds allow: 80
+        Number of kernels in the second comparison; by default 8, and for SVMs what some twenty seconds allow: 80
         up to 500 graphs, 20 of 1,000, at least 8. Leave-one-out of ridge regression alone is not the best judge of an
         SVM.
     """
@@ -79,56 +84,47 @@ class Search(Value):
 
 
 class _SearchModel(GraphModel):
-    """What both searches share: candidates, and the table of scores."""
+    """Base of both searches: the comparison of candidates, and the table of scores."""
 
-    kernels: Grid | Candidates | Sequence[Kernel] | None
-    alphas: Sequence[float] | None
-    search: Search
-    compute: Compute
-
-    best_params_: dict[str, Any]
-    best_score_: float
-    cv_results_: dict[str, list[Any]]
-    single_depth_score_: float
-
-    def _candidates(self, batch: GraphBatch, Y: Array, score: Score, weights: Array | None) -> list[Selected]:
-        """Return the best kernels, best first, and keep the scores of all."""
-        search, compute = _check_search(self.search), check_compute(self.compute)
+    def _compare(
+        self, batch: GraphBatch, Y: Array, score: Score, weights: Array | None, finalists: int = _FINALISTS
+    ) -> list[ScoredKernel]:
+        """Return the best kernels, best first, and keep the scores of all; ``finalists`` is the default number."""
+        search, compute = self.search, check_compute(self.compute)
+        if not isinstance(search, Search):
+            kind = type(search).__name__
+            raise InputError(f"search must be a Search, such as Search(depth='mix'), but is a {kind}.")
         kernels, _ = check_candidates(self.kernels, Grid.full())
         mix = search.depth == "mix"
-        check_engine_of(kernels, compute)
-        alphas, how = check_alphas(self.alphas), self._settled(batch, kernels)
-        comparison = Comparison(batch, Y, weights, alphas, score, search.screen, self._seed(), how)
-        finalists = self._finalists(len(batch)) if search.finalists is None else search.finalists
-        best, tried = comparison.select(kernels, finalists, fraction_of(compute.progress, 0.0, 0.5 if mix else 0.8))
-        self.single_depth_score_ = min(one.score for one in tried)
+        check_exact_engine(kernels, compute)
+        alphas, progress = check_alphas(self.alphas), compute.progress
+        compute = self._fix_engine(batch, kernels, compute)
+        comparison = Comparison(batch, Y, weights, alphas, score, search.screen, self._seed(), compute)
+        advance = scale_progress(progress, 0.0, 0.5 if mix else 0.8)
+        best, tried = comparison.select(kernels, search.finalists or finalists, advance)
+        self.single_depth_score_ = min(scored.score for scored in tried)
         if mix:
-            mixed = comparison.weigh_levels(tried, fraction_of(compute.progress, 0.5, 0.8))
-            combined = [one for one in tried if len(one.kernel.leaves()) > 1 and one.score < mixed.score]
-            best = [min(combined, key=lambda one: one.score, default=mixed)]
+            mixed = comparison.weigh_levels(tried, scale_progress(progress, 0.5, 0.8))
+            combined = [s for s in tried if len(s.kernel.leaves()) > 1 and s.score < mixed.score]
+            best = [min(combined, key=lambda scored: scored.score, default=mixed)]
             tried = [*tried, mixed]
         self.cv_results_ = {
-            "params": [{"kernel": one.kernel, "alpha": one.alpha} for one in tried],
-            "score": [one.score for one in tried],
+            "params": [{"kernel": scored.kernel, "alpha": scored.alpha} for scored in tried],
+            "score": [scored.score for scored in tried],
         }
         return best
 
-    def _settled(self, batch: GraphBatch, kernels: Sequence[Kernel]) -> Compute:
-        """Return how kernels are compared: exact ones all by one engine, which the model will use too.
+    def _fix_engine(self, batch: GraphBatch, kernels: Sequence[Kernel], compute: Compute) -> Compute:
+        """Return options with one engine for all exact kernels, which the fitted model uses too.
 
-        Engines agree to 1e-8. With a regularisation of 1e-8 that is not enough: what is chosen with one must be used
-        with the same.
+        Engines agree to 1e-8, which is not enough with a regularisation of 1e-8.
         """
-        compute = check_compute(self.compute)
         exact = (leaf for kernel in kernels for leaf in tangent_leaves(kernel) if leaf.sketch is None)
         first = next(exact, None)
         if first is not None:
             compute = replace(compute, engine=choose_engine_for_reuse(compute.engine, batch, first))
         self._engine = compute.engine
         return compute
-
-    def _finalists(self, n_graphs: int) -> int:  # noqa: ARG002  # a classifier's depends on it
-        return _FINALISTS
 
     def _final_kernel(self, batch: GraphBatch, kernel: Kernel, progress: Any) -> TrainingKernel:
         """Return the kernel among all training graphs."""
@@ -199,26 +195,25 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
         self.random_state = random_state
         self.compute = compute
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GraphRegressorCV:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose and learn from graphs X (n) and targets y, shape (n,) or (n, k)."""
-        criterion = _check_search(self.search).criterion
         batch = as_graphs(X)
         values = check_targets(y, len(batch))
         weights = check_sample_weight(sample_weight, len(batch))
 
         def score(path: EigenPath, Y: Array, alphas: Sequence[float]) -> tuple[float, float]:
-            if not Y.any():  # nothing varies, so nothing is better than anything else
+            if not Y.any():  # constant targets: all kernels are equally good
                 return alphas[0], 0.0
-            if criterion == "leave_one_out":
+            if self.search.criterion == "leave_one_out":
                 return stable_ridge(path, Y, alphas)
             scores = path.scores(Y, alphas, "likelihood")
             return alphas[int(scores.argmin())], float(scores.min())
 
         check_solver_options(self.solver, self.n_components)
-        best = self._candidates(batch, Targets.from_y(values, weights).values, score, weights)[0]
+        best = self._compare(batch, Targets.from_y(values, weights).values, score, weights)[0]
         self.best_params_ = {"kernel": best.kernel, "alpha": best.alpha}
         self.best_score_ = best.score
-        advance = fraction_of(self._progress(), 0.8, 1.0)
+        advance = scale_progress(self._progress(), 0.8, 1.0)
         kernel = self._final_kernel(batch, best.kernel, lambda done, total: advance(done / max(total, 1)))
         self._solve(kernel, values, weights, best.alpha)
         return self
@@ -290,7 +285,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         self.random_state = random_state
         self.compute = compute
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GraphClassifierCV:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose and learn from graphs X (n) and their classes y (n,); weights are for ``method="ridge"``."""
         self._check_options(sample_weight)
         batch = as_graphs(X)
@@ -298,61 +293,49 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         labels = check_classes(y, len(batch))
         weights = check_sample_weight(sample_weight, len(batch))
         classes, numbers = np.unique(labels, return_inverse=True)
-        counted = self._ridge_weights(numbers, weights) if self.method == "ridge" else None
-        best = self._candidates(batch, class_signs(numbers, len(classes)), misclassification, counted)
-        one, C, accuracy = best[0], 10.0, float("nan")
+        signs = class_signs(numbers, len(classes))
         if self.method == "svm":
-            one, C, accuracy = self._compare_svms(batch, numbers, best)
-        self.best_params_ = {"kernel": one.kernel, "method": self.method}
-        self.best_params_ |= {"C": C} if self.method == "svm" else {"alpha": one.alpha}
-        kernel = self._final_kernel(batch, one.kernel, None)
-        self._solve(kernel, labels, weights, self.method, C, one.alpha)
+            finalists = int(np.clip(_SVM_WORK // len(batch) ** 2, _FINALISTS, _MAX_FINALISTS))
+            compared = self._compare(batch, signs, misclassification, None, finalists)
+            best, C, self.best_score_ = self._compare_svms(batch, numbers, compared)
+            self.best_params_ = {"kernel": best.kernel, "method": "svm", "C": C}
+        else:
+            best = self._compare(batch, signs, misclassification, self._ridge_weights(numbers, weights))[0]
+            C = 10.0
+            self.best_params_ = {"kernel": best.kernel, "method": "ridge", "alpha": best.alpha}
+        kernel = self._final_kernel(batch, best.kernel, None)
+        self._solve(kernel, labels, weights, self.method, C, best.alpha)
         if self.method == "ridge":
             assert self.out_of_fold_ is not None  # in closed form, whether probabilities are wanted or not
-            accuracy = float(np.mean(predicted_class(self.out_of_fold_) == numbers))
-        self.best_score_ = accuracy
-        fraction_of(self._progress(), 0.0, 1.0)(1.0)
+            self.best_score_ = float(np.mean(predicted_class(self.out_of_fold_) == numbers))
+        scale_progress(self._progress(), 0.0, 1.0)(1.0)
         return self
 
-    def _finalists(self, n_graphs: int) -> int:
-        if self.method == "ridge":
-            return _FINALISTS
-        return int(np.clip(_SVM_WORK // n_graphs**2, _FINALISTS, _MOST_FINALISTS))
-
     def _compare_svms(
-        self, batch: GraphBatch, classes: Ints, finalists: list[Selected]
-    ) -> tuple[Selected, float, float]:
+        self, batch: GraphBatch, classes: Ints, finalists: list[ScoredKernel]
+    ) -> tuple[ScoredKernel, float, float]:
         """Return the best kernel, its best C, and their accuracy over folds; of equals the first."""
-        from joblib import Parallel, delayed
-
         _, Cs = check_candidates(self.kernels, Grid.full())
-        if len(classes) > _MOST_SVMS:  # SVMs of all graphs, for every kernel and C, would take hours
-            some = subset(len(classes), classes[:, None].astype(np.float64), self.search.screen, self._seed())
-            batch, classes = batch[some], np.unique(classes[some], return_inverse=True)[1]
-        splits = spread_folds(classes, self._seed())
-        signs = class_signs(classes, int(classes.max()) + 1)
-        balanced = self.class_weight == "balanced"
-        advance = fraction_of(self._progress(), 0.8, 0.99)
-        kernels = [one.kernel for one in finalists]
+        if len(classes) > _MAX_SVM_GRAPHS:  # SVMs of all graphs, for every kernel and C, would take hours
+            sample = subset(len(classes), classes[:, None].astype(np.float64), self.search.screen, self._seed())
+            batch, classes = batch[sample], np.unique(classes[sample], return_inverse=True)[1]
+        score = partial(
+            score_svms,
+            signs=class_signs(classes, int(classes.max()) + 1),
+            classes=classes,
+            splits=spread_folds(classes, self._seed()),
+            Cs=Cs,
+            balanced=self.class_weight == "balanced",
+        )
+        advance = scale_progress(self._progress(), 0.8, 0.99)
+
+        def report(stage: str, done: int, total: int) -> None:
+            if stage == "learning":
+                advance(done / total)
+
         compute = replace(check_compute(self.compute), engine=self._engine, progress=None)
-        scores = np.zeros((len(finalists), len(Cs)))
-        done = 0
-        # Processes, where they pay: what scikit-learn does around libsvm holds the interpreter lock.
-        jobs = compute.threads if len(classes) > _QUICK_SVMS else 1
-        with Parallel(n_jobs=jobs, return_as="generator") as parallel:
-            for one in passes_of(kernels):
-                levels = one.compute(batch, compute)
-                matrices = (levels.gram(kernels[place]) for place in one.places)
-                tasks = (delayed(score_svms)(K, signs, classes, splits, Cs, balanced=balanced) for K in matrices)
-                for i, accuracies in zip(one.places, parallel(tasks), strict=True):
-                    scores[i] = accuracies
-                    done += 1
-                    advance(done / len(finalists))
+        n_jobs = compute.threads if len(classes) > MIN_FOR_PROCESSES else 1
+        kernels = [finalist.kernel for finalist in finalists]
+        scores = np.stack(score_kernels(score, batch, kernels, compute, n_jobs=n_jobs, progress=report).scores)
         best = int(scores.argmax())
         return finalists[best // len(Cs)], Cs[best % len(Cs)], float(scores.max())
-
-
-def _check_search(search: Any) -> Search:
-    if not isinstance(search, Search):
-        raise InputError(f"search must be a Search, such as Search(depth='mix'), but is a {type(search).__name__}.")
-    return search

@@ -1,0 +1,267 @@
+"""Comparison of kernels by closed-form leave-one-out, all depths in one pass; weights of the levels.
+
+Many kernels are compared on a sample of the graphs, and the few best of them on three times as many: the time of an
+eigendecomposition grows with the cube, and what more graphs add to the comparison does not. Graphs that no
+kernel can distinguish are computed once. A kernel costs one eigendecomposition, whatever the number of ridges.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import minimize
+
+from fastgntk._util.arrays import Array, Ints
+from fastgntk._util.threads import Progress, single_threaded_blas
+from fastgntk._util.threads import run as run_on_threads
+from fastgntk.engines import equal_graphs
+from fastgntk.errors import InputError
+from fastgntk.graphs import GraphBatch, NodeFeatures
+from fastgntk.kernels import GNTK, Kernel, Normalized
+from fastgntk.models import INTERCEPT
+from fastgntk.pairwise import Compute, GramPath, gram_path, normalize, tangent_leaves
+from fastgntk.selection._grid import gram_from_paths, group_into_passes
+from fastgntk.solvers import EigenPath, Score
+
+__all__ = ["Comparison", "ScoredKernel", "level_weights", "scale_progress", "subset"]
+
+Advance = Callable[[float], None]
+"""Called with the fraction of the work that is done, 0 to 1."""
+
+_SECOND_ROUND = 3  # times as many graphs as in the first
+_MAX_MIXED = 3  # kernels whose levels are weighed
+
+_JITTER = 1e-10  # of the diagonal, added to the ridge
+_INTERCEPT_VARIANCE = 10.0  # about that of all levels together
+_BOUND = 14.0  # of the logarithms: weights and ridge stay within a factor of a million
+_MIN_WEIGHT = 1e-3  # a level with less than this fraction of the largest weight is left out
+
+
+@dataclass(frozen=True)
+class ScoredKernel:
+    """A kernel with its best regularisation and its score: the smaller, the better."""
+
+    kernel: Kernel
+    alpha: float
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Graphs with targets, equal ones merged."""
+
+    distinct: GraphBatch  # m graphs
+    kinds: Ints  # (n,), the index of each graph among the distinct ones
+    Y: Array  # (n, k), centred
+    weights: Array | None  # (n,)
+
+    def path(self, K: Array, normalized: bool) -> EigenPath:
+        """Decompose a kernel among distinct graphs, in the units of ridge regression."""
+        if not normalized:
+            K = K / (float(np.average(K.diagonal()[self.kinds], weights=self.weights)) or 1.0)
+        return EigenPath(INTERCEPT + K, self.kinds, weights=self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Graphs with targets on which kernels are compared.
+
+    ``score`` returns the best of ``alphas`` for a kernel, and the score with it. Up to ``screen`` graphs there is one
+    round.
+    """
+
+    batch: GraphBatch
+    Y: Array
+    weights: Array | None
+    alphas: Sequence[float]
+    score: Score
+    screen: int
+    seed: int
+    compute: Compute
+
+    def select(
+        self, kernels: Sequence[Kernel], finalists: int, advance: Advance
+    ) -> tuple[list[ScoredKernel], list[ScoredKernel]]:
+        """Return the finalists, best first, and the score of every kernel in the first round."""
+        groups = self._group_equal_graphs(kernels)
+        sample = subset(len(self.batch), self.Y, self.screen, self.seed)
+        two_rounds = len(sample) < len(self.batch)
+        first_part = 0.5 if two_rounds else 1.0
+        first = self._score_all(self._sample(groups, sample), kernels, lambda done: advance(first_part * done))
+        # Stable, so that of equal kernels the first wins.
+        best = sorted(first, key=lambda scored: scored.score)[:finalists]
+        if two_rounds:
+            larger = subset(len(self.batch), self.Y, _SECOND_ROUND * self.screen, self.seed)
+            ranked = [kernels.index(scored.kernel) for scored in best]
+            again = [kernels[i] for group in group_into_passes(kernels) for i in ranked if i in group.members]
+            second = self._score_all(self._sample(groups, larger), again, lambda done: advance(0.5 + 0.5 * done))
+            best = sorted(second, key=lambda scored: scored.score)
+        return best, first
+
+    def weigh_levels(self, single: Sequence[ScoredKernel], advance: Advance) -> ScoredKernel:
+        """Return the best kernel with weights on all levels: those of the largest marginal likelihood.
+
+        All options but depth and jump are those of the best tangent kernels among ``single``, normalised or not.
+        """
+        ranked = [scored.kernel for scored in sorted(single, key=lambda scored: scored.score)]
+        tangent = [k for k in ranked if isinstance(k.kernel if isinstance(k, Normalized) else k, GNTK)]
+        if not tangent:
+            raise InputError(
+                "depth='mix' is for a single GNTK, normalised or not, but all kernels to try are combinations; add "
+                "one, or use depth='best'."
+            )
+        depths: dict[Kernel, int] = {}  # the largest depth of each kernel but for depth and jump
+        for kernel in tangent:
+            options = kernel.map_leaves(lambda leaf: replace(leaf, blocks=1, jump=True))  # type: ignore[type-var]
+            depths[options] = max(depths.get(options, 1), tangent_leaves(kernel)[0].blocks)
+        groups = self._group_equal_graphs(ranked)
+        sample = self._sample(groups, subset(len(self.batch), self.Y, self.screen, self.seed))
+        mixed = []
+        for options in list(depths)[:_MAX_MIXED]:
+            mixed.append(self._weigh_levels_of(options, depths[options], sample))
+            advance(len(mixed) / min(_MAX_MIXED, len(depths)))
+        return min(mixed, key=lambda scored: scored.score)
+
+    def _weigh_levels_of(self, options: Kernel, depth: int, sample: _Sample) -> ScoredKernel:
+        deepest, normalized = replace(tangent_leaves(options)[0], blocks=depth), isinstance(options, Normalized)
+        path = gram_path(sample.distinct, deepest, compute=self.compute.watched(None))
+        with single_threaded_blas():  # matrices this small gain nothing from more, and lose much on a busy machine
+            weights = level_weights(path.levels[:, sample.kinds[:, None], sample.kinds], sample.Y, normalized)
+        blocks = max(1, int(np.flatnonzero(weights)[-1]))
+        mixed = replace(deepest, blocks=blocks, jump=tuple(weights[: blocks + 1].tolist()))
+        K = path.at(blocks, mixed.jump)
+        K = normalize(K) if normalized else K
+        scored = self.score(sample.path(K, normalized), sample.Y, self.alphas)
+        return ScoredKernel(mixed.normalized() if normalized else mixed, *scored)
+
+    def _sample(self, groups: Ints, chosen: Ints) -> _Sample:
+        _, first, kinds = np.unique(groups[chosen], return_index=True, return_inverse=True)
+        # Numbered as they first occur: without equal graphs, kinds and graphs are then in the same order.
+        order = np.argsort(first)
+        first, kinds = first[order], np.argsort(order)[kinds]
+        targets, weights = self.Y[chosen], None if self.weights is None else self.weights[chosen]
+        centred = targets - np.average(targets, axis=0, weights=weights)
+        return _Sample(self.batch[chosen[first]], np.asarray(kinds, dtype=np.int64), centred, weights)
+
+    def _score_all(self, sample: _Sample, kernels: Sequence[Kernel], advance: Advance) -> list[ScoredKernel]:
+        """Score kernels pass by pass, on threads: most of the time is LAPACK, which releases the interpreter lock."""
+        scored: dict[int, ScoredKernel] = {}
+        passes = group_into_passes(kernels)
+        for number, group in enumerate(passes):
+            paths = group.compute(sample.distinct, self.compute.watched(None))
+
+            def score(i: int, paths: list[GramPath] = paths) -> None:
+                kernel = kernels[i]
+                path = sample.path(gram_from_paths(kernel, paths), isinstance(kernel, Normalized))
+                scored[i] = ScoredKernel(kernel, *self.score(path, sample.Y, self.alphas))
+
+            def report(done: int, total: int, number: int = number) -> None:
+                advance((number + done / total) / len(passes))
+
+            # A decomposition takes some seven matrices beside the levels.
+            spare = self.compute.budget - sum(path.levels.nbytes for path in paths)
+            workers = min(self.compute.threads, max(1, spare // (7 * 8 * len(sample.distinct) ** 2 + 1)))
+            with single_threaded_blas():
+                run_on_threads(score, group.members, workers=workers, progress=report)
+        return [scored[i] for i in range(len(kernels))]
+
+    def _group_equal_graphs(self, kernels: Sequence[Kernel]) -> Ints:
+        """Return for each graph the number of the first one that no kernel distinguishes from it."""
+        leaves = [leaf for kernel in kernels for leaf in tangent_leaves(kernel)]
+        groups = []
+        for kind in dict.fromkeys(leaf.features for leaf in leaves):
+            same = [leaf for leaf in leaves if leaf.features == kind]
+            featured = NodeFeatures(kind).fit_transform(self.batch)
+            blocks, typed = max(leaf.blocks for leaf in same), any(leaf.typed for leaf in same)
+            groups.append(equal_graphs(featured, blocks, typed=typed))
+        if len(groups) == 1:
+            return groups[0]
+        _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)
+        return np.asarray(first[number.ravel()], dtype=np.int64)
+
+
+def subset(n: int, Y: Array, size: int, random_state: int) -> Ints:
+    """Return the indices of a random sample, in order; a few more if targets would be constant in it."""
+    if n <= size:
+        return np.arange(n)
+    shuffled = np.random.default_rng(random_state).permutation(n)
+    varied = np.ptp(Y[shuffled[:size]], axis=0) > 0
+    extra = [int(np.argmax(Y[:, k] != Y[shuffled[0], k])) for k in np.flatnonzero(~varied)]
+    return np.unique(np.concatenate([shuffled[:size], np.array(extra, dtype=np.int64)]))
+
+
+def scale_progress(progress: Progress | None, start: float, stop: float) -> Advance:
+    """Return a callback for the part of the work between two fractions of ``progress(done, total)``."""
+    if progress is None:
+        return lambda fraction: None  # noqa: ARG005
+    return lambda fraction: progress(round(1000 * (start + (stop - start) * fraction)), 1000)
+
+
+def level_weights(levels: Array, Y: Array, normalized: bool) -> Array:
+    """Return weights (L + 1,) for raw level kernels (L + 1, n, n) and centred targets (n, k), by marginal likelihood.
+
+    With K(w) = Σ_l w_l K_l, A = K(w) + ρ I and targets y of a Gaussian process whose scale is the best one, minus the
+    logarithm of the likelihood is ½ n log(yᵀA⁻¹y) + ½ log |A| up to a constant. With α = A⁻¹y it changes with A by
+
+        ⟨G, dA⟩,    G = ½ (A⁻¹ − n α αᵀ / yᵀα)
+
+    and the mean of these over targets for several. With normalisation A holds s_i s_j K_ij, s_i = K_ii^(−½), instead
+    of K, and ⟨G, d(sKs)⟩ = ⟨sGs, dK⟩ − Σ_i (dK_ii / K_ii) Σ_j G_ij s_i s_j K_ij.
+
+    Weights are not negative; levels without any self-similarity get weight 0. Each evaluation costs about n³ + L n².
+    """
+    sizes = np.einsum("lii->l", levels) / levels.shape[1]
+    used = np.flatnonzero(sizes > 0)
+    if not len(used) or not Y.any():
+        return np.ones(len(levels))
+    units = levels[used] / sizes[used, None, None]
+    targets = Y[:, np.any(Y != 0, axis=0)]
+    targets = targets / np.sqrt(np.mean(targets**2, axis=0))
+    start = np.zeros(len(used) + 1)
+    start[-1] = np.log(1e-2)
+    found = minimize(
+        lambda theta: _objective(theta, units, targets, normalized),
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(-_BOUND, _BOUND)] * len(start),
+        options={"maxiter": 60},
+    )
+    weights = np.exp(found.x[:-1])
+    weights[weights < _MIN_WEIGHT * weights.max()] = 0.0
+    out = np.zeros(len(levels))
+    out[used] = weights / weights.max() / sizes[used]
+    return out
+
+
+def _objective(theta: Array, units: Array, targets: Array, normalized: bool) -> tuple[float, Array]:
+    """Return minus the log likelihood per graph and its gradient in the logarithms of weights and ridge."""
+    weights, ridge = np.exp(theta[:-1]), float(np.exp(theta[-1]))
+    n = len(targets)
+    K = np.einsum("l,lij->ij", weights, units)
+    s = np.ones(n)
+    if normalized:
+        diagonal = K.diagonal()
+        s = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(n), where=diagonal > 0)
+        K = K * s[:, None] * s
+    A = K + _INTERCEPT_VARIANCE
+    A.flat[:: n + 1] += ridge + _JITTER * float(K.diagonal().mean())
+    try:
+        factor = cho_factor(A, lower=True, check_finite=False)
+    except LinAlgError:  # a step too far; the line search comes back
+        return 1e10, np.zeros_like(theta)
+    inverse = cho_solve(factor, np.eye(n), check_finite=False)
+    alpha = inverse @ targets  # (n, k)
+    quadratic = np.einsum("nk,nk->k", targets, alpha)
+    value = 0.5 * float(np.mean(n * np.log(quadratic))) + float(np.log(factor[0].diagonal()).sum())
+    G = 0.5 * (inverse - (n / targets.shape[1]) * (alpha / quadratic) @ alpha.T)
+    slope = np.empty(len(theta))
+    slope[-1] = ridge * G.trace()
+    scaled = G * s[:, None] * s
+    slope[:-1] = np.einsum("ij,lij->l", scaled, units)
+    if normalized:
+        rest = np.einsum("ij,ij->i", G, K) * s**2  # s² is 1 / K_ii before normalising
+        slope[:-1] -= np.einsum("lii,i->l", units, rest)
+    slope[:-1] *= weights
+    return value / n, slope / n
