@@ -88,7 +88,7 @@ def test_methods_need_fit_and_graphs():
         with pytest.raises(NotFittedError):
             method(GrakelKernel())
     for method in (GrakelKernel().fit, GrakelKernel().fit_transform, GrakelKernel().fit(TRAIN).transform):
-        with pytest.raises(InputError, match="X must be graphs, but is None"):
+        with pytest.raises(InputError, match="graphs must be a sequence of graphs, but got None"):
             method(None)
 
 

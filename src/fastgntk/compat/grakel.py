@@ -1,16 +1,13 @@
 """A kernel with the methods of GraKeL, for existing scripts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from fastgntk._util.arrays import Array
-from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Normalized
-from fastgntk.models import KernelTransformer
+from fastgntk.models import KernelTransformer, TrainingKernel
 from fastgntk.pairwise import combine_diagonals
 
 __all__ = ["GrakelKernel"]
@@ -38,21 +35,14 @@ class GrakelKernel(KernelTransformer):
 
     _transformed: GraphBatch | None = None
 
-    def fit(self, X: Any, y: Any = None) -> GrakelKernel:
-        """Keep the graphs."""
+    def _fit(self, X: Any) -> TrainingKernel:
         self._transformed = None
-        super().fit(_given(X), y)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Keep the graphs and return their kernel matrix (n, n)."""
-        self._transformed = None
-        return super().fit_transform(_given(X), y)
+        return super()._fit(X)
 
     def transform(self, X: Any) -> Array:
         """Return the kernel between graphs and the fitted ones, shape (t, n)."""
         check_is_fitted(self)
-        batch = as_graphs(_given(X))
+        batch = as_graphs(X)
         values = super().transform(batch)
         self._transformed = batch
         return values
@@ -60,7 +50,7 @@ class GrakelKernel(KernelTransformer):
     def diagonal(self) -> Array | tuple[Array, Array]:
         """Return the kernel of each fitted graph with itself, and of each transformed one if there are any.
 
-        These are what normalising divides by, so they are the same for a kernel and its normalised form.
+        Normalising divides by the roots of these, so they are the same for a kernel and its normalised form.
         """
         check_is_fitted(self)
         prepared = self.rows_.prepared
@@ -69,9 +59,3 @@ class GrakelKernel(KernelTransformer):
         if self._transformed is None:
             return fitted
         return fitted, combine_diagonals(inner, prepared.like(self._transformed).leaf_diagonals())
-
-
-def _given(X: Any) -> Any:
-    if X is None:
-        raise InputError("X must be graphs, but is None.")
-    return X

@@ -1,9 +1,8 @@
 """The kernel for the Gaussian processes of scikit-learn."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -22,14 +21,17 @@ __all__ = ["ProcessKernel"]
 
 
 @dataclass
-class _Known:
-    """What was computed for some graphs with some kernel."""
+class _CachedKernel:
+    """The kernel of a set of graphs, and where it came from."""
 
-    given: Any
+    X: Any  # a copy of the array of graphs, or None if it was no array
     batch: GraphBatch
     options: tuple[GraphKernel, Compute]
-    kernel: TrainingKernel
-    rows: KernelRows | None = None
+    training: TrainingKernel
+
+    @cached_property
+    def rows(self) -> KernelRows:
+        return self.training.rows_to(np.arange(self.training.n))
 
 
 class ProcessKernel(FrozenParameters, GenericKernelMixin, Kernel):  # type: ignore[misc]  # scikit-learn ships no types
@@ -59,84 +61,79 @@ class ProcessKernel(FrozenParameters, GenericKernelMixin, Kernel):  # type: igno
     def __init__(self, kernel: GraphKernel = GNTK(), compute: Compute = Compute()) -> None:
         self.kernel = kernel
         self.compute = compute
-        self._known: list[_Known] = []
+        self._cache: list[_CachedKernel] = []
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; with ``deep`` those of the kernel too, as ``kernel__blocks``."""
-        own: dict[str, Any] = {"kernel": self.kernel, "compute": self.compute}
-        nested = {name: value for name, value in own.items() if deep and isinstance(value, Value)}
-        return own | {f"{name}__{k}": v for name, value in nested.items() for k, v in value.get_params().items()}
+        params: dict[str, Any] = {"kernel": self.kernel, "compute": self.compute}
+        nested = {name: value for name, value in params.items() if deep and isinstance(value, Value)}
+        return params | {f"{name}__{k}": v for name, value in nested.items() for k, v in value.get_params().items()}
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return the kernel between graphs, (n, n) or (n, m), and on request its gradient, which has no entries."""
         if Y is not None:
             if eval_gradient:
                 raise InputError("the gradient is there for one set of graphs only; leave Y out.")
-            found = self._of(Y, keep=True)
-            if found.rows is None:
-                found.rows = found.kernel.rows_to(np.arange(found.kernel.n))
-            batch = as_graphs(X)
-            check_features(found.rows.features, batch)
-            return found.rows.values(batch)
-        K = self._of(X, keep=True).kernel.full().copy()  # scikit-learn adds to the diagonal of what it gets
+            rows, batch = self._find(Y, keep=True).rows, as_graphs(X)
+            check_features(rows.features, batch)
+            return rows.values(batch)
+        K = self._find(X, keep=True).training.full().copy()  # scikit-learn adds to the diagonal of what it gets
         return (K, np.empty((*K.shape, 0))) if eval_gradient else K
 
     def diag(self, X: Any) -> Array:
         """Return the kernel of each graph with itself, (n,)."""
-        return self._of(X, keep=False).kernel.diagonal().copy()
+        return self._find(X, keep=False).training.diagonal().copy()
 
     def is_stationary(self) -> bool:
         """Return False: the kernel is no function of differences."""
         return False
 
-    def _of(self, X: Any, *, keep: bool) -> _Known:
-        """Return what is known of graphs; the last two sets are kept, those of fitting and those of a sample."""
+    def _find(self, X: Any, *, keep: bool) -> _CachedKernel:
+        """Return the kernel of graphs; the last two are cached, those of fitting and those of a sample."""
         options = check_kernel(self.kernel), check_compute(self.compute)
-        rivals = [known for known in self._known if known.options == options]
-        found = next((known for known in rivals if _same_objects(known.given, X)), None)
+        candidates = [cached for cached in self._cache if cached.options == options]
+        found = next((cached for cached in candidates if _same_objects(cached.X, X)), None)
         if found is None:
             batch = as_graphs(X)
-            found = next((known for known in rivals if _same_graphs(known.batch, batch)), None)
+            found = next((cached for cached in candidates if _same_graphs(cached.batch, batch)), None)
             if found is None:
-                given = X.copy() if isinstance(X, np.ndarray) else None  # the caller may put other graphs into it
-                found = _Known(given, batch, options, TrainingKernel(prepare_batch(batch, *options), in_units=False))
+                copied = X.copy() if isinstance(X, np.ndarray) else None  # the caller may put other graphs into it
+                training = TrainingKernel(prepare_batch(batch, *options), in_units=False)
+                found = _CachedKernel(copied, batch, options, training)
         if keep:
-            self._known[:] = [found, *[known for known in self._known if known is not found][:1]]
+            self._cache[:] = [found, *[cached for cached in self._cache if cached is not found][:1]]
         return found
 
-    def __sklearn_clone__(self) -> ProcessKernel:
+    def __sklearn_clone__(self) -> Self:
         # Every fit clones its kernel, and `log_marginal_likelihood` does at every call.
         clone = type(self)(self.kernel, self.compute)
-        clone._known = self._known
+        clone._cache = self._cache
         return clone
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_known"}  # it can be computed again
+        return {name: value for name, value in self.__dict__.items() if name != "_cache"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _known=[])
+        self.__dict__.update(state, _cache=[])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.kernel!r})"
 
 
 def _same_objects(a: Any, b: Any) -> bool:
-    """Tell whether two arrays hold the very same graphs, as they do from step to step of a fit."""
+    """Return whether two arrays hold the very same graphs, as they do from step to step of a fit."""
     if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape):
         return False
     return all(x is y and isinstance(x, Graph) for x, y in zip(a, b, strict=True))  # a Graph never changes
 
 
 def _same_graphs(a: GraphBatch, b: GraphBatch) -> bool:
-    """Tell whether two batches hold the same numbers throughout."""
-    return a is b or all(_same(getattr(a, field.name), getattr(b, field.name)) for field in fields(GraphBatch))
+    """Return whether two batches hold the same numbers throughout."""
+    return a is b or all(_same_arrays(getattr(a, f.name), getattr(b, f.name)) for f in fields(GraphBatch))
 
 
-def _same(a: Any, b: Any) -> bool:
-    if a is b:
-        return True
-    if a is None or b is None or a.shape != b.shape or sparse.issparse(a) != sparse.issparse(b):
-        return False
-    if sparse.issparse(a):
-        return all(np.array_equal(getattr(a, part), getattr(b, part)) for part in ("indptr", "indices", "data"))
-    return bool(np.array_equal(a, b))
+def _same_arrays(a: Any, b: Any) -> bool:
+    if sparse.issparse(a) and sparse.issparse(b):
+        parts = ("shape", "indptr", "indices", "data")
+        return all(np.array_equal(getattr(a, part), getattr(b, part)) for part in parts)
+    return bool(np.array_equal(a, b))  # also of None
