@@ -39,7 +39,7 @@ class ProcessKernel(FrozenParameters, GenericKernelMixin, Kernel):  # type: igno
 
     It has nothing to optimise itself; put scale and noise around it, and these are optimised as usual. Its matrix is
     computed once for the same graphs, whatever the number of steps and restarts: the last two sets of graphs are
-    remembered, by their content, and clones share this. X must be a list of :class:`fastgntk.Graph`, or what
+    cached, by their content, and clones share this. X must be a list of :class:`fastgntk.Graph`, or what
     :func:`fastgntk.as_graphs` returns.
 
     The parameters are those of :class:`KernelTransformer`. Raw values grow with the squares of sizes and can pass the

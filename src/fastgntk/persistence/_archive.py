@@ -69,18 +69,11 @@ _AGAIN = "copy or download it again, or save the model anew"
 
 
 def write_container(path: Path, document: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Write a document and named arrays as a model file, whole or not at all.
+    """Write a document and named arrays as a model file; a crash, a full disk or Ctrl-C leaves the old file.
 
-    Parameters
-    ----------
-    path : path
-        A crash, a full disk or Ctrl-C leaves what was there before.
-    document : dict
-        Of JSON kinds only (dicts with string keys, lists, strings, finite numbers, booleans, None), so that what is
-        read is equal to what was written; at most 32 MB as text.
-    arrays : dict of arrays
-        Booleans, integers, floats and fixed-width strings. Arrays in C order are written from where they are, the
-        others are copied one at a time.
+    The document has JSON kinds only (dicts with string keys, lists, strings, finite numbers, booleans, None), so that
+    what is read is equal to what was written; at most 32 MB as text. Arrays hold booleans, integers, floats or strings
+    of fixed width. Those in C order are written from where they are, the others are copied one at a time.
     """
     path = Path(path)
     _check_document(document)
@@ -105,12 +98,11 @@ def read_container(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
     """
     path = Path(path)
     try:
-        if path.is_dir():
-            raise InputError("is a folder; give the name of a model file, such as model.fgntk.")
         if not path.exists():
             raise InputError("does not exist; check the name of the model file.")
         if not path.is_file():  # opening a pipe would wait for ever
-            raise InputError("is not a regular file; give the name of a model file, such as model.fgntk.")
+            found = "is a folder" if path.is_dir() else "is not a regular file"
+            raise InputError(f"{found}; give the name of a model file, such as model.fgntk.")
         with path.open("rb") as stream:
             return _read(stream)
     except InputError as error:

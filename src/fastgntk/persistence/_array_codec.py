@@ -1,10 +1,15 @@
-"""Graphs and fitted node features as plain arrays, and back.
+"""Rows of a model as plain arrays, and back: training graphs with fitted node features, or random features.
+
+Graphs are kept in the form in which they were given, as far as the kernel uses them, with the fitted node features;
+colours and norms are computed again on loading, which takes a fraction of a second. A model on random features has no
+graphs in its file, but the seed and sizes of its draws, and one vector to compare with.
 
 What comes back is checked to the last index: compiled loops trust the arrays of a batch, so an index out of range in
 a hand-made file would read memory that is not its own. A right checksum proves nothing about that.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -12,18 +17,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Int32s, Ints
+from fastgntk.engines import TangentFeatures, compiled_code_runs
 from fastgntk.errors import InputError
 from fastgntk.graphs import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures
-from fastgntk.persistence._schema import Arrays, Entry, Part, check_document, check_parts
+from fastgntk.kernels import GNTK, Kernel, Normalized
+from fastgntk.models import FeatureRows, KernelRows, Rows, drawn_width
+from fastgntk.pairwise import Compute, prepare_batch, tangent_leaves
+from fastgntk.persistence._schema import Arrays, Entry, Part, check_document, check_names, check_parts, finite_number
 
-__all__ = [
-    "pack_edge_types",
-    "pack_features",
-    "pack_graphs",
-    "unpack_edge_types",
-    "unpack_features",
-    "unpack_graphs",
-]
+__all__ = ["pack_features", "pack_graphs", "pack_rows", "unpack_features", "unpack_graphs", "unpack_rows"]
 
 _FIELDS = ("offsets", "indptr", "indices", "weights", "labels", "edge_labels", "self_loops")
 _SPARSE = ("features.data", "features.indices", "features.indptr", "features.shape")
@@ -32,6 +34,19 @@ _EDGE_TYPES = {False: "edge_types.whole", True: "edge_types.text"}  # by whether
 _LABELS = "int64 or str"
 _MAX_COLUMNS = 2**31 - 1  # compiled loops count columns with 32 bits
 
+_ROWS = {
+    "kernel": Entry(dict, "a kernel"),
+    "engines": Entry(list, "a list of engines", lambda names: all(isinstance(name, str) for name in names)),
+    "features": Entry(list, "a list of node features"),
+    "unit": finite_number("a number above 0", lambda value: value > 0),
+}
+_DRAWS = {
+    "size": Entry(int, "a whole number", lambda value: value >= 1),
+    "width": Entry(int, "a whole number", lambda value: value >= 0),
+    "types": Entry(int, "a whole number", lambda value: value >= 1),
+    "seed": Entry(int, "a seed", lambda value: 0 <= value < 2**32),
+}
+_MAX_DEPTH = 1000  # blocks and layers
 _KIND = Entry(str, f"one of {', '.join(get_args(FeatureKind))}", lambda kind: kind in get_args(FeatureKind))
 _FEATURES = {
     "kind": _KIND,
@@ -39,6 +54,95 @@ _FEATURES = {
     "width": Entry(int, f"a whole number in 0..{_MAX_COLUMNS}", lambda width: 0 <= width <= _MAX_COLUMNS),
     "categories": Entry(int, "a number of arrays", lambda count: count >= 0),
 }
+
+
+def pack_rows(rows: Rows) -> tuple[dict[str, Any], Arrays]:
+    """Return the document and the arrays of the rows."""
+    document: dict[str, Any] = {"kernel": rows.kernel.to_dict(), "unit": rows.unit, "features": [], "engines": []}
+    arrays: Arrays = {}
+    for i, step in enumerate(rows.features.values()):
+        described, packed = pack_features(step, f"features.{i}.")
+        document["features"].append(described)
+        arrays |= packed
+    if isinstance(rows, KernelRows):
+        document["engines"] = rows.prepared.engines
+        arrays |= pack_graphs(_drop_unused(rows.prepared.batch, rows.features, rows.kernel))
+        diagonals = rows.prepared.leaf_diagonals(rows.compute.watched(None))
+        arrays |= {f"diagonal.{i}": diagonals[leaf] for i, leaf in enumerate(rows.prepared.leaves)}
+    elif isinstance(rows, FeatureRows):
+        document["draws"] = {name: int(getattr(rows.draws, name)) for name in _DRAWS}
+        arrays["probe"] = rows.probe()
+        arrays |= _pack_edge_types(rows.transformer.node_features_.edge_types_) if rows.draws.kernel.typed else {}
+    return document, arrays
+
+
+def unpack_rows(document: dict[str, Any], arrays: Arrays, compute: Compute) -> Rows:
+    """Return the rows that :func:`pack_rows` packed; inconsistent ones raise an :class:`InputError`."""
+    options, engines, described, unit = check_document(document, _ROWS)
+    kernel = Kernel.from_dict(options)
+    leaves = tangent_leaves(kernel)
+    for leaf in leaves:
+        if max(leaf.blocks, leaf.layers) > _MAX_DEPTH:
+            depth = f"blocks={leaf.blocks} and layers={leaf.layers}"
+            raise InputError(f"{depth} exceed the maximum of {_MAX_DEPTH}; the file is probably corrupt.")
+    kinds = list(dict.fromkeys(leaf.features for leaf in leaves))
+    steps = [unpack_features(entry, arrays, f"features.{i}.") for i, entry in enumerate(described[: len(kinds)])]
+    if len(described) != len(kinds) or [step.kind for step in steps] != kinds:
+        raise InputError("its node features do not fit its kernel.")
+    if "draws" in document:
+        return _unpack_draws(document, arrays, kernel, steps[0], compute, float(unit))
+    batch = unpack_graphs(arrays)
+    diagonal_parts = {f"diagonal.{i}": Part("m", minimum=0.0) for i in range(len(leaves))}
+    diagonals = check_parts(arrays, diagonal_parts, {"m": len(batch)})
+    features: dict[str, NodeFeatures] = {step.kind: step.extend(batch) for step in steps}
+    prepared = prepare_batch(batch, kernel, compute, features, engines=_check_engines(engines, leaves))
+    for leaf, values in zip(leaves, diagonals, strict=True):
+        prepared.set_leaf_diagonal(leaf, values)
+    return KernelRows(prepared, float(unit))
+
+
+def _check_engines(engines: list[str], leaves: list[GNTK]) -> list[str] | None:
+    """Return the engines of the file if this machine has all of them; they must fit the leaves of the kernel."""
+    if [name == "sketched" for name in engines] != [leaf.sketch is not None for leaf in leaves]:
+        raise InputError("its engines do not fit its kernel.")
+    available = {"decoupled", "kronecker", *(("lossless", "sketched") if compiled_code_runs() else ())}
+    return engines if set(engines) <= available else None
+
+
+def _unpack_draws(
+    document: dict[str, Any], arrays: Arrays, kernel: Kernel, step: NodeFeatures, compute: Compute, unit: float
+) -> Rows:
+    """Draw the random features of the file again, and check that they are the same."""
+    (draws,) = check_document(document, {"draws": Entry(dict)})
+    check_names(draws, _DRAWS)
+    size, width, types, seed = check_document(draws, _DRAWS)
+    tangent = kernel.kernel if isinstance(kernel, Normalized) else kernel
+    probe = arrays.get("probe")
+    if not isinstance(tangent, GNTK) or tangent.sketch is not None or width != drawn_width(step) or probe is None:
+        raise InputError("its random features do not fit its kernel.")
+    step.edge_types_ = _unpack_edge_types(arrays)
+    only_features = not any(tangent.level_weights[1:])  # then there are as many as columns, whatever the size
+    if types > len(step.edge_types_) + 1 or not (size == probe.size or only_features):
+        raise InputError("the number of its random features is wrong.")
+    # Draws for the first layer take some 100 bytes for each column and type; a file can claim any number of columns.
+    if 100 * width * (types + 1) > compute.budget:
+        raise InputError(f"its node features have {width:,} columns, which is too much for the memory.")
+    rows = FeatureRows.restore(TangentFeatures(tangent, size, width, types, seed), step, kernel, compute, unit)
+    (expected,) = check_parts(arrays, {"probe": Part("m")}, {"m": len(rows)})
+    if not np.allclose(expected, rows.probe(), rtol=1e-6, atol=1e-9 * unit):
+        raise InputError("its random features are drawn differently by this version of NumPy; train it again.")
+    return rows
+
+
+def _drop_unused(batch: GraphBatch, features: dict[str, NodeFeatures], kernel: Kernel) -> GraphBatch:
+    """Return the graphs without the attributes and labels that the kernel does not use."""
+    kinds = {step.kind_ for step in features.values()}
+    return replace(
+        batch,
+        features=batch.features if kinds & {"attributes", "all"} else None,
+        labels=batch.labels if kinds & {"labels", "all"} else None,
+        edge_labels=batch.edge_labels if any(leaf.typed for leaf in tangent_leaves(kernel)) else None,
+    )
 
 
 def pack_graphs(batch: GraphBatch) -> Arrays:
@@ -61,7 +165,7 @@ def pack_graphs(batch: GraphBatch) -> Arrays:
     return arrays
 
 
-def unpack_graphs(arrays: Mapping[str, NDArray[Any]]) -> GraphBatch:
+def unpack_graphs(arrays: Arrays) -> GraphBatch:
     """Return the batch that :func:`pack_graphs` packed; inconsistent arrays raise an :class:`InputError`.
 
     Arrays are checked one after the other, each against those before it, in a few passes over them. Arrays under other
@@ -100,19 +204,15 @@ def pack_features(step: NodeFeatures, prefix: str = "features.") -> tuple[dict[s
     """
     if not hasattr(step, "kind_"):
         raise InputError("these node features are not fitted; call fit(graphs) first.")
-    document = {
-        "kind": step.kind,
-        "fitted_kind": step.kind_,
-        "width": int(step.width_),
-        "categories": len(step.categories_),
-    }
+    width, count = int(step.width_), len(step.categories_)
+    document = {"kind": step.kind, "fitted_kind": step.kind_, "width": width, "categories": count}
     arrays = {f"{prefix}categories.{i}": categories for i, categories in enumerate(step.categories_)}
     arrays |= {f"{prefix}columns.{i}": columns for i, columns in enumerate(step.columns_)}
     unpack_features(document, arrays, prefix)
     return document, arrays
 
 
-def unpack_features(document: Any, arrays: Mapping[str, NDArray[Any]], prefix: str = "features.") -> NodeFeatures:
+def unpack_features(document: Any, arrays: Arrays, prefix: str = "features.") -> NodeFeatures:
     """Return the node features that :func:`pack_features` packed; inconsistent ones raise an :class:`InputError`."""
     if not isinstance(document, dict):
         raise InputError("its node features must be described by a JSON object.")
@@ -133,15 +233,15 @@ def unpack_features(document: Any, arrays: Mapping[str, NDArray[Any]], prefix: s
         step.columns_.append(columns)
     # Columns become indices of a sparse matrix, so each must be there once, and none outside.
     first = step.attributes_width_
-    if fitted != "attributes" and (first < 0 or not _count_up(step.columns_, first, width)):
+    if fitted != "attributes" and (first < 0 or not _is_range(step.columns_, first, width)):
         raise InputError(f"the categories of its node features do not fill {width} columns.")
     return step
 
 
-def pack_edge_types(types: EdgeTypes) -> Arrays:
+def _pack_edge_types(types: EdgeTypes) -> Arrays:
     """Return the labels of edges and their numbers: ``edge_types.whole``, ``edge_types.whole.numbers``, ….
 
-    >>> sorted(pack_edge_types(EdgeTypes().extend(np.array([7, 3]))))
+    >>> sorted(_pack_edge_types(EdgeTypes().extend(np.array([7, 3]))))
     ['edge_types.whole', 'edge_types.whole.numbers']
     """
     arrays = {}
@@ -150,39 +250,34 @@ def pack_edge_types(types: EdgeTypes) -> Arrays:
     return arrays
 
 
-def unpack_edge_types(arrays: Mapping[str, NDArray[Any]]) -> EdgeTypes:
-    """Return the types that :func:`pack_edge_types` packed; other arrays are ignored."""
-    types = EdgeTypes(
-        {
-            is_text: _unpack_categories(arrays, name, f"{name}.numbers", Part("any", "str" if is_text else "int64"))
-            for is_text, name in _EDGE_TYPES.items()
-            if name in arrays
-        }
-    )
-    if not _count_up((numbers for _, numbers in types.known.values()), 0, len(types)):
+def _unpack_edge_types(arrays: Arrays) -> EdgeTypes:
+    types = EdgeTypes()
+    for is_text, name in _EDGE_TYPES.items():
+        if name in arrays:
+            part = Part("any", "str" if is_text else "int64")
+            types.known[is_text] = _unpack_categories(arrays, name, f"{name}.numbers", part)
+    if not _is_range((numbers for _, numbers in types.known.values()), 0, len(types)):
         raise InputError("its types of edges are not numbered 0, 1, 2, ….")
     return types
 
 
-def _unpack_categories(
-    arrays: Mapping[str, NDArray[Any]], name: str, name_of_numbers: str, part: Part
-) -> tuple[NDArray[Any], Ints]:
+def _unpack_categories(arrays: Arrays, name: str, numbers_name: str, part: Part) -> tuple[NDArray[Any], Ints]:
     """Return categories, which must be sorted because they are looked up by bisection, and the number of each."""
     (categories,) = check_parts(arrays, {name: part}, {})
     if not np.all(categories[1:] > categories[:-1]):
         raise InputError(f"the array {name} must hold labels in order, each once.")
-    (numbers,) = check_parts(arrays, {name_of_numbers: Part("n", "int64")}, {"n": len(categories)})
+    (numbers,) = check_parts(arrays, {numbers_name: Part("n", "int64")}, {"n": len(categories)})
     return categories, numbers
 
 
-def _count_up(numbers: Iterable[Ints], start: int, stop: int) -> bool:
-    """Return whether these are the numbers from ``start`` to ``stop``, each once, in any order."""
+def _is_range(numbers: Iterable[Ints], start: int, stop: int) -> bool:
+    """Return whether these are the numbers of ``range(start, stop)``, each once, in any order."""
     together = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *numbers]))
     # Lengths are compared first: a file can claim a ``stop`` for which memory is too small.
     return len(together) == stop - start and np.array_equal(together, np.arange(start, stop))
 
 
-def _check_pointers(arrays: Mapping[str, NDArray[Any]], name: str, part: Part, sizes: dict[str, int]) -> Any:
+def _check_pointers(arrays: Arrays, name: str, part: Part, sizes: dict[str, int]) -> Any:
     (pointers,) = check_parts(arrays, {name: part}, sizes)
     # Compared and not subtracted: the difference of two hostile numbers can overflow and look harmless.
     if not len(pointers) or pointers[0] != 0 or np.any(pointers[1:] < pointers[:-1]):
@@ -206,7 +301,7 @@ def _check_neighbours(offsets: Ints, indptr: Ints, indices: Int32s) -> None:
         raise InputError("the array graphs.indices must list the neighbours of each node in order, each once.")
 
 
-def _unpack_node_features(arrays: Mapping[str, NDArray[Any]], sizes: dict[str, int]) -> Any:
+def _unpack_node_features(arrays: Arrays, sizes: dict[str, int]) -> Any:
     """Return the features of the nodes, dense or sparse, if there are any."""
     is_sparse = any(f"graphs.{name}" in arrays for name in _SPARSE)
     if "graphs.features" in arrays:

@@ -20,7 +20,7 @@ from fastgntk.models import (
 )
 from fastgntk.pairwise import Compute, check_compute
 from fastgntk.persistence._archive import read_container, write_container
-from fastgntk.persistence._rows import pack_rows, unpack_rows
+from fastgntk.persistence._array_codec import pack_rows, unpack_rows
 from fastgntk.persistence._schema import Arrays, Entry, Part, check_document, check_names, check_parts, finite_number
 from fastgntk.solvers import Solution
 
@@ -138,9 +138,10 @@ def _unpack(document: dict[str, Any], arrays: Arrays, compute: Compute) -> Graph
 
 def _plain_params(model: GraphModel, make: type[Any]) -> dict[str, Any]:
     """Return the parameters of the plain estimator that this model is, without those of the kernel and the machine."""
-    given = model.get_params(deep=False) | getattr(model, "best_params_", {})
-    wanted = {name: given[name] for name in make().get_params(deep=False) if name in given and name not in _NOT_SAVED}
-    text = json.dumps(wanted, default=lambda value: value.item() if isinstance(value, np.generic) else str(value))
+    params = model.get_params(deep=False) | getattr(model, "best_params_", {})
+    names = set(make().get_params(deep=False)) & set(params) - set(_NOT_SAVED)
+    saved = {name: params[name] for name in names}
+    text = json.dumps(saved, default=lambda value: value.item() if isinstance(value, np.generic) else str(value))
     return dict(json.loads(text))
 
 

@@ -119,11 +119,11 @@ class Comparison:
         sample = self._sample(groups, subset(len(self.batch), self.Y, self.screen, self.seed))
         mixed = []
         for options in list(depths)[:_MAX_MIXED]:
-            mixed.append(self._weigh_levels_of(options, depths[options], sample))
+            mixed.append(self._mix_levels(options, depths[options], sample))
             advance(len(mixed) / min(_MAX_MIXED, len(depths)))
         return min(mixed, key=lambda scored: scored.score)
 
-    def _weigh_levels_of(self, options: Kernel, depth: int, sample: _Sample) -> ScoredKernel:
+    def _mix_levels(self, options: Kernel, depth: int, sample: _Sample) -> ScoredKernel:
         deepest, normalized = replace(tangent_leaves(options)[0], blocks=depth), isinstance(options, Normalized)
         path = gram_path(sample.distinct, deepest, compute=self.compute.watched(None))
         with single_threaded_blas():  # matrices this small gain nothing from more, and lose much on a busy machine
@@ -220,14 +220,9 @@ def level_weights(levels: Array, Y: Array, normalized: bool) -> Array:
     targets = targets / np.sqrt(np.mean(targets**2, axis=0))
     start = np.zeros(len(used) + 1)
     start[-1] = np.log(1e-2)
-    found = minimize(
-        lambda theta: _objective(theta, units, targets, normalized),
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(-_BOUND, _BOUND)] * len(start),
-        options={"maxiter": 60},
-    )
+    arguments = (units, targets, normalized)
+    bounds = [(-_BOUND, _BOUND)] * len(start)
+    found = minimize(_objective, start, arguments, "L-BFGS-B", jac=True, bounds=bounds, options={"maxiter": 60})
     weights = np.exp(found.x[:-1])
     weights[weights < _MIN_WEIGHT * weights.max()] = 0.0
     out = np.zeros(len(levels))

@@ -18,14 +18,7 @@ from fastgntk.graphs import as_graphs
 from fastgntk.kernels import Kernel
 from fastgntk.models import Split, check_classes, score_splits, stratified_folds
 from fastgntk.pairwise import Compute, check_compute
-from fastgntk.selection._grid import (
-    Candidates,
-    Grid,
-    StageProgress,
-    check_candidates,
-    check_exact_engine,
-    score_kernels,
-)
+from fastgntk.selection._grid import Candidates, Grid, StageProgress, check_candidates, check_sketches, score_kernels
 
 __all__ = ["Choice", "Evaluation", "Protocol", "Record", "evaluate", "inner_splits", "outer_splits", "read_folds"]
 
@@ -163,7 +156,7 @@ def evaluate(
     inner = inner_splits(labels, outer, inner_folds, random_state) if protocol == "nested" else []
     candidates, Cs = check_candidates(kernels, Grid.default(len(batch)))
     compute = check_compute(compute)
-    check_exact_engine(candidates, compute)
+    check_sketches(candidates, compute)
     splits = outer + [split for group in inner for split in group]
     score = partial(score_splits, y=labels, splits=splits, Cs=Cs)
     run = score_kernels(score, batch, candidates, compute, n_jobs=compute.threads, progress=progress)

@@ -15,24 +15,22 @@ from fastgntk.kernels import GNTK, Edges, Kernel, Scale
 from fastgntk.pairwise import Compute, Entries, GramPath, combine, gram_path, share_of, tangent_leaves
 
 __all__ = [
-    "MIN_FOR_PROCESSES",
     "Candidates",
     "Grid",
     "StageProgress",
     "check_candidates",
-    "check_exact_engine",
+    "check_sketches",
     "gram_from_paths",
     "group_into_passes",
     "score_kernels",
+    "svm_processes",
 ]
-
-MIN_FOR_PROCESSES = 300
-"""Up to this number of graphs, starting processes takes longer than fitting the SVMs of a kernel."""
 
 StageProgress = Callable[[str, int, int], None]
 """Called as progress(stage, done, total) with stage "kernel" or "learning"."""
 
 _FULL_GRID_GRAPHS = 500  # past this number an SVM takes so long that fewer kernels are tried
+_SINGLE_PROCESS_GRAPHS = 300  # up to this number, starting processes takes longer than fitting the SVMs
 
 
 @dataclass(frozen=True)
@@ -135,8 +133,8 @@ def check_candidates(kernels: Any, default: Grid) -> tuple[list[Kernel], tuple[f
     raise InputError(f"kernels must be a Grid, Candidates or a sequence of kernels to try, but {found}.")
 
 
-def check_exact_engine(kernels: Sequence[Kernel], compute: Compute) -> None:
-    """Refuse an exact engine for kernels with a sketch, as :func:`fastgntk.gram` does."""
+def check_sketches(kernels: Sequence[Kernel], compute: Compute) -> None:
+    """Refuse kernels with a sketch if an exact engine is requested, as :func:`fastgntk.gram` does."""
     sketched = [leaf for kernel in kernels for leaf in tangent_leaves(kernel) if leaf.sketch is not None]
     if compute.engine != "auto" and sketched:
         problem = f"engine={compute.engine!r} computes exact kernels, but {sketched[0]} has a sketch"
@@ -192,6 +190,11 @@ def gram_from_paths(kernel: Kernel, paths: Sequence[GramPath]) -> Array:
 def _shallowest(kernel: GNTK) -> GNTK:
     """Return the one kernel that represents all depths and jumps of a pass."""
     return replace(kernel, blocks=1, jump=True)
+
+
+def svm_processes(n_graphs: int, compute: Compute) -> int:
+    """Return the number of processes in which SVMs are fitted."""
+    return compute.threads if n_graphs > _SINGLE_PROCESS_GRAPHS else 1
 
 
 class KernelScores(NamedTuple):

@@ -31,7 +31,7 @@ from fastgntk.models import (
 )
 from fastgntk.pairwise import Compute, check_compute, share_of
 from fastgntk.selection._evaluate import Evaluation
-from fastgntk.selection._grid import MIN_FOR_PROCESSES, StageProgress, gram_from_paths, group_into_passes
+from fastgntk.selection._grid import StageProgress, gram_from_paths, group_into_passes, svm_processes
 
 __all__ = ["OutOfFold", "evaluation_out_of_fold", "ridge_out_of_fold", "ridge_probabilities", "svm_out_of_fold"]
 
@@ -226,7 +226,7 @@ def _fit_folds(
     from joblib import Parallel, delayed
 
     n_graphs = sum(map(len, splits[0]))
-    n_jobs = compute.threads if n_graphs > MIN_FOR_PROCESSES and len(splits) > 1 else 1
+    n_jobs = svm_processes(n_graphs, compute) if len(splits) > 1 else 1
     return list(Parallel(n_jobs=n_jobs)(delayed(fit)(split, C) for split, C in zip(splits, Cs, strict=True)))
 
 

@@ -31,18 +31,10 @@ from fastgntk.models import (
 )
 from fastgntk.pairwise import Compute, check_compute, choose_engine_for_reuse, prepare_batch, tangent_leaves
 from fastgntk.selection._comparison import Comparison, ScoredKernel, scale_progress, subset
-from fastgntk.selection._grid import (
-    MIN_FOR_PROCESSES,
-    Candidates,
-    Grid,
-    check_candidates,
-    check_exact_engine,
-    score_kernels,
-)
+from fastgntk.selection._grid import Candidates, Grid, check_candidates, check_sketches, score_kernels, svm_processes
 from fastgntk.solvers import Criterion, EigenPath, Score, misclassification, stable_ridge
 
 __all__ = ["GraphClassifierCV", "GraphRegressorCV", "Search"]
-
 
 _FINALISTS = 8
 _MAX_FINALISTS = 80
@@ -59,7 +51,7 @@ class Search(Value):
     depth : {"best", "mix"}
         One depth, or a mix: weights on the kernels of all levels, chosen by marginal likelihood.
     criterion : {"leave_one_out", "likelihood"}
-        Of regression: leave-one-out error, or the marginal likelihood of the Gaussian process.
+        For regression: leave-one-out error, or the marginal likelihood of the Gaussian process.
     screen : int
         Number of graphs in the first comparison.
     finalists : int, optional
@@ -96,7 +88,7 @@ class _SearchModel(GraphModel):
             raise InputError(f"search must be a Search, such as Search(depth='mix'), but is a {kind}.")
         kernels, _ = check_candidates(self.kernels, Grid.full())
         mix = search.depth == "mix"
-        check_exact_engine(kernels, compute)
+        check_sketches(kernels, compute)
         alphas, progress = check_alphas(self.alphas), compute.progress
         compute = self._fix_engine(batch, kernels, compute)
         comparison = Comparison(batch, Y, weights, alphas, score, search.screen, self._seed(), compute)
@@ -242,11 +234,11 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
     best_params_ : dict
         Parameters of the :class:`GraphClassifier` that this is.
     best_score_ : float
-        Accuracy over the five folds, or for ``method="ridge"`` the share of graphs that leave-one-out gets right. Past
-        5,000 graphs SVMs are compared on ``search.screen`` of them.
+        Accuracy over the five folds, or for ``method="ridge"`` the fraction of graphs that leave-one-out gets right.
+        Past 5,000 graphs SVMs are compared on ``search.screen`` of them.
     cv_results_ : dict
-        ``"params"`` and ``"score"`` of every kernel in the first comparison: the share of graphs that leave-one-out of
-        ridge regression gets wrong (plus less than one graph, by the squared error). The smaller, the better.
+        ``"params"`` and ``"score"`` of every kernel in the first comparison: the fraction of graphs that leave-one-out
+        of ridge regression gets wrong (plus less than one graph, by the squared error). The smaller, the better.
     single_depth_score_ : float
         The best of these scores among kernels of a single depth.
 
@@ -334,7 +326,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
                 advance(done / total)
 
         compute = replace(check_compute(self.compute), engine=self._engine, progress=None)
-        n_jobs = compute.threads if len(classes) > MIN_FOR_PROCESSES else 1
+        n_jobs = svm_processes(len(classes), compute)
         kernels = [finalist.kernel for finalist in finalists]
         scores = np.stack(score_kernels(score, batch, kernels, compute, n_jobs=n_jobs, progress=report).scores)
         best = int(scores.argmax())
