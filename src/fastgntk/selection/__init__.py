@@ -9,16 +9,7 @@
 ================  ==========================================================================
 """
 
-from fastgntk.selection._evaluate import (
-    Choice,
-    Evaluation,
-    Protocol,
-    Record,
-    evaluate,
-    inner_splits,
-    outer_splits,
-    read_folds,
-)
+from fastgntk.selection._evaluate import Choice, Evaluation, Record, evaluate, inner_splits, outer_splits, read_folds
 from fastgntk.selection._grid import Candidates, Grid, StageProgress
 from fastgntk.selection._out_of_fold import (
     OutOfFold,
@@ -39,7 +30,6 @@ __all__ = [
     "Evaluation",
     "Choice",
     "Record",
-    "Protocol",
     "StageProgress",
     "read_folds",
     "inner_splits",

@@ -159,8 +159,8 @@ def evaluate(
     check_sketches(candidates, compute)
     splits = outer + [split for group in inner for split in group]
     score = partial(score_splits, y=labels, splits=splits, Cs=Cs)
-    run = score_kernels(score, batch, candidates, compute, n_jobs=compute.threads, progress=progress)
-    scores = np.stack([accuracies for accuracies, _ in run.scores])  # kernel × split × C
+    scored = score_kernels(score, batch, candidates, compute, n_jobs=compute.threads, progress=progress)
+    scores = np.stack([accuracies for accuracies, _ in scored.scores])  # kernel × split × C
     n_outer = len(outer)
     tested = scores[:, :n_outer].transpose(1, 0, 2).reshape(n_outer, -1)  # outer fold × (kernel, C)
     if protocol == "nested":
@@ -175,17 +175,17 @@ def evaluate(
         choices=tuple(Choice(candidates[best // len(Cs)], Cs[best % len(Cs)]) for best in picked),
         n_graphs=len(batch),
         n_classes=len(np.unique(labels)),
-        engine=" and ".join(dict.fromkeys(run.engines)),
-        kernel_seconds=run.kernel_seconds,
-        learning_seconds=run.learning_seconds,
+        engine=" and ".join(dict.fromkeys(scored.engines)),
+        kernel_seconds=scored.kernel_seconds,
+        learning_seconds=scored.learning_seconds,
         fits=scores.size,
-        fits_stopped=sum(stopped for _, stopped in run.scores),
+        fits_stopped=sum(stopped for _, stopped in scored.scores),
         record=Record(
             folds=tuple(outer),
             kernels=tuple(candidates),
             C=Cs,
             selection=ranking.mean(axis=0).reshape(len(candidates), len(Cs)),
-            engines=tuple(run.engines),
+            engines=tuple(scored.engines),
             inner_folds=inner_folds,
             seed=random_state,
         ),
