@@ -82,16 +82,16 @@ class OutOfFold:
 
 
 class _Fold(NamedTuple):
-    """The SVMs fitted on the training graphs of a fold, and their predictions of its test graphs."""
+    """The SVMs fitted on the training graphs of a fold, and the fields of :class:`OutOfFold` for its test graphs."""
 
     train: Ints
     test: Ints
+    near: Ints
+    cosines: Array
     svms: FittedSVMs
     predicted: Ints
     values: Array
     probabilities: Array
-    near: Ints
-    cosines: Array
 
 
 def evaluation_out_of_fold(
@@ -122,9 +122,8 @@ def evaluation_out_of_fold(
             choices = {k: choice for k, choice in enumerate(result.choices) if choice.kernel == kernel}
             splits, Cs = [record.folds[k] for k in choices], [choice.C for choice in choices.values()]
             K, cosine = gram_from_paths(kernel, paths), gram_from_paths(kernel.normalized(), paths)
-            fit = partial(_fit_fold, K, cosine, numbers, record.seed, vote=True, balanced=False)
-            fitted = _fit_folds(fit, splits, Cs, compute)
-            for k, fold in zip(choices, fitted, strict=True):
+            fit = partial(_fit_fold, K, numbers, record.seed, vote=True, balanced=False)
+            for k, fold in zip(choices, _fit_folds(fit, cosine, splits, Cs, compute), strict=True):
                 folds[k] = fold
                 if progress is not None:
                     progress("learning", len(folds), len(result.choices))
@@ -151,8 +150,8 @@ def svm_out_of_fold(
     K (n, n) is the kernel as the classifier has it: cosines, or values over their ``unit``.
     """
     splits = spread_folds(numbers, random_state)
-    fit = partial(_fit_fold, K, cosine, numbers, random_state, vote=False, balanced=balanced)
-    folds = _fit_folds(fit, splits, [C] * len(splits), check_compute(compute))
+    fit = partial(_fit_fold, K, numbers, random_state, vote=False, balanced=balanced)
+    folds = _fit_folds(fit, cosine, splits, [C] * len(splits), check_compute(compute))
     return replace(_join_folds([kernel], [engine], [0] * len(folds), folds), unit=unit)
 
 
@@ -220,19 +219,21 @@ def ridge_probabilities(out_of_fold: Array, numbers: Ints, random_state: int) ->
 
 
 def _fit_folds(
-    fit: Callable[[Split, float], _Fold], splits: Sequence[Split], Cs: Sequence[float], compute: Compute
+    fit: Callable[[Split, float], Any], cosine: Array, splits: Sequence[Split], Cs: Sequence[float], compute: Compute
 ) -> list[_Fold]:
-    """Fit the SVMs of all splits, in processes where these pay."""
+    """Fit the SVMs of all splits, in processes where these pay, and find the nearest training graphs."""
     from joblib import Parallel, delayed
 
-    n_graphs = sum(map(len, splits[0]))
-    n_jobs = svm_processes(n_graphs, compute) if len(splits) > 1 else 1
-    return list(Parallel(n_jobs=n_jobs)(delayed(fit)(split, C) for split, C in zip(splits, Cs, strict=True)))
+    n_jobs = svm_processes(len(cosine), compute) if len(splits) > 1 else 1
+    fitted = Parallel(n_jobs=n_jobs)(delayed(fit)(split, C) for split, C in zip(splits, Cs, strict=True))
+    nearest = (_find_nearest(cosine[np.ix_(test, train)], train) for train, test in splits)
+    return [_Fold(*split, *near, *outcome) for split, near, outcome in zip(splits, nearest, fitted, strict=True)]
 
 
 def _fit_fold(
-    K: Array, cosine: Array, numbers: Ints, random_state: int, split: Split, C: float, *, vote: bool, balanced: bool
-) -> _Fold:
+    K: Array, numbers: Ints, random_state: int, split: Split, C: float, *, vote: bool, balanced: bool
+) -> tuple[FittedSVMs, Ints, Array, Array]:
+    """Return the SVMs of a split, and the classes, decision values and probabilities of its test graphs."""
     train, test = split
     n_classes = int(numbers.max()) + 1
     with single_threaded_blas():  # once for all SVMs: setting it takes as long as a small fit
@@ -248,8 +249,7 @@ def _fit_fold(
         if len(train) > 1:
             out_of_fold = out_of_fold_decisions(among, signs, numbers[train], C, random_state, balanced=balanced)
             probabilities = Sigmoids.fit(out_of_fold, numbers[train], n_classes).probabilities(values)
-    nearest = _find_nearest(cosine[np.ix_(test, train)], train)
-    return _Fold(train, test, svms, predicted, values, probabilities, *nearest)
+    return svms, predicted, values, probabilities
 
 
 def _find_nearest(cosine: Array, train: Ints) -> tuple[Ints, Array]:
