@@ -10,7 +10,7 @@ import typer
 
 from fastgntk import __version__
 from fastgntk.cli._bench import bench
-from fastgntk.cli._console import error_line, show_log, warning_line
+from fastgntk.cli._console import configure_logging, print_error, print_warning
 from fastgntk.cli._evaluate import evaluate
 from fastgntk.cli._explain import explain
 from fastgntk.cli._gram import gram
@@ -52,24 +52,24 @@ def _root(
 
 def main() -> None:
     """Run the command line: exit code 0, or 2 with one sentence on bad input."""
-    warnings.showwarning = warning_line
-    show_log(False)
+    warnings.showwarning = print_warning
+    configure_logging(False)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ± must not lose the result of an hour
     try:
         app()
     except InputError as error:
-        error_line(str(error))
+        print_error(str(error))
         sys.exit(2)
     except MemoryError:
-        error_line("there is not enough memory; use fewer graphs, or a smaller --max-memory or --n-jobs.")
+        print_error("there is not enough memory; use fewer graphs, or a smaller --max-memory or --n-jobs.")
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        error_line(f"{where}{error.strerror or error}.")
+        print_error(f"{where}{error.strerror or error}.")
         sys.exit(2)
     finally:
         _flush()
