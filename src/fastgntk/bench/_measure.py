@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -143,8 +144,8 @@ def measure(
 def start_up(workers: int = 2) -> tuple[float, float]:
     """Return the time of the first kernel of a process, with an empty and with a filled cache of compiled code."""
     with tempfile.TemporaryDirectory(prefix="fastgntk-bench-") as folder:
-        cache = {"NUMBA_CACHE_DIR": str(Path(folder, "cache"))}
-        cold, warm = (_run("start", [{"workers": workers}], folder, cache)[0]["seconds"] for _ in range(2))
+        cache, inputs = str(Path(folder, "cache")), [{"workers": workers}]
+        cold, warm = (_run("start", inputs, folder, NUMBA_CACHE_DIR=cache)[0]["seconds"] for _ in range(2))
     return cold, warm
 
 
@@ -161,20 +162,16 @@ def installed_versions(*packages: str) -> dict[str, Any]:
 
 def machine() -> dict[str, Any]:
     """Describe this machine and the versions in use."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        processor = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        processor = platform.processor() or "unknown"
+    cpuinfo = Path("/proc/cpuinfo")
+    match = re.search(r"^model name\s*:\s*(.*)$", cpuinfo.read_text() if cpuinfo.exists() else "", re.MULTILINE)
+    processor = match[1].strip() if match else platform.processor() or "unknown"
     return {**installed_versions("numpy", "scipy", "numba"), "processor": processor, "cores": os.cpu_count()}
 
 
-def _run(
-    task: str, inputs: list[dict[str, Any]], folder: str, environment: dict[str, str] | None = None
-) -> list[dict[str, Any]]:
-    """Run a task in processes of their own, one for each of its inputs and all at once; return their results."""
+def _run(task: str, inputs: list[dict[str, Any]], folder: str | Path, **environment: str) -> list[dict[str, Any]]:
+    """Run a task in separate processes, one for each of its inputs and all at once; return their results."""
     paths = [Path(folder, f"{task}{i}.json") for i in range(len(inputs))]
-    command, variables = [sys.executable, "-m", "fastgntk.bench._worker", task], {**os.environ, **(environment or {})}
+    command, variables = [sys.executable, "-m", "fastgntk.bench._worker", task], {**os.environ, **environment}
     processes: list[subprocess.Popen[str]] = []
     try:
         for path, options in zip(paths, inputs, strict=True):
@@ -206,16 +203,12 @@ def _draw_graphs(batch: GraphBatch, case: Case, time_limit: float, workers: int,
     pairs = case.blocks * batch.n_nodes**2 / 2
     expected = decoupled_seconds(batch, None, GNTK(case.blocks, case.layers), pairs) / workers
     fraction = min(1.0, (0.5 * time_limit / max(expected, 1e-9)) ** 0.5)
-    if fraction == 1.0:
-        return np.arange(len(batch))
-    return np.sort(rng.choice(len(batch), max(2, int(fraction * len(batch))), replace=False))
+    count = min(len(batch), max(2, int(fraction * len(batch))))
+    return np.sort(rng.choice(len(batch), count, replace=False))
 
 
 def _checksum(batch: GraphBatch) -> str:
-    digest = hashlib.sha256()
-    for array in (batch.offsets, batch.indptr, batch.indices, batch.weights, batch.labels):
-        if array is not None:
-            digest.update(np.ascontiguousarray(array).tobytes())
-    if batch.features is not None:
-        digest.update(sparse.csr_array(batch.features).toarray().tobytes())
-    return digest.hexdigest()[:16]
+    features = None if batch.features is None else sparse.csr_array(batch.features).toarray()
+    arrays = (batch.offsets, batch.indptr, batch.indices, batch.weights, batch.labels, features)
+    content = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays if array is not None)
+    return hashlib.sha256(content).hexdigest()[:16]

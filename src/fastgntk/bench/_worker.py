@@ -1,6 +1,7 @@
 """The process of one task: ``python -m fastgntk.bench._worker TASK OPTIONS``, JSON in and out."""
 
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -81,15 +82,12 @@ def baseline(options: dict[str, Any]) -> dict[str, Any]:
 def _peak_bytes() -> int:
     """Return the largest resident size of this process; 0 where the system does not report it."""
     # Not `resource.getrusage`: after a fork, that includes the size of the parent process.
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
+    status = Path("/proc/self/status")
+    match = re.search(r"VmHWM:\s*(\d+) kB", status.read_text() if status.exists() else "")
+    return 1024 * int(match[1]) if match else 0
 
 
 if __name__ == "__main__":
     tasks = {"start": start, "lossless": lossless, "decoupled": decoupled, "baseline": baseline}
-    path = Path(sys.argv[2])
-    results = tasks[sys.argv[1]](json.loads(path.read_text()))
-    path.with_suffix(".out").write_text(json.dumps(results))
+    task, path = tasks[sys.argv[1]], Path(sys.argv[2])
+    path.with_suffix(".out").write_text(json.dumps(task(json.loads(path.read_text()))))

@@ -73,8 +73,7 @@ def _measure_all(cases: list[Case], compute: Compute, time_limit: float) -> tupl
             def progress(stage: str, title: str = f"{case.name} {case.blocks}, {case.layers}") -> None:
                 status.update(f"{title}: {stage}")
 
-            found = measure(case, workers=workers, memory=memory, time_limit=time_limit, progress=progress)
-            measurements.append(found)
+            measurements += [measure(case, workers=workers, memory=memory, time_limit=time_limit, progress=progress)]
     return cold, warm, measurements
 
 
@@ -102,18 +101,17 @@ def _show(measurements: list[Measurement], workers: int) -> None:
     rows, compression = [], []
     for m in measurements:
         title = f"{m.name} {m.blocks},{m.layers}"
-        rows.append(
-            [
-                title,
-                ("~" if m.baseline_scaled else "") + _format_seconds(m.baseline_seconds),
-                ("~" if m.decoupled_scaled else "") + _format_seconds(m.decoupled_seconds),
-                _format_seconds(m.lossless_seconds),
-                f"{m.ratio:.0f}×",
-                f"{100 * m.efficiency:.0f} %",
-                format_bytes(m.peak_bytes) if m.peak_bytes else "unknown",
-                f"{m.largest_difference:.0e}",
-            ]
-        )
+        row = [
+            title,
+            ("~" if m.baseline_scaled else "") + _format_seconds(m.baseline_seconds),
+            ("~" if m.decoupled_scaled else "") + _format_seconds(m.decoupled_seconds),
+            _format_seconds(m.lossless_seconds),
+            f"{m.ratio:.0f}×",
+            f"{100 * m.efficiency:.0f} %",
+            format_bytes(m.peak_bytes) if m.peak_bytes else "unknown",
+            f"{m.largest_difference:.0e}",
+        ]
+        rows.append(row)
         compression.append([title, ", ".join(f"{100 * fraction:.2g} %" for fraction in m.compression)])
     print_table(f"fastgntk bench, {workers} workers", columns, rows, note=_NOTE)
     print_table("Pairs of distinct nodes over pairs of nodes", {"set": "left", "block by block": "left"}, compression)

@@ -10,8 +10,8 @@ from fastgntk import __version__
 from fastgntk._util.text import format_duration
 from fastgntk.cli._console import configure_logging, plural, print_json, print_table, print_values, progress_bar
 from fastgntk.cli._inputs import Inputs, check_targets, load_data, warn_skipped
-from fastgntk.cli._option_groups import OptionGroup, option, with_groups
-from fastgntk.cli._options import CandidateOptions, ComputeOptions, ReportOutput, SketchOptions, random_state_option
+from fastgntk.cli._option_groups import OptionGroup, option, random_state_option, with_groups
+from fastgntk.cli._options import CandidateOptions, ComputeOptions, ReportOutput, SketchOptions
 from fastgntk.datasets import REGISTRY
 from fastgntk.report import report_evaluation
 

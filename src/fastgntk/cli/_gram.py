@@ -70,9 +70,7 @@ def gram(
     *,
     inputs: Inputs,
     file: Path | None = option("Write K.npy, or K.npz with K, y, kernel and options.", None, "--output", "-o"),
-    estimate: bool = option(
-        "Only estimate the cost, here and of --store on 1, 10 and 100 workers.", False, "--estimate"
-    ),
+    estimate: bool = option("Only estimate the cost, here and of --store on 1, 10 and 100 workers.", False),
     store: StoreOptions,
     kernel: KernelOptions,
     sketch: SketchOptions,
@@ -142,8 +140,9 @@ def _write_store(
     dataset: Dataset, kernel: Kernel, options: StoreOptions, compute: ComputeOptions, output: OutputOptions
 ) -> None:
     """Compute missing tiles, and print how far the store is."""
-    assert options.store is not None
-    settings, shard, start, computed = compute.build(), options.parse_shard(), time.perf_counter(), 0
+    store, shard, settings = options.store, options.parse_shard(), compute.build()
+    assert store is not None
+    start, computed = time.perf_counter(), 0
     with options.client(settings.threads) as client, progress_bar("kernel", "tiles", quiet=output.json) as bar:
 
         def progress(done: int, total: int) -> None:  # called once for each finished tile
@@ -152,9 +151,7 @@ def _write_store(
             bar(done, total)
 
         settings = settings.watched(progress)
-        stored = pairwise.gram(
-            dataset.graphs, kernel, compute=settings, store=options.store, shard=shard, client=client
-        )
+        stored = pairwise.gram(dataset.graphs, kernel, compute=settings, store=store, shard=shard, client=client)
     seconds, record = time.perf_counter() - start, store_record(stored)
     rate = f"{computed:,} now, {computed / seconds:.1f} per second" if computed else "already complete"
     rows = [
@@ -175,15 +172,11 @@ def store_record(stored: StoredGram) -> dict[str, Any]:
 
 
 def show_cost(
-    dataset: Dataset,
-    kernel: Kernel,
-    compute: ComputeOptions,
-    output: OutputOptions,
-    clusters: Sequence[int] | None = None,
+    dataset: Dataset, kernel: Kernel, compute: ComputeOptions, output: OutputOptions, clusters: Sequence[int] = ()
 ) -> None:
     """Print the expected cost of a kernel matrix, also on clusters with these numbers of workers."""
     with progress_bar("sample", quiet=output.json) as bar:
-        cost = pairwise.estimate_cost(dataset.graphs, kernel, compute=compute.build(bar), cluster=clusters)
+        cost = pairwise.estimate_cost(dataset.graphs, kernel, compute=compute.build(bar), cluster=clusters or None)
     rows = [("graphs", f"{cost.graphs:,} with {cost.nodes:,} nodes"), ("pairs of nodes", f"{cost.node_pairs:,}")]
     for leaf in cost.leaves:
         compression = ", ".join(f"{100 * fraction:.3g} %" for fraction in leaf.compression)

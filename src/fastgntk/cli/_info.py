@@ -33,9 +33,7 @@ class InfoInputs(Inputs):
 def info(
     *,
     inputs: InfoInputs,
-    estimate: bool = option(
-        "Estimate the cost of the kernel matrix of DATA, without computing it.", False, "--estimate"
-    ),
+    estimate: bool = option("Estimate the cost of the kernel matrix of DATA, without computing it.", False),
     kernel: KernelOptions,
     sketch: SketchOptions,
     compute: ComputeOptions,

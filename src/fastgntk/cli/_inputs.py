@@ -36,7 +36,7 @@ class Inputs(OptionGroup):
         "Target: a column of a table, or a graph attribute in JSON; may be repeated.", metavar="COLUMN"
     )
     smiles: str | None = option("Column of SMILES in a table.", metavar="COLUMN", show_default="smiles")
-    skip_invalid: bool = option("Skip rows whose SMILES cannot be read, and list them.", False, "--skip-invalid")
+    skip_invalid: bool = option("Skip rows whose SMILES cannot be read, and list them.", False)
     graph: str | None = option("Read an edge list; this column names the graph.", metavar="COLUMN")
     ends: str | None = option("Columns of the two nodes.", metavar="A,B", show_default="source,target")
     nodes: Path | None = option(
@@ -49,7 +49,7 @@ class Inputs(OptionGroup):
     node_features: str | None = option("Numeric node attributes.", metavar="NAMES", show_default="features or x")
     edge_labels: str | None = option("Attributes that label edges.", metavar="NAMES", show_default="label")
     edge_weights: str | None = option("Attribute that weights edges.", metavar="NAME", show_default="weight")
-    directed: bool = option("Listed edges go from the first node to the second only.", False, "--directed")
+    directed: bool = option("Listed edges go from the first node to the second only.", False)
 
     @property
     def format(self) -> Literal["molecules", "edge list", "json", "data set"]:
@@ -57,13 +57,6 @@ class Inputs(OptionGroup):
         if self.data.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
             return "molecules" if self.graph is None else "edge list"
         return "json" if self.data.lower().endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz")) else "data set"
-
-    @property
-    def target_columns(self) -> Any:
-        """The column of the target, a list of several columns, or None."""
-        if not self.target:
-            return None
-        return self.target[0] if len(self.target) == 1 else self.target
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes to use as labels, features and weights; an empty text means none."""
@@ -75,8 +68,7 @@ class Inputs(OptionGroup):
 
     def refuse(self, names: tuple[str, ...], purpose: str) -> None:
         """Refuse options that do not apply to DATA."""
-        changed = self.changed(*names)
-        if changed:
+        if changed := self.changed(*names):
             raise InputError(f"{changed[0]} is for {purpose}; leave it out.")
 
     def to_model(self) -> dict[str, Any]:
@@ -104,14 +96,19 @@ class Inputs(OptionGroup):
 
 def load_data(inputs: Inputs, *, quiet: bool = False) -> Dataset:
     """Read a table or a JSON file, or load a data set in TU format."""
-    data, target = inputs.data, inputs.target_columns
+    data: str = inputs.data
+    target: Any = inputs.target or None
+    if target and len(target) == 1:
+        target = target[0]
     if inputs.format in ("json", "edge list"):
         inputs.refuse(("smiles", "skip_invalid"), f"tables of molecules, but {data} holds other graphs")
         with _options_in_messages():
-            return _read_edge_list(inputs) if inputs.format == "edge list" else _read_node_link(inputs)
+            if inputs.format == "edge list":
+                return _read_edge_list(inputs, target)
+            inputs.refuse(_EDGE_LIST, f"edge lists (.csv, .tsv), but DATA is {data}")
+            return read_node_link(data, target=target, **inputs.attributes())
     if inputs.format == "molecules":
-        changed = inputs.changed(*_EDGE_LIST, *_ATTRIBUTES)
-        if changed:
+        if changed := inputs.changed(*_EDGE_LIST, *_ATTRIBUTES):
             raise InputError(
                 f"{changed[0]} does not apply to tables of molecules; if {data} lists edges, name the column of the "
                 "graph with --graph."
@@ -154,13 +151,12 @@ def skipped_rows(dataset: Dataset) -> list[int]:
 
 def warn_skipped(dataset: Dataset) -> None:
     """Print which rows of a table were skipped."""
-    rows = skipped_rows(dataset)
-    if rows:
+    if rows := skipped_rows(dataset):
         print_warning(f"skipped {some('row', rows)}, whose SMILES cannot be read.")
 
 
-def _read_edge_list(inputs: Inputs) -> NamedDataset:
-    if inputs.target and inputs.targets is None:
+def _read_edge_list(inputs: Inputs, target: Any) -> NamedDataset:
+    if target and inputs.targets is None:
         raise InputError(
             f"--target names a column of the table of graphs; give that table of {inputs.data} with --targets."
         )
@@ -175,15 +171,10 @@ def _read_edge_list(inputs: Inputs) -> NamedDataset:
         target=ends[1],
         nodes=inputs.nodes,
         targets=inputs.targets,
-        y=inputs.target_columns,
+        y=target,
         directed=inputs.directed,
         **inputs.attributes(),
     )
-
-
-def _read_node_link(inputs: Inputs) -> NamedDataset:
-    inputs.refuse(_EDGE_LIST, f"edge lists (.csv, .tsv), but DATA is {inputs.data}")
-    return read_node_link(inputs.data, target=inputs.target_columns, **inputs.attributes())
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import io
 import os
 import sys
 import warnings
-from typing import Annotated
 
 import typer
 
@@ -15,6 +14,7 @@ from fastgntk.cli._evaluate import evaluate
 from fastgntk.cli._explain import explain
 from fastgntk.cli._gram import gram
 from fastgntk.cli._info import datasets, info
+from fastgntk.cli._option_groups import option, with_groups
 from fastgntk.cli._predict import predict
 from fastgntk.cli._reproduce import reproduce
 from fastgntk.cli._train import train
@@ -34,20 +34,16 @@ for _command in (evaluate, train, predict, explain, gram, bench, datasets, info)
 app.add_typer(reproduce, name="reproduce")
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         print(f"fastgntk {__version__}")  # noqa: T201  # the command line prints
         raise typer.Exit
 
 
 @app.callback()
-def _root(
-    version: Annotated[  # the callback does its work
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
-    ] = False,
-) -> None:
-    pass
+@with_groups
+def _root(*, version: bool = option("Show the version and exit.", False, callback=_version, is_eager=True)) -> None:
+    pass  # the callback does the work of --version
 
 
 def main() -> None:

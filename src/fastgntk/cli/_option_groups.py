@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 import typer
 from typer.models import OptionInfo
 
-__all__ = ["REQUIRED", "OptionGroup", "argument", "option", "with_groups"]
+__all__ = ["REQUIRED", "OptionGroup", "argument", "option", "random_state_option", "with_groups"]
 
 REQUIRED = MISSING
 """The default of an option or argument that must be passed."""
@@ -41,8 +41,16 @@ class OptionGroup:
 
 
 def option(help: str, default: Any = None, *declarations: str, **settings: Any) -> Any:
-    """Declare an option; declarations and settings are those of :func:`typer.Option`."""
+    """Declare an option; declarations and settings are those of :func:`typer.Option`.
+
+    A ``bool`` without declarations is a switch: ``--name``, and no ``--no-name``.
+    """
     return field(default=default, metadata={"typer": typer.Option(*declarations, help=help, **settings)})
+
+
+def random_state_option(purpose: str, default: int | None = 0) -> Any:
+    """Declare ``--random-state``, the seed for a purpose."""
+    return option(f"Seed of {purpose}.", default, show_default="0")
 
 
 def argument(help: str, default: Any = REQUIRED, **settings: Any) -> Any:
@@ -76,6 +84,8 @@ def _as_parameter(name: str, declared: Field[Any], hint: Any, panel: str | None 
     info = copy(declared.metadata["typer"])
     if isinstance(info, OptionInfo):
         info.rich_help_panel = panel
+        if hint is bool and not info.param_decls:
+            info.param_decls = (f"--{name.replace('_', '-')}",)  # without --no-…
     default = inspect.Parameter.empty if declared.default is REQUIRED else declared.default
     annotation = Annotated[hint, info]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

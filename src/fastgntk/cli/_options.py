@@ -13,7 +13,7 @@ from fastgntk._util.files import check_place
 from fastgntk._util.text import format_bytes, format_duration
 from fastgntk._util.threads import Progress
 from fastgntk.cli._console import print_json, print_line, print_values, progress_bar
-from fastgntk.cli._option_groups import OptionGroup, option
+from fastgntk.cli._option_groups import OptionGroup, option, random_state_option
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel, parse_kernel
 from fastgntk.pairwise import Compute
@@ -33,16 +33,10 @@ __all__ = [
     "SketchOptions",
     "parse_floats",
     "parse_words",
-    "random_state_option",
 ]
 
 _KERNEL = 'The kernel as text, such as "GNTK(blocks=3) + 0.5 * GNTK(2).normalized()"'
 _FEATURES = "Initial node features: auto, attributes, labels, all or degree."
-
-
-def random_state_option(purpose: str, default: int | None = 0) -> Any:
-    """Declare ``--random-state``, the seed for a purpose."""
-    return option(f"Seed of {purpose}.", default, show_default="0")
 
 
 @dataclass(frozen=True)
@@ -88,7 +82,7 @@ class KernelOptions(OptionGroup):
     c_phi: float | None = option("Variance factor of the ReLU layers.", show_default="2")
     edges: str | None = option("plain ignores edge labels, typed does not.", show_default="plain")
     features: str | None = option(_FEATURES, show_default="auto")
-    normalize: bool = option("Divide by self-similarities, so that values are cosines.", False, "--normalize")
+    normalize: bool = option("Divide by self-similarities, so that values are cosines.", False)
     random_state: int | None = random_state_option("the sketch", None)
 
     def build(self, sketch: SketchOptions) -> Kernel:
@@ -178,7 +172,7 @@ class OutputOptions(OptionGroup):
 
     panel = "Output"
 
-    json: bool = option("Print JSON instead of tables.", False, "--json")
+    json: bool = option("Print JSON instead of tables.", False)
     verbose: bool = option("Log each step to standard error.", False, "--verbose", "-v")
 
     def show(self, record: dict[str, Any], title: str, rows: list[tuple[str, str]]) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import typer
 
 from fastgntk.cli._console import print_json, print_line, print_table, progress_bar
-from fastgntk.cli._option_groups import OptionGroup, option, with_groups
-from fastgntk.cli._options import ComputeOptions, JsonOutput, parse_words, random_state_option
+from fastgntk.cli._option_groups import OptionGroup, option, random_state_option, with_groups
+from fastgntk.cli._options import ComputeOptions, JsonOutput, parse_words
 from fastgntk.errors import InputError
 from fastgntk.reproduce import STUDIES, StudyOptions, get_study, run_study
 
@@ -30,9 +30,9 @@ class _StudyCompute(ComputeOptions):
 class _StudySettings(OptionGroup):
     panel = "Study"
 
-    quick: bool = option("A small version, under a minute.", False, "--quick")
+    quick: bool = option("A small version, under a minute.", False)
     data: str | None = option("Data sets to use, such as MUTAG,PTC.", show_default="those of the study")
-    restart: bool = option("Discard measurements of an earlier run.", False, "--restart")
+    restart: bool = option("Discard measurements of an earlier run.", False)
     random_state: int = random_state_option("everything random")
 
 

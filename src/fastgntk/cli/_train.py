@@ -13,15 +13,8 @@ from fastgntk._util.files import check_place
 from fastgntk._util.text import format_bytes, format_duration
 from fastgntk.cli._console import configure_logging, progress_bar
 from fastgntk.cli._inputs import Inputs, check_targets, graph_name, load_data, skipped_rows
-from fastgntk.cli._option_groups import REQUIRED, OptionGroup, option, with_groups
-from fastgntk.cli._options import (
-    CandidateOptions,
-    ComputeOptions,
-    ReportOutput,
-    SketchOptions,
-    parse_floats,
-    random_state_option,
-)
+from fastgntk.cli._option_groups import REQUIRED, OptionGroup, option, random_state_option, with_groups
+from fastgntk.cli._options import CandidateOptions, ComputeOptions, ReportOutput, SketchOptions, parse_floats
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
 from fastgntk.errors import InputError, some
 from fastgntk.kernels import GNTK, Kernel
@@ -148,9 +141,8 @@ def _find_task(dataset: Dataset, requested: str) -> _Task:
         is_class = True
     else:
         whole = bool(np.array_equal(y, np.rint(y)))
-        is_class = requested == "classification"
-        if requested == "auto":
-            is_class = y.ndim == 1 and whole and distinct <= _FEW_CLASSES
+        few_values = y.ndim == 1 and whole and distinct <= _FEW_CLASSES
+        is_class = requested == "classification" or (requested == "auto" and few_values)
         if is_class and (y.ndim != 1 or not whole):
             problem = "several targets" if y.ndim != 1 else f"numbers that are not whole in column {column!r}"
             raise InputError(f"classification needs one column of classes, but there are {problem}.")
