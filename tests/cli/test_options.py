@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import fastgntk as fg
 from fastgntk.cli._evaluate import FoldOptions
-from fastgntk.cli._explain import OneGraphInputs
+from fastgntk.cli._explain import SingleGraphInputs
 from fastgntk.cli._gram import StoreOptions
 from fastgntk.cli._info import InfoInputs
 from fastgntk.cli._inputs import Inputs
@@ -35,7 +35,7 @@ GROUPS = {
     "evaluate": [Inputs, FoldOptions, CandidateOptions, SketchOptions, ComputeOptions, ReportOutput],
     "train": [Inputs, ModelOptions, CandidateOptions, SketchOptions, ComputeOptions, ReportOutput],
     "predict": [NewGraphInputs, LocalComputeOptions, OutputOptions],
-    "explain": [OneGraphInputs, LocalComputeOptions, OutputOptions],
+    "explain": [SingleGraphInputs, LocalComputeOptions, OutputOptions],
     "gram": [Inputs, StoreOptions, KernelOptions, SketchOptions, ComputeOptions, OutputOptions],
     "info": [InfoInputs, KernelOptions, SketchOptions, ComputeOptions, OutputOptions],
     "bench": [LocalComputeOptions, JsonOutput],

@@ -8,6 +8,6 @@
 """
 
 from fastgntk.bench._baseline import Baseline
-from fastgntk.bench._measure import CASES, Case, Measurement, installed_versions, machine, measure, start_up
+from fastgntk.bench._measure import CASES, Case, Measurement, installed_versions, machine, measure, time_start_up
 
-__all__ = ["CASES", "Baseline", "Case", "Measurement", "installed_versions", "machine", "measure", "start_up"]
+__all__ = ["CASES", "Baseline", "Case", "Measurement", "installed_versions", "machine", "measure", "time_start_up"]

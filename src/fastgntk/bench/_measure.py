@@ -25,7 +25,7 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 
-__all__ = ["CASES", "Case", "Measurement", "installed_versions", "machine", "measure", "start_up"]
+__all__ = ["CASES", "Case", "Measurement", "installed_versions", "machine", "measure", "time_start_up"]
 
 _MIN_PAIRS, _MAX_PAIRS = 200, 60_000  # of the baseline
 
@@ -141,7 +141,7 @@ def measure(
     )
 
 
-def start_up(workers: int = 2) -> tuple[float, float]:
+def time_start_up(workers: int = 2) -> tuple[float, float]:
     """Return the time of the first kernel of a process, with an empty and with a filled cache of compiled code."""
     with tempfile.TemporaryDirectory(prefix="fastgntk-bench-") as folder:
         cache, inputs = str(Path(folder, "cache")), [{"workers": workers}]

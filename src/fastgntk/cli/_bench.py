@@ -9,9 +9,9 @@ from rich.console import Console
 
 from fastgntk._util.files import atomic_write, check_place
 from fastgntk._util.text import format_bytes, format_duration
-from fastgntk.bench import CASES, Case, Measurement, machine, measure, start_up
+from fastgntk.bench import CASES, Case, Measurement, machine, measure, time_start_up
 from fastgntk.cli._console import print_json, print_line, print_table
-from fastgntk.cli._info import locate
+from fastgntk.cli._info import locate_dataset
 from fastgntk.cli._option_groups import argument, option, with_groups
 from fastgntk.cli._options import JsonOutput, LocalComputeOptions
 from fastgntk.datasets import find
@@ -67,7 +67,7 @@ def _measure_all(cases: list[Case], compute: Compute, time_limit: float) -> tupl
     workers, memory = compute.threads, compute.budget
     measurements: list[Measurement] = []
     with Console(stderr=True).status("start-up", spinner="dots") as status:
-        cold, warm = start_up(workers)
+        cold, warm = time_start_up(workers)
         for case in cases:
 
             def progress(stage: str, title: str = f"{case.name} {case.blocks}, {case.layers}") -> None:
@@ -78,9 +78,9 @@ def _measure_all(cases: list[Case], compute: Compute, time_limit: float) -> tupl
 
 
 def _choose_cases(names: list[str] | None) -> list[Case]:
-    """Return the cases of some names; by default those whose data is on this machine."""
+    """Return the cases for ``names``; by default all cases whose data is on this machine."""
     if not names:
-        return [case for case in CASES if locate(case.name)[1] is not None]
+        return [case for case in CASES if locate_dataset(case.name)[1] is not None]
     chosen: list[Case] = []
     for name in names:
         data, _, depth = name.partition(":")

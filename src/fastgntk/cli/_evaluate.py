@@ -60,7 +60,7 @@ def evaluate(
     warn_skipped(dataset)
     check_targets(dataset, inputs)
     folds: Any = int(split.folds) if split.folds.isdecimal() else selection.read_folds(split.folds, len(dataset))
-    with _one_bar(quiet=output.json) as progress:
+    with _combined_bar(quiet=output.json) as progress:
         result = selection.evaluate(
             dataset,
             kernels=kernels.build(selection.Grid.default(len(dataset)), sketch, split.random_state),
@@ -76,7 +76,7 @@ def evaluate(
 
 
 @contextmanager
-def _one_bar(*, quiet: bool) -> Iterator["StageProgress"]:
+def _combined_bar(*, quiet: bool) -> Iterator["StageProgress"]:
     """Show kernel and learning, which alternate, as one bar."""
     fractions = {"kernel": 0.0, "learning": 0.0}
     with progress_bar("evaluating", quiet=quiet) as bar:

@@ -15,15 +15,15 @@ from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
 from fastgntk.errors import InputError
 from fastgntk.graphs import UnseenLabelWarning
 
-__all__ = ["OneGraphInputs", "explain"]
+__all__ = ["SingleGraphInputs", "explain"]
 
 _NODES = 10  # in the table
 _INFLUENTIAL, _SIMILAR = 10, 5  # training graphs
 
 
 @dataclass(frozen=True)
-class OneGraphInputs(Inputs):
-    """Graphs of which one is used: others that cannot be read do not matter."""
+class SingleGraphInputs(Inputs):
+    """Graphs from which one is chosen; rows that cannot be read are skipped."""
 
     omitted = ("target", "targets", "skip_invalid")
 
@@ -34,7 +34,7 @@ class OneGraphInputs(Inputs):
 def explain(
     *,
     model: Path = MODEL,
-    inputs: OneGraphInputs,
+    inputs: SingleGraphInputs,
     row: int = option("The graph: its row in the table, or its number; the first is 1.", REQUIRED),
     file: Path | None = option("Where to draw it.", None, "--output", "-o", metavar="NAME.svg or NAME.png"),
     target: str | None = option("The target, if the model has several."),
@@ -54,8 +54,8 @@ def explain(
     graph, name = dataset.graphs[index], graph_name(dataset, index)
     explanation = loaded.explain(graph, *_choose_output(loaded, target, of_class))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnseenLabelWarning)  # the explanation has given it
-        record = _as_record(explanation, loaded, dataset, index)
+        warnings.simplefilter("ignore", UnseenLabelWarning)  # model.explain has issued it
+        record = _to_record(explanation, loaded, dataset, index)
         text = _describe_prediction(record, loaded, graph)
     picture = None if file is None else str(file)
     if file is not None:
@@ -103,7 +103,7 @@ def _choose_output(model: Any, target: str | None, of_class: str | None) -> list
     return [] if target is None else [names.index(target)]
 
 
-def _as_record(explanation: Any, model: Any, dataset: Dataset, index: int) -> dict[str, Any]:
+def _to_record(explanation: Any, model: Any, dataset: Dataset, index: int) -> dict[str, Any]:
     """Return an explanation as plain values, with names of the output, the nodes and the training graphs."""
     output = explanation.output
     if not is_classifier(model):

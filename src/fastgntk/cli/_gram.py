@@ -22,7 +22,7 @@ from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel
 from fastgntk.pairwise.store import StoredGram, check_shard, connected, local_workers
 
-__all__ = ["StoreOptions", "gram", "show_cost", "store_record"]
+__all__ = ["StoreOptions", "gram", "show_cost", "describe_store"]
 
 _CLUSTERS = (1, 10, 100)  # workers, in an estimate
 
@@ -58,7 +58,7 @@ class StoreOptions(OptionGroup):
             raise InputError(f"--shard must be k/K such as 2/10, but is {self.shard!r}.")
         return check_shard((int(k), int(count)))
 
-    def client(self, threads: int) -> AbstractContextManager[Any]:
+    def connect(self, threads: int) -> AbstractContextManager[Any]:
         """Return a Dask client as a context, or None for threads."""
         if self.scheduler is not None:
             return connected(self.scheduler)
@@ -139,11 +139,11 @@ def _write_file(dataset: Dataset, kernel: Kernel, file: Path, compute: ComputeOp
 def _write_store(
     dataset: Dataset, kernel: Kernel, options: StoreOptions, compute: ComputeOptions, output: OutputOptions
 ) -> None:
-    """Compute missing tiles, and print how far the store is."""
+    """Compute missing tiles, and print the progress of the store."""
     store, shard, settings = options.store, options.parse_shard(), compute.build()
     assert store is not None
     start, computed = time.perf_counter(), 0
-    with options.client(settings.threads) as client, progress_bar("kernel", "tiles", quiet=output.json) as bar:
+    with options.connect(settings.threads) as client, progress_bar("kernel", "tiles", quiet=output.json) as bar:
 
         def progress(done: int, total: int) -> None:  # called once for each finished tile
             nonlocal computed
@@ -152,7 +152,7 @@ def _write_store(
 
         settings = settings.watched(progress)
         stored = pairwise.gram(dataset.graphs, kernel, compute=settings, store=store, shard=shard, client=client)
-    seconds, record = time.perf_counter() - start, store_record(stored)
+    seconds, record = time.perf_counter() - start, describe_store(stored)
     rate = f"{computed:,} now, {computed / seconds:.1f} per second" if computed else "already complete"
     rows = [
         ("store", f"{stored.path}, {stored.shape[0]} × {stored.shape[1]} float64"),
@@ -165,7 +165,7 @@ def _write_store(
     output.show(build | record, f"fastgntk gram {dataset.name}", rows)
 
 
-def store_record(stored: StoredGram) -> dict[str, Any]:
+def describe_store(stored: StoredGram) -> dict[str, Any]:
     """Return the progress and the manifest of a store, with the kernel as text."""
     kernel = Kernel.from_dict(stored.manifest.kernel)
     return {**stored.progress(), **stored.manifest.to_dict(), "kernel": repr(kernel)}
@@ -192,12 +192,12 @@ def show_cost(
         ("expected memory", f"{format_bytes(cost.bytes)}, plus Python itself"),
     ]
     if cost.cluster is not None:
-        rows += _cluster_rows(cost.cluster)
+        rows += _format_cluster_cost(cost.cluster)
     record = {"dataset": dataset.name, "version": __version__, "kernel": repr(kernel), "estimate": cost.to_dict()}
     output.show(record, f"{dataset.name}: estimate for {kernel}", rows)
 
 
-def _cluster_rows(cost: pairwise.ClusterCost) -> list[tuple[str, str]]:
+def _format_cluster_cost(cost: pairwise.ClusterCost) -> list[tuple[str, str]]:
     times = zip(cost.workers, cost.seconds, strict=True)
     longest = format_duration(cost.longest)
     return [

@@ -9,7 +9,7 @@ from fastgntk._util.memory import memory_budget, worker_count
 from fastgntk._util.text import format_bytes
 from fastgntk.bench import installed_versions
 from fastgntk.cli._console import configure_logging, print_json, print_table
-from fastgntk.cli._gram import show_cost, store_record
+from fastgntk.cli._gram import describe_store, show_cost
 from fastgntk.cli._inputs import DATA_HELP, Inputs, load_data, warn_skipped
 from fastgntk.cli._option_groups import argument, option, with_groups
 from fastgntk.cli._options import ComputeOptions, JsonOutput, KernelOptions, OutputOptions, SketchOptions
@@ -19,7 +19,7 @@ from fastgntk.errors import InputError
 from fastgntk.pairwise import describe
 from fastgntk.pairwise.store import is_store, open_gram
 
-__all__ = ["InfoInputs", "datasets", "info", "locate"]
+__all__ = ["InfoInputs", "datasets", "info", "locate_dataset"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _show_data(dataset: Dataset, features: Any, output: OutputOptions) -> None:
 
 def _show_store(path: Path, output: OutputOptions) -> None:
     stored = open_gram(path)
-    record, manifest = store_record(stored), stored.manifest
+    record, manifest = describe_store(stored), stored.manifest
     finished, tiles = record["finished"], record["tiles"]
     rows = [
         ("matrix", f"{manifest.graphs:,} × {manifest.graphs:,} float64"),
@@ -116,7 +116,7 @@ def datasets(*, output: JsonOutput) -> None:
     """List the known data sets with their counts and where each was found."""
     records: list[dict[str, Any]] = []
     for entry in REGISTRY.values():
-        place, path = locate(entry.name)
+        place, path = locate_dataset(entry.name)
         source = {"where": place, "path": path or entry.url, "citation": entry.citation}
         records.append({"name": entry.name, **asdict(entry.counts), "node_labels": entry.node_labels, **source})
     if output.json:
@@ -132,8 +132,8 @@ def datasets(*, output: JsonOutput) -> None:
     print_table(None, columns, rows, note)
 
 
-def locate(name: str) -> tuple[str, str | None]:
-    """Return in which place a data set was found, and its path; None if it is not on this machine."""
+def locate_dataset(name: str) -> tuple[str, str | None]:
+    """Return where a data set was found, and its path; None if it is not on this machine."""
     try:
         place, path = find(name)
     except InputError:  # it has no public address and is in no folder

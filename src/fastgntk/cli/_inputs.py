@@ -102,7 +102,7 @@ def load_data(inputs: Inputs, *, quiet: bool = False) -> Dataset:
         target = target[0]
     if inputs.format in ("json", "edge list"):
         inputs.refuse(("smiles", "skip_invalid"), f"tables of molecules, but {data} holds other graphs")
-        with _options_in_messages():
+        with _messages_with_options():
             if inputs.format == "edge list":
                 return _read_edge_list(inputs, target)
             inputs.refuse(_EDGE_LIST, f"edge lists (.csv, .tsv), but DATA is {data}")
@@ -178,7 +178,7 @@ def _read_edge_list(inputs: Inputs, target: Any) -> NamedDataset:
 
 
 @contextmanager
-def _options_in_messages() -> Iterator[None]:
+def _messages_with_options() -> Iterator[None]:
     """Print warnings and raise errors with options in the place of argument names."""
     try:
         with warnings.catch_warnings(record=True) as caught:

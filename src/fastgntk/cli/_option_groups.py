@@ -35,7 +35,7 @@ class OptionGroup:
         return [f for f in fields(cls) if f.name not in cls.omitted]
 
     def changed(self, *names: str) -> list[str]:
-        """Return the options that differ from their default, such as "--n-jobs"; all of them or those of some names."""
+        """Return the options that differ from their default, such as "--n-jobs", among all fields or ``names``."""
         candidates = [f for f in self.options() if f.default is not REQUIRED and (f.name in names or not names)]
         return [f"--{f.name.replace('_', '-')}" for f in candidates if getattr(self, f.name) != f.default]
 
@@ -66,9 +66,9 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in inspect.signature(command).parameters.items():
         if name in groups:
             types, panel = get_type_hints(groups[name]), groups[name].panel
-            parameters += [_as_parameter(f.name, f, types[f.name], panel) for f in groups[name].options()]
+            parameters += [_to_parameter(f.name, f, types[f.name], panel) for f in groups[name].options()]
         else:
-            parameters.append(_as_parameter(name, parameter.default, hints[name]))
+            parameters.append(_to_parameter(name, parameter.default, hints[name]))
 
     @wraps(command)
     def merged(**values: Any) -> None:
@@ -80,7 +80,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     return merged
 
 
-def _as_parameter(name: str, declared: Field[Any], hint: Any, panel: str | None = None) -> inspect.Parameter:
+def _to_parameter(name: str, declared: Field[Any], hint: Any, panel: str | None = None) -> inspect.Parameter:
     info = copy(declared.metadata["typer"])
     if isinstance(info, OptionInfo):
         info.rich_help_panel = panel

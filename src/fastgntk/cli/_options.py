@@ -94,7 +94,7 @@ class KernelOptions(OptionGroup):
         if self.kernel:
             if len(self.kernel) > 1:
                 raise InputError(f"give one --kernel, not {len(self.kernel)}; kernels can be added up in one text.")
-            _check_alone(self, sketch)
+            _refuse_replaced_options(self, sketch)
             return parse_kernel(self.kernel[0])
         if self.random_state is not None and not sketch.changed():
             raise InputError("--random-state is the seed of a sketch; give --sketch too.")
@@ -129,7 +129,7 @@ class CandidateOptions(OptionGroup):
     def build(self, default: "Grid", sketch: SketchOptions, seed: int) -> "Grid | Candidates":
         """Return the kernels, or the default grid with other values where they were given."""
         if self.kernel:
-            _check_alone(self, sketch)
+            _refuse_replaced_options(self, sketch)
             C = default.C if self.c is None else parse_floats(self.c, "--c")
             from fastgntk.selection import Candidates
 
@@ -208,7 +208,7 @@ class ReportOutput(OutputOptions):
         return {} if self.report is None else {"report": str(self.report)}
 
     def write_report(self, write: Callable[..., Any], compute: ComputeOptions, *results: Any, **options: Any) -> None:
-        """Write the page, if one is wanted, by a function of :mod:`fastgntk.report`, and print where it is.
+        """Write the page with a function of :mod:`fastgntk.report` and print its path; do nothing without ``--report``.
 
         Results are printed before this is called, so that they are not lost if the page cannot be written.
         """
@@ -284,7 +284,7 @@ def _parse_size(text: str) -> int | float:
         raise InputError(f"--sketch-size takes a number such as 64 or 0.3, but is {text!r}.") from None
 
 
-def _check_alone(group: KernelOptions | CandidateOptions, sketch: SketchOptions) -> None:
+def _refuse_replaced_options(group: KernelOptions | CandidateOptions, sketch: SketchOptions) -> None:
     """Refuse options that the text of a kernel replaces."""
     replaced = [name for name in (*group.changed(), *sketch.changed()) if name not in ("--kernel", "--c")]
     if replaced:

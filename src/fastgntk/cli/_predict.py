@@ -65,9 +65,9 @@ def predict(
         loaded.set_params(compute=compute.build(bar))
         review = loaded.review(dataset.graphs) if is_classifier(loaded) else loaded.review(dataset.graphs, coverage)
     seconds = time.perf_counter() - start
-    columns = _columns(loaded, dataset, review, coverage)
+    columns = _make_columns(loaded, dataset, review, coverage)
     if file is not None:
-        atomic_write(file, _csv(columns).encode())
+        atomic_write(file, _format_csv(columns).encode())
     if output.json:
         record = {"model": str(model), "dataset": dataset.name, "output": None if file is None else str(file)}
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -75,7 +75,7 @@ def predict(
         return
     warn_skipped(dataset)
     if file is None:
-        sys.stdout.write(_csv(columns))
+        sys.stdout.write(_format_csv(columns))
         return
     written = f"{file}, {plural(len(dataset), 'row')}: {', '.join(columns)}"
     print_values(f"fastgntk predict {dataset.name}", [("written", written), ("time", format_duration(seconds))])
@@ -120,7 +120,7 @@ def _labels_as_trained(dataset: Dataset, model: Any) -> Dataset:
     return replace(dataset, graphs=replace(batch, labels=labels, edge_labels=edge_labels))
 
 
-def _columns(model: Any, dataset: Dataset, review: Any, coverage: float) -> dict[str, list[Any]]:
+def _make_columns(model: Any, dataset: Dataset, review: Any, coverage: float) -> dict[str, list[Any]]:
     """Return columns with their headings, one entry for each graph."""
     columns: dict[str, Any] = {"row": np.arange(1, len(dataset) + 1)}
     if isinstance(dataset, MoleculeTable):
@@ -145,7 +145,7 @@ def _columns(model: Any, dataset: Dataset, review: Any, coverage: float) -> dict
     return {name: v.tolist() if isinstance(v, np.ndarray) else list(v) for name, v in columns.items()}
 
 
-def _csv(columns: dict[str, list[Any]]) -> str:
+def _format_csv(columns: dict[str, list[Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

@@ -1,4 +1,4 @@
-"""``fastgntk train``: a model in a file. Targets of few values are classified, others are learned by regression."""
+"""``fastgntk train``: fit a classifier or a regressor, and write it to a file."""
 
 import time
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ class ModelOptions(OptionGroup):
         if self.solver not in SOLVER_NAMES:
             raise InputError(f"--solver must be one of {', '.join(SOLVER_NAMES)}, but is {self.solver!r}.")
 
-    def estimator(self, task: _Task, candidates: Any) -> Any:
+    def make_estimator(self, task: _Task, candidates: Any) -> Any:
         """Return the estimator that chooses among candidates, before it is fitted."""
         from fastgntk import selection
 
@@ -103,7 +103,7 @@ def train(
     check_targets(dataset, inputs)
     task = _find_task(dataset, options.task)
     options.check(task, kernels.c)
-    model = options.estimator(task, kernels.build(selection.Grid.full(), sketch, options.random_state))
+    model = options.make_estimator(task, kernels.build(selection.Grid.full(), sketch, options.random_state))
     start = time.perf_counter()
     with progress_bar("training", quiet=output.json) as bar:
         model.set_params(compute=compute.build(bar)).fit(dataset.graphs, task.y)
@@ -119,8 +119,8 @@ def train(
     )
     model.save(file)
     record = {"model": str(file), "bytes": file.stat().st_size, "dataset": dataset.name, "version": __version__}
-    record |= {"skipped_rows": skipped_rows(dataset), "seconds": seconds, **_results(model, task)}
-    rows = _rows(record, model.best_params_["kernel"])
+    record |= {"skipped_rows": skipped_rows(dataset), "seconds": seconds, **_collect_results(model, task)}
+    rows = _format_rows(record, model.best_params_["kernel"])
     output.show(record | output.report_record(), f"fastgntk train {dataset.name}", rows)
     output.write_report(report_training, compute, dataset, model, y=task.y, target=task.names[0], seconds=seconds)
 
@@ -158,7 +158,7 @@ def _find_task(dataset: Dataset, requested: str) -> _Task:
 
 
 def _check_text(dataset: Dataset, y: NDArray[np.str_], requested: str, column: str) -> None:
-    """Refuse text that is meant as numbers: where regression is wanted, or most of it or some decimals are numbers."""
+    """Refuse text that is probably meant as numbers: for regression, or if it has decimals or is mostly numbers."""
     numbers = np.array([_parse_number(text) for text in y.ravel().tolist()])
     rows = dataset.rows if isinstance(dataset, MoleculeTable) else np.arange(1, len(numbers) + 1)
     is_word = np.isnan(numbers)
@@ -179,7 +179,7 @@ def _parse_number(text: str) -> float:
     return value if np.isfinite(value) else np.nan
 
 
-def _results(model: Any, task: _Task) -> dict[str, Any]:
+def _collect_results(model: Any, task: _Task) -> dict[str, Any]:
     """Return the chosen parameters, and the accuracy or error as estimated from the training graphs."""
     results: dict[str, Any] = {
         "task": task.kind,
@@ -201,10 +201,10 @@ def _results(model: Any, task: _Task) -> dict[str, Any]:
     }
 
 
-def _rows(record: dict[str, Any], kernel: Kernel) -> list[tuple[str, str]]:
+def _format_rows(record: dict[str, Any], kernel: Kernel) -> list[tuple[str, str]]:
     """Return the names and values of the printed table."""
     rows = [("written", f"{record['model']}, {format_bytes(record['bytes'])}")]
-    rows += _accuracy_rows(record) if record["task"] == "classification" else _error_rows(record)
+    rows += _format_accuracy(record) if record["task"] == "classification" else _format_errors(record)
     rows.append(("data", f"{record['dataset']}, {record['graphs']:,} graphs"))
     if record["equal_graphs"]:
         rows.append(("equal graphs", f"the kernel cannot distinguish {record['equal_graphs']:,} from an earlier one"))
@@ -219,7 +219,7 @@ def _rows(record: dict[str, Any], kernel: Kernel) -> list[tuple[str, str]]:
     return [*rows, ("solver", record["solver"]), ("time", format_duration(record["seconds"]))]
 
 
-def _accuracy_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
+def _format_accuracy(record: dict[str, Any]) -> list[tuple[str, str]]:
     classes = record["classes"]
     may_be_quantities = isinstance(classes[0], int) and len(classes) > 2
     hint = "  (--task regression if these are quantities)" if may_be_quantities else ""
@@ -231,7 +231,7 @@ def _accuracy_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _error_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
+def _format_errors(record: dict[str, Any]) -> list[tuple[str, str]]:
     names, errors, stds = record["targets"], record["leave_one_out_rmse"], record["standard_deviation"]
     rows = [("task", f"regression of {', '.join(names)}")]
     for name, error, std in zip(names, errors, stds, strict=True):
