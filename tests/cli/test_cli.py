@@ -328,9 +328,9 @@ def test_compiling_is_announced_once(tmp_path):
 
 @pytest.mark.parametrize("smiles", [r"F/C=C\[nH]", "c1c:o:c1", "[Na+].[bold]", "C\\"])
 def test_brackets_and_colons_are_printed_literally(smiles, capsys):
-    _console.print_values(smiles, [("graph", smiles)])
+    _console.print_values(smiles, [(smiles, smiles)])
     _console.print_table(None, {"graph": "left"}, [[smiles]])
     _console.print_line(smiles)
-    assert capsys.readouterr().out.count(smiles) == 4
+    assert capsys.readouterr().out.count(smiles) == 5
     _console.print_error(smiles)
     assert capsys.readouterr().err == f"fastgntk: {smiles}\n"

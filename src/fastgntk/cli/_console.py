@@ -95,8 +95,8 @@ def print_values(title: str, rows: list[tuple[str, str]]) -> None:
     table = Table(title=Text(title, "bold"), title_justify="left", show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in rows:
-        table.add_row(name, Text(value))
+    for row in rows:
+        table.add_row(*map(Text, row))
     Console(highlight=False).print(table)
 
 

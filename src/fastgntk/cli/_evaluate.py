@@ -109,10 +109,7 @@ def _show(name: str, result: "Evaluation", split: FoldOptions, output: ReportOut
         ("protocol", _PROTOCOLS[result.protocol]),
         ("published GNTK", paper),
         ("data", f"{result.n_graphs} graphs, {result.n_classes} classes"),
-        (
-            "tried",
-            f"{kernels} × {values} of C, {result.fits:,} fits",
-        ),
+        ("tried", f"{kernels} × {values} of C, {result.fits:,} fits"),
         ("engine", result.engine),
         ("kernel time", format_duration(result.kernel_seconds)),
         ("learning time", format_duration(result.learning_seconds)),

@@ -34,7 +34,7 @@ for _command in (evaluate, train, predict, explain, gram, bench, datasets, info)
 app.add_typer(reproduce, name="reproduce")
 
 
-def _version(requested: bool) -> None:
+def _print_version(requested: bool) -> None:
     if requested:
         print(f"fastgntk {__version__}")  # noqa: T201  # the command line prints
         raise typer.Exit
@@ -42,8 +42,10 @@ def _version(requested: bool) -> None:
 
 @app.callback()
 @with_groups
-def _root(*, version: bool = option("Show the version and exit.", False, callback=_version, is_eager=True)) -> None:
-    pass  # the callback does the work of --version
+def _root(
+    *, version: bool = option("Show the version and exit.", False, callback=_print_version, is_eager=True)
+) -> None:
+    pass
 
 
 def main() -> None:

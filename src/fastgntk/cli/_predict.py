@@ -1,4 +1,4 @@
-"""``fastgntk predict``: predictions of a model for new graphs; with what ``explain`` shares: model and new graphs."""
+"""``fastgntk predict``: predictions of a model for new graphs, which are read as the training graphs were."""
 
 import csv
 import io

@@ -163,8 +163,8 @@ def _check_text(dataset: Dataset, y: NDArray[np.str_], requested: str, column: s
     rows = dataset.rows if isinstance(dataset, MoleculeTable) else np.arange(1, len(numbers) + 1)
     is_word = np.isnan(numbers)
     has_decimals = bool(np.any(numbers[~is_word] != np.rint(numbers[~is_word])))
-    mostly_numbers = len(np.unique(y)) > _FEW_CLASSES and is_word.mean() < 0.5
-    if requested == "regression" or (requested == "auto" and (has_decimals or mostly_numbers)):
+    looks_numeric = len(np.unique(y)) > _FEW_CLASSES and is_word.mean() < 0.5
+    if requested == "regression" or (requested == "auto" and (has_decimals or looks_numeric)):
         raise InputError(
             f"column {column!r} has text where numbers are needed, in {some('row', rows[is_word].tolist())}; correct "
             "it, or pass --task classification if these are classes."
