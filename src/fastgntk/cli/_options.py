@@ -134,8 +134,8 @@ class CandidateOptions(OptionGroup):
             from fastgntk.selection import Candidates
 
             return Candidates(tuple(parse_kernel(text) for text in self.kernel), C)
-        parsers: dict[str, Any] = {"blocks": parse_ints, "layers": parse_ints, "scale": parse_words}
-        parsers |= {"jump": parse_flags, "normalize": parse_flags, "edges": parse_words, "c": parse_floats}
+        parsers: dict[str, Any] = {"blocks": _parse_ints, "layers": _parse_ints, "scale": parse_words}
+        parsers |= {"jump": _parse_flags, "normalize": _parse_flags, "edges": parse_words, "c": parse_floats}
         texts = {name: getattr(self, name) for name in parsers if getattr(self, name) is not None}
         values = {"C" if name == "c" else name: parsers[name](text, f"--{name}") for name, text in texts.items()}
         base = GNTK(features=self.features or "auto", sketch=sketch.build(seed))  # type: ignore[arg-type]
@@ -235,10 +235,10 @@ def parse_words(text: str, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def parse_ints(text: str, name: str) -> tuple[int, ...]:
+def _parse_ints(text: str, name: str) -> tuple[int, ...]:
     """Parse a list of whole numbers and ranges.
 
-    >>> parse_ints("1-3,8", "--blocks")
+    >>> _parse_ints("1-3,8", "--blocks")
     (1, 2, 3, 8)
     """
     values: list[int] = []
@@ -265,10 +265,10 @@ def parse_floats(text: str, name: str) -> tuple[float, ...]:
         raise InputError(f"{name} takes numbers such as 1,10,100, but is {text!r}.") from None
 
 
-def parse_flags(text: str, name: str) -> tuple[bool, ...]:
+def _parse_flags(text: str, name: str) -> tuple[bool, ...]:
     """Parse yes, no or both.
 
-    >>> parse_flags("both", "--jump")
+    >>> _parse_flags("both", "--jump")
     (False, True)
     """
     flags = {"yes": (True,), "no": (False,), "both": (False, True)}
