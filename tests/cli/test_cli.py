@@ -13,6 +13,7 @@ from tests.cli.command import ONE, Done, record, run, sentence, start
 
 import fastgntk as fg
 from fastgntk import GNTK, __version__, datasets, gram
+from fastgntk.cli import _console
 from fastgntk.datasets import Dataset, synthetic, write_tu
 
 QUICK = [*ONE, "--c", "10,100"]
@@ -323,3 +324,13 @@ def test_compiling_is_announced_once(tmp_path):
     first, second = (in_process(*command, NUMBA_CACHE_DIR=str(tmp_path / "cache")) for _ in range(2))
     assert "compiling the fast loops" in first.err
     assert second.err == ""
+
+
+@pytest.mark.parametrize("smiles", [r"F/C=C\[nH]", "c1c:o:c1", "[Na+].[bold]", "C\\"])
+def test_brackets_and_colons_are_printed_literally(smiles, capsys):
+    _console.print_values(smiles, [(smiles, smiles)])
+    _console.print_table(None, {"graph": "left"}, [[smiles]])
+    _console.print_line(smiles)
+    assert capsys.readouterr().out.count(smiles) == 5
+    _console.print_error(smiles)
+    assert capsys.readouterr().err == f"fastgntk: {smiles}\n"

@@ -13,8 +13,11 @@ from typer.testing import CliRunner
 
 import fastgntk as fg
 from fastgntk.cli._evaluate import FoldOptions
-from fastgntk.cli._groups import OptionGroup, argument, option, with_groups
-from fastgntk.cli._inputs import InfoInputs, Inputs, NewGraphInputs, OneGraphInputs
+from fastgntk.cli._explain import SingleGraphInputs
+from fastgntk.cli._gram import StoreOptions
+from fastgntk.cli._info import InfoInputs
+from fastgntk.cli._inputs import Inputs
+from fastgntk.cli._option_groups import OptionGroup, argument, option, with_groups
 from fastgntk.cli._options import (
     CandidateOptions,
     ComputeOptions,
@@ -25,14 +28,14 @@ from fastgntk.cli._options import (
     ReportOutput,
     SketchOptions,
 )
-from fastgntk.cli._store import StoreOptions
+from fastgntk.cli._predict import NewGraphInputs
 from fastgntk.cli._train import ModelOptions
 
 GROUPS = {
     "evaluate": [Inputs, FoldOptions, CandidateOptions, SketchOptions, ComputeOptions, ReportOutput],
     "train": [Inputs, ModelOptions, CandidateOptions, SketchOptions, ComputeOptions, ReportOutput],
     "predict": [NewGraphInputs, LocalComputeOptions, OutputOptions],
-    "explain": [OneGraphInputs, LocalComputeOptions, OutputOptions],
+    "explain": [SingleGraphInputs, LocalComputeOptions, OutputOptions],
     "gram": [Inputs, StoreOptions, KernelOptions, SketchOptions, ComputeOptions, OutputOptions],
     "info": [InfoInputs, KernelOptions, SketchOptions, ComputeOptions, OutputOptions],
     "bench": [LocalComputeOptions, JsonOutput],
@@ -67,9 +70,9 @@ def test_help_of_studies_has_the_panels(command):
 class Paint(OptionGroup):
     panel = "Paint"
 
-    wall: str = argument(metavar="WALL")
-    colour: str | None = option(None, help="Colour.")
-    coats: int = option(1, help="Coats.")
+    wall: str = argument("Wall.", metavar="WALL")
+    colour: str | None = option("Colour.")
+    coats: int = option("Coats.", 1)
 
 
 @dataclass(frozen=True)
@@ -80,10 +83,10 @@ class Whitewash(Paint):
 def paint(*arguments: str, group: type[Paint] = Paint) -> str:
     """Run a command that takes a group, and return the group it received."""
 
-    def command(*, where: int = 0, chosen: group) -> None:  # type: ignore[valid-type]
-        print(where, chosen, chosen.given())  # noqa: T201
+    def command(*, floor: int = option("Floor.", 0), chosen: group) -> None:  # type: ignore[valid-type]
+        print(floor, chosen, chosen.changed())  # noqa: T201
 
-    command.__annotations__ = {"where": int, "chosen": group}
+    command.__annotations__ = {"floor": int, "chosen": group}
     app = typer.Typer()
     app.command()(with_groups(command))
     return CliRunner().invoke(app, list(arguments)).output.strip()
@@ -92,7 +95,7 @@ def paint(*arguments: str, group: type[Paint] = Paint) -> str:
 def test_command_receives_its_group():
     assert paint("north") == "0 Paint(wall='north', colour=None, coats=1) []"
     expected = "3 Paint(wall='north', colour='red', coats=2) ['--colour', '--coats']"
-    assert paint("north", "--coats", "2", "--colour", "red", "--where", "3") == expected
+    assert paint("north", "--coats", "2", "--colour", "red", "--floor", "3") == expected
 
 
 def test_omitted_option_is_refused_and_keeps_its_default():

@@ -12,7 +12,7 @@ from tests.cli.test_learning import HEADING, ROWS
 
 import fastgntk as fg
 from fastgntk import report
-from fastgntk.cli import _report
+from fastgntk.cli._options import ComputeOptions, ReportOutput
 from fastgntk.selection import Grid, evaluate
 
 EVALUATE = ["evaluate", "MUTAG", *ONE, "--c", "10", "--folds", "3", "--inner-folds", "2"]
@@ -98,7 +98,7 @@ def test_train_writes_a_report_of_a_classification(tmp_path, table, facts_seen):
 def test_unwritable_report_is_refused_before_any_work(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(fg.datasets, "load", lambda *_, **__: pytest.fail("data was loaded"))
-    monkeypatch.setattr("fastgntk.cli._data.load", lambda *_, **__: pytest.fail("data was loaded"))
+    monkeypatch.setattr("fastgntk.cli._inputs.load", lambda *_, **__: pytest.fail("data was loaded"))
     (tmp_path / "folder.html").mkdir()
     for place, words in [
         ("out.pdf", "--report must end in .html, but is out.pdf"),
@@ -146,6 +146,9 @@ def test_reports_from_python(tmp_path):
         report.report_training("a.txt", data.graphs[:30], model)
 
 
-def test_command_line_is_quoted(monkeypatch):
+def test_report_has_the_quoted_command_line(tmp_path, monkeypatch):
+    seen = []
     monkeypatch.setattr("sys.argv", ["/somewhere/fastgntk", "evaluate", "my data", "--folds", "3"])
-    assert _report.command_line() == "fastgntk evaluate 'my data' --folds 3"
+    output = ReportOutput(json=True, report=tmp_path / "found.html")
+    output.write_report(lambda *_, command, **__: seen.append(command), ComputeOptions())
+    assert seen == ["fastgntk evaluate 'my data' --folds 3"]

@@ -45,14 +45,14 @@ class Baseline:
         start = time.perf_counter()
         for i in np.unique(pairs).tolist():
             if i not in self._graphs:
-                self._graphs[i] = _prepare(self._batch, self.kernel, i)
+                self._graphs[i] = _prepare_graph(self._batch, self.kernel, i)
         ready = time.perf_counter()
         self.prepare_seconds += ready - start
-        values = [_pair(self._graphs[i], self._graphs[j], self.kernel) for i, j in pairs.tolist()]
+        values = [_kernel_value(self._graphs[i], self._graphs[j], self.kernel) for i, j in pairs.tolist()]
         return values, time.perf_counter() - ready
 
 
-def _prepare(batch: GraphBatch, kernel: GNTK, number: int) -> _Graph:
+def _prepare_graph(batch: GraphBatch, kernel: GNTK, number: int) -> _Graph:
     engine = get_engine("decoupled")
     block = engine.block(engine.prepare(batch, kernel), np.array([number]))
     h = block.directions[0]
@@ -60,7 +60,7 @@ def _prepare(batch: GraphBatch, kernel: GNTK, number: int) -> _Graph:
     return _Graph(block.aggregation.matrix.toarray(), directions, block.feature_sums[0], block.inverse_q, block.p)
 
 
-def _pair(g: _Graph, h: _Graph, kernel: GNTK) -> float:
+def _kernel_value(g: _Graph, h: _Graph, kernel: GNTK) -> float:
     lam = g.directions @ h.directions.T
     theta = lam.copy()
     k0, work = np.empty_like(lam), np.empty_like(lam)

@@ -1,6 +1,7 @@
 """The process of one task: ``python -m fastgntk.bench._worker TASK OPTIONS``, JSON in and out."""
 
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -17,26 +18,22 @@ from fastgntk.kernels import GNTK
 from fastgntk.pairwise import Compute, estimate_cost, gram, prepare
 
 
-def _load(options: dict[str, Any]) -> tuple[GraphBatch, GNTK]:
+def _set_up(options: dict[str, Any], engine: str = "auto") -> tuple[GraphBatch, GNTK, Compute]:
     batch = NodeFeatures().fit_transform(datasets.load(options["data"]).graphs)
-    return batch, GNTK(options["blocks"], options["layers"])
-
-
-def _compute(engine: str, options: dict[str, Any]) -> Compute:
-    return Compute(engine, n_jobs=options["workers"], max_memory=options.get("memory"))
+    compute = Compute(engine, n_jobs=options["workers"], max_memory=options["memory"])
+    return batch, GNTK(options["blocks"], options["layers"]), compute
 
 
 def start(options: dict[str, Any]) -> dict[str, Any]:
     """Time the first kernel of this process, including imports, loading and compilation."""
     begin = time.perf_counter()
-    gram(datasets.load("MUTAG").graphs[:4], GNTK(2, 2), compute=_compute("lossless", options))
+    gram(datasets.load("MUTAG").graphs[:4], GNTK(2, 2), compute=Compute("lossless", n_jobs=options["workers"]))
     return {"seconds": time.perf_counter() - begin}
 
 
 def lossless(options: dict[str, Any]) -> dict[str, Any]:
     """Time the two stages of the lossless engine and write the matrix."""
-    batch, kernel = _load(options)
-    compute = _compute("lossless", options)
+    batch, kernel, compute = _set_up(options, "lossless")
     gram(batch[:3], kernel, compute=compute)  # compiled code is loaded before the clock starts
     floors = [layer_nanoseconds()]
     begin = time.perf_counter()
@@ -60,47 +57,37 @@ def lossless(options: dict[str, Any]) -> dict[str, Any]:
 
 def decoupled(options: dict[str, Any]) -> dict[str, Any]:
     """Time the decoupled engine on a subset of the graphs."""
-    batch, kernel = _load(options)
-    part = batch[np.array(options["graphs"])]
-    compute = _compute("decoupled", options)
-    gram(part[:2], kernel, compute=compute)
+    batch, kernel, compute = _set_up(options, "decoupled")
+    subset = batch[np.array(options["graphs"])]
+    gram(subset[:2], kernel, compute=compute)
     begin = time.perf_counter()
-    gram(part, kernel, compute=compute)
-    return {"seconds": time.perf_counter() - begin, "nodes": part.n_nodes}
+    gram(subset, kernel, compute=compute)
+    return {"seconds": time.perf_counter() - begin, "nodes": subset.n_nodes}
 
 
 def baseline(options: dict[str, Any]) -> dict[str, Any]:
     """Time single pairs until the time is used up, but at least the minimum number of pairs."""
-    batch, kernel = _load(options)
+    batch, kernel, _ = _set_up(options)
     pairs = np.array(options["pairs"], dtype=np.int64)
-    runner = Baseline(batch, kernel)
+    timer, seconds = Baseline(batch, kernel), 0.0
     values: list[float] = []
-    seconds = 0.0
     with single_threaded_blas():
-        while len(values) < len(pairs) and (len(values) < options["at_least"] or seconds < options["time"]):
-            some, took = runner.time_pairs(pairs[len(values) : len(values) + 50])
-            values += some
-            seconds += took
-    prepare_seconds = runner.prepare_seconds / runner.graphs  # of one graph
-    return {"seconds": seconds, "values": values, "prepare_seconds": prepare_seconds}
+        while len(values) < len(pairs) and (len(values) < options["min_pairs"] or seconds < options["time_limit"]):
+            chunk_values, chunk_seconds = timer.time_pairs(pairs[len(values) : len(values) + 50])
+            values += chunk_values
+            seconds += chunk_seconds
+    return {"seconds": seconds, "values": values, "prepare_seconds": timer.prepare_seconds / timer.graphs}
 
 
 def _peak_bytes() -> int:
     """Return the largest resident size of this process; 0 where the system does not report it."""
     # Not `resource.getrusage`: after a fork, that includes the size of the parent process.
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
-
-
-def main() -> None:
-    """Run one task and write its results to a file."""
-    task, path = sys.argv[1], Path(sys.argv[2])
-    tasks = {"start": start, "lossless": lossless, "decoupled": decoupled, "baseline": baseline}
-    path.with_suffix(".out").write_text(json.dumps(tasks[task](json.loads(path.read_text()))))
+    status = Path("/proc/self/status")
+    match = re.search(r"VmHWM:\s*(\d+) kB", status.read_text() if status.exists() else "")
+    return 1024 * int(match[1]) if match else 0
 
 
 if __name__ == "__main__":
-    main()
+    tasks = {"start": start, "lossless": lossless, "decoupled": decoupled, "baseline": baseline}
+    task, path = tasks[sys.argv[1]], Path(sys.argv[2])
+    path.with_suffix(".out").write_text(json.dumps(task(json.loads(path.read_text()))))

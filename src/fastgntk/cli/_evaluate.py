@@ -1,23 +1,19 @@
 """``fastgntk evaluate``: cross-validated accuracy on a data set."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fastgntk import __version__
 from fastgntk._util.text import format_duration
-from fastgntk.cli._console import print_json, print_table, print_values, progress_bar, show_log
-from fastgntk.cli._data import load_data, warn_skipped
-from fastgntk.cli._groups import OptionGroup, option, with_groups
-from fastgntk.cli._inputs import Inputs
-from fastgntk.cli._options import CandidateOptions, ComputeOptions, ReportOutput, SketchOptions, random_state_option
-from fastgntk.cli._report import write_report
-from fastgntk.cli._task import check_targets
+from fastgntk.cli._console import configure_logging, plural, print_json, print_table, print_values, progress_bar
+from fastgntk.cli._inputs import Inputs, check_targets, load_data, warn_skipped
+from fastgntk.cli._option_groups import OptionGroup, option, random_state_option, with_groups
+from fastgntk.cli._options import CandidateOptions, ComputeOptions, ReportOutput, SketchOptions
 from fastgntk.datasets import REGISTRY
+from fastgntk.report import report_evaluation
 
 if TYPE_CHECKING:
     from fastgntk.selection import Evaluation, StageProgress
@@ -36,10 +32,10 @@ class FoldOptions(OptionGroup):
 
     panel = "Cross-validation"
 
-    protocol: str = option("nested", help="nested, or du2019, the protocol of the published figures.")
-    folds: str = option("10", help="Number of outer folds, or a file with the fold number of each graph, one per line.")
-    inner_folds: int = option(5, help="Number of folds within each training set (nested only).")
-    random_state: int = random_state_option(0, "the folds and the sketch")
+    protocol: str = option("nested, or du2019, the protocol of the published figures.", "nested")
+    folds: str = option("Number of outer folds, or a file with the fold number of each graph, one per line.", "10")
+    inner_folds: int = option("Number of folds within each training set (nested only).", 5)
+    random_state: int = random_state_option("the folds and the sketch")
 
 
 @with_groups
@@ -59,16 +55,15 @@ def evaluate(
     output.check()
     from fastgntk import selection  # scikit-learn takes a second to load, which --help does not need
 
-    show_log(output.verbose)
+    configure_logging(output.verbose)
     dataset = load_data(inputs, quiet=output.json)
     warn_skipped(dataset)
     check_targets(dataset, inputs)
     folds: Any = int(split.folds) if split.folds.isdecimal() else selection.read_folds(split.folds, len(dataset))
-    candidates = kernels.build(selection.Grid.default(len(dataset)), sketch, split.random_state)
-    with _one_bar(quiet=output.json) as progress:
+    with _combined_bar(quiet=output.json) as progress:
         result = selection.evaluate(
             dataset,
-            kernels=candidates,
+            kernels=kernels.build(selection.Grid.default(len(dataset)), sketch, split.random_state),
             protocol=split.protocol,  # type: ignore[arg-type]  # selection.evaluate checks it
             folds=folds,
             inner_folds=split.inner_folds,
@@ -77,48 +72,44 @@ def evaluate(
             progress=progress,
         )
     _show(dataset.name, result, split, output)
-    if output.report is not None:
-        from fastgntk.report import report_evaluation
-
-        write_report(output, compute, report_evaluation, dataset, result)
+    output.write_report(report_evaluation, compute, dataset, result)
 
 
 @contextmanager
-def _one_bar(*, quiet: bool) -> Iterator[StageProgress]:
+def _combined_bar(*, quiet: bool) -> Iterator["StageProgress"]:
     """Show kernel and learning, which alternate, as one bar."""
-    share = {"kernel": 0.0, "learning": 0.0}
+    fractions = {"kernel": 0.0, "learning": 0.0}
     with progress_bar("evaluating", quiet=quiet) as bar:
 
         def progress(stage: str, done: int, total: int) -> None:
-            share[stage] = done / total
-            bar(round(500 * sum(share.values())), 1000)
+            fractions[stage] = done / total
+            bar(round(500 * sum(fractions.values())), 1000)
 
         yield progress
 
 
-def _show(name: str, result: Evaluation, split: FoldOptions, output: ReportOutput) -> None:
-    row = REGISTRY.get(name)
-    published = row.published if row else None
+def _show(name: str, result: "Evaluation", split: FoldOptions, output: ReportOutput) -> None:
+    published = REGISTRY[name].published if name in REGISTRY else None
     if output.json:
-        about = {
+        record = {
             "dataset": name,
             "version": __version__,
             "folds": int(split.folds) if split.folds.isdecimal() else split.folds,
             "inner_folds": split.inner_folds if split.protocol == "nested" else None,
             "random_state": split.random_state,
             "published": published and {"mean": published[0], "std": published[1], "protocol": "du2019"},
-            **output.report_record(),
         }
-        print_json(about | result.to_dict())
+        print_json(record | output.report_record() | result.to_dict())
         return
-    tried, folds = result.record, list(zip(result.accuracies, result.choices, strict=True))
+    folds = list(zip(result.accuracies, result.choices, strict=True))
+    kernels, values = plural(len(result.record.kernels), "kernel"), plural(len(result.record.C), "value")
     paper = f"{_percent(*published)}  (Du et al. 2019, by the du2019 protocol)" if published else "none"
     rows = [
         ("accuracy", f"{_percent(result.mean, result.std)}  (mean ± std of {len(folds)} folds)"),
         ("protocol", _PROTOCOLS[result.protocol]),
         ("published GNTK", paper),
         ("data", f"{result.n_graphs} graphs, {result.n_classes} classes"),
-        ("tried", f"{_count(tried.kernels, 'kernel')} × {_count(tried.C, 'value')} of C, {result.fits:,} fits"),
+        ("tried", f"{kernels} × {values} of C, {result.fits:,} fits"),
         ("engine", result.engine),
         ("kernel time", format_duration(result.kernel_seconds)),
         ("learning time", format_duration(result.learning_seconds)),
@@ -127,16 +118,12 @@ def _show(name: str, result: Evaluation, split: FoldOptions, output: ReportOutpu
         rows.append(("note", f"{result.fits_stopped:,} fits reached the step limit; their last state was used"))
     print_values(f"fastgntk evaluate {name}", rows)
     table = [[str(k), f"{100 * a:.1f} %", f"{c.C:g}", repr(c.kernel)] for k, (a, c) in enumerate(folds, start=1)]
-    often, count = Counter(result.choices).most_common(1)[0]
+    mode, count = Counter(result.choices).most_common(1)[0]
     if 1 < count < len(folds):
-        table.append([f"{count} of {len(folds)}", "most often", f"{often.C:g}", repr(often.kernel)])
+        table.append([f"{count} of {len(folds)}", "most often", f"{mode.C:g}", repr(mode.kernel)])
     title = "The same choice for every fold" if result.optimistic else "Choice in each outer fold"
-    print_table(title, [("fold", "right"), ("accuracy", "right"), ("C", "right"), ("kernel", "left")], table)
+    print_table(title, {"fold": "right", "accuracy": "right", "C": "right", "kernel": "left"}, table)
 
 
 def _percent(mean: float, std: float) -> str:
     return f"{100 * mean:.1f} ± {100 * std:.1f} %"
-
-
-def _count(things: Sequence[Any], name: str) -> str:
-    return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"

@@ -1,49 +1,48 @@
 """``fastgntk info`` and ``fastgntk datasets``: this installation, one data set or store, all known data sets."""
 
 import os
-import platform
-from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from fastgntk import __version__
 from fastgntk._util.memory import memory_budget, worker_count
 from fastgntk._util.text import format_bytes
-from fastgntk.cli._console import print_json, print_table, show_log
-from fastgntk.cli._cost import show_cost
-from fastgntk.cli._data import load_data, warn_skipped
-from fastgntk.cli._groups import with_groups
-from fastgntk.cli._inputs import InfoInputs
+from fastgntk.bench import installed_versions
+from fastgntk.cli._console import configure_logging, print_json, print_table
+from fastgntk.cli._gram import describe_store, show_cost
+from fastgntk.cli._inputs import DATA_HELP, Inputs, load_data, warn_skipped
+from fastgntk.cli._option_groups import argument, option, with_groups
 from fastgntk.cli._options import ComputeOptions, JsonOutput, KernelOptions, OutputOptions, SketchOptions
-from fastgntk.cli._store import show_store
 from fastgntk.datasets import REGISTRY, Dataset, cache_folder, find
 from fastgntk.engines import EXACT_ENGINES
 from fastgntk.errors import InputError
 from fastgntk.pairwise import describe
-from fastgntk.pairwise.store import is_store
+from fastgntk.pairwise.store import is_store, open_gram
 
-__all__ = ["datasets", "info"]
+__all__ = ["InfoInputs", "datasets", "info", "locate_dataset"]
+
+
+@dataclass(frozen=True)
+class InfoInputs(Inputs):
+    """Graphs to describe, if any."""
+
+    data: str = argument(f"Graphs to describe. {DATA_HELP}", "", metavar="[DATA]", show_default=False)
 
 
 @with_groups
 def info(
     *,
     inputs: InfoInputs,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Estimate the cost of the kernel matrix of DATA, without computing it.")
-    ] = False,
+    estimate: bool = option("Estimate the cost of the kernel matrix of DATA, without computing it.", False),
     kernel: KernelOptions,
     sketch: SketchOptions,
     compute: ComputeOptions,
     output: OutputOptions,
 ) -> None:
     """Describe this installation, or the graphs of DATA, or with --estimate the cost of their kernel matrix."""
-    show_log(output.verbose)
+    configure_logging(output.verbose)
     chosen = kernel.build(sketch)
-    unused = [] if estimate else [name for name in (*kernel.given(), *sketch.given()) if name != "--features"]
+    unused = [] if estimate else [name for name in (*kernel.changed(), *sketch.changed()) if name != "--features"]
     if unused:
         raise InputError(f"{unused[0]} is for --estimate; give that too.")
     if not inputs.data:
@@ -52,33 +51,48 @@ def info(
         _show_installation(output)
         return
     if is_store(inputs.data):
-        show_store(Path(inputs.data), output)
+        _show_store(Path(inputs.data), output)
         return
     compute.build()  # refuses wrong options before graphs are read
     dataset = load_data(inputs, quiet=output.json)
     if not output.json:
         warn_skipped(dataset)
-    if not estimate:
-        _show_data(dataset, kernel.features or "auto", output)
-    else:
+    if estimate:
         show_cost(dataset, chosen, compute, output)
+    else:
+        _show_data(dataset, kernel.features or "auto", output)
 
 
 def _show_data(dataset: Dataset, features: Any, output: OutputOptions) -> None:
-    found = describe(dataset.graphs, dataset.y, features=features)
+    statistics = describe(dataset.graphs, dataset.y, features=features)
     classes = dataset.counts.classes
     kind = "none" if dataset.y is None else "classes" if classes else "real numbers"
-    record = {"name": dataset.name, "targets": kind, "classes": classes, **found.to_dict()}
-    output.show(record, dataset.name, [("targets", f"{classes:,} classes" if classes else kind), *found.rows()])
+    record = {"name": dataset.name, "targets": kind, "classes": classes, **statistics.to_dict()}
+    output.show(record, dataset.name, [("targets", f"{classes:,} classes" if classes else kind), *statistics.rows()])
+
+
+def _show_store(path: Path, output: OutputOptions) -> None:
+    stored = open_gram(path)
+    record, manifest = describe_store(stored), stored.manifest
+    finished, tiles = record["finished"], record["tiles"]
+    rows = [
+        ("matrix", f"{manifest.graphs:,} × {manifest.graphs:,} float64"),
+        ("tiles", f"{finished:,} of {tiles:,}, {100 * finished / max(tiles, 1):.0f} %"),
+        ("on disk", f"{format_bytes(record['bytes'])} of {format_bytes(8 * manifest.side**2 * tiles)}"),
+        ("graphs in a tile", f"{manifest.side:,} on each side"),
+        ("kernel", record["kernel"]),
+        ("features", ", ".join(manifest.features)),
+        ("engine", " and ".join(dict.fromkeys(manifest.engines))),
+        ("data", f"{manifest.data[:12]}… (fingerprint)"),
+        ("made by", f"fastgntk {manifest.version}"),
+    ]
+    output.show({"store": str(path), **record}, str(path), rows)
 
 
 def _show_installation(output: OutputOptions) -> None:
     engines = ["auto", *EXACT_ENGINES]
     record = {
-        "version": __version__,
-        "python": platform.python_version(),
-        **{name: _version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")},
-        "system": f"{platform.system()} {platform.machine()}",
+        **installed_versions("numpy", "scipy", "scikit-learn", "numba"),
         "n_jobs": worker_count(None),
         "max_memory": memory_budget(None),
         "engines": engines,
@@ -88,13 +102,6 @@ def _show_installation(output: OutputOptions) -> None:
     memory = f"{format_bytes(memory_budget(None))} (a quarter of RAM; --max-memory changes it)"
     shown = record | {"max_memory": memory, "engines": ", ".join(engines)}
     output.show(record, "fastgntk", [(name.replace("_", " "), str(value)) for name, value in shown.items()])
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "none"
 
 
 def _data_folder() -> str:
@@ -108,15 +115,15 @@ def _data_folder() -> str:
 def datasets(*, output: JsonOutput) -> None:
     """List the known data sets with their counts and where each was found."""
     records: list[dict[str, Any]] = []
-    for row in REGISTRY.values():
-        where, path = _find(row.name, row.url)
-        about = {"node_labels": row.node_labels, "where": where, "path": path, "citation": row.citation}
-        records.append({"name": row.name, **asdict(row.counts), **about})
+    for entry in REGISTRY.values():
+        place, path = locate_dataset(entry.name)
+        source = {"where": place, "path": path or entry.url, "citation": entry.citation}
+        records.append({"name": entry.name, **asdict(entry.counts), "node_labels": entry.node_labels, **source})
     if output.json:
         print_json(records)
         return
     counts = ("graphs", "nodes", "edges", "classes")
-    columns = [("name", "left"), *((name, "right") for name in counts), ("labels", "left"), ("found in", "left")]
+    columns = {"name": "left", **dict.fromkeys(counts, "right"), "labels": "left", "found in": "left"}
     rows = [
         [r["name"], *(f"{r[name]:,}" for name in counts), "yes" if r["node_labels"] else "no", r["where"]]
         for r in records
@@ -125,9 +132,10 @@ def datasets(*, output: JsonOutput) -> None:
     print_table(None, columns, rows, note)
 
 
-def _find(name: str, url: str | None) -> tuple[str, str | None]:
+def locate_dataset(name: str) -> tuple[str, str | None]:
+    """Return where a data set was found, and its path; None if it is not on this machine."""
     try:
-        where, path = find(name)
+        place, path = find(name)
     except InputError:  # it has no public address and is in no folder
         return "not found", None
-    return ("to download", url) if where == "download" else (where, str(path))
+    return ("to download", None) if place == "download" else (place, str(path))

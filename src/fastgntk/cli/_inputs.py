@@ -1,31 +1,28 @@
-"""The group of input options: where graphs come from, and how a table or a JSON file is read."""
+"""The group of input options, and how graphs are read: from tables, JSON, names of data sets and TU files."""
 
-from __future__ import annotations
-
-# ruff: noqa: RUF009  # option() makes a dataclass field
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
-from fastgntk.cli._groups import OptionGroup, argument, option
-from fastgntk.cli._lists import parse_words
-from fastgntk.errors import InputError
+from fastgntk.cli._console import print_warning, progress_bar
+from fastgntk.cli._option_groups import OptionGroup, argument, option
+from fastgntk.cli._options import parse_words
+from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, load, read_edge_list, read_node_link, read_table
+from fastgntk.errors import InputError, some
+from fastgntk.graphs import UnusedAttributesWarning
 
-__all__ = ["EDGE_LIST", "NAMES", "InfoInputs", "Inputs", "NewGraphInputs", "OneGraphInputs"]
+__all__ = ["DATA_HELP", "Inputs", "check_targets", "graph_name", "load_data", "skipped_rows", "warn_skipped"]
 
 DATA_HELP = (
     "A table of molecules, or of edges with --graph (.csv, .tsv), or JSON in node-link form (.json, .jsonl), also "
     "compressed (.gz); a known name (see `fastgntk datasets`); or a folder or zip file in TU format."
 )
-NAMES = ("node_labels", "node_features", "edge_labels", "edge_weights")
-"""Options that name attributes of nodes and edges."""
-EDGE_LIST = ("graph", "ends", "nodes", "targets", "directed")
-"""Options of edge lists alone."""
-
-_TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-_JSON = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
-_IN_MODELS = ("graph", "ends", *NAMES)  # with --directed and the presence of --nodes
+_ATTRIBUTES = ("node_labels", "node_features", "edge_labels", "edge_weights")  # options that name attributes
+_EDGE_LIST = ("graph", "ends", "nodes", "targets", "directed")  # options of edge lists alone
+_IN_MODELS = ("graph", "ends", *_ATTRIBUTES)  # with --directed and the presence of --nodes
 
 
 @dataclass(frozen=True)
@@ -34,101 +31,169 @@ class Inputs(OptionGroup):
 
     panel = "Input"
 
-    data: str = argument(metavar="DATA", help=DATA_HELP)
+    data: str = argument(DATA_HELP, metavar="DATA")
     target: list[str] | None = option(
-        None, metavar="COLUMN", help="Target: a column of a table, or a graph attribute in JSON; may be repeated."
+        "Target: a column of a table, or a graph attribute in JSON; may be repeated.", metavar="COLUMN"
     )
-    smiles: str | None = option(None, metavar="COLUMN", help="Column of SMILES in a table.", show_default="smiles")
-    skip_invalid: bool = option(False, "--skip-invalid", help="Skip rows whose SMILES cannot be read, and list them.")
-    graph: str | None = option(None, metavar="COLUMN", help="Read an edge list; this column names the graph.")
-    ends: str | None = option(None, metavar="A,B", help="Columns of the two nodes.", show_default="source,target")
+    smiles: str | None = option("Column of SMILES in a table.", metavar="COLUMN", show_default="smiles")
+    skip_invalid: bool = option("Skip rows whose SMILES cannot be read, and list them.", False)
+    graph: str | None = option("Read an edge list; this column names the graph.", metavar="COLUMN")
+    ends: str | None = option("Columns of the two nodes.", metavar="A,B", show_default="source,target")
     nodes: Path | None = option(
-        None, metavar="FILE", help="Table of nodes, for edge lists: the graph, a column `node`, and node attributes."
+        "Table of nodes, for edge lists: the graph, a column `node`, and node attributes.", metavar="FILE"
     )
     targets: Path | None = option(
-        None, metavar="FILE", help="Table of graphs, for edge lists: the graph, and its target (--target if several)."
+        "Table of graphs, for edge lists: the graph, and its target (--target if several).", metavar="FILE"
     )
-    node_labels: str | None = option(None, metavar="NAMES", help="Attributes that label nodes.", show_default="label")
-    node_features: str | None = option(
-        None, metavar="NAMES", help="Numeric node attributes.", show_default="features or x"
-    )
-    edge_labels: str | None = option(None, metavar="NAMES", help="Attributes that label edges.", show_default="label")
-    edge_weights: str | None = option(None, metavar="NAME", help="Attribute that weights edges.", show_default="weight")
-    directed: bool = option(False, "--directed", help="Listed edges go from the first node to the second only.")
+    node_labels: str | None = option("Attributes that label nodes.", metavar="NAMES", show_default="label")
+    node_features: str | None = option("Numeric node attributes.", metavar="NAMES", show_default="features or x")
+    edge_labels: str | None = option("Attributes that label edges.", metavar="NAMES", show_default="label")
+    edge_weights: str | None = option("Attribute that weights edges.", metavar="NAME", show_default="weight")
+    directed: bool = option("Listed edges go from the first node to the second only.", False)
 
     @property
-    def is_table(self) -> bool:
-        """Whether DATA is a table, of molecules or of edges."""
-        return self.data.lower().endswith(_TABLES)
-
-    @property
-    def is_json(self) -> bool:
-        """Whether DATA is a JSON file in node-link form."""
-        return self.data.lower().endswith(_JSON)
-
-    @property
-    def is_edge_list(self) -> bool:
-        """Whether DATA is a table of edges."""
-        return self.is_table and self.graph is not None
+    def format(self) -> Literal["molecules", "edge list", "json", "data set"]:
+        """The format of DATA: one of two kinds of tables, node-link JSON, or a data set by name or in TU format."""
+        if self.data.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
+            return "molecules" if self.graph is None else "edge list"
+        return "json" if self.data.lower().endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz")) else "data set"
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes to use as labels, features and weights; an empty text means none."""
-        chosen = {name: getattr(self, name) for name in NAMES}
+        texts = {name: getattr(self, name) for name in _ATTRIBUTES}
         return {
             name: text if text is None else () if not text else parse_words(text, f"--{name.replace('_', '-')}")
-            for name, text in chosen.items()
+            for name, text in texts.items()
         }
 
-    def both_ends(self) -> tuple[str, str]:
-        """Return the columns of the two nodes of an edge."""
-        if self.ends is None:
-            return "source", "target"
-        words = parse_words(self.ends, "--ends")
-        if len(words) != 2:
-            raise InputError(f"--ends takes two columns such as source,target, but is {self.ends!r}.")
-        return words[0], words[1]
+    def refuse(self, names: tuple[str, ...], purpose: str) -> None:
+        """Refuse options that do not apply to DATA."""
+        if changed := self.changed(*names):
+            raise InputError(f"{changed[0]} is for {purpose}; leave it out.")
 
     def to_model(self) -> dict[str, Any]:
-        """Return what a model file keeps, so that new graphs are read in the same way."""
-        kept: dict[str, Any] = {name: getattr(self, name) for name in _IN_MODELS if getattr(self, name) is not None}
+        """Return the options that are saved in a model file, so that new graphs are read in the same way."""
         flags = {"directed": self.directed, "nodes": self.nodes is not None}
-        return kept | {name: True for name, given in flags.items() if given}
+        saved: dict[str, Any] = {name: getattr(self, name) for name in _IN_MODELS if getattr(self, name) is not None}
+        return saved | {name: True for name, value in flags.items() if value}
 
-    def from_model(self, kept: Any) -> Inputs:
-        """Return the same options with those that were not given from a model file, if DATA is of a kind to use them.
+    def from_model(self, saved: Any) -> Self:
+        """Return the same options with defaults from a model file, as far as they apply to the format of DATA.
 
-        >>> Inputs("new.csv", ends="a,b").from_model({"graph": "net", "ends": "u,v"}).given()
+        >>> Inputs("new.csv", ends="a,b").from_model({"graph": "net", "ends": "u,v"}).changed()
         ['--graph', '--ends']
         """
-        if not isinstance(kept, Mapping) or not (self.is_json or self.is_table):
+        if not isinstance(saved, Mapping) or self.format == "data set":
             return self
-        names = NAMES if self.is_json else _IN_MODELS
-        missing = {n: kept[n] for n in names if getattr(self, n) is None and isinstance(kept.get(n), str)}
-        directed = self.directed or (self.is_table and kept.get("directed") is True)
+        names = _ATTRIBUTES if self.format == "json" else _IN_MODELS
+        missing = {n: saved[n] for n in names if getattr(self, n) is None and isinstance(saved.get(n), str)}
+        directed = self.directed or (self.format != "json" and saved.get("directed") is True)
         filled = replace(self, **missing, directed=directed)
-        if filled.is_edge_list and kept.get("nodes") is True and filled.nodes is None:
+        if filled.format == "edge list" and saved.get("nodes") is True and filled.nodes is None:
             raise InputError("the model was trained with a table of nodes; give that of the new graphs with --nodes.")
         return filled
 
 
-@dataclass(frozen=True)
-class NewGraphInputs(Inputs):
-    """Graphs to predict: no targets."""
+def load_data(inputs: Inputs, *, quiet: bool = False) -> Dataset:
+    """Read a table or a JSON file, or load a data set in TU format."""
+    data: str = inputs.data
+    target: Any = inputs.target or None
+    if target and len(target) == 1:
+        target = target[0]
+    if inputs.format in ("json", "edge list"):
+        inputs.refuse(("smiles", "skip_invalid"), f"tables of molecules, but {data} holds other graphs")
+        with _messages_with_options():
+            if inputs.format == "edge list":
+                return _read_edge_list(inputs, target)
+            inputs.refuse(_EDGE_LIST, f"edge lists (.csv, .tsv), but DATA is {data}")
+            return read_node_link(data, target=target, **inputs.attributes())
+    if inputs.format == "molecules":
+        if changed := inputs.changed(*_EDGE_LIST, *_ATTRIBUTES):
+            raise InputError(
+                f"{changed[0]} does not apply to tables of molecules; if {data} lists edges, name the column of the "
+                "graph with --graph."
+            )
+        with progress_bar("reading molecules", quiet=quiet) as bar:
+            return read_table(data, smiles=inputs.smiles, target=target, skip_invalid=inputs.skip_invalid, progress=bar)
+    if (inputs.smiles or target) and Path(data).is_file() and Path(data).suffix.lower() != ".zip":
+        raise InputError(f"{data} is not a table that can be read; save it as .csv or .tsv.")
+    inputs.refuse(("smiles", "target", "skip_invalid"), f"tables (.csv, .tsv), but DATA is {data}")
+    inputs.refuse((*_EDGE_LIST, *_ATTRIBUTES), f"tables and JSON files (.csv, .json), but DATA is {data}")
+    with progress_bar("downloading", quiet=quiet) as bar:
+        return load(data, progress=bar)
 
-    omitted = ("target", "targets")
+
+def check_targets(dataset: Dataset, inputs: Inputs) -> None:
+    """Refuse graphs without targets."""
+    if dataset.y is not None:
+        return
+    advice = "it has neither graph labels nor graph attributes"
+    if inputs.format == "edge list":
+        advice = "give a table with the target of each graph with --targets"
+    elif isinstance(dataset, NamedDataset):
+        advice = "name an attribute of its graphs with --target"
+    elif isinstance(dataset, MoleculeTable):
+        advice = f"name a column with --target; its columns are {', '.join(dataset.columns)}"
+    raise InputError(f"{inputs.data} has no targets to learn; {advice}.")
 
 
-@dataclass(frozen=True)
-class OneGraphInputs(Inputs):
-    """Graphs of which one is used: others that cannot be read do not matter."""
-
-    omitted = ("target", "targets", "skip_invalid")
-
-    skip_invalid: bool = True
+def graph_name(dataset: Dataset, index: int) -> str:
+    """Return the name of a graph: its SMILES, its name, or its number counted from 1."""
+    if isinstance(dataset, NamedDataset):
+        return dataset.names[index]
+    return dataset.smiles[index] if isinstance(dataset, MoleculeTable) else str(index + 1)
 
 
-@dataclass(frozen=True)
-class InfoInputs(Inputs):
-    """Graphs to describe, if any."""
+def skipped_rows(dataset: Dataset) -> list[int]:
+    """Return the rows of a table that were skipped."""
+    return list(dataset.skipped) if isinstance(dataset, MoleculeTable) else []
 
-    data: str = argument("", metavar="[DATA]", help=f"Graphs to describe. {DATA_HELP}", show_default=False)
+
+def warn_skipped(dataset: Dataset) -> None:
+    """Print which rows of a table were skipped."""
+    if rows := skipped_rows(dataset):
+        print_warning(f"skipped {some('row', rows)}, whose SMILES cannot be read.")
+
+
+def _read_edge_list(inputs: Inputs, target: Any) -> NamedDataset:
+    if target and inputs.targets is None:
+        raise InputError(
+            f"--target names a column of the table of graphs; give that table of {inputs.data} with --targets."
+        )
+    assert inputs.graph is not None
+    ends = ("source", "target") if inputs.ends is None else parse_words(inputs.ends, "--ends")
+    if len(ends) != 2:
+        raise InputError(f"--ends takes two columns such as source,target, but is {inputs.ends!r}.")
+    return read_edge_list(
+        inputs.data,
+        graph=inputs.graph,
+        source=ends[0],
+        target=ends[1],
+        nodes=inputs.nodes,
+        targets=inputs.targets,
+        y=target,
+        directed=inputs.directed,
+        **inputs.attributes(),
+    )
+
+
+@contextmanager
+def _messages_with_options() -> Iterator[None]:
+    """Print warnings and raise errors with options in the place of argument names."""
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+    except InputError as error:
+        raise InputError(_arguments_to_options(str(error))) from None
+    for warning in caught:
+        text = str(warning.message)
+        if issubclass(warning.category, UnusedAttributesWarning):
+            text = _arguments_to_options(text).replace("pass () there", "pass '' there")
+        print_warning(text)
+
+
+def _arguments_to_options(text: str) -> str:
+    for name in _ATTRIBUTES:
+        text = text.replace(f"{name}=", f"--{name.replace('_', '-')}")
+    return text

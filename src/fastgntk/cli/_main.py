@@ -4,17 +4,17 @@ import io
 import os
 import sys
 import warnings
-from typing import Annotated
 
 import typer
 
 from fastgntk import __version__
 from fastgntk.cli._bench import bench
-from fastgntk.cli._console import error_line, show_log, warning_line
+from fastgntk.cli._console import configure_logging, print_error, print_warning
 from fastgntk.cli._evaluate import evaluate
 from fastgntk.cli._explain import explain
 from fastgntk.cli._gram import gram
 from fastgntk.cli._info import datasets, info
+from fastgntk.cli._option_groups import option, with_groups
 from fastgntk.cli._predict import predict
 from fastgntk.cli._reproduce import reproduce
 from fastgntk.cli._train import train
@@ -34,42 +34,40 @@ for _command in (evaluate, train, predict, explain, gram, bench, datasets, info)
 app.add_typer(reproduce, name="reproduce")
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"fastgntk {__version__}")  # noqa: T201  # the command line prints
         raise typer.Exit
 
 
 @app.callback()
+@with_groups
 def _root(
-    version: Annotated[  # the callback does its work
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
-    ] = False,
+    *, version: bool = option("Show the version and exit.", False, callback=_print_version, is_eager=True)
 ) -> None:
     pass
 
 
 def main() -> None:
     """Run the command line: exit code 0, or 2 with one sentence on bad input."""
-    warnings.showwarning = warning_line
-    show_log(False)
+    warnings.showwarning = print_warning
+    configure_logging(False)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ± must not lose the result of an hour
     try:
         app()
     except InputError as error:
-        error_line(str(error))
+        print_error(str(error))
         sys.exit(2)
     except MemoryError:
-        error_line("there is not enough memory; use fewer graphs, or a smaller --max-memory or --n-jobs.")
+        print_error("there is not enough memory; use fewer graphs, or a smaller --max-memory or --n-jobs.")
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        error_line(f"{where}{error.strerror or error}.")
+        print_error(f"{where}{error.strerror or error}.")
         sys.exit(2)
     finally:
         _flush()

@@ -1,19 +1,19 @@
 """The option groups that commands share: kernel, kernels to try, sketch, computation, output; ``_inputs`` has input."""
 
-# ruff: noqa: RUF009  # option() makes a dataclass field
-
-from __future__ import annotations
-
 import re
+import shlex
+import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastgntk._util.files import check_place
+from fastgntk._util.text import format_bytes, format_duration
 from fastgntk._util.threads import Progress
-from fastgntk.cli._console import print_json, print_values
-from fastgntk.cli._groups import OptionGroup, option
-from fastgntk.cli._lists import parse_flags, parse_floats, parse_ints, parse_words
+from fastgntk.cli._console import print_json, print_line, print_values, progress_bar
+from fastgntk.cli._option_groups import OptionGroup, option, random_state_option
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel, parse_kernel
 from fastgntk.pairwise import Compute
@@ -31,20 +31,12 @@ __all__ = [
     "OutputOptions",
     "ReportOutput",
     "SketchOptions",
-    "random_state_option",
+    "parse_floats",
+    "parse_words",
 ]
 
 _KERNEL = 'The kernel as text, such as "GNTK(blocks=3) + 0.5 * GNTK(2).normalized()"'
-
-
-def _features_option() -> Any:
-    what = "Initial node features: auto, attributes, labels, all or degree."
-    return option(None, help=what, show_default="auto")
-
-
-def random_state_option(default: Any, of_what: str) -> Any:
-    """Declare ``--random-state``, the seed of something."""
-    return option(default, help=f"Seed of {of_what}.", show_default="0")
+_FEATURES = "Initial node features: auto, attributes, labels, all or degree."
 
 
 @dataclass(frozen=True)
@@ -53,14 +45,14 @@ class SketchOptions(OptionGroup):
 
     panel = "Sketch: an approximation for large dense graphs"
 
-    sketch: str | None = option(None, help="ams, gaussian, srht, countsketch or sparse.", show_default="exact")
-    sketch_size: str | None = option(None, help="Rows such as 64, or a rate such as 0.3.", show_default="0.3")
-    fresh_each_block: bool | None = option(None, "--fresh-each-block", help="Draw a new sketch for each block.")
+    sketch: str | None = option("ams, gaussian, srht, countsketch or sparse.", show_default="exact")
+    sketch_size: str | None = option("Rows such as 64, or a rate such as 0.3.", show_default="0.3")
+    fresh_each_block: bool | None = option("Draw a new sketch for each block.", None, "--fresh-each-block")
     merge_nodes: bool | None = option(
-        None, "--merge-nodes/--all-nodes", help="Sketch distinct nodes (the default), or all nodes as in the paper."
+        "Sketch distinct nodes (the default), or all nodes as in the paper.", None, "--merge-nodes/--all-nodes"
     )
     sketch_features: bool | None = option(
-        None, "--sketch-features", help="Sketch the features too, as in the paper; this saves no time."
+        "Sketch the features too, as in the paper; this saves no time.", None, "--sketch-features"
     )
 
     def build(self, seed: int) -> Sketch | None:
@@ -69,14 +61,11 @@ class SketchOptions(OptionGroup):
         >>> SketchOptions("srht", "0.25").build(1), SketchOptions().build(1)
         (Sketch(kind='srht', size=0.25, seed=1), None)
         """
-        names = {"kind": "sketch", "size": "sketch_size"}
-        names |= {name: name for name in ("fresh_each_block", "merge_nodes", "sketch_features")}
-        chosen = {name: getattr(self, field) for name, field in names.items() if getattr(self, field) is not None}
-        if not chosen:
-            return None
-        if "size" in chosen:
-            chosen["size"] = _parse_size(chosen["size"])
-        return Sketch(seed=seed, **chosen)
+        size = None if self.sketch_size is None else _parse_size(self.sketch_size)
+        options = {"kind": self.sketch, "size": size, "fresh_each_block": self.fresh_each_block}
+        options |= {"merge_nodes": self.merge_nodes, "sketch_features": self.sketch_features}
+        chosen: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        return Sketch(seed=seed, **chosen) if chosen else None
 
 
 @dataclass(frozen=True)
@@ -85,18 +74,16 @@ class KernelOptions(OptionGroup):
 
     panel = "Kernel"
 
-    kernel: list[str] | None = option(
-        None, metavar="TEXT", help=f"{_KERNEL}; not to be combined with the options below."
-    )
-    blocks: int | None = option(None, help="Number of blocks.", show_default="3")
-    layers: int | None = option(None, help="ReLU layers in each block.", show_default="2")
-    scale: str | None = option(None, help="Scale: uniform, degree or unit.", show_default="uniform")
-    jump: bool | None = option(None, help="Read out every level (the default), or only the last.")
-    c_phi: float | None = option(None, help="Variance factor of the ReLU layers.", show_default="2")
-    edges: str | None = option(None, help="plain ignores edge labels, typed does not.", show_default="plain")
-    features: str | None = _features_option()
-    normalize: bool = option(False, "--normalize", help="Divide by self-similarities, so that values are cosines.")
-    random_state: int | None = random_state_option(None, "the sketch")
+    kernel: list[str] | None = option(f"{_KERNEL}; not to be combined with the options below.", metavar="TEXT")
+    blocks: int | None = option("Number of blocks.", show_default="3")
+    layers: int | None = option("ReLU layers in each block.", show_default="2")
+    scale: str | None = option("Scale: uniform, degree or unit.", show_default="uniform")
+    jump: bool | None = option("Read out every level (the default), or only the last.")
+    c_phi: float | None = option("Variance factor of the ReLU layers.", show_default="2")
+    edges: str | None = option("plain ignores edge labels, typed does not.", show_default="plain")
+    features: str | None = option(_FEATURES, show_default="auto")
+    normalize: bool = option("Divide by self-similarities, so that values are cosines.", False)
+    random_state: int | None = random_state_option("the sketch", None)
 
     def build(self, sketch: SketchOptions) -> Kernel:
         """Return the kernel.
@@ -107,9 +94,9 @@ class KernelOptions(OptionGroup):
         if self.kernel:
             if len(self.kernel) > 1:
                 raise InputError(f"give one --kernel, not {len(self.kernel)}; kernels can be added up in one text.")
-            _check_alone(self, sketch)
+            _refuse_replaced_options(self, sketch)
             return parse_kernel(self.kernel[0])
-        if self.random_state is not None and not sketch.given():
+        if self.random_state is not None and not sketch.changed():
             raise InputError("--random-state is the seed of a sketch; give --sketch too.")
         names = ("blocks", "layers", "scale", "jump", "c_phi", "edges", "features")
         chosen = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
@@ -124,37 +111,33 @@ class CandidateOptions(OptionGroup):
     panel = "Kernels to try"
 
     kernel: list[str] | None = option(
-        None, metavar="TEXT", help=f"{_KERNEL}; may be repeated; not to be combined with the options below, except --c."
+        f"{_KERNEL}; may be repeated; not to be combined with the options below, except --c.", metavar="TEXT"
     )
     blocks: str | None = option(
-        None, help="Numbers of blocks, such as 1,2,5 or 1-10.", show_default="train: 1-10; evaluate: 1,2,3,5,8"
+        "Numbers of blocks, such as 1,2,5 or 1-10.", show_default="train: 1-10; evaluate: 1,2,3,5,8"
     )
-    layers: str | None = option(None, help="Numbers of layers in each block.", show_default="1-3")
-    scale: str | None = option(None, help="Scales: uniform,degree,unit.", show_default="uniform,degree")
-    jump: str | None = option(None, help="Jumping knowledge: yes, no or both.", show_default="both")
-    normalize: str | None = option(None, help="Cosine normalization: yes, no or both.", show_default="both")
-    edges: str | None = option(None, help="plain ignores edge labels; plain,typed tries both.", show_default="plain")
-    features: str | None = _features_option()
+    layers: str | None = option("Numbers of layers in each block.", show_default="1-3")
+    scale: str | None = option("Scales: uniform,degree,unit.", show_default="uniform,degree")
+    jump: str | None = option("Jumping knowledge: yes, no or both.", show_default="both")
+    normalize: str | None = option("Cosine normalization: yes, no or both.", show_default="both")
+    edges: str | None = option("plain ignores edge labels; plain,typed tries both.", show_default="plain")
+    features: str | None = option(_FEATURES, show_default="auto")
     c: str | None = option(
-        None,
-        "--c",
-        "--C",
-        help="Values of C for SVMs, in units of the kernel's variance.",
-        show_default="0.1 to 1000",
+        "Values of C for SVMs, in units of the kernel's variance.", None, "--c", "--C", show_default="0.1 to 1000"
     )
 
-    def build(self, default: Grid, sketch: SketchOptions, seed: int) -> Grid | Candidates:
+    def build(self, default: "Grid", sketch: SketchOptions, seed: int) -> "Grid | Candidates":
         """Return the kernels, or the default grid with other values where they were given."""
         if self.kernel:
-            _check_alone(self, sketch)
+            _refuse_replaced_options(self, sketch)
             C = default.C if self.c is None else parse_floats(self.c, "--c")
             from fastgntk.selection import Candidates
 
             return Candidates(tuple(parse_kernel(text) for text in self.kernel), C)
-        readers: dict[str, Any] = {"blocks": parse_ints, "layers": parse_ints, "scale": parse_words}
-        readers |= {"jump": parse_flags, "normalize": parse_flags, "edges": parse_words, "c": parse_floats}
-        texts = {name: getattr(self, name) for name in readers if getattr(self, name) is not None}
-        values = {"C" if n == "c" else n: readers[n](text, f"--{n}") for n, text in texts.items()}
+        parsers: dict[str, Any] = {"blocks": _parse_ints, "layers": _parse_ints, "scale": parse_words}
+        parsers |= {"jump": _parse_flags, "normalize": _parse_flags, "edges": parse_words, "c": parse_floats}
+        texts = {name: getattr(self, name) for name in parsers if getattr(self, name) is not None}
+        values = {"C" if name == "c" else name: parsers[name](text, f"--{name}") for name, text in texts.items()}
         base = GNTK(features=self.features or "auto", sketch=sketch.build(seed))  # type: ignore[arg-type]
         return replace(default, **values, base=base)
 
@@ -166,10 +149,10 @@ class ComputeOptions(OptionGroup):
     panel = "Computation"
 
     engine: str = option(
-        "auto", help="lossless, decoupled, kronecker (slow), or auto, the fastest; all give the same numbers."
+        "lossless, decoupled, kronecker (slow), or auto, the fastest; all give the same numbers.", "auto"
     )
-    n_jobs: int | None = option(None, help="Number of threads or processes.", show_default="every core")
-    max_memory: str | None = option(None, help="Memory limit, such as 2GB.", show_default="a quarter of RAM")
+    n_jobs: int | None = option("Number of threads or processes.", show_default="every core")
+    max_memory: str | None = option("Memory limit, such as 2GB.", show_default="a quarter of RAM")
 
     def build(self, progress: Progress | None = None) -> Compute:
         """Return the options of the library."""
@@ -189,8 +172,8 @@ class OutputOptions(OptionGroup):
 
     panel = "Output"
 
-    json: bool = option(False, "--json", help="Print JSON instead of tables.")
-    verbose: bool = option(False, "--verbose", "-v", help="Log each step to standard error.")
+    json: bool = option("Print JSON instead of tables.", False)
+    verbose: bool = option("Log each step to standard error.", False, "--verbose", "-v")
 
     def show(self, record: dict[str, Any], title: str, rows: list[tuple[str, str]]) -> None:
         """Print a record as JSON, or else rows of names and values as a table."""
@@ -212,7 +195,7 @@ class ReportOutput(OutputOptions):
     """What a command prints, and an HTML page about it."""
 
     report: Path | None = option(
-        None, metavar="NAME.html", help="Write a report: one self-contained HTML file.", show_default="no report"
+        "Write a report: one self-contained HTML file.", metavar="NAME.html", show_default="no report"
     )
 
     def check(self) -> None:
@@ -224,12 +207,74 @@ class ReportOutput(OutputOptions):
         """Return the entry of the page in JSON output, if there is one."""
         return {} if self.report is None else {"report": str(self.report)}
 
+    def write_report(self, write: Callable[..., Any], compute: ComputeOptions, *results: Any, **options: Any) -> None:
+        """Write the page with a function of :mod:`fastgntk.report` and print its path; do nothing without ``--report``.
 
-def _check_alone(group: KernelOptions | CandidateOptions, sketch: SketchOptions) -> None:
-    """Refuse options that the text of a kernel replaces."""
-    others = [name for name in (*group.given(), *sketch.given()) if name not in ("--kernel", "--c")]
-    if others:
-        raise InputError(f"use either --kernel or {', '.join(others)}, not both.")
+        Results are printed before this is called, so that they are not lost if the page cannot be written.
+        """
+        if self.report is None:
+            return
+        start = time.perf_counter()
+        command = shlex.join(["fastgntk", *sys.argv[1:]])
+        with progress_bar("writing the report", quiet=self.json) as bar:
+            write(self.report, *results, command=command, compute=compute.build(bar), **options)
+        if not self.json:
+            seconds, size = time.perf_counter() - start, self.report.stat().st_size
+            print_line(f"report: {self.report} ({format_bytes(size)}, {format_duration(seconds)})")
+
+
+def parse_words(text: str, name: str) -> tuple[str, ...]:
+    """Parse a list of words.
+
+    >>> parse_words("uniform, degree", "--scale")
+    ('uniform', 'degree')
+    """
+    words = [part.strip() for part in text.split(",")]
+    if not all(words):
+        raise InputError(f"{name} takes values separated by commas, but is {text!r}.")
+    return tuple(dict.fromkeys(words))
+
+
+def _parse_ints(text: str, name: str) -> tuple[int, ...]:
+    """Parse a list of whole numbers and ranges.
+
+    >>> _parse_ints("1-3,8", "--blocks")
+    (1, 2, 3, 8)
+    """
+    values: list[int] = []
+    for part in parse_words(text, name):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
+        if not match:
+            raise InputError(f"{name} takes whole numbers such as 1,2,5 or 1-5, but has {part!r}.")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise InputError(f"{name}: the range {part} runs backwards.")
+        values += range(first, last + 1)
+    return tuple(dict.fromkeys(values))
+
+
+def parse_floats(text: str, name: str) -> tuple[float, ...]:
+    """Parse a list of numbers.
+
+    >>> parse_floats("0.1,10", "--c")
+    (0.1, 10.0)
+    """
+    try:
+        return tuple(dict.fromkeys(map(float, parse_words(text, name))))
+    except ValueError:
+        raise InputError(f"{name} takes numbers such as 1,10,100, but is {text!r}.") from None
+
+
+def _parse_flags(text: str, name: str) -> tuple[bool, ...]:
+    """Parse yes, no or both.
+
+    >>> _parse_flags("both", "--jump")
+    (False, True)
+    """
+    flags = {"yes": (True,), "no": (False,), "both": (False, True)}
+    if text not in flags:
+        raise InputError(f"{name} must be yes, no or both, but is {text!r}.")
+    return flags[text]
 
 
 def _parse_size(text: str) -> int | float:
@@ -237,3 +282,10 @@ def _parse_size(text: str) -> int | float:
         return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
     except ValueError:
         raise InputError(f"--sketch-size takes a number such as 64 or 0.3, but is {text!r}.") from None
+
+
+def _refuse_replaced_options(group: KernelOptions | CandidateOptions, sketch: SketchOptions) -> None:
+    """Refuse options that the text of a kernel replaces."""
+    replaced = [name for name in (*group.changed(), *sketch.changed()) if name not in ("--kernel", "--c")]
+    if replaced:
+        raise InputError(f"use either --kernel or {', '.join(replaced)}, not both.")

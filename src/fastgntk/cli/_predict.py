@@ -1,46 +1,48 @@
-"""``fastgntk predict``: predictions of a model for new graphs."""
+"""``fastgntk predict``: predictions of a model for new graphs, which are read as the training graphs were."""
 
 import csv
 import io
 import sys
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 
 from fastgntk._util.files import atomic_write, check_place
 from fastgntk._util.text import format_duration
-from fastgntk.cli._console import print_json, print_values, progress_bar, show_log
-from fastgntk.cli._data import skipped_rows, warn_skipped
-from fastgntk.cli._groups import with_groups
-from fastgntk.cli._inputs import NewGraphInputs
-from fastgntk.cli._new_graphs import ModelArgument, is_classifier, load_new_graphs, target_names
+from fastgntk.cli._console import configure_logging, plural, print_json, print_values, progress_bar
+from fastgntk.cli._inputs import Inputs, load_data, skipped_rows, warn_skipped
+from fastgntk.cli._option_groups import argument, option, with_groups
 from fastgntk.cli._options import LocalComputeOptions, OutputOptions
-from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
+from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, read_columns
 from fastgntk.errors import InputError
 
-__all__ = ["predict"]
+__all__ = ["MODEL", "NewGraphInputs", "is_classifier", "load_new_graphs", "predict", "target_names"]
+
+MODEL: Any = argument("A model file written by `fastgntk train`.", metavar="MODEL")
+"""The argument of commands that use a model."""
 
 _COVERAGE = 0.9
+
+
+@dataclass(frozen=True)
+class NewGraphInputs(Inputs):
+    """Graphs to predict: no targets."""
+
+    omitted = ("target", "targets")
 
 
 @with_groups
 def predict(
     *,
-    model: ModelArgument,
+    model: Path = MODEL,
     inputs: NewGraphInputs,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="NAME.csv", help="Where to write predictions.", show_default="standard output"
-        ),
-    ] = None,
-    coverage: Annotated[
-        float | None,
-        typer.Option(help="Coverage of prediction intervals, for regression.", show_default=str(_COVERAGE)),
-    ] = None,
+    file: Path | None = option(
+        "Where to write predictions.", None, "--output", "-o", metavar="NAME.csv", show_default="standard output"
+    ),
+    coverage: float | None = option("Coverage of prediction intervals, for regression.", show_default=str(_COVERAGE)),
     compute: LocalComputeOptions,
     output: OutputOptions,
 ) -> None:
@@ -52,34 +54,73 @@ def predict(
         check_place(file, "--output", ".csv")
     from fastgntk.persistence import load_model  # scikit-learn takes a second to load, which --help does not need
 
-    show_log(output.verbose)
+    configure_logging(output.verbose)
     loaded: Any = load_model(model, compute=compute.build())
-    if coverage is not None and is_classifier(loaded):
+    if is_classifier(loaded) and coverage is not None:
         raise InputError("--coverage is for regression, but this model classifies; leave it out.")
-    share = _COVERAGE if coverage is None else coverage
+    coverage = _COVERAGE if coverage is None else coverage
     dataset = load_new_graphs(inputs, loaded, quiet=output.json)
     start = time.perf_counter()
     with progress_bar("predicting", quiet=output.json) as bar:
         loaded.set_params(compute=compute.build(bar))
-        found = loaded.review(dataset.graphs) if is_classifier(loaded) else loaded.review(dataset.graphs, share)
-    took = time.perf_counter() - start
-    columns = _columns(loaded, dataset, found, share)
+        review = loaded.review(dataset.graphs) if is_classifier(loaded) else loaded.review(dataset.graphs, coverage)
+    seconds = time.perf_counter() - start
+    columns = _make_columns(loaded, dataset, review, coverage)
     if file is not None:
-        atomic_write(file, _csv(columns).encode())
+        atomic_write(file, _format_csv(columns).encode())
     if output.json:
-        about = {"model": str(model), "dataset": dataset.name, "output": None if file is None else str(file)}
+        record = {"model": str(model), "dataset": dataset.name, "output": None if file is None else str(file)}
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        print_json({**about, "skipped_rows": skipped_rows(dataset), "seconds": took, "predictions": rows})
+        print_json({**record, "skipped_rows": skipped_rows(dataset), "seconds": seconds, "predictions": rows})
         return
     warn_skipped(dataset)
     if file is None:
-        sys.stdout.write(_csv(columns))
+        sys.stdout.write(_format_csv(columns))
         return
-    what = f"{file}, {len(dataset):,} row{'s' * (len(dataset) != 1)}: {', '.join(columns)}"
-    print_values(f"fastgntk predict {dataset.name}", [("written", what), ("time", format_duration(took))])
+    written = f"{file}, {plural(len(dataset), 'row')}: {', '.join(columns)}"
+    print_values(f"fastgntk predict {dataset.name}", [("written", written), ("time", format_duration(seconds))])
 
 
-def _columns(model: Any, dataset: Dataset, found: Any, coverage: float) -> dict[str, list[Any]]:
+def is_classifier(model: Any) -> bool:
+    """Whether a model predicts classes."""
+    return hasattr(model, "classes_")
+
+
+def target_names(model: Any) -> list[str]:
+    """Return the names of the targets of a regression."""
+    outputs = list(model.expansion_.names)
+    names = getattr(model, "about_", {}).get("targets")
+    return [str(name) for name in names] if isinstance(names, list) and len(names) == len(outputs) else outputs
+
+
+def load_new_graphs(inputs: Inputs, model: Any, *, quiet: bool) -> Dataset:
+    """Read graphs for a model; options that were not given are those of its training."""
+    metadata = getattr(model, "about_", {})
+    inputs = inputs.from_model(metadata.get("inputs"))
+    if inputs.format == "edge list":
+        return _labels_as_trained(load_data(inputs, quiet=quiet), model)
+    column = metadata.get("smiles")
+    if inputs.format == "molecules" and inputs.smiles is None and isinstance(column, str):
+        inputs = replace(inputs, smiles=column if column in read_columns(inputs.data) else None)
+    return load_data(inputs, quiet=quiet)
+
+
+def _labels_as_trained(dataset: Dataset, model: Any) -> Dataset:
+    """Return labels of an edge list as text if the model has them as text.
+
+    In a table, 1 may be a number or a name: all cells of a column determine which, and those of another file may give
+    another result.
+    """
+    steps, batch = model.expansion_.rows.features.values(), dataset.graphs
+    labels, edge_labels = batch.labels, batch.edge_labels
+    if labels is not None and any(values.dtype.kind == "U" for step in steps for values in step.categories_):
+        labels = labels.astype(np.str_)
+    if edge_labels is not None and any(step.edge_types_.has_text for step in steps):
+        edge_labels = edge_labels.astype(np.str_)
+    return replace(dataset, graphs=replace(batch, labels=labels, edge_labels=edge_labels))
+
+
+def _make_columns(model: Any, dataset: Dataset, review: Any, coverage: float) -> dict[str, list[Any]]:
     """Return columns with their headings, one entry for each graph."""
     columns: dict[str, Any] = {"row": np.arange(1, len(dataset) + 1)}
     if isinstance(dataset, MoleculeTable):
@@ -87,23 +128,24 @@ def _columns(model: Any, dataset: Dataset, found: Any, coverage: float) -> dict[
     if isinstance(dataset, NamedDataset):
         columns["graph"] = dataset.names
     if is_classifier(model):
-        columns["class"] = found.label
-        if found.probabilities is not None:
-            columns |= {f"probability of {c}": found.probabilities[:, i] for i, c in enumerate(model.classes_)}
+        columns["class"] = review.label
+        if review.probabilities is not None:
+            columns |= {f"probability of {c}": review.probabilities[:, i] for i, c in enumerate(model.classes_)}
     else:
-        names, percent = target_names(model), f"{100 * coverage:g}%"
-        for i, name in enumerate(names):
-            headings = ("value", "std", f"low {percent}", f"high {percent}")
-            for heading, part in zip(headings, found[:4], strict=True):
-                columns[heading if len(names) == 1 else f"{name}: {heading}"] = part if part.ndim == 1 else part[:, i]
+        targets, percent = target_names(model), f"{100 * coverage:g}%"
+        headings = ("value", "std", f"low {percent}", f"high {percent}")
+        for i, target in enumerate(targets):
+            for heading, values in zip(headings, review[:4], strict=True):
+                name = heading if len(targets) == 1 else f"{target}: {heading}"
+                columns[name] = values if values.ndim == 1 else values[:, i]
     if model.expansion_.rows.keeps_graphs:
-        known = getattr(model, "names_", None)
-        columns["nearest"] = [known[i] if known else i + 1 for i in found.nearest.tolist()]
-        columns["similarity"] = found.similarity
+        names = getattr(model, "names_", None)
+        columns["nearest"] = [names[i] if names else i + 1 for i in review.nearest.tolist()]
+        columns["similarity"] = review.similarity
     return {name: v.tolist() if isinstance(v, np.ndarray) else list(v) for name, v in columns.items()}
 
 
-def _csv(columns: dict[str, list[Any]]) -> str:
+def _format_csv(columns: dict[str, list[Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

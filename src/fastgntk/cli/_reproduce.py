@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from fastgntk.cli._console import print_json, print_line, print_table, progress_bar
-from fastgntk.cli._groups import OptionGroup, option, with_groups
-from fastgntk.cli._lists import parse_words
-from fastgntk.cli._options import ComputeOptions, JsonOutput, random_state_option
+from fastgntk.cli._option_groups import OptionGroup, option, random_state_option, with_groups
+from fastgntk.cli._options import ComputeOptions, JsonOutput, parse_words
 from fastgntk.errors import InputError
 from fastgntk.reproduce import STUDIES, StudyOptions, get_study, run_study
 
@@ -28,44 +27,44 @@ class _StudyCompute(ComputeOptions):
 
 
 @dataclass(frozen=True)
-class _Study(OptionGroup):
+class _StudySettings(OptionGroup):
     panel = "Study"
 
-    quick: bool = option(False, "--quick", help="A small version, under a minute.")
-    data: str | None = option(None, help="Data sets to use, such as MUTAG,PTC.", show_default="those of the study")
-    restart: bool = option(False, "--restart", help="Discard measurements of an earlier run.")
-    random_state: int = random_state_option(0, "everything random")
+    quick: bool = option("A small version, under a minute.", False)
+    data: str | None = option("Data sets to use, such as MUTAG,PTC.", show_default="those of the study")
+    restart: bool = option("Discard measurements of an earlier run.", False)
+    random_state: int = random_state_option("everything random")
 
 
-def _command(name: str) -> Callable[..., None]:
+def _make_command(name: str) -> Callable[..., None]:
     def command(
         *,
-        options: _Study,
-        folder: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")] = Path("reproduction"),
+        options: _StudySettings,
+        folder: Path = option("Folder for the files.", Path("reproduction"), "--output", "-o"),
         compute: _StudyCompute,
         output: JsonOutput,
     ) -> None:
         if folder.exists() and not folder.is_dir():
             raise InputError(f"--output must be a folder, but {folder} is a file.")
         names = parse_words(options.data, "--data") if options.data is not None else None
-        threads = compute.build().threads
-        chosen = StudyOptions(quick=options.quick, data=names, workers=threads, seed=options.random_state)
-        study = get_study(name)
+        threads, study = compute.build().threads, get_study(name)
+        settings = StudyOptions(quick=options.quick, data=names, workers=threads, seed=options.random_state)
         with progress_bar(name, quiet=output.json) as bar:
-            outcome = run_study(study, folder, chosen, restart=options.restart, progress=bar)
+            outcome = run_study(study, folder, settings, restart=options.restart, progress=bar)
         if output.json:
             files = {kind: str(path) for kind, path in outcome.files.items()}
             print_json({"study": name, "verdict": outcome.verdict, "files": files, "rows": outcome.rows})
             return
-        cells = [[_cell(row.get(head)) for head in study.shown] for row in outcome.rows]
-        print_table(f"fastgntk reproduce {name}", [(h.replace("_", " "), "right") for h in study.shown], cells)
+        columns = {column.replace("_", " "): "right" for column in study.shown}
+        cells = [[_format_cell(row.get(column)) for column in study.shown] for row in outcome.rows]
+        print_table(f"fastgntk reproduce {name}", columns, cells)
         print_line("\n".join([*outcome.verdict, "Files: " + ", ".join(map(str, outcome.files.values()))]))
 
     command.__doc__ = STUDIES[name]
     return with_groups(command)
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -74,4 +73,4 @@ def _cell(value: Any) -> str:
 
 
 for _name in STUDIES:
-    reproduce.command(_name)(_command(_name))
+    reproduce.command(_name)(_make_command(_name))
