@@ -25,28 +25,34 @@ import hashlib
 import json
 import math
 import zlib
+from collections.abc import Callable
 from importlib.resources import files
 from string import Template
 from typing import Any
 
+from fastgntk.report._markup import Parts, escape, prose
+from fastgntk.report._result_sections import calibration, predictions, score, score_by_options
+from fastgntk.report._run_sections import command_and_options, graph_map, heat_map, stage_times, work_saved
 from fastgntk.report._schema import ReportData
-from fastgntk.report.sections import escape, prose, sections, warnings
 
 __all__ = ["render_page"]
 
 _SCRIPTS = (
-    "elements",
-    "colours",
-    "layout",
-    "drawing",
-    "charts",
-    "heat",
-    "panel",
-    "graph_table",
-    "map_parts",
-    "map",
-    "main",
-)
+    "elements", "colours", "layout", "drawing", "charts", "heat", "panel", "graph_table", "map_parts", "map", "main"
+)  # fmt: skip
+
+_SECTIONS: dict[str, tuple[str, Callable[[ReportData], Parts]]] = {
+    "score": ("Score", score),
+    "predictions": ("Predictions", predictions),
+    "calibration": ("Calibration", calibration),
+    "options": ("Options", score_by_options),
+    "kernel": ("Kernel", heat_map),
+    "map": ("Map", graph_map),
+    "saved": ("Work saved", work_saved),
+    "time": ("Time", stage_times),
+    "run": ("Run", command_and_options),
+}
+"""Anchor, title and HTML of each section, in order."""
 
 _DIGITS = 6  # of numbers in the embedded JSON: more than are shown
 _DRAWING_DIGITS = 3  # of positions and colours, which are most of the page's size
@@ -57,19 +63,40 @@ def render_page(report: ReportData) -> str:
 
     The output is deterministic. 5,000 graphs of 30 nodes with contributions take about 1.4 MB.
     """
-    parts = sections(report)
+    links, sections = [], []
+    for anchor, (title, content) in _SECTIONS.items():
+        if parts := content(report):
+            links.append(f'<li><a href="#{anchor}">{title}</a></li>')
+            sections.append(_section(anchor, title, *parts))
     script = "(() => {\n" + "\n".join(_read(f"{name}.js") for name in _SCRIPTS) + "})();\n"
     return Template(_read("page.html")).substitute(
         policy=_policy(script),
         title=escape(report["title"]),
         style=_read("page.css"),
         summary=prose(report["summary"]),
-        contents="\n".join(f'<li><a href="#{part.key}">{escape(part.title)}</a></li>' for part in parts),
-        warnings=warnings(report),
-        sections="\n".join(part.html() for part in parts),
+        contents="\n".join(links),
+        warnings=_warnings(report["warnings"]),
+        sections="\n".join(sections),
         report_data=_packed(report),
         script=script,
     )
+
+
+def _section(anchor: str, title: str, lead: str, body: str) -> str:
+    wide = ' class="wide"' if anchor == "map" else ""  # body below the lead, not next to it
+    return (
+        f'<section id="{anchor}" aria-labelledby="{anchor}-title"{wide}>\n'
+        f'<div class="lead"><h2 id="{anchor}-title">{title}</h2>\n{lead}</div>\n'
+        f'<div class="body">\n{body}\n</div>\n</section>\n'
+    )
+
+
+def _warnings(warnings: list[str]) -> str:
+    if not warnings:
+        return ""
+    items = "".join(f"<li>{prose(warning)}</li>" for warning in warnings)
+    title = '<h2 id="warnings-title">Warnings</h2>'
+    return f'<section class="warnings" aria-labelledby="warnings-title">{title}<ul>{items}</ul></section>'
 
 
 def _read(name: str) -> str:
