@@ -60,7 +60,6 @@ def draw_molecule(molecule: Any, colours: list[str], value_labels: list[str], fr
     from rdkit.Chem import rdDepictor
     from rdkit.Chem.Draw import rdMolDraw2D
 
-    molecule = Chem.Mol(molecule)
     rdDepictor.Compute2DCoords(molecule)
     level = Chem.Mol(molecule)
     rdDepictor.NormalizeDepiction(level, scaleFactor=1.0)

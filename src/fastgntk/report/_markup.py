@@ -4,10 +4,7 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "Parts", "bars", "chart", "details", "escape", "format_fixed", "format_number", "prose", "scrollable", "small",
-    "table",
-]  # fmt: skip
+__all__ = ["Parts", "bars", "chart", "details", "escape", "fixed", "number", "prose", "scrollable", "small", "table"]
 
 Parts = tuple[str, str] | None
 """Lead and body of a section as HTML; None if there is nothing to show."""
@@ -37,19 +34,19 @@ def small(text: str) -> str:
     return f'<p class="fine">{prose(text)}</p>' if text else ""
 
 
-def format_fixed(value: float, decimals: int) -> str:
+def fixed(value: float, decimals: int) -> str:
     """Format a number with fixed decimals.
 
-    >>> format_fixed(-3.14159, 2)
+    >>> fixed(-3.14159, 2)
     '−3.14'
     """
     return f"{value:,.{decimals}f}".replace("-", "−") if math.isfinite(value) else "–"
 
 
-def format_number(value: float, digits: int = 3) -> str:
+def number(value: float, digits: int = 3) -> str:
     """Format a number with significant digits and a typographic minus sign.
 
-    >>> format_number(89.4321), format_number(-0.012345), format_number(1234567.0), format_number(float("nan"))
+    >>> number(89.4321), number(-0.012345), number(1234567.0), number(float("nan"))
     ('89.4', '−0.0123', '1,234,567', '–')
     """
     if not math.isfinite(value):
@@ -59,7 +56,7 @@ def format_number(value: float, digits: int = 3) -> str:
     size = math.floor(math.log10(abs(value)))
     if size < -4 or size >= 9:
         return f"{value:.{digits - 1}e}".replace("-", "−")
-    return format_fixed(value, max(0, digits - 1 - size))
+    return fixed(value, max(0, digits - 1 - size))
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], text_columns: Sequence[int] = (0,)) -> str:

@@ -25,34 +25,19 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Callable
 from importlib.resources import files
 from string import Template
 from typing import Any
 
-from fastgntk.report._markup import Parts, escape, prose
-from fastgntk.report._result_sections import calibration, predictions, score, score_by_options
-from fastgntk.report._run_sections import command_and_options, graph_map, heat_map, stage_times, work_saved
+from fastgntk.report._markup import escape, prose
 from fastgntk.report._schema import ReportData
+from fastgntk.report._sections import SECTIONS
 
 __all__ = ["render_page"]
 
 _SCRIPTS = (
     "elements", "colours", "layout", "drawing", "charts", "heat", "panel", "graph_table", "map_parts", "map", "main"
 )  # fmt: skip
-
-_SECTIONS: dict[str, tuple[str, Callable[[ReportData], Parts]]] = {
-    "score": ("Score", score),
-    "predictions": ("Predictions", predictions),
-    "calibration": ("Calibration", calibration),
-    "options": ("Options", score_by_options),
-    "kernel": ("Kernel", heat_map),
-    "map": ("Map", graph_map),
-    "saved": ("Work saved", work_saved),
-    "time": ("Time", stage_times),
-    "run": ("Run", command_and_options),
-}
-"""Anchor, title and HTML of each section, in order."""
 
 _DIGITS = 6  # of numbers in the embedded JSON: more than are shown
 _DRAWING_DIGITS = 3  # of positions and colours, which are most of the page's size
@@ -64,7 +49,7 @@ def render_page(report: ReportData) -> str:
     The output is deterministic. 5,000 graphs of 30 nodes with contributions take about 1.4 MB.
     """
     links, sections = [], []
-    for anchor, (title, content) in _SECTIONS.items():
+    for anchor, (title, content) in SECTIONS.items():
         if parts := content(report):
             links.append(f'<li><a href="#{anchor}">{title}</a></li>')
             sections.append(_section(anchor, title, *parts))
@@ -77,7 +62,7 @@ def render_page(report: ReportData) -> str:
         contents="\n".join(links),
         warnings=_warnings(report["warnings"]),
         sections="\n".join(sections),
-        report_data=_packed(report),
+        report_data=_pack(report),
         script=script,
     )
 
@@ -112,19 +97,19 @@ def _policy(script: str) -> str:
     )
 
 
-def _packed(report: ReportData) -> str:
+def _pack(report: ReportData) -> str:
     """Return the data as base64 of compressed JSON: a third of the size, and it cannot close the script element."""
-    text = json.dumps(_rounded(report, _DIGITS), separators=(",", ":"), allow_nan=False)
+    text = json.dumps(_round_numbers(report, _DIGITS), separators=(",", ":"), allow_nan=False)
     return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
 
 
-def _rounded(value: Any, digits: int) -> Any:
+def _round_numbers(value: Any, digits: int) -> Any:
     """Round all numbers to significant digits; NaN and infinity become null, as JSON has neither."""
     if isinstance(value, dict):
         drawing = ("contributions", "places")
-        return {key: _rounded(each, _DRAWING_DIGITS if key in drawing else digits) for key, each in value.items()}
+        return {key: _round_numbers(each, _DRAWING_DIGITS if key in drawing else digits) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(each, digits) for each in value]
+        return [_round_numbers(each, digits) for each in value]
     if isinstance(value, float):
         if not math.isfinite(value):
             return None

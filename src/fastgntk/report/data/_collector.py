@@ -21,6 +21,7 @@ from fastgntk.pairwise.store import fingerprint
 from fastgntk.report._schema import Bin, Kind, ReportData, Score
 from fastgntk.report.data import _kernel_matrix, _scores
 from fastgntk.report.data._graphs import Source, graph_data
+from fastgntk.report.data._kernel_matrix import Ordering
 from fastgntk.report.data._scores import percent
 from fastgntk.selection import OutOfFold
 
@@ -70,9 +71,7 @@ class Collector:
         self.warnings: list[str] = []
         self.report = ReportData(title=self.source.name, warnings=self.warnings, maps=[])
 
-    def add_kernel(
-        self, cosine: Array | None, seconds: float, order: Callable[[Array, Array], _kernel_matrix.Ordering]
-    ) -> None:
+    def add_kernel(self, cosine: Array | None, seconds: float, order: Callable[[Array, Array], Ordering]) -> None:
         """Add heat map and maps of the cosines (n, n), if there are any, then distinct nodes and speed.
 
         ``order(cosine, axis)`` orders the graphs of the heat map; ``axis`` is the first principal component.
@@ -198,9 +197,8 @@ def _equality_warnings(equal: EqualGraphs | None, n: int) -> list[str]:
 def _class_warnings(numbers: Ints, classes: Sequence[str], folds: int) -> list[str]:
     """Warn of classes with too few members."""
     counts = np.bincount(numbers, minlength=len(classes))
-    small = [
-        (name, int(count)) for name, count in zip(classes, counts, strict=True) if count < max(_MIN_MEMBERS, folds)
-    ]
+    minimum = max(_MIN_MEMBERS, folds)
+    small = [(name, int(count)) for name, count in zip(classes, counts, strict=True) if count < minimum]
     if not small:
         return []
     named = ", ".join(f"{name[:40]} ({count})" for name, count in small[:6])
@@ -228,9 +226,8 @@ def format_candidates(kernels: Sequence[Kernel]) -> str:
     values = {name: [getattr(kernel, name) for kernel in tangent] for name in (*_VARIED, *_DEFAULTS)}
     values["normalised"] = [isinstance(kernel, Normalized) for kernel in kernels]
     distinct = {name: list(dict.fromkeys(column)) for name, column in values.items()}
-    return format_options(
-        {k: column for k, column in distinct.items() if k not in _DEFAULTS or column != [_DEFAULTS[k]]}
-    )
+    defaults = {name: [value] for name, value in _DEFAULTS.items()}
+    return format_options({name: column for name, column in distinct.items() if column != defaults.get(name)})
 
 
 def format_options(values: dict[str, Any]) -> str:

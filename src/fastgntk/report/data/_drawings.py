@@ -1,9 +1,7 @@
 """Compact drawings of graphs; large graphs are drawn in part."""
 
-from __future__ import annotations
-
 import heapq
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +12,7 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import Graph, GraphBatch
 from fastgntk.report._schema import Drawing
 
-__all__ = ["Subgraph", "draw_graph", "edge_counts", "index_labels", "shorten"]
+__all__ = ["draw_graph", "edge_counts", "index_labels", "select_subgraph", "shorten"]
 
 _MAX_NODES = 150
 _MAX_EDGES = 400
@@ -29,20 +27,19 @@ def draw_graph(graph: Graph, labels: Ints | None, smiles: str | None) -> tuple[D
     """
     molecule = None if smiles is None else _read_molecule(smiles, graph)
     if molecule is None:
-        part, bonds = Subgraph.select(graph), []
+        (nodes, edges), bonds = select_subgraph(graph), []
     else:
-        bonds = list(molecule.GetBonds())
-        ends = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds]
-        part = Subgraph(np.arange(graph.n_nodes), np.array(ends, dtype=np.int64).reshape(-1, 2))
-    drawing = Drawing(nodes=len(part.nodes), edges=part.edges.ravel().tolist())
+        nodes, bonds = np.arange(graph.n_nodes), list(molecule.GetBonds())
+        edges = np.array([(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds], dtype=np.int64)
+    drawing = Drawing(nodes=len(nodes), edges=edges.ravel().tolist())
     if labels is not None:
-        drawing["labels"] = labels[part.nodes].tolist()
+        drawing["labels"] = labels[nodes].tolist()
     if molecule is not None:
         drawing["places"] = np.round(_positions(molecule), 2).ravel().tolist()
     orders = [float(bond.GetBondTypeAsDouble()) for bond in bonds]
     if any(order != 1.0 for order in orders):
         drawing["orders"] = [order if order in (1.0, 1.5, 2.0, 3.0) else 1.0 for order in orders]
-    return drawing, part.nodes
+    return drawing, nodes
 
 
 def _read_molecule(smiles: str, graph: Graph) -> Any:
@@ -50,12 +47,11 @@ def _read_molecule(smiles: str, graph: Graph) -> Any:
     if not 0 < graph.n_nodes <= _MAX_NODES:
         return None
     try:
-        from rdkit import Chem
         from rdkit.Chem import rdDepictor
 
         from fastgntk.plotting import read_molecule
 
-        molecule = Chem.Mol(read_molecule(smiles, graph))
+        molecule = read_molecule(smiles, graph)
     except (ImportError, InputError):
         return None
     rdDepictor.Compute2DCoords(molecule)
@@ -66,38 +62,32 @@ def _positions(molecule: Any) -> Any:
     return molecule.GetConformer().GetPositions()[:, :2]
 
 
-class Subgraph(NamedTuple):
-    """The nodes of a graph that are drawn, in order, and the edges (m, 2) between them as indices into ``nodes``."""
+def select_subgraph(graph: Graph) -> tuple[Ints, Ints]:
+    """Return the nodes of a graph that are drawn, in order, and the edges (m, 2) between them as indices into these.
 
-    nodes: Ints
-    edges: Ints
-
-    @classmethod
-    def select(cls, graph: Graph) -> Subgraph:
-        """Return the part of a graph that is drawn: all of it, or 150 nodes and 400 edges.
-
-        Nodes are collected by best-first search from the node of largest degree, so the subgraph is connected if the
-        graph is. The edges of a spanning tree are kept first, then others, evenly spread.
-        """
-        n = graph.n_nodes
-        rows = np.repeat(np.arange(n), graph.degrees)
-        columns = graph.indices.astype(np.int64)
-        pairs = np.unique(np.sort(np.column_stack([rows, columns]), axis=1), axis=0)
-        nodes = np.arange(n)
-        if n > _MAX_NODES:
-            nodes = _most_connected(n, pairs)
-            index_of_node = np.full(n, -1)
-            index_of_node[nodes] = np.arange(len(nodes))
-            pairs = index_of_node[pairs]
-            pairs = pairs[(pairs >= 0).all(axis=1)]
-        if len(pairs) > _MAX_EDGES:
-            matrix = sparse.csr_array((np.ones(len(pairs)), tuple(pairs.T)), shape=(len(nodes), len(nodes)))
-            tree = np.column_stack(minimum_spanning_tree(matrix).tocoo().coords)
-            in_tree = np.isin(pairs @ [len(nodes), 1], tree @ np.array([len(nodes), 1]))
-            rest = np.flatnonzero(~in_tree)
-            spread = rest[np.linspace(0, len(rest) - 1, _MAX_EDGES - int(in_tree.sum())).astype(np.int64)]
-            pairs = pairs[np.sort(np.concatenate([np.flatnonzero(in_tree), spread]))]
-        return cls(nodes, pairs)
+    Up to 150 nodes and 400 edges are drawn. Nodes are collected by best-first search from the node of largest degree,
+    so the subgraph is connected if the graph is. The edges of a spanning tree are kept first, then others, evenly
+    spread.
+    """
+    n = graph.n_nodes
+    rows = np.repeat(np.arange(n), graph.degrees)
+    columns = graph.indices.astype(np.int64)
+    pairs = np.unique(np.sort(np.column_stack([rows, columns]), axis=1), axis=0)
+    nodes = np.arange(n)
+    if n > _MAX_NODES:
+        nodes = _most_connected(n, pairs)
+        index_of_node = np.full(n, -1)
+        index_of_node[nodes] = np.arange(len(nodes))
+        pairs = index_of_node[pairs]
+        pairs = pairs[(pairs >= 0).all(axis=1)]
+    if len(pairs) > _MAX_EDGES:
+        matrix = sparse.csr_array((np.ones(len(pairs)), tuple(pairs.T)), shape=(len(nodes), len(nodes)))
+        tree = np.column_stack(minimum_spanning_tree(matrix).tocoo().coords)
+        in_tree = np.isin(pairs @ [len(nodes), 1], tree @ np.array([len(nodes), 1]))
+        rest = np.flatnonzero(~in_tree)
+        spread = rest[np.linspace(0, len(rest) - 1, _MAX_EDGES - int(in_tree.sum())).astype(np.int64)]
+        pairs = pairs[np.sort(np.concatenate([np.flatnonzero(in_tree), spread]))]
+    return nodes, pairs
 
 
 def _most_connected(n: int, pairs: Ints) -> Ints:
@@ -128,14 +118,13 @@ def index_labels(batch: GraphBatch) -> tuple[list[str], Ints | None]:
     return [shorten(name, _LABEL_LENGTH) for name in names], indices.ravel().astype(np.int64)
 
 
-def edge_counts(batch: GraphBatch) -> list[int]:
+def edge_counts(batch: GraphBatch) -> Ints:
     """Return the number of edges of each graph, ignoring directions."""
     rows = np.repeat(np.arange(batch.n_nodes), batch.degrees)
     columns = batch.indices + batch.offsets[:-1][batch.graph_of_node[rows]]
     low, high = np.minimum(rows, columns), np.maximum(rows, columns)
     pairs = np.unique(low * max(batch.n_nodes, 1) + high)
-    counts = np.bincount(batch.graph_of_node[pairs // max(batch.n_nodes, 1)], minlength=len(batch))
-    return [int(count) for count in counts]
+    return np.bincount(batch.graph_of_node[pairs // max(batch.n_nodes, 1)], minlength=len(batch))
 
 
 def shorten(text: str, length: int) -> str:

@@ -57,23 +57,23 @@ def evaluation_data(
         K = gram(prepared)
         cosine_and_time = K if isinstance(kernel, Normalized) else normalize(K), time.perf_counter() - start
     accuracy = result.mean, result.accuracies
-    protocol = _protocol(result, len(record.folds))
+    protocol = f"{len(record.folds)} folds"
+    if result.optimistic:
+        protocol += "; options chosen to maximise the mean over these same folds (du2019: optimistic)"
+        selection_folds = "the folds reported"
+    else:
+        protocol += ", each tested once; options chosen on the training part of each fold only (nested)"
+        selection_folds = f"{record.inner_folds} folds within each training part"
     collector.add_classification(cosine_and_time, numbers, classes, record.folds, out_of_fold, accuracy, protocol)
-    report = collector.report
     if len(classes) > 2:
-        report["calibration_note"] += (
+        collector.report["calibration_note"] += (
             " The evaluation predicts by one-vs-one voting; probabilities and node contributions come from one-vs-rest "
             "SVMs, as in a trained model."
         )
-    folds = "the folds reported" if result.optimistic else f"{record.inner_folds} folds within each training part"
-    surface = score_surface(
-        zip(record.kernels, [percent(score) for score in record.selection.max(axis=1).tolist()], strict=True),
-        [choice.kernel for choice in result.choices],
-        f"Accuracy in per cent, the best over jump, normalisation, edge types and C; mean over {folds}.",
-        best=max,
-    )
-    if surface is not None:
-        report["surface"] = surface
+    scores = zip(record.kernels, map(percent, record.selection.max(axis=1)), strict=True)
+    note = f"Accuracy in per cent, the best over jump, normalisation, edge types and C; mean over {selection_folds}."
+    if surface := score_surface(scores, [choice.kernel for choice in result.choices], note, max):
+        collector.report["surface"] = surface
     options = [
         ("protocol", protocol),
         ("kernels tried", format_candidates(record.kernels)),
@@ -83,12 +83,6 @@ def evaluation_data(
     ]
     times = {"kernels of the grid": result.kernel_seconds, "SVMs of the grid": result.learning_seconds}
     return collector.finish("classification", command, options, times)
-
-
-def _protocol(result: Evaluation, folds: int) -> str:
-    if result.optimistic:
-        return f"{folds} folds; options chosen to maximise the mean over these same folds (du2019: optimistic)"
-    return f"{folds} folds, each tested once; options chosen on the training part of each fold only (nested)"
 
 
 def _protocol_warnings(result: Evaluation) -> list[str]:

@@ -64,15 +64,14 @@ def graph_data(
     Graphs with wrong predictions are drawn first.
     """
     batch = source.batch
-    edges, sizes = edge_counts(batch), batch.sizes.tolist()
+    edges, sizes = edge_counts(batch).tolist(), batch.sizes.tolist()
     graphs = []
     for i, name in enumerate(source.names):
         graph = GraphData(name=name, truth=truth[i], predicted=predicted[i], nodes=sizes[i], edges=edges[i])
         if out_of_fold.probabilities is not None:
             graph["probability"] = np.round(out_of_fold.probabilities[i], 3).tolist()
         similar = zip(out_of_fold.near[i].tolist(), out_of_fold.cosines[i].tolist(), strict=True)
-        neighbours = [(j, round(cosine, 5)) for j, cosine in similar if j >= 0]
-        if neighbours:
+        if neighbours := [(j, round(cosine, 5)) for j, cosine in similar if j >= 0]:
             graph["neighbours"] = neighbours
         graphs.append(graph)
     label_names, labels = index_labels(batch)
@@ -94,12 +93,11 @@ def _draw_graphs(
 ) -> dict[int, tuple[Drawing, Ints]]:
     """Return drawings, and the nodes drawn, of as many graphs as fit."""
     drawings: dict[int, tuple[Drawing, Ints]] = {}
-    batch, smiles = source.batch, source.smiles
-    if smiles is not None and len(smiles) > _MAX_MOLECULES:
-        smiles = None
+    batch = source.batch
+    smiles = source.smiles if source.smiles and len(source.smiles) <= _MAX_MOLECULES else [None] * len(batch)
     for i in order.tolist():
         node_labels = None if labels is None else labels[batch.offsets[i] : batch.offsets[i + 1]]
-        drawing, nodes = draw_graph(batch[i], node_labels, None if smiles is None else smiles[i])
+        drawing, nodes = draw_graph(batch[i], node_labels, smiles[i])
         max_bytes -= _size_in_bytes(drawing) + len('"drawing":,"contributions":[]') + node_bytes * len(nodes)
         if max_bytes < 0:
             break

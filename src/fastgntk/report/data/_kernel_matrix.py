@@ -243,5 +243,5 @@ def speed(leaf: Leaf, seconds: float, threads: int) -> Speed | None:
     total = pair_seconds / done * n * (n + 1) / 2
     # Each graph is prepared once, but preparing one graph of the sample goes through the whole sample.
     total += baseline.prepare_seconds / baseline.graphs / len(sample) * n
-    baseline_name, baseline_seconds = "one pair at a time in NumPy", round(total / threads, 3)
-    return Speed(seconds=round(seconds, 4), baseline=baseline_seconds, baseline_name=baseline_name, measured=False)
+    name, total = "one pair at a time in NumPy", round(total / threads, 3)
+    return Speed(seconds=round(seconds, 4), baseline=total, baseline_name=name, measured=False)

@@ -43,7 +43,7 @@ def published_baselines(name: str) -> list[Baseline]:
         return []
     mean, std = row.published
     note = "Du et al. 2019; options chosen on the same folds that are reported, which is optimistic"
-    return [Baseline(name="published GNTK", mean=round(100 * mean, 3), std=round(100 * std, 3), note=note)]
+    return [Baseline(name="published GNTK", mean=percent(mean), std=percent(std), note=note)]
 
 
 def classification_baselines(batch: GraphBatch, numbers: Ints, splits: Sequence[Split]) -> list[Baseline]:
@@ -57,8 +57,7 @@ def classification_baselines(batch: GraphBatch, numbers: Ints, splits: Sequence[
     for train, test in splits:
         if not len(test):
             continue
-        most_frequent = int(np.bincount(numbers[train]).argmax())
-        predicted = np.full(len(test), most_frequent)
+        predicted = np.full(len(test), np.bincount(numbers[train]).argmax())
         majority.append(100 * float(np.mean(predicted == numbers[test])))
         if len(np.unique(numbers[train])) > 1:
             svm = make_pipeline(StandardScaler(), SVC(C=10.0, max_iter=200_000))
@@ -69,6 +68,10 @@ def classification_baselines(batch: GraphBatch, numbers: Ints, splits: Sequence[
         _mean_and_std("most frequent class", majority, "of the training graphs, over the same folds"),
         _mean_and_std(_COUNTS, counting, note),
     ]
+
+
+def _mean_and_std(name: str, scores: list[float], note: str) -> Baseline:
+    return Baseline(name=name, mean=round(float(np.mean(scores)), 3), std=round(float(np.std(scores)), 3), note=note)
 
 
 def regression_baselines(batch: GraphBatch, y: Array) -> list[Baseline]:
@@ -114,19 +117,15 @@ def _simple_baselines(score: Score) -> list[Baseline]:
 
 def _count_table(batch: GraphBatch) -> tuple[Array, str]:
     """Return counts of nodes, edges and labels of each graph, and what is counted in words."""
-    columns = [batch.sizes.astype(np.float64), np.array(edge_counts(batch), dtype=np.float64)]
+    sizes = np.column_stack([batch.sizes, edge_counts(batch)]).astype(np.float64)
     if batch.labels is None or not batch.n_nodes:
-        return np.column_stack(columns), "nodes and edges"
+        return sizes, "nodes and edges"
     labels = batch.labels if batch.labels.ndim == 1 else batch.labels[:, 0]
     distinct, label_of_node, counts = np.unique(labels, return_inverse=True, return_counts=True)
     frequent = np.argsort(-counts, kind="stable")[:_MAX_LABELS]
     table = np.zeros((len(batch), len(distinct)))
     np.add.at(table, (batch.graph_of_node, label_of_node), 1.0)
-    return np.column_stack([*columns, table[:, frequent]]), "nodes, edges and node labels"
-
-
-def _mean_and_std(name: str, scores: list[float], note: str) -> Baseline:
-    return Baseline(name=name, mean=round(float(np.mean(scores)), 3), std=round(float(np.std(scores)), 3), note=note)
+    return np.column_stack([sizes, table[:, frequent]]), "nodes, edges and node labels"
 
 
 def class_calibration(probabilities: Array, truth: Ints, classes: Sequence[str]) -> tuple[list[Bin], str]:
@@ -193,24 +192,19 @@ def score_surface(
     """
     table: dict[tuple[int, int, str], float] = {}
     for kernel, score in scored:
-        if place := _place(kernel):
-            table[place] = score if place not in table else best(table[place], score)
+        if key := _surface_key(kernel):
+            table[key] = score if key not in table else best(table[key], score)
     if not table:
         return None
     blocks, layers = sorted({b for b, _, _ in table}), sorted({r for _, r, _ in table})
     scales = list(dict.fromkeys(s for _, _, s in table))
-    picked = [place for place in map(_place, chosen) if place is not None]
-    if missing := len(chosen) - len(picked):
+    chosen_keys = [key for key in map(_surface_key, chosen) if key is not None]
+    if missing := len(chosen) - len(chosen_keys):
         where = "" if len(chosen) == 1 else f" in {missing} of {len(chosen)} folds"
         note += f" The kernel chosen{where} is not a single GNTK with plain jump, and so is not in these tables."
-    return Surface(
-        blocks=blocks,
-        layers=layers,
-        scale=scales,
-        score=[[[table.get((b, r, s)) for b in blocks] for r in layers] for s in scales],
-        chosen=[(*place, n) for place, n in Counter(picked).most_common()],
-        note=note,
-    )
+    scores = [[[table.get((b, r, s)) for b in blocks] for r in layers] for s in scales]
+    counts = [(*key, folds) for key, folds in Counter(chosen_keys).most_common()]
+    return Surface(blocks=blocks, layers=layers, scale=scales, score=scores, chosen=counts, note=note)
 
 
 def single_gntk(kernel: Kernel) -> GNTK | None:
@@ -224,7 +218,7 @@ def single_gntk(kernel: Kernel) -> GNTK | None:
     return kernel if isinstance(kernel, GNTK) else None
 
 
-def _place(kernel: Kernel) -> tuple[int, int, str] | None:
+def _surface_key(kernel: Kernel) -> tuple[int, int, str] | None:
     """Return blocks, layers and scale of a kernel that has a place on the surface."""
     gntk = single_gntk(kernel)
     return (gntk.blocks, gntk.layers, gntk.scale) if gntk is not None and isinstance(gntk.jump, bool) else None

@@ -10,27 +10,14 @@ from numpy.typing import NDArray
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel, Normalized
-from fastgntk.models import (
-    KernelRows,
-    TrainingKernel,
-    check_classes,
-    check_targets,
-    class_signs,
-    spread_folds,
-)  # fmt: skip
+from fastgntk.models import KernelRows, TrainingKernel, check_classes, check_targets, class_signs, spread_folds
 from fastgntk.pairwise import Compute, check_compute, normalize, prepare_batch
 from fastgntk.report._schema import Interval, Kind, ReportData, Score
+from fastgntk.report.data import _scores
 from fastgntk.report.data._collector import Collector, StageTimer, format_candidates, format_options
 from fastgntk.report.data._graphs import Source
 from fastgntk.report.data._kernel_matrix import order_by_cluster
-from fastgntk.report.data._scores import (
-    baseline_text,
-    coverage,
-    five_digits,
-    percent,
-    regression_baselines,
-    score_surface,
-)  # fmt: skip
+from fastgntk.report.data._scores import five_digits, percent
 from fastgntk.selection import OutOfFold, ridge_out_of_fold, ridge_probabilities, svm_out_of_fold
 
 __all__ = ["training_data"]
@@ -114,13 +101,9 @@ class _FittedModel:
         params = getattr(self.model, "best_params_", {})
         return float(params[name] if name in params else getattr(self.model, name))
 
-    def ridge_out_of_fold(
-        self, solver: str, Y: Array, mean: Array, values: Array, ridge: Any, **options: Any
-    ) -> OutOfFold:
-        """Return out-of-fold predictions from leave-one-out values; arguments as in ``selection``.
-
-        Contributions need leave-one-out coefficients, which are computed from the kernel matrix.
-        """
+    def leave_one_out(self, solver: str, Y: Array, mean: Array, values: Array, ridge: Any, **options: Any) -> OutOfFold:
+        """Return out-of-fold predictions of ridge regression; arguments as in :func:`ridge_out_of_fold`."""
+        # Without the kernel matrix there are no leave-one-out coefficients, and so no node contributions.
         exact = self.K if solver in ("cholesky", "eigen") and len(Y) <= _EXACT_GRAPHS else None
         return ridge_out_of_fold(
             exact, self.cosine, Y, mean, values, ridge, self.kernel, self.engine, unit=self.unit, **options
@@ -149,7 +132,7 @@ class _FittedModel:
             return
         scored = zip(self._kernels_tried(), map(score, results["score"]), strict=True)
         note = f"{name}, the best over jump, normalisation and alpha, on the graphs of the first comparison."
-        if surface := score_surface(scored, [self.kernel], note, best):
+        if surface := _scores.score_surface(scored, [self.kernel], note, best):
             self.collector.report["surface"] = surface
 
 
@@ -178,12 +161,9 @@ def _svm_out_of_fold(fitted: _FittedModel, numbers: Ints) -> OutOfFold:
             f"a report on support vector machines needs the kernel matrix of {len(numbers):,} graphs four times in "
             f"memory, and takes at most {_MAX_GRAPHS:,} graphs; train with method='ridge', or without a report."
         )
-    balanced, compute = fitted.model.class_weight == "balanced", fitted.collector.prepared.compute
-    K, cosine, kernel, engine, seed = fitted.K, fitted.cosine, fitted.kernel, fitted.engine, fitted.seed
-    return svm_out_of_fold(
-        K, cosine, numbers, kernel, engine, fitted.chosen("C"), seed,
-        unit=fitted.unit, balanced=balanced, compute=compute,
-    )  # fmt: skip
+    C, balanced = fitted.chosen("C"), fitted.model.class_weight == "balanced"
+    options = {"unit": fitted.unit, "balanced": balanced, "compute": fitted.collector.prepared.compute}
+    return svm_out_of_fold(fitted.K, fitted.cosine, numbers, fitted.kernel, fitted.engine, C, fitted.seed, **options)
 
 
 def _classes_out_of_fold(fitted: _FittedModel, numbers: Ints) -> OutOfFold:
@@ -194,9 +174,7 @@ def _classes_out_of_fold(fitted: _FittedModel, numbers: Ints) -> OutOfFold:
     values = model.out_of_fold_
     probabilities = ridge_probabilities(values, numbers, fitted.seed) if model.probability else None
     alpha = fitted.chosen("alpha") / (np.ones(len(numbers)) if weights is None else weights)
-    return fitted.ridge_out_of_fold(
-        model.solver_, signs, mean, values, alpha, classes=True, probabilities=probabilities
-    )
+    return fitted.leave_one_out(model.solver_, signs, mean, values, alpha, classes=True, probabilities=probabilities)
 
 
 def _add_regressor(fitted: _FittedModel, values: Array, target: str | None) -> None:
@@ -213,12 +191,10 @@ def _add_regressor(fitted: _FittedModel, values: Array, target: str | None) -> N
     with collector.timer.time("out-of-fold predictions"):
         predicted = y - residuals
         ridge, mean = solution.ridge + solution.jitter, np.array([y.mean()])
-        out_of_fold = fitted.ridge_out_of_fold(
-            solution.solver, y[:, None], mean, predicted[:, None], ridge, classes=False
-        )
+        out_of_fold = fitted.leave_one_out(solution.solver, y[:, None], mean, predicted[:, None], ridge, classes=False)
     collector.add_kernel(fitted.cosine, fitted.kernel_seconds, lambda cosine, axis: order_by_cluster(cosine, axis, y))
     with collector.timer.time("baselines"):
-        baselines = regression_baselines(source.batch, y)
+        baselines = _scores.regression_baselines(source.batch, y)
     error = float(np.sqrt(np.mean(residuals**2)))
     score = Score(
         name="root mean squared error",
@@ -232,11 +208,11 @@ def _add_regressor(fitted: _FittedModel, values: Array, target: str | None) -> N
     collector.add_score(score, y)
     report["summary"] = (
         f"Predictions of {name} for unseen graphs have a root mean squared error of {error:.3g}; targets range from "
-        f"{y.min():.3g} to {y.max():.3g}.{baseline_text(score)}"
+        f"{y.min():.3g} to {y.max():.3g}.{_scores.baseline_text(score)}"
     )
     deviations = np.sqrt(solution.leave_one_out_variance * solution.scale2[0]) * scale
     factor = float(model.intervals_.factor[0]) if model.calibrate else 1.0
-    collector.add_calibration(*coverage(residuals, factor * deviations))
+    collector.add_calibration(*_scores.coverage(residuals, factor * deviations))
     if fitted.searched and model.search.criterion == "leave_one_out":
         spread = float(np.std(y))
         error_name = "Root mean squared error of leave-one-out"

@@ -1,16 +1,20 @@
-"""Sections with the results: score, predictions, calibration, and score by options, as static HTML.
+"""Sections of the page as static HTML; each function returns the lead and body of one section.
 
 Charts that are coloured tables (confusion matrix, score by options, bars) are HTML tables. The others are empty boxes
 with ``data-chart``, filled by JavaScript, each with a table of its numbers.
 """
 
+import base64
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from fastgntk.report._markup import Parts, chart, details, escape, format_fixed, format_number, scrollable, small, table
-from fastgntk.report._schema import Baseline, Interval, ReportData, Score, Surface
+import numpy as np
 
-__all__ = ["calibration", "predictions", "score", "score_by_options"]
+from fastgntk._util.text import format_duration
+from fastgntk.report._markup import Parts, bars, chart, details, escape, fixed, number, scrollable, small, table
+from fastgntk.report._schema import Baseline, Compression, HeatMap, Interval, ReportData, Score, Speed, Surface
+
+__all__ = ["SECTIONS"]
 
 _MATRIX_CLASSES = 20  # with more classes a confusion matrix is unreadable
 _LARGE_CELLS = 5  # classes up to which cells are large
@@ -34,10 +38,8 @@ def score(report: ReportData) -> Parts:
     rows = [("This run", mean, spread, "")]
     rows += [(f"Fold {i}", _format_score(value, unit), "", "") for i, value in enumerate(folds, start=1)]
     for baseline in result["baselines"]:
-        note = escape(baseline.get("note", ""))
-        rows.append(
-            (escape(baseline["name"]), _format_score(baseline["mean"], unit), _format_spread(baseline, unit), note)
-        )
+        figures = _format_score(baseline["mean"], unit), _format_spread(baseline, unit)
+        rows.append((escape(baseline["name"]), *figures, escape(baseline.get("note", ""))))
     head = ("Result", "Mean", "Standard deviation", "Note")
     numbers = table(f"{name}, {unit}" if unit else name, head, rows, text_columns=(0, 3))
     return lead, chart("score", numbers, kind="chart")
@@ -45,7 +47,7 @@ def score(report: ReportData) -> Parts:
 
 def _format_score(value: float, unit: str) -> str:
     """Format a score: one decimal in per cent, otherwise three digits."""
-    return format_fixed(value, 1) if unit == "%" else format_number(value)
+    return fixed(value, 1) if unit == "%" else number(value)
 
 
 def _format_spread(result: Score | Baseline, unit: str) -> str:
@@ -53,7 +55,7 @@ def _format_spread(result: Score | Baseline, unit: str) -> str:
     if "std" not in result:
         return ""
     _, _, decimals = _format_score(result["mean"], unit).partition(".")
-    return format_number(result["std"], 2) if "e" in decimals else format_fixed(result["std"], len(decimals))
+    return number(result["std"], 2) if "e" in decimals else fixed(result["std"], len(decimals))
 
 
 def predictions(report: ReportData) -> Parts:
@@ -66,8 +68,7 @@ def _confusion(report: ReportData) -> Parts:
     if not classes or not matrix:
         return None
     rows = []
-    columns = zip(*matrix, strict=True)
-    for i, (name, row, column) in enumerate(zip(classes, matrix, columns, strict=True)):
+    for i, (name, row, column) in enumerate(zip(classes, matrix, zip(*matrix, strict=True), strict=True)):
         correct, true, predicted = row[i], sum(row), sum(column)
         recall, precision = (correct / total if total else math.nan for total in (true, predicted))
         counts = (f"{value:,}" for value in (true, predicted, correct))
@@ -130,8 +131,8 @@ def _scatter(report: ReportData) -> Parts:
     )
     rows = []
     for i, name, truth, predicted in sorted(points, key=lambda point: -abs(point[3]["mean"] - point[2]))[:_MAX_ROWS]:
-        mean, low, high = (format_number(predicted[key], 4) for key in ("mean", "low", "high"))
-        rows.append((f"{i}", escape(name), format_number(truth, 4), mean, f"{low} to {high}"))
+        mean, low, high = (number(predicted[key], 4) for key in ("mean", "low", "high"))
+        rows.append((f"{i}", escape(name), number(truth, 4), mean, f"{low} to {high}"))
     caption = "All graphs" if len(points) <= _MAX_ROWS else f"The {_MAX_ROWS} graphs with the largest errors"
     head = ("Graph", "Name", "Measured", "Predicted", "Interval")
     return lead, chart("scatter", table(f"{caption}, largest error first", head, rows, text_columns=(0, 1)))
@@ -206,3 +207,112 @@ def _surface_tables(surface: Surface, unit: str, *, lower_is_better: bool) -> It
             cells = "".join(cell(value, chosen.get((blocks, layers, scale), 0)) for blocks, value in columns)
             lines.append(f'<tr><th scope="row">{layers}</th>{cells}</tr>')
         yield _cell_table("surface", f"Scale: {scale}", head, lines)
+
+
+def heat_map(report: ReportData) -> Parts:
+    """Return the similarity of all pairs, and a table of means by group."""
+    if "heat_map" not in report or not report["heat_map"]["size"]:
+        return None
+    matrix = report["heat_map"]
+    lead = (
+        "<p>Similarity (cosine) of all pairs of graphs; 1 means that the kernel cannot distinguish them. "
+        "Blocks along the diagonal are groups of similar graphs.</p>"
+    ) + small(matrix["order"])
+    names = [group["name"] for group in matrix["groups"]]
+    means = zip(names, _group_means(matrix), strict=True)
+    rows = [(escape(name), *(number(value, 3) for value in row)) for name, row in means]
+    return lead, chart("heat", table("Mean similarity of groups", ("Group", *names), rows) if names else "")
+
+
+def _group_means(matrix: HeatMap) -> list[list[float]]:
+    size = matrix["size"]
+    values = np.frombuffer(base64.b64decode(matrix["values"]), dtype=np.uint8).reshape(size, size)
+    cosines = matrix["low"] + (matrix["high"] - matrix["low"]) * (values / 255.0)
+    groups = [slice(group["start"], group["stop"]) for group in matrix["groups"]]
+    return [[float(cosines[a, b].mean()) if cosines[a, b].size else math.nan for b in groups] for a in groups]
+
+
+def graph_map(report: ReportData) -> Parts:
+    """Return the box of the map, with a text that JavaScript replaces."""
+    if not report["graphs"] or not report["maps"]:
+        return None
+    if report["kind"] == "classification":
+        colour, ring = "class", "a wrong prediction"
+    else:
+        colour, ring = "measured value", "a value outside the predicted interval"
+    lead = (
+        f"<p>Each point is a graph, coloured by its {colour}; a ring marks {ring}. "
+        '<span class="on-screen">Point at a graph to preview it; click to pin it next to the map. Keyboard: arrows '
+        "move, Enter pins, Escape unpins.</span></p>"
+    )
+    names = "".join(f"<li>{escape(each['name'])}: {escape(each['note'])}</li>" for each in report["maps"])
+    return lead, f'<div data-chart="map"><p>The map needs JavaScript. It shows:</p><ul>{names}</ul></div>'
+
+
+def work_saved(report: ReportData) -> Parts:
+    """Return the number of distinct nodes, and the time of the kernel matrix and of a baseline."""
+    parts = [_distinct_nodes(report["compression"])] if "compression" in report else []
+    parts += [_speed(report["speed"])] if "speed" in report else []
+    return ("".join(lead for lead, _ in parts), "".join(body for _, body in parts)) if parts else None
+
+
+def _distinct_nodes(compression: Compression) -> tuple[str, str]:
+    nodes = compression["nodes"]
+    lead = (
+        "<p>Nodes that a network of this depth cannot distinguish are merged, which is exact. Of "
+        f"{nodes:,} nodes, this many are distinct at each level.</p>"
+    )
+    rows = [("All nodes", float(nodes), f"{nodes:,}")]
+    for level, distinct in enumerate(compression["distinct"]):
+        fraction = f'<span class="fine"> {number(100 * distinct / nodes, 2)} %</span>' if nodes else ""
+        rows.append((f"Level {level}", float(distinct), f"{distinct:,}{fraction}"))
+    return lead, bars("Distinct nodes by level", ("Level", "Distinct nodes"), rows)
+
+
+def _speed(speed: Speed) -> tuple[str, str]:
+    lead, seconds, baseline, name = "", speed["seconds"], speed["baseline"], speed["baseline_name"]
+    ratio = baseline / seconds if seconds > 0 else 0.0
+    if ratio >= 1:
+        times = number(float(f"{ratio:.2g}"), 2)  # two digits: measured times are not more precise
+        lead = f"<p>By {escape(name)} one kernel matrix takes <strong>{times} times longer</strong>.</p>"
+    duration = format_duration(baseline)
+    if not speed["measured"]:
+        lead += small("That time is extrapolated from some pairs of graphs.")
+        duration = f"about {duration}"
+    rows = [("fastgntk", seconds, format_duration(seconds)), (name, baseline, duration)]
+    return lead, bars("Time of one kernel matrix", ("Method", "Time"), rows)
+
+
+def stage_times(report: ReportData) -> Parts:
+    """Return the time of each stage."""
+    if not report["stages"]:
+        return None
+    total = sum(seconds for _, seconds in report["stages"])
+    rows = [(name, seconds, format_duration(seconds)) for name, seconds in report["stages"]]
+    return f"<p>{format_duration(total)} in total.</p>", bars("Time by stage", ("Stage", "Time"), rows)
+
+
+def command_and_options(report: ReportData) -> Parts:
+    """Return the command, options, data and version."""
+    if not report["run"] and not report["command"]:
+        return None
+    body = ""
+    if report["command"]:
+        body = f'<pre tabindex="0" aria-label="Command"><code>{escape(report["command"])}</code></pre>\n'
+    rows = [(escape(name), escape(value)) for name, value in report["run"]]
+    options = table("Options, data and version", ("Name", "Value"), rows, text_columns=(0, 1)) if rows else ""
+    return "<p>Everything needed to repeat this run.</p>", f'{body}<div class="run">{options}</div>'
+
+
+SECTIONS: dict[str, tuple[str, Callable[[ReportData], Parts]]] = {
+    "score": ("Score", score),
+    "predictions": ("Predictions", predictions),
+    "calibration": ("Calibration", calibration),
+    "options": ("Options", score_by_options),
+    "kernel": ("Kernel", heat_map),
+    "map": ("Map", graph_map),
+    "saved": ("Work saved", work_saved),
+    "time": ("Time", stage_times),
+    "run": ("Run", command_and_options),
+}
+"""Anchor, title and HTML of each section, in order."""
