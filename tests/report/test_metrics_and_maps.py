@@ -56,7 +56,7 @@ def test_wilson_interval_solves_its_equation(hits, count):
 
 def test_principal_components_match_scikit_learn():
     K = normalize(gram(DATA.graphs, GNTK(2, 1)))
-    found = _kernel_matrix.spectrum(K)
+    found = _kernel_matrix.compute_spectrum(K)
     theirs = KernelPCA(4, kernel="precomputed", eigen_solver="dense").fit_transform(K)
     for axis in range(4):
         mine = found.coordinates[:, axis]
@@ -73,9 +73,9 @@ def test_principal_components_match_scikit_learn():
 
 def test_iterative_eigensolver_gives_the_same_axes(monkeypatch):
     K = normalize(gram(DATA.graphs, GNTK(2, 1)))
-    full = _kernel_matrix.spectrum(K)
+    full = _kernel_matrix.compute_spectrum(K)
     monkeypatch.setattr(_kernel_matrix, "_FULL", 50)
-    some = _kernel_matrix.spectrum(K)
+    some = _kernel_matrix.compute_spectrum(K)
     assert some.condition is None
     AXES.check(some.coordinates[:, :3], full.coordinates[:, :3])
     assert some.total == pytest.approx(full.total)
@@ -86,11 +86,11 @@ def test_tsne_map_keeps_neighbours_and_is_deterministic():
     """Two families that the kernel separates well are separate in the map."""
     data = synthetic.cycles_with_motifs(60, 8, (3, 5), copies=2, seed=1)
     K = normalize(gram(data.graphs, GNTK(2, 1)))
-    found = _kernel_matrix.neighbour_map(K, _kernel_matrix.spectrum(K))
+    found = _kernel_matrix.neighbour_map(K, _kernel_matrix.compute_spectrum(K))
     points = np.column_stack([found["x"], found["y"]])
     distance = np.linalg.norm(points[:, None] - points, axis=2) + 1e9 * np.eye(60)
     assert np.mean(data.y[distance.argmin(axis=1)] == data.y) > 0.9
-    again = _kernel_matrix.neighbour_map(K, _kernel_matrix.spectrum(K))
+    again = _kernel_matrix.neighbour_map(K, _kernel_matrix.compute_spectrum(K))
     assert (again["x"], again["y"]) == (found["x"], found["y"])
 
 
@@ -118,7 +118,7 @@ def test_heat_map_entries_are_block_means(monkeypatch):
     order = ordered.order
     assert sorted(order.tolist()) == list(range(31))
     assert numbers[order].tolist() == [0] * 16 + [1] * 15
-    decoded_map = decode(_kernel_matrix.heat_map(K, ordered))
+    decoded_map = decode(_kernel_matrix.make_heat_map(K, ordered))
     edges = [round(31 * i / 7) for i in range(8)]
     for i in range(7):
         for j in range(7):

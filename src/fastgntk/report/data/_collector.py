@@ -79,24 +79,24 @@ class Collector:
         """
         with self.timer.time("maps"):
             if cosine is not None:
-                spectrum = _kernel_matrix.spectrum(cosine)
+                spectrum = _kernel_matrix.compute_spectrum(cosine)
                 ordering = order(cosine, spectrum.coordinates[:, 0])
-                self.report["heat_map"] = _kernel_matrix.heat_map(cosine, ordering)
+                self.report["heat_map"] = _kernel_matrix.make_heat_map(cosine, ordering)
                 maps = (_kernel_matrix.principal_map(spectrum), _kernel_matrix.neighbour_map(cosine, spectrum))
                 self.report["maps"] = [each for each in maps if each is not None]
                 self.warnings += _kernel_matrix.rank_warnings(spectrum, len(cosine))
-            if compression := _kernel_matrix.compression(self.leaf):
+            if compression := _kernel_matrix.count_distinct_nodes(self.leaf):
                 self.report["compression"] = compression
             gntk, threads = _scores.single_gntk(self.prepared.kernel), self.prepared.compute.threads
             # The baseline computes one exact tangent kernel.
             is_exact = gntk is not None and gntk.sketch is None
-            if seconds and is_exact and (speed := _kernel_matrix.speed(self.leaf, seconds, threads)):
+            if seconds and is_exact and (speed := _kernel_matrix.measure_speed(self.leaf, seconds, threads)):
                 self.report["speed"] = speed
 
     def add_classification(
         self,
         kernel: tuple[Array | None, float],
-        numbers: Ints,
+        class_ids: Ints,
         classes: list[str],
         splits: Sequence[Split],
         out_of_fold: OutOfFold,
@@ -105,16 +105,16 @@ class Collector:
     ) -> None:
         """Add everything that follows from the out-of-fold predictions of n graphs.
 
-        ``kernel`` are the cosines and the time they took, ``numbers`` (n,) the true classes, ``splits`` the folds on
+        ``kernel`` are the cosines and the time they took, ``class_ids`` (n,) the true classes, ``splits`` the folds on
         which baselines are measured. ``accuracy`` is the mean and that of each fold, without folds for leave-one-out.
         """
         from sklearn.metrics import confusion_matrix
 
         report, predicted, (mean, folds) = self.report, out_of_fold.predicted, accuracy
-        self.add_kernel(*kernel, lambda cosine, axis: _kernel_matrix.order_by_class(cosine, axis, numbers, classes))
+        self.add_kernel(*kernel, lambda cosine, axis: _kernel_matrix.order_by_class(cosine, axis, class_ids, classes))
         with self.timer.time("baselines"):
             baselines = _scores.published_baselines(self.source.name)
-            baselines += _scores.classification_baselines(self.source.batch, numbers, splits)
+            baselines += _scores.classification_baselines(self.source.batch, class_ids, splits)
         score = Score(
             name="accuracy",
             unit="%",
@@ -129,13 +129,13 @@ class Collector:
             score["std"] = percent(float(np.std(folds)))
             text += f" (± {score['std']:.1f} between folds)"
         report["summary"] = f"{text}.{_scores.baseline_text(score)}"
-        self.add_score(score, numbers)
-        self.warnings += _class_warnings(numbers, classes, len(splits))
+        self.add_score(score, class_ids)
+        self.warnings += _class_warnings(class_ids, classes, len(splits))
         report["classes"] = classes
-        report["confusion"] = confusion_matrix(numbers, predicted, labels=range(len(classes))).tolist()
+        report["confusion"] = confusion_matrix(class_ids, predicted, labels=range(len(classes))).tolist()
         if out_of_fold.probabilities is not None:
-            self.add_calibration(*_scores.class_calibration(out_of_fold.probabilities, numbers, classes))
-        self.add_graphs(out_of_fold, numbers.tolist(), predicted.tolist(), predicted != numbers)
+            self.add_calibration(*_scores.class_calibration(out_of_fold.probabilities, class_ids, classes))
+        self.add_graphs(out_of_fold, class_ids.tolist(), predicted.tolist(), predicted != class_ids)
 
     def add_score(self, score: Score, y: NDArray[Any]) -> None:
         """Add the score, and warn if baselines reach it or equal graphs bound it."""
@@ -194,9 +194,9 @@ def _equality_warnings(equal: EqualGraphs | None, n: int) -> list[str]:
     return [f"{graphs} target; {reason}. The error on these graphs is at least {error:.3g}."]
 
 
-def _class_warnings(numbers: Ints, classes: Sequence[str], folds: int) -> list[str]:
+def _class_warnings(class_ids: Ints, classes: Sequence[str], folds: int) -> list[str]:
     """Warn of classes with too few members."""
-    counts = np.bincount(numbers, minlength=len(classes))
+    counts = np.bincount(class_ids, minlength=len(classes))
     minimum = max(_MIN_MEMBERS, folds)
     small = [(name, int(count)) for name, count in zip(classes, counts, strict=True) if count < minimum]
     if not small:

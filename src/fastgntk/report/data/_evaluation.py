@@ -33,7 +33,7 @@ def evaluation_data(
             "evaluated."
         )
     labels = check_classes(getattr(data, "y", None) if y is None else y, len(source.batch))
-    values, numbers = np.unique(labels, return_inverse=True)
+    values, class_ids = np.unique(labels, return_inverse=True)
     classes = [str(value) for value in values.tolist()]
     timer = StageTimer(compute.progress)
     with timer.time("out-of-fold predictions") as stage_progress:
@@ -43,7 +43,7 @@ def evaluation_data(
             finished[part] = done / total
             stage_progress(round(500 * sum(finished.values())), 1000)
 
-        out_of_fold = evaluation_out_of_fold(source.batch, numbers, result, compute=compute, progress=add_progress)
+        out_of_fold = evaluation_out_of_fold(source.batch, class_ids, result, compute=compute, progress=add_progress)
     # The kernel shown is the one chosen by most folds.
     most_chosen = Counter(result.choices).most_common(1)[0][0]
     index = out_of_fold.kernel_of[record.folds[result.choices.index(most_chosen)][1][0]]
@@ -64,7 +64,7 @@ def evaluation_data(
     else:
         protocol += ", each tested once; options chosen on the training part of each fold only (nested)"
         selection_folds = f"{record.inner_folds} folds within each training part"
-    collector.add_classification(cosine_and_time, numbers, classes, record.folds, out_of_fold, accuracy, protocol)
+    collector.add_classification(cosine_and_time, class_ids, classes, record.folds, out_of_fold, accuracy, protocol)
     if len(classes) > 2:
         collector.report["calibration_note"] += (
             " The evaluation predicts by one-vs-one voting; probabilities and node contributions come from one-vs-rest "

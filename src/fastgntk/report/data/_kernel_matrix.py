@@ -16,8 +16,8 @@ from fastgntk.pairwise import Leaf
 from fastgntk.report._schema import Compression, Group, HeatMap, Map, Speed
 
 __all__ = [
-    "Ordering", "Spectrum", "compression", "heat_map", "neighbour_map", "order_by_class", "order_by_cluster",
-    "principal_map", "rank_warnings", "spectrum", "speed",
+    "Ordering", "Spectrum", "compute_spectrum", "count_distinct_nodes", "make_heat_map", "measure_speed",
+    "neighbour_map", "order_by_class", "order_by_cluster", "principal_map", "rank_warnings",
 ]  # fmt: skip
 
 _ROWS = 300  # of the heat map
@@ -41,9 +41,9 @@ class Ordering(NamedTuple):
     description: str
 
 
-def order_by_class(cosine: Array, axis: Array, numbers: Ints, classes: Sequence[str]) -> Ordering:
+def order_by_class(cosine: Array, axis: Array, class_ids: Ints, classes: Sequence[str]) -> Ordering:
     """Order graphs by class, then by similarity; by ``axis`` (n,) in classes of more than 3,000 graphs."""
-    members = [np.flatnonzero(numbers == number) for number in range(len(classes))]
+    members = [np.flatnonzero(class_ids == number) for number in range(len(classes))]
     order = np.concatenate([graphs[_cluster(cosine[np.ix_(graphs, graphs)], axis[graphs])[0]] for graphs in members])
     groups = [(name, len(graphs)) for name, graphs in zip(classes, members, strict=True)]
     return Ordering(order, groups, "Ordered by class, and within each class by hierarchical clustering.")
@@ -76,7 +76,7 @@ def _cluster(cosine: Array, axis: Array) -> tuple[Ints, Array | None]:
     return leaves_list(tree).astype(np.int64), tree
 
 
-def heat_map(cosine: Array, ordering: Ordering) -> HeatMap:
+def make_heat_map(cosine: Array, ordering: Ordering) -> HeatMap:
     """Return the cosines of ordered graphs as a heat map of at most 300 rows; entries are block means.
 
     The colour scale starts at the 1 % quantile, so that a single outlier does not use up its range.
@@ -123,7 +123,7 @@ class Spectrum:
         return float(max(self.values[-2], 0.0) / self.values[0])
 
 
-def spectrum(cosine: Array) -> Spectrum:
+def compute_spectrum(cosine: Array) -> Spectrum:
     """Return kernel principal components of the cosines (n, n).
 
     The largest coordinate on each axis is positive. For more than 2,000 graphs only 30 eigenvalues are computed.
@@ -210,7 +210,7 @@ def _map(name: str, note: str, points: Array) -> Map:
     return Map(name=name, note=note, x=x, y=y)
 
 
-def compression(leaf: Leaf) -> Compression | None:
+def count_distinct_nodes(leaf: Leaf) -> Compression | None:
     """Return the number of distinct nodes at each level; None without numba."""
     batch, kernel = leaf.batch, leaf.kernel
     if not compiled_code_runs() or not batch.n_nodes:
@@ -219,7 +219,7 @@ def compression(leaf: Leaf) -> Compression | None:
     return Compression(nodes=batch.n_nodes, distinct=colours.counts)
 
 
-def speed(leaf: Leaf, seconds: float, threads: int) -> Speed | None:
+def measure_speed(leaf: Leaf, seconds: float, threads: int) -> Speed | None:
     """Return the time of the matrix, and that of one pair at a time in NumPy, extrapolated from some pairs.
 
     The baseline is assumed to scale perfectly with threads. None if a single pair is too slow, or if the baseline does

@@ -46,7 +46,7 @@ def published_baselines(name: str) -> list[Baseline]:
     return [Baseline(name="published GNTK", mean=percent(mean), std=percent(std), note=note)]
 
 
-def classification_baselines(batch: GraphBatch, numbers: Ints, splits: Sequence[Split]) -> list[Baseline]:
+def classification_baselines(batch: GraphBatch, class_ids: Ints, splits: Sequence[Split]) -> list[Baseline]:
     """Return the accuracy, in per cent, of the majority class and of an SVM on counts, over the same folds."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -57,12 +57,12 @@ def classification_baselines(batch: GraphBatch, numbers: Ints, splits: Sequence[
     for train, test in splits:
         if not len(test):
             continue
-        predicted = np.full(len(test), np.bincount(numbers[train]).argmax())
-        majority.append(100 * float(np.mean(predicted == numbers[test])))
-        if len(np.unique(numbers[train])) > 1:
+        predicted = np.full(len(test), np.bincount(class_ids[train]).argmax())
+        majority.append(100 * float(np.mean(predicted == class_ids[test])))
+        if len(np.unique(class_ids[train])) > 1:
             svm = make_pipeline(StandardScaler(), SVC(C=10.0, max_iter=200_000))
-            predicted = svm.fit(table[train], numbers[train]).predict(table[test])
-        counting.append(100 * float(np.mean(predicted == numbers[test])))
+            predicted = svm.fit(table[train], class_ids[train]).predict(table[test])
+        counting.append(100 * float(np.mean(predicted == class_ids[test])))
     note = f"SVM (RBF kernel, C = 10) on counts of {counted}, over the same folds; ignores the structure"
     return [
         _mean_and_std("most frequent class", majority, "of the training graphs, over the same folds"),

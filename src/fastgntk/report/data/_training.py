@@ -138,50 +138,49 @@ class _FittedModel:
 
 def _add_classifier(fitted: _FittedModel, labels: NDArray[Any]) -> None:
     model, collector = fitted.model, fitted.collector
-    numbers = np.searchsorted(model.classes_, labels).astype(np.int64)
-    if np.any(numbers >= len(model.classes_)) or np.any(model.classes_[numbers] != labels):
+    class_ids = np.searchsorted(model.classes_, labels).astype(np.int64)
+    if np.any(class_ids >= len(model.classes_)) or np.any(model.classes_[class_ids] != labels):
         raise InputError("y holds classes that the model was not fitted on; pass the classes that it was fitted on.")
     classes = [str(value) for value in model.classes_.tolist()]
-    splits = spread_folds(numbers, fitted.seed)
+    splits = spread_folds(class_ids, fitted.seed)
     is_svm = model.solver_ == "svm"
     with collector.timer.time("out-of-fold predictions"):
-        out_of_fold = _svm_out_of_fold(fitted, numbers) if is_svm else _classes_out_of_fold(fitted, numbers)
-    correct = out_of_fold.predicted == numbers
+        out_of_fold = _svm_out_of_fold(fitted, class_ids) if is_svm else _classes_out_of_fold(fitted, class_ids)
+    correct = out_of_fold.predicted == class_ids
     accuracy = float(np.mean(correct)), [float(np.mean(correct[test])) for _, test in splits] if is_svm else []
     protocol = (f"{len(splits)} folds of the training graphs" if is_svm else _LEAVE_ONE_OUT) + fitted.optimism
     kernel = fitted.cosine, fitted.kernel_seconds
-    collector.add_classification(kernel, numbers, classes, splits, out_of_fold, accuracy, protocol)
+    collector.add_classification(kernel, class_ids, classes, splits, out_of_fold, accuracy, protocol)
     name = "Accuracy in per cent (leave-one-out of ridge regression on the classes, up to one graph)"
     fitted.add_surface(lambda score: percent(max(0.0, 1.0 - score)), name, max)
 
 
-def _svm_out_of_fold(fitted: _FittedModel, numbers: Ints) -> OutOfFold:
+def _svm_out_of_fold(fitted: _FittedModel, class_ids: Ints) -> OutOfFold:
     if fitted.K is None or fitted.cosine is None:
         raise InputError(
-            f"a report on support vector machines needs the kernel matrix of {len(numbers):,} graphs four times in "
+            f"a report on support vector machines needs the kernel matrix of {len(class_ids):,} graphs four times in "
             f"memory, and takes at most {_MAX_GRAPHS:,} graphs; train with method='ridge', or without a report."
         )
     C, balanced = fitted.chosen("C"), fitted.model.class_weight == "balanced"
     options = {"unit": fitted.unit, "balanced": balanced, "compute": fitted.collector.prepared.compute}
-    return svm_out_of_fold(fitted.K, fitted.cosine, numbers, fitted.kernel, fitted.engine, C, fitted.seed, **options)
+    return svm_out_of_fold(fitted.K, fitted.cosine, class_ids, fitted.kernel, fitted.engine, C, fitted.seed, **options)
 
 
-def _classes_out_of_fold(fitted: _FittedModel, numbers: Ints) -> OutOfFold:
+def _classes_out_of_fold(fitted: _FittedModel, class_ids: Ints) -> OutOfFold:
     model = fitted.model
-    signs = class_signs(numbers, len(model.classes_))
-    weights = model._ridge_weights(numbers, None)
+    signs = class_signs(class_ids, len(model.classes_))
+    weights = model._ridge_weights(class_ids, None)
     mean = np.average(signs, axis=0, weights=weights)
     values = model.out_of_fold_
-    probabilities = ridge_probabilities(values, numbers, fitted.seed) if model.probability else None
-    alpha = fitted.chosen("alpha") / (np.ones(len(numbers)) if weights is None else weights)
+    probabilities = ridge_probabilities(values, class_ids, fitted.seed) if model.probability else None
+    alpha = fitted.chosen("alpha") / (np.ones(len(class_ids)) if weights is None else weights)
     return fitted.leave_one_out(model.solver_, signs, mean, values, alpha, classes=True, probabilities=probabilities)
 
 
 def _add_regressor(fitted: _FittedModel, values: Array, target: str | None) -> None:
     model, collector, solution = fitted.model, fitted.collector, fitted.model.solution_
-    report, source = collector.report, collector.source
     y = values if values.ndim == 1 else values[:, 0]
-    name = report["target"] = (source.targets or (target or "target",))[0]
+    name = collector.report["target"] = (collector.source.targets or (target or "target",))[0]
     if values.ndim > 1:
         collector.warnings.append(f"There are {values.shape[1]} targets; the report covers {name}.")
     scale = float(model.target_scale_[0])
@@ -194,7 +193,7 @@ def _add_regressor(fitted: _FittedModel, values: Array, target: str | None) -> N
         out_of_fold = fitted.leave_one_out(solution.solver, y[:, None], mean, predicted[:, None], ridge, classes=False)
     collector.add_kernel(fitted.cosine, fitted.kernel_seconds, lambda cosine, axis: order_by_cluster(cosine, axis, y))
     with collector.timer.time("baselines"):
-        baselines = _scores.regression_baselines(source.batch, y)
+        baselines = _scores.regression_baselines(collector.source.batch, y)
     error = float(np.sqrt(np.mean(residuals**2)))
     score = Score(
         name="root mean squared error",
@@ -206,7 +205,7 @@ def _add_regressor(fitted: _FittedModel, values: Array, target: str | None) -> N
         protocol=_LEAVE_ONE_OUT + fitted.optimism,
     )
     collector.add_score(score, y)
-    report["summary"] = (
+    collector.report["summary"] = (
         f"Predictions of {name} for unseen graphs have a root mean squared error of {error:.3g}; targets range from "
         f"{y.min():.3g} to {y.max():.3g}.{_scores.baseline_text(score)}"
     )
