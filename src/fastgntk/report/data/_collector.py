@@ -108,8 +108,6 @@ class Collector:
         ``kernel`` are the cosines and the time they took, ``class_ids`` (n,) the true classes, ``splits`` the folds on
         which baselines are measured. ``accuracy`` is the mean and that of each fold, without folds for leave-one-out.
         """
-        from sklearn.metrics import confusion_matrix
-
         report, predicted, (mean, folds) = self.report, out_of_fold.predicted, accuracy
         self.add_kernel(*kernel, lambda cosine, axis: _kernel_matrix.order_by_class(cosine, axis, class_ids, classes))
         with self.timer.time("baselines"):
@@ -131,8 +129,9 @@ class Collector:
         report["summary"] = f"{text}.{_scores.baseline_text(score)}"
         self.add_score(score, class_ids)
         self.warnings += _class_warnings(class_ids, classes, len(splits))
-        report["classes"] = classes
-        report["confusion"] = confusion_matrix(class_ids, predicted, labels=range(len(classes))).tolist()
+        confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
+        np.add.at(confusion, (class_ids, predicted), 1)
+        report["classes"], report["confusion"] = classes, confusion.tolist()
         if out_of_fold.probabilities is not None:
             self.add_calibration(*_scores.class_calibration(out_of_fold.probabilities, class_ids, classes))
         self.add_graphs(out_of_fold, class_ids.tolist(), predicted.tolist(), predicted != class_ids)
