@@ -139,6 +139,7 @@ def node_contributions(
         # The tangent kernel inside a normalised one is computed for many graphs at once, and then normalised.
         inner = kernel.kernel if isinstance(kernel, Normalized) and isinstance(kernel.kernel, GNTK) else kernel
         cols = prepare(batch, inner, compute=silent)
+        # Weights of cosines times these scales, of both graphs, are weights of the inner kernel.
         diagonal = np.ones(len(batch)) if inner is kernel else cols.diagonal()
         scales = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(batch)), where=diagonal > 0)
         # At least one chunk per kernel, about a thousand nodes.
