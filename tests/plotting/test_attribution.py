@@ -17,7 +17,7 @@ import fastgntk.plotting._attribution as attribution
 from fastgntk import Graph
 from fastgntk.errors import InputError
 from fastgntk.plotting import draw_attribution
-from fastgntk.plotting._scale import Scale
+from fastgntk.plotting._figure import Scale
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
 ASPIRIN_BONDS = [(0, 1), (1, 2), (1, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9), (9, 10), (10, 11), (10, 12), (4, 9)]  # fmt: skip  # noqa: E501
@@ -227,10 +227,10 @@ def test_layout_uses_the_better_of_two_starts(name):
     graph = nx.circular_ladder_graph(12) if name == "ladder" else nx.barbell_graph(6, 8)
     pattern = nx.to_scipy_sparse_array(graph, dtype=float)
     distances = csgraph.shortest_path(pattern, unweighted=True)
-    starts = _layout._springs(pattern), _layout._rings(pattern, int(distances.max(axis=1).argmin()))
-    reached = [_layout._stress(_layout._relax(start, distances), distances) for start in starts]
+    starts = _layout._spring_layout(pattern), _layout._radial_layout(pattern, int(distances.max(axis=1).argmin()))
+    reached = [_layout._stress(_layout._majorise(start, distances), distances) for start in starts]
     assert abs(reached[0] - reached[1]) > 0.05
-    assert _layout._stress(_layout._stressed(pattern), distances) == pytest.approx(min(reached))
+    assert _layout._stress(_layout._stress_layout(pattern), distances) == pytest.approx(min(reached))
 
 
 def test_components_do_not_overlap():
@@ -325,7 +325,7 @@ def test_characters_invalid_in_xml_are_removed(tmp_path):
     ],
 )
 def test_number_format_depends_on_the_limit(limit, value, text):
-    assert Scale(limit).number(value) == text
+    assert Scale(limit).format(value) == text
 
 
 def test_power_of_ten_is_part_of_the_unit(tmp_path):
@@ -586,12 +586,12 @@ def test_value_labels_of_a_molecule_are_close_to_but_off_the_circles(tmp_path):
 def test_value_labels_do_not_overlap():
     from matplotlib.figure import Figure
 
-    from fastgntk.plotting._value_labels import write_labels
+    from fastgntk.plotting._figure import write_value_labels
 
     axes = Figure().add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, 200), ylim=(0, 200))
     # Three nodes at one position compete for the same label position.
-    write_labels(axes, ["+0.50"] * 3, np.full((3, 2), 100.0), 5.0, np.empty((0, 2)))
+    write_value_labels(axes, ["+0.50"] * 3, np.full((3, 2), 100.0), 5.0, np.empty((0, 2)))
     places = np.array([text.get_position() for text in axes.texts])
     for i in range(3):
         for j in range(i):

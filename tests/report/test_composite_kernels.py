@@ -25,7 +25,7 @@ from tests.report.test_page import Reader, embedded_data
 from fastgntk import GNTK, GraphClassifier, GraphRegressor, gram, parse_kernel
 from fastgntk.models import _svm, spread_folds
 from fastgntk.report import report_evaluation, report_training
-from fastgntk.report.data._node_contributions import node_contributions
+from fastgntk.report.data._graphs import node_contributions
 from fastgntk.selection import GraphClassifierCV, evaluate, evaluation_out_of_fold
 
 SHALLOW, DEEP = GNTK(1, 1, "degree"), GNTK(2, 1)

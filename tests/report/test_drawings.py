@@ -9,7 +9,7 @@ import pytest
 from tests.report.mutag import DATA, ONE_JOB
 
 from fastgntk import GNTK, Graph, GraphRegressor, datasets
-from fastgntk.report.data._drawings import Subgraph
+from fastgntk.report.data._drawings import select_subgraph
 from fastgntk.report.data._graphs import Source, drawing_order, graph_data
 from fastgntk.report.data._training import training_data
 from fastgntk.selection import evaluation_out_of_fold
@@ -28,24 +28,24 @@ def test_small_graphs_are_drawn_completely(report):
 def test_large_graphs_are_drawn_around_their_hub():
     hub = [(0, i) for i in range(1, 301)]
     tail = [(i, i + 1) for i in range(300, 4999)]
-    part = Subgraph.of(Graph.from_edges(hub + tail, 5000))
-    assert len(part.nodes) == 150
-    assert 0 in part.nodes
-    assert 300 in part.nodes  # the one neighbour of the hub with a neighbour of its own
-    assert len(part.edges) >= 149  # connected
+    nodes, edges = select_subgraph(Graph.from_edges(hub + tail, 5000))
+    assert len(nodes) == 150
+    assert 0 in nodes
+    assert 300 in nodes  # the one neighbour of the hub with a neighbour of its own
+    assert len(edges) >= 149  # connected
 
 
 def test_subgraph_drawn_is_connected_if_possible():
     """The hub of a star has the largest degree; nodes of separate triangles have larger degrees than its leaves."""
     star = [(0, i) for i in range(1, 201)]
     triangles = [(u, v) for a in range(201, 501, 3) for u, v in ((a, a + 1), (a + 1, a + 2), (a, a + 2))]
-    part = Subgraph.of(Graph.from_edges(star + triangles, 501))
-    assert len(part.nodes) == 150
-    assert part.nodes.max() <= 200
-    assert len(part.edges) == 149
-    few = Subgraph.of(Graph.from_edges([(0, i) for i in range(1, 11)] + triangles, 501))
-    assert set(range(11)) <= set(few.nodes.tolist())
-    assert len(few.nodes) == 150
+    nodes, edges = select_subgraph(Graph.from_edges(star + triangles, 501))
+    assert len(nodes) == 150
+    assert nodes.max() <= 200
+    assert len(edges) == 149
+    nodes, _ = select_subgraph(Graph.from_edges([(0, i) for i in range(1, 11)] + triangles, 501))
+    assert set(range(11)) <= set(nodes.tolist())
+    assert len(nodes) == 150
 
 
 def test_dense_graphs_keep_a_spanning_tree():
@@ -54,10 +54,10 @@ def test_dense_graphs_keep_a_spanning_tree():
 
     clique = [(i, j) for i in range(60) for j in range(i)]
     tail = [(i, i + 1) for i in range(59, 99)]  # the last edges, and each of them is needed
-    part = Subgraph.of(Graph.from_edges(clique + tail, 100))
-    assert len(part.edges) == 400
-    assert len({tuple(e) for e in part.edges.tolist()}) == 400
-    matrix = coo_array((np.ones(400), tuple(part.edges.T)), shape=(100, 100))
+    _, edges = select_subgraph(Graph.from_edges(clique + tail, 100))
+    assert len(edges) == 400
+    assert len({tuple(e) for e in edges.tolist()}) == 400
+    matrix = coo_array((np.ones(400), tuple(edges.T)), shape=(100, 100))
     assert connected_components(matrix, directed=False)[0] == 1
 
 
@@ -79,7 +79,7 @@ def test_drawings_respect_the_size_limit(result):
     out_of_fold = evaluation_out_of_fold(DATA.graphs, numbers, result, compute=ONE_JOB)
     wrong = out_of_fold.predicted != numbers
     predicted = out_of_fold.predicted.tolist()
-    source = Source.of(DATA)
+    source = Source.from_data(DATA)
     every, _, no_warnings = graph_data(source, out_of_fold, numbers.tolist(), predicted, wrong)
     assert not no_warnings
     some, _, warnings = graph_data(source, out_of_fold, numbers.tolist(), predicted, wrong, max_bytes=60_000)
@@ -95,7 +95,7 @@ def test_contributions_respect_the_time_limit(result):
     numbers = np.unique(DATA.y, return_inverse=True)[1]
     out_of_fold = evaluation_out_of_fold(DATA.graphs, numbers, result, compute=ONE_JOB)
     some, _, warnings = graph_data(
-        Source.of(DATA),
+        Source.from_data(DATA),
         out_of_fold,
         numbers.tolist(),
         out_of_fold.predicted.tolist(),

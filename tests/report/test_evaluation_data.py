@@ -24,8 +24,8 @@ from tests.report.mutag import (
 
 from fastgntk import GNTK, GraphClassifier, gram
 from fastgntk.pairwise import normalize
-from fastgntk.report.data._metrics import score_surface
-from fastgntk.report.data._node_contributions import node_contributions
+from fastgntk.report.data._graphs import node_contributions
+from fastgntk.report.data._scores import score_surface
 from fastgntk.selection import evaluate, evaluation_out_of_fold
 
 

@@ -14,8 +14,8 @@ from fastgntk.datasets import Dataset, synthetic
 from fastgntk.report._schema import Baseline, Bin, Score
 from fastgntk.report.data._evaluation import evaluation_data
 from fastgntk.report.data._graphs import Source
+from fastgntk.report.data._scores import baseline_warnings, calibration_warnings
 from fastgntk.report.data._training import training_data
-from fastgntk.report.data._warnings import baseline_warnings, calibration_warnings
 from fastgntk.selection import Grid, evaluate
 
 
@@ -181,6 +181,6 @@ def test_data_other_than_evaluated_or_fitted_is_rejected(result):
 
 def test_skipped_rows_raise_a_warning(monkeypatch):
     data = small([ring(4)] * 4 + [ring(5)] * 4, [0, 1] * 4)
-    source = replace(Source.of(data), skipped=3)
-    monkeypatch.setattr(Source, "of", lambda _: source)
+    source = replace(Source.from_data(data), skipped=3)
+    monkeypatch.setattr(Source, "from_data", lambda _: source)
     assert any("3 rows were skipped" in warning for warning in report_of(data)["warnings"])

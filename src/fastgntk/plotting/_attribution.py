@@ -9,10 +9,9 @@ from fastgntk._util.arrays import Array
 from fastgntk._util.files import atomic_write
 from fastgntk.errors import InputError
 from fastgntk.graphs import Graph
-from fastgntk.plotting._frame import Frame, own_style
+from fastgntk.plotting._figure import Frame, Scale, package_style
 from fastgntk.plotting._molecule import draw_molecule, read_molecule
 from fastgntk.plotting._network import draw_network
-from fastgntk.plotting._scale import Scale
 
 __all__ = ["draw_attribution"]
 
@@ -75,20 +74,20 @@ def draw_attribution(
         raise InputError(f"width must lie in {_WIDTHS[0]:g}..{_WIDTHS[1]:g} inches, but is {width!r}.")
     if not graph.n_nodes:
         raise InputError("the graph has no nodes to draw.")
-    checked = _check_values(values, graph.n_nodes)
+    numbers = _check_values(values, graph.n_nodes).tolist()
     molecule = None if smiles is None else read_molecule(smiles, graph)
-    scale = Scale(float(np.abs(checked).max()))
-    few = graph.n_nodes <= _LABELLED_NODES
-    labels = [scale.number(float(value), signed=True) for value in checked] if few else []
+    scale = Scale(max(map(abs, numbers)))
+    colours = [scale.colour(value) for value in numbers]
+    labels = [scale.format(value, signed=True) for value in numbers] if graph.n_nodes <= _LABELLED_NODES else []
     node = "node" if molecule is None else "atom"
     in_unit = " ".join(text for text in (scale.power, unit) if text)
     bar_label = f"contribution of each {node}" + (f" ({in_unit})" if in_unit else "")
     frame = Frame(round(width * 72), scale, title, bar_label, caption)
-    with own_style():
+    with package_style():
         if molecule is None:
-            content = draw_network(graph, checked, labels, frame, suffix)
+            content = draw_network(graph, colours, labels, frame, suffix)
         else:
-            content = draw_molecule(molecule, checked, labels, frame, suffix)
+            content = draw_molecule(molecule, colours, labels, frame, suffix)
     atomic_write(path, content)
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.graphs import Graph
-from fastgntk.plotting._frame import PIXELS_PER_POINT, Frame, render
-from fastgntk.plotting._value_labels import points_along, write_labels
+from fastgntk.plotting._figure import PIXELS_PER_POINT, Frame, points_along, render, write_value_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,8 +23,6 @@ _BOND = 42  # length of a bond in points, where there is room
 _RADIUS = 0.28  # of the circles, in lengths of a bond
 _AROUND = 0.9  # margin around the outermost atoms, in bond lengths
 _RDKIT_BOND = 1.5  # length of a bond in RDKit's own coordinates
-
-Points = Array
 
 
 def read_molecule(smiles: str, graph: Graph) -> Any:
@@ -57,32 +54,31 @@ def read_molecule(smiles: str, graph: Graph) -> Any:
     return molecule
 
 
-def draw_molecule(molecule: Any, values: Array, labels: list[str], frame: Frame, suffix: str) -> bytes:
+def draw_molecule(molecule: Any, colours: list[str], value_labels: list[str], frame: Frame, suffix: str) -> bytes:
     """Return the content of an SVG or PNG file."""
     from rdkit import Chem
     from rdkit.Chem import rdDepictor
     from rdkit.Chem.Draw import rdMolDraw2D
 
-    molecule = Chem.Mol(molecule)
     rdDepictor.Compute2DCoords(molecule)
     level = Chem.Mol(molecule)
     rdDepictor.NormalizeDepiction(level, scaleFactor=1.0)
-    if np.isfinite(_flat(level)).all():  # not so for a hydrogen molecule
+    if np.isfinite(_coordinates(level)).all():  # not so for a hydrogen molecule
         molecule = level
     # No extra hydrogens at chiral atoms: they have no value.
     molecule = rdMolDraw2D.PrepareMolForDrawing(molecule, addChiralHs=False)
     height = _height(molecule, frame.inner_width)
-    colours = {i: _rgb(frame.scale.colour(float(value))) for i, value in enumerate(values)}
     size = (frame.inner_width * PIXELS_PER_POINT, height * PIXELS_PER_POINT)
     vector = rdMolDraw2D.MolDraw2DSVG(*size)
     _draw(vector, molecule, colours)
     figure, axes = frame.figure(height)
-    _write_labels(axes, labels, molecule, vector, height)
+    if value_labels:
+        _write_value_labels(axes, value_labels, molecule, vector, height)
     if suffix == ".svg":
-        return _nest(vector.GetDrawingText(), figure, axes)
+        return _insert_svg(vector.GetDrawingText(), figure, axes)
     raster = rdMolDraw2D.MolDraw2DCairo(*size)
     _draw(raster, molecule, colours)
-    return _paste(raster.GetDrawingText(), figure, axes)
+    return _insert_png(raster.GetDrawingText(), figure, axes)
 
 
 def _bonds(molecule: Any) -> list[tuple[int, int]]:
@@ -91,18 +87,19 @@ def _bonds(molecule: Any) -> list[tuple[int, int]]:
 
 def _height(molecule: Any, width: int) -> int:
     """Return the height of the drawing in points, at most its width."""
-    across, up = (np.ptp(_flat(molecule), axis=0) / _RDKIT_BOND + 2 * _AROUND).tolist()
-    height: int = round(min(_BOND, width / across) * up)
-    return min(width, height)
+    across, up = np.ptp(_coordinates(molecule), axis=0) / _RDKIT_BOND + 2 * _AROUND
+    return min(width, round(float(min(_BOND, width / across) * up)))
 
 
-def _flat(molecule: Any) -> Points:
+def _coordinates(molecule: Any) -> Array:
     """Return RDKit's coordinates of the atoms (N, 2)."""
-    points: Points = molecule.GetConformer().GetPositions()[:, :2]
-    return points
+    return np.asarray(molecule.GetConformer().GetPositions()[:, :2])
 
 
-def _draw(drawer: Any, molecule: Any, colours: dict[int, tuple[float, float, float]]) -> None:
+def _draw(drawer: Any, molecule: Any, colours: list[str]) -> None:
+    from matplotlib.colors import to_rgb
+
+    highlights = {i: to_rgb(colour) for i, colour in enumerate(colours)}
     options = drawer.drawOptions()
     options.useBWAtomPalette()
     options.clearBackground = False
@@ -113,34 +110,26 @@ def _draw(drawer: Any, molecule: Any, colours: dict[int, tuple[float, float, flo
     options.bondLineWidth = PIXELS_PER_POINT
     options.minFontSize, options.maxFontSize = 4 * PIXELS_PER_POINT, 10 * PIXELS_PER_POINT
     options.prepareMolsBeforeDrawing = False
-    drawer.DrawMolecule(molecule, highlightAtoms=list(colours), highlightAtomColors=colours, highlightBonds=[])
+    drawer.DrawMolecule(molecule, highlightAtoms=list(highlights), highlightAtomColors=highlights, highlightBonds=[])
     drawer.FinishDrawing()
 
 
-def _rgb(colour: str) -> tuple[float, float, float]:
-    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    return red, green, blue
-
-
-def _write_labels(axes: Axes, labels: list[str], molecule: Any, vector: Any, height: int) -> None:
+def _write_value_labels(axes: Axes, labels: list[str], molecule: Any, vector: Any, height: int) -> None:
     """Write labels next to the atoms. RDKit's own labels overlap the circles, and its font has no minus sign."""
-    if not labels:
-        return
-    places = [vector.GetDrawCoords(i) for i in range(len(labels))]
-    atoms = _from_pixels([(place.x, place.y) for place in places], height)
-    shrunk = np.ptp(atoms, axis=0).max() / max(np.ptp(_flat(molecule), axis=0).max(), 1e-9)
+    centres = [vector.GetDrawCoords(i) for i in range(len(labels))]
+    atoms = _from_pixels([(centre.x, centre.y) for centre in centres], height)
+    shrunk = np.ptp(atoms, axis=0).max() / max(np.ptp(_coordinates(molecule), axis=0).max(), 1e-9)
     radius = _RADIUS * (shrunk * _RDKIT_BOND if len(atoms) > 1 else _BOND)
     # Outlines of atom symbols, which may reach beyond their circles.
-    letters = re.findall(r"<path class='atom-\d+' d='([^']*)'", vector.GetDrawingText())
-    outlines = re.findall(r"(-?[\d.]+)[ ,](-?[\d.]+)", " ".join(letters))
-    lines = atoms[np.array(_bonds(molecule), dtype=np.int64).reshape(-1, 2)]
-    drawn = np.concatenate([points_along(lines), _from_pixels([(float(x), float(y)) for x, y in outlines], height)])
-    write_labels(axes, labels, atoms, float(radius), drawn)
+    symbols = re.findall(r"<path class='atom-\d+' d='([^']*)'", vector.GetDrawingText())
+    outlines = _from_pixels(re.findall(r"(-?[\d.]+)[ ,](-?[\d.]+)", " ".join(symbols)), height)
+    bonds = atoms[np.array(_bonds(molecule), dtype=np.int64).reshape(-1, 2)]
+    write_value_labels(axes, labels, atoms, float(radius), np.concatenate([points_along(bonds), outlines]))
 
 
-def _from_pixels(places: list[tuple[float, float]], height: int) -> Points:
+def _from_pixels(points: list[Any], height: int) -> Array:
     """Convert pixels from the upper left corner to points (1/72 inch) from the lower left corner."""
-    pixels = np.array(places, dtype=np.float64).reshape(-1, 2)
+    pixels = np.array(points, dtype=np.float64).reshape(-1, 2)
     return np.array([0.0, height]) + pixels * (1 / PIXELS_PER_POINT, -1 / PIXELS_PER_POINT)
 
 
@@ -150,20 +139,20 @@ def _corner(figure: Figure, axes: Axes) -> tuple[int, int]:
     return round(box.x0 * width), round(box.y0 * height)
 
 
-def _nest(drawing: str, figure: Figure, axes: Axes) -> bytes:
+def _insert_svg(drawing: str, figure: Figure, axes: Axes) -> bytes:
     """Insert RDKit's SVG into that of the figure, below the labels."""
     (left, bottom), (width, height) = _corner(figure, axes), (round(axes.get_xlim()[1]), round(axes.get_ylim()[1]))
-    top = round(figure.get_size_inches()[1] * 72) - bottom - height
+    top = round(figure.get_figheight() * 72) - bottom - height
     body = re.sub(r"(?s)^.*?<svg[^>]*>|</svg>\s*$", "", drawing)
     nested = (
         f'<svg x="{left}" y="{top}" width="{width}" height="{height}" '
         f'viewBox="0 0 {width * PIXELS_PER_POINT} {height * PIXELS_PER_POINT}">{body}</svg>\n'
     )
-    before, here, after = render(figure, ".svg").decode().partition('<g id="drawing"')
-    return (before + nested + here + after).encode()
+    before, axes_tag, after = render(figure, ".svg").decode().partition('<g id="drawing"')
+    return (before + nested + axes_tag + after).encode()
 
 
-def _paste(drawing: bytes, figure: Figure, axes: Axes) -> bytes:
+def _insert_png(drawing: bytes, figure: Figure, axes: Axes) -> bytes:
     """Copy RDKit's pixels into the figure, below the labels."""
     from matplotlib.image import imread
 

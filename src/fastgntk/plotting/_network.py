@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from fastgntk._util.arrays import Array, Bools, Ints
 from fastgntk.graphs import Graph
-from fastgntk.plotting._frame import Frame, clean, render
+from fastgntk.plotting._figure import Frame, points_along, render, strip_invalid, value_label_size, write_value_labels
 from fastgntk.plotting._layout import place_nodes
-from fastgntk.plotting._value_labels import label_size, points_along, write_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,76 +19,56 @@ __all__ = ["draw_network"]
 
 _EDGE = 44  # length of an edge in points, where there is room
 _RADIUS = (1.2, 9.0)  # of nodes, smallest and largest, in points
-_LOWEST = 60  # of a drawing, in points
-
-Points = Array
+_MIN_HEIGHT = 60  # of a drawing, in points
 
 
-@dataclass(frozen=True)
-class _Drawing:
-    points: Points  # from the lower left corner
-    radius: float
-    width: int
-    height: int
-
-
-def draw_network(graph: Graph, values: Array, labels: list[str], frame: Frame, suffix: str) -> bytes:
+def draw_network(graph: Graph, colours: list[str], value_labels: list[str], frame: Frame, suffix: str) -> bytes:
     """Return the content of an SVG or PNG file."""
-    drawing = _fit(place_nodes(graph), frame.inner_width, labels)
-    figure, axes = frame.figure(drawing.height)
-    lines = _draw_edges(axes, graph, drawing)
-    _draw_nodes(axes, graph, [frame.scale.colour(float(value)) for value in values], drawing)
-    write_labels(axes, labels, drawing.points, drawing.radius, points_along(lines))
+    points, radius, height = _fit(place_nodes(graph), frame.inner_width, value_labels)
+    figure, axes = frame.figure(height)
+    lines = _draw_edges(axes, graph, points, radius)
+    _draw_nodes(axes, graph, colours, points, radius)
+    write_value_labels(axes, value_labels, points, radius, points_along(lines))
     return render(figure, suffix)
 
 
-def _fit(points: Points, width: int, labels: list[str]) -> _Drawing:
-    """Scale the layout to the width; choose the height and the size of nodes."""
-    from scipy.spatial import cKDTree
-
-    span = np.ptp(points, axis=0)
-    largest = _RADIUS[1]
-    across, above = np.max([(0.0, 0.0), *(label_size(label) for label in labels)], axis=0) + largest + 3
-    unit = min(_EDGE, (width - 2 * across) / max(span[0], 1e-9), (width - 2 * above) / max(span[1], 1e-9))
-    height = max(_LOWEST, round(span[1] * unit + 2 * above))
-    middle = np.array([width / 2, height / 2])
-    placed = (points - points.min(axis=0) - span / 2) * unit + middle
-    radius = largest
+def _fit(layout: Array, width: int, value_labels: list[str]) -> tuple[Array, float, int]:
+    """Scale the layout to the width; return positions in points, the radius of nodes, and the height."""
+    span = np.ptp(layout, axis=0)
+    radius = _RADIUS[1]
+    label_sizes = [(0.0, 0.0), *(value_label_size(label) for label in value_labels)]
+    margin_x, margin_y = np.max(label_sizes, axis=0) + radius + 3
+    unit = min(_EDGE, (width - 2 * margin_x) / max(span[0], 1e-9), (width - 2 * margin_y) / max(span[1], 1e-9))
+    height = max(_MIN_HEIGHT, round(span[1] * unit + 2 * margin_y))
+    points = (layout - layout.min(axis=0) - span / 2) * unit + np.array([width / 2, height / 2])
     if len(points) > 1:
-        nearest = cKDTree(placed).query(placed, k=2)[0][:, 1]
+        nearest = cKDTree(points).query(points, k=2)[0][:, 1]
         radius = float(np.clip(0.36 * np.quantile(nearest, 0.1), *_RADIUS))
-    return _Drawing(placed, radius, width, height)
+    return points, radius, height
 
 
-def _draw_edges(axes: Axes, graph: Graph, drawing: _Drawing) -> Points:
+def _draw_edges(axes: Axes, graph: Graph, points: Array, radius: float) -> Array:
     """Draw the edges, and return them as lines (E, 2, 2).
 
     Widths show weights, dashes negative weights, and arrows edges of one direction only.
     """
     from matplotlib.collections import LineCollection, PolyCollection
 
-    pairs, sizes, negative, one_way = _edges(graph)
-    lines = drawing.points[pairs]
+    pairs, relative_widths, negative, one_way = _edges(graph)
+    lines = points[pairs]
     if not len(pairs):
         return lines
     # Thinner and lighter if there are many edges, so that nodes stay visible.
-    crowd = min(1.0, 150 / len(pairs))
-    widths = float(np.clip(0.16 * drawing.radius, 0.4, 1.2)) * (0.6 + 0.4 * crowd) * sizes
-    collection = LineCollection(
-        list(lines),
-        colors="#777777",
-        linewidths=widths,
-        linestyles=["--" if below else "-" for below in negative],
-        alpha=0.3 + 0.7 * crowd,
-        zorder=1,
-    )
-    collection.set_gid("edges")
-    axes.add_collection(collection, autolim=False)
+    sparsity = min(1.0, 150 / len(pairs))
+    widths = float(np.clip(0.16 * radius, 0.4, 1.2)) * (0.6 + 0.4 * sparsity) * relative_widths
+    alpha, dashes = 0.3 + 0.7 * sparsity, ["--" if below else "-" for below in negative]
+    edges = LineCollection(list(lines), colors="#777777", linewidths=widths, linestyles=dashes, alpha=alpha, zorder=1)
+    edges.set_gid("edges")
+    axes.add_collection(edges, autolim=False)
     if one_way.any():
-        heads = [_arrow_head(start, end, drawing.radius) for start, end in lines[one_way]]
-        tips = PolyCollection(heads, facecolors="#777777", edgecolors="none", zorder=1.5)
-        tips.set_gid("heads")
-        axes.add_collection(tips, autolim=False)
+        triangles = [_arrow_head(start, end, radius) for start, end in lines[one_way]]
+        heads = PolyCollection(triangles, facecolors="#777777", edgecolors="none", zorder=1.5, gid="heads")
+        axes.add_collection(heads, autolim=False)
     return lines
 
 
@@ -108,7 +87,7 @@ def _edges(graph: Graph) -> tuple[Ints, Array, Bools, Bools]:
     )
 
 
-def _arrow_head(start: Points, end: Points, radius: float) -> Points:
+def _arrow_head(start: Array, end: Array, radius: float) -> Array:
     """Return the triangle that touches the circle around ``end``."""
     along = (end - start) / max(float(np.linalg.norm(end - start)), 1e-9)
     across = np.array([-along[1], along[0]])
@@ -117,31 +96,19 @@ def _arrow_head(start: Points, end: Points, radius: float) -> Points:
     return np.array([tip, back + across * length * 0.4, back - across * length * 0.4])
 
 
-def _draw_nodes(axes: Axes, graph: Graph, colours: list[str], drawing: _Drawing) -> None:
+def _draw_nodes(axes: Axes, graph: Graph, colours: list[str], points: Array, radius: float) -> None:
     from matplotlib.patches import Circle
 
-    outline = 0.7 if drawing.radius > 4 else 0.4
-    labels = _labels(graph)
-    for i, (point, colour) in enumerate(zip(drawing.points, colours, strict=True)):
-        x, y = float(point[0]), float(point[1])
-        circle = Circle((x, y), drawing.radius, facecolor=colour, edgecolor="#444444", linewidth=outline, zorder=2)
+    outline = 0.7 if radius > 4 else 0.4
+    labels = [""] * graph.n_nodes
+    if graph.labels is not None:
+        rows = graph.labels.reshape(graph.n_nodes, -1).tolist()
+        labels = [strip_invalid(",".join(map(str, row))).strip() for row in rows]
+    for i, ((x, y), colour, label) in enumerate(zip(points.tolist(), colours, labels, strict=True)):
+        circle = Circle((x, y), radius, facecolor=colour, edgecolor="#444444", linewidth=outline, zorder=2)
         circle.set_gid(f"node-{i}")
         axes.add_patch(circle)
-        size = _label_size(labels[i], drawing.radius) if labels else 0.0
-        if size:
-            axes.text(
-                x, y, labels[i], fontsize=size, ha="center", va="center_baseline", zorder=3, parse_math=False
-            )  # fmt: skip
-
-
-def _labels(graph: Graph) -> list[str]:
-    if graph.labels is None:
-        return []
-    rows = graph.labels.reshape(graph.n_nodes, -1).tolist()
-    return [clean(",".join(str(label) for label in row)).strip() for row in rows]
-
-
-def _label_size(label: str, radius: float) -> float:
-    """Return the font size that fits into the circle, 0 if it would be unreadable."""
-    size = min(8.0, 1.1 * radius, 1.7 * radius / (0.65 * max(len(label), 1)))
-    return size if label and size >= 4.5 else 0.0
+        # The size that fits into the circle, if it is readable.
+        size = min(8.0, 1.1 * radius, 1.7 * radius / (0.65 * max(len(label), 1)))
+        if label and size >= 4.5:
+            axes.text(x, y, label, fontsize=size, ha="center", va="center_baseline", zorder=3, parse_math=False)

@@ -29,24 +29,15 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from fastgntk.report._markup import escape, prose
 from fastgntk.report._schema import ReportData
-from fastgntk.report.sections import escape, prose, sections, warnings
+from fastgntk.report._sections import SECTIONS
 
 __all__ = ["render_page"]
 
 _SCRIPTS = (
-    "elements",
-    "colours",
-    "layout",
-    "drawing",
-    "charts",
-    "heat",
-    "panel",
-    "graph_table",
-    "map_parts",
-    "map",
-    "main",
-)
+    "elements", "colours", "layout", "drawing", "charts", "heat", "panel", "graph_table", "map_parts", "map", "main"
+)  # fmt: skip
 
 _DIGITS = 6  # of numbers in the embedded JSON: more than are shown
 _DRAWING_DIGITS = 3  # of positions and colours, which are most of the page's size
@@ -57,19 +48,40 @@ def render_page(report: ReportData) -> str:
 
     The output is deterministic. 5,000 graphs of 30 nodes with contributions take about 1.4 MB.
     """
-    parts = sections(report)
+    links, sections = [], []
+    for anchor, (title, content) in SECTIONS.items():
+        if parts := content(report):
+            links.append(f'<li><a href="#{anchor}">{title}</a></li>')
+            sections.append(_section(anchor, title, *parts))
     script = "(() => {\n" + "\n".join(_read(f"{name}.js") for name in _SCRIPTS) + "})();\n"
     return Template(_read("page.html")).substitute(
         policy=_policy(script),
         title=escape(report["title"]),
         style=_read("page.css"),
         summary=prose(report["summary"]),
-        contents="\n".join(f'<li><a href="#{part.key}">{escape(part.title)}</a></li>' for part in parts),
-        warnings=warnings(report),
-        sections="\n".join(part.html() for part in parts),
-        report_data=_packed(report),
+        contents="\n".join(links),
+        warnings=_warnings(report["warnings"]),
+        sections="\n".join(sections),
+        report_data=_pack(report),
         script=script,
     )
+
+
+def _section(anchor: str, title: str, lead: str, body: str) -> str:
+    wide = ' class="wide"' if anchor == "map" else ""  # body below the lead, not next to it
+    return (
+        f'<section id="{anchor}" aria-labelledby="{anchor}-title"{wide}>\n'
+        f'<div class="lead"><h2 id="{anchor}-title">{title}</h2>\n{lead}</div>\n'
+        f'<div class="body">\n{body}\n</div>\n</section>\n'
+    )
+
+
+def _warnings(warnings: list[str]) -> str:
+    if not warnings:
+        return ""
+    items = "".join(f"<li>{prose(warning)}</li>" for warning in warnings)
+    title = '<h2 id="warnings-title">Warnings</h2>'
+    return f'<section class="warnings" aria-labelledby="warnings-title">{title}<ul>{items}</ul></section>'
 
 
 def _read(name: str) -> str:
@@ -85,19 +97,19 @@ def _policy(script: str) -> str:
     )
 
 
-def _packed(report: ReportData) -> str:
+def _pack(report: ReportData) -> str:
     """Return the data as base64 of compressed JSON: a third of the size, and it cannot close the script element."""
-    text = json.dumps(_rounded(report, _DIGITS), separators=(",", ":"), allow_nan=False)
+    text = json.dumps(_round_numbers(report, _DIGITS), separators=(",", ":"), allow_nan=False)
     return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
 
 
-def _rounded(value: Any, digits: int) -> Any:
+def _round_numbers(value: Any, digits: int) -> Any:
     """Round all numbers to significant digits; NaN and infinity become null, as JSON has neither."""
     if isinstance(value, dict):
         drawing = ("contributions", "places")
-        return {key: _rounded(each, _DRAWING_DIGITS if key in drawing else digits) for key, each in value.items()}
+        return {key: _round_numbers(each, _DRAWING_DIGITS if key in drawing else digits) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(each, digits) for each in value]
+        return [_round_numbers(each, digits) for each in value]
     if isinstance(value, float):
         if not math.isfinite(value):
             return None

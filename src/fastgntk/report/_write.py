@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastgntk._util.files import atomic_write, check_place
 from fastgntk.pairwise import Compute
+from fastgntk.report import _page
 from fastgntk.report._schema import ReportData
 
 if TYPE_CHECKING:
@@ -16,13 +17,7 @@ __all__ = ["report_evaluation", "report_training"]
 
 
 def report_evaluation(
-    path: str | Path,
-    data: Any,
-    result: Evaluation,
-    *,
-    y: Any = None,
-    command: str = "",
-    compute: Compute | None = None,
+    path: str | Path, data: Any, result: Evaluation, *, y: Any = None, command: str = "", compute: Compute | None = None
 ) -> ReportData:
     """Write the result of :func:`fastgntk.selection.evaluate` as a self-contained HTML page; return its data.
 
@@ -49,8 +44,7 @@ def report_evaluation(
     from fastgntk.report.data import evaluation_data
 
     command = command or f"fastgntk.report.report_evaluation({path.name!r}, data, fastgntk.selection.evaluate(data))"
-    report = evaluation_data(data, result, y=y, command=command, compute=compute)
-    return _write(path, report)
+    return _write(path, evaluation_data(data, result, y=y, command=command, compute=compute))
 
 
 def report_training(
@@ -94,7 +88,5 @@ def report_training(
 
 
 def _write(path: Path, report: ReportData) -> ReportData:
-    from fastgntk.report._page import render_page
-
-    atomic_write(path, render_page(report).encode())
+    atomic_write(path, _page.render_page(report).encode())
     return report

@@ -1,21 +1,16 @@
 """Collect the report data, as the plain values of ``report/_schema``, from an evaluation or a fitted model.
 
-========================  ==================================================================
-``_evaluation``           :func:`evaluation_data`
-``_training``             :func:`training_data`
-``_classification``       score, confusion matrix, calibration: for evaluation and training
-``_collector``            report data under construction; stages and their times
-``_fitted_model``         a fitted model with its kernel matrix
-``_baselines``            scores to compare with: majority class, counts, published figures
-``_metrics``              confusion matrix, calibration, coverage, score by options
-``_warnings``             what limits the trust in a score
-``_graphs``               the graphs and the data of each
-``_drawings``             compact drawings of graphs
-``_node_contributions``   contributions of nodes, within a time limit
-``_maps``                 spectrum of the kernel matrix, embeddings of the graphs
-``_heat_map``             heat map of the kernel matrix
-``_speed``                distinct nodes, and time compared with a baseline
-========================  ==================================================================
+==================  ===================================================================
+``_evaluation``     :func:`evaluation_data`
+``_training``       :func:`training_data`: a fitted model with its kernel matrix
+``_collector``      report data under construction; stages and their times
+``_scores``         baselines, calibration, coverage, score by options
+``_graphs``         the graphs and the data of each, with node contributions
+``_drawings``       compact drawings of graphs
+``_kernel_matrix``  heat map, embeddings of the graphs, distinct nodes, speed
+==================  ===================================================================
+
+Warnings, which limit the trust in a score, are next to what they are about: functions named ``..._warnings``.
 """
 
 from fastgntk.report.data._evaluation import evaluation_data

@@ -10,32 +10,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.arrays import Array, Bools
+from fastgntk._util.arrays import Array, Bools, Ints
 from fastgntk._util.threads import Progress
 from fastgntk._version import __version__
+from fastgntk.graphs import EqualGraphs
 from fastgntk.kernels import GNTK, Kernel, Normalized
+from fastgntk.models import Split
 from fastgntk.pairwise import PreparedGraphs, describe
 from fastgntk.pairwise.store import fingerprint
 from fastgntk.report._schema import Bin, Kind, ReportData, Score
+from fastgntk.report.data import _kernel_matrix, _scores
 from fastgntk.report.data._graphs import Source, graph_data
-from fastgntk.report.data._heat_map import Ordered, heat_map
-from fastgntk.report.data._maps import neighbour_map, principal_map, spectrum
-from fastgntk.report.data._metrics import single_gntk
-from fastgntk.report.data._speed import compression, speed
-from fastgntk.report.data._warnings import baseline_warnings, calibration_warnings, equality_warnings, rank_warnings
+from fastgntk.report.data._kernel_matrix import Ordering
+from fastgntk.report.data._scores import percent
 from fastgntk.selection import OutOfFold
 
-__all__ = ["BASELINES", "KERNEL", "PREDICTIONS", "Collector", "Stages", "format_candidates", "format_options"]
+__all__ = ["Collector", "StageTimer", "format_candidates", "format_options"]
 
-
-PREDICTIONS, KERNEL, BASELINES = "out-of-fold predictions", "kernel", "baselines"
-_MAPS, _CONTRIBUTIONS = "maps", "node contributions"
+# Stages, and their parts of the progress.
+_STAGES = {"out-of-fold predictions": 4, "kernel": 2, "maps": 3, "baselines": 2, "node contributions": 5}
+_MIN_MEMBERS = 10  # of a class
 _VARIED = ("blocks", "layers", "scale", "jump", "edges")  # options that a grid varies
-_FIXED = {name: getattr(GNTK(), name) for name in ("c_phi", "features", "sketch")}  # shown unless at their default
-_WEIGHTS = {PREDICTIONS: 4, KERNEL: 2, _MAPS: 3, BASELINES: 2, _CONTRIBUTIONS: 5}  # parts of the progress
+_DEFAULTS = {name: getattr(GNTK(), name) for name in ("c_phi", "features", "sketch")}  # shown unless at their default
 
 
-class Stages:
+class StageTimer:
     """Measure the time of stages, and report their progress."""
 
     def __init__(self, progress: Progress | None) -> None:
@@ -44,19 +43,19 @@ class Stages:
         self._done = 0
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[Callable[[int, int], None]]:
+    def time(self, stage: str) -> Iterator[Callable[[int, int], None]]:
         """Yield a ``progress(done, total)`` of one stage, and record its time."""
-        weight, whole, start = _WEIGHTS[name], sum(_WEIGHTS.values()), time.perf_counter()
+        weight, total_weight, start = _STAGES[stage], sum(_STAGES.values()), time.perf_counter()
 
         def progress(done: int, total: int) -> None:
             if self._progress is not None:
-                self._progress(round(1000 * (self._done + weight * done / max(total, 1)) / whole), 1000)
+                self._progress(round(1000 * (self._done + weight * done / max(total, 1)) / total_weight), 1000)
 
         progress(0, 1)
         yield progress
         progress(1, 1)
         self._done += weight
-        self.seconds[name] = time.perf_counter() - start
+        self.seconds[stage] = time.perf_counter() - start
 
 
 @dataclass(eq=False)
@@ -64,7 +63,7 @@ class Collector:
     """The report data, and what is needed to extend it: the graphs, prepared for the kernel that is shown."""
 
     source: Source
-    stages: Stages
+    timer: StageTimer
     prepared: PreparedGraphs
 
     def __post_init__(self) -> None:
@@ -72,45 +71,90 @@ class Collector:
         self.warnings: list[str] = []
         self.report = ReportData(title=self.source.name, warnings=self.warnings, maps=[])
 
-    def add_kernel(self, cosine: Array | None, seconds: float, ordered: Callable[[Array, Array], Ordered]) -> None:
+    def add_kernel(self, cosine: Array | None, seconds: float, order: Callable[[Array, Array], Ordering]) -> None:
         """Add heat map and maps of the cosines (n, n), if there are any, then distinct nodes and speed.
 
-        ``ordered(cosine, axis)`` orders the graphs of the heat map; ``axis`` is the first principal component.
+        ``order(cosine, axis)`` orders the graphs of the heat map; ``axis`` is the first principal component.
         ``seconds`` is the time of the kernel matrix, 0 if it was not computed.
         """
-        with self.stages.stage(_MAPS):
+        with self.timer.time("maps"):
             if cosine is not None:
-                found = spectrum(cosine)
-                self.report["heat_map"] = heat_map(cosine, ordered(cosine, found.coordinates[:, 0]))
-                maps = (principal_map(found), neighbour_map(cosine, found))
-                self.report["maps"] = [one for one in maps if one is not None]
-                self.warnings += rank_warnings(found, len(cosine))
-            if merged := compression(self.leaf):
-                self.report["compression"] = merged
-            gntk, threads = single_gntk(self.prepared.kernel), self.prepared.compute.threads
+                spectrum = _kernel_matrix.compute_spectrum(cosine)
+                ordering = order(cosine, spectrum.coordinates[:, 0])
+                self.report["heat_map"] = _kernel_matrix.make_heat_map(cosine, ordering)
+                maps = (_kernel_matrix.principal_map(spectrum), _kernel_matrix.neighbour_map(cosine, spectrum))
+                self.report["maps"] = [each for each in maps if each is not None]
+                self.warnings += _kernel_matrix.rank_warnings(spectrum, len(cosine))
+            if compression := _kernel_matrix.count_distinct_nodes(self.leaf):
+                self.report["compression"] = compression
+            gntk, threads = _scores.single_gntk(self.prepared.kernel), self.prepared.compute.threads
             # The baseline computes one exact tangent kernel.
-            if seconds and gntk and gntk.sketch is None and (compared := speed(self.leaf, seconds, threads)):
-                self.report["speed"] = compared
+            is_exact = gntk is not None and gntk.sketch is None
+            if seconds and is_exact and (speed := _kernel_matrix.measure_speed(self.leaf, seconds, threads)):
+                self.report["speed"] = speed
+
+    def add_classification(
+        self,
+        kernel: tuple[Array | None, float],
+        class_ids: Ints,
+        classes: list[str],
+        splits: Sequence[Split],
+        out_of_fold: OutOfFold,
+        accuracy: tuple[float, Sequence[float]],
+        protocol: str,
+    ) -> None:
+        """Add everything that follows from the out-of-fold predictions of n graphs.
+
+        ``kernel`` are the cosines and the time they took, ``class_ids`` (n,) the true classes, ``splits`` the folds on
+        which baselines are measured. ``accuracy`` is the mean and that of each fold, without folds for leave-one-out.
+        """
+        report, predicted, (mean, folds) = self.report, out_of_fold.predicted, accuracy
+        self.add_kernel(*kernel, lambda cosine, axis: _kernel_matrix.order_by_class(cosine, axis, class_ids, classes))
+        with self.timer.time("baselines"):
+            baselines = _scores.published_baselines(self.source.name)
+            baselines += _scores.classification_baselines(self.source.batch, class_ids, splits)
+        score = Score(
+            name="accuracy",
+            unit="%",
+            mean=percent(mean),
+            folds=[percent(each) for each in folds],
+            lower_is_better=False,
+            baselines=baselines,
+            protocol=protocol,
+        )
+        text = f"{score['mean']:.1f} % of unseen graphs were assigned to the right one of {len(classes)} classes"
+        if len(folds):
+            score["std"] = percent(float(np.std(folds)))
+            text += f" (± {score['std']:.1f} between folds)"
+        report["summary"] = f"{text}.{_scores.baseline_text(score)}"
+        self.add_score(score, class_ids)
+        self.warnings += _class_warnings(class_ids, classes, len(splits))
+        confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
+        np.add.at(confusion, (class_ids, predicted), 1)
+        report["classes"], report["confusion"] = classes, confusion.tolist()
+        if out_of_fold.probabilities is not None:
+            self.add_calibration(*_scores.class_calibration(out_of_fold.probabilities, class_ids, classes))
+        self.add_graphs(out_of_fold, class_ids.tolist(), predicted.tolist(), predicted != class_ids)
 
     def add_score(self, score: Score, y: NDArray[Any]) -> None:
         """Add the score, and warn if baselines reach it or equal graphs bound it."""
         self.report["score"] = score
-        self.warnings += baseline_warnings(score)
+        self.warnings += _scores.baseline_warnings(score)
         kinds = {step.kind_ for step in self.prepared.features.values()}
         if len(kinds) > 1:  # graphs that are equal in one kind of features may differ in another
             return
-        equal = describe(self.source.batch, y, features=self.leaf.kernel.features)
+        description = describe(self.source.batch, y, features=self.leaf.kernel.features)
         typed = any(leaf.kernel.typed for leaf in self.prepared.leaves.values())
-        self.warnings += equality_warnings(equal.equal_typed if typed else equal.equal, len(y))
+        self.warnings += _equality_warnings(description.equal_typed if typed else description.equal, len(y))
 
     def add_calibration(self, bins: list[Bin], note: str) -> None:
         """Add a calibration plot, and warn of a large calibration error."""
         self.report["calibration"], self.report["calibration_note"] = bins, note
-        self.warnings += calibration_warnings(bins)
+        self.warnings += _scores.calibration_warnings(bins)
 
     def add_graphs(self, out_of_fold: OutOfFold, truth: Any, predicted: Any, wrong: Bools) -> None:
         """Add the data of each graph, with drawings and node contributions; arguments as in `graph_data`."""
-        with self.stages.stage(_CONTRIBUTIONS) as progress:
+        with self.timer.time("node contributions") as progress:
             compute = self.prepared.compute.watched(progress)
             graphs, labels, omitted = graph_data(self.source, out_of_fold, truth, predicted, wrong, compute=compute)
         self.report["graphs"], self.report["node_labels"] = graphs, labels
@@ -132,9 +176,38 @@ class Collector:
             ("version", f"fastgntk {__version__}"),
             ("date", datetime.now().astimezone().isoformat(timespec="seconds")),
         ]
-        times |= {f"report: {name}": seconds for name, seconds in self.stages.seconds.items()}
+        times |= {f"report: {name}": seconds for name, seconds in self.timer.seconds.items()}
         self.report["stages"] = [(name, round(seconds, 3)) for name, seconds in times.items()]
         return self.report
+
+
+def _equality_warnings(equal: EqualGraphs | None, n: int) -> list[str]:
+    """Warn of graphs that message passing cannot distinguish but whose targets differ."""
+    if equal is None or not equal.contradictory:
+        return []
+    graphs = f"{equal.contradictory:,} of {n:,} graphs look exactly like another one with a different"
+    reason = "no message-passing method of any depth can distinguish them"
+    if equal.best_accuracy is not None:
+        return [f"{graphs} class; {reason}. The accuracy on these graphs is at most {100 * equal.best_accuracy:.1f} %."]
+    error = equal.least_error[0] if equal.least_error else 0.0
+    return [f"{graphs} target; {reason}. The error on these graphs is at least {error:.3g}."]
+
+
+def _class_warnings(class_ids: Ints, classes: Sequence[str], folds: int) -> list[str]:
+    """Warn of classes with too few members."""
+    counts = np.bincount(class_ids, minlength=len(classes))
+    minimum = max(_MIN_MEMBERS, folds)
+    small = [(name, int(count)) for name, count in zip(classes, counts, strict=True) if count < minimum]
+    if not small:
+        return []
+    named = ", ".join(f"{name[:40]} ({count})" for name, count in small[:6])
+    more = f" and {len(small) - 6} more" if len(small) > 6 else ""
+    verb = "class has" if len(small) == 1 else "classes have"
+    limit = f"fewer than {_MIN_MEMBERS} members" if folds <= _MIN_MEMBERS else f"fewer members than the {folds} folds"
+    return [
+        f"{len(small)} {verb} {limit}: {named}{more}. Results for so few graphs are uncertain, and some folds may have "
+        "none of them."
+    ]
 
 
 def format_candidates(kernels: Sequence[Kernel]) -> str:
@@ -149,10 +222,11 @@ def format_candidates(kernels: Sequence[Kernel]) -> str:
     if not all(isinstance(kernel, GNTK) and isinstance(kernel.jump, bool) for kernel in tangent):
         more = f" and {len(kernels) - 5} more" if len(kernels) > 5 else ""
         return ", ".join(map(repr, kernels[:5])) + more
-    values = {name: [getattr(kernel, name) for kernel in tangent] for name in (*_VARIED, *_FIXED)}
+    values = {name: [getattr(kernel, name) for kernel in tangent] for name in (*_VARIED, *_DEFAULTS)}
     values["normalised"] = [isinstance(kernel, Normalized) for kernel in kernels]
-    distinct = {name: list(dict.fromkeys(some)) for name, some in values.items()}
-    return format_options({k: some for k, some in distinct.items() if k not in _FIXED or some != [_FIXED[k]]})
+    distinct = {name: list(dict.fromkeys(column)) for name, column in values.items()}
+    defaults = {name: [value] for name, value in _DEFAULTS.items()}
+    return format_options({name: column for name, column in distinct.items() if column != defaults.get(name)})
 
 
 def format_options(values: dict[str, Any]) -> str:
@@ -168,5 +242,5 @@ def _format_value(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return " ".join(_format_value(one) for one in value)
+        return " ".join(_format_value(each) for each in value)
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,9 +1,7 @@
 """Compact drawings of graphs; large graphs are drawn in part."""
 
-from __future__ import annotations
-
 import heapq
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -14,69 +12,82 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import Graph, GraphBatch
 from fastgntk.report._schema import Drawing
 
-__all__ = ["LabelIndex", "Subgraph", "edge_counts", "molecule_drawing", "plain_drawing"]
+__all__ = ["draw_graph", "edge_counts", "index_labels", "select_subgraph", "shorten"]
 
-
-_NODES = 150
-_EDGES = 400
+_MAX_NODES = 150
+_MAX_EDGES = 400
 _LABEL_LENGTH = 60
 
 
-class LabelIndex:
-    """Node labels as indices into one list of names."""
+def draw_graph(graph: Graph, labels: Ints | None, smiles: str | None) -> tuple[Drawing, Ints]:
+    """Return a drawing, and the nodes drawn; ``labels`` (N,) are indices.
 
-    def __init__(self, batch: GraphBatch) -> None:
-        self.names: list[str] = []
-        self._indices: Ints | None = None
-        if batch.labels is None or not batch.n_nodes:
-            return
-        if batch.labels.ndim == 1:
-            distinct, indices = np.unique(batch.labels, return_inverse=True)
-            names = [str(value) for value in distinct.tolist()]
-        else:
-            distinct, indices = np.unique(batch.labels, axis=0, return_inverse=True)
-            names = [", ".join(map(str, row)) for row in distinct.tolist()]
-        self.names = [name if len(name) <= _LABEL_LENGTH else name[: _LABEL_LENGTH - 1] + "…" for name in names]
-        self._indices = np.asarray(indices, dtype=np.int64).ravel()
+    Positions and bond orders are those of RDKit if it is installed and the SMILES fits the graph; otherwise the page
+    computes a layout.
+    """
+    molecule = None if smiles is None else _read_molecule(smiles, graph)
+    if molecule is None:
+        (nodes, edges), bonds = select_subgraph(graph), []
+    else:
+        nodes, bonds = np.arange(graph.n_nodes), list(molecule.GetBonds())
+        edges = np.array([(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds], dtype=np.int64)
+    drawing = Drawing(nodes=len(nodes), edges=edges.ravel().tolist())
+    if labels is not None:
+        drawing["labels"] = labels[nodes].tolist()
+    if molecule is not None:
+        drawing["places"] = np.round(_positions(molecule), 2).ravel().tolist()
+    orders = [float(bond.GetBondTypeAsDouble()) for bond in bonds]
+    if any(order != 1.0 for order in orders):
+        drawing["orders"] = [order if order in (1.0, 1.5, 2.0, 3.0) else 1.0 for order in orders]
+    return drawing, nodes
 
-    def of(self, start: int, chosen: Ints) -> list[int] | None:
-        """Return the label indices of chosen nodes of the graph that begins at node ``start`` of the batch."""
-        return None if self._indices is None else self._indices[start + chosen].tolist()
+
+def _read_molecule(smiles: str, graph: Graph) -> Any:
+    """Return a molecule with positions; None without RDKit, without positions, or if SMILES and graph differ."""
+    if not 0 < graph.n_nodes <= _MAX_NODES:
+        return None
+    try:
+        from rdkit.Chem import rdDepictor
+
+        from fastgntk.plotting import read_molecule
+
+        molecule = read_molecule(smiles, graph)
+    except (ImportError, InputError):
+        return None
+    rdDepictor.Compute2DCoords(molecule)
+    return molecule if np.isfinite(_positions(molecule)).all() else None
 
 
-class Subgraph(NamedTuple):
-    """The nodes of a graph that are drawn, in order, and the edges (m, 2) between them as indices into ``nodes``."""
+def _positions(molecule: Any) -> Any:
+    return molecule.GetConformer().GetPositions()[:, :2]
 
-    nodes: Ints
-    edges: Ints
 
-    @classmethod
-    def of(cls, graph: Graph) -> Subgraph:
-        """Return the part of a graph that is drawn: all of it, or 150 nodes and 400 edges.
+def select_subgraph(graph: Graph) -> tuple[Ints, Ints]:
+    """Return the nodes of a graph that are drawn, in order, and the edges (m, 2) between them as indices into these.
 
-        Nodes are collected by best-first search from the node of largest degree, so the subgraph is connected if the
-        graph is. The edges of a spanning tree are kept first, then others, evenly spread.
-        """
-        n = graph.n_nodes
-        rows = np.repeat(np.arange(n), graph.degrees)
-        columns = graph.indices.astype(np.int64)
-        pairs = np.unique(np.sort(np.column_stack([rows, columns]), axis=1), axis=0)
-        nodes = np.arange(n)
-        if n > _NODES:
-            nodes = _most_connected(n, pairs)
-            place = np.full(n, -1)
-            place[nodes] = np.arange(len(nodes))
-            pairs = place[pairs]
-            pairs = pairs[(pairs >= 0).all(axis=1)]
-        if len(pairs) > _EDGES:
-            matrix = sparse.csr_array((np.ones(len(pairs)), tuple(pairs.T)), shape=(len(nodes), len(nodes)))
-            tree = minimum_spanning_tree(matrix).tocoo()
-            kept = np.column_stack(tree.coords)
-            in_tree = np.isin(pairs @ [len(nodes), 1], kept @ np.array([len(nodes), 1]))
-            rest = np.flatnonzero(~in_tree)
-            spread = rest[np.linspace(0, len(rest) - 1, _EDGES - int(in_tree.sum())).astype(np.int64)]
-            pairs = pairs[np.sort(np.concatenate([np.flatnonzero(in_tree), spread]))]
-        return cls(nodes, pairs)
+    Up to 150 nodes and 400 edges are drawn. Nodes are collected by best-first search from the node of largest degree,
+    so the subgraph is connected if the graph is. The edges of a spanning tree are kept first, then others, evenly
+    spread.
+    """
+    n = graph.n_nodes
+    rows = np.repeat(np.arange(n), graph.degrees)
+    columns = graph.indices.astype(np.int64)
+    pairs = np.unique(np.sort(np.column_stack([rows, columns]), axis=1), axis=0)
+    nodes = np.arange(n)
+    if n > _MAX_NODES:
+        nodes = _most_connected(n, pairs)
+        index_of_node = np.full(n, -1)
+        index_of_node[nodes] = np.arange(len(nodes))
+        pairs = index_of_node[pairs]
+        pairs = pairs[(pairs >= 0).all(axis=1)]
+    if len(pairs) > _MAX_EDGES:
+        matrix = sparse.csr_array((np.ones(len(pairs)), tuple(pairs.T)), shape=(len(nodes), len(nodes)))
+        tree = np.column_stack(minimum_spanning_tree(matrix).tocoo().coords)
+        in_tree = np.isin(pairs @ [len(nodes), 1], tree @ np.array([len(nodes), 1]))
+        rest = np.flatnonzero(~in_tree)
+        spread = rest[np.linspace(0, len(rest) - 1, _MAX_EDGES - int(in_tree.sum())).astype(np.int64)]
+        pairs = pairs[np.sort(np.concatenate([np.flatnonzero(in_tree), spread]))]
+    return nodes, pairs
 
 
 def _most_connected(n: int, pairs: Ints) -> Ints:
@@ -87,7 +98,7 @@ def _most_connected(n: int, pairs: Ints) -> Ints:
     chosen: set[int] = set()
     for start in sorted(range(n), key=lambda u: -degree[u]):
         queue = [(-degree[start], start)]
-        while queue and len(chosen) < _NODES:
+        while queue and len(chosen) < _MAX_NODES:
             _, u = heapq.heappop(queue)
             if u in chosen:
                 continue
@@ -97,47 +108,25 @@ def _most_connected(n: int, pairs: Ints) -> Ints:
     return np.array(sorted(chosen))
 
 
-def edge_counts(batch: GraphBatch) -> list[int]:
+def index_labels(batch: GraphBatch) -> tuple[list[str], Ints | None]:
+    """Return the names of the distinct node labels, and the index of the label of each node, if there are labels."""
+    if batch.labels is None or not batch.n_nodes:
+        return [], None
+    axis = None if batch.labels.ndim == 1 else 0
+    distinct, indices = np.unique(batch.labels, axis=axis, return_inverse=True)
+    names = [", ".join(map(str, row)) for row in distinct.reshape(len(distinct), -1).tolist()]
+    return [shorten(name, _LABEL_LENGTH) for name in names], indices.ravel().astype(np.int64)
+
+
+def edge_counts(batch: GraphBatch) -> Ints:
     """Return the number of edges of each graph, ignoring directions."""
-    owner = np.repeat(batch.graph_of_node, batch.degrees)
-    rows, columns = np.repeat(np.arange(batch.n_nodes), batch.degrees), batch.indices + batch.offsets[:-1][owner]
+    rows = np.repeat(np.arange(batch.n_nodes), batch.degrees)
+    columns = batch.indices + batch.offsets[:-1][batch.graph_of_node[rows]]
     low, high = np.minimum(rows, columns), np.maximum(rows, columns)
     pairs = np.unique(low * max(batch.n_nodes, 1) + high)
-    counts = np.bincount(batch.graph_of_node[pairs // max(batch.n_nodes, 1)], minlength=len(batch))
-    return [int(count) for count in counts]
+    return np.bincount(batch.graph_of_node[pairs // max(batch.n_nodes, 1)], minlength=len(batch))
 
 
-def plain_drawing(part: Subgraph, labels: list[int] | None) -> Drawing:
-    """Return a drawing without positions; the page computes a layout."""
-    drawing = Drawing(nodes=len(part.nodes), edges=part.edges.ravel().tolist())
-    if labels is not None:
-        drawing["labels"] = labels
-    return drawing
-
-
-def molecule_drawing(smiles: str, graph: Graph, labels: list[int] | None) -> tuple[Drawing, Subgraph] | None:
-    """Return a drawing with RDKit's positions and bond orders; None without RDKit, or if SMILES and graph differ."""
-    try:
-        from rdkit import Chem
-        from rdkit.Chem import rdDepictor
-
-        from fastgntk.plotting import read_molecule
-
-        molecule = Chem.Mol(read_molecule(smiles, graph))
-    except (ImportError, InputError):
-        return None
-    if molecule.GetNumAtoms() > _NODES or not molecule.GetNumAtoms():
-        return None
-    rdDepictor.Compute2DCoords(molecule)
-    places = molecule.GetConformer().GetPositions()[:, :2]
-    if not np.isfinite(places).all():
-        return None
-    bonds = list(molecule.GetBonds())
-    ends = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds]
-    part = Subgraph(np.arange(molecule.GetNumAtoms()), np.array(ends, dtype=np.int64).reshape(-1, 2))
-    drawing = plain_drawing(part, labels)
-    drawing["places"] = np.round(places, 2).ravel().tolist()
-    orders = [float(bond.GetBondTypeAsDouble()) for bond in bonds]
-    if any(order != 1.0 for order in orders):
-        drawing["orders"] = [order if order in (1.0, 1.5, 2.0, 3.0) else 1.0 for order in orders]
-    return drawing, part
+def shorten(text: str, length: int) -> str:
+    """Cut text to a number of characters, with an ellipsis."""
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -13,25 +13,19 @@ from fastgntk.kernels import Normalized
 from fastgntk.models import check_classes
 from fastgntk.pairwise import Compute, check_compute, gram, normalize, prepare
 from fastgntk.report._schema import ReportData
-from fastgntk.report.data._classification import add_classification
-from fastgntk.report.data._collector import KERNEL, PREDICTIONS, Collector, Stages, format_candidates, format_options
+from fastgntk.report.data._collector import Collector, StageTimer, format_candidates, format_options
 from fastgntk.report.data._graphs import Source
-from fastgntk.report.data._metrics import percent, score_surface
+from fastgntk.report.data._scores import percent, score_surface
 from fastgntk.selection import Evaluation, evaluation_out_of_fold
 
 __all__ = ["evaluation_data"]
 
 
 def evaluation_data(
-    data: Any,
-    result: Evaluation,
-    *,
-    y: Any = None,
-    command: str = "",
-    compute: Compute | None = None,
+    data: Any, result: Evaluation, *, y: Any = None, command: str = "", compute: Compute | None = None
 ) -> ReportData:
     """Collect the report data of an evaluation; see :func:`fastgntk.report.report_evaluation`."""
-    source = Source.of(data)
+    source = Source.from_data(data)
     record, compute = result.record, check_compute(compute)
     if len(source.batch) != result.n_graphs:
         raise InputError(
@@ -39,73 +33,67 @@ def evaluation_data(
             "evaluated."
         )
     labels = check_classes(getattr(data, "y", None) if y is None else y, len(source.batch))
-    values, numbers = np.unique(labels, return_inverse=True)
+    values, class_ids = np.unique(labels, return_inverse=True)
     classes = [str(value) for value in values.tolist()]
-    stages = Stages(compute.progress)
-    with stages.stage(PREDICTIONS) as stage_progress:
+    timer = StageTimer(compute.progress)
+    with timer.time("out-of-fold predictions") as stage_progress:
         finished = {"kernel": 0.0, "learning": 0.0}
 
-        def both(stage: str, done: int, total: int) -> None:
-            finished[stage] = done / total
+        def add_progress(part: str, done: int, total: int) -> None:
+            finished[part] = done / total
             stage_progress(round(500 * sum(finished.values())), 1000)
 
-        out_of_fold = evaluation_out_of_fold(source.batch, numbers, result, compute=compute, progress=both)
+        out_of_fold = evaluation_out_of_fold(source.batch, class_ids, result, compute=compute, progress=add_progress)
     # The kernel shown is the one chosen by most folds.
-    often = Counter(result.choices).most_common(1)[0][0]
-    place = out_of_fold.kernel_of[record.folds[result.choices.index(often)][1][0]]
-    kernel, engine = out_of_fold.kernels[place], out_of_fold.engines[place]
+    most_chosen = Counter(result.choices).most_common(1)[0][0]
+    index = out_of_fold.kernel_of[record.folds[result.choices.index(most_chosen)][1][0]]
+    kernel, engine = out_of_fold.kernels[index], out_of_fold.engines[index]
     silent = replace(compute, engine=engine if engine in EXACT_ENGINES else "auto", progress=None)
     prepared = prepare(source.batch, kernel, compute=silent)
-    collector = Collector(source, stages, prepared)
+    collector = Collector(source, timer, prepared)
     collector.warnings += _protocol_warnings(result)
-    with stages.stage(KERNEL):
+    with timer.time("kernel"):
         start = time.perf_counter()
         K = gram(prepared)
         cosine_and_time = K if isinstance(kernel, Normalized) else normalize(K), time.perf_counter() - start
     accuracy = result.mean, result.accuracies
-    protocol = _protocol(result, len(record.folds))
-    add_classification(collector, cosine_and_time, numbers, classes, record.folds, out_of_fold, accuracy, protocol)
-    report = collector.report
+    protocol = f"{len(record.folds)} folds"
+    if result.optimistic:
+        protocol += "; options chosen to maximise the mean over these same folds (du2019: optimistic)"
+        selection_folds = "the folds reported"
+    else:
+        protocol += ", each tested once; options chosen on the training part of each fold only (nested)"
+        selection_folds = f"{record.inner_folds} folds within each training part"
+    collector.add_classification(cosine_and_time, class_ids, classes, record.folds, out_of_fold, accuracy, protocol)
     if len(classes) > 2:
-        report["calibration_note"] += (
+        collector.report["calibration_note"] += (
             " The evaluation predicts by one-vs-one voting; probabilities and node contributions come from one-vs-rest "
             "SVMs, as in a trained model."
         )
-    folds = "the folds reported" if result.optimistic else f"{record.inner_folds} folds within each training part"
-    surface = score_surface(
-        zip(record.kernels, [percent(score) for score in record.selection.max(axis=1).tolist()], strict=True),
-        [choice.kernel for choice in result.choices],
-        f"Accuracy in per cent, the best over jump, normalisation, edge types and C; mean over {folds}.",
-        best=max,
-    )
-    if surface is not None:
-        report["surface"] = surface
+    scores = zip(record.kernels, map(percent, record.selection.max(axis=1)), strict=True)
+    note = f"Accuracy in per cent, the best over jump, normalisation, edge types and C; mean over {selection_folds}."
+    if surface := score_surface(scores, [choice.kernel for choice in result.choices], note, max):
+        collector.report["surface"] = surface
     options = [
         ("protocol", protocol),
         ("kernels tried", format_candidates(record.kernels)),
         ("C tried", format_options({"": list(record.C)}).strip()),
-        ("chosen most often", format_options(dict(often.__dict__))),
+        ("chosen most often", format_options(dict(most_chosen.__dict__))),
         ("random state", str(record.seed)),
     ]
     times = {"kernels of the grid": result.kernel_seconds, "SVMs of the grid": result.learning_seconds}
     return collector.finish("classification", command, options, times)
 
 
-def _protocol(result: Evaluation, folds: int) -> str:
-    if result.optimistic:
-        return f"{folds} folds; options chosen to maximise the mean over these same folds (du2019: optimistic)"
-    return f"{folds} folds, each tested once; options chosen on the training part of each fold only (nested)"
-
-
 def _protocol_warnings(result: Evaluation) -> list[str]:
-    out = []
+    warnings = []
     if result.optimistic:
-        out.append(
+        warnings.append(
             "The protocol du2019 chooses options on the same folds that are reported, so the score is optimistic. For "
             "an unbiased estimate use the protocol nested."
         )
     if result.fits_stopped:
-        out.append(
+        warnings.append(
             f"{result.fits_stopped:,} of {result.fits:,} fits stopped at their iteration limit before convergence."
         )
-    return out
+    return warnings

@@ -1,29 +1,29 @@
-"""The graphs of a report, and the data of each: prediction, similar graphs, drawing with contributions."""
-
-from __future__ import annotations
+"""The graphs of a report, and the data of each: prediction, similar graphs, drawing with node contributions."""
 
 import json
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
 from fastgntk._util.arrays import Array, Bools, Ints
+from fastgntk.engines import EXACT_ENGINES
 from fastgntk.graphs import GraphBatch, as_graphs
-from fastgntk.pairwise import Compute
+from fastgntk.kernels import GNTK, Normalized
+from fastgntk.pairwise import Compute, check_compute, node_contributions_in_chunks, prepare
 from fastgntk.report._schema import Drawing, GraphData, Interval
-from fastgntk.report.data._drawings import LabelIndex, Subgraph, edge_counts, molecule_drawing, plain_drawing
-from fastgntk.report.data._node_contributions import node_contributions
+from fastgntk.report.data._drawings import draw_graph, edge_counts, index_labels, shorten
 from fastgntk.selection import OutOfFold
 
-__all__ = ["Source", "drawing_order", "graph_data"]
+__all__ = ["Source", "drawing_order", "graph_data", "node_contributions"]
 
-
-_BYTES = 2_400_000  # of all graphs; the whole page then stays below 3 MB
+_MAX_BYTES = 2_400_000  # of all graphs; the whole page then stays below 3 MB
 _CONTRIBUTION_BYTES = 7  # of one node
-_MOLECULES = 2_000  # up to which RDKit computes the layout
+_MAX_MOLECULES = 2_000  # up to which RDKit computes the layout
 _NAME_LENGTH = 120
+_SECONDS = 20.0  # for node contributions
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +38,14 @@ class Source:
     targets: tuple[str, ...]
 
     @classmethod
-    def of(cls, data: Any) -> Source:
+    def from_data(cls, data: Any) -> Self:
         """Convert a data set, or anything that :func:`fastgntk.as_graphs` accepts."""
         batch = as_graphs(data)
         smiles = getattr(data, "smiles", None)
-        names = getattr(data, "names", None) or smiles or [str(i) for i in range(len(batch))]
-        short = [text if len(text) <= _NAME_LENGTH else text[: _NAME_LENGTH - 1] + "…" for text in map(str, names)]
-        name = str(getattr(data, "name", "") or "graphs")
-        skipped = len(getattr(data, "skipped", ()))
-        return cls(batch, name, short, smiles, skipped, tuple(getattr(data, "targets", ())))
+        names = getattr(data, "names", None) or smiles or range(len(batch))
+        name, skipped = str(getattr(data, "name", "") or "graphs"), len(getattr(data, "skipped", ()))
+        short_names = [shorten(str(each), _NAME_LENGTH) for each in names]
+        return cls(batch, name, short_names, smiles, skipped, tuple(getattr(data, "targets", ())))
 
 
 def graph_data(
@@ -56,8 +55,8 @@ def graph_data(
     predicted: Sequence[int | Interval],
     wrong: Bools,
     *,
-    max_bytes: int = _BYTES,
-    seconds: float = 20.0,
+    max_bytes: int = _MAX_BYTES,
+    seconds: float = _SECONDS,
     compute: Compute | None = None,
 ) -> tuple[list[GraphData], list[str], list[str]]:
     """Return the data of each graph, the names of node labels, and warnings about omitted drawings.
@@ -65,50 +64,45 @@ def graph_data(
     Graphs with wrong predictions are drawn first.
     """
     batch = source.batch
-    labels = LabelIndex(batch)
-    edges, sizes = edge_counts(batch), batch.sizes.tolist()
+    edges, sizes = edge_counts(batch).tolist(), batch.sizes.tolist()
     graphs = []
     for i, name in enumerate(source.names):
         graph = GraphData(name=name, truth=truth[i], predicted=predicted[i], nodes=sizes[i], edges=edges[i])
         if out_of_fold.probabilities is not None:
             graph["probability"] = np.round(out_of_fold.probabilities[i], 3).tolist()
         similar = zip(out_of_fold.near[i].tolist(), out_of_fold.cosines[i].tolist(), strict=True)
-        neighbours = [(j, round(cosine, 5)) for j, cosine in similar if j >= 0]
-        if neighbours:
+        if neighbours := [(j, round(cosine, 5)) for j, cosine in similar if j >= 0]:
             graph["neighbours"] = neighbours
         graphs.append(graph)
-    room = max_bytes - _size_in_bytes(graphs) - _size_in_bytes(labels.names)
-    drawings = _drawings(source, labels, drawing_order(wrong), room, out_of_fold.can_be_explained)
+    label_names, labels = index_labels(batch)
+    max_bytes -= _size_in_bytes(graphs) + _size_in_bytes(label_names)
+    node_bytes = _CONTRIBUTION_BYTES if out_of_fold.can_be_explained else 0
+    drawings = _draw_graphs(source, labels, drawing_order(wrong), max_bytes, node_bytes)
     chosen = np.array(list(drawings), dtype=np.int64)
-    contributions = node_contributions(batch, out_of_fold, chosen, seconds=seconds, compute=compute)
-    for i, (drawing, part) in drawings.items():
+    contributions = node_contributions(batch, out_of_fold, chosen, seconds, compute)
+    for i, (drawing, nodes) in drawings.items():
         if i in contributions:
-            drawing["contributions"] = _rounded(contributions[i][part.nodes])
+            drawing["contributions"] = _round_contributions(contributions[i][nodes])
         graphs[i]["drawing"] = drawing
-    omitted = _omissions(len(batch), len(drawings), len(contributions), out_of_fold.can_be_explained)
-    return graphs, labels.names, omitted
+    warnings = _omission_warnings(len(batch), len(drawings), len(contributions), out_of_fold.can_be_explained)
+    return graphs, label_names, warnings
 
 
-def _drawings(
-    source: Source, labels: LabelIndex, order: Ints, room: int, explained: bool
-) -> dict[int, tuple[Drawing, Subgraph]]:
-    out: dict[int, tuple[Drawing, Subgraph]] = {}
+def _draw_graphs(
+    source: Source, labels: Ints | None, order: Ints, max_bytes: int, node_bytes: int
+) -> dict[int, tuple[Drawing, Ints]]:
+    """Return drawings, and the nodes drawn, of as many graphs as fit."""
+    drawings: dict[int, tuple[Drawing, Ints]] = {}
     batch = source.batch
-    molecules = source.smiles if source.smiles is not None and len(source.smiles) <= _MOLECULES else None
+    smiles = source.smiles if source.smiles and len(source.smiles) <= _MAX_MOLECULES else [None] * len(batch)
     for i in order.tolist():
-        graph, start = batch[i], int(batch.offsets[i])
-        found = None
-        if molecules is not None:
-            found = molecule_drawing(molecules[i], graph, labels.of(start, np.arange(graph.n_nodes)))
-        if found is None:
-            part = Subgraph.of(graph)
-            found = plain_drawing(part, labels.of(start, part.nodes)), part
-        room -= _size_in_bytes(found[0]) + len('"drawing":,"contributions":[]')
-        room -= explained * _CONTRIBUTION_BYTES * len(found[1].nodes)
-        if room < 0:
+        node_labels = None if labels is None else labels[batch.offsets[i] : batch.offsets[i + 1]]
+        drawing, nodes = draw_graph(batch[i], node_labels, smiles[i])
+        max_bytes -= _size_in_bytes(drawing) + len('"drawing":,"contributions":[]') + node_bytes * len(nodes)
+        if max_bytes < 0:
             break
-        out[i] = found
-    return out
+        drawings[i] = drawing, nodes
+    return drawings
 
 
 def drawing_order(wrong: Bools) -> Ints:
@@ -124,30 +118,70 @@ def drawing_order(wrong: Bools) -> Ints:
     return np.concatenate([np.flatnonzero(wrong), rest[order]])
 
 
+def node_contributions(
+    batch: GraphBatch, out_of_fold: OutOfFold, chosen: Ints, seconds: float = _SECONDS, compute: Compute | None = None
+) -> dict[int, Array]:
+    """Return the contributions (N,) of the nodes of chosen graphs; with the offset they sum to the decision value.
+
+    Graphs are processed in order; those not reached within ``seconds`` are missing.
+    """
+    contributions: dict[int, Array] = {}
+    if not out_of_fold.can_be_explained or not len(chosen):
+        return contributions
+    start, compute = time.perf_counter(), check_compute(compute)
+    for number, (kernel, engine) in enumerate(zip(out_of_fold.kernels, out_of_fold.engines, strict=True)):
+        graphs = chosen[out_of_fold.kernel_of[chosen] == number]
+        if not len(graphs):
+            continue
+        # The time is divided among the kernels by their number of graphs.
+        deadline = start + seconds * (len(contributions) + len(graphs)) / len(chosen)
+        silent = replace(compute, engine=engine if engine in EXACT_ENGINES else "auto", progress=None)
+        # The tangent kernel inside a normalised one is computed for many graphs at once, and then normalised.
+        inner = kernel.kernel if isinstance(kernel, Normalized) and isinstance(kernel.kernel, GNTK) else kernel
+        cols = prepare(batch, inner, compute=silent)
+        # Weights of cosines times these scales, of both graphs, are weights of the inner kernel.
+        diagonal = np.ones(len(batch)) if inner is kernel else cols.diagonal()
+        scales = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(batch)), where=diagonal > 0)
+        # At least one chunk per kernel, about a thousand nodes.
+        for part, kernel_values in node_contributions_in_chunks(batch[graphs], cols):
+            rows = graphs[part]
+            weights = out_of_fold.function(rows).weights / out_of_fold.unit * scales * scales[rows][:, None]
+            sizes = batch.sizes[rows]
+            values = np.einsum("uj,uj->u", kernel_values, np.repeat(weights, sizes, axis=0))
+            contributions |= dict(zip(rows.tolist(), np.split(values, np.cumsum(sizes)[:-1]), strict=True))
+            if compute.progress is not None:
+                compute.progress(len(contributions), len(chosen))
+            if time.perf_counter() > deadline:
+                break
+    return contributions
+
+
 def _size_in_bytes(value: Any) -> int:
     """Return the size of a value as JSON."""
     return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
 
 
-def _rounded(contributions: Array) -> list[float]:
+def _round_contributions(contributions: Array) -> list[float]:
     """Round to three significant digits of the largest contribution."""
     largest = float(np.abs(contributions).max(initial=0.0)) or 1.0
     digits = 2 - int(np.floor(np.log10(largest)))
     return [float(value) for value in np.round(contributions, digits)]
 
 
-def _omissions(n: int, drawn: int, explained: int, can_be_explained: bool) -> list[str]:
-    out = []
+def _omission_warnings(n: int, drawn: int, explained: int, can_be_explained: bool) -> list[str]:
+    warnings = []
     if drawn < n:
-        out.append(
+        warnings.append(
             f"To keep the page small, {drawn:,} of {n:,} graphs are drawn: wrong predictions first, then others spread "
             "evenly over the data."
         )
     if not can_be_explained:
-        out.append(
+        warnings.append(
             "Node contributions are not shown: for this solver, or this many graphs, they are not available "
             "out-of-fold."
         )
     elif explained < drawn:
-        out.append(f"To save time, node contributions were computed for {explained:,} of the {drawn:,} graphs drawn.")
-    return out
+        warnings.append(
+            f"To save time, node contributions were computed for {explained:,} of the {drawn:,} graphs drawn."
+        )
+    return warnings

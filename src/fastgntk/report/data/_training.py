@@ -1,5 +1,7 @@
 """Collect the report data of a fitted model, from out-of-fold predictions of its training graphs."""
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,21 +9,21 @@ from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
-from fastgntk.models import check_classes, check_targets, class_signs, spread_folds
-from fastgntk.pairwise import Compute, check_compute
+from fastgntk.kernels import Kernel, Normalized
+from fastgntk.models import KernelRows, TrainingKernel, check_classes, check_targets, class_signs, spread_folds
+from fastgntk.pairwise import Compute, check_compute, normalize, prepare_batch
 from fastgntk.report._schema import Interval, Kind, ReportData, Score
-from fastgntk.report.data._baselines import baseline_text, regression_baselines
-from fastgntk.report.data._classification import add_classification
-from fastgntk.report.data._collector import BASELINES, PREDICTIONS, Stages
-from fastgntk.report.data._fitted_model import MAX_GRAPHS, FittedModel
+from fastgntk.report.data import _scores
+from fastgntk.report.data._collector import Collector, StageTimer, format_candidates, format_options
 from fastgntk.report.data._graphs import Source
-from fastgntk.report.data._heat_map import order_by_cluster
-from fastgntk.report.data._metrics import coverage, five_digits, percent
+from fastgntk.report.data._kernel_matrix import order_by_cluster
+from fastgntk.report.data._scores import five_digits, percent
 from fastgntk.selection import OutOfFold, ridge_out_of_fold, ridge_probabilities, svm_out_of_fold
 
 __all__ = ["training_data"]
 
-
+_MAX_GRAPHS = 8_000  # up to which the whole kernel matrix is computed
+_EXACT_GRAPHS = 5_000  # up to which leave-one-out coefficients are computed
 _INTERVAL = 0.9  # coverage of the intervals shown
 _LEAVE_ONE_OUT = "leave-one-out on the training graphs"
 
@@ -37,7 +39,7 @@ def training_data(
     compute: Compute | None = None,
 ) -> ReportData:
     """Collect the report data of a fitted model; see :func:`fastgntk.report.report_training`."""
-    source = Source.of(data)
+    source = Source.from_data(data)
     n = len(source.batch)
     if not hasattr(model, "expansion_"):
         raise InputError("the model is not fitted; call fit first.")
@@ -47,8 +49,7 @@ def training_data(
             "on."
         )
     y = getattr(data, "y", None) if y is None else y
-    progress = None if compute is None else check_compute(compute).progress
-    fitted = FittedModel(source, model, Stages(progress), compute)
+    fitted = _FittedModel(source, model, compute)
     kind: Kind = "classification" if hasattr(model, "classes_") else "regression"
     if kind == "classification":
         _add_classifier(fitted, check_classes(y, n))
@@ -62,75 +63,137 @@ def training_data(
     return fitted.collector.finish(kind, command, fitted.options(), times)
 
 
-def _add_classifier(fitted: FittedModel, labels: NDArray[Any]) -> None:
+class _FittedModel:
+    """A fitted model; ``K`` and ``cosine`` are None if the kernel matrix is too large or not used by the solver."""
+
+    def __init__(self, source: Source, model: Any, compute: Compute | None) -> None:
+        timer = StageTimer(None if compute is None else check_compute(compute).progress)
+        self.model = model
+        rows = model.expansion_.rows
+        self.kernel, self.unit = rows.kernel, 1.0
+        silent = (rows.compute if compute is None else compute).watched(None)
+        # Rows that keep no graphs, or landmarks only, have no engines for the kernel among all training graphs.
+        engines = rows.prepared.engines if isinstance(rows, KernelRows) else None
+        prepared = prepare_batch(source.batch, self.kernel, silent, dict(rows.features), engines=engines)
+        self.collector = Collector(source, timer, prepared)
+        self.engine = " and ".join(dict.fromkeys(prepared.engines))
+        self.seed = int(model._seed())
+        self.searched = hasattr(model, "best_params_")
+        self.optimism = "; slightly optimistic, since options were chosen on the same graphs" if self.searched else ""
+        self.K: Array | None = None
+        self.cosine: Array | None = None
+        self.kernel_seconds = 0.0
+        n = len(source.batch)
+        with timer.time("kernel") as progress:
+            if rows.keeps_graphs and n <= _MAX_GRAPHS and 4 * 8 * n**2 <= silent.budget:
+                start = time.perf_counter()
+                kernel = TrainingKernel(prepared, progress)
+                self.K = kernel.full()
+                self.kernel_seconds = time.perf_counter() - start
+                normalized = isinstance(self.kernel, Normalized)
+                self.unit = 1.0 if normalized else float(rows.unit)
+                if self.unit != kernel.unit:  # the model was fitted with sample weights
+                    self.K = self.K * (kernel.unit / self.unit)
+                self.cosine = self.K if normalized else normalize(self.K)
+
+    def chosen(self, name: str) -> float:
+        """Return C or alpha, as chosen by the search or as passed by the user."""
+        params = getattr(self.model, "best_params_", {})
+        return float(params[name] if name in params else getattr(self.model, name))
+
+    def leave_one_out(self, solver: str, Y: Array, mean: Array, values: Array, ridge: Any, **options: Any) -> OutOfFold:
+        """Return out-of-fold predictions of ridge regression; arguments as in :func:`ridge_out_of_fold`."""
+        # Without the kernel matrix there are no leave-one-out coefficients, and so no node contributions.
+        exact = self.K if solver in ("cholesky", "eigen") and len(Y) <= _EXACT_GRAPHS else None
+        return ridge_out_of_fold(
+            exact, self.cosine, Y, mean, values, ridge, self.kernel, self.engine, unit=self.unit, **options
+        )
+
+    def options(self) -> list[tuple[str, str]]:
+        """Return names and values of the options."""
+        params = getattr(self.model, "best_params_", None)
+        if params is None:
+            all_params = self.model.get_params(deep=False)
+            params = {name: all_params[name] for name in ("kernel", "method", "C", "alpha") if name in all_params}
+        return [
+            ("options chosen" if self.searched else "options", format_options(params)),
+            *([("kernels tried", format_candidates(self._kernels_tried()))] if self.searched else []),
+            ("solver", str(self.model.solver_)),
+            ("random state", str(self.seed)),
+        ]
+
+    def _kernels_tried(self) -> list[Kernel]:
+        return [params["kernel"] for params in self.model.cv_results_["params"]]
+
+    def add_surface(self, score: Callable[[float], float], name: str, best: Callable[[float, float], float]) -> None:
+        """Add the scores of the search, if there was one, over kernels of a single depth."""
+        results = getattr(self.model, "cv_results_", None)
+        if results is None:
+            return
+        scored = zip(self._kernels_tried(), map(score, results["score"]), strict=True)
+        note = f"{name}, the best over jump, normalisation and alpha, on the graphs of the first comparison."
+        if surface := _scores.score_surface(scored, [self.kernel], note, best):
+            self.collector.report["surface"] = surface
+
+
+def _add_classifier(fitted: _FittedModel, labels: NDArray[Any]) -> None:
     model, collector = fitted.model, fitted.collector
-    numbers = np.searchsorted(model.classes_, labels).astype(np.int64)
-    if np.any(numbers >= len(model.classes_)) or np.any(model.classes_[numbers] != labels):
+    class_ids = np.searchsorted(model.classes_, labels).astype(np.int64)
+    if np.any(class_ids >= len(model.classes_)) or np.any(model.classes_[class_ids] != labels):
         raise InputError("y holds classes that the model was not fitted on; pass the classes that it was fitted on.")
     classes = [str(value) for value in model.classes_.tolist()]
-    splits = spread_folds(numbers, fitted.seed)
-    svms = model.solver_ == "svm"
-    with collector.stages.stage(PREDICTIONS):
-        out_of_fold = _svm_out_of_fold(fitted, numbers) if svms else _ridge_out_of_fold(fitted, numbers)
-    right = out_of_fold.predicted == numbers
-    accuracy = float(np.mean(right)), [float(np.mean(right[test])) for _, test in splits] if svms else []
-    protocol = (f"{len(splits)} folds of the training graphs" if svms else _LEAVE_ONE_OUT) + fitted.optimism
+    splits = spread_folds(class_ids, fitted.seed)
+    is_svm = model.solver_ == "svm"
+    with collector.timer.time("out-of-fold predictions"):
+        out_of_fold = _svm_out_of_fold(fitted, class_ids) if is_svm else _classes_out_of_fold(fitted, class_ids)
+    correct = out_of_fold.predicted == class_ids
+    accuracy = float(np.mean(correct)), [float(np.mean(correct[test])) for _, test in splits] if is_svm else []
+    protocol = (f"{len(splits)} folds of the training graphs" if is_svm else _LEAVE_ONE_OUT) + fitted.optimism
     kernel = fitted.cosine, fitted.kernel_seconds
-    add_classification(collector, kernel, numbers, classes, splits, out_of_fold, accuracy, protocol)
+    collector.add_classification(kernel, class_ids, classes, splits, out_of_fold, accuracy, protocol)
     name = "Accuracy in per cent (leave-one-out of ridge regression on the classes, up to one graph)"
     fitted.add_surface(lambda score: percent(max(0.0, 1.0 - score)), name, max)
 
 
-def _svm_out_of_fold(fitted: FittedModel, numbers: Ints) -> OutOfFold:
+def _svm_out_of_fold(fitted: _FittedModel, class_ids: Ints) -> OutOfFold:
     if fitted.K is None or fitted.cosine is None:
         raise InputError(
-            f"a report on support vector machines needs the kernel matrix of {len(numbers):,} graphs four times in "
-            f"memory, and takes at most {MAX_GRAPHS:,} graphs; train with method='ridge', or without a report."
+            f"a report on support vector machines needs the kernel matrix of {len(class_ids):,} graphs four times in "
+            f"memory, and takes at most {_MAX_GRAPHS:,} graphs; train with method='ridge', or without a report."
         )
-    balanced = fitted.model.class_weight == "balanced"
-    how = {"unit": fitted.unit, "balanced": balanced, "compute": fitted.collector.prepared.compute}
-    C = float(fitted.chosen("C"))
-    return svm_out_of_fold(fitted.K, fitted.cosine, numbers, fitted.kernel, fitted.engine, C, fitted.seed, **how)
+    C, balanced = fitted.chosen("C"), fitted.model.class_weight == "balanced"
+    options = {"unit": fitted.unit, "balanced": balanced, "compute": fitted.collector.prepared.compute}
+    return svm_out_of_fold(fitted.K, fitted.cosine, class_ids, fitted.kernel, fitted.engine, C, fitted.seed, **options)
 
 
-def _ridge_out_of_fold(fitted: FittedModel, numbers: Ints) -> OutOfFold:
+def _classes_out_of_fold(fitted: _FittedModel, class_ids: Ints) -> OutOfFold:
     model = fitted.model
-    signs = class_signs(numbers, len(model.classes_))
-    weights = model._ridge_weights(numbers, None)
+    signs = class_signs(class_ids, len(model.classes_))
+    weights = model._ridge_weights(class_ids, None)
     mean = np.average(signs, axis=0, weights=weights)
     values = model.out_of_fold_
-    exact = fitted.exact_kernel(model.solver_)
-    probabilities = ridge_probabilities(values, numbers, fitted.seed) if model.probability else None
-    alpha = float(fitted.chosen("alpha")) / (np.ones(len(numbers)) if weights is None else weights)
-    how: dict[str, Any] = {"classes": True, "unit": fitted.unit, "probabilities": probabilities}
-    return ridge_out_of_fold(exact, fitted.cosine, signs, mean, values, alpha, fitted.kernel, fitted.engine, **how)
+    probabilities = ridge_probabilities(values, class_ids, fitted.seed) if model.probability else None
+    alpha = fitted.chosen("alpha") / (np.ones(len(class_ids)) if weights is None else weights)
+    return fitted.leave_one_out(model.solver_, signs, mean, values, alpha, classes=True, probabilities=probabilities)
 
 
-def _add_regressor(fitted: FittedModel, values: Array, target: str | None) -> None:
+def _add_regressor(fitted: _FittedModel, values: Array, target: str | None) -> None:
     model, collector, solution = fitted.model, fitted.collector, fitted.model.solution_
-    report, source = collector.report, collector.source
     y = values if values.ndim == 1 else values[:, 0]
-    name = report["target"] = (source.targets or (target or "target",))[0]
+    name = collector.report["target"] = (collector.source.targets or (target or "target",))[0]
     if values.ndim > 1:
         collector.warnings.append(f"There are {values.shape[1]} targets; the report covers {name}.")
     scale = float(model.target_scale_[0])
     residuals = solution.leave_one_out[:, 0] * scale
     if len(residuals) != len(y):
         raise InputError("y is not what the model was fitted on; pass the targets of the training graphs.")
-    with collector.stages.stage(PREDICTIONS):
+    with collector.timer.time("out-of-fold predictions"):
         predicted = y - residuals
-        exact, mean, ridge = (
-            fitted.exact_kernel(solution.solver),
-            np.array([y.mean()]),
-            solution.ridge + solution.jitter,
-        )
-        how: dict[str, Any] = {"classes": False, "unit": fitted.unit}
-        out_of_fold = ridge_out_of_fold(
-            exact, fitted.cosine, y[:, None], mean, predicted[:, None], ridge, fitted.kernel, fitted.engine, **how
-        )
+        ridge, mean = solution.ridge + solution.jitter, np.array([y.mean()])
+        out_of_fold = fitted.leave_one_out(solution.solver, y[:, None], mean, predicted[:, None], ridge, classes=False)
     collector.add_kernel(fitted.cosine, fitted.kernel_seconds, lambda cosine, axis: order_by_cluster(cosine, axis, y))
-    with collector.stages.stage(BASELINES):
-        baselines = regression_baselines(source.batch, y)
+    with collector.timer.time("baselines"):
+        baselines = _scores.regression_baselines(collector.source.batch, y)
     error = float(np.sqrt(np.mean(residuals**2)))
     score = Score(
         name="root mean squared error",
@@ -142,21 +205,21 @@ def _add_regressor(fitted: FittedModel, values: Array, target: str | None) -> No
         protocol=_LEAVE_ONE_OUT + fitted.optimism,
     )
     collector.add_score(score, y)
-    report["summary"] = (
+    collector.report["summary"] = (
         f"Predictions of {name} for unseen graphs have a root mean squared error of {error:.3g}; targets range from "
-        f"{y.min():.3g} to {y.max():.3g}.{baseline_text(score)}"
+        f"{y.min():.3g} to {y.max():.3g}.{_scores.baseline_text(score)}"
     )
     deviations = np.sqrt(solution.leave_one_out_variance * solution.scale2[0]) * scale
     factor = float(model.intervals_.factor[0]) if model.calibrate else 1.0
-    collector.add_calibration(*coverage(residuals, factor * deviations))
+    collector.add_calibration(*_scores.coverage(residuals, factor * deviations))
     if fitted.searched and model.search.criterion == "leave_one_out":
         spread = float(np.std(y))
         error_name = "Root mean squared error of leave-one-out"
         fitted.add_surface(lambda value: five_digits(float(np.sqrt(max(value, 0.0))) * spread), error_name, min)
-    half = float(model.intervals_.width(_INTERVAL)[0]) * deviations
+    half_widths = float(model.intervals_.width(_INTERVAL)[0]) * deviations
     intervals = [
-        Interval(mean=five_digits(mean), low=five_digits(mean - width), high=five_digits(mean + width))
-        for mean, width in zip(predicted.tolist(), half.tolist(), strict=True)
+        Interval(mean=five_digits(value), low=five_digits(value - half), high=five_digits(value + half))
+        for value, half in zip(predicted.tolist(), half_widths.tolist(), strict=True)
     ]
     truth = [five_digits(value) for value in y.tolist()]
-    collector.add_graphs(out_of_fold, truth, intervals, np.abs(residuals) > half)
+    collector.add_graphs(out_of_fold, truth, intervals, np.abs(residuals) > half_widths)

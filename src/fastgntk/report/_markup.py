@@ -4,9 +4,9 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = ["Part", "bars", "chart", "details", "escape", "small", "fixed", "number", "prose", "scrollable", "table"]
+__all__ = ["Parts", "bars", "chart", "details", "escape", "fixed", "number", "prose", "scrollable", "small", "table"]
 
-Part = tuple[str, str] | None
+Parts = tuple[str, str] | None
 """Lead and body of a section as HTML; None if there is nothing to show."""
 
 

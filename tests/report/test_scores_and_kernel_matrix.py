@@ -17,8 +17,8 @@ from tests.report.mutag import AXES, DATA, GRAPH
 from fastgntk import GNTK, gram
 from fastgntk.datasets import synthetic
 from fastgntk.pairwise import normalize
-from fastgntk.report.data import _heat_map, _maps, _metrics
-from fastgntk.report.data._baselines import classification_baselines, regression_baselines
+from fastgntk.report.data import _kernel_matrix, _scores
+from fastgntk.report.data._scores import classification_baselines, regression_baselines
 
 
 def test_calibration_bins_hold_observed_frequencies():
@@ -26,7 +26,7 @@ def test_calibration_bins_hold_observed_frequencies():
     p = rng.random(300)
     truth = (rng.random(300) < p**2).astype(np.int64)
     p[:3] = 0.0, 1.0, 0.1
-    bins, note = _metrics.class_calibration(np.column_stack([1 - p, p]), truth, ["inactive", "active"])
+    bins, note = _scores.class_calibration(np.column_stack([1 - p, p]), truth, ["inactive", "active"])
     assert note.startswith("Probability of class active,")
     for b, found in enumerate(bins):
         mine = [i for i in range(300) if b / 10 <= p[i] < (b + 1) / 10 or (b == 9 and p[i] == 1.0)]
@@ -38,7 +38,7 @@ def test_calibration_bins_hold_observed_frequencies():
 
 def test_calibration_of_three_classes_uses_the_most_probable():
     p = np.array([[0.2, 0.75, 0.05], [0.72, 0.2, 0.08], [0.3, 0.4, 0.3]])
-    bins, _ = _metrics.class_calibration(p, np.array([1, 1, 1]), ["a", "b", "c"])
+    bins, _ = _scores.class_calibration(p, np.array([1, 1, 1]), ["a", "b", "c"])
     assert [(b["count"], b["observed"]) for b in bins] == [(1, 1.0), (2, 0.5)]
     assert bins[1]["predicted"] == pytest.approx(0.735)
 
@@ -46,7 +46,7 @@ def test_calibration_of_three_classes_uses_the_most_probable():
 @pytest.mark.parametrize(("hits", "count"), [(0, 5), (3, 7), (40, 41), (10, 10)])
 def test_wilson_interval_solves_its_equation(hits, count):
     """The ends are the proportions p from which the observed one is 1.96 standard deviations away."""
-    low, high = _metrics.wilson(hits, count)
+    low, high = _scores.wilson_interval(hits, count)
     share, z = hits / count, norm.ppf(0.975)
     off = lambda p: (share - p) ** 2 - z**2 * p * (1 - p) / count  # noqa: E731
     # Besides 0 and 1 themselves, which solve the equation too if there are only hits or none.
@@ -56,7 +56,7 @@ def test_wilson_interval_solves_its_equation(hits, count):
 
 def test_principal_components_match_scikit_learn():
     K = normalize(gram(DATA.graphs, GNTK(2, 1)))
-    found = _maps.spectrum(K)
+    found = _kernel_matrix.compute_spectrum(K)
     theirs = KernelPCA(4, kernel="precomputed", eigen_solver="dense").fit_transform(K)
     for axis in range(4):
         mine = found.coordinates[:, axis]
@@ -64,7 +64,7 @@ def test_principal_components_match_scikit_learn():
         assert mine[np.abs(mine).argmax()] > 0
     centred = K - K.mean(0) - K.mean(1)[:, None] + K.mean()
     values = np.linalg.eigvalsh(centred)[::-1]
-    shown = _maps.principal_map(found)
+    shown = _kernel_matrix.principal_map(found)
     assert f"{100 * values[:2].sum() / values.sum():.0f} %" in shown["note"]
     assert found.effective_rank == pytest.approx(values.sum() ** 2 / np.sum(values**2))
     x = np.array(shown["x"]) / np.abs(shown["x"]).max()
@@ -73,24 +73,24 @@ def test_principal_components_match_scikit_learn():
 
 def test_iterative_eigensolver_gives_the_same_axes(monkeypatch):
     K = normalize(gram(DATA.graphs, GNTK(2, 1)))
-    full = _maps.spectrum(K)
-    monkeypatch.setattr(_maps, "_FULL", 50)
-    some = _maps.spectrum(K)
+    full = _kernel_matrix.compute_spectrum(K)
+    monkeypatch.setattr(_kernel_matrix, "_FULL", 50)
+    some = _kernel_matrix.compute_spectrum(K)
     assert some.condition is None
     AXES.check(some.coordinates[:, :3], full.coordinates[:, :3])
     assert some.total == pytest.approx(full.total)
-    assert len(_maps.neighbour_map(K, some)["x"]) == len(K)
+    assert len(_kernel_matrix.neighbour_map(K, some)["x"]) == len(K)
 
 
 def test_tsne_map_keeps_neighbours_and_is_deterministic():
     """Two families that the kernel separates well are separate in the map."""
     data = synthetic.cycles_with_motifs(60, 8, (3, 5), copies=2, seed=1)
     K = normalize(gram(data.graphs, GNTK(2, 1)))
-    found = _maps.neighbour_map(K, _maps.spectrum(K))
+    found = _kernel_matrix.neighbour_map(K, _kernel_matrix.compute_spectrum(K))
     points = np.column_stack([found["x"], found["y"]])
     distance = np.linalg.norm(points[:, None] - points, axis=2) + 1e9 * np.eye(60)
     assert np.mean(data.y[distance.argmin(axis=1)] == data.y) > 0.9
-    again = _maps.neighbour_map(K, _maps.spectrum(K))
+    again = _kernel_matrix.neighbour_map(K, _kernel_matrix.compute_spectrum(K))
     assert (again["x"], again["y"]) == (found["x"], found["y"])
 
 
@@ -109,16 +109,16 @@ def test_heat_map_is_symmetric_and_grouped_by_class(report, result):
 
 
 def test_heat_map_entries_are_block_means(monkeypatch):
-    monkeypatch.setattr(_heat_map, "_ROWS", 7)
+    monkeypatch.setattr(_kernel_matrix, "_ROWS", 7)
     rng = np.random.default_rng(0)
     B = rng.random((31, 40))
     K = normalize(B @ B.T)
     numbers = np.arange(31) % 2
-    ordered = _heat_map.order_by_class(K, np.arange(31.0), numbers, ["a", "b"])
+    ordered = _kernel_matrix.order_by_class(K, np.arange(31.0), numbers, ["a", "b"])
     order = ordered.order
     assert sorted(order.tolist()) == list(range(31))
     assert numbers[order].tolist() == [0] * 16 + [1] * 15
-    decoded_map = decode(_heat_map.heat_map(K, ordered))
+    decoded_map = decode(_kernel_matrix.make_heat_map(K, ordered))
     edges = [round(31 * i / 7) for i in range(8)]
     for i in range(7):
         for j in range(7):
@@ -132,7 +132,7 @@ def test_heat_map_entries_are_block_means(monkeypatch):
 def test_order_by_class_places_similar_graphs_next_to_each_other():
     angles = np.array([0.0, 1.4, 0.1, 1.5, 0.05, 1.45])
     K = np.cos(angles[:, None] - angles)
-    order = _heat_map.order_by_class(K, angles, np.zeros(6, dtype=np.int64), ["a"]).order
+    order = _kernel_matrix.order_by_class(K, angles, np.zeros(6, dtype=np.int64), ["a"]).order
     assert {frozenset(order[:3].tolist()), frozenset(order[3:].tolist())} == {
         frozenset({0, 2, 4}),
         frozenset({1, 3, 5}),
@@ -142,7 +142,7 @@ def test_order_by_class_places_similar_graphs_next_to_each_other():
 def test_order_by_cluster_places_similar_graphs_next_to_each_other():
     angles = np.array([0.0, 1.4, 0.1, 1.5, 0.05, 1.45, 0.7])
     K = np.cos(angles[:, None] - angles)
-    order, groups, _ = _heat_map.order_by_cluster(K, angles, 10 * angles)
+    order, groups, _ = _kernel_matrix.order_by_cluster(K, angles, 10 * angles)
     assert sorted(order.tolist()) == list(range(7))
     assert sum(count for _, count in groups) == 7
     assert 2 <= len(groups) <= 6
