@@ -36,8 +36,18 @@ from fastgntk.report._sections import SECTIONS
 __all__ = ["render_page"]
 
 _SCRIPTS = (
-    "elements", "colours", "layout", "drawing", "charts", "heat", "panel", "graph_table", "map_parts", "map", "main"
-)  # fmt: skip
+    "elements",
+    "colours",
+    "layout",
+    "drawing",
+    "charts",
+    "heat",
+    "panel",
+    "graph_table",
+    "map_parts",
+    "map",
+    "main",
+)
 
 _DIGITS = 6  # of numbers in the embedded JSON: more than are shown
 _DRAWING_DIGITS = 3  # of positions and colours, which are most of the page's size

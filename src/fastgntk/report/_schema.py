@@ -7,9 +7,21 @@ per cent, targets in their own unit. Values that do not apply are absent.
 from typing import Literal, NotRequired, TypedDict
 
 __all__ = [
-    "Baseline", "Bin", "Compression", "Drawing", "GraphData", "Group", "HeatMap", "Interval", "Kind", "Map",
-    "ReportData", "Score", "Speed", "Surface",
-]  # fmt: skip
+    "Baseline",
+    "Bin",
+    "Compression",
+    "Drawing",
+    "GraphData",
+    "Group",
+    "HeatMap",
+    "Interval",
+    "Kind",
+    "Map",
+    "ReportData",
+    "Score",
+    "Speed",
+    "Surface",
+]
 
 Kind = Literal["classification", "regression"]
 

@@ -16,9 +16,18 @@ from fastgntk.pairwise import Leaf
 from fastgntk.report._schema import Compression, Group, HeatMap, Map, Speed
 
 __all__ = [
-    "Ordering", "Spectrum", "compute_spectrum", "count_distinct_nodes", "make_heat_map", "measure_speed",
-    "neighbour_map", "order_by_class", "order_by_cluster", "principal_map", "rank_warnings",
-]  # fmt: skip
+    "Ordering",
+    "Spectrum",
+    "compute_spectrum",
+    "count_distinct_nodes",
+    "make_heat_map",
+    "measure_speed",
+    "neighbour_map",
+    "order_by_class",
+    "order_by_cluster",
+    "principal_map",
+    "rank_warnings",
+]
 
 _ROWS = 300  # of the heat map
 _TREE_GRAPHS = 3000  # up to which a clustering tree is built

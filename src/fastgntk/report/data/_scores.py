@@ -15,9 +15,19 @@ from fastgntk.report._schema import Baseline, Bin, Score, Surface
 from fastgntk.report.data._drawings import edge_counts
 
 __all__ = [
-    "baseline_text", "baseline_warnings", "calibration_warnings", "class_calibration", "classification_baselines",
-    "coverage", "five_digits", "percent", "published_baselines", "regression_baselines", "score_surface", "single_gntk",
-]  # fmt: skip
+    "baseline_text",
+    "baseline_warnings",
+    "calibration_warnings",
+    "class_calibration",
+    "classification_baselines",
+    "coverage",
+    "five_digits",
+    "percent",
+    "published_baselines",
+    "regression_baselines",
+    "score_surface",
+    "single_gntk",
+]
 
 _COUNTS = "counts only"
 _MAX_LABELS = 200  # most frequent node labels that are counted
