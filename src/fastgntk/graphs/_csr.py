@@ -16,8 +16,20 @@ from scipy import sparse
 from fastgntk._util.arrays import Array, Bools, Int32s, Ints
 from fastgntk.errors import InputError
 
-__all__ = ["ROUNDING", "Adjacency", "entries", "first_true", "from_edges", "row_offsets"]
+__all__ = [
+    "ROUNDING",
+    "Adjacency",
+    "check_symmetric",
+    "entries",
+    "first_true",
+    "from_edges",
+    "reverse_edges",
+    "row_offsets",
+]
 
+
+EdgeName = Callable[[int, int], str]
+"""The name of an edge in error messages."""
 
 ROUNDING = 1e-12  # relative; above the asymmetry that rounding leaves in computed matrices
 
@@ -91,7 +103,7 @@ def from_edges(
     directed: bool | Bools,
     parallel: bool | Bools = False,
     one_label: bool = False,
-    edge_name: Callable[[int, int], str] = "edge ({}, {})".format,
+    edge_name: EdgeName = "edge ({}, {})".format,
 ) -> Adjacency:
     """Bring edges (rows[i], cols[i]) into canonical form.
 
@@ -215,3 +227,31 @@ def _merge_labels(labels: NDArray[Any], first: Bools, given: Bools, name: Callab
     if differs is not None:
         raise InputError(f"{name(differs)} is given twice with different labels; give each edge once.")
     return unique
+
+
+def reverse_edges(indptr: Ints, indices: NDArray[np.integer]) -> tuple[Ints, Ints, Bools]:
+    """Return the row of each entry (u, v), the position of (v, u), and whether that exists; all of shape (m,)."""
+    n = len(indptr) - 1
+    rows, cols = np.repeat(np.arange(n), np.diff(indptr)), indices.astype(np.int64)
+    keys, back = rows * n + cols, cols * n + rows  # `keys` is sorted
+    position = np.minimum(np.searchsorted(keys, back), max(len(keys) - 1, 0))
+    return rows, position, keys[position] == back
+
+
+def check_symmetric(indptr: Ints, indices: NDArray[np.integer], weights: Array | None, edge_name: EdgeName) -> None:
+    """Raise if an edge is missing in the other direction, or has a different weight there."""
+    rows, position, has_reverse = reverse_edges(indptr, indices)
+    if (single := first_true(~has_reverse)) is not None:
+        raise InputError(
+            f"{edge_name(rows[single], indices[single])} has no edge back, so the graph cannot be converted with "
+            "directed=False; leave that out, or add the other direction first."
+        )
+    if weights is None:
+        return
+    back = weights[position]
+    differs = first_true(np.abs(weights - back) > ROUNDING * np.maximum(np.abs(weights), np.abs(back)))
+    if differs is not None:
+        raise InputError(
+            f"{edge_name(rows[differs], indices[differs])} has the weight {weights[differs]}, but {back[differs]} "
+            "back, so the graph cannot be converted with directed=False; leave that out."
+        )

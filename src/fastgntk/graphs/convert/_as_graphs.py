@@ -9,16 +9,14 @@ from scipy import sparse
 
 from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch
+from fastgntk.graphs._csr import check_symmetric
 from fastgntk.graphs._graph import Graph
-from fastgntk.graphs.convert._assemble import ParsedGraphs, assemble, check_symmetric
-from fastgntk.graphs.convert._attributes import AttributeNames, Names
+from fastgntk.graphs.convert._assemble import AttributeNames, MessageNames, Names, ParsedGraphs, assemble
 from fastgntk.graphs.convert._geometric import parse_geometric
 from fastgntk.graphs.convert._grakel import from_grakel, is_grakel
-from fastgntk.graphs.convert._igraph import parse_igraph
 from fastgntk.graphs.convert._matrices import from_matrices, from_stack
 from fastgntk.graphs.convert._molecule import from_mols, from_smiles_list
-from fastgntk.graphs.convert._networkx import parse_networkx
-from fastgntk.graphs.convert._node_link import parse_node_link
+from fastgntk.graphs.convert._networkx_igraph import parse_igraph, parse_networkx, parse_node_link
 
 __all__ = ["as_graphs"]
 
@@ -204,14 +202,8 @@ def _check_no_names(names: AttributeNames, what: str) -> None:
 
 def _checked_direction(batch: GraphBatch, directed: bool | None) -> GraphBatch:
     """Return the batch; with ``directed=False``, raise unless every edge exists in both directions."""
-    graph_of_node = batch.graph_of_node
-
-    def edge_name(u: int, v: int) -> str:
-        start = batch.offsets[graph_of_node[u]]
-        return f"graph {graph_of_node[u]}, edge ({u - start}, {v - start})"
-
     if directed is False:
-        check_symmetric(batch.indptr, batch.global_indices, batch.weights, edge_name)
+        check_symmetric(batch.indptr, batch.global_indices, batch.weights, MessageNames(batch.offsets).edge)
     return batch
 
 

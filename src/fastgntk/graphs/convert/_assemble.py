@@ -1,138 +1,222 @@
 """Assemble a batch from the nodes and edges of many graphs, listed one graph after the other.
 
 Every converter ends here, so that parallel edges, directions and attributes mean the same for every source, and so
-that arrays are made once for all graphs.
+that arrays are made once for all graphs. If the caller names no attribute of nodes, or none of edges, the usual names
+are taken, provided that every node or edge has them.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+import warnings
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from fastgntk._util.arrays import Array, Bools, Ints
-from fastgntk.errors import InputError
+from fastgntk._util.arrays import Ints
+from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graphs._batch import GraphBatch
-from fastgntk.graphs._csr import ROUNDING, first_true, from_edges, row_offsets
-from fastgntk.graphs.convert._attribute_arrays import label_array, number_array, single_label, weight_array
-from fastgntk.graphs.convert._attributes import USUAL_NAMES, AttributeNames, Selection, Table, warn_unused
+from fastgntk.graphs._csr import check_symmetric, from_edges, row_offsets
+from fastgntk.graphs.convert._attribute_arrays import (
+    Attribute,
+    RowName,
+    label_array,
+    number_array,
+    single_label,
+    weight_array,
+)
+from fastgntk.graphs.convert._tables import Table
 
-__all__ = ["ParsedGraphs", "assemble", "check_symmetric", "reverse_edges"]
+__all__ = ["AttributeNames", "MessageNames", "Names", "ParsedGraphs", "UnusedAttributesWarning", "assemble"]
+
+Names = str | Sequence[str] | None
+"""Attributes named by a caller: a name or several, None for the usual ones, an empty sequence for none."""
+
+
+class UnusedAttributesWarning(UserWarning):
+    """Nodes or edges have attributes that are neither named by the caller nor taken by default."""
+
+
+@dataclass(frozen=True)
+class AttributeNames:
+    """Names of the attributes that are labels, features and weights; None where the caller named none."""
+
+    node_labels: tuple[str, ...] | None = None
+    node_features: tuple[str, ...] | None = None
+    edge_labels: tuple[str, ...] | None = None
+    edge_weights: tuple[str, ...] | None = None
+
+    @classmethod
+    def checked(cls, **names: Names) -> Self:
+        """Check names given by a caller."""
+        checked = cls(**{argument: _check_names(value, argument) for argument, value in names.items()})
+        count = len(checked.edge_weights or ())
+        if count > 1:
+            raise InputError(f"an edge has one weight, but edge_weights names {count} attributes; name one.")
+        return checked
+
+    @property
+    def empty(self) -> bool:
+        """Whether the caller named nothing."""
+        return all(names is None for names in astuple(self))
+
+
+_USUAL_NAMES = AttributeNames(("label",), ("features", "x"), ("label",), ("weight",))
+
+
+def _check_names(names: Names, argument: str) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    listed = (names,) if isinstance(names, str) else names
+    if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
+        raise InputError(f"{argument} must be the name of an attribute or a sequence of names, but is {names!r}.")
+    if len(set(listed)) != len(listed):
+        raise InputError(f"{argument} must name each attribute once, but is {', '.join(map(repr, listed))}.")
+    return tuple(listed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedGraphs:
     """The nodes and edges of n graphs, all in the order of the graphs."""
 
-    sizes: Ints
+    sizes: ArrayLike
     """Number of nodes of each graph."""
-    counts: Ints
+    counts: ArrayLike
     """Number of edges of each graph."""
-    tails: NDArray[np.integer]
-    heads: NDArray[np.integer]
+    tails: ArrayLike
+    heads: ArrayLike
     """The ends of each edge, numbered within their graph."""
-    directed: Bools
-    """Whether each graph is directed."""
+    directed: ArrayLike = True
+    """Whether each graph is directed, or whether all are."""
+    parallel: ArrayLike = True
+    """Whether several edges between two nodes are parallel edges, or copies of one edge; for each graph, or for all."""
     nodes: Table
     edges: Table
     """The attributes of all nodes and of all edges."""
-    parallel: bool | Bools = True
-    """Whether several edges between two nodes of a graph are parallel edges, or copies of one edge."""
     node_names: Sequence[Any] | None = None
     """The name of each node in the source; None for its number within its graph."""
     graph_names: Sequence[Any] | None = None
     """The name of each graph in the source; None for its number."""
-    usual: AttributeNames = USUAL_NAMES
-    """The attributes that are taken by default."""
+    usual: AttributeNames = _USUAL_NAMES
+    """The attributes that are taken by default: of each kind the first that every row has."""
 
 
 def assemble(graphs: ParsedGraphs, names: AttributeNames, directed: bool | None) -> GraphBatch:
     """Select attributes and merge edges; with ``directed=False`` every edge must exist in both directions."""
-    offsets = row_offsets(graphs.sizes)
-    shift = np.repeat(offsets[:-1].astype(np.int32), graphs.counts)
-    rows, cols = graphs.tails + shift, graphs.heads + shift
-    message_names = _MessageNames(offsets, graphs)
-    node_name, edge_name, usual = message_names.node, message_names.edge, graphs.usual
+    sizes, counts = np.asarray(graphs.sizes, dtype=np.int64), np.asarray(graphs.counts, dtype=np.int64)
+    offsets = row_offsets(sizes)
+    shift = np.repeat(offsets[:-1].astype(np.int32), counts)
+    rows, cols = (np.asarray(ends, dtype=np.int32) + shift for ends in (graphs.tails, graphs.heads))
+    message_names = MessageNames(offsets, graphs.node_names, graphs.graph_names)
 
-    def row_name(row: int) -> str:
-        return edge_name(rows[row], cols[row])
+    def edge_name(i: int) -> str:
+        return message_names.edge(rows[i], cols[i])
 
-    node_names = (names.node_labels, names.node_features), (usual.node_labels, usual.node_features)
-    edge_names = (names.edge_labels, names.edge_weights), (usual.edge_labels, usual.edge_weights)
-    nodes = Selection("node", graphs.nodes, node_name, *node_names)
-    edges = Selection("edge", graphs.edges, row_name, *edge_names)
-    warn_unused(nodes, edges)
-    labels = label_array(nodes.labels, node_name, "pass numbers that measure something as node_features=")
-    features = number_array(nodes.numbers, node_name, "pass discrete values as node_labels=")
-    edge_labels = label_array(edges.labels, row_name, "pass a number that measures something as edge_weights=")
-    weights = weight_array(edges.numbers, row_name, "pass discrete values as edge_labels=")
-    one_way = np.repeat(graphs.directed, graphs.counts)
+    named, usual = astuple(names), astuple(graphs.usual)
+    nodes = _Selection("node", graphs.nodes, message_names.node, named[:2], usual[:2])
+    edges = _Selection("edge", graphs.edges, edge_name, named[2:], usual[2:])
+    _warn_unused(nodes, edges)
+    labels = label_array(nodes.labels, "pass numbers that measure something as node_features=")
+    features = number_array(nodes.numbers, "pass discrete values as node_labels=")
+    edge_labels = label_array(edges.labels, "pass a number that measures something as edge_weights=")
     adjacency = from_edges(
         rows,
         cols,
         int(offsets[-1]),
-        weights=weights,
+        weights=weight_array(edges.numbers, "pass discrete values as edge_labels="),
         edge_labels=single_label(edge_labels),
-        directed=bool(one_way.all()) if one_way.all() or not one_way.any() else one_way,
-        parallel=np.repeat(np.broadcast_to(graphs.parallel, len(graphs.sizes)), graphs.counts),
+        directed=np.repeat(np.broadcast_to(graphs.directed, len(sizes)), counts),
+        parallel=np.repeat(np.broadcast_to(graphs.parallel, len(sizes)), counts),
         one_label=True,
-        edge_name=edge_name,
+        edge_name=message_names.edge,
     )
-    if directed is False and graphs.directed.any():
-        check_symmetric(adjacency.indptr, adjacency.indices, adjacency.weights, edge_name)
-    return GraphBatch.from_adjacency(adjacency, graphs.sizes, features=features, labels=labels)
+    if directed is False and np.any(graphs.directed):
+        check_symmetric(adjacency.indptr, adjacency.indices, adjacency.weights, message_names.edge)
+    return GraphBatch.from_adjacency(adjacency, sizes, features=features, labels=labels)
 
 
-class _MessageNames:
+@dataclass(frozen=True)
+class MessageNames:
     """Names of nodes and edges, numbered over all graphs, in error messages."""
 
-    def __init__(self, offsets: Ints, graphs: ParsedGraphs) -> None:
-        self._offsets, self._graphs = offsets, graphs
+    offsets: Ints
+    node_names: Sequence[Any] | None = None
+    graph_names: Sequence[Any] | None = None
 
     def node(self, u: int) -> str:
-        return f"{self._graph(u)}, node {self._name(u)}"
+        """Return "graph …, node …"."""
+        return f"{self._graph_name(u)}, node {self._node_name(u)}"
 
     def edge(self, u: int, v: int) -> str:
-        return f"{self._graph(u)}, edge ({self._name(u)}, {self._name(v)})"
+        """Return "graph …, edge (…, …)"."""
+        return f"{self._graph_name(u)}, edge ({self._node_name(u)}, {self._node_name(v)})"
 
-    def _of(self, u: int) -> int:
-        return int(np.searchsorted(self._offsets, u, side="right")) - 1
+    def _graph(self, u: int) -> int:
+        return int(np.searchsorted(self.offsets, u, side="right")) - 1
 
-    def _graph(self, u: int) -> str:
-        names, graph = self._graphs.graph_names, self._of(u)
-        return f"graph {graph if names is None else repr(names[graph])}"
+    def _graph_name(self, u: int) -> str:
+        graph = self._graph(u)
+        return f"graph {graph if self.graph_names is None else repr(self.graph_names[graph])}"
 
-    def _name(self, u: int) -> str:
-        names = self._graphs.node_names
-        return str(u - int(self._offsets[self._of(u)])) if names is None else repr(names[int(u)])
-
-
-def reverse_edges(indptr: Ints, indices: NDArray[np.integer]) -> tuple[Ints, Ints, Bools]:
-    """Return the row of each entry (u, v), the position of (v, u), and whether that exists; all of shape (m,)."""
-    n = len(indptr) - 1
-    rows, cols = np.repeat(np.arange(n), np.diff(indptr)), indices.astype(np.int64)
-    keys, back = rows * n + cols, cols * n + rows  # `keys` is sorted
-    position = np.minimum(np.searchsorted(keys, back), max(len(keys) - 1, 0))
-    return rows, position, keys[position] == back
+    def _node_name(self, u: int) -> str:
+        return str(u - self.offsets[self._graph(u)]) if self.node_names is None else repr(self.node_names[u])
 
 
-def check_symmetric(
-    indptr: Ints, indices: NDArray[np.integer], weights: Array | None, edge_name: Callable[[int, int], str]
-) -> None:
-    """Raise if an edge is missing in the other direction, or has a different weight there."""
-    rows, position, has_reverse = reverse_edges(indptr, indices)
-    if (alone := first_true(~has_reverse)) is not None:
-        raise InputError(
-            f"{edge_name(int(rows[alone]), int(indices[alone]))} has no edge back, so the graph cannot be converted "
-            "with directed=False; leave that out, or add the other direction first."
-        )
-    if weights is None:
-        return
-    one, two = weights, weights[position]
-    differs = first_true(np.abs(one - two) > ROUNDING * np.maximum(np.abs(one), np.abs(two)))
-    if differs is not None:
-        raise InputError(
-            f"{edge_name(int(rows[differs]), int(indices[differs]))} has the weight {one[differs]}, but {two[differs]} "
-            "back, so the graph cannot be converted with directed=False; leave that out."
+class _Selection:
+    """The attributes of nodes, or of edges, that are selected as labels and as numbers.
+
+    ``named`` and ``usual`` are the names of labels and of numbers; the usual ones count if the caller named neither.
+    """
+
+    def __init__(self, what: str, table: Table, row_name: RowName, named: Any, usual: Any) -> None:
+        self._what, self._table, self._row_name = what, table, row_name
+        self._used: set[str] = set()
+        self._partial: set[str] = set()
+        self._by_name = named != (None, None)
+        select, (labels, numbers) = (self._select_named, named) if self._by_name else (self._select_usual, usual)
+        self.labels: list[Attribute] = select(labels or (), numbers=False)
+        self.numbers: list[Attribute] = select(numbers or (), numbers=True)
+
+    def _select_named(self, names: Sequence[str], *, numbers: bool) -> list[Attribute]:
+        selected = []
+        for name in names:
+            if name not in self._table.names:
+                available = ", ".join(map(repr, self._table.names)) or "none at all"
+                raise InputError(f"no {self._what} has an attribute {name!r}; there are {available}.")
+            values, missing = self._table.column(name, numbers=numbers)
+            if missing is not None:
+                row = self._row_name(missing)
+                raise InputError(f"{row} has no attribute {name!r}; give it to every {self._what}, or name another.")
+            selected.append(Attribute(name, values, self._row_name))
+        return selected
+
+    def _select_usual(self, names: Sequence[str], *, numbers: bool) -> list[Attribute]:
+        for name in names:
+            if name not in self._table.names or name in self._used:
+                continue
+            values, missing = self._table.column(name, numbers=numbers)
+            if missing is None:
+                self._used.add(name)
+                return [Attribute(name, values, self._row_name)]
+            self._partial.add(name)
+        return []
+
+    def describe_unused(self) -> str:
+        """Describe the attributes that are neither named nor taken by default; nothing if the caller named some."""
+        unused = [name for name in self._table.names if name not in self._used and name not in self._table.silent]
+        if self._by_name or not unused:
+            return ""
+        listed = (f"{name!r} (not on every {self._what})" if name in self._partial else repr(name) for name in unused)
+        return f"{self._what} attribute{'s' * (len(unused) > 1)} {', '.join(listed)}"
+
+
+def _warn_unused(*selections: _Selection) -> None:
+    """Raise one warning for all unused attributes."""
+    unused = [text for text in (selection.describe_unused() for selection in selections) if text]
+    if unused:
+        warnings.warn(
+            f"not used: {' and '.join(unused)}; name what you need in node_labels=, node_features=, "
+            "edge_labels=, edge_weights= or pass () there to do without.",
+            UnusedAttributesWarning,
+            stacklevel=levels_to_the_caller(),
         )

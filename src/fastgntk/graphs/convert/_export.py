@@ -13,8 +13,8 @@ from scipy import sparse
 
 from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch
+from fastgntk.graphs._csr import reverse_edges
 from fastgntk.graphs._graph import Graph
-from fastgntk.graphs.convert._assemble import reverse_edges
 
 __all__ = ["to_geometric", "to_networkx"]
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from fastgntk._util.arrays import Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs._csr import first_true
-from fastgntk.graphs.convert._assemble import ParsedGraphs
-from fastgntk.graphs.convert._attributes import AttributeNames, Columns
+from fastgntk.graphs.convert._assemble import AttributeNames, ParsedGraphs
+from fastgntk.graphs.convert._tables import Columns
 
 __all__ = ["data_list", "parse_geometric", "to_numpy"]
 
@@ -58,9 +58,8 @@ def parse_geometric(items: Sequence[Any]) -> ParsedGraphs:
         counts=counts,
         tails=tails,
         heads=heads,
-        directed=np.ones(len(graphs), dtype=bool),
-        nodes=Columns(nodes, lacking=nodes_lacking),
-        edges=Columns(edges, lacking=edges_lacking, as_labels={} if types is None else {"edge_attr": types}),
+        nodes=Columns(nodes, missing=nodes_lacking),
+        edges=Columns(edges, missing=edges_lacking, as_labels={} if types is None else {"edge_attr": types}),
         usual=AttributeNames(
             node_labels=("label", "x") if "label" not in nodes and _is_whole(nodes.get("x")) else ("label",),
             node_features=("x", "features"),

@@ -12,8 +12,8 @@ from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch, concatenate_parts
 from fastgntk.graphs._csr import ROUNDING, entries, row_offsets
 from fastgntk.graphs._graph import check_features
-from fastgntk.graphs.convert._assemble import ParsedGraphs, assemble
-from fastgntk.graphs.convert._attributes import AttributeNames, Columns
+from fastgntk.graphs.convert._assemble import AttributeNames, MessageNames, ParsedGraphs, assemble
+from fastgntk.graphs.convert._tables import Columns
 
 __all__ = ["from_matrices", "from_stack"]
 
@@ -25,19 +25,19 @@ def from_matrices(items: Sequence[Any], directed: bool, first: int = 0) -> Graph
     """
     matrices, features = [], []
     for i, item in enumerate(items, start=first):
-        adjacency, own = item if isinstance(item, tuple) else (item, None)
+        adjacency, X = item if isinstance(item, tuple) else (item, None)
         try:
             matrices.append(entries(adjacency))
-            features.append(None if own is None else check_features(own, matrices[-1][0]))
+            features.append(None if X is None else check_features(X, matrices[-1][0]))
         except InputError as error:
             raise InputError(f"graph {i}: {error}") from None
     sizes, rows, cols, weights = zip(*matrices, strict=True)
     graphs = ParsedGraphs(
-        sizes=np.array(sizes, dtype=np.int64),
-        counts=np.array(list(map(len, rows)), dtype=np.int64),
-        tails=np.concatenate(rows).astype(np.int64),
-        heads=np.concatenate(cols).astype(np.int64),
-        directed=np.full(len(items), directed),
+        sizes=sizes,
+        counts=list(map(len, rows)),
+        tails=np.concatenate(rows),
+        heads=np.concatenate(cols),
+        directed=directed,
         parallel=False,
         nodes=Columns({}),
         edges=Columns({"weight": np.concatenate(weights)}),
@@ -105,9 +105,6 @@ def _stacked_features(features: Any, n: int, size: int) -> Array:
             f"features of a stack of {n} matrices of {size} nodes must have shape ({n}, {size}, width), but has shape "
             f"{array.shape}."
         )
-
-    def node_name(node: int) -> str:
-        return f"graph {node // size}, node {node % size}"
-
-    checked: Array = check_features(array.reshape(n * size, array.shape[2]), n * size, node_name)
+    names = MessageNames(np.arange(n + 1) * size)
+    checked: Array = check_features(array.reshape(n * size, array.shape[2]), n * size, names.node)
     return checked
