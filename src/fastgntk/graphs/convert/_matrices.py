@@ -75,8 +75,6 @@ def from_stack(stack: NDArray[Any], features: Any, directed: bool | None) -> Gra
         indices=cols.astype(np.int32),
         weights=None if np.all(values == 1.0) else values,
         features=None if features is None else _stacked_features(features, n, size),
-        labels=None,
-        edge_labels=None,
         self_loops=loops.astype(np.int64),
     )
 
