@@ -1,21 +1,22 @@
 """Converters: graphs of other libraries to and from :class:`fastgntk.GraphBatch`.
 
-=====================  ================================================================
-``_as_graphs``         :func:`as_graphs`, which recognises every form
-``_networkx_igraph``   NetworkX and igraph graphs, dictionaries in node-link form
-``_geometric``         PyTorch Geometric
-``_grakel``            GraKeL's tuples and objects
-``_molecule``          SMILES and RDKit molecules
-``_matrices``          lists of adjacency matrices, and arrays of shape (n, N, N)
-``_export``            to NetworkX and PyTorch Geometric
-``_tables``            tables of named attributes, filled graph by graph
-``_attribute_arrays``  labels and numbers of the selected attributes as arrays
-``_assemble``          nodes and edges of many graphs to one batch; selected attributes
-=====================  ================================================================
+====================  ================================================================
+``_as_graphs``        :func:`as_graphs`, which recognises every form
+``_networkx_igraph``  NetworkX and igraph graphs, dictionaries in node-link form
+``_geometric``        PyTorch Geometric
+``_grakel``           GraKeL's tuples and objects
+``_molecule``         SMILES and RDKit molecules
+``_matrices``         lists of adjacency matrices, and arrays of shape (n, N, N)
+``_export``           to NetworkX and PyTorch Geometric
+``_tables``           tables of named attributes, filled graph by graph
+``_attributes``       selection among the attributes, and their values as arrays
+``_assemble``         nodes and edges of many graphs to one batch
+====================  ================================================================
 """
 
 from fastgntk.graphs.convert._as_graphs import as_graphs
-from fastgntk.graphs.convert._assemble import AttributeNames, Names, ParsedGraphs, assemble
+from fastgntk.graphs.convert._assemble import ParsedGraphs, assemble
+from fastgntk.graphs.convert._attributes import AttributeNames, Names
 from fastgntk.graphs.convert._geometric import data_list, to_numpy
 from fastgntk.graphs.convert._networkx_igraph import graph_attributes, node_names
 from fastgntk.graphs.convert._tables import Columns

@@ -11,7 +11,8 @@ from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch
 from fastgntk.graphs._csr import check_symmetric
 from fastgntk.graphs._graph import Graph
-from fastgntk.graphs.convert._assemble import AttributeNames, MessageNames, Names, ParsedGraphs, assemble
+from fastgntk.graphs.convert._assemble import MessageNames, ParsedGraphs, assemble
+from fastgntk.graphs.convert._attributes import AttributeNames, Names
 from fastgntk.graphs.convert._geometric import parse_geometric
 from fastgntk.graphs.convert._grakel import from_grakel, is_grakel
 from fastgntk.graphs.convert._matrices import from_matrices, from_stack

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 from fastgntk.graphs._csr import first_true
-from fastgntk.graphs.convert._assemble import AttributeNames, ParsedGraphs
+from fastgntk.graphs.convert._assemble import ParsedGraphs
+from fastgntk.graphs.convert._attributes import AttributeNames
 from fastgntk.graphs.convert._tables import Columns
 
 __all__ = ["data_list", "parse_geometric", "to_numpy"]

@@ -16,7 +16,8 @@ from scipy import sparse
 from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch
 from fastgntk.graphs._csr import entries
-from fastgntk.graphs.convert._assemble import AttributeNames, ParsedGraphs, assemble
+from fastgntk.graphs.convert._assemble import ParsedGraphs, assemble
+from fastgntk.graphs.convert._attributes import AttributeNames
 from fastgntk.graphs.convert._tables import ColumnBuffer, Columns
 
 __all__ = ["from_grakel", "is_grakel"]

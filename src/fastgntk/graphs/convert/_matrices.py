@@ -12,7 +12,8 @@ from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch, concatenate_parts
 from fastgntk.graphs._csr import ROUNDING, entries, row_offsets
 from fastgntk.graphs._graph import check_features
-from fastgntk.graphs.convert._assemble import AttributeNames, MessageNames, ParsedGraphs, assemble
+from fastgntk.graphs.convert._assemble import MessageNames, ParsedGraphs, assemble
+from fastgntk.graphs.convert._attributes import AttributeNames
 from fastgntk.graphs.convert._tables import Columns
 
 __all__ = ["from_matrices", "from_stack"]
