@@ -16,17 +16,7 @@ from scipy import sparse
 from fastgntk._util.arrays import Array, Bools, Int32s, Ints
 from fastgntk.errors import InputError
 
-__all__ = [
-    "ROUNDING",
-    "Adjacency",
-    "check_symmetric",
-    "entries",
-    "first_true",
-    "from_edges",
-    "reverse_edges",
-    "row_offsets",
-]
-
+__all__ = ["ROUNDING", "Adjacency", "check_symmetric", "entries", "from_edges", "reverse_edges", "row_offsets"]
 
 EdgeName = Callable[[int, int], str]
 """The name of an edge in error messages."""
@@ -82,9 +72,9 @@ def entries(matrix: Any) -> tuple[int, Ints, Ints, Array]:
         return n_nodes, rows, cols, matrix[rows, cols].astype(np.float64)
     # The common case; SciPy's own conversion takes ten times as long.
     if matrix.format == "csr" and matrix.has_canonical_format:
-        of_entry = np.repeat(np.arange(n_nodes), np.diff(matrix.indptr))
-        _check_range(of_entry, matrix.indices, n_nodes)  # SciPy does not check it
-        return n_nodes, of_entry, matrix.indices, matrix.data.astype(np.float64)
+        rows = np.repeat(np.arange(n_nodes), np.diff(matrix.indptr))
+        _check_range(rows, matrix.indices, n_nodes)  # SciPy does not check it
+        return n_nodes, rows, matrix.indices, matrix.data.astype(np.float64)
     try:
         coo = sparse.coo_array(matrix, copy=True)
     except ValueError as error:

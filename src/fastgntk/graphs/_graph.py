@@ -1,6 +1,6 @@
 """A single graph."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -174,13 +174,22 @@ def check_features(features: ArrayLike, n_nodes: int, node_name: Callable[[int],
     return array
 
 
-def check_labels(labels: ArrayLike | Sequence[Any], count: int, of: Literal["node", "edge"] = "node") -> NDArray[Any]:
+def check_labels(labels: Any, count: int, of: Literal["node", "edge"] = "node") -> NDArray[Any]:
     """Return a copy of labels as int64 or strings, (count,); labels of nodes may have several columns."""
     name, instead = {
         "node": ("labels", "continuous values as features="),
         "edge": ("edge_labels", "one number for each edge as weights="),
     }[of]
-    array = _label_array(labels, name, of)
+    if isinstance(labels, np.ndarray) and labels.dtype.kind != "O":
+        array = labels
+    else:
+        try:
+            items = list(labels)
+            array = np.array(items) if items else np.zeros(0, dtype=np.int64)
+        except (TypeError, ValueError):
+            raise InputError(f"{name} must be a sequence with one integer or string for each {of}.") from None
+        if len({isinstance(item, str) for item in items}) > 1:
+            raise InputError(f"{name} must be all integers or all strings, but contains both.")
     if array.shape[:1] != (count,) or array.ndim > (2 if of == "node" else 1):
         raise InputError(f"{name} must have one entry for each of the {count} {of}s, but has shape {array.shape}.")
     if array.dtype.kind == "U":
@@ -193,16 +202,3 @@ def check_labels(labels: ArrayLike | Sequence[Any], count: int, of: Literal["nod
     if np.array_equal(whole.astype(array.dtype), array) and (array.dtype.kind != "u" or (whole >= 0).all()):
         return whole
     raise InputError(f"{name} must be whole numbers or strings; pass {instead}.")
-
-
-def _label_array(labels: Any, name: str, of: str) -> NDArray[Any]:
-    if isinstance(labels, np.ndarray) and labels.dtype.kind != "O":
-        return labels
-    try:
-        items = list(labels)
-        array = np.array(items) if items else np.zeros(0, dtype=np.int64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a sequence with one integer or string for each {of}.") from None
-    if len({isinstance(item, str) for item in items}) > 1:
-        raise InputError(f"{name} must be all integers or all strings, but contains both.")
-    return array

@@ -74,11 +74,11 @@ def as_graphs(
     if isinstance(inner, GraphBatch):
         _check_no_names(names, "graphs of this package")
         return _checked_direction(inner, directed)
-    stack = _stack(source)
-    if stack is not None:
+    pair = (source, None) if isinstance(source, np.ndarray) else source
+    if isinstance(pair, tuple) and len(pair) == 2 and getattr(pair[0], "ndim", 0) == 3:
         _check_no_names(names, "arrays")
-        return from_stack(*stack, directed)
-    items = _listed(source)
+        return from_stack(np.asarray(pair[0]), pair[1], directed)
+    items = _list_graphs(source)
     if not items:
         return GraphBatch.from_graphs([])
     kind = _common_kind(items)
@@ -89,16 +89,7 @@ def as_graphs(
     return convert(items, directed)
 
 
-def _stack(source: Any) -> tuple[np.ndarray[Any, Any], Any] | None:
-    """Return adjacency (n, N, N) and features, None for any other source."""
-    if isinstance(source, np.ndarray) and source.ndim == 3:
-        return source, None
-    if isinstance(source, tuple) and len(source) == 2 and getattr(source[0], "ndim", 0) == 3:
-        return np.asarray(source[0]), source[1]
-    return None
-
-
-def _listed(source: Any) -> Sequence[Any]:
+def _list_graphs(source: Any) -> Sequence[Any]:
     """Return the graphs as a list; raise for a single matrix, a string, or what cannot be iterated."""
     if sparse.issparse(source) or (isinstance(source, np.ndarray) and source.ndim == 2):
         raise InputError("graphs must be a sequence of graphs, but got one matrix; for a single graph pass [matrix].")
@@ -150,30 +141,31 @@ def _kind(item: Any) -> str | None:
 
 def _library(kind: type) -> str | None:
     """Return the library that this type belongs to, without an import: its objects exist only after an import."""
-    for library, module, names in _LIBRARIES:
-        loaded = sys.modules.get(module)
-        if issubclass(kind, tuple(getattr(loaded, name) for name in names if hasattr(loaded, name))):
+    for library, module, name in _LIBRARY_CLASSES:
+        library_class = getattr(sys.modules.get(module), name, None)
+        if library_class is not None and issubclass(kind, library_class):
             return library
     return None
 
 
-# kind, module, classes
-_LIBRARIES = (
-    ("networkx", "networkx", ("Graph",)),
-    ("igraph", "igraph", ("Graph",)),
-    ("geometric", "torch_geometric.data", ("Data", "HeteroData")),
-    ("molecules", "rdkit.Chem", ("Mol",)),
-    ("grakel", "grakel", ("Graph",)),
+# kind, module, class
+_LIBRARY_CLASSES = (
+    ("networkx", "networkx", "Graph"),
+    ("igraph", "igraph", "Graph"),
+    ("geometric", "torch_geometric.data", "Data"),
+    ("geometric", "torch_geometric.data", "HeteroData"),
+    ("molecules", "rdkit.Chem", "Mol"),
+    ("grakel", "grakel", "Graph"),
 )
 
 
 def _from_arrays(items: Sequence[Any], directed: bool | None) -> GraphBatch:
     if not any(isinstance(item, Graph) for item in items):
         return from_matrices(items, bool(directed))
-    graphs = [
-        item if isinstance(item, Graph) else from_matrices([item], bool(directed), first=i)[0]
-        for i, item in enumerate(items)
-    ]
+    graphs = list(items)
+    for i, item in enumerate(items):
+        if not isinstance(item, Graph):
+            graphs[i] = from_matrices([item], bool(directed), first=i)[0]
     return _checked_direction(GraphBatch.from_graphs(graphs), directed)
 
 

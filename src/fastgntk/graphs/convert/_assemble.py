@@ -95,12 +95,10 @@ class MessageNames:
         """Return "graph …, edge (…, …)"."""
         return f"{self._graph_name(u)}, edge ({self._node_name(u)}, {self._node_name(v)})"
 
-    def _graph(self, u: int) -> int:
-        return int(np.searchsorted(self.offsets, u, side="right")) - 1
-
     def _graph_name(self, u: int) -> str:
-        graph = self._graph(u)
+        graph = int(np.searchsorted(self.offsets, u, side="right")) - 1
         return f"graph {graph if self.graph_names is None else repr(self.graph_names[graph])}"
 
     def _node_name(self, u: int) -> str:
-        return str(u - self.offsets[self._graph(u)]) if self.node_names is None else repr(self.node_names[u])
+        start = self.offsets[self.offsets <= u].max()
+        return str(u - start) if self.node_names is None else repr(self.node_names[u])

@@ -92,10 +92,12 @@ def from_grakel(items: Sequence[Any], directed: bool | None) -> GraphBatch:
         weights.extend(edges.weights)
         node_labels.extend(_look_up(labels_by_node, list(place)) if labels_by_node else repeat(None, len(place)))
         edge_labels.extend(edges.look_up(labels_by_edge) if labels_by_edge else repeat(None, len(graph_heads)))
-    nodes, edges_labels = node_labels.combine(vectors=True), edge_labels.combine()
+    nodes, types = node_labels.combine(vectors=True), edge_labels.combine()
     first_label = next((label for label in nodes if label is not None), None)
-    kind = () if first_label is None else ("features",) if _is_vector(first_label) else ("label",)
-    has_types = any(label is not None for label in edges_labels)
+    floats = isinstance(first_label, tuple) and any(isinstance(part, float) for part in first_label)
+    vectors = floats or isinstance(first_label, list | np.ndarray)
+    kind = () if first_label is None else ("features",) if vectors else ("label",)
+    has_types = any(label is not None for label in types)
     graphs = ParsedGraphs(
         sizes=sizes,
         counts=counts,
@@ -103,7 +105,7 @@ def from_grakel(items: Sequence[Any], directed: bool | None) -> GraphBatch:
         heads=heads.combine(),
         parallel=False,
         nodes=Columns(dict.fromkeys(kind, nodes)),
-        edges=Columns({"weight": weights.combine()} | ({"label": edges_labels} if has_types else {})),
+        edges=Columns({"weight": weights.combine()} | ({"label": types} if has_types else {})),
         node_names=names,
     )
     # Named, so that a node or an edge without a label is an error.
@@ -170,8 +172,3 @@ def _read_edges(source: Any) -> _Pairs | _Rows:
 
 def _all_are(what: Any, kinds: set[type]) -> bool:
     return all(issubclass(kind, what) for kind in kinds)
-
-
-def _is_vector(label: Any) -> bool:
-    floats = isinstance(label, tuple) and any(isinstance(part, float) for part in label)
-    return isinstance(label, list | np.ndarray) or floats

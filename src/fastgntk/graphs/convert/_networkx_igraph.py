@@ -71,17 +71,22 @@ def _parse_group(
     node_data: list[Mapping[Any, Any]] = []
     for graph in graphs:
         data, neighbours = _read_dictionaries(graph)
-        graph_nodes, numbers = list(data), range(len(data))
+        graph_nodes, all_numbers = list(data), range(len(data))
         graph_ends: Iterable[Any] = chain.from_iterable(neighbours.values())
-        if graph_nodes != list(numbers):
-            graph_ends = map(dict(zip(graph_nodes, numbers, strict=True)).__getitem__, graph_ends)
+        if graph_nodes != list(all_numbers):
+            graph_ends = map(dict(zip(graph_nodes, all_numbers, strict=True)).__getitem__, graph_ends)
         lengths.append(len(data))
         ends += graph_ends
         rows += neighbours.values()
         node_data += data.values()
         names += graph_nodes
     sizes, directed = np.array(lengths, dtype=np.int64), np.array([graph.is_directed() for graph in graphs])
-    degrees, heads = _lengths(rows), _node_numbers(ends, max(lengths))
+    degrees = _lengths(rows)
+    try:
+        heads = np.asarray(pack_numbers(ends, int), dtype=np.int32)
+    except TypeError:  # 1.0 and 1 + 0j equal the node 1 for NetworkX
+        numbers = {number: number for number in range(max(lengths))}
+        heads = np.array([numbers[end] for end in ends], dtype=np.int32)
     node, graph_of_node = np.arange(len(rows), dtype=np.int32), np.repeat(np.arange(len(sizes)), sizes)
     number = node - np.repeat(np.cumsum(sizes) - sizes, sizes).astype(np.int32)
     kept = np.repeat(number, degrees) <= heads
@@ -121,15 +126,6 @@ def _chain_values(mappings: Collection[Mapping[Any, Any]]) -> Iterable[Any]:
     plain = set(map(type, mappings)) <= {dict}
     values: Callable[[Any], Iterable[Any]] = dict.values if plain else methodcaller("values")  # the first is faster
     return chain.from_iterable(map(values, mappings))
-
-
-def _node_numbers(ends: list[int], limit: int) -> Int32s:
-    """Return node numbers below ``limit`` as an array."""
-    try:
-        return np.asarray(pack_numbers(ends, int), dtype=np.int32)
-    except TypeError:  # 1.0 and 1 + 0j equal the node 1 for NetworkX
-        numbers = dict(zip(range(limit), range(limit), strict=True))
-        return np.array([numbers[end] for end in ends], dtype=np.int32)
 
 
 def _lengths(mappings: Collection[Mapping[Any, Any]]) -> Ints:
