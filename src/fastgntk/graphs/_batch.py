@@ -81,14 +81,12 @@ class GraphBatch(Sequence[Graph]):
         edge_counts = [len(g.indices) for g in graphs]
         starts = row_offsets(edge_counts)
         edge_labels = [g.edge_labels for g in graphs]
-        weights = None
-        if any(g.weights is not None for g in graphs):
-            weights = np.concatenate([np.ones(len(g.indices)) if g.weights is None else g.weights for g in graphs])
+        weights = [np.ones(len(g.indices)) if g.weights is None else g.weights for g in graphs]
         return cls(
             offsets=row_offsets(node_counts),
             indptr=np.concatenate([g.indptr[:-1] + s for g, s in zip(graphs, starts, strict=False)] + [starts[-1:]]),
             indices=np.concatenate([np.zeros(0, dtype=np.int32), *(g.indices for g in graphs)]),
-            weights=weights,
+            weights=np.concatenate(weights) if any(g.weights is not None for g in graphs) else None,
             features=concatenate_parts([g.features for g in graphs], node_counts, "features"),
             labels=concatenate_parts([g.labels for g in graphs], node_counts, "labels"),
             edge_labels=concatenate_parts(edge_labels, edge_counts, "edge_labels") if any(edge_counts) else None,
@@ -172,9 +170,8 @@ class GraphBatch(Sequence[Graph]):
             chosen = np.asarray(index)
             kind, count = chosen.dtype.kind, len(chosen)
             if count and kind not in "biu":
-                raise IndexError(
-                    f"graphs are chosen by whole numbers or a mask, but the index has dtype {chosen.dtype}."
-                )
+                dtype = chosen.dtype
+                raise IndexError(f"graphs are chosen by whole numbers or a mask, but the index has dtype {dtype}.")
             if count and kind == "b" and count != len(self):
                 raise IndexError(f"the mask has {count} entries, but the batch has {len(self)} graphs.")
             return self._take(np.flatnonzero(chosen) if kind == "b" else chosen.astype(np.int64))
@@ -234,9 +231,7 @@ def _read_only(array: _Array) -> _Array:
 
 def _ranges(starts: Ints, lengths: Ints) -> Ints:
     """Concatenate arange(start, start + length) for each pair."""
-    total = int(lengths.sum())
-    before = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return np.arange(total) - before + np.repeat(starts, lengths)
+    return np.arange(lengths.sum()) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
 
 
 def concatenate_parts(parts: Sequence[Any], lengths: Sequence[int], name: str) -> Any:
@@ -257,9 +252,8 @@ def concatenate_parts(parts: Sequence[Any], lengths: Sequence[int], name: str) -
             continue
         if part.shape[1:] != first.shape[1:]:
             a, b = (int(array.shape[1]) if array.ndim == 2 else 1 for array in (first, part))
-            raise InputError(
-                f"{name} must have the same width in all graphs, but graph {start} has {a} and graph {i} has {b}."
-            )
+            differ = f"graph {start} has {a} and graph {i} has {b}"
+            raise InputError(f"{name} must have the same width in all graphs, but {differ}.")
         if name != "features" and part.dtype.kind != first.dtype.kind:
             raise InputError(f"{name} must be all integers or all strings, but graphs {start} and {i} differ.")
     if first is None:

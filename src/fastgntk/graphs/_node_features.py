@@ -215,9 +215,8 @@ class NodeFeatures:
         """Return the labels of a batch with the fitted categories and their columns, after checking that they match."""
         labels = self._label_columns(batch)
         if len(labels) != len(self.categories_):
-            raise InputError(
-                f"nodes have {len(labels)} labels each, but the features were fitted on {len(self.categories_)}."
-            )
+            fitted = len(self.categories_)
+            raise InputError(f"nodes have {len(labels)} labels each, but the features were fitted on {fitted}.")
         for column, categories in zip(labels, self.categories_, strict=True):
             if len(column) and len(categories) and column.dtype.kind != categories.dtype.kind:
                 raise InputError("node labels must be of the fitted kind: all integers or all strings.")

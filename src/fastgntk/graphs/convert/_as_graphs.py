@@ -187,7 +187,7 @@ _CONVERTERS: Mapping[str, tuple[str, Callable[[Sequence[Any], bool | None], Grap
 
 
 def _check_no_names(names: AttributeNames, what: str) -> None:
-    if not names.empty:
+    if names != AttributeNames():
         raise InputError(
             f"{what} have no named attributes; leave out node_labels, node_features, edge_labels and edge_weights."
         )

@@ -8,7 +8,7 @@ import json
 import numbers
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Self
 
@@ -50,11 +50,6 @@ class AttributeNames:
         if count > 1:
             raise InputError(f"an edge has one weight, but edge_weights names {count} attributes; name one.")
         return checked
-
-    @property
-    def empty(self) -> bool:
-        """Whether the caller named nothing."""
-        return all(names is None for names in astuple(self))
 
 
 USUAL_NAMES = AttributeNames(("label",), ("features", "x"), ("label",), ("weight",))

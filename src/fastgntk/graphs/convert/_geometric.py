@@ -52,17 +52,28 @@ def parse_geometric(items: Sequence[Any]) -> ParsedGraphs:
         raise InputError(f"graph {sizes.index(None)} has an unknown number of nodes; set num_nodes.")
     sizes = list(map(int, sizes))
     counts, (tails, heads) = _parse_edges(stored, sizes)
-    node_names, edge_names = _split_names(stored, sizes, counts)
-    nodes, first_node_without = _columns(stored, node_names, sizes)
-    edges, first_edge_without = _columns(stored, edge_names, counts)
+    nodes: dict[str, Any] = {}
+    edges: dict[str, Any] = {}
+    missing: dict[str, int] = {}
+    for name in dict.fromkeys(name for data in stored for name in data if name not in _NO_ATTRIBUTES):
+        parts = [data.get(name) for data in stored]
+        lengths = list(map(_length, parts))
+        fits_nodes = all(length in (None, size) for length, size in zip(lengths, sizes, strict=True))
+        fits_edges = all(length in (None, count) for length, count in zip(lengths, counts, strict=True))
+        if all(length is None for length in lengths):
+            continue
+        if fits_edges and ("edge" in name or name in _EDGE_WEIGHTS or not fits_nodes):
+            _add_column(edges, missing, name, parts, counts)
+        elif fits_nodes:
+            _add_column(nodes, missing, name, parts, sizes)
     types = _edge_types(edges.get("edge_attr"))
     return ParsedGraphs(
         sizes=sizes,
         counts=counts,
         tails=tails,
         heads=heads,
-        nodes=Columns(nodes, missing=first_node_without),
-        edges=Columns(edges, missing=first_edge_without, as_labels={} if types is None else {"edge_attr": types}),
+        nodes=Columns(nodes, missing=missing),
+        edges=Columns(edges, missing=missing, as_labels={} if types is None else {"edge_attr": types}),
         usual=AttributeNames(
             node_labels=("label", "x") if "label" not in nodes and _is_whole(nodes.get("x")) else ("label",),
             node_features=("x", "features"),
@@ -114,23 +125,6 @@ def _concatenate(parts: list[Any], axis: int = 0) -> NDArray[Any]:
     return np.concatenate([to_numpy(part) for part in parts], axis=axis)
 
 
-def _split_names(stored: list[dict[str, Any]], sizes: list[int], counts: list[int]) -> tuple[list[str], list[str]]:
-    """Return the names that belong to nodes and those that belong to edges, by the lengths of their values."""
-    names = dict.fromkeys(name for data in stored for name in data if name not in _NO_ATTRIBUTES)
-    node_names, edge_names = [], []
-    for name in names:
-        lengths = [_length(data.get(name)) for data in stored]
-        fits_nodes = all(length in (None, size) for length, size in zip(lengths, sizes, strict=True))
-        fits_edges = all(length in (None, count) for length, count in zip(lengths, counts, strict=True))
-        if all(length is None for length in lengths):
-            continue
-        if fits_edges and ("edge" in name or name in _EDGE_WEIGHTS or not fits_nodes):
-            edge_names.append(name)
-        elif fits_nodes:
-            node_names.append(name)
-    return node_names, edge_names
-
-
 def _length(value: Any) -> int | None:
     if isinstance(value, list | tuple):
         return len(value)
@@ -138,29 +132,25 @@ def _length(value: Any) -> int | None:
     return int(shape[0]) if shape is not None and len(shape) > 0 else None
 
 
-def _columns(
-    stored: list[dict[str, Any]], names: list[str], lengths: list[int]
-) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return the concatenated values of each name, and the first row without one for names that some graph lacks."""
-    columns: dict[str, Any] = {}
-    missing: dict[str, int] = {}
+def _add_column(
+    columns: dict[str, Any], missing: dict[str, int], name: str, parts: list[Any], lengths: list[int]
+) -> None:
+    """Add the concatenated values of all graphs, and the first row without one if a graph with rows has none."""
     starts = accumulate(lengths, initial=0)
-    filled = [(data, start) for data, start, length in zip(stored, starts, lengths, strict=False) if length]
-    for name in names:
-        parts = [data[name] for data, _ in filled if data.get(name) is not None]
-        if not parts:
-            continue
-        if any(isinstance(part, list | tuple) for part in parts):
-            columns[name] = [entry for part in parts for entry in part]
-        else:
-            widths = {tuple(part.shape[1:]) for part in parts}
-            if len(widths) > 1:
-                shapes = " and ".join(map(str, sorted(widths)[:2]))
-                raise InputError(f"{name!r} must have the same width in all graphs, but has rows of shape {shapes}.")
-            columns[name] = _concatenate(parts)
-        if len(parts) < len(filled):
-            missing[name] = next(start for data, start in filled if data.get(name) is None)
-    return columns, missing
+    filled = [(part, start) for part, start, length in zip(parts, starts, lengths, strict=False) if length]
+    present = [part for part, _ in filled if part is not None]
+    if not present:
+        return
+    if any(isinstance(part, list | tuple) for part in present):
+        columns[name] = [entry for part in present for entry in part]
+    else:
+        widths = {tuple(part.shape[1:]) for part in present}
+        if len(widths) > 1:
+            shapes = " and ".join(map(str, sorted(widths)[:2]))
+            raise InputError(f"{name!r} must have the same width in all graphs, but has rows of shape {shapes}.")
+        columns[name] = _concatenate(present)
+    if len(present) < len(filled):
+        missing[name] = next(start for part, start in filled if part is None)
 
 
 def _is_whole(column: Any) -> bool:

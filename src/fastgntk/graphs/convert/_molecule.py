@@ -98,9 +98,8 @@ def from_mols(mols: Sequence["Mol"], prefix: str = "graph {}: ") -> GraphBatch:
         with rdkit.rdBase.BlockLogs():
             return _convert(without_hydrogens())
     except (RuntimeError, ValueError):  # not sanitized, or impossible valences
-        raise InputError(
-            f"{prefix.format(position)}hydrogens and rings are not computed; call Chem.SanitizeMol(mol) first."
-        ) from None
+        where = prefix.format(position)
+        raise InputError(f"{where}hydrogens and rings are not computed; call Chem.SanitizeMol(mol) first.") from None
 
 
 def from_smiles(text: str) -> Graph:
@@ -182,11 +181,8 @@ def _rdkit(what: str) -> Any:
 
 
 def _convert(mols: Iterable["Mol"]) -> GraphBatch:
-    """Convert molecules to a batch.
-
-    Calls into RDKit dominate the cost: there are three for each atom, one for the bonds of a molecule and one for its
-    rings; everything else is done for all molecules at once.
-    """
+    # Calls into RDKit dominate the cost: there are three for each atom, one for the bonds of a molecule and one for its
+    # rings; everything else is done for all molecules at once.
     sizes: list[int] = []
     atoms: list[tuple[int, int, int]] = []
     smallest_rings: list[int] = []
@@ -207,12 +203,14 @@ def _convert(mols: Iterable["Mol"]) -> GraphBatch:
         kinds[order == value] = kind
     aromatic = np.zeros(len(number), dtype=bool)
     aromatic[np.repeat(np.arange(len(number)), degree)[kinds == _AROMATIC]] = True
+    distinct, place = np.unique(number, return_inverse=True)
+    symbol = _rdkit("reading molecules").Chem.GetPeriodicTable().GetElementSymbol  # "*" for an atom of no element
     return GraphBatch(
         offsets=row_offsets(sizes),
         indptr=row_offsets(degree),
         indices=_concatenate(neighbours, np.int32),
         features=_features(number, degree, hydrogens, charge, aromatic, np.array(smallest_rings, dtype=np.int64)),
-        labels=_symbols(number),
+        labels=np.array([symbol(int(n)) for n in distinct], dtype="U2")[place],
         edge_labels=kinds,
         self_loops=np.zeros(len(sizes), dtype=np.int64),
     )
@@ -241,8 +239,7 @@ def _smallest_rings(mol: "Mol", size: int) -> list[int]:
 
 def _features(number: Ints, degree: Ints, hydrogens: Ints, charge: Ints, aromatic: Bools, ring: Ints) -> Array:
     """Return X (N, 32) for atoms of these properties."""
-    element = np.searchsorted(_ATOMIC_NUMBERS, number)
-    listed = np.isin(number, _ATOMIC_NUMBERS)
+    listed, element = np.isin(number, _ATOMIC_NUMBERS), np.searchsorted(_ATOMIC_NUMBERS, number)
     # For each group of ATOM_FEATURES the column within the group, or -1 for none.
     columns = (
         np.where(listed, element, len(_ATOMIC_NUMBERS)),
@@ -259,13 +256,6 @@ def _features(number: Ints, degree: Ints, hydrogens: Ints, charge: Ints, aromati
         X[atoms, start + column[atoms]] = group.value
         start += group.width
     return X
-
-
-def _symbols(number: Ints) -> NDArray[np.str_]:
-    """Return the element symbols of atomic numbers; an atom of no element is ``*``, as in SMILES."""
-    table = _rdkit("reading molecules").Chem.GetPeriodicTable()
-    distinct, place = np.unique(number, return_inverse=True)
-    return np.array([table.GetElementSymbol(int(n)) for n in distinct], dtype="U2")[place]
 
 
 def _concatenate(parts: list[NDArray[Any]], dtype: type) -> NDArray[Any]:
