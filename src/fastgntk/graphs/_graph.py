@@ -88,15 +88,10 @@ class Graph:
             raise InputError(
                 f"edges must be pairs of whole numbers, (m, 2), but has shape {pairs.shape} and dtype {pairs.dtype}."
             )
+        weights = None if weights is None else _check_weights(weights, len(pairs))
+        edge_labels = None if edge_labels is None else check_labels(edge_labels, len(pairs), of="edge")
         rows, cols = pairs.astype(np.int64).T
-        adjacency = from_edges(
-            rows,
-            cols,
-            n_nodes,
-            weights=None if weights is None else _check_weights(weights, len(pairs)),
-            edge_labels=None if edge_labels is None else check_labels(edge_labels, len(pairs), of="edge"),
-            directed=directed,
-        )
+        adjacency = from_edges(rows, cols, n_nodes, weights=weights, edge_labels=edge_labels, directed=directed)
         graph = cls.__new__(cls)
         graph._fill(adjacency, features, labels)
         return graph

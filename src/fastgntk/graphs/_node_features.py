@@ -153,7 +153,7 @@ class NodeFeatures:
     def unseen(self, source: Any) -> Bools:
         """Return for each node whether its label or degree was absent when the features were fitted."""
         batch = self._fitted(source)
-        if self.kind_ == "attributes" or not batch.n_nodes or not self.categories_:
+        if not batch.n_nodes or not self.categories_:
             return np.zeros(batch.n_nodes, dtype=bool)
         is_known, _ = self._find_columns(batch)
         return np.asarray(~is_known.all(axis=1))
@@ -185,8 +185,6 @@ class NodeFeatures:
     @property
     def attributes_width_(self) -> int:
         """Number of columns that are continuous features."""
-        if self.kind_ not in ("attributes", "all"):
-            return 0
         return self.width_ - sum(map(len, self.categories_))
 
     def fit_transform(self, source: Any) -> GraphBatch:

@@ -5,7 +5,7 @@ that arrays are made once for all graphs.
 """
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import KW_ONLY, astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from fastgntk.graphs.convert._tables import Table
 __all__ = ["MessageNames", "ParsedGraphs", "assemble"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ParsedGraphs:
     """The nodes and edges of n graphs, all in the order of the graphs."""
 
@@ -31,13 +31,14 @@ class ParsedGraphs:
     tails: ArrayLike
     heads: ArrayLike
     """The ends of each edge, numbered within their graph."""
+    nodes: Table
+    edges: Table
+    """The attributes of all nodes and of all edges."""
+    _: KW_ONLY
     directed: ArrayLike = True
     """Whether each graph is directed, or whether all are."""
     parallel: ArrayLike = True
     """Whether several edges between two nodes are parallel edges, or copies of one edge; for each graph, or for all."""
-    nodes: Table
-    edges: Table
-    """The attributes of all nodes and of all edges."""
     node_names: Sequence[Any] | None = None
     """The name of each node in the source; None for its number within its graph."""
     graph_names: Sequence[Any] | None = None

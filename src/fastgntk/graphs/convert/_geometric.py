@@ -67,20 +67,11 @@ def parse_geometric(items: Sequence[Any]) -> ParsedGraphs:
         elif fits_nodes:
             _add_column(nodes, missing, name, parts, sizes)
     types = _edge_types(edges.get("edge_attr"))
-    return ParsedGraphs(
-        sizes=sizes,
-        counts=counts,
-        tails=tails,
-        heads=heads,
-        nodes=Columns(nodes, missing=missing),
-        edges=Columns(edges, missing=missing, as_labels={} if types is None else {"edge_attr": types}),
-        usual=AttributeNames(
-            node_labels=("label", "x") if "label" not in nodes and _is_whole(nodes.get("x")) else ("label",),
-            node_features=("x", "features"),
-            edge_labels=("edge_label",) if types is None else ("edge_label", "edge_attr"),
-            edge_weights=_EDGE_WEIGHTS,
-        ),
-    )
+    edge_table = Columns(edges, missing=missing, as_labels={} if types is None else {"edge_attr": types})
+    node_labels = ("label", "x") if "label" not in nodes and _is_whole(nodes.get("x")) else ("label",)
+    edge_labels = ("edge_label",) if types is None else ("edge_label", "edge_attr")
+    usual = AttributeNames(node_labels, ("x", "features"), edge_labels, _EDGE_WEIGHTS)
+    return ParsedGraphs(sizes, counts, tails, heads, Columns(nodes, missing=missing), edge_table, usual=usual)
 
 
 def to_numpy(value: Any) -> Any:

@@ -70,7 +70,7 @@ def is_grakel(item: Any) -> bool:
 def from_grakel(items: Sequence[Any], directed: bool | None) -> GraphBatch:
     """Convert graphs; their nodes are those with labels, then those that only edges name."""
     sizes, counts = [], []
-    names: list[Any] = []
+    node_names: list[Any] = []
     tails, heads = ColumnBuffer(int), ColumnBuffer(int)
     weights, node_labels, edge_labels = ColumnBuffer(), ColumnBuffer(), ColumnBuffer()
     for i, item in enumerate(items):
@@ -86,36 +86,26 @@ def from_grakel(items: Sequence[Any], directed: bool | None) -> GraphBatch:
             raise InputError(f"graph {i}: edges must be {forms}.") from None
         sizes.append(len(place))
         counts.append(len(graph_heads))
-        names += place
+        node_names += place
         tails.extend(graph_tails)
         heads.extend(graph_heads)
         weights.extend(edges.weights)
         node_labels.extend(_look_up(labels_by_node, list(place)) if labels_by_node else repeat(None, len(place)))
         edge_labels.extend(edges.look_up(labels_by_edge) if labels_by_edge else repeat(None, len(graph_heads)))
-    nodes, types = node_labels.combine(vectors=True), edge_labels.combine()
-    first_label = next((label for label in nodes if label is not None), None)
+    labels, types = node_labels.combine(vectors=True), edge_labels.combine()
+    first_label = next((label for label in labels if label is not None), None)
     floats = isinstance(first_label, tuple) and any(isinstance(part, float) for part in first_label)
     vectors = floats or isinstance(first_label, list | np.ndarray)
-    kind = () if first_label is None else ("features",) if vectors else ("label",)
-    has_types = any(label is not None for label in types)
-    graphs = ParsedGraphs(
-        sizes=sizes,
-        counts=counts,
-        tails=tails.combine(),
-        heads=heads.combine(),
-        parallel=False,
-        nodes=Columns(dict.fromkeys(kind, nodes)),
-        edges=Columns({"weight": weights.combine()} | ({"label": types} if has_types else {})),
-        node_names=names,
-    )
-    # Named, so that a node or an edge without a label is an error.
-    everything = AttributeNames(
-        node_labels=kind if kind == ("label",) else (),
-        node_features=kind if kind == ("features",) else (),
-        edge_labels=("label",) if has_types else (),
-        edge_weights=("weight",),
-    )
-    return assemble(graphs, everything, directed)
+    label_names = () if vectors or first_label is None else ("label",)
+    feature_names = ("features",) if vectors else ()
+    type_names = ("label",) if any(label is not None for label in types) else ()
+    nodes = Columns(dict.fromkeys(label_names + feature_names, labels))
+    edge_table = Columns({"weight": weights.combine()} | dict.fromkeys(type_names, types))
+    ends = tails.combine(), heads.combine()
+    graphs = ParsedGraphs(sizes, counts, *ends, nodes, edge_table, parallel=False, node_names=node_names)
+    # All attributes are named, so that a node or an edge without a label is an error.
+    names = AttributeNames(label_names, feature_names, type_names, ("weight",))
+    return assemble(graphs, names, directed)
 
 
 def _split_parts(item: Any) -> tuple[Any, Mapping[Any, Any] | None, Mapping[Any, Any] | None]:

@@ -33,16 +33,10 @@ def from_matrices(items: Sequence[Any], directed: bool, first: int = 0) -> Graph
         except InputError as error:
             raise InputError(f"graph {i}: {error}") from None
     sizes, rows, cols, weights = zip(*matrices, strict=True)
+    counts, tails, heads = list(map(len, rows)), np.concatenate(rows), np.concatenate(cols)
+    edges, names = Columns({"weight": np.concatenate(weights)}), range(first, first + len(items))
     graphs = ParsedGraphs(
-        sizes=sizes,
-        counts=list(map(len, rows)),
-        tails=np.concatenate(rows),
-        heads=np.concatenate(cols),
-        directed=directed,
-        parallel=False,
-        nodes=Columns({}),
-        edges=Columns({"weight": np.concatenate(weights)}),
-        graph_names=range(first, first + len(items)),
+        sizes, counts, tails, heads, Columns({}), edges, directed=directed, parallel=False, graph_names=names
     )
     batch = assemble(graphs, AttributeNames(edge_weights=("weight",)), None)
     return replace(batch, features=concatenate_parts(features, sizes, "features"))

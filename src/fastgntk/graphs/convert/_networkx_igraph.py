@@ -41,25 +41,19 @@ def parse_networkx(graphs: Sequence[Any]) -> ParsedGraphs:
     names: list[Any] = []
     nodes, edges = Records(), Records()
     groups = []
-    for parallel, alike in groupby(graphs, methodcaller("is_multigraph")):
+    for multigraphs, alike in groupby(graphs, methodcaller("is_multigraph")):
         while group := list(islice(alike, _GROUP_SIZE)):
-            groups.append(_parse_group(group, parallel, names, nodes, edges))
+            groups.append(_parse_group(group, multigraphs, names, nodes, edges))
     sizes, counts, tails, heads = map(np.concatenate, zip(*groups, strict=True))
+    directed = [graph.is_directed() for graph in graphs]
+    parallel = [graph.is_multigraph() for graph in graphs]
     return ParsedGraphs(
-        sizes=sizes,
-        counts=counts,
-        tails=tails,
-        heads=heads,
-        directed=[graph.is_directed() for graph in graphs],
-        parallel=[graph.is_multigraph() for graph in graphs],
-        nodes=nodes,
-        edges=edges,
-        node_names=names,
+        sizes, counts, tails, heads, nodes, edges, directed=directed, parallel=parallel, node_names=names
     )
 
 
 def _parse_group(
-    graphs: list[Any], parallel: bool, names: list[Any], nodes: Records, edges: Records
+    graphs: list[Any], multigraphs: bool, names: list[Any], nodes: Records, edges: Records
 ) -> tuple[Ints, Ints, Int32s, Int32s]:
     """Add names and attributes of some graphs, all multigraphs or none; return sizes, counts, tails and heads.
 
@@ -95,7 +89,7 @@ def _parse_group(
     edge_data = list(compress(_chain_values(rows), kept.tobytes()))
     places = np.flatnonzero(kept)
     node, heads = np.repeat(node, degrees)[places], heads[places]
-    if parallel:
+    if multigraphs:
         copies = _lengths(edge_data)
         node, heads = np.repeat(node, copies), np.repeat(heads, copies)
         edge_data = list(_chain_values(edge_data))
@@ -158,17 +152,9 @@ def parse_node_link(items: Sequence[Mapping[str, Any]]) -> ParsedGraphs:
         node_table.extend(nodes)
         edge_table.extend(edges)
     tails, heads = np.asarray(ends.combine(), dtype=np.int32).reshape(-1, 2).T
-    return ParsedGraphs(
-        sizes=sizes,
-        counts=counts,
-        tails=tails,
-        heads=heads,
-        directed=[_flag(item, i, "directed") for i, item in enumerate(items)],
-        parallel=[_flag(item, i, "multigraph") for i, item in enumerate(items)],
-        nodes=node_table,
-        edges=edge_table,
-        node_names=names,
-    )
+    directed, parallel = ([_flag(item, i, name) for i, item in enumerate(items)] for name in ("directed", "multigraph"))
+    tables = node_table, edge_table
+    return ParsedGraphs(sizes, counts, tails, heads, *tables, directed=directed, parallel=parallel, node_names=names)
 
 
 def _edge_ends(edge: Mapping[str, Any], number: int, place: Mapping[Any, int], i: int) -> tuple[int, int]:
@@ -228,23 +214,17 @@ def _hashable(name: Any, i: int) -> Any:
 
 def parse_igraph(graphs: Sequence[Any]) -> ParsedGraphs:
     """Parse igraph graphs; an attribute that is None, igraph's default, is missing."""
-    sizes = [graph.vcount() for graph in graphs]
-    ends = np.array(list(chain.from_iterable(graph.get_edgelist() for graph in graphs)), dtype=np.int32).reshape(-1, 2)
+    sizes, counts = [graph.vcount() for graph in graphs], [graph.ecount() for graph in graphs]
+    pairs = list(chain.from_iterable(graph.get_edgelist() for graph in graphs))
+    tails, heads = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
     nodes = _igraph_columns([graph.vs for graph in graphs])
     names = nodes.get("name")
     if names is not None:  # vertices without a name are called by their number
         numbers = chain.from_iterable(map(range, sizes))
         names = [number if name is None else name for name, number in zip(names, numbers, strict=True)]
-    return ParsedGraphs(
-        sizes=sizes,
-        counts=[graph.ecount() for graph in graphs],
-        tails=ends[:, 0],
-        heads=ends[:, 1],
-        directed=[graph.is_directed() for graph in graphs],
-        nodes=Columns(nodes, silent=_VERTEX_NAMES),
-        edges=Columns(_igraph_columns([graph.es for graph in graphs])),
-        node_names=names,
-    )
+    tables = Columns(nodes, silent=_VERTEX_NAMES), Columns(_igraph_columns([graph.es for graph in graphs]))
+    directed = [graph.is_directed() for graph in graphs]
+    return ParsedGraphs(sizes, counts, tails, heads, *tables, directed=directed, node_names=names)
 
 
 def _igraph_columns(sequences: Sequence[Any]) -> dict[str, list[Any]]:
