@@ -189,9 +189,8 @@ def _merge_weights(weights: Array, first: Bools, parallel: Bools, directed: bool
     differs = first_true(~add_up & (high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high))))
     if differs is not None:
         hint = "give it once" if directed else "give it once, or pass directed=True if the directions differ"
-        raise InputError(
-            f"{name(starts[differs])} is given with different weights {low[differs]} and {high[differs]}; {hint}."
-        )
+        edge = name(starts[differs])
+        raise InputError(f"{edge} is given with different weights {low[differs]} and {high[differs]}; {hint}.")
     merged = np.where(low == high, low, low / 2 + high / 2)
     return np.where(add_up, np.add.reduceat(weights, starts), merged) if add_up.any() else merged
 

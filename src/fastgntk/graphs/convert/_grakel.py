@@ -34,9 +34,9 @@ class _Pairs:
         flat = list(map(place.__getitem__, chain.from_iterable(self._pairs)))
         return flat[::2], flat[1::2]
 
-    def look_up(self, labels: Mapping[Any, Any]) -> Iterable[Any]:
-        """Return the label of each edge, None if it has none."""
-        return _look_up(labels, list(self._pairs))
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Return the ends of each edge."""
+        return list(self._pairs)
 
 
 class _Rows:
@@ -51,8 +51,8 @@ class _Rows:
         tails = self._repeat(map(place.__getitem__, self.nodes))
         return list(tails), list(map(place.__getitem__, self._heads))
 
-    def look_up(self, labels: Mapping[Any, Any]) -> Iterable[Any]:
-        return _look_up(labels, list(zip(self._repeat(self.nodes), self._heads, strict=True)))
+    def pairs(self) -> list[tuple[Any, Any]]:
+        return list(zip(self._repeat(self.nodes), self._heads, strict=True))
 
     def _repeat(self, nodes: Iterable[Any]) -> Iterable[Any]:
         return chain.from_iterable(map(repeat, nodes, self._degrees))
@@ -90,8 +90,8 @@ def from_grakel(items: Sequence[Any], directed: bool | None) -> GraphBatch:
         tails.extend(graph_tails)
         heads.extend(graph_heads)
         weights.extend(edges.weights)
-        node_labels.extend(_look_up(labels_by_node, list(place)) if labels_by_node else repeat(None, len(place)))
-        edge_labels.extend(edges.look_up(labels_by_edge) if labels_by_edge else repeat(None, len(graph_heads)))
+        node_labels.extend(_look_up(labels_by_node, list(place)) if labels_by_node else repeat(None, sizes[-1]))
+        edge_labels.extend(_look_up(labels_by_edge, edges.pairs()) if labels_by_edge else repeat(None, counts[-1]))
     labels, types = node_labels.combine(vectors=True), edge_labels.combine()
     first_label = next((label for label in labels if label is not None), None)
     floats = isinstance(first_label, tuple) and any(isinstance(part, float) for part in first_label)

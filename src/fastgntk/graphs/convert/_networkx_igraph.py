@@ -8,7 +8,6 @@ not needed for it.
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache
 from itertools import chain, compress, groupby, islice
 from operator import itemgetter, methodcaller
 from typing import Any
@@ -101,19 +100,13 @@ def _parse_group(
 def _read_dictionaries(graph: Any) -> tuple[Mapping[Any, Any], Mapping[Any, Mapping[Any, Any]]]:
     """Return the data of each node, and its edge data by neighbour, with nodes in the same order."""
     data, neighbours = graph._node, graph._adj  # as nodes(data=True) and adjacency(), without their tuples
-    # A subclass may have views of its own, and a view of a graph is no dictionary.
-    if not (_has_plain_views(graph.__class__) and type(data) is type(neighbours) is dict):
+    kind, base = type(graph), sys.modules["networkx"].Graph
+    inherits_views = kind.adjacency is base.adjacency and kind.nodes is base.nodes
+    if not (inherits_views and type(data) is type(neighbours) is dict):  # a subclass with its own views, or a view
         data, neighbours = dict(graph.nodes(data=True)), {u: dict(row) for u, row in graph.adjacency()}
     if list(neighbours) != list(data):  # views may differ in order
         neighbours = {u: neighbours[u] for u in data}
     return data, neighbours
-
-
-@cache
-def _has_plain_views(kind: Any) -> bool:
-    """Return whether a class inherits the node and edge views of NetworkX unchanged."""
-    base = sys.modules["networkx"].Graph
-    return bool(kind.adjacency is base.adjacency and kind.nodes is base.nodes)
 
 
 def _chain_values(mappings: Collection[Mapping[Any, Any]]) -> Iterable[Any]:

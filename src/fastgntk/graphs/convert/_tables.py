@@ -22,19 +22,16 @@ class Table(Protocol):
     @property
     def names(self) -> Sequence[str]:
         """The attributes that at least one row has, in the order of appearance."""
-        ...
 
     @property
     def silent(self) -> frozenset[str]:
         """Attributes that raise no warning when they are unused."""
-        ...
 
     def column(self, name: str, *, numbers: bool) -> tuple[Any, int | None]:
         """Return a list or array with an entry for each row, and the first row without one.
 
         ``numbers`` selects between numbers that measure something and labels.
         """
-        ...
 
 
 class Records:
