@@ -15,10 +15,18 @@ from fastgntk.graphs._csr import from_edges
 from fastgntk.graphs._graph import Graph
 from fastgntk.graphs._node_features import EdgeTypes, FeatureKind, NodeFeatures, UnseenLabelWarning
 from fastgntk.graphs._statistics import Description, EqualGraphs, Spread
-from fastgntk.graphs.convert._as_graphs import as_graphs
-from fastgntk.graphs.convert._attributes import UnusedAttributesWarning
-from fastgntk.graphs.convert._export import to_geometric, to_networkx
-from fastgntk.graphs.convert._molecule import ATOM_FEATURES, BOND_KINDS, AtomFeature, from_smiles, molecule, molecules
+from fastgntk.graphs.convert import (
+    ATOM_FEATURES,
+    BOND_KINDS,
+    AtomFeature,
+    UnusedAttributesWarning,
+    as_graphs,
+    from_smiles,
+    molecule,
+    molecules,
+    to_geometric,
+    to_networkx,
+)
 
 __all__ = [
     "Graph",

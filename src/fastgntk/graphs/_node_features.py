@@ -12,7 +12,7 @@ from fastgntk._util.arrays import Bools, Ints
 from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graphs._batch import GraphBatch
 from fastgntk.graphs._csr import row_offsets
-from fastgntk.graphs.convert._as_graphs import as_graphs
+from fastgntk.graphs.convert import as_graphs
 
 __all__ = ["EdgeTypes", "FeatureKind", "NodeFeatures", "UnseenLabelWarning"]
 

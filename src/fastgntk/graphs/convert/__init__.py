@@ -16,20 +16,31 @@
 
 from fastgntk.graphs.convert._as_graphs import as_graphs
 from fastgntk.graphs.convert._assemble import ParsedGraphs, assemble
-from fastgntk.graphs.convert._attributes import AttributeNames, Names
+from fastgntk.graphs.convert._attributes import AttributeNames, Names, UnusedAttributesWarning
+from fastgntk.graphs.convert._export import to_geometric, to_networkx
 from fastgntk.graphs.convert._geometric import data_list, to_numpy
+from fastgntk.graphs.convert._molecule import ATOM_FEATURES, BOND_KINDS, AtomFeature, from_smiles, molecule, molecules
 from fastgntk.graphs.convert._networkx_igraph import graph_attributes, node_names
 from fastgntk.graphs.convert._tables import Columns
 
 __all__ = [
+    "as_graphs",
+    "ParsedGraphs",
+    "assemble",
     "AttributeNames",
     "Columns",
     "Names",
-    "ParsedGraphs",
-    "as_graphs",
-    "assemble",
+    "UnusedAttributesWarning",
+    "to_geometric",
+    "to_networkx",
     "data_list",
+    "to_numpy",
+    "ATOM_FEATURES",
+    "BOND_KINDS",
+    "AtomFeature",
+    "from_smiles",
+    "molecule",
+    "molecules",
     "graph_attributes",
     "node_names",
-    "to_numpy",
 ]
