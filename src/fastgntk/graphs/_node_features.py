@@ -55,12 +55,12 @@ class EdgeTypes:
         return sum(len(known) for known, _ in self.known.values())
 
 
-def _add_categories(known: NDArray[Any], numbers: Ints, labels: NDArray[Any], start: int) -> tuple[NDArray[Any], Ints]:
-    """Return the sorted union of categories and labels, and their numbers; those of new ones count from ``start``."""
-    new = np.setdiff1d(labels, known)
-    both = np.concatenate([known, new])
-    order = np.argsort(both, kind="stable")
-    return both[order], np.append(numbers, start + np.arange(len(new)))[order]
+def _add_categories(old: NDArray[Any], numbers: Ints, labels: NDArray[Any], start: int) -> tuple[NDArray[Any], Ints]:
+    """Return the sorted union of old categories and labels, and their numbers; those of new ones start at ``start``."""
+    new = np.setdiff1d(labels, old)
+    categories = np.concatenate([old, new])
+    order = np.argsort(categories, kind="stable")
+    return categories[order], np.append(numbers, start + np.arange(len(new)))[order]
 
 
 class NodeFeatures:
@@ -138,17 +138,17 @@ class NodeFeatures:
             return self
         if not self.categories_ and self.kind_ != "attributes":  # fitted on graphs without nodes
             return type(self)(self.kind_).fit(batch)  # type: ignore[arg-type]
-        out = type(self)(self.kind)
-        out.edge_types_ = self.edge_types_.extend(batch.edge_labels)
-        out.kind_, out.width_, out.categories_, out.columns_ = self.kind_, self.width_, [], []
+        extended = type(self)(self.kind)
+        extended.edge_types_ = self.edge_types_.extend(batch.edge_labels)
+        extended.kind_, extended.width_, extended.categories_, extended.columns_ = self.kind_, self.width_, [], []
         if self.kind_ == "attributes":
-            return out
+            return extended
         for labels, categories, columns in self._matching_columns(batch):
-            all_categories, all_columns = _add_categories(categories, columns, labels, out.width_)
-            out.categories_.append(all_categories)
-            out.columns_.append(all_columns)
-            out.width_ += len(all_categories) - len(categories)
-        return out
+            all_categories, all_columns = _add_categories(categories, columns, labels, extended.width_)
+            extended.categories_.append(all_categories)
+            extended.columns_.append(all_columns)
+            extended.width_ += len(all_categories) - len(categories)
+        return extended
 
     def unseen(self, source: Any) -> Bools:
         """Return for each node whether its label or degree was absent when the features were fitted."""

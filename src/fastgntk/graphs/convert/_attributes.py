@@ -112,12 +112,12 @@ class Attribute:
         if array.dtype.kind not in "biuf" or array.ndim > 2:
             array = self._row_by_row()
         count = len(self.values)
-        out = array.astype(np.float64, copy=False).reshape(count, -1) if count else np.zeros((0, 1))
-        finite = np.isfinite(out)
+        rows = array.astype(np.float64, copy=False).reshape(count, -1) if count else np.zeros((0, 1))
+        finite = np.isfinite(rows)
         if not finite.all():
             wrong = int(finite.all(axis=1).argmin())
             raise self._invalid(wrong, "numbers must be finite: fill in or drop missing values first")
-        return out
+        return rows
 
     def _discrete(self) -> NDArray[Any]:
         """Return an array of the values; of dtype object if they are no labels."""

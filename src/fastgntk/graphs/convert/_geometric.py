@@ -26,21 +26,21 @@ _EDGE_WEIGHTS = ("edge_weight", "weight")
 
 def data_list(items: Iterable[Any]) -> list[Any]:
     """Return one ``Data`` for each graph; a ``Batch`` is split into the graphs it was made from."""
-    out: list[Any] = []
+    graphs: list[Any] = []
     for i, item in enumerate(items):
         kind = type(item)  # hasattr on an object would search its stores first
         if hasattr(kind, "node_types"):
             raise InputError(f"graph {i} has several types of nodes or edges; call data.to_homogeneous() first.")
         if hasattr(kind, "to_data_list"):
             try:
-                out += item.to_data_list()
+                graphs += item.to_data_list()
             except (RuntimeError, AttributeError):  # it lacks the boundaries between graphs
                 raise InputError(
                     f"item {i} is a Batch that was not made by Batch.from_data_list; pass its graphs one by one."
                 ) from None
         else:
-            out.append(item)
-    return out
+            graphs.append(item)
+    return graphs
 
 
 def parse_geometric(items: Sequence[Any]) -> ParsedGraphs:
@@ -97,7 +97,8 @@ def _parse_edges(stored: list[dict[str, Any]], sizes: list[int]) -> tuple[list[i
     ends = _concatenate(parts, axis=1) if parts else np.zeros((2, 0), dtype=np.int64)
     if ends.dtype.kind not in "iu" and ends.size:
         raise InputError(f"edge_index must hold whole numbers, but has dtype {ends.dtype}.")
-    outside = (ends < 0) | (ends >= np.repeat(sizes, counts))
+    limits = np.repeat(np.array(sizes, dtype=np.int64), np.array(counts, dtype=np.int64))
+    outside = (ends < 0) | (ends >= limits)
     wrong = first_true(outside[0] | outside[1])
     if wrong is not None:
         i = int(np.searchsorted(np.cumsum(counts), wrong, side="right"))

@@ -131,8 +131,8 @@ def parse_node_link(items: Sequence[Mapping[str, Any]]) -> ParsedGraphs:
         graph_nodes = node_names(nodes, i)
         place = dict(zip(graph_nodes, range(len(graph_nodes)), strict=True))
         if len(place) < len(graph_nodes):
-            twice = next(node for node, times in Counter(graph_nodes).items() if times > 1)
-            raise InputError(f"graph {i} has several nodes with the id {twice!r}; give each node its own.")
+            duplicate = next(node for node, times in Counter(graph_nodes).items() if times > 1)
+            raise InputError(f"graph {i} has several nodes with the id {duplicate!r}; give each node its own.")
         try:
             numbers = list(map(place.__getitem__, chain.from_iterable(map(_ENDS, edges))))
         except (KeyError, TypeError):  # a missing end or node, or a list as the name of a node
