@@ -6,7 +6,7 @@
 ``_csr``            the canonical form of an adjacency: self loops, duplicates and invalid edges
 ``_node_features``  :class:`NodeFeatures`, one-hot labels or degrees as a fitted step; edge types
 ``_statistics``     :class:`Description`, summary statistics of a batch
-``convert/``        :func:`as_graphs`, one file per library, and export
+``convert/``        :func:`as_graphs`, converters of other libraries, and export
 ==================  ================================================================================
 """
 

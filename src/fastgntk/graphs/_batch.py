@@ -1,12 +1,10 @@
 """Many graphs in concatenated arrays."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +16,8 @@ from fastgntk.graphs._csr import Adjacency, row_offsets
 from fastgntk.graphs._graph import Graph, check_features
 
 __all__ = ["GraphBatch", "concatenate_parts"]
+
+_Array = TypeVar("_Array", bound=NDArray[Any])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,46 +53,40 @@ class GraphBatch(Sequence[Graph]):
     offsets: Ints
     indptr: Ints
     indices: Int32s
-    weights: Array | None
-    features: Any
-    labels: NDArray[Any] | None
-    edge_labels: NDArray[Any] | None
-    self_loops: Ints
+    weights: Array | None = None
+    features: Any = None
+    labels: NDArray[Any] | None = None
+    edge_labels: NDArray[Any] | None = None
+    self_loops: Ints = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
             if sparse.issparse(value):
                 arrays = tuple(_read_only(array) for array in (value.data, value.indices, value.indptr))
                 value = sparse.csr_array(arrays, shape=value.shape)
             elif value is not None:
                 value = _read_only(value)
-            object.__setattr__(self, field.name, value)
+            object.__setattr__(self, name, value)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.__post_init__()  # unpickled arrays are writable
 
     @classmethod
-    def from_graphs(cls, graphs: Sequence[Graph]) -> GraphBatch:
+    def from_graphs(cls, graphs: Sequence[Graph]) -> Self:
         """Concatenate graphs; all must carry the same kinds of features and labels."""
         graphs = list(graphs)
-        if not graphs:
-            empty = np.zeros(0, dtype=np.int64)
-            one = np.zeros(1, dtype=np.int64)
-            return cls(one, one, empty.astype(np.int32), None, None, None, None, empty)
         node_counts = [g.n_nodes for g in graphs]
         edge_counts = [len(g.indices) for g in graphs]
         starts = row_offsets(edge_counts)
         edge_labels = [g.edge_labels for g in graphs]
-        weights = None
-        if any(g.weights is not None for g in graphs):
-            weights = np.concatenate([np.ones(len(g.indices)) if g.weights is None else g.weights for g in graphs])
+        weights = [np.ones(len(g.indices)) if g.weights is None else g.weights for g in graphs]
         return cls(
             offsets=row_offsets(node_counts),
             indptr=np.concatenate([g.indptr[:-1] + s for g, s in zip(graphs, starts, strict=False)] + [starts[-1:]]),
-            indices=np.concatenate([g.indices for g in graphs]),
-            weights=weights,
+            indices=np.concatenate([np.zeros(0, dtype=np.int32), *(g.indices for g in graphs)]),
+            weights=np.concatenate(weights) if any(g.weights is not None for g in graphs) else None,
             features=concatenate_parts([g.features for g in graphs], node_counts, "features"),
             labels=concatenate_parts([g.labels for g in graphs], node_counts, "labels"),
             edge_labels=concatenate_parts(edge_labels, edge_counts, "edge_labels") if any(edge_counts) else None,
@@ -102,7 +96,7 @@ class GraphBatch(Sequence[Graph]):
     @classmethod
     def from_adjacency(
         cls, adjacency: Adjacency, sizes: Ints, *, features: Any = None, labels: NDArray[Any] | None = None
-    ) -> GraphBatch:
+    ) -> Self:
         """Split the block-diagonal adjacency of graphs of these sizes; features and labels have a row for each node."""
         offsets = row_offsets(sizes)
         starts = np.repeat(offsets[:-1].astype(np.int32), sizes)
@@ -131,17 +125,17 @@ class GraphBatch(Sequence[Graph]):
     @cached_property
     def sizes(self) -> Ints:
         """Number of nodes of each graph."""
-        return _shared(np.diff(self.offsets))
+        return _read_only(np.diff(self.offsets))
 
     @cached_property
     def degrees(self) -> Ints:
         """Number of neighbours of each node, the node itself not counted, weights ignored."""
-        return _shared(np.diff(self.indptr))
+        return _read_only(np.diff(self.indptr))
 
     @cached_property
     def graph_of_node(self) -> Ints:
         """For each node the number of its graph."""
-        return _shared(np.repeat(np.arange(len(self)), self.sizes))
+        return _read_only(np.repeat(np.arange(len(self)), self.sizes))
 
     @property
     def global_indices(self) -> Ints:
@@ -154,7 +148,7 @@ class GraphBatch(Sequence[Graph]):
         data = np.ones(len(self.indices)) if self.weights is None else self.weights.copy()
         return sparse.csr_array((data, self.global_indices, self.indptr), shape=(self.n_nodes, self.n_nodes))
 
-    def with_features(self, features: Any) -> GraphBatch:
+    def with_features(self, features: Any) -> Self:
         """Return the same graphs with other node features, shape (N, d), dense or SciPy sparse."""
         return replace(self, features=check_features(features, self.n_nodes))
 
@@ -164,9 +158,9 @@ class GraphBatch(Sequence[Graph]):
     @overload
     def __getitem__(self, index: int) -> Graph: ...
     @overload
-    def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> GraphBatch: ...
+    def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> Self: ...
 
-    def __getitem__(self, index: Any) -> Graph | GraphBatch:
+    def __getitem__(self, index: Any) -> Graph | Self:
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step == 1:
@@ -174,15 +168,13 @@ class GraphBatch(Sequence[Graph]):
             return self._take(np.arange(start, stop, step))
         if np.ndim(index) == 1:
             chosen = np.asarray(index)
-            if chosen.size == 0:
-                chosen = chosen.astype(np.int64)
-            if chosen.dtype.kind not in "biu":
-                raise IndexError(
-                    f"graphs are chosen by whole numbers or a mask, but the index has dtype {chosen.dtype}."
-                )
-            if chosen.dtype.kind == "b" and len(chosen) != len(self):
-                raise IndexError(f"the mask has {len(chosen)} entries, but the batch has {len(self)} graphs.")
-            return self._take(np.flatnonzero(chosen) if chosen.dtype.kind == "b" else chosen)
+            kind, count = chosen.dtype.kind, len(chosen)
+            if count and kind not in "biu":
+                dtype = chosen.dtype
+                raise IndexError(f"graphs are chosen by whole numbers or a mask, but the index has dtype {dtype}.")
+            if count and kind == "b" and count != len(self):
+                raise IndexError(f"the mask has {count} entries, but the batch has {len(self)} graphs.")
+            return self._take(np.flatnonzero(chosen) if kind == "b" else chosen.astype(np.int64))
         position = operator.index(index)
         if not -len(self) <= position < len(self):
             raise IndexError(f"graph {position} of a batch of {len(self)}.")
@@ -191,8 +183,8 @@ class GraphBatch(Sequence[Graph]):
     def __iter__(self) -> Iterator[Graph]:
         return (self._graph(i) for i in range(len(self)))
 
-    def __add__(self, other: GraphBatch) -> GraphBatch:
-        return GraphBatch.from_graphs([*self, *other])
+    def __add__(self, other: Self) -> Self:
+        return self.from_graphs([*self, *other])
 
     def __repr__(self) -> str:
         return f"GraphBatch({len(self)} graphs, {self.n_nodes} nodes)"
@@ -205,50 +197,41 @@ class GraphBatch(Sequence[Graph]):
         graph.n_self_loops = int(part.self_loops[0])
         return graph
 
-    def _contiguous(self, start: int, stop: int) -> GraphBatch:
+    def _contiguous(self, start: int, stop: int) -> Self:
         nodes = slice(int(self.offsets[start]), int(self.offsets[stop]))
         edges = slice(int(self.indptr[nodes.start]), int(self.indptr[nodes.stop]))
         offsets = self.offsets[start : stop + 1] - nodes.start
         indptr = self.indptr[nodes.start : nodes.stop + 1] - edges.start
         return self._select(offsets, indptr, slice(start, stop), nodes, edges)
 
-    def _take(self, chosen: NDArray[np.integer]) -> GraphBatch:
-        chosen = np.where(chosen < 0, chosen + len(self), chosen).astype(np.int64)
-        if len(chosen) and (chosen.min() < 0 or chosen.max() >= len(self)):
+    def _take(self, graphs: Ints) -> Self:
+        graphs = np.where(graphs < 0, graphs + len(self), graphs)
+        if len(graphs) and (graphs.min() < 0 or graphs.max() >= len(self)):
             raise IndexError(f"graph numbers must lie in 0..{len(self) - 1}.")
-        sizes = self.sizes[chosen]
-        nodes = _ranges(self.offsets[:-1][chosen], sizes)
+        sizes = self.sizes[graphs]
+        nodes = _ranges(self.offsets[:-1][graphs], sizes)
         degrees = self.degrees[nodes]
         edges = _ranges(self.indptr[:-1][nodes], degrees)
-        return self._select(row_offsets(sizes), row_offsets(degrees), chosen, nodes, edges)
+        return self._select(row_offsets(sizes), row_offsets(degrees), graphs, nodes, edges)
 
-    def _select(self, offsets: Ints, indptr: Ints, graphs: Any, nodes: Any, edges: Any) -> GraphBatch:
-        def part(array: Any, index: Any) -> Any:
-            return None if array is None else array[index]
-
-        return GraphBatch(
-            offsets=offsets,
-            indptr=indptr,
-            indices=self.indices[edges],
-            weights=part(self.weights, edges),
-            features=part(self.features, nodes),
-            labels=part(self.labels, nodes),
-            edge_labels=part(self.edge_labels, edges),
-            self_loops=self.self_loops[graphs],
-        )
+    def _select(self, offsets: Ints, indptr: Ints, graphs: Any, nodes: Any, edges: Any) -> Self:
+        """Return a batch with these graphs, nodes and edges, each a slice or an array of numbers."""
+        rows = {"indices": edges, "weights": edges, "edge_labels": edges, "features": nodes, "labels": nodes}
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in rows}
+        arrays |= {name: array[rows[name]] for name, array in arrays.items() if array is not None}
+        return type(self)(offsets=offsets, indptr=indptr, self_loops=self.self_loops[graphs], **arrays)
 
 
-def _read_only(array: Any) -> Any:
-    view = array.view()
+def _read_only(array: _Array) -> _Array:
+    """Return a read-only view, because arrays of a batch are shared by its slices and by all callers."""
+    view: _Array = array.view()
     view.flags.writeable = False
     return view
 
 
 def _ranges(starts: Ints, lengths: Ints) -> Ints:
     """Concatenate arange(start, start + length) for each pair."""
-    total = int(lengths.sum())
-    before = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return np.arange(total) - before + np.repeat(starts, lengths)
+    return np.arange(lengths.sum()) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
 
 
 def concatenate_parts(parts: Sequence[Any], lengths: Sequence[int], name: str) -> Any:
@@ -258,7 +241,7 @@ def concatenate_parts(parts: Sequence[Any], lengths: Sequence[int], name: str) -
     """
     counted = [(i, part) for i, part in enumerate(parts) if lengths[i]]
     if not counted:
-        return parts[0]
+        return parts[0] if parts else None
     start, first = counted[0]
     for i, part in counted:
         if (part is None) != (first is None):
@@ -269,9 +252,8 @@ def concatenate_parts(parts: Sequence[Any], lengths: Sequence[int], name: str) -
             continue
         if part.shape[1:] != first.shape[1:]:
             a, b = (int(array.shape[1]) if array.ndim == 2 else 1 for array in (first, part))
-            raise InputError(
-                f"{name} must have the same width in all graphs, but graph {start} has {a} and graph {i} has {b}."
-            )
+            differ = f"graph {start} has {a} and graph {i} has {b}"
+            raise InputError(f"{name} must have the same width in all graphs, but {differ}.")
         if name != "features" and part.dtype.kind != first.dtype.kind:
             raise InputError(f"{name} must be all integers or all strings, but graphs {start} and {i} differ.")
     if first is None:
@@ -280,9 +262,3 @@ def concatenate_parts(parts: Sequence[Any], lengths: Sequence[int], name: str) -
     if any(sparse.issparse(part) for part in filled):
         return sparse.vstack([sparse.csr_array(part) for part in filled], format="csr")
     return np.concatenate(filled)
-
-
-def _shared(values: Ints) -> Ints:
-    """Make an array read-only, because it is kept and returned again."""
-    values.flags.writeable = False
-    return values

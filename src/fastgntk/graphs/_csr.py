@@ -16,8 +16,10 @@ from scipy import sparse
 from fastgntk._util.arrays import Array, Bools, Int32s, Ints
 from fastgntk.errors import InputError
 
-__all__ = ["ROUNDING", "Adjacency", "entries", "first_true", "from_edges", "row_offsets"]
+__all__ = ["ROUNDING", "Adjacency", "check_symmetric", "entries", "from_edges", "reverse_edges", "row_offsets"]
 
+EdgeName = Callable[[int, int], str]
+"""The name of an edge in error messages."""
 
 ROUNDING = 1e-12  # relative; above the asymmetry that rounding leaves in computed matrices
 
@@ -70,9 +72,9 @@ def entries(matrix: Any) -> tuple[int, Ints, Ints, Array]:
         return n_nodes, rows, cols, matrix[rows, cols].astype(np.float64)
     # The common case; SciPy's own conversion takes ten times as long.
     if matrix.format == "csr" and matrix.has_canonical_format:
-        of_entry = np.repeat(np.arange(n_nodes), np.diff(matrix.indptr))
-        _check_range(of_entry, matrix.indices, n_nodes)  # SciPy does not check it
-        return n_nodes, of_entry, matrix.indices, matrix.data.astype(np.float64)
+        rows = np.repeat(np.arange(n_nodes), np.diff(matrix.indptr))
+        _check_range(rows, matrix.indices, n_nodes)  # SciPy does not check it
+        return n_nodes, rows, matrix.indices, matrix.data.astype(np.float64)
     try:
         coo = sparse.coo_array(matrix, copy=True)
     except ValueError as error:
@@ -91,7 +93,7 @@ def from_edges(
     directed: bool | Bools,
     parallel: bool | Bools = False,
     one_label: bool = False,
-    edge_name: Callable[[int, int], str] = "edge ({}, {})".format,
+    edge_name: EdgeName = "edge ({}, {})".format,
 ) -> Adjacency:
     """Bring edges (rows[i], cols[i]) into canonical form.
 
@@ -109,6 +111,7 @@ def from_edges(
 
     _check_range(rows, cols, n_nodes)
     rows, cols = rows.astype(np.int32, copy=False), cols.astype(np.int32, copy=False)  # half the memory traffic
+    one_way, multiple = np.broadcast_to(directed, len(rows)), np.broadcast_to(parallel, len(rows))
     keep = rows != cols
     loop = ~keep
     if weights is not None:
@@ -118,59 +121,46 @@ def from_edges(
         loop &= weights != 0
     loops = np.unique(rows[loop]).astype(np.int32)
     if not keep.all():
-        rows, cols = rows[keep], cols[keep]
+        rows, cols, one_way, multiple = rows[keep], cols[keep], one_way[keep], multiple[keep]
         weights, edge_labels = (None if v is None else v[keep] for v in (weights, edge_labels))
-        directed = directed if isinstance(directed, bool) else directed[keep]
-        parallel = parallel if isinstance(parallel, bool) else parallel[keep]
-    given = len(rows)
-    one_way, many = np.broadcast_to(directed, given), np.broadcast_to(parallel, given)
-    if weights is not None and not many.any() and np.all(weights == 1.0):
+    n_edges = len(rows)
+    if weights is not None and not multiple.any() and np.all(weights == 1.0):
         weights = None
-    if many.any():  # one direction for all copies, so that both directions are summed in the same order
-        rows, cols = np.where(one_way, rows, np.minimum(rows, cols)), np.where(one_way, cols, np.maximum(rows, cols))
+    if multiple.any():  # one direction for all copies, so that both directions are summed in the same order
+        low, high = np.minimum(rows, cols), np.maximum(rows, cols)
+        rows, cols = np.where(one_way, rows, low), np.where(one_way, cols, high)
     if not one_way.all():
         back = slice(None) if not one_way.any() else np.flatnonzero(~one_way)
         rows, cols = np.concatenate([rows, cols[back]]), np.concatenate([cols, rows[back]])
         weights, edge_labels = (None if v is None else np.concatenate([v, v[back]]) for v in (weights, edge_labels))
-        many = np.concatenate([many, many[back]])
+        multiple = np.concatenate([multiple, multiple[back]])
 
     if weights is None and edge_labels is None:
         # The pattern alone needs no sort of pairs: SciPy's conversion is linear, so that the 24 million lines of COLLAB
         # are read in seconds.
-        ends = rows.astype(np.int32), cols.astype(np.int32)
-        pattern = sparse.csr_array((np.ones(len(rows), dtype=np.int8), ends), shape=(n_nodes, n_nodes))
+        pattern = sparse.csr_array((np.ones(len(rows), dtype=np.int8), (rows, cols)), shape=(n_nodes, n_nodes))
         pattern.sum_duplicates()
         return Adjacency(pattern.indptr.astype(np.int64), pattern.indices.astype(np.int32), None, None, loops)
 
-    order = _by_row_and_column(rows, cols, n_nodes)
+    # np.lexsort((cols, rows)) in linear time. The sort is stable: an edge as given comes before its mirror image.
+    by_column = _counting_sort(cols, n_nodes)
+    order = by_column[_counting_sort(rows[by_column], n_nodes)]
     rows, cols = rows[order], cols[order]
     first = np.ones(len(rows), dtype=bool)
     first[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
     if edge_labels is not None:
-        own = np.ones(len(rows), dtype=bool) if one_label else order < given
-        edge_labels = _merge_labels(edge_labels[order], first, own, name)
+        must_agree = np.ones(len(rows), dtype=bool) if one_label else order < n_edges
+        edge_labels = _merge_labels(edge_labels[order], first, must_agree, name)
     if weights is not None:
-        weights = _merge_weights(weights[order], first, many[order], bool(one_way.all()), name)
-    if not first.all():
-        rows, cols = rows[first], cols[first]
-    if weights is not None and many.any():
+        weights = _merge_weights(weights[order], first, multiple[order], bool(one_way.all()), name)
+    rows, cols = rows[first], cols[first]
+    if weights is not None and multiple.any():
         keep = weights != 0  # parallel edges may cancel out
         rows, cols, weights = rows[keep], cols[keep], weights[keep]
         edge_labels = None if edge_labels is None else edge_labels[keep]
         weights = None if np.all(weights == 1.0) else weights
-    indptr = np.zeros(n_nodes + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=n_nodes), out=indptr[1:])
+    indptr = row_offsets(np.bincount(rows, minlength=n_nodes))
     return Adjacency(indptr, cols.astype(np.int32), weights, edge_labels, loops)
-
-
-def _by_row_and_column(rows: NDArray[np.integer], cols: NDArray[np.integer], n_nodes: int) -> Ints:
-    """Return np.lexsort((cols, rows)) in linear time.
-
-    The sort is stable: an edge as given comes before its mirror image.
-    """
-    by_column = _counting_sort(cols, n_nodes)
-    order: Ints = by_column[_counting_sort(rows[by_column], n_nodes)]
-    return order
 
 
 def _counting_sort(keys: NDArray[np.integer], n_keys: int) -> Ints:
@@ -186,7 +176,7 @@ def _check_range(rows: NDArray[np.integer], cols: NDArray[np.integer], n_nodes: 
         raise InputError(f"edge {i} is ({rows[i]}, {cols[i]}), but node numbers must lie in 0..{n_nodes - 1}.")
 
 
-def _merge_weights(weights: Array, first: Bools, many: Bools, directed: bool, name: Callable[[int], str]) -> Array:
+def _merge_weights(weights: Array, first: Bools, parallel: Bools, directed: bool, name: Callable[[int], str]) -> Array:
     """Return one weight for each run of equal pairs, the same for both directions; the sum of parallel edges."""
     if first.all():
         return weights
@@ -195,23 +185,50 @@ def _merge_weights(weights: Array, first: Bools, many: Bools, directed: bool, na
         low, high = np.minimum(weights[::2], weights[1::2]), np.maximum(weights[::2], weights[1::2])
     else:
         low, high = np.minimum.reduceat(weights, starts), np.maximum.reduceat(weights, starts)
-    add_up = many[starts]
+    add_up = parallel[starts]
     differs = first_true(~add_up & (high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high))))
     if differs is not None:
         hint = "give it once" if directed else "give it once, or pass directed=True if the directions differ"
-        raise InputError(
-            f"{name(starts[differs])} is given with different weights {low[differs]} and {high[differs]}; {hint}."
-        )
-    one = np.where(low == high, low, low / 2 + high / 2)
-    return np.where(add_up, np.add.reduceat(weights, starts), one) if add_up.any() else one
+        edge = name(starts[differs])
+        raise InputError(f"{edge} is given with different weights {low[differs]} and {high[differs]}; {hint}.")
+    merged = np.where(low == high, low, low / 2 + high / 2)
+    return np.where(add_up, np.add.reduceat(weights, starts), merged) if add_up.any() else merged
 
 
-def _merge_labels(labels: NDArray[Any], first: Bools, given: Bools, name: Callable[[int], str]) -> NDArray[Any]:
-    """Return the first label of each run of equal pairs; labels given for the same pair must agree."""
+def _merge_labels(labels: NDArray[Any], first: Bools, must_agree: Bools, name: Callable[[int], str]) -> NDArray[Any]:
+    """Return the first label of each run of equal pairs, after checking that those that must agree do."""
     if first.all():
         return labels
-    unique = labels[first]
-    differs = first_true(given & (labels != unique[np.cumsum(first) - 1]))
+    merged = labels[first]
+    differs = first_true(must_agree & (labels != merged[np.cumsum(first) - 1]))
     if differs is not None:
         raise InputError(f"{name(differs)} is given twice with different labels; give each edge once.")
-    return unique
+    return merged
+
+
+def reverse_edges(indptr: Ints, indices: NDArray[np.integer]) -> tuple[Ints, Ints, Bools]:
+    """Return the row of each entry (u, v), the position of (v, u), and whether that exists; all of shape (m,)."""
+    n = len(indptr) - 1
+    rows, cols = np.repeat(np.arange(n), np.diff(indptr)), indices.astype(np.int64)
+    keys, back = rows * n + cols, cols * n + rows  # `keys` is sorted
+    position = np.minimum(np.searchsorted(keys, back), max(len(keys) - 1, 0))
+    return rows, position, keys[position] == back
+
+
+def check_symmetric(indptr: Ints, indices: NDArray[np.integer], weights: Array | None, edge_name: EdgeName) -> None:
+    """Raise if an edge is missing in the other direction, or has a different weight there."""
+    rows, position, has_reverse = reverse_edges(indptr, indices)
+    if (single := first_true(~has_reverse)) is not None:
+        raise InputError(
+            f"{edge_name(rows[single], indices[single])} has no edge back, so the graph cannot be converted with "
+            "directed=False; leave that out, or add the other direction first."
+        )
+    if weights is None:
+        return
+    back = weights[position]
+    differs = first_true(np.abs(weights - back) > ROUNDING * np.maximum(np.abs(weights), np.abs(back)))
+    if differs is not None:
+        raise InputError(
+            f"{edge_name(rows[differs], indices[differs])} has the weight {weights[differs]}, but {back[differs]} "
+            "back, so the graph cannot be converted with directed=False; leave that out."
+        )

@@ -1,17 +1,16 @@
 """A single graph."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Int32s, Ints
+from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
-from fastgntk.graphs import _csr
+from fastgntk.graphs._csr import Adjacency, entries, from_edges, reverse_edges
 
 __all__ = ["Graph"]
 
@@ -59,9 +58,8 @@ class Graph:
         labels: ArrayLike | None = None,
         directed: bool = False,
     ) -> None:
-        n_nodes, rows, cols, weights = _csr.entries(adjacency)
-        adj = _csr.from_edges(rows, cols, n_nodes, weights=weights, directed=directed)
-        self._fill(n_nodes, adj, features, labels)
+        n_nodes, rows, cols, weights = entries(adjacency)
+        self._fill(from_edges(rows, cols, n_nodes, weights=weights, directed=directed), features, labels)
 
     @classmethod
     def from_edges(
@@ -74,13 +72,12 @@ class Graph:
         labels: ArrayLike | None = None,
         edge_labels: ArrayLike | None = None,
         directed: bool = False,
-    ) -> Graph:
+    ) -> Self:
         """Construct a graph from pairs of node numbers (0 to n_nodes − 1), each edge once or in both directions.
 
         ``edge_labels`` are integers or strings, like node labels, one for each edge.
         """
-        if isinstance(n_nodes, bool) or not isinstance(n_nodes, int | np.integer) or n_nodes < 0:
-            raise InputError(f"n_nodes must be a whole number, 0 or more, but is {n_nodes!r}.")
+        n_nodes = check_integer("n_nodes", n_nodes, 0)
         try:
             pairs = np.asarray(edges)
         except ValueError:
@@ -91,25 +88,19 @@ class Graph:
             raise InputError(
                 f"edges must be pairs of whole numbers, (m, 2), but has shape {pairs.shape} and dtype {pairs.dtype}."
             )
-        pairs = pairs.astype(np.int64)
-        weight_array = None if weights is None else _check_weights(weights, len(pairs))
-        label_array = None if edge_labels is None else check_labels(edge_labels, len(pairs), of="edge")
-        rows, cols = pairs.T
-        adj = _csr.from_edges(
-            rows, cols, int(n_nodes), weights=weight_array, edge_labels=label_array, directed=directed
-        )
+        weights = None if weights is None else _check_weights(weights, len(pairs))
+        edge_labels = None if edge_labels is None else check_labels(edge_labels, len(pairs), of="edge")
+        rows, cols = pairs.astype(np.int64).T
+        adjacency = from_edges(rows, cols, n_nodes, weights=weights, edge_labels=edge_labels, directed=directed)
         graph = cls.__new__(cls)
-        graph._fill(int(n_nodes), adj, features, labels)
+        graph._fill(adjacency, features, labels)
         return graph
 
-    def _fill(self, n_nodes: int, adj: _csr.Adjacency, features: ArrayLike | None, labels: ArrayLike | None) -> None:
-        self.indptr = adj.indptr
-        self.indices = adj.indices
-        self.weights = adj.weights
-        self.edge_labels = adj.edge_labels
-        self.n_self_loops = len(adj.loops)
-        self.features = None if features is None else check_features(features, n_nodes)
-        self.labels = None if labels is None else check_labels(labels, n_nodes)
+    def _fill(self, adjacency: Adjacency, features: ArrayLike | None, labels: ArrayLike | None) -> None:
+        self.indptr, self.indices, self.weights = adjacency.indptr, adjacency.indices, adjacency.weights
+        self.edge_labels, self.n_self_loops = adjacency.edge_labels, len(adjacency.loops)
+        self.features = None if features is None else check_features(features, self.n_nodes)
+        self.labels = None if labels is None else check_labels(labels, self.n_nodes)
 
     @property
     def n_nodes(self) -> int:
@@ -119,10 +110,8 @@ class Graph:
     @property
     def n_edges(self) -> int:
         """Number of pairs of nodes with an edge between them, in one direction or both."""
-        pattern = sparse.csr_array(
-            (np.ones(len(self.indices)), self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes)
-        )
-        return int((pattern + pattern.T).nnz // 2) if len(self.indices) else 0
+        _, _, has_reverse = reverse_edges(self.indptr, self.indices)
+        return len(has_reverse) - int(has_reverse.sum()) // 2
 
     @property
     def adjacency(self) -> Any:
@@ -136,12 +125,9 @@ class Graph:
         return np.diff(self.indptr)
 
     def __repr__(self) -> str:
-        extra = ""
-        if self.features is not None:
-            extra += f", features={self.features.shape[1]}"
-        if self.labels is not None:
-            extra += ", labels"
-        return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}{extra})"
+        features = "" if self.features is None else f", features={self.features.shape[1]}"
+        labels = "" if self.labels is None else ", labels"
+        return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}{features}{labels})"
 
 
 def _check_weights(weights: ArrayLike, n_edges: int) -> Array:
@@ -183,13 +169,22 @@ def check_features(features: ArrayLike, n_nodes: int, node_name: Callable[[int],
     return array
 
 
-def check_labels(labels: ArrayLike | Sequence[Any], count: int, of: Literal["node", "edge"] = "node") -> NDArray[Any]:
+def check_labels(labels: Any, count: int, of: Literal["node", "edge"] = "node") -> NDArray[Any]:
     """Return a copy of labels as int64 or strings, (count,); labels of nodes may have several columns."""
     name, instead = {
         "node": ("labels", "continuous values as features="),
         "edge": ("edge_labels", "one number for each edge as weights="),
     }[of]
-    array = _label_array(labels, name, of)
+    if isinstance(labels, np.ndarray) and labels.dtype.kind != "O":
+        array = labels
+    else:
+        try:
+            items = list(labels)
+            array = np.array(items) if items else np.zeros(0, dtype=np.int64)
+        except (TypeError, ValueError):
+            raise InputError(f"{name} must be a sequence with one integer or string for each {of}.") from None
+        if len({isinstance(item, str) for item in items}) > 1:
+            raise InputError(f"{name} must be all integers or all strings, but contains both.")
     if array.shape[:1] != (count,) or array.ndim > (2 if of == "node" else 1):
         raise InputError(f"{name} must have one entry for each of the {count} {of}s, but has shape {array.shape}.")
     if array.dtype.kind == "U":
@@ -202,16 +197,3 @@ def check_labels(labels: ArrayLike | Sequence[Any], count: int, of: Literal["nod
     if np.array_equal(whole.astype(array.dtype), array) and (array.dtype.kind != "u" or (whole >= 0).all()):
         return whole
     raise InputError(f"{name} must be whole numbers or strings; pass {instead}.")
-
-
-def _label_array(labels: Any, name: str, of: str) -> NDArray[Any]:
-    if isinstance(labels, np.ndarray) and labels.dtype.kind != "O":
-        return labels
-    try:
-        items = list(labels)
-        array = np.array(items) if items else np.zeros(0, dtype=np.int64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a sequence with one integer or string for each {of}.") from None
-    if len({isinstance(item, str) for item in items}) > 1:
-        raise InputError(f"{name} must be all integers or all strings, but contains both.")
-    return array

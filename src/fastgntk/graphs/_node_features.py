@@ -1,10 +1,8 @@
 """Node features X and edge types as a fitted step: the input of the kernel."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +34,12 @@ class EdgeTypes:
         nothing = np.zeros(0, dtype=labels.dtype), np.zeros(0, dtype=np.int64)
         return self.known.get(labels.dtype.kind == "U", nothing)
 
-    def extend(self, labels: NDArray[Any] | None) -> EdgeTypes:
+    def extend(self, labels: NDArray[Any] | None) -> Self:
         """Return types that include these labels; known labels keep their numbers, new ones follow."""
         if labels is None:
             return self
-        known, numbers = self.of_kind(labels)
-        return EdgeTypes({**self.known, labels.dtype.kind == "U": _add_categories(known, numbers, labels, len(self))})
+        extended = _add_categories(*self.of_kind(labels), labels, len(self))
+        return type(self)({**self.known, labels.dtype.kind == "U": extended})
 
     def numbers(self, labels: NDArray[Any]) -> Ints:
         """Return the number of each label; unknown labels get the next numbers."""
@@ -57,12 +55,12 @@ class EdgeTypes:
         return sum(len(known) for known, _ in self.known.values())
 
 
-def _add_categories(known: NDArray[Any], numbers: Ints, labels: NDArray[Any], start: int) -> tuple[NDArray[Any], Ints]:
-    """Return the sorted union of categories and labels, and their numbers; those of new ones count from ``start``."""
-    new = np.setdiff1d(labels, known)
-    both = np.concatenate([known, new])
-    order = np.argsort(both, kind="stable")
-    return both[order], np.append(numbers, start + np.arange(len(new)))[order]
+def _add_categories(old: NDArray[Any], numbers: Ints, labels: NDArray[Any], start: int) -> tuple[NDArray[Any], Ints]:
+    """Return the sorted union of old categories and labels, and their numbers; those of new ones start at ``start``."""
+    new = np.setdiff1d(labels, old)
+    categories = np.concatenate([old, new])
+    order = np.argsort(categories, kind="stable")
+    return categories[order], np.append(numbers, start + np.arange(len(new)))[order]
 
 
 class NodeFeatures:
@@ -104,31 +102,29 @@ class NodeFeatures:
             raise InputError(f"features must be one of {', '.join(get_args(FeatureKind))}, but is {kind!r}.")
         self.kind = kind
 
-    def fit(self, source: Any) -> NodeFeatures:
+    def fit(self, source: Any) -> Self:
         """Determine the width of the features and the categories.
 
         ``source`` is anything that :func:`fastgntk.as_graphs` accepts, here and below.
         """
-        batch = _as_batch(source)
-        kind: str = self.kind
-        if kind == "auto":
-            kind = "attributes" if batch.features is not None else "labels" if batch.labels is not None else "degree"
-        self.kind_ = kind
+        batch = as_graphs(source)
+        self.kind_ = self.kind
+        if self.kind == "auto":
+            has_labels = batch.labels is not None
+            self.kind_ = "attributes" if batch.features is not None else "labels" if has_labels else "degree"
         self.categories_, self.columns_ = [], []
         self.edge_types_ = EdgeTypes().extend(batch.edge_labels)
-        if batch.n_nodes == 0:
-            self.width_ = 0
-        elif kind == "attributes":
+        self.width_ = 0
+        if batch.n_nodes and self.kind_ != "attributes":
+            self.categories_ = [np.unique(labels) for labels in self._label_columns(batch)]
+        if batch.n_nodes and self.kind_ in ("attributes", "all"):  # attributes come first
             self.width_ = int(self._attributes(batch).shape[1])
-        else:
-            self.categories_ = [np.unique(column) for column in self._columns(batch)]
-            self.width_ = int(self._attributes(batch).shape[1]) if kind == "all" else 0  # attributes come first
-            for known in self.categories_:
-                self.columns_.append(np.arange(self.width_, self.width_ + len(known)))
-                self.width_ += len(known)
+        for categories in self.categories_:
+            self.columns_.append(np.arange(self.width_, self.width_ + len(categories)))
+            self.width_ += len(categories)
         return self
 
-    def extend(self, source: Any) -> NodeFeatures:
+    def extend(self, source: Any) -> Self:
         """Return features that include the labels of these graphs; known columns stay in place, new ones follow.
 
         >>> from fastgntk.graphs import Graph
@@ -141,26 +137,26 @@ class NodeFeatures:
         if batch.n_nodes == 0:
             return self
         if not self.categories_ and self.kind_ != "attributes":  # fitted on graphs without nodes
-            return NodeFeatures(self.kind_).fit(batch)  # type: ignore[arg-type]
-        out = NodeFeatures(self.kind)
-        out.edge_types_ = self.edge_types_.extend(batch.edge_labels)
-        out.kind_, out.width_, out.categories_, out.columns_ = self.kind_, self.width_, [], []
+            return type(self)(self.kind_).fit(batch)  # type: ignore[arg-type]
+        extended = type(self)(self.kind)
+        extended.edge_types_ = self.edge_types_.extend(batch.edge_labels)
+        extended.kind_, extended.width_, extended.categories_, extended.columns_ = self.kind_, self.width_, [], []
         if self.kind_ == "attributes":
-            return out
-        for column, known, places in zip(self._matching(batch), self.categories_, self.columns_, strict=True):
-            categories, numbers = _add_categories(known, places, column, out.width_)
-            out.categories_.append(categories)
-            out.columns_.append(numbers)
-            out.width_ += len(categories) - len(known)
-        return out
+            return extended
+        for labels, categories, columns in self._matching_columns(batch):
+            all_categories, all_columns = _add_categories(categories, columns, labels, extended.width_)
+            extended.categories_.append(all_categories)
+            extended.columns_.append(all_columns)
+            extended.width_ += len(all_categories) - len(categories)
+        return extended
 
     def unseen(self, source: Any) -> Bools:
         """Return for each node whether its label or degree was absent when the features were fitted."""
         batch = self._fitted(source)
-        if self.kind_ == "attributes" or not batch.n_nodes or not self.categories_:
+        if not batch.n_nodes or not self.categories_:
             return np.zeros(batch.n_nodes, dtype=bool)
-        seen, _ = self._places(batch)
-        return np.asarray(~seen.all(axis=1))
+        is_known, _ = self._find_columns(batch)
+        return np.asarray(~is_known.all(axis=1))
 
     def unseen_edges(self, source: Any) -> Bools:
         """Return for each entry of ``indices`` whether the label of its edge was absent in fitting."""
@@ -183,65 +179,61 @@ class NodeFeatures:
             raise InputError(f"features have width {features.shape[1]}, but the features were fitted on width {width}.")
         if self.kind_ == "attributes":
             return batch
-        behind = sparse.csr_array((batch.n_nodes, self.width_ - width))
-        return batch.with_features(sparse.hstack([sparse.csr_array(features), behind], "csr") + self._one_hot(batch))
+        padding = sparse.csr_array((batch.n_nodes, self.width_ - width))
+        return batch.with_features(sparse.hstack([sparse.csr_array(features), padding], "csr") + self._one_hot(batch))
 
     @property
     def attributes_width_(self) -> int:
         """Number of columns that are continuous features."""
-        if self.kind_ not in ("attributes", "all"):
-            return 0
-        return self.width_ - sum(len(known) for known in self.categories_)
+        return self.width_ - sum(map(len, self.categories_))
 
     def fit_transform(self, source: Any) -> GraphBatch:
         """Fit and transform the same graphs."""
-        batch = _as_batch(source)
+        batch = as_graphs(source)
         return self.fit(batch).transform(batch)
 
     def _fitted(self, source: Any) -> GraphBatch:
         if not hasattr(self, "kind_"):
             raise InputError("these node features are not fitted; call fit(graphs) first.")
-        return _as_batch(source)
+        return as_graphs(source)
 
     def _attributes(self, batch: GraphBatch) -> Any:
         if batch.features is None:
             raise InputError("the graphs have no continuous features; use features='labels' or features='degree'.")
         return batch.features
 
-    def _columns(self, batch: GraphBatch) -> list[NDArray[Any]]:
+    def _label_columns(self, batch: GraphBatch) -> list[NDArray[Any]]:
         if self.kind_ == "degree":
             return [batch.degrees]
         if batch.labels is None:
             raise InputError("the graphs have no node labels; use features='degree'.")
         return [batch.labels] if batch.labels.ndim == 1 else list(batch.labels.T)
 
-    def _matching(self, batch: GraphBatch) -> list[NDArray[Any]]:
-        """Return the columns of labels of a batch, after checking that they match the fitted ones."""
-        columns = self._columns(batch)
-        if len(columns) != len(self.categories_):
-            raise InputError(
-                f"nodes have {len(columns)} labels each, but the features were fitted on {len(self.categories_)}."
-            )
-        for column, known in zip(columns, self.categories_, strict=True):
-            if len(column) and len(known) and column.dtype.kind != known.dtype.kind:
+    def _matching_columns(self, batch: GraphBatch) -> list[tuple[NDArray[Any], NDArray[Any], Ints]]:
+        """Return the labels of a batch with the fitted categories and their columns, after checking that they match."""
+        labels = self._label_columns(batch)
+        if len(labels) != len(self.categories_):
+            fitted = len(self.categories_)
+            raise InputError(f"nodes have {len(labels)} labels each, but the features were fitted on {fitted}.")
+        for column, categories in zip(labels, self.categories_, strict=True):
+            if len(column) and len(categories) and column.dtype.kind != categories.dtype.kind:
                 raise InputError("node labels must be of the fitted kind: all integers or all strings.")
-        return columns
+        return list(zip(labels, self.categories_, self.columns_, strict=True))
 
-    def _places(self, batch: GraphBatch) -> tuple[Bools, Ints]:
-        """Return whether each label of each node is known, and its column; both of shape (N, labels)."""
-        labels = self._matching(batch)
-        seen = np.zeros((batch.n_nodes, len(labels)), dtype=bool)
-        places = np.zeros((batch.n_nodes, len(labels)), dtype=np.int64)
-        for i, (column, known, places_of) in enumerate(zip(labels, self.categories_, self.columns_, strict=True)):
-            if len(known):
-                nearest = np.minimum(np.searchsorted(known, column), len(known) - 1)
-                seen[:, i] = known[nearest] == column
-                places[:, i] = places_of[nearest]
-        return seen, places
+    def _find_columns(self, batch: GraphBatch) -> tuple[Bools, Ints]:
+        """Return whether each label of each node is known, and its column of X; both of shape (N, labels)."""
+        is_known = np.zeros((batch.n_nodes, len(self.categories_)), dtype=bool)
+        found = np.zeros(is_known.shape, dtype=np.int64)
+        for i, (labels, categories, columns) in enumerate(self._matching_columns(batch)):
+            if len(categories):
+                nearest = np.minimum(np.searchsorted(categories, labels), len(categories) - 1)
+                is_known[:, i] = categories[nearest] == labels
+                found[:, i] = columns[nearest]
+        return is_known, found
 
     def _one_hot(self, batch: GraphBatch) -> Any:
-        seen, places = self._places(batch)
-        unseen = ~seen.all(axis=1)
+        is_known, columns = self._find_columns(batch)
+        unseen = ~is_known.all(axis=1)
         if unseen.any():
             what = "degree" if self.kind_ == "degree" else "label"
             count = len(np.unique(batch.graph_of_node[unseen]))
@@ -251,11 +243,8 @@ class NodeFeatures:
                 UnseenLabelWarning,
                 stacklevel=levels_to_the_caller(),
             )
-        indptr = row_offsets(seen.sum(axis=1))
-        matrix = sparse.csr_array((np.ones(int(indptr[-1])), places[seen], indptr), shape=(batch.n_nodes, self.width_))
+        indptr = row_offsets(is_known.sum(axis=1))
+        entries = np.ones(int(indptr[-1])), columns[is_known], indptr
+        matrix = sparse.csr_array(entries, shape=(batch.n_nodes, self.width_))
         matrix.sort_indices()
         return matrix
-
-
-def _as_batch(source: Any) -> GraphBatch:
-    return source if isinstance(source, GraphBatch) else as_graphs(source)

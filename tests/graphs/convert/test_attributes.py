@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fastgntk import InputError, UnusedAttributesWarning, as_graphs
-from fastgntk.graphs.convert._attribute_arrays import label_column
+from fastgntk.graphs.convert._attributes import Attribute
 
 
 def path(nodes: dict | None = None, edges: dict | None = None) -> nx.Graph:
@@ -263,7 +263,7 @@ def test_integers_of_any_size_are_labels(values):
 
 def test_object_arrays_are_labels_by_their_values():
     for values in (["C", "N", "C"], [1, 0, 300], [1, 0, 3]):
-        found = label_column(np.array(values, dtype=object), "label", str, "")
+        found = Attribute("label", np.array(values, dtype=object), str, "").labels()
         assert found.tolist() == values
 
 

@@ -9,16 +9,15 @@ from scipy import sparse
 
 from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch
+from fastgntk.graphs._csr import check_symmetric
 from fastgntk.graphs._graph import Graph
-from fastgntk.graphs.convert._assemble import ParsedGraphs, assemble, check_symmetric
+from fastgntk.graphs.convert._assemble import MessageNames, ParsedGraphs, assemble
 from fastgntk.graphs.convert._attributes import AttributeNames, Names
 from fastgntk.graphs.convert._geometric import parse_geometric
 from fastgntk.graphs.convert._grakel import from_grakel, is_grakel
-from fastgntk.graphs.convert._igraph import parse_igraph
 from fastgntk.graphs.convert._matrices import from_matrices, from_stack
 from fastgntk.graphs.convert._molecule import from_mols, from_smiles_list
-from fastgntk.graphs.convert._networkx import parse_networkx
-from fastgntk.graphs.convert._node_link import parse_node_link
+from fastgntk.graphs.convert._networkx_igraph import parse_igraph, parse_networkx, parse_node_link
 
 __all__ = ["as_graphs"]
 
@@ -75,11 +74,11 @@ def as_graphs(
     if isinstance(inner, GraphBatch):
         _check_no_names(names, "graphs of this package")
         return _checked_direction(inner, directed)
-    stack = _stack(source)
-    if stack is not None:
+    pair = (source, None) if isinstance(source, np.ndarray) else source
+    if isinstance(pair, tuple) and len(pair) == 2 and getattr(pair[0], "ndim", 0) == 3:
         _check_no_names(names, "arrays")
-        return from_stack(*stack, directed)
-    items = _listed(source)
+        return from_stack(np.asarray(pair[0]), pair[1], directed)
+    items = _list_graphs(source)
     if not items:
         return GraphBatch.from_graphs([])
     kind = _common_kind(items)
@@ -90,16 +89,7 @@ def as_graphs(
     return convert(items, directed)
 
 
-def _stack(source: Any) -> tuple[np.ndarray[Any, Any], Any] | None:
-    """Return adjacency (n, N, N) and features, None for any other source."""
-    if isinstance(source, np.ndarray) and source.ndim == 3:
-        return source, None
-    if isinstance(source, tuple) and len(source) == 2 and getattr(source[0], "ndim", 0) == 3:
-        return np.asarray(source[0]), source[1]
-    return None
-
-
-def _listed(source: Any) -> Sequence[Any]:
+def _list_graphs(source: Any) -> Sequence[Any]:
     """Return the graphs as a list; raise for a single matrix, a string, or what cannot be iterated."""
     if sparse.issparse(source) or (isinstance(source, np.ndarray) and source.ndim == 2):
         raise InputError("graphs must be a sequence of graphs, but got one matrix; for a single graph pass [matrix].")
@@ -151,30 +141,31 @@ def _kind(item: Any) -> str | None:
 
 def _library(kind: type) -> str | None:
     """Return the library that this type belongs to, without an import: its objects exist only after an import."""
-    for library, module, names in _LIBRARIES:
-        loaded = sys.modules.get(module)
-        if issubclass(kind, tuple(getattr(loaded, name) for name in names if hasattr(loaded, name))):
+    for library, module, name in _LIBRARY_CLASSES:
+        library_class = getattr(sys.modules.get(module), name, None)
+        if library_class is not None and issubclass(kind, library_class):
             return library
     return None
 
 
-# kind, module, classes
-_LIBRARIES = (
-    ("networkx", "networkx", ("Graph",)),
-    ("igraph", "igraph", ("Graph",)),
-    ("geometric", "torch_geometric.data", ("Data", "HeteroData")),
-    ("molecules", "rdkit.Chem", ("Mol",)),
-    ("grakel", "grakel", ("Graph",)),
+# kind, module, class
+_LIBRARY_CLASSES = (
+    ("networkx", "networkx", "Graph"),
+    ("igraph", "igraph", "Graph"),
+    ("geometric", "torch_geometric.data", "Data"),
+    ("geometric", "torch_geometric.data", "HeteroData"),
+    ("molecules", "rdkit.Chem", "Mol"),
+    ("grakel", "grakel", "Graph"),
 )
 
 
 def _from_arrays(items: Sequence[Any], directed: bool | None) -> GraphBatch:
     if not any(isinstance(item, Graph) for item in items):
         return from_matrices(items, bool(directed))
-    graphs = [
-        item if isinstance(item, Graph) else from_matrices([item], bool(directed), first=i)[0]
-        for i, item in enumerate(items)
-    ]
+    graphs = list(items)
+    for i, item in enumerate(items):
+        if not isinstance(item, Graph):
+            graphs[i] = from_matrices([item], bool(directed), first=i)[0]
     return _checked_direction(GraphBatch.from_graphs(graphs), directed)
 
 
@@ -196,7 +187,7 @@ _CONVERTERS: Mapping[str, tuple[str, Callable[[Sequence[Any], bool | None], Grap
 
 
 def _check_no_names(names: AttributeNames, what: str) -> None:
-    if not names.empty:
+    if names != AttributeNames():
         raise InputError(
             f"{what} have no named attributes; leave out node_labels, node_features, edge_labels and edge_weights."
         )
@@ -204,14 +195,8 @@ def _check_no_names(names: AttributeNames, what: str) -> None:
 
 def _checked_direction(batch: GraphBatch, directed: bool | None) -> GraphBatch:
     """Return the batch; with ``directed=False``, raise unless every edge exists in both directions."""
-    graph_of_node = batch.graph_of_node
-
-    def edge_name(u: int, v: int) -> str:
-        start = batch.offsets[graph_of_node[u]]
-        return f"graph {graph_of_node[u]}, edge ({u - start}, {v - start})"
-
     if directed is False:
-        check_symmetric(batch.indptr, batch.global_indices, batch.weights, edge_name)
+        check_symmetric(batch.indptr, batch.global_indices, batch.weights, MessageNames(batch.offsets).edge)
     return batch
 
 

@@ -4,41 +4,41 @@ Every converter ends here, so that parallel edges, directions and attributes mea
 that arrays are made once for all graphs.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, astuple, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from fastgntk._util.arrays import Array, Bools, Ints
-from fastgntk.errors import InputError
+from fastgntk._util.arrays import Ints
 from fastgntk.graphs._batch import GraphBatch
-from fastgntk.graphs._csr import ROUNDING, first_true, from_edges, row_offsets
-from fastgntk.graphs.convert._attribute_arrays import label_array, number_array, single_label, weight_array
-from fastgntk.graphs.convert._attributes import USUAL_NAMES, AttributeNames, Selection, Table, warn_unused
+from fastgntk.graphs._csr import check_symmetric, from_edges, row_offsets
+from fastgntk.graphs.convert._attributes import USUAL_NAMES, AttributeNames, Selection, warn_unused
+from fastgntk.graphs.convert._tables import Table
 
-__all__ = ["ParsedGraphs", "assemble", "check_symmetric", "reverse_edges"]
+__all__ = ["MessageNames", "ParsedGraphs", "assemble"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ParsedGraphs:
     """The nodes and edges of n graphs, all in the order of the graphs."""
 
-    sizes: Ints
+    sizes: ArrayLike
     """Number of nodes of each graph."""
-    counts: Ints
+    counts: ArrayLike
     """Number of edges of each graph."""
-    tails: NDArray[np.integer]
-    heads: NDArray[np.integer]
+    tails: ArrayLike
+    heads: ArrayLike
     """The ends of each edge, numbered within their graph."""
-    directed: Bools
-    """Whether each graph is directed."""
     nodes: Table
     edges: Table
     """The attributes of all nodes and of all edges."""
-    parallel: bool | Bools = True
-    """Whether several edges between two nodes of a graph are parallel edges, or copies of one edge."""
+    _: KW_ONLY
+    directed: ArrayLike = True
+    """Whether each graph is directed, or whether all are."""
+    parallel: ArrayLike = True
+    """Whether several edges between two nodes are parallel edges, or copies of one edge; for each graph, or for all."""
     node_names: Sequence[Any] | None = None
     """The name of each node in the source; None for its number within its graph."""
     graph_names: Sequence[Any] | None = None
@@ -49,90 +49,57 @@ class ParsedGraphs:
 
 def assemble(graphs: ParsedGraphs, names: AttributeNames, directed: bool | None) -> GraphBatch:
     """Select attributes and merge edges; with ``directed=False`` every edge must exist in both directions."""
-    offsets = row_offsets(graphs.sizes)
-    shift = np.repeat(offsets[:-1].astype(np.int32), graphs.counts)
-    rows, cols = graphs.tails + shift, graphs.heads + shift
-    message_names = _MessageNames(offsets, graphs)
-    node_name, edge_name, usual = message_names.node, message_names.edge, graphs.usual
+    sizes, counts = np.asarray(graphs.sizes, dtype=np.int64), np.asarray(graphs.counts, dtype=np.int64)
+    offsets = row_offsets(sizes)
+    shift = np.repeat(offsets[:-1].astype(np.int32), counts)
+    rows, cols = (np.asarray(ends, dtype=np.int32) + shift for ends in (graphs.tails, graphs.heads))
+    message_names = MessageNames(offsets, graphs.node_names, graphs.graph_names)
 
-    def row_name(row: int) -> str:
-        return edge_name(rows[row], cols[row])
+    def edge_name(i: int) -> str:
+        return message_names.edge(rows[i], cols[i])
 
-    node_names = (names.node_labels, names.node_features), (usual.node_labels, usual.node_features)
-    edge_names = (names.edge_labels, names.edge_weights), (usual.edge_labels, usual.edge_weights)
-    nodes = Selection("node", graphs.nodes, node_name, *node_names)
-    edges = Selection("edge", graphs.edges, row_name, *edge_names)
+    named, usual = astuple(names), astuple(graphs.usual)
+    nodes = Selection("node", graphs.nodes, message_names.node, named[:2], usual[:2])
+    edges = Selection("edge", graphs.edges, edge_name, named[2:], usual[2:])
     warn_unused(nodes, edges)
-    labels = label_array(nodes.labels, node_name, "pass numbers that measure something as node_features=")
-    features = number_array(nodes.numbers, node_name, "pass discrete values as node_labels=")
-    edge_labels = label_array(edges.labels, row_name, "pass a number that measures something as edge_weights=")
-    weights = weight_array(edges.numbers, row_name, "pass discrete values as edge_labels=")
-    one_way = np.repeat(graphs.directed, graphs.counts)
+    labels, features = nodes.label_array(), nodes.number_array()
+    edge_labels, weights = edges.single_label(), edges.single_number()
     adjacency = from_edges(
         rows,
         cols,
         int(offsets[-1]),
         weights=weights,
-        edge_labels=single_label(edge_labels),
-        directed=bool(one_way.all()) if one_way.all() or not one_way.any() else one_way,
-        parallel=np.repeat(np.broadcast_to(graphs.parallel, len(graphs.sizes)), graphs.counts),
+        edge_labels=edge_labels,
+        directed=np.repeat(np.broadcast_to(graphs.directed, len(sizes)), counts),
+        parallel=np.repeat(np.broadcast_to(graphs.parallel, len(sizes)), counts),
         one_label=True,
-        edge_name=edge_name,
+        edge_name=message_names.edge,
     )
-    if directed is False and graphs.directed.any():
-        check_symmetric(adjacency.indptr, adjacency.indices, adjacency.weights, edge_name)
-    return GraphBatch.from_adjacency(adjacency, graphs.sizes, features=features, labels=labels)
+    if directed is False and np.any(graphs.directed):
+        check_symmetric(adjacency.indptr, adjacency.indices, adjacency.weights, message_names.edge)
+    return GraphBatch.from_adjacency(adjacency, sizes, features=features, labels=labels)
 
 
-class _MessageNames:
+@dataclass(frozen=True)
+class MessageNames:
     """Names of nodes and edges, numbered over all graphs, in error messages."""
 
-    def __init__(self, offsets: Ints, graphs: ParsedGraphs) -> None:
-        self._offsets, self._graphs = offsets, graphs
+    offsets: Ints
+    node_names: Sequence[Any] | None = None
+    graph_names: Sequence[Any] | None = None
 
     def node(self, u: int) -> str:
-        return f"{self._graph(u)}, node {self._name(u)}"
+        """Return "graph …, node …"."""
+        return f"{self._graph_name(u)}, node {self._node_name(u)}"
 
     def edge(self, u: int, v: int) -> str:
-        return f"{self._graph(u)}, edge ({self._name(u)}, {self._name(v)})"
+        """Return "graph …, edge (…, …)"."""
+        return f"{self._graph_name(u)}, edge ({self._node_name(u)}, {self._node_name(v)})"
 
-    def _of(self, u: int) -> int:
-        return int(np.searchsorted(self._offsets, u, side="right")) - 1
+    def _graph_name(self, u: int) -> str:
+        graph = int(np.searchsorted(self.offsets, u, side="right")) - 1
+        return f"graph {graph if self.graph_names is None else repr(self.graph_names[graph])}"
 
-    def _graph(self, u: int) -> str:
-        names, graph = self._graphs.graph_names, self._of(u)
-        return f"graph {graph if names is None else repr(names[graph])}"
-
-    def _name(self, u: int) -> str:
-        names = self._graphs.node_names
-        return str(u - int(self._offsets[self._of(u)])) if names is None else repr(names[int(u)])
-
-
-def reverse_edges(indptr: Ints, indices: NDArray[np.integer]) -> tuple[Ints, Ints, Bools]:
-    """Return the row of each entry (u, v), the position of (v, u), and whether that exists; all of shape (m,)."""
-    n = len(indptr) - 1
-    rows, cols = np.repeat(np.arange(n), np.diff(indptr)), indices.astype(np.int64)
-    keys, back = rows * n + cols, cols * n + rows  # `keys` is sorted
-    position = np.minimum(np.searchsorted(keys, back), max(len(keys) - 1, 0))
-    return rows, position, keys[position] == back
-
-
-def check_symmetric(
-    indptr: Ints, indices: NDArray[np.integer], weights: Array | None, edge_name: Callable[[int, int], str]
-) -> None:
-    """Raise if an edge is missing in the other direction, or has a different weight there."""
-    rows, position, has_reverse = reverse_edges(indptr, indices)
-    if (alone := first_true(~has_reverse)) is not None:
-        raise InputError(
-            f"{edge_name(int(rows[alone]), int(indices[alone]))} has no edge back, so the graph cannot be converted "
-            "with directed=False; leave that out, or add the other direction first."
-        )
-    if weights is None:
-        return
-    one, two = weights, weights[position]
-    differs = first_true(np.abs(one - two) > ROUNDING * np.maximum(np.abs(one), np.abs(two)))
-    if differs is not None:
-        raise InputError(
-            f"{edge_name(int(rows[differs]), int(indices[differs]))} has the weight {one[differs]}, but {two[differs]} "
-            "back, so the graph cannot be converted with directed=False; leave that out."
-        )
+    def _node_name(self, u: int) -> str:
+        start = self.offsets[self.offsets <= u].max()
+        return str(u - start) if self.node_names is None else repr(self.node_names[u])

@@ -13,8 +13,8 @@ from scipy import sparse
 
 from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch
+from fastgntk.graphs._csr import reverse_edges
 from fastgntk.graphs._graph import Graph
-from fastgntk.graphs.convert._assemble import reverse_edges
 
 __all__ = ["to_geometric", "to_networkx"]
 
@@ -39,24 +39,22 @@ def to_networkx(graphs: Graph | GraphBatch, y: Any = None) -> Any:
     >>> G.nodes(data=True), G.edges(data=True)
     (NodeDataView({0: {'label': 'C'}, 1: {'label': 'O'}, 2: {'label': 'N'}}), EdgeDataView([(0, 1, {'weight': 2.0})]))
     """
-    networkx = _imported("networkx", "to_networkx", "NetworkX", "networkx")
-    out = []
+    networkx = _import("networkx", "to_networkx", "NetworkX", "networkx")
+    exported = []
     for graph, target in _with_targets(graphs, y):
-        rows = np.repeat(np.arange(graph.n_nodes), graph.degrees)
-        symmetric = _is_symmetric(graph)
-        exported = networkx.Graph() if symmetric else networkx.DiGraph()
-        kept = rows < graph.indices if symmetric else slice(None)
-        of_nodes = {} if graph.labels is None else {"label": _listed(graph.labels)}
-        of_nodes |= {} if graph.features is None else {"features": _dense(graph.features).tolist()}
-        exported.add_nodes_from(zip(range(graph.n_nodes), _records(graph.n_nodes, of_nodes), strict=True))
-        ends = zip(rows[kept].tolist(), graph.indices[kept].tolist(), strict=True)
-        of_edges = {name: values[kept].tolist() for name, values in _of_edges(graph).items()}
-        count = len(graph.indices[kept])
-        exported.add_edges_from((u, v, data) for (u, v), data in zip(ends, _records(count, of_edges), strict=True))
+        rows, symmetric = np.repeat(np.arange(graph.n_nodes), graph.degrees), _is_symmetric(graph)
+        kept = rows < graph.indices if symmetric else np.ones(len(rows), dtype=bool)
+        node_data = {} if graph.labels is None else {"label": _to_list(graph.labels)}
+        node_data |= {} if graph.features is None else {"features": _dense(graph.features).tolist()}
+        edge_data = {name: values[kept].tolist() for name, values in _edge_attributes(graph).items()}
+        ends = rows[kept].tolist(), graph.indices[kept].tolist()
+        G = networkx.Graph() if symmetric else networkx.DiGraph()
+        G.add_nodes_from(zip(range(graph.n_nodes), _records(graph.n_nodes, node_data), strict=True))
+        G.add_edges_from(zip(*ends, _records(len(ends[0]), edge_data), strict=True))
         if target is not None:
-            exported.graph["y"] = target.tolist()
-        out.append(exported)
-    return out[0] if isinstance(graphs, Graph) else out
+            G.graph["y"] = target.tolist()
+        exported.append(G)
+    return exported[0] if isinstance(graphs, Graph) else exported
 
 
 @overload
@@ -73,24 +71,23 @@ def to_geometric(graphs: Graph | GraphBatch, y: Any = None) -> Any:
     float64 (most networks need ``data.x.float()``). Strings are lists, because there are no tensors of strings.
     """
     needed = "to_geometric", "PyTorch Geometric", "interop"
-    torch, data = _imported("torch", *needed), _imported("torch_geometric.data", *needed)
-    out = []
+    torch, geometric = _import("torch", *needed), _import("torch_geometric.data", *needed)
+    exported = []
     for graph, target in _with_targets(graphs, y):
+        if target is not None and target.dtype.kind not in "biuf":
+            raise InputError("targets must be numbers for PyTorch Geometric; number the classes first.")
         rows = np.repeat(np.arange(graph.n_nodes), graph.degrees)
         arrays: dict[str, Any] = {"edge_index": np.stack([rows, graph.indices.astype(np.int64)])}
         arrays |= {"x": _dense(graph.features), "label": graph.labels}
-        arrays |= {f"edge_{name}": values for name, values in _of_edges(graph).items()}
-        if target is not None:
-            if target.dtype.kind not in "biuf":
-                raise InputError("targets must be numbers for PyTorch Geometric; number the classes first.")
-            arrays["y"] = target[None]
+        arrays |= {f"edge_{name}": values for name, values in _edge_attributes(graph).items()}
+        arrays["y"] = None if target is None else target[None]
         tensors = {
-            name: _listed(value) if value.dtype.kind == "U" else torch.from_numpy(value.copy())
+            name: _to_list(value) if value.dtype.kind == "U" else torch.from_numpy(value.copy())
             for name, value in arrays.items()
             if value is not None
         }
-        out.append(data.Data(num_nodes=graph.n_nodes, **tensors))
-    return out[0] if isinstance(graphs, Graph) else out
+        exported.append(geometric.Data(num_nodes=graph.n_nodes, **tensors))
+    return exported[0] if isinstance(graphs, Graph) else exported
 
 
 def _with_targets(graphs: Graph | GraphBatch, y: Any) -> list[tuple[Graph, NDArray[Any] | None]]:
@@ -109,17 +106,17 @@ def _with_targets(graphs: Graph | GraphBatch, y: Any) -> list[tuple[Graph, NDArr
     return [(graph, np.asarray(target)) for graph, target in zip(graphs, targets, strict=True)]
 
 
-def _of_edges(graph: Graph) -> dict[str, NDArray[Any]]:
-    known = {"weight": graph.weights, "label": graph.edge_labels}
-    return {name: values for name, values in known.items() if values is not None}
+def _edge_attributes(graph: Graph) -> dict[str, NDArray[Any]]:
+    attributes = {"weight": graph.weights, "label": graph.edge_labels}
+    return {name: values for name, values in attributes.items() if values is not None}
 
 
-def _listed(labels: NDArray[Any]) -> list[Any]:
+def _to_list(labels: NDArray[Any]) -> list[Any]:
     """Return a list of labels; of tuples if nodes have several."""
     return labels.tolist() if labels.ndim == 1 else [tuple(row) for row in labels.tolist()]
 
 
-def _records(count: int, columns: dict[str, Any]) -> list[dict[str, Any]]:
+def _records(count: int, columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
     """Return a dictionary for each row."""
     if not columns:
         return [{} for _ in range(count)]
@@ -133,10 +130,11 @@ def _dense(features: Any) -> Any:
 def _is_symmetric(graph: Graph) -> bool:
     """Return whether every edge exists in both directions, with the same weight and label."""
     _, back, has_reverse = reverse_edges(graph.indptr, graph.indices)
-    return bool(has_reverse.all()) and all(np.array_equal(values, values[back]) for values in _of_edges(graph).values())
+    equal = (np.array_equal(values, values[back]) for values in _edge_attributes(graph).values())
+    return bool(has_reverse.all()) and all(equal)
 
 
-def _imported(module: str, function: str, library: str, extra: str) -> Any:
+def _import(module: str, function: str, library: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError:

@@ -17,30 +17,26 @@ from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch
 from fastgntk.graphs._csr import entries
 from fastgntk.graphs.convert._assemble import ParsedGraphs, assemble
-from fastgntk.graphs.convert._attributes import AttributeNames, Columns
-from fastgntk.graphs.convert._column_buffer import ColumnBuffer
+from fastgntk.graphs.convert._attributes import AttributeNames
+from fastgntk.graphs.convert._tables import ColumnBuffer, Columns
 
 __all__ = ["from_grakel", "is_grakel"]
 
 
 class _Pairs:
-    """Edges as pairs of nodes.
-
-    ``nodes`` exist whether an edge names them or not; a range excludes any others.
-    """
+    """Edges as pairs of nodes. ``nodes`` exist whether an edge names them or not; a range excludes any others."""
 
     def __init__(self, pairs: Collection[tuple[Any, Any]], weights: Iterable[Any], nodes: Collection[Any] = ()) -> None:
-        self.weights, self.nodes = weights, nodes
-        self._pairs = pairs
+        self._pairs, self.weights, self.nodes = pairs, weights, nodes
 
-    def numbers(self, place: Mapping[Any, int]) -> tuple[list[int], list[int]]:
+    def number(self, place: Mapping[Any, int]) -> tuple[list[int], list[int]]:
         """Return the numbers of both ends of each edge."""
         flat = list(map(place.__getitem__, chain.from_iterable(self._pairs)))
         return flat[::2], flat[1::2]
 
-    def labels(self, known: Mapping[Any, Any]) -> Iterable[Any]:
-        """Return the label of each edge, None if it has none."""
-        return _looked_up(known, list(self._pairs))
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Return the ends of each edge."""
+        return list(self._pairs)
 
 
 class _Rows:
@@ -51,14 +47,14 @@ class _Rows:
         self._degrees = list(map(len, rows.values()))
         self._heads = list(chain.from_iterable(rows.values()))
 
-    def numbers(self, place: Mapping[Any, int]) -> tuple[list[int], list[int]]:
-        tails = self._tails(map(place.__getitem__, self.nodes))
+    def number(self, place: Mapping[Any, int]) -> tuple[list[int], list[int]]:
+        tails = self._repeat(map(place.__getitem__, self.nodes))
         return list(tails), list(map(place.__getitem__, self._heads))
 
-    def labels(self, known: Mapping[Any, Any]) -> Iterable[Any]:
-        return _looked_up(known, list(zip(self._tails(self.nodes), self._heads, strict=True)))
+    def pairs(self) -> list[tuple[Any, Any]]:
+        return list(zip(self._repeat(self.nodes), self._heads, strict=True))
 
-    def _tails(self, nodes: Iterable[Any]) -> Iterable[Any]:
+    def _repeat(self, nodes: Iterable[Any]) -> Iterable[Any]:
         return chain.from_iterable(map(repeat, nodes, self._degrees))
 
 
@@ -74,85 +70,77 @@ def is_grakel(item: Any) -> bool:
 def from_grakel(items: Sequence[Any], directed: bool | None) -> GraphBatch:
     """Convert graphs; their nodes are those with labels, then those that only edges name."""
     sizes, counts = [], []
-    names: list[Any] = []
+    node_names: list[Any] = []
     tails, heads = ColumnBuffer(int), ColumnBuffer(int)
     weights, node_labels, edge_labels = ColumnBuffer(), ColumnBuffer(), ColumnBuffer()
     for i, item in enumerate(items):
-        source, of_nodes, of_edges = _parts(item)
+        source, labels_by_node, labels_by_edge = _split_parts(item)
         try:
-            edges = _edges(source)
-            place = _numbers(of_nodes or (), edges.nodes)
-            own_tails, own_heads = edges.numbers(place)
+            edges = _read_edges(source)
+            place = _number_nodes(labels_by_node or (), edges.nodes)
+            graph_tails, graph_heads = edges.number(place)
         except InputError as error:
             raise InputError(f"graph {i}: {error}") from None
         except (TypeError, ValueError):  # no pairs, or unhashable nodes
             forms = "pairs, triples with a weight, a dictionary of either, or an adjacency matrix"
             raise InputError(f"graph {i}: edges must be {forms}.") from None
         sizes.append(len(place))
-        counts.append(len(own_heads))
-        names += place
-        tails.extend(own_tails)
-        heads.extend(own_heads)
+        counts.append(len(graph_heads))
+        node_names += place
+        tails.extend(graph_tails)
+        heads.extend(graph_heads)
         weights.extend(edges.weights)
-        node_labels.extend(repeat(None, len(place)) if of_nodes is None else _looked_up(of_nodes, list(place)))
-        edge_labels.extend(repeat(None, len(own_heads)) if of_edges is None else edges.labels(of_edges))
-    of_nodes, of_edges = node_labels.whole(vectors=True), edge_labels.whole()
-    nodes_known = {_kind(of_nodes): of_nodes} if _any(of_nodes) else {}
-    edges_known = {"label": of_edges} if _any(of_edges) else {}
-    graphs = ParsedGraphs(
-        sizes=np.array(sizes, dtype=np.int64),
-        counts=np.array(counts, dtype=np.int64),
-        tails=np.asarray(tails.whole(), dtype=np.int32),
-        heads=np.asarray(heads.whole(), dtype=np.int32),
-        directed=np.ones(len(items), dtype=bool),
-        nodes=Columns(nodes_known),
-        edges=Columns(edges_known | {"weight": weights.whole()}),
-        parallel=False,
-        node_names=names,
-    )
-    # Named, so that a node or an edge without a label is an error.
-    everything = AttributeNames(
-        node_labels=("label",) if "label" in nodes_known else (),
-        node_features=("features",) if "features" in nodes_known else (),
-        edge_labels=tuple(edges_known),
-        edge_weights=("weight",),
-    )
-    return assemble(graphs, everything, directed)
+        node_labels.extend(_look_up(labels_by_node, list(place)) if labels_by_node else repeat(None, sizes[-1]))
+        edge_labels.extend(_look_up(labels_by_edge, edges.pairs()) if labels_by_edge else repeat(None, counts[-1]))
+    labels, types = node_labels.combine(vectors=True), edge_labels.combine()
+    first_label = next((label for label in labels if label is not None), None)
+    floats = isinstance(first_label, tuple) and any(isinstance(part, float) for part in first_label)
+    vectors = floats or isinstance(first_label, list | np.ndarray)
+    label_names = () if vectors or first_label is None else ("label",)
+    feature_names = ("features",) if vectors else ()
+    type_names = ("label",) if any(label is not None for label in types) else ()
+    nodes = Columns(dict.fromkeys(label_names + feature_names, labels))
+    edge_table = Columns({"weight": weights.combine()} | dict.fromkeys(type_names, types))
+    ends = tails.combine(), heads.combine()
+    graphs = ParsedGraphs(sizes, counts, *ends, nodes, edge_table, parallel=False, node_names=node_names)
+    # All attributes are named, so that a node or an edge without a label is an error.
+    names = AttributeNames(label_names, feature_names, type_names, ("weight",))
+    return assemble(graphs, names, directed)
 
 
-def _parts(item: Any) -> tuple[Any, Mapping[Any, Any] | None, Mapping[Any, Any] | None]:
+def _split_parts(item: Any) -> tuple[Any, Mapping[Any, Any] | None, Mapping[Any, Any] | None]:
     """Return edges or adjacency, node labels, edge labels."""
     if isinstance(item, list | tuple):
-        source, of_nodes, of_edges = [*item, None, None][:3]
+        source, node_labels, edge_labels = [*item, None, None][:3]
     elif item.edge_dictionary is not None:  # a GraKeL graph in dictionary form
-        source, of_nodes, of_edges = item.edge_dictionary, item.node_labels, item.edge_labels
+        source, node_labels, edge_labels = item.edge_dictionary, item.node_labels, item.edge_labels
     else:
-        source, of_nodes, of_edges = item.adjacency_matrix, item.index_node_labels, item.index_edge_labels
+        source, node_labels, edge_labels = item.adjacency_matrix, item.index_node_labels, item.index_edge_labels
     if sparse.issparse(source):
         source = source.toarray()
     if isinstance(source, np.ndarray):
         source = np.asarray(source)  # GraKeL holds sparse input as np.matrix, which is indexed differently
-    return source, of_nodes or None, of_edges or None
+    return source, node_labels, edge_labels
 
 
-def _numbers(labelled: Iterable[Any], nodes: Collection[Any]) -> dict[Any, int]:
+def _number_nodes(labelled: Iterable[Any], nodes: Collection[Any]) -> dict[Any, int]:
     """Return a dictionary from nodes to numbers that gives the next number to an unknown node."""
-    own: Collection[Any] = list(labelled)
-    if own != list(nodes):  # usually all nodes have labels, in the same order
-        own = dict.fromkeys([*own, *nodes])
-    if isinstance(nodes, range) and len(own) > len(nodes):
-        stray = next(node for node in own if node not in nodes)
+    distinct: Collection[Any] = list(labelled)
+    if distinct != list(nodes):  # usually all nodes have labels, in the same order
+        distinct = dict.fromkeys([*distinct, *nodes])
+    if isinstance(nodes, range) and len(distinct) > len(nodes):
+        stray = next(node for node in distinct if node not in nodes)
         raise InputError(f"its matrix has {len(nodes)} nodes, but node {stray!r} has a label; nodes count from 0.")
-    return defaultdict(count(len(own)).__next__, zip(own, range(len(own)), strict=True))
+    return defaultdict(count(len(distinct)).__next__, zip(distinct, range(len(distinct)), strict=True))
 
 
-def _looked_up(labels: Mapping[Any, Any], keys: list[Any]) -> Iterable[Any]:
+def _look_up(labels: Mapping[Any, Any], keys: list[Any]) -> Iterable[Any]:
     """Return the label of each key, None if it has none."""
     same_order = list(labels) == keys  # the usual case, without lookups
     return labels.values() if same_order else map(labels.get, keys)
 
 
-def _edges(source: Any) -> _Pairs | _Rows:
+def _read_edges(source: Any) -> _Pairs | _Rows:
     """Read edges in any of GraKeL's forms."""
     nested_lists = isinstance(source, list) and source and all(isinstance(row, list) for row in source)
     if nested_lists or isinstance(source, np.ndarray):
@@ -174,15 +162,3 @@ def _edges(source: Any) -> _Pairs | _Rows:
 
 def _all_are(what: Any, kinds: set[type]) -> bool:
     return all(issubclass(kind, what) for kind in kinds)
-
-
-def _any(labels: Any) -> bool:
-    return any(label is not None for label in labels)
-
-
-def _kind(labels: Any) -> str:
-    """Return "features" for vectors, "label" for anything else."""
-    first = next(label for label in labels if label is not None)
-    floats = isinstance(first, tuple) and any(isinstance(part, float) for part in first)
-    vector = isinstance(first, list | np.ndarray) or floats
-    return "features" if vector else "label"

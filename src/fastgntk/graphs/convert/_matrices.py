@@ -12,8 +12,9 @@ from fastgntk.errors import InputError
 from fastgntk.graphs._batch import GraphBatch, concatenate_parts
 from fastgntk.graphs._csr import ROUNDING, entries, row_offsets
 from fastgntk.graphs._graph import check_features
-from fastgntk.graphs.convert._assemble import ParsedGraphs, assemble
-from fastgntk.graphs.convert._attributes import AttributeNames, Columns
+from fastgntk.graphs.convert._assemble import MessageNames, ParsedGraphs, assemble
+from fastgntk.graphs.convert._attributes import AttributeNames
+from fastgntk.graphs.convert._tables import Columns
 
 __all__ = ["from_matrices", "from_stack"]
 
@@ -25,23 +26,17 @@ def from_matrices(items: Sequence[Any], directed: bool, first: int = 0) -> Graph
     """
     matrices, features = [], []
     for i, item in enumerate(items, start=first):
-        adjacency, own = item if isinstance(item, tuple) else (item, None)
+        adjacency, X = item if isinstance(item, tuple) else (item, None)
         try:
             matrices.append(entries(adjacency))
-            features.append(None if own is None else check_features(own, matrices[-1][0]))
+            features.append(None if X is None else check_features(X, matrices[-1][0]))
         except InputError as error:
             raise InputError(f"graph {i}: {error}") from None
     sizes, rows, cols, weights = zip(*matrices, strict=True)
+    counts, tails, heads = list(map(len, rows)), np.concatenate(rows), np.concatenate(cols)
+    edges, names = Columns({"weight": np.concatenate(weights)}), range(first, first + len(items))
     graphs = ParsedGraphs(
-        sizes=np.array(sizes, dtype=np.int64),
-        counts=np.array(list(map(len, rows)), dtype=np.int64),
-        tails=np.concatenate(rows).astype(np.int64),
-        heads=np.concatenate(cols).astype(np.int64),
-        directed=np.full(len(items), directed),
-        parallel=False,
-        nodes=Columns({}),
-        edges=Columns({"weight": np.concatenate(weights)}),
-        graph_names=range(first, first + len(items)),
+        sizes, counts, tails, heads, Columns({}), edges, directed=directed, parallel=False, graph_names=names
     )
     batch = assemble(graphs, AttributeNames(edge_weights=("weight",)), None)
     return replace(batch, features=concatenate_parts(features, sizes, "features"))
@@ -75,8 +70,6 @@ def from_stack(stack: NDArray[Any], features: Any, directed: bool | None) -> Gra
         indices=cols.astype(np.int32),
         weights=None if np.all(values == 1.0) else values,
         features=None if features is None else _stacked_features(features, n, size),
-        labels=None,
-        edge_labels=None,
         self_loops=loops.astype(np.int64),
     )
 
@@ -105,9 +98,6 @@ def _stacked_features(features: Any, n: int, size: int) -> Array:
             f"features of a stack of {n} matrices of {size} nodes must have shape ({n}, {size}, width), but has shape "
             f"{array.shape}."
         )
-
-    def node_name(node: int) -> str:
-        return f"graph {node // size}, node {node % size}"
-
-    checked: Array = check_features(array.reshape(n * size, array.shape[2]), n * size, node_name)
+    names = MessageNames(np.arange(n + 1) * size)
+    checked: Array = check_features(array.reshape(n * size, array.shape[2]), n * size, names.node)
     return checked

@@ -5,8 +5,6 @@ molecule, so that a model accepts any molecule later. Groups that apply to few a
 column for "no": an atom outside rings has zeros there, so that common atoms are not similar by what they lack.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -66,7 +64,7 @@ _KIND_OF_ORDER = {1.0: 1, 2.0: 2, 3.0: 3, 1.5: _AROMATIC}
 _ATOMIC_NUMBERS = np.array([5, 6, 7, 8, 9, 14, 15, 16, 17, 35, 53])  # of the elements in ATOM_FEATURES
 
 
-def molecule(mol: Mol) -> Graph:
+def molecule(mol: "Mol") -> Graph:
     """Convert an RDKit molecule to a graph.
 
     Nodes are the atoms in RDKit's order, without the hydrogens that RDKit removes from SMILES (``Chem.RemoveHs``:
@@ -86,23 +84,22 @@ def molecule(mol: Mol) -> Graph:
     return from_mols([mol], "")[0]
 
 
-def from_mols(mols: Sequence[Mol], prefix: str = "graph {}: ") -> GraphBatch:
+def from_mols(mols: Sequence["Mol"], prefix: str = "graph {}: ") -> GraphBatch:
     """Convert RDKit molecules as :func:`molecule` does; ``prefix`` names one in error messages."""
     rdkit = _rdkit("reading molecules")
-    reached: list[int] = []
+    position = 0
 
-    def without_hydrogens() -> Iterator[Mol]:
-        for i, mol in enumerate(mols):
-            reached[:] = [i]  # for the error message
+    def without_hydrogens() -> Iterator["Mol"]:
+        nonlocal position
+        for position, mol in enumerate(mols):  # noqa: B007  # for the error message
             yield rdkit.Chem.RemoveHs(mol) if any(atom.GetAtomicNum() == 1 for atom in mol.GetAtoms()) else mol
 
     try:
         with rdkit.rdBase.BlockLogs():
-            return _batch(without_hydrogens())
+            return _convert(without_hydrogens())
     except (RuntimeError, ValueError):  # not sanitized, or impossible valences
-        raise InputError(
-            f"{prefix.format(*reached)}hydrogens and rings are not computed; call Chem.SanitizeMol(mol) first."
-        ) from None
+        where = prefix.format(position)
+        raise InputError(f"{where}hydrogens and rings are not computed; call Chem.SanitizeMol(mol) first.") from None
 
 
 def from_smiles(text: str) -> Graph:
@@ -154,7 +151,7 @@ def molecules(smiles: Sequence[str], *, progress: Callable[[int, int], None] | N
     rdkit = _rdkit("reading SMILES")
     unread: list[int] = []
 
-    def readable() -> Iterator[Mol]:
+    def readable() -> Iterator["Mol"]:
         for i, text in enumerate(smiles):
             if progress is not None and i % _REPORT_EVERY == 0:
                 progress(i, len(smiles))
@@ -168,7 +165,7 @@ def molecules(smiles: Sequence[str], *, progress: Callable[[int, int], None] | N
                 yield mol
 
     with rdkit.rdBase.BlockLogs():  # RDKit writes a line to standard error for each failure
-        batch = _batch(readable())
+        batch = _convert(readable())
     if progress is not None:
         progress(len(smiles), len(smiles))
     return batch, np.array(unread, dtype=np.int64)
@@ -183,45 +180,43 @@ def _rdkit(what: str) -> Any:
     return rdkit
 
 
-def _batch(mols: Iterable[Mol]) -> GraphBatch:
-    """Convert molecules to a batch.
-
-    Calls into RDKit dominate the cost: there are three for each atom, one for the bonds of a molecule and one for its
-    rings; everything else is done for all molecules at once.
-    """
-    atoms: list[tuple[int, int, int]] = []
-    rings: list[int] = []
+def _convert(mols: Iterable["Mol"]) -> GraphBatch:
+    # Calls into RDKit dominate the cost: there are three for each atom, one for the bonds of a molecule and one for its
+    # rings; everything else is done for all molecules at once.
     sizes: list[int] = []
+    atoms: list[tuple[int, int, int]] = []
+    smallest_rings: list[int] = []
     degrees, neighbours, orders = [], [], []
     for mol in mols:
         size = mol.GetNumAtoms()
         sizes.append(size)
         atoms += [(a.GetAtomicNum(), a.GetTotalNumHs(), a.GetFormalCharge()) for a in mol.GetAtoms()]
-        rings += _smallest_rings(mol, size)
+        smallest_rings += _smallest_rings(mol, size)
         rows, cols, order = _bonds(mol)
         degrees.append(np.bincount(rows, minlength=size))
         neighbours.append(cols)
         orders.append(order)
     number, hydrogens, charge = np.array(atoms, dtype=np.int64).reshape(-1, 3).T
-    degree, order = _joined(degrees, np.int64), _joined(orders, np.float64)
+    degree, order = _concatenate(degrees, np.int64), _concatenate(orders, np.float64)
     kinds = np.zeros(len(order), dtype=np.int64)
     for value, kind in _KIND_OF_ORDER.items():
         kinds[order == value] = kind
     aromatic = np.zeros(len(number), dtype=bool)
     aromatic[np.repeat(np.arange(len(number)), degree)[kinds == _AROMATIC]] = True
+    distinct, place = np.unique(number, return_inverse=True)
+    symbol = _rdkit("reading molecules").Chem.GetPeriodicTable().GetElementSymbol  # "*" for an atom of no element
     return GraphBatch(
         offsets=row_offsets(sizes),
         indptr=row_offsets(degree),
-        indices=_joined(neighbours, np.int32),
-        weights=None,
-        features=_features(number, degree, hydrogens, charge, aromatic, np.array(rings, dtype=np.int64)),
-        labels=_symbols(number),
+        indices=_concatenate(neighbours, np.int32),
+        features=_features(number, degree, hydrogens, charge, aromatic, np.array(smallest_rings, dtype=np.int64)),
+        labels=np.array([symbol(int(n)) for n in distinct], dtype="U2")[place],
         edge_labels=kinds,
         self_loops=np.zeros(len(sizes), dtype=np.int64),
     )
 
 
-def _bonds(mol: Mol) -> tuple[Ints, Ints, Array]:
+def _bonds(mol: "Mol") -> tuple[Ints, Ints, Array]:
     """Return both directions of every bond as (atom, neighbour, order), in the order of canonical rows."""
     chem = _rdkit("reading molecules").Chem
     # Forced, because RDKit caches the matrix even if the molecule has changed since.
@@ -233,7 +228,7 @@ def _bonds(mol: Mol) -> tuple[Ints, Ints, Array]:
     return rows, cols, order[rows, cols]
 
 
-def _smallest_rings(mol: Mol, size: int) -> list[int]:
+def _smallest_rings(mol: "Mol", size: int) -> list[int]:
     """Return the size of the smallest ring of each atom; 0 outside rings."""
     smallest = [0] * size
     for ring in sorted(mol.GetRingInfo().AtomRings(), key=len, reverse=True):
@@ -244,11 +239,10 @@ def _smallest_rings(mol: Mol, size: int) -> list[int]:
 
 def _features(number: Ints, degree: Ints, hydrogens: Ints, charge: Ints, aromatic: Bools, ring: Ints) -> Array:
     """Return X (N, 32) for atoms of these properties."""
-    element = np.searchsorted(_ATOMIC_NUMBERS, number)
-    known = np.isin(number, _ATOMIC_NUMBERS)
+    listed, element = np.isin(number, _ATOMIC_NUMBERS), np.searchsorted(_ATOMIC_NUMBERS, number)
     # For each group of ATOM_FEATURES the column within the group, or -1 for none.
     columns = (
-        np.where(known, element, len(_ATOMIC_NUMBERS)),
+        np.where(listed, element, len(_ATOMIC_NUMBERS)),
         np.minimum(degree, 5),
         np.minimum(hydrogens, 4),
         np.where(charge == 0, -1, charge > 0),
@@ -264,12 +258,5 @@ def _features(number: Ints, degree: Ints, hydrogens: Ints, charge: Ints, aromati
     return X
 
 
-def _symbols(number: Ints) -> NDArray[np.str_]:
-    """Return the element symbols of atomic numbers; an atom of no element is ``*``, as in SMILES."""
-    table = _rdkit("reading molecules").Chem.GetPeriodicTable()
-    distinct, place = np.unique(number, return_inverse=True)
-    return np.array([table.GetElementSymbol(int(n)) for n in distinct], dtype="U2")[place]
-
-
-def _joined(parts: list[NDArray[Any]], dtype: type) -> NDArray[Any]:
+def _concatenate(parts: list[NDArray[Any]], dtype: type) -> NDArray[Any]:
     return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype)

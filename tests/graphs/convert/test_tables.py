@@ -1,24 +1,26 @@
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastgntk.graphs.convert import _column_buffer
-from fastgntk.graphs.convert._column_buffer import ColumnBuffer
+from fastgntk.graphs.convert import _tables
+from fastgntk.graphs.convert._tables import ColumnBuffer
 
 
 @pytest.fixture(autouse=True)
 def chunks_of_three(monkeypatch):
     """Split a few values into many chunks."""
-    monkeypatch.setattr(_column_buffer, "_CHUNK", 3)
+    monkeypatch.setattr(_tables, "_CHUNK", 3)
 
 
 def buffered(*of_graphs: list, kind: type | None = None) -> ColumnBuffer:
     values = ColumnBuffer(kind)
-    for some in of_graphs:
-        values.extend(some)
+    for values_of_graph in of_graphs:
+        values.extend(values_of_graph)
     return values
 
 
@@ -29,7 +31,7 @@ anything = numbers | st.text(max_size=2) | st.none() | st.booleans() | st.lists(
 
 @given(st.lists(st.lists(anything, max_size=5), max_size=6))
 def test_tolist_returns_all_values_unchanged(of_graphs):
-    values = [value for some in of_graphs for value in some]
+    values = list(chain.from_iterable(of_graphs))
     listed = buffered(*of_graphs).tolist()
     assert listed == values
     assert list(map(type, listed)) == list(map(type, values))
@@ -37,20 +39,20 @@ def test_tolist_returns_all_values_unchanged(of_graphs):
 
 @given(st.lists(st.lists(numbers, max_size=5), min_size=1, max_size=6))
 def test_numbers_equal_the_numpy_array(of_graphs):
-    values = [value for some in of_graphs for value in some]
-    whole = buffered(*of_graphs).whole()
-    if isinstance(whole, list):  # a part of several kinds
-        assert whole == values
+    values = list(chain.from_iterable(of_graphs))
+    combined = buffered(*of_graphs).combine()
+    if isinstance(combined, list):  # a part of several kinds
+        assert combined == values
     else:
-        assert whole.shape == (len(values),)
-        assert np.array_equal(whole.astype(np.float64), np.array(values, dtype=np.float64))
+        assert combined.shape == (len(values),)
+        assert np.array_equal(combined.astype(np.float64), np.array(values, dtype=np.float64))
 
 
 @given(st.lists(st.lists(vectors, min_size=1, max_size=5), min_size=1, max_size=6))
 def test_vectors_of_numbers_are_rows(of_graphs):
-    values = [value for some in of_graphs for value in some]
-    assert buffered(*of_graphs).whole(vectors=True).tolist() == values
-    assert buffered(*of_graphs).whole() == values
+    values = list(chain.from_iterable(of_graphs))
+    assert buffered(*of_graphs).combine(vectors=True).tolist() == values
+    assert buffered(*of_graphs).combine() == values
 
 
 @pytest.mark.parametrize(
@@ -65,9 +67,9 @@ def test_vectors_of_numbers_are_rows(of_graphs):
     ],
 )
 def test_integer_dtype_is_minimal(of_graphs, dtype):
-    whole = buffered(*of_graphs).whole(vectors=True)
-    assert whole.dtype == dtype
-    assert whole.tolist() == [value for some in of_graphs for value in some]
+    combined = buffered(*of_graphs).combine(vectors=True)
+    assert combined.dtype == dtype
+    assert combined.tolist() == list(chain.from_iterable(of_graphs))
 
 
 @pytest.mark.parametrize(
@@ -90,16 +92,18 @@ def test_integer_dtype_is_minimal(of_graphs, dtype):
     ],
 )
 def test_other_values_stay_in_a_list(of_graphs):
-    assert buffered(*of_graphs).whole(vectors=True) == [value for some in of_graphs for value in some]
+    assert buffered(*of_graphs).combine(vectors=True) == [
+        value for values_of_graph in of_graphs for value in values_of_graph
+    ]
 
 
 def test_lists_that_hold_themselves_stay_lists():
     value: list = [1]
     value[0] = value
-    assert buffered([value]).whole(vectors=True)[0] is value
+    assert buffered([value]).combine(vectors=True)[0] is value
 
 
 def test_given_kind_is_not_checked():
-    assert buffered([1, 2], [3, 4], [500], kind=int).whole().tolist() == [1, 2, 3, 4, 500]
+    assert buffered([1, 2], [3, 4], [500], kind=int).combine().tolist() == [1, 2, 3, 4, 500]
     with pytest.raises(TypeError):
         buffered([1, 2, 3.0], kind=int)
