@@ -1,11 +1,9 @@
 """How kernel values are computed: one frozen value that changes no result beyond rounding."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from fastgntk._util.memory import Memory, Workers, memory_budget, worker_count
 from fastgntk._util.threads import Progress
@@ -62,11 +60,18 @@ class Compute(Value):
         """The memory limit in bytes."""
         return memory_budget(self.max_memory)
 
-    def watched(self, progress: Progress | None) -> Compute:
+    def watched(self, progress: Progress | None) -> Self:
         """Return a copy with another progress callback."""
         out = copy(self)
         object.__setattr__(out, "progress", progress)
         return out
+
+    def for_part(self, number: int, count: int) -> Self:
+        """Return a copy for one of ``count`` parts of equal length, whose progress is that of the whole."""
+        progress = self.progress
+        if progress is None or count == 1:
+            return self
+        return self.watched(lambda done, total: progress(number * total + done, count * total))
 
 
 def check_compute(compute: Any) -> Compute:

@@ -1,5 +1,6 @@
 """Kernel matrices: check, prepare, compute the leaves of the kernel, combine."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
@@ -12,11 +13,11 @@ from fastgntk.graphs import as_graphs
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.pairwise._combine import Entries, combine, combine_levels, needs_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
-from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, prepare_pair, share_of
-from fastgntk.pairwise._run import check_result
+from fastgntk.pairwise._leaf import Leaf, check_result
+from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, prepare_pair
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
 
-__all__ = ["GramPath", "cross_gram", "diagonal", "gram", "gram_columns", "gram_path", "options_of"]
+__all__ = ["GramPath", "cross_gram", "diagonal", "gram", "gram_columns", "gram_path", "check_options"]
 
 
 @overload
@@ -92,27 +93,25 @@ def gram(
         path, checked = as_path(store, "store"), check_shard(shard)
         if isinstance(graphs, PreparedGraphs):
             raise InputError("a store prepares its graphs itself; give the graphs, not prepared ones.")
-        return build_gram(as_graphs(graphs), _kernel(kernel), check_compute(compute), path, checked, client)
+        return build_gram(as_graphs(graphs), _check_kernel(kernel), check_compute(compute), path, checked, client)
     for name, given in (("shard", shard), ("client", client)):
         if given is not None:
             raise InputError(f"{name} is for a store; give store=path too.")
     if isinstance(graphs, PreparedGraphs):
-        prepared, how = graphs, options_of(graphs, kernel, compute)
-        result = _result_bytes(len(prepared.leaves), len(prepared), len(prepared), how)
+        prepared, options = graphs, check_options(graphs, kernel, compute)
+        result = _result_bytes(len(prepared.leaves), len(prepared), len(prepared), options)
     else:
-        kernel, how, batch = _kernel(kernel), check_compute(compute), as_graphs(graphs)
-        result = _result_bytes(len(kernel.leaves()), len(batch), len(batch), how)
-        prepared = prepare_batch(batch, kernel, how, once=True)
-    leaves = list(prepared.leaves)
+        kernel, options, batch = _check_kernel(kernel), check_compute(compute), as_graphs(graphs)
+        result = _result_bytes(len(kernel.leaves()), len(batch), len(batch), options)
+        prepared = prepare_batch(batch, kernel, options, once=True)
 
-    def values(leaf: Kernel) -> Entries:
-        progress = share_of(how.progress, leaves.index(leaf), len(leaves))
-        found = Entries.of_gram(prepared.leaves[leaf].gram(how, result, progress))
-        assert found.rows is not None
-        prepared.set_leaf_diagonal(leaf, found.rows)
-        return found
+    def compute_leaf(leaf: Kernel, compute: Compute) -> Entries:
+        entries = Entries.of_gram(prepared.leaves[leaf].gram(compute, result))
+        assert entries.rows is not None
+        prepared.set_leaf_diagonal(leaf, entries.rows)
+        return entries
 
-    return combine(prepared.kernel, values).values
+    return _combine_leaves(prepared, options, compute_leaf)
 
 
 def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -127,43 +126,29 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
     array of shape (n, m), float64
     """
     if isinstance(cols, PreparedGraphs):
-        far, how = cols, options_of(cols, kernel, compute)
-        near = rows if isinstance(rows, PreparedGraphs) else cols.like(rows)
-        result = _result_bytes(len(far.leaves), len(near), len(far), how)
+        options = check_options(cols, kernel, compute)
+        rows = rows if isinstance(rows, PreparedGraphs) else cols.like(rows)
+        result = _result_bytes(len(cols.leaves), len(rows), len(cols), options)
     else:
-        kernel, how = _kernel(kernel), check_compute(compute)
-        row_batch, col_batch = as_graphs(rows), as_graphs(cols)
-        result = _result_bytes(len(kernel.leaves()), len(row_batch), len(col_batch), how)
-        near, far = prepare_pair(row_batch, col_batch, kernel, how)
-    leaves = list(far.leaves)
-    own = (
-        (near.leaf_diagonals(how.watched(None)), far.leaf_diagonals(how.watched(None)))
-        if needs_diagonals(far.kernel)
-        else None
-    )
-
-    def values(leaf: Kernel) -> Entries:
-        progress = share_of(how.progress, leaves.index(leaf), len(leaves))
-        found = near.leaves[leaf].cross(far.leaves[leaf], how, result, progress)
-        return Entries(found) if own is None else Entries(found, own[0][leaf], own[1][leaf])
-
-    return combine(far.kernel, values).values
+        kernel, options, rows, cols = _check_kernel(kernel), check_compute(compute), as_graphs(rows), as_graphs(cols)
+        result = _result_bytes(len(kernel.leaves()), len(rows), len(cols), options)
+        rows, cols = prepare_pair(rows, cols, kernel, options)
+    return _combine_cross(rows, cols, options, lambda row, col, compute: row.cross(col, compute, result))
 
 
 def gram_columns(prepared: PreparedGraphs, indices: Ints, compute: Compute | None = None) -> Array:
     """Compute some columns of the Gram matrix of prepared graphs, shape (n, m)."""
-    how = options_of(prepared, None, compute)
-    result = _result_bytes(len(prepared.leaves), len(prepared), len(indices), how)
-    near = prepared.like(prepared.batch[indices])
-    leaves = list(prepared.leaves)
-    own = prepared.leaf_diagonals(how.watched(None)) if needs_diagonals(prepared.kernel) else None
+    options = check_options(prepared, None, compute)
+    result = _result_bytes(len(prepared.leaves), len(prepared), len(indices), options)
+    cols = prepared.like(prepared.batch[indices])
+    if needs_diagonals(prepared.kernel):
+        for leaf, values in prepared.leaf_diagonals(options.watched(None)).items():
+            cols.set_leaf_diagonal(leaf, values[indices])
 
-    def values(leaf: Kernel) -> Entries:
-        progress = share_of(how.progress, leaves.index(leaf), len(leaves))
-        found = np.ascontiguousarray(near.leaves[leaf].cross(prepared.leaves[leaf], how, result, progress).T)
-        return Entries(found) if own is None else Entries(found, own[leaf], own[leaf][indices])
+    def compute_leaf(row: Leaf, col: Leaf, compute: Compute) -> Array:
+        return np.ascontiguousarray(col.cross(row, compute, result).T)  # graphs prepared like others are rows
 
-    return combine(prepared.kernel, values).values
+    return _combine_cross(prepared, cols, options, compute_leaf)
 
 
 def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -176,11 +161,11 @@ def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | No
     array of shape (n,), float64
     """
     if isinstance(graphs, PreparedGraphs):
-        return graphs.diagonal(options_of(graphs, kernel, compute)).copy()
-    kernel, how, batch = _kernel(kernel), check_compute(compute), as_graphs(graphs)
-    check_result(8 * len(batch), how.budget)
+        return graphs.diagonal(check_options(graphs, kernel, compute)).copy()
+    kernel, options, batch = _check_kernel(kernel), check_compute(compute), as_graphs(graphs)
+    check_result(8 * len(batch), options.budget)
     pairs = float(np.sum(batch.sizes.astype(np.float64) ** 2))
-    return prepare_batch(batch, kernel, how, once=True, pairs=pairs).diagonal(how)
+    return prepare_batch(batch, kernel, options, once=True, pairs=pairs).diagonal(options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,31 +212,31 @@ def gram_path(graphs: Any, kernel: GNTK | None = None, *, compute: Compute | Non
     (5, 5)
     """
     prepared = graphs if isinstance(graphs, PreparedGraphs) else None
-    how = options_of(prepared, kernel, compute) if prepared else check_compute(compute)
-    deepest = prepared.kernel if prepared else _kernel(kernel)
+    options = check_options(prepared, kernel, compute) if prepared else check_compute(compute)
+    deepest = prepared.kernel if prepared else _check_kernel(kernel)
     if not isinstance(deepest, GNTK):
         raise InputError(f"only a GNTK has depths, but the kernel is {deepest}; compute its parts one by one.")
     batch = prepared.batch if prepared else as_graphs(graphs)
-    check_result(8 * (deepest.blocks + 1) * len(batch) ** 2, how.budget)
-    leaf = (prepared or prepare_batch(batch, deepest, how, once=True)).leaves[deepest]
-    return GramPath(deepest, leaf.levels(how), leaf.run.engine.name)
+    check_result(8 * (deepest.blocks + 1) * len(batch) ** 2, options.budget)
+    leaf = (prepared or prepare_batch(batch, deepest, options, once=True)).leaves[deepest]
+    return GramPath(deepest, leaf.levels(options), leaf.choice.engine.name)
 
 
-def _kernel(kernel: Any) -> Kernel:
+def _check_kernel(kernel: Any) -> Kernel:
     return GNTK() if kernel is None else check_kernel(kernel)
 
 
-def options_of(prepared: PreparedGraphs, kernel: Any, compute: Any) -> Compute:
+def check_options(prepared: PreparedGraphs, kernel: Any, compute: Any) -> Compute:
     """Return the options of a call with prepared graphs; refuse what preparing has settled already."""
     if kernel is not None and kernel != prepared.kernel:
         raise InputError(f"the graphs were prepared for {prepared.kernel}, but the kernel is {kernel}; leave it out.")
     if compute is None:
         return prepared.compute
-    how = check_compute(compute)
-    if how.engine != "auto" and set(prepared.engines) != {how.engine}:
+    options = check_compute(compute)
+    if options.engine != "auto" and set(prepared.engines) != {options.engine}:
         used = " and ".join(dict.fromkeys(prepared.engines))
-        raise InputError(f"the graphs were prepared with engine {used}, but engine={how.engine!r}; leave it out.")
-    return how
+        raise InputError(f"the graphs were prepared with engine {used}, but engine={options.engine!r}; leave it out.")
+    return options
 
 
 def _result_bytes(leaves: int, n: int, m: int, compute: Compute) -> int:
@@ -259,3 +244,29 @@ def _result_bytes(leaves: int, n: int, m: int, compute: Compute) -> int:
     result = 8 * n * m * (1 if leaves == 1 else leaves + 1)
     check_result(result, compute.budget)
     return result
+
+
+def _combine_leaves(
+    prepared: PreparedGraphs, compute: Compute, compute_leaf: Callable[[Kernel, Compute], Entries]
+) -> Array:
+    """Return the values of the kernel from those of its leaves, each of which is an equal part of the progress."""
+    leaves = list(prepared.leaves)
+    parts = {leaf: compute.for_part(i, len(leaves)) for i, leaf in enumerate(leaves)}
+    return combine(prepared.kernel, lambda leaf: compute_leaf(leaf, parts[leaf])).values
+
+
+def _combine_cross(
+    rows: PreparedGraphs, cols: PreparedGraphs, compute: Compute, compute_leaf: Callable[[Leaf, Leaf, Compute], Array]
+) -> Array:
+    """Return the values (n, m) of the kernel from those of its leaves, ``compute_leaf(rows, cols, compute)``."""
+    row_diagonals: dict[Kernel, Array] = {}
+    col_diagonals: dict[Kernel, Array] = {}
+    if needs_diagonals(cols.kernel):
+        silent = compute.watched(None)
+        row_diagonals, col_diagonals = rows.leaf_diagonals(silent), cols.leaf_diagonals(silent)
+
+    def entries(leaf: Kernel, compute: Compute) -> Entries:
+        values = compute_leaf(rows.leaves[leaf], cols.leaves[leaf], compute)
+        return Entries(values, row_diagonals.get(leaf), col_diagonals.get(leaf))
+
+    return _combine_leaves(cols, compute, entries)

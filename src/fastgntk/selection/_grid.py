@@ -11,7 +11,7 @@ from fastgntk._util.checks import check_flag, check_positive
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK, Edges, Kernel, Scale
-from fastgntk.pairwise import Compute, Entries, GramPath, combine, gram_path, share_of, tangent_leaves
+from fastgntk.pairwise import Compute, Entries, GramPath, combine, gram_path, tangent_leaves
 
 __all__ = ["Candidates", "Grid", "Pass", "check_candidates", "check_engine_of", "passes_of"]
 
@@ -152,7 +152,7 @@ class Pass:
         """Compute the passes; the engine of ``compute`` is for exact kernels."""
         found = []
         for i, path in enumerate(self.paths):
-            how = compute.watched(share_of(compute.progress, i, len(self.paths)))
+            how = compute.for_part(i, len(self.paths))
             found.append(gram_path(batch, path, compute=how if path.sketch is None else replace(how, engine="auto")))
         return Levels(found)
 

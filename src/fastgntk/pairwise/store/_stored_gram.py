@@ -3,36 +3,42 @@
 Rows and columns stand in the order in which graphs were cut into blocks, so that a tile is what a task computes;
 ``order`` is the graph of each row. Each tile is one file with its checksum, which Zarr writes whole or not at all and
 checks in reading. A tile that is there is finished.
-"""
 
-from __future__ import annotations
+One process writes at a time, or several with a shard each. Locks belong to the operating system, so that none is left
+over when a process dies.
+"""
 
 import errno
 import json
 import os
 import secrets
 import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
-from fastgntk.pairwise.store._locks import on_disk
 from fastgntk.pairwise.store._manifest import Manifest
 
-__all__ = ["StoredGram", "Tile", "as_path", "is_store", "open_gram"]
+__all__ = ["StoredGram", "Tile", "as_path", "is_store", "on_disk", "open_gram", "writing"]
 
 Tile = tuple[int, int]
 """Its row and column among tiles."""
 
 _NAME = "fastgntk"  # of the attribute that holds the manifest
 
+# Windows has no such locks; there two processes may compute one tile, with the same result.
+_LOCKS = sys.platform != "win32"
 
-def open_gram(path: str | Path) -> StoredGram:
+
+def open_gram(path: str | Path) -> "StoredGram":
     """Open a kernel matrix that :func:`fastgntk.gram` stored; nothing of it is read yet.
 
     Examples
@@ -95,7 +101,7 @@ class StoredGram:
         self._place[self.order] = np.arange(len(self.order))
 
     @classmethod
-    def create(cls, path: Path, manifest: Manifest, order: Ints) -> StoredGram:
+    def create(cls, path: Path, manifest: Manifest, order: Ints) -> Self:
         """Make an empty store, whole or not at all; if another process was quicker, the store is that one's."""
         zarr = _zarr()
         temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
@@ -293,3 +299,45 @@ def _zarr() -> Any:
     except ImportError:
         raise InputError("a stored matrix needs Zarr; install it with `pip install 'fastgntk[store]'`.") from None
     return zarr
+
+
+@contextmanager
+def writing(path: Path, shard: tuple[int, int]) -> Iterator[None]:
+    """Keep others from computing the same tiles; ``shard`` is (k, K), and (1, 1) is everything."""
+    k, count = shard
+    with ExitStack() as locks:
+        if _LOCKS:
+            # A shard goes together with other shards, everything with nothing.
+            _lock(path, ".lock", locks, shared=count > 1)
+            if count > 1:
+                _lock(path, f".lock-{k}-of-{count}", locks, shared=False)
+        yield
+
+
+def _lock(path: Path, name: str, locks: ExitStack, *, shared: bool) -> None:
+    import fcntl
+
+    with on_disk(path):
+        stream = locks.enter_context((path / name).open("ab"))
+    try:
+        fcntl.flock(stream, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(
+            f"another process is writing into {path}; wait until it has ended, or give each a share with shard=(k, K) "
+            "(--shard k/K)."
+        ) from None
+
+
+@contextmanager
+def on_disk(path: Path) -> Iterator[None]:
+    """Turn a full disk and missing permissions into errors that explain what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise InputError(
+                f"there is no space left for {path}; free some space and rerun: finished tiles are kept."
+            ) from None
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise InputError(f"{path} cannot be written to ({error.strerror}); choose another folder.") from None
+        raise
