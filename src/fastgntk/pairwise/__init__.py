@@ -18,7 +18,7 @@ Nothing here contains the formula, and no engine deals with tiles. Nothing in :c
 rounding.
 """
 
-from fastgntk.pairwise._combine import Entries, combine, combine_diagonals, needs_diagonals, normalize
+from fastgntk.pairwise._combine import combine, combine_diagonals, needs_diagonals, normalize
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
 from fastgntk.pairwise._cost import ClusterCost, CostEstimate, LeafCost, estimate_cost
 from fastgntk.pairwise._describe import describe
@@ -66,7 +66,6 @@ __all__ = [
     "LeafCost",
     "ClusterCost",
     "describe",
-    "Entries",
     "combine",
     "combine_diagonals",
     "needs_diagonals",

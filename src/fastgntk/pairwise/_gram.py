@@ -11,7 +11,7 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.pairwise._combine import Entries, combine, combine_levels, needs_diagonals
+from fastgntk.pairwise._combine import combine, combine_levels, needs_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
 from fastgntk.pairwise._leaf import Leaf, check_result
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, prepare_pair
@@ -105,13 +105,12 @@ def gram(
         result = _result_bytes(len(kernel.leaves()), len(batch), len(batch), options)
         prepared = prepare_batch(batch, kernel, options, once=True)
 
-    def compute_leaf(leaf: Kernel, compute: Compute) -> Entries:
-        entries = Entries.of_gram(prepared.leaves[leaf].gram(compute, result))
-        assert entries.rows is not None
-        prepared.set_leaf_diagonal(leaf, entries.rows)
-        return entries
+    def compute_leaf(leaf: Leaf, compute: Compute) -> Array:
+        values = leaf.gram(compute, result)
+        prepared.set_leaf_diagonal(leaf.kernel, np.diagonal(values).copy())
+        return values
 
-    return _combine_leaves(prepared, options, compute_leaf)
+    return combine(prepared.kernel, _by_kernel(prepared, options, compute_leaf))
 
 
 def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -126,14 +125,19 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
     array of shape (n, m), float64
     """
     if isinstance(cols, PreparedGraphs):
-        options = check_options(cols, kernel, compute)
-        rows = rows if isinstance(rows, PreparedGraphs) else cols.like(rows)
-        result = _result_bytes(len(cols.leaves), len(rows), len(cols), options)
+        col_graphs, options = cols, check_options(cols, kernel, compute)
+        row_graphs = rows if isinstance(rows, PreparedGraphs) else cols.like(rows)
+        result = _result_bytes(len(cols.leaves), len(row_graphs), len(cols), options)
     else:
         kernel, options, rows, cols = _check_kernel(kernel), check_compute(compute), as_graphs(rows), as_graphs(cols)
         result = _result_bytes(len(kernel.leaves()), len(rows), len(cols), options)
-        rows, cols = prepare_pair(rows, cols, kernel, options)
-    return _combine_cross(rows, cols, options, lambda row, col, compute: row.cross(col, compute, result))
+        row_graphs, col_graphs = prepare_pair(rows, cols, kernel, options)
+    row_diagonals, col_diagonals = _leaf_diagonals(row_graphs, options), _leaf_diagonals(col_graphs, options)
+
+    def compute_leaf(leaf: Leaf, compute: Compute) -> Array:
+        return row_graphs.leaves[leaf.kernel].cross(leaf, compute, result)
+
+    return combine(col_graphs.kernel, _by_kernel(col_graphs, options, compute_leaf), row_diagonals, col_diagonals)
 
 
 def gram_columns(prepared: PreparedGraphs, indices: Ints, compute: Compute | None = None) -> Array:
@@ -141,14 +145,13 @@ def gram_columns(prepared: PreparedGraphs, indices: Ints, compute: Compute | Non
     options = check_options(prepared, None, compute)
     result = _result_bytes(len(prepared.leaves), len(prepared), len(indices), options)
     cols = prepared.like(prepared.batch[indices])
-    if needs_diagonals(prepared.kernel):
-        for leaf, values in prepared.leaf_diagonals(options.watched(None)).items():
-            cols.set_leaf_diagonal(leaf, values[indices])
+    diagonals = _leaf_diagonals(prepared, options)
+    col_diagonals = {leaf: values[indices] for leaf, values in diagonals.items()}
 
-    def compute_leaf(row: Leaf, col: Leaf, compute: Compute) -> Array:
-        return np.ascontiguousarray(col.cross(row, compute, result).T)  # graphs prepared like others are rows
+    def compute_leaf(leaf: Leaf, compute: Compute) -> Array:
+        return np.ascontiguousarray(cols.leaves[leaf.kernel].cross(leaf, compute, result).T)
 
-    return _combine_cross(prepared, cols, options, compute_leaf)
+    return combine(prepared.kernel, _by_kernel(prepared, options, compute_leaf), diagonals, col_diagonals)
 
 
 def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -246,27 +249,14 @@ def _result_bytes(leaves: int, n: int, m: int, compute: Compute) -> int:
     return result
 
 
-def _combine_leaves(
-    prepared: PreparedGraphs, compute: Compute, compute_leaf: Callable[[Kernel, Compute], Entries]
-) -> Array:
-    """Return the values of the kernel from those of its leaves, each of which is an equal part of the progress."""
-    leaves = list(prepared.leaves)
-    parts = {leaf: compute.for_part(i, len(leaves)) for i, leaf in enumerate(leaves)}
-    return combine(prepared.kernel, lambda leaf: compute_leaf(leaf, parts[leaf])).values
+def _by_kernel(
+    prepared: PreparedGraphs, compute: Compute, compute_leaf: Callable[[Leaf, Compute], Array]
+) -> Callable[[Kernel], Array]:
+    """Return the function of a leaf's kernel that :func:`combine` takes; each leaf is an equal part of the progress."""
+    numbers = {kernel: i for i, kernel in enumerate(prepared.leaves)}
+    return lambda kernel: compute_leaf(prepared.leaves[kernel], compute.for_part(numbers[kernel], len(numbers)))
 
 
-def _combine_cross(
-    rows: PreparedGraphs, cols: PreparedGraphs, compute: Compute, compute_leaf: Callable[[Leaf, Leaf, Compute], Array]
-) -> Array:
-    """Return the values (n, m) of the kernel from those of its leaves, ``compute_leaf(rows, cols, compute)``."""
-    row_diagonals: dict[Kernel, Array] = {}
-    col_diagonals: dict[Kernel, Array] = {}
-    if needs_diagonals(cols.kernel):
-        silent = compute.watched(None)
-        row_diagonals, col_diagonals = rows.leaf_diagonals(silent), cols.leaf_diagonals(silent)
-
-    def entries(leaf: Kernel, compute: Compute) -> Entries:
-        values = compute_leaf(rows.leaves[leaf], cols.leaves[leaf], compute)
-        return Entries(values, row_diagonals.get(leaf), col_diagonals.get(leaf))
-
-    return _combine_leaves(cols, compute, entries)
+def _leaf_diagonals(prepared: PreparedGraphs, compute: Compute) -> dict[Kernel, Array]:
+    """Return the diagonals that the kernel needs."""
+    return prepared.leaf_diagonals(compute.watched(None)) if needs_diagonals(prepared.kernel) else {}

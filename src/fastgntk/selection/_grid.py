@@ -11,7 +11,7 @@ from fastgntk._util.checks import check_flag, check_positive
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK, Edges, Kernel, Scale
-from fastgntk.pairwise import Compute, Entries, GramPath, combine, gram_path, tangent_leaves
+from fastgntk.pairwise import Compute, GramPath, combine, gram_path, tangent_leaves
 
 __all__ = ["Candidates", "Grid", "Pass", "check_candidates", "check_engine_of", "passes_of"]
 
@@ -175,12 +175,12 @@ class Levels:
 
     def gram(self, kernel: Kernel) -> Array:
         """Return the Gram matrix of a kernel."""
-        return combine(kernel, self._leaf).values
+        return combine(kernel, self._leaf)
 
-    def _leaf(self, leaf: Kernel) -> Entries:
+    def _leaf(self, leaf: Kernel) -> Array:
         assert isinstance(leaf, GNTK)
         path = next(path for path in self.paths if _shallow(path.kernel) == _shallow(leaf))
-        return Entries.of_gram(path.at(leaf.blocks, leaf.jump))
+        return path.at(leaf.blocks, leaf.jump)
 
 
 def passes_of(kernels: Sequence[Kernel]) -> list[Pass]:

@@ -3,7 +3,7 @@
 import logging
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ from fastgntk.engines import Engine
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK, Kernel, Normalized
-from fastgntk.pairwise._combine import Entries, combine, combine_levels, needs_diagonals
+from fastgntk.pairwise._combine import combine, combine_levels, needs_diagonals
 from fastgntk.pairwise._compute import Compute
 from fastgntk.pairwise._leaf import BuiltBlock, compute_levels
 from fastgntk.pairwise._plan import Plan, largest_extent, plan_gram
@@ -106,7 +106,7 @@ class Side:
     """The built blocks of graphs on one side of tiles, for each leaf of the kernel."""
 
     blocks: Sequence[Sequence[BuiltBlock]]
-    diagonals: Sequence[Array] | None = None
+    diagonals: dict[Kernel, Array] = field(default_factory=dict)
     """For each leaf the kernel of the graphs with themselves, where the kernel is normalised."""
 
 
@@ -200,12 +200,10 @@ class Build:
         if not needs_diagonals(self.prepared.kernel):
             return Side(blocks)
         graphs = self.stored.graphs(number)
-        return Side(blocks, [values[graphs] for values in self._diagonals])
+        return Side(blocks, {leaf: values[graphs] for leaf, values in self._diagonals().items()})
 
-    @cached_property
-    def _diagonals(self) -> list[Array]:
-        found = self.prepared.leaf_diagonals(self.prepared.compute.watched(None))
-        return [found[leaf] for leaf in self.prepared.leaves]
+    def _diagonals(self) -> dict[Kernel, Array]:
+        return self.prepared.leaf_diagonals(self.prepared.compute.watched(None))
 
     def affordable_workers(self, workers: int | None = None) -> int:
         """Return how many tiles may be in work at once; refuse if not even one."""
@@ -232,7 +230,7 @@ class Build:
         for leaf in self.prepared.leaves.values():
             leaf.build(workers)
         if needs_diagonals(self.prepared.kernel):
-            _ = self._diagonals
+            self._diagonals()
 
     def compute(self, tiles: list[Tile], workers: int, progress: Progress | None) -> None:
         """Compute tiles on threads and store each when it is computed."""
@@ -265,16 +263,13 @@ def compute_tile_values(
     """
     leaves = tangent_leaves(kernel)
 
-    def compute_leaf(leaf: Kernel) -> Entries:
+    def compute_leaf(leaf: Kernel) -> Array:
         i = leaves.index(leaf)  # type: ignore[arg-type]
-        values = _leaf_values(leaves[i], engines[i], rows.blocks[i], cols.blocks[i], symmetric, cancelled)
-        if symmetric:
-            return Entries.of_gram(values)
-        if rows.diagonals is None or cols.diagonals is None:
-            return Entries(values)
-        return Entries(values, rows.diagonals[i], cols.diagonals[i])
+        return _leaf_values(leaves[i], engines[i], rows.blocks[i], cols.blocks[i], symmetric, cancelled)
 
-    return combine(kernel, compute_leaf).values
+    if symmetric:
+        return combine(kernel, compute_leaf)
+    return combine(kernel, compute_leaf, rows.diagonals, cols.diagonals)
 
 
 def _leaf_values(
