@@ -21,15 +21,7 @@ __all__ = ["GramPath", "cross_gram", "diagonal", "gram", "gram_columns", "gram_p
 
 
 @overload
-def gram(
-    graphs: Any,
-    kernel: Kernel | None = None,
-    *,
-    compute: Compute | None = None,
-    store: None = None,
-    shard: None = None,
-    client: None = None,
-) -> Array: ...
+def gram(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | None = None, store: None = None) -> Array: ...
 
 
 @overload
@@ -94,9 +86,8 @@ def gram(
         if isinstance(graphs, PreparedGraphs):
             raise InputError("a store prepares its graphs itself; give the graphs, not prepared ones.")
         return build_gram(as_graphs(graphs), _check_kernel(kernel), check_compute(compute), path, checked, client)
-    for name, given in (("shard", shard), ("client", client)):
-        if given is not None:
-            raise InputError(f"{name} is for a store; give store=path too.")
+    if shard is not None or client is not None:
+        raise InputError(f"{'client' if shard is None else 'shard'} is for a store; give store=path too.")
     if isinstance(graphs, PreparedGraphs):
         prepared, options = graphs, check_options(graphs, kernel, compute)
         result = _result_bytes(len(prepared.leaves), len(prepared), len(prepared), options)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class NotSketchedWarning(UserWarning):
     """Graphs are not larger than their sketch, and so computed exactly."""
 
 
+@dataclass(eq=False, repr=False)
 class PreparedGraphs:
     """Hold n graphs ready for many computations; made by :func:`prepare`.
 
@@ -55,16 +56,12 @@ class PreparedGraphs:
         The engine of each leaf of the kernel.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        compute: Compute,
-        batch: GraphBatch,
-        features: dict[str, NodeFeatures],
-        leaves: dict[Kernel, Leaf],
-    ) -> None:
-        self.kernel, self.compute, self.batch, self.features, self.leaves = kernel, compute, batch, features, leaves
-        self._diagonals: dict[Kernel, Array] = {}
+    kernel: Kernel
+    compute: Compute
+    batch: GraphBatch
+    features: dict[str, NodeFeatures]
+    leaves: dict[Kernel, Leaf] = field(default_factory=dict)
+    _diagonals: dict[Kernel, Array] = field(default_factory=dict, init=False)
 
     @property
     def engines(self) -> list[str]:
@@ -95,10 +92,8 @@ class PreparedGraphs:
         def extend_features(kind: FeatureKind) -> NodeFeatures:
             return self.features[kind].extend(batch)
 
-        def same_engine(_: int, leaf: GNTK, __: Sequence[GraphBatch]) -> Choice:
-            return self.leaves[leaf].choice
-
-        return _prepare([batch], self.kernel, self.compute, extend_features, same_engine)[0]
+        (out,) = _prepare([batch], self.kernel, self.compute, extend_features, lambda leaf, _: self.leaves[leaf].choice)
+        return out
 
     def subset(self, indices: Ints) -> PreparedGraphs:
         """Return some of the graphs, prepared by themselves; what is known of their diagonals is kept."""
@@ -172,19 +167,20 @@ def prepare_batch(
     ``engines`` fixes the engine of each leaf. ``once`` chooses engines for one Gram matrix, or for that many ``pairs``
     of nodes; otherwise for many computations, with graphs to come.
     """
+    names = {} if engines is None else dict(zip(kernel.leaves(), engines, strict=True))
 
     def fit_features(kind: FeatureKind) -> NodeFeatures:
         return (features or {}).get(kind) or NodeFeatures(kind).fit(batch)
 
-    def choose(i: int, leaf: GNTK, encoded: Sequence[GraphBatch]) -> Choice:
-        engine = compute.engine if engines is None else engines[i]
+    def choose(leaf: GNTK, encoded: list[GraphBatch]) -> Choice:
+        engine = names.get(leaf, compute.engine)
         # A stored matrix of graphs that are all smaller than their sketch has an exact engine, and keeps it.
-        exact = engines is not None and engine != "sketched"
-        chosen_for = replace(leaf, sketch=None) if exact else leaf
+        exact = replace(leaf, sketch=None) if leaf in names and engine != "sketched" else leaf
         node_pairs = pairs if once else _MANY_PAIRS
-        return choose_engine(engine, encoded[0], None, chosen_for, node_pairs, more_to_come=not once)
+        return choose_engine(engine, encoded[0], None, exact, node_pairs, more_to_come=not once)
 
-    return _prepare([batch], kernel, compute, fit_features, choose)[0]
+    (out,) = _prepare([batch], kernel, compute, fit_features, choose)
+    return out
 
 
 def prepare_pair(rows: GraphBatch, cols: GraphBatch, kernel: Kernel, compute: Compute) -> list[PreparedGraphs]:
@@ -193,37 +189,36 @@ def prepare_pair(rows: GraphBatch, cols: GraphBatch, kernel: Kernel, compute: Co
     def fit_features(kind: FeatureKind) -> NodeFeatures:
         return NodeFeatures(kind).fit(cols).extend(rows)
 
-    def choose(_: int, leaf: GNTK, encoded: Sequence[GraphBatch]) -> Choice:
+    def choose(leaf: GNTK, encoded: list[GraphBatch]) -> Choice:
         return choose_engine(compute.engine, encoded[0], encoded[1], leaf)
 
     return _prepare([rows, cols], kernel, compute, fit_features, choose)
 
 
 def _prepare(
-    batches: Sequence[GraphBatch],
+    batches: list[GraphBatch],
     kernel: Kernel,
     compute: Compute,
     fit_features: Callable[[FeatureKind], NodeFeatures],
-    choose: Callable[[int, GNTK, Sequence[GraphBatch]], Choice],
+    choose: Callable[[GNTK, list[GraphBatch]], Choice],
 ) -> list[PreparedGraphs]:
     """Prepare sets of graphs alike.
 
-    ``fit_features(kind)`` returns the features of a kind for all of them, and ``choose(i, leaf, encoded batches)`` the
-    engine of the i-th leaf.
+    ``fit_features(kind)`` returns the features of a kind for all of them, and ``choose(leaf, encoded batches)`` the
+    engine of a leaf; it is called for one leaf after the other.
     """
-    tangent = tangent_leaves(kernel)
+    leaves = tangent_leaves(kernel)
     features: dict[str, NodeFeatures] = {}
     encoded: dict[str, list[GraphBatch]] = {}
-    for kind in dict.fromkeys(leaf.features for leaf in tangent):
-        step = features[kind] = fit_features(kind)
+    for kind in dict.fromkeys(leaf.features for leaf in leaves):
+        features[kind] = step = fit_features(kind)
         encoded[kind] = list(map(step.transform, batches))
-    prepared = [PreparedGraphs(kernel, compute, batch, features, {}) for batch in batches]
-    for i, leaf in enumerate(tangent):
-        graphs = encoded[leaf.features]
-        _check(leaf, graphs)
-        choice = choose(i, leaf, graphs)
-        for out, batch in zip(prepared, graphs, strict=True):
-            out.leaves[leaf] = Leaf.prepare(leaf, batch, choice)
+    prepared = [PreparedGraphs(kernel, compute, batch, features) for batch in batches]
+    for leaf in leaves:
+        _check(leaf, encoded[leaf.features])
+        choice = choose(leaf, encoded[leaf.features])
+        for graphs, batch in zip(prepared, encoded[leaf.features], strict=True):
+            graphs.leaves[leaf] = Leaf.prepare(leaf, batch, choice)
     return prepared
 
 
@@ -241,7 +236,7 @@ def tangent_leaves(kernel: Kernel) -> list[GNTK]:
     return leaves  # type: ignore[return-value]
 
 
-def _check(kernel: GNTK, batches: Sequence[GraphBatch]) -> None:
+def _check(kernel: GNTK, batches: list[GraphBatch]) -> None:
     """Refuse graphs without what the kernel needs; warn if graphs are not sketched because of the sketch's size."""
     for batch in batches:
         check_edges(batch, kernel)
