@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from fastgntk import __version__
-from fastgntk._util.memory import memory_budget, worker_count
-from fastgntk._util.text import format_bytes
+from fastgntk._util.checks import worker_count
+from fastgntk._util.text import format_bytes, memory_budget
 from fastgntk.cli._console import print_json, print_table, show_log
 from fastgntk.cli._cost import show_cost
 from fastgntk.cli._data import load_data, warn_skipped

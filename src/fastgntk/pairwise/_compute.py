@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
-from fastgntk._util.memory import Memory, Workers, memory_budget, worker_count
+from fastgntk._util.checks import Workers, worker_count
+from fastgntk._util.text import Memory, memory_budget
 from fastgntk._util.threads import Progress
 from fastgntk._util.values import Value
 from fastgntk.engines import check_engine
