@@ -170,9 +170,9 @@ def in_turn(graphs: fg.GraphBatch, kernel: fg.GNTK, folder: Path, repeats: int) 
     return out
 
 
-def no_kernel(kernel: fg.GNTK, engine: Any, rows: Any, cols: Any, cancelled: Any) -> Any:  # noqa: ARG001
+def no_kernel(rows: Any, cols: Any, cancelled: Any) -> Any:  # noqa: ARG001
     """Replace the kernel by zeros, at no cost."""
-    return np.zeros((kernel.blocks + 1, len(rows.block.graphs), len(cols.block.graphs)))
+    return np.zeros((rows.kernel.blocks + 1, len(rows.block.graphs), len(cols.block.graphs)))
 
 
 # Memory: a matrix four times as large as what the process may take.

@@ -29,9 +29,11 @@ Write = Callable[[Ints, Ints, Array], None]
 
 
 class BuiltBlock(NamedTuple):
-    """A block of graphs, and what the engine built of it for tiles."""
+    """A block of graphs, and what the engine built of it for tiles of the kernel."""
 
     block: Block
+    kernel: GNTK
+    engine: Engine
     content: Any
 
 
@@ -106,7 +108,7 @@ class Leaf:
         finished = self._finish(workers)
 
         def pick(i: int, _: int) -> tuple[BuiltBlock, BuiltBlock]:
-            built = _build_block(self.choice.engine, finished, plan.rows[i])
+            built = self._build_block(finished, plan.rows[i])
             return built, built
 
         def write(rows: Ints, _: Ints, levels: Array) -> None:
@@ -125,7 +127,8 @@ class Leaf:
         workers = self.affordable_workers(plan, compute, out.nbytes, cols, readouts=len(out))
         col_blocks = cols.build(workers)
         with single_threaded_blas(), np.errstate(all="ignore"):
-            nodes = BuiltBlock(self.blocks[0], self.choice.engine.node_block(self._finish(workers), self.batch))
+            content = self.choice.engine.node_block(self._finish(workers), self.batch)
+        nodes = BuiltBlock(self.blocks[0], self.kernel, self.choice.engine, content)
 
         def write(_: Ints, cols: Ints, levels: Array) -> None:
             out[:, cols] = combine_levels(levels, self.kernel)
@@ -146,7 +149,7 @@ class Leaf:
                 built: list[Any] = [None] * len(self.blocks)
 
                 def compute(i: int) -> None:
-                    built[i] = _build_block(self.choice.engine, finished, self.blocks[i])
+                    built[i] = self._build_block(finished, self.blocks[i])
 
                 with single_threaded_blas():
                     run(compute, range(len(built)), workers)
@@ -181,6 +184,16 @@ class Leaf:
             )
         return max(1, min(compute.threads, (memory - kept) // max(tile_bytes, 1)))
 
+    def _build_block(self, finished: Any, block: Block) -> BuiltBlock:
+        # Threads start with NumPy's own settings, so this belongs here and not around the loop.
+        try:
+            with np.errstate(all="ignore"):
+                content = self.choice.engine.block(finished, block.graphs)
+        except Exception as error:
+            error.add_note(f"while preparing graphs {block}")
+            raise
+        return BuiltBlock(block, self.kernel, self.choice.engine, content)
+
     def _finish(self, workers: int) -> Any:
         """Do the part of preparing that takes time, on threads."""
         engine = self.choice.engine
@@ -211,8 +224,7 @@ class Leaf:
 
         def compute_tile(tile: tuple[int, int]) -> None:
             rows, cols = pick(*tile)
-            levels = compute_levels(self.kernel, self.choice.engine, rows, cols, cancelled)
-            write(rows.block.graphs, cols.block.graphs, levels)
+            write(rows.block.graphs, cols.block.graphs, compute_levels(rows, cols, cancelled))
 
         shown = (self.choice.engine.name, self.choice.reason, self.kernel, len(plan.tiles), workers)
         _log.info("engine %s (%s): %s, %d tiles on %d threads", *shown)
@@ -220,34 +232,22 @@ class Leaf:
             run(compute_tile, plan.tiles, workers, plan.cost, compute.progress, cancelled)
 
 
-def compute_levels(
-    kernel: GNTK, engine: Engine, rows: BuiltBlock, cols: BuiltBlock, cancelled: NDArray[np.uint8]
-) -> Array:
+def compute_levels(rows: BuiltBlock, cols: BuiltBlock, cancelled: NDArray[np.uint8]) -> Array:
     """Compute the readouts of all levels between two blocks, and refuse values that are no numbers."""
     try:
         with np.errstate(all="ignore"):
-            levels = engine.tile(rows.content, cols.content, cancelled)
+            levels = rows.engine.tile(rows.content, cols.content, cancelled)
     except Exception as error:
         error.add_note(f"while computing graphs {rows.block} × {cols.block}")
         raise
     if not cancelled[0] and not np.isfinite(levels).all():
         level = int(np.argwhere(~np.isfinite(levels))[0][0])
-        scales = " or ".join(f"scale={name!r}" for name in ("degree", "unit") if name != kernel.scale)
+        scales = " or ".join(f"scale={name!r}" for name in ("degree", "unit") if name != rows.kernel.scale)
         raise InputError(
             f"kernel values of graphs {rows.block} × {cols.block} leave the range of float64 at block {level} of "
-            f"{kernel.blocks}; use {scales}, fewer blocks, or smaller features and weights."
+            f"{rows.kernel.blocks}; use {scales}, fewer blocks, or smaller features and weights."
         )
     return levels
-
-
-def _build_block(engine: Engine, finished: Any, block: Block) -> BuiltBlock:
-    # Threads start with NumPy's own settings, so this belongs here and not around the loop.
-    try:
-        with np.errstate(all="ignore"):
-            return BuiltBlock(block, engine.block(finished, block.graphs))
-    except Exception as error:
-        error.add_note(f"while preparing graphs {block}")
-        raise
 
 
 def _write_both_triangles(out: Array, reduce: Callable[[Array], Array]) -> Write:

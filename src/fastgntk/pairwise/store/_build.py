@@ -2,8 +2,7 @@
 
 import logging
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -14,15 +13,14 @@ from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress, run, single_threaded_blas
-from fastgntk.engines import Engine
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK, Kernel, Normalized
+from fastgntk.kernels import Kernel, Normalized
 from fastgntk.pairwise._combine import combine, combine_levels, needs_diagonals
 from fastgntk.pairwise._compute import Compute
 from fastgntk.pairwise._leaf import BuiltBlock, compute_levels
 from fastgntk.pairwise._plan import Plan, largest_extent, plan_gram
-from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, tangent_leaves
+from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch
 from fastgntk.pairwise.store._manifest import Manifest
 from fastgntk.pairwise.store._stored_gram import StoredGram, Tile, writing
 
@@ -103,11 +101,10 @@ def use_stored(given: Any, batch: GraphBatch, kernel: Kernel, compute: Compute) 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The built blocks of graphs on one side of tiles, for each leaf of the kernel."""
+    """The graphs on one side of tiles: for each leaf their blocks, and their diagonals where the kernel needs them."""
 
-    blocks: Sequence[Sequence[BuiltBlock]]
-    diagonals: dict[Kernel, Array] = field(default_factory=dict)
-    """For each leaf the kernel of the graphs with themselves, where the kernel is normalised."""
+    blocks: dict[Kernel, list[BuiltBlock]]
+    diagonals: dict[Kernel, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,41 +165,37 @@ class Build:
         return pairs // (2 if tile[0] == tile[1] else 1) + 1
 
     @cached_property
-    def engines(self) -> list[Engine]:
-        """The engine of each leaf of the kernel."""
-        return [leaf.choice.engine for leaf in self.prepared.leaves.values()]
-
-    @cached_property
-    def _members(self) -> list[list[range]]:
+    def _members(self) -> dict[Kernel, list[range]]:
         """For each leaf the blocks that make up each side of tiles."""
-        out = []
-        for leaf in self.prepared.leaves.values():
+        out = {}
+        sides = np.arange(0, len(self.stored) + self.stored.side, self.stored.side)
+        for kernel, leaf in self.prepared.leaves.items():
             starts = np.cumsum([0, *(len(block.graphs) for block in leaf.blocks)])
-            ends = np.searchsorted(starts, np.arange(0, len(self.stored) + self.stored.side, self.stored.side))
-            ends = np.minimum(ends, len(leaf.blocks)).tolist()
-            out.append([range(first, last) for first, last in pairwise(ends)])
+            ends = np.minimum(np.searchsorted(starts, sides), len(leaf.blocks)).tolist()
+            out[kernel] = [range(first, last) for first, last in pairwise(ends)]
         return out
 
     @cached_property
     def _counts(self) -> list[list[Ints]]:
         """For each leaf, how many distinct nodes each side of tiles has at each level, block by block."""
         return [
-            [np.sum([leaf.blocks[b].counts for b in blocks], axis=0) for blocks in members]
-            for leaf, members in zip(self.prepared.leaves.values(), self._members, strict=True)
+            [np.sum([leaf.blocks[b].counts for b in blocks], axis=0) for blocks in self._members[kernel]]
+            for kernel, leaf in self.prepared.leaves.items()
         ]
 
     def side(self, number: int) -> Side:
         """Return the blocks of a side of tiles, built."""
-        blocks = []
-        for leaf, members in zip(self.prepared.leaves.values(), self._members, strict=True):
+        blocks = {}
+        for kernel, leaf in self.prepared.leaves.items():
             built = leaf.build(self.prepared.compute.threads)
-            blocks.append([built[b] for b in members[number]])
-        if not needs_diagonals(self.prepared.kernel):
-            return Side(blocks)
+            blocks[kernel] = [built[b] for b in self._members[kernel][number]]
         graphs = self.stored.graphs(number)
         return Side(blocks, {leaf: values[graphs] for leaf, values in self._diagonals().items()})
 
     def _diagonals(self) -> dict[Kernel, Array]:
+        """Return the diagonals of the leaves, if the kernel needs them."""
+        if not needs_diagonals(self.prepared.kernel):
+            return {}
         return self.prepared.leaf_diagonals(self.prepared.compute.watched(None))
 
     def affordable_workers(self, workers: int | None = None) -> int:
@@ -229,8 +222,7 @@ class Build:
         """Build the blocks of all leaves, and compute the diagonals if the kernel needs them."""
         for leaf in self.prepared.leaves.values():
             leaf.build(workers)
-        if needs_diagonals(self.prepared.kernel):
-            self._diagonals()
+        self._diagonals()
 
     def compute(self, tiles: list[Tile], workers: int, progress: Progress | None) -> None:
         """Compute tiles on threads and store each when it is computed."""
@@ -242,9 +234,9 @@ class Build:
 
         def compute_tile(tile: Tile) -> None:
             _log.debug("computing tile %d %d of %s", *tile, self.stored.path)
-            rows, cols = map(self.side, tile)
-            symmetric = tile[0] == tile[1]
-            values = compute_tile_values(self.prepared.kernel, self.engines, rows, cols, symmetric, cancelled)
+            rows = self.side(tile[0])
+            cols = rows if tile[0] == tile[1] else self.side(tile[1])
+            values = compute_tile_values(self.prepared.kernel, rows, cols, cancelled)
             if not cancelled[0]:  # values of no meaning otherwise
                 self.stored.write(tile, values)
 
@@ -254,31 +246,22 @@ class Build:
             run(compute_tile, tiles, workers, self.cost, progress, cancelled)
 
 
-def compute_tile_values(
-    kernel: Kernel, engines: Sequence[Engine], rows: Side, cols: Side, symmetric: bool, cancelled: NDArray[np.uint8]
-) -> Array:
-    """Compute a tile (rows, cols); once ``cancelled[0]`` is not 0 it returns as soon as it can, with no meaning.
+def compute_tile_values(kernel: Kernel, rows: Side, cols: Side, cancelled: NDArray[np.uint8]) -> Array:
+    """Compute a tile (rows, cols), which is symmetric if both are the same object.
 
-    ``engines`` are those of the leaves of the kernel.
+    Once ``cancelled[0]`` is not 0 it returns as soon as it can, with values of no meaning.
     """
-    leaves = tangent_leaves(kernel)
 
     def compute_leaf(leaf: Kernel) -> Array:
-        i = leaves.index(leaf)  # type: ignore[arg-type]
-        return _leaf_values(leaves[i], engines[i], rows.blocks[i], cols.blocks[i], symmetric, cancelled)
+        return _leaf_values(rows.blocks[leaf], cols.blocks[leaf], cancelled, symmetric=rows is cols)
 
-    if symmetric:
+    if rows is cols:
         return combine(kernel, compute_leaf)
     return combine(kernel, compute_leaf, rows.diagonals, cols.diagonals)
 
 
 def _leaf_values(
-    kernel: GNTK,
-    engine: Engine,
-    rows: Sequence[BuiltBlock],
-    cols: Sequence[BuiltBlock],
-    symmetric: bool,
-    cancelled: NDArray[np.uint8],
+    rows: list[BuiltBlock], cols: list[BuiltBlock], cancelled: NDArray[np.uint8], *, symmetric: bool
 ) -> Array:
     row_starts, col_starts = (np.cumsum([0, *(len(built.block.graphs) for built in side)]) for side in (rows, cols))
     out = np.zeros((row_starts[-1], col_starts[-1]))
@@ -288,7 +271,7 @@ def _leaf_values(
                 return out
             if symmetric and j < i:
                 continue
-            values = combine_levels(compute_levels(kernel, engine, row, col, cancelled), kernel)
+            values = combine_levels(compute_levels(row, col, cancelled), row.kernel)
             if symmetric and i == j:  # both triangles were computed; keep one
                 values = np.triu(values) + np.triu(values, 1).T
             row_slice, col_slice = slice(*row_starts[i : i + 2]), slice(*col_starts[j : j + 2])

@@ -18,7 +18,7 @@ import re
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -30,7 +30,6 @@ import numpy as np
 
 from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._version import __version__
-from fastgntk.engines import Engine
 from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel
 from fastgntk.pairwise.store._build import Build, Side, compute_tile_values
@@ -125,7 +124,7 @@ class _Work:
         rows, cols = (self.side(number) for number in tile)
         future = self.client.submit(
             compute_tile,
-            *(self.build.prepared.kernel, self.build.engines, rows, cols, tile, self.target),
+            *(self.build.prepared.kernel, rows, cols, tile, self.target),
             pure=False,
             priority=self.build.cost(tile),
         )
@@ -162,9 +161,7 @@ class _Work:
         raise _workers_died(self.target[0])
 
 
-def compute_tile(
-    kernel: Kernel, engines: Sequence[Engine], rows: Side, cols: Side, tile: Tile, target: tuple[str, str, str, str]
-) -> None:
+def compute_tile(kernel: Kernel, rows: Side, cols: Side, tile: Tile, target: tuple[str, str, str, str]) -> None:
     """Compute a tile and store it: the task of a worker.
 
     Its client may have gone: a task that runs is not ended with its client. If meanwhile another store was made in the
@@ -174,11 +171,10 @@ def compute_tile(
     if stored.file(tile).is_file():  # finished by a worker that died before it could report it
         return
     # Arrays that came over the network may be read-only or not aligned, for which machine code would be compiled anew.
-    symmetric = tile[0] == tile[1]
     rows = deepcopy(rows)
-    cols = rows if symmetric else deepcopy(cols)
+    cols = rows if tile[0] == tile[1] else deepcopy(cols)
     with single_threaded_blas():
-        values = compute_tile_values(kernel, engines, rows, cols, symmetric, np.zeros(1, dtype=np.uint8))
+        values = compute_tile_values(kernel, rows, cols, np.zeros(1, dtype=np.uint8))
     stored.write(tile, values)
 
 
