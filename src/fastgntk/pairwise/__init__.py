@@ -19,11 +19,11 @@ rounding.
 """
 
 from fastgntk.pairwise._combine import combine, combine_diagonals, needs_diagonals, normalize
-from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
+from fastgntk.pairwise._compute import Compute, check_compute, check_kernel, check_result
 from fastgntk.pairwise._cost import ClusterCost, CostEstimate, LeafCost, estimate_cost
 from fastgntk.pairwise._describe import describe
 from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_columns, gram_path
-from fastgntk.pairwise._leaf import Leaf, check_result
+from fastgntk.pairwise._leaf import Leaf
 from fastgntk.pairwise._nodes import (
     check_nodes,
     node_contributions,

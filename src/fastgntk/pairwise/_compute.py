@@ -6,14 +6,14 @@ from functools import cached_property
 from typing import Any, Self
 
 from fastgntk._util.checks import Workers, worker_count
-from fastgntk._util.text import Memory, memory_budget
+from fastgntk._util.text import Memory, format_bytes, memory_budget, round_up_bytes
 from fastgntk._util.threads import Progress
 from fastgntk._util.values import Value
 from fastgntk.engines import check_engine
 from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel
 
-__all__ = ["Compute", "check_compute", "check_kernel"]
+__all__ = ["Compute", "check_compute", "check_kernel", "check_result", "memory_error"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,6 +73,19 @@ class Compute(Value):
         if progress is None or count == 1:
             return self
         return self.watched(lambda done, total: progress(number * total + done, count * total))
+
+
+def memory_error(memory: int, taken: str, enough: int, alternative: str) -> InputError:
+    """Return the error for a limit that is too low; ``taken`` explains why, and ``enough`` bytes would do."""
+    advice = f"pass max_memory={round_up_bytes(enough)!r}{alternative}"
+    return InputError(f"max_memory={format_bytes(memory)} is too small: {taken}; {advice}.")
+
+
+def check_result(result: int, memory: int) -> None:
+    """Raise an error if the result would not fit in memory."""
+    if result > memory:
+        taken = f"the result alone takes {format_bytes(result)}"
+        raise memory_error(memory, taken, result + result // 8, " or fewer graphs")
 
 
 def check_compute(compute: Any) -> Compute:

@@ -17,8 +17,8 @@ from fastgntk.engines import Extent, estimate_seconds
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
-from fastgntk.pairwise._leaf import Leaf, check_result
+from fastgntk.pairwise._compute import Compute, check_compute, check_kernel, check_result
+from fastgntk.pairwise._leaf import Leaf
 from fastgntk.pairwise._plan import largest_extent, plan_gram
 from fastgntk.pairwise._prepared import prepare_batch
 from fastgntk.pairwise.store import Build

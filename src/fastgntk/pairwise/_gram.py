@@ -12,8 +12,8 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.pairwise._combine import combine, combine_levels, needs_diagonals
-from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
-from fastgntk.pairwise._leaf import Leaf, check_result
+from fastgntk.pairwise._compute import Compute, check_compute, check_kernel, check_result
+from fastgntk.pairwise._leaf import Leaf
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, prepare_pair
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
 

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk._util.text import format_bytes, round_up_bytes
+from fastgntk._util.text import format_bytes
 from fastgntk._util.threads import run, single_threaded_blas
 from fastgntk.engines import Choice, Engine, equal_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 from fastgntk.pairwise._combine import combine_levels
-from fastgntk.pairwise._compute import Compute
+from fastgntk.pairwise._compute import Compute, check_result, memory_error
 from fastgntk.pairwise._plan import Block, Plan, cut_blocks, largest_extent, plan_cross, plan_diagonal, plan_gram
 
-__all__ = ["BuiltBlock", "Leaf", "check_result", "compute_levels"]
+__all__ = ["BuiltBlock", "Leaf", "compute_levels"]
 
 _log = logging.getLogger("fastgntk")
 
@@ -35,15 +35,6 @@ class BuiltBlock(NamedTuple):
     kernel: GNTK
     engine: Engine
     content: Any
-
-
-def check_result(result: int, memory: int) -> None:
-    """Raise an error if the result would not fit in memory."""
-    if result > memory:
-        raise InputError(
-            f"max_memory={format_bytes(memory)} is too small: the result alone takes {format_bytes(result)}; pass "
-            f"max_memory={round_up_bytes(result + result // 8)!r} or fewer graphs."
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +53,11 @@ class Leaf:
     built: list[BuiltBlock] = field(default_factory=list)  # when they are first needed
     lock: Any = field(default_factory=threading.Lock)
 
+    @property
+    def n(self) -> int:
+        """The number of graphs."""
+        return len(self.batch.offsets) - 1
+
     @classmethod
     def prepare(cls, kernel: GNTK, batch: GraphBatch, choice: Choice) -> Self:
         """Do what needs one graph only, and cut the graphs into blocks."""
@@ -78,21 +74,21 @@ class Leaf:
 
     def gram(self, compute: Compute, result: int) -> Array:
         """Return the Gram matrix (n, n)."""
-        out = np.zeros((self.batch.n_graphs, self.batch.n_graphs))
+        out = np.zeros((self.n, self.n))
         write = _write_both_triangles(out, lambda levels: combine_levels(levels, self.kernel))
         self._compute_tiles(self, plan_gram(self.blocks), write, compute, result)
         return out
 
     def levels(self, compute: Compute) -> Array:
         """Return the readouts of all levels, shape (L + 1, n, n)."""
-        out = np.zeros((self.kernel.blocks + 1, self.batch.n_graphs, self.batch.n_graphs))
+        out = np.zeros((self.kernel.blocks + 1, self.n, self.n))
         write = _write_both_triangles(out, lambda levels: levels)
         self._compute_tiles(self, plan_gram(self.blocks), write, compute, out.nbytes)
         return out
 
     def cross(self, cols: Self, compute: Compute, result: int) -> Array:
         """Return the kernel (n, m) with other graphs that were prepared alike."""
-        out = np.zeros((self.batch.n_graphs, cols.batch.n_graphs))
+        out = np.zeros((self.n, cols.n))
 
         def write(rows: Ints, cols: Ints, levels: Array) -> None:
             out[rows[:, None], cols] = combine_levels(levels, self.kernel)
@@ -102,7 +98,7 @@ class Leaf:
 
     def diagonal(self, compute: Compute) -> Array:
         """Return the kernel of each graph with itself (n,); blocks are built one by one and not kept."""
-        out = np.zeros(self.batch.n_graphs)
+        out = np.zeros(self.n)
         plan = plan_diagonal(self.choice.engine.outline(self.prepared))
         workers = self.affordable_workers(plan, compute, out.nbytes)
         finished = self._finish(workers)
@@ -119,7 +115,7 @@ class Leaf:
 
     def nodes(self, cols: Self, compute: Compute) -> Array:
         """Return the contribution of each node of the one graph to its row, shape (N, m)."""
-        out = np.zeros((self.batch.n_nodes, cols.batch.n_graphs))
+        out = np.zeros((self.batch.n_nodes, cols.n))
         check_result(out.nbytes, compute.budget)
         if not len(out):
             return out
@@ -175,13 +171,9 @@ class Leaf:
         kept = result + engine.kept_bytes(self.prepared)
         if cols is not None:
             kept += engine.kept_bytes(cols.prepared)
-        needed = kept + tile_bytes
-        if needed > memory:
-            raise InputError(
-                f"max_memory={format_bytes(memory)} is too small: result and graphs take {format_bytes(kept)} and "
-                f"the largest tile {format_bytes(tile_bytes)}; pass max_memory={round_up_bytes(needed)!r} or fewer "
-                "graphs."
-            )
+        if kept + tile_bytes > memory:
+            taken = f"result and graphs take {format_bytes(kept)} and the largest tile {format_bytes(tile_bytes)}"
+            raise memory_error(memory, taken, kept + tile_bytes, " or fewer graphs")
         return max(1, min(compute.threads, (memory - kept) // max(tile_bytes, 1)))
 
     def _build_block(self, finished: Any, block: Block) -> BuiltBlock:

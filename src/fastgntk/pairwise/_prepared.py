@@ -18,8 +18,8 @@ from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.pairwise._combine import combine_diagonals
-from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
-from fastgntk.pairwise._leaf import Leaf, check_result
+from fastgntk.pairwise._compute import Compute, check_compute, check_kernel, check_result
+from fastgntk.pairwise._leaf import Leaf
 from fastgntk.pairwise._plan import plan_gram
 
 __all__ = [

@@ -122,12 +122,8 @@ class _Work:
     def send(self, tile: Tile) -> Any:
         """Make a task of a tile."""
         rows, cols = (self.side(number) for number in tile)
-        future = self.client.submit(
-            compute_tile,
-            *(self.build.prepared.kernel, rows, cols, tile, self.target),
-            pure=False,
-            priority=self.build.cost(tile),
-        )
+        task = (self.build.prepared.kernel, rows, cols, tile, self.target)
+        future = self.client.submit(compute_tile, *task, pure=False, priority=self.build.cost(tile))
         self.sent[future] = tile
         return future
 
@@ -142,22 +138,21 @@ class _Work:
         return self.send(tile)
 
     def side(self, number: int) -> Any:
-        """Return the future of the blocks of a side; they are sent unless they are there."""
+        """Return the future of the blocks of a side; they are sent to some worker unless one has them."""
         future = self.sides.get(number)
-        if future is None or future.status == "cancelled":
-            future = self.sides[number] = self.scatter(number)
-        return future
-
-    def scatter(self, number: int) -> Any:
-        """Send the blocks of a side to some worker; if that one dies meanwhile, to another."""
+        if future is not None and future.status != "cancelled":
+            return future
         for _ in range(_LOSSES):
             try:
-                return self.client.scatter([self.build.side(number)], hash=False, timeout=_PATIENCE)[0]
+                (future,) = self.client.scatter([self.build.side(number)], hash=False, timeout=_PATIENCE)
             except TimeoutError:  # an OSError too
                 raise
-            except OSError:
+            except OSError:  # the worker died meanwhile: send them to another
                 if self.client.status != "running":
                     raise
+            else:
+                self.sides[number] = future
+                return future
         raise _workers_died(self.target[0])
 
 

@@ -54,15 +54,15 @@ def open_gram(path: str | Path) -> "StoredGram":
     return StoredGram(as_path(path, "path"))
 
 
-def as_path(given: Any, name: str) -> Path:
+def as_path(path: Any, name: str) -> Path:
     """Return the path of a store; ``name`` is that of the argument."""
-    if not isinstance(given, str | os.PathLike):
-        raise InputError(f"{name} must be the path of a folder such as 'gram.zarr', but is {given!r}.")
-    return Path(given)
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{name} must be the path of a folder such as 'gram.zarr', but is {path!r}.")
+    return Path(path)
 
 
 def is_store(path: str | Path) -> bool:
-    """Tell whether a folder looks like a Zarr store, without opening it."""
+    """Return whether a folder looks like a Zarr store, without opening it."""
     return (Path(path) / "zarr.json").is_file()
 
 
@@ -242,7 +242,7 @@ class StoredGram:
         everything = np.arange(len(self))
         return self._gather(everything, everything).astype(dtype or self.dtype, copy=False)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, _: Any) -> Any:
         raise InputError("a stored matrix is not a kernel; combine the kernels, and store the matrix of the result.")
 
     __rmul__ = __add__ = __radd__ = __mul__
@@ -257,16 +257,14 @@ class StoredGram:
     def _gather(self, rows: Ints, cols: Ints) -> Array:
         """Return K[rows][:, cols]; every tile that is needed is read once."""
         out = np.empty((len(rows), len(cols)))
-        by_row, by_col = _grouped(self._place[rows], self.side), _grouped(self._place[cols], self.side)
+        by_row, by_col = (_group_by_side(self._place[graphs], self.side) for graphs in (rows, cols))
         needed = sorted({(min(i, j), max(i, j)) for i in by_row for j in by_col})
         for i, j in needed:
             values = self.tile((i, j))
-            if i in by_row and j in by_col:
-                (into_rows, at_rows), (into_cols, at_cols) = by_row[i], by_col[j]
-                out[np.ix_(into_rows, into_cols)] = values[np.ix_(at_rows, at_cols)]
-            if i != j and j in by_row and i in by_col:
-                (into_rows, at_rows), (into_cols, at_cols) = by_row[j], by_col[i]
-                out[np.ix_(into_rows, into_cols)] = values[np.ix_(at_cols, at_rows)].T
+            for row, col, block in ((j, i, values.T), (i, j, values)):
+                if row in by_row and col in by_col:
+                    (into_rows, at_rows), (into_cols, at_cols) = by_row[row], by_col[col]
+                    out[np.ix_(into_rows, into_cols)] = block[np.ix_(at_rows, at_cols)]
         return out
 
     def _read(self, tile: Tile) -> Array | None:
@@ -278,10 +276,10 @@ class StoredGram:
             return None
 
 
-def _grouped(places: Ints, side: int) -> dict[int, tuple[Ints, Ints]]:
+def _group_by_side(places: Ints, side: int) -> dict[int, tuple[Ints, Ints]]:
     """Return for each side of tiles which of the places lie in it, and where there."""
-    of_place = places // side
-    return {int(i): (np.flatnonzero(of_place == i), places[of_place == i] - int(i) * side) for i in np.unique(of_place)}
+    number = places // side
+    return {i: (np.flatnonzero(number == i), places[number == i] - i * side) for i in np.unique(number).tolist()}
 
 
 def _numbers(key: Any, n: int) -> tuple[Ints, bool]:
