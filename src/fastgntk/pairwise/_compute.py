@@ -100,7 +100,7 @@ def check_compute(compute: Any) -> Compute:
 
 
 def check_kernel(kernel: Any) -> Kernel:
-    """Return a kernel."""
+    """Refuse what is no kernel."""
     if not isinstance(kernel, Kernel):
         hint = "; read a text with fastgntk.parse_kernel" if isinstance(kernel, str) else ""
         raise InputError(f"kernel must be a kernel such as fastgntk.GNTK(), but is a {type(kernel).__name__}{hint}.")

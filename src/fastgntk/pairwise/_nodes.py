@@ -247,11 +247,9 @@ def _check_memory(compute: Compute, needed: int, what: str) -> None:
 
 
 def _closeness(batch: GraphBatch) -> Ints:
-    """Return for each node a place in an order in which neighbours are near each other."""
+    """Return for each node its place in an order in which neighbours are near each other."""
     order = sparse.csgraph.reverse_cuthill_mckee(sparse.csr_array(batch.adjacency()), symmetric_mode=False)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return place
+    return np.argsort(order)
 
 
 def _check_one(batch: GraphBatch) -> GraphBatch:

@@ -97,8 +97,7 @@ class StoredGram:
         except (KeyError, ValueError):
             raise no_store from None
         self.path = path
-        self._place = np.empty_like(self.order)
-        self._place[self.order] = np.arange(len(self.order))
+        self._place = np.argsort(self.order)
 
     @classmethod
     def create(cls, path: Path, manifest: Manifest, order: Ints) -> Self:
