@@ -206,13 +206,15 @@ def gram_path(graphs: Any, kernel: GNTK | None = None, *, compute: Compute | Non
     (5, 5)
     """
     prepared = graphs if isinstance(graphs, PreparedGraphs) else None
-    options = check_options(prepared, kernel, compute) if prepared else check_compute(compute)
-    deepest = prepared.kernel if prepared else _check_kernel(kernel)
+    options = check_compute(compute) if prepared is None else check_options(prepared, kernel, compute)
+    deepest = _check_kernel(kernel) if prepared is None else prepared.kernel
     if not isinstance(deepest, GNTK):
         raise InputError(f"only a GNTK has depths, but the kernel is {deepest}; compute its parts one by one.")
-    batch = prepared.batch if prepared else as_graphs(graphs)
+    batch = as_graphs(graphs) if prepared is None else prepared.batch
     check_result(8 * (deepest.blocks + 1) * len(batch) ** 2, options.budget)
-    leaf = (prepared or prepare_batch(batch, deepest, options, once=True)).leaves[deepest]
+    if prepared is None:
+        prepared = prepare_batch(batch, deepest, options, once=True)
+    leaf = prepared.leaves[deepest]
     return GramPath(deepest, leaf.levels(options), leaf.choice.engine.name)
 
 
