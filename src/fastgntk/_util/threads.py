@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 __all__ = ["Progress", "run", "single_threaded_blas"]
 
 Progress = Callable[[int, int], None]
-"""Called as progress(done, total) in units of work, so that done/total is the share of the time."""
+"""Called as progress(done, total) in units of work, so that done/total is the fraction of the time."""
 
 Task = TypeVar("Task")
 

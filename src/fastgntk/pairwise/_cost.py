@@ -137,7 +137,7 @@ def estimate_cost(
     """Estimate what :func:`gram` with the same arguments would cost, without computing the matrix.
 
     Graphs are prepared and cut for it, which takes seconds where the matrix takes minutes. A limit of memory that is
-    too low is refused here as there.
+    too low is refused, as by :func:`gram`.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def estimate_cost(
     >>> import fastgntk as fg
     >>> graphs = fg.datasets.load("MUTAG").graphs
     >>> cost = fg.estimate_cost(graphs, fg.GNTK(blocks=3), compute=fg.Compute(engine="lossless"))
-    >>> cost.engine, cost.graphs, [round(share, 3) for share in cost.leaves[0].compression]
+    >>> cost.engine, cost.graphs, [round(ratio, 3) for ratio in cost.leaves[0].compression]
     ('lossless', 188, [0.0, 0.004, 0.039])
     """
     kernel, options = check_kernel(kernel), check_compute(compute)

@@ -11,7 +11,7 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.pairwise._combine import combine, combine_levels, needs_diagonals
+from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel, check_result
 from fastgntk.pairwise._leaf import Leaf
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, prepare_pair
@@ -123,7 +123,7 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
         kernel, options, rows, cols = _check_kernel(kernel), check_compute(compute), as_graphs(rows), as_graphs(cols)
         result = _result_bytes(len(kernel.leaves()), len(rows), len(cols), options)
         row_graphs, col_graphs = prepare_pair(rows, cols, kernel, options)
-    row_diagonals, col_diagonals = _leaf_diagonals(row_graphs, options), _leaf_diagonals(col_graphs, options)
+    row_diagonals, col_diagonals = row_graphs.needed_diagonals(options), col_graphs.needed_diagonals(options)
 
     def compute_leaf(leaf: Leaf, compute: Compute) -> Array:
         return row_graphs.leaves[leaf.kernel].cross(leaf, compute, result)
@@ -136,7 +136,7 @@ def gram_columns(prepared: PreparedGraphs, indices: Ints, compute: Compute | Non
     options = check_options(prepared, None, compute)
     result = _result_bytes(len(prepared.leaves), len(prepared), len(indices), options)
     cols = prepared.like(prepared.batch[indices])
-    diagonals = _leaf_diagonals(prepared, options)
+    diagonals = prepared.needed_diagonals(options)
     col_diagonals = {leaf: values[indices] for leaf, values in diagonals.items()}
 
     def compute_leaf(leaf: Leaf, compute: Compute) -> Array:
@@ -248,8 +248,3 @@ def _by_kernel(
     """Return the function of a leaf's kernel that :func:`combine` takes; each leaf is an equal part of the progress."""
     numbers = {kernel: i for i, kernel in enumerate(prepared.leaves)}
     return lambda kernel: compute_leaf(prepared.leaves[kernel], compute.for_part(numbers[kernel], len(numbers)))
-
-
-def _leaf_diagonals(prepared: PreparedGraphs, compute: Compute) -> dict[Kernel, Array]:
-    """Return the diagonals that the kernel needs."""
-    return prepared.leaf_diagonals(compute.watched(None)) if needs_diagonals(prepared.kernel) else {}

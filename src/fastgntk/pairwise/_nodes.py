@@ -14,7 +14,7 @@ from fastgntk.engines import NodePairs, check_edges
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.pairwise._combine import combine_nodes, needs_diagonals
+from fastgntk.pairwise._combine import combine_nodes
 from fastgntk.pairwise._compute import Compute, check_compute, memory_error
 from fastgntk.pairwise._gram import check_options
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare, tangent_leaves
@@ -92,10 +92,7 @@ def _contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute) ->
     """Return the contributions (N, m) of the nodes of one graph."""
     row = cols.like(batch)
     parts = {leaf: row.leaves[leaf].nodes(cols.leaves[leaf], compute) for leaf in cols.leaves}
-    if not needs_diagonals(cols.kernel):
-        return combine_nodes(cols.kernel, parts, {}, {})
-    silent = compute.watched(None)
-    return combine_nodes(cols.kernel, parts, row.leaf_diagonals(silent), cols.leaf_diagonals(silent))
+    return combine_nodes(cols.kernel, parts, row.needed_diagonals(compute), cols.needed_diagonals(compute))
 
 
 def node_gram(graph: Any, kernel: GNTK = GNTK(), *, nodes: Any = None, compute: Compute | None = None) -> Array:

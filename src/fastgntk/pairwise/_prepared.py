@@ -17,7 +17,7 @@ from fastgntk.engines import Choice, check_edges, choose_engine
 from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.pairwise._combine import combine_diagonals
+from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel, check_result
 from fastgntk.pairwise._leaf import Leaf
 from fastgntk.pairwise._plan import plan_gram
@@ -107,12 +107,15 @@ class PreparedGraphs:
         """Return k(G, G) of every graph for each leaf of the kernel, computed once."""
         compute = self.compute if compute is None else compute
         missing = [kernel for kernel in self.leaves if kernel not in self._diagonals]
-        if not missing:
-            return self._diagonals
-        check_result(8 * len(self) * max(len(missing), 1), compute.budget)
+        if missing:
+            check_result(8 * len(self) * len(missing), compute.budget)
         for i, kernel in enumerate(missing):
             self._diagonals[kernel] = self.leaves[kernel].diagonal(compute.for_part(i, len(missing)))
         return self._diagonals
+
+    def needed_diagonals(self, compute: Compute) -> dict[Kernel, Array]:
+        """Return the diagonals of the leaves if any part of the kernel is normalised, and none otherwise."""
+        return self.leaf_diagonals(compute.watched(None)) if needs_diagonals(self.kernel) else {}
 
     def set_leaf_diagonal(self, kernel: Kernel, values: Array) -> None:
         """Keep the diagonal of a leaf that was computed with its Gram matrix."""

@@ -16,7 +16,7 @@ from fastgntk._util.threads import Progress, run, single_threaded_blas
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel, Normalized
-from fastgntk.pairwise._combine import combine, combine_levels, needs_diagonals
+from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute
 from fastgntk.pairwise._leaf import BuiltBlock, compute_levels
 from fastgntk.pairwise._plan import Plan, largest_extent, plan_gram
@@ -66,18 +66,18 @@ def check_shard(shard: Any) -> Shard:
     return pair[0], pair[1]
 
 
-def use_stored(given: Any, batch: GraphBatch, kernel: Kernel, compute: Compute) -> tuple[StoredGram, PreparedGraphs]:
-    """Return a stored matrix, given itself or by its path, and its graphs prepared as it was computed.
+def use_stored(gram: Any, batch: GraphBatch, kernel: Kernel, compute: Compute) -> tuple[StoredGram, PreparedGraphs]:
+    """Return a stored matrix, passed itself or by its path, and its graphs prepared as it was computed.
 
     It must be complete, and that of the kernel, or for a normalised kernel of what is normalised; any other is refused.
     """
-    if not isinstance(given, StoredGram | str | Path):
+    if not isinstance(gram, StoredGram | str | Path):
         raise InputError(
-            f"gram must be a matrix that fastgntk stored, or its path, but is a {type(given).__name__}; store one with "
+            f"gram must be a matrix that fastgntk stored, or its path, but is a {type(gram).__name__}; store one with "
             "gram(..., store=path)."
         )
     # Opened again even if it is open: the folder may have been made anew, and what is in memory is of the old one.
-    stored = StoredGram(given.path if isinstance(given, StoredGram) else Path(given))
+    stored = StoredGram(gram.path if isinstance(gram, StoredGram) else Path(gram))
     manifest = stored.manifest
     if manifest.graphs != len(batch):
         raise InputError(
@@ -189,14 +189,8 @@ class Build:
         for kernel, leaf in self.prepared.leaves.items():
             built = leaf.build(self.prepared.compute.threads)
             blocks[kernel] = [built[b] for b in self._members[kernel][number]]
-        graphs = self.stored.graphs(number)
-        return Side(blocks, {leaf: values[graphs] for leaf, values in self._diagonals().items()})
-
-    def _diagonals(self) -> dict[Kernel, Array]:
-        """Return the diagonals of the leaves, if the kernel needs them."""
-        if not needs_diagonals(self.prepared.kernel):
-            return {}
-        return self.prepared.leaf_diagonals(self.prepared.compute.watched(None))
+        graphs, diagonals = self.stored.graphs(number), self.prepared.needed_diagonals(self.prepared.compute)
+        return Side(blocks, {leaf: values[graphs] for leaf, values in diagonals.items()})
 
     def affordable_workers(self, workers: int | None = None) -> int:
         """Return how many tiles may be in work at once; refuse if not even one."""
@@ -222,7 +216,7 @@ class Build:
         """Build the blocks of all leaves, and compute the diagonals if the kernel needs them."""
         for leaf in self.prepared.leaves.values():
             leaf.build(workers)
-        self._diagonals()
+        self.prepared.needed_diagonals(self.prepared.compute)
 
     def compute(self, tiles: list[Tile], workers: int, progress: Progress | None) -> None:
         """Compute tiles on threads and store each when it is computed."""
