@@ -17,7 +17,7 @@ from fastgntk.pairwise._leaf import Leaf
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, prepare_pair
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
 
-__all__ = ["GramPath", "cross_gram", "diagonal", "gram", "gram_columns", "gram_path", "check_options"]
+__all__ = ["GramPath", "check_options", "cross_gram", "diagonal", "gram", "gram_columns", "gram_path"]
 
 
 @overload
