@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 
 import fastgntk as fg
-from fastgntk.pairwise._run import Run
+from fastgntk.pairwise import _leaf
+from fastgntk.pairwise.store import _build
 
 Tile = tuple[int, int]
 Seconds = tuple[float, float]
@@ -133,11 +134,12 @@ def overhead(args: argparse.Namespace, folder: Path) -> bool:
     for what, k in (("by the clock", 0), ("of processor time", 1)):
         low, middle, high = np.quantile([after[k] / before[k] for before, after in pairs], [0.25, 0.5, 0.75])
         print(f"  store over memory {what}: median {middle:.3f}, quartiles {low:.3f} and {high:.3f}")
-    compute, Run.tile = Run.tile, no_kernel
+    compute = _leaf.compute_levels
+    _leaf.compute_levels = _build.compute_levels = no_kernel
     try:
         empty = in_turn(graphs, kernel, folder / "empty", args.repeats)
     finally:
-        Run.tile = compute
+        _leaf.compute_levels = _build.compute_levels = compute
     whole = float(np.median([before[1] for before, _ in pairs]))
     ratio = 1 + float(np.median([after[1] - before[1] for before, after in empty])) / whole
     met = ratio < OVERHEAD
@@ -168,9 +170,9 @@ def in_turn(graphs: fg.GraphBatch, kernel: fg.GNTK, folder: Path, repeats: int) 
     return out
 
 
-def no_kernel(run: Run, rows: Any, cols: Any, row_block: Any, col_block: Any, cancelled: Any) -> Any:  # noqa: ARG001
+def no_kernel(rows: Any, cols: Any, cancelled: Any) -> Any:  # noqa: ARG001
     """Replace the kernel by zeros, at no cost."""
-    return np.zeros((run.kernel.blocks + 1, len(row_block.graphs), len(col_block.graphs)))
+    return np.zeros((rows.kernel.blocks + 1, len(rows.block.graphs), len(cols.block.graphs)))
 
 
 # Memory: a matrix four times as large as what the process may take.

@@ -38,7 +38,7 @@ BELOW["reproduce"] = BELOW["selection"] | {"selection", "datasets", "theory", "b
 BELOW["cli"] = BELOW["report"] | BELOW["reproduce"] | {"report", "reproduce", "persistence"}
 """The folders that each folder may import."""
 
-TOP = {"__init__.py": {"_util"}, "__main__.py": {"cli"}, "errors.py": set(), "_version.py": set()}
+TOP = {"__init__.py": set(), "__main__.py": {"cli"}, "errors.py": set(), "_version.py": set()}
 """The files beside the folders, and the folders that each may import."""
 
 EVERYWHERE = {"errors", "_version", "__version__"}

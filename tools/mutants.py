@@ -91,7 +91,7 @@ MUTANTS = [
     # pairwise: plan, combine, store
     Mutant("pairwise.Plan.pairs", "drop if", "", 2, "pairwise/test_plan.py"),
     Mutant("pairwise._largest_first", "drop minus", "", 1, "pairwise/test_plan.py"),
-    Mutant("pairwise._combine._combine", "constant", "np.add -> np.multiply", 1, "pairwise/test_prepared.py"),
+    Mutant("pairwise._combine._apply", "constant", "np.add -> np.multiply", 1, "kernels/test_combinations.py"),
     Mutant("pairwise.combine_levels", "drop if", "", 1, EQUALS),
     Mutant("pairwise.normalize", "drop factor", "", 1, "pairwise/test_gram.py"),
     Mutant("pairwise._write_both_triangles", "unwrap", "swapaxes", 2, CONSISTENCY),
@@ -101,7 +101,7 @@ MUTANTS = [
     # kernels
     Mutant("kernels._Parser.literal", "drop if", "", 1, "kernels"),
     Mutant("kernels._Parser.expression", "drop if", "", 1, "kernels"),
-    Mutant("kernels.Sum.__repr__", "constant", "2 -> 1", 1, "kernels"),
+    Mutant("kernels._Pair.__repr__", "constant", "1 -> 0", 1, "kernels"),
     Mutant("kernels.value_from_dict", "drop if", "", 3, "kernels"),
     Mutant("kernels._check_jump", "compare", ">= -> >", 1, "kernels"),
     # models

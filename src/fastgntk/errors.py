@@ -18,18 +18,18 @@ class DownloadError(InputError):
     """Raised when a data set could not be fetched; nothing half-written is left behind."""
 
 
-def some(what: str, numbers: Sequence[int], most: int = 5) -> str:
-    """Name the first of some numbered things, and count the others.
+def some(noun: str, numbers: Sequence[int], max_items: int = 5) -> str:
+    """Name the first of several numbered things, and count the others.
 
     >>> some("row", [3]), some("row", [3, 7]), some("row", range(1, 20))
     ('row 3', 'rows 3 and 7', 'rows 1, 2, 3, 4, 5 and 14 more')
     """
-    named = [str(n) for n in numbers[:most]]
+    named = [str(n) for n in numbers[:max_items]]
     if len(numbers) == 1:
-        return f"{what} {named[0]}"
-    if len(numbers) > most:
-        return f"{what}s {', '.join(named)} and {len(numbers) - most} more"
-    return f"{what}s {', '.join(named[:-1])} and {named[-1]}"
+        return f"{noun} {named[0]}"
+    if len(numbers) > max_items:
+        return f"{noun}s {', '.join(named)} and {len(numbers) - max_items} more"
+    return f"{noun}s {', '.join(named[:-1])} and {named[-1]}"
 
 
 def levels_to_the_caller() -> int:

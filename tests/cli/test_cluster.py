@@ -12,7 +12,7 @@ from tests.cli.command import record, run, sentence
 
 import fastgntk as fg
 from fastgntk.cli import _console
-from fastgntk.pairwise.store import _build, _clients
+from fastgntk.pairwise.store import _build, _cluster
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def test_local_processes_build_a_store(tmp_path):
     )
     assert np.array_equal(np.asarray(fg.open_gram(path)), np.asarray(threads))
     fg.open_gram(path).file((0, 3)).unlink()
-    with _clients.local_workers(1) as client:  # a scheduler that is there already
+    with _cluster.local_workers(1) as client:  # a scheduler that is there already
         shown = run(*how[:-2], "--scheduler", client.scheduler.address).out
     assert "21 of 21; 1 now, " in shown
     assert " per second" in shown
@@ -61,7 +61,7 @@ def test_local_processes_build_a_store(tmp_path):
 )
 def test_bad_input_is_one_sentence(tmp_path, monkeypatch, arguments, words):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_clients, "_CONNECT", 0.3)
+    monkeypatch.setattr(_cluster, "_CONNECT", 0.3)
     assert words in sentence(run("gram", "MUTAG", *arguments))
     assert not (tmp_path / "K").exists()
 

@@ -15,7 +15,7 @@ import pytest
 
 import fastgntk as fg
 from fastgntk.datasets import synthetic
-from fastgntk.pairwise.store import _build, _clients, _cluster
+from fastgntk.pairwise.store import _build, _cluster
 
 GRAPHS = synthetic.erdos_renyi(300, 8).graphs
 KERNEL = fg.GNTK(2, 1)
@@ -30,7 +30,7 @@ def _small_tiles(monkeypatch):
 
 @pytest.fixture(scope="module")
 def client():
-    with _clients.local_workers(1) as client:
+    with _cluster.local_workers(1) as client:
         yield client
 
 
@@ -53,7 +53,7 @@ def scheduler(folder, workers, path=None):
             processes += [
                 subprocess.Popen([*worker, "--no-nanny"], stderr=log, env=environment) for _ in range(workers)
             ]
-            with _clients.connected(address) as client:
+            with _cluster.connected(address) as client:
                 yield client, processes[0]
         finally:
             for process in processes:
@@ -84,7 +84,7 @@ def test_a_worker_that_is_killed_costs_its_tile_only(tmp_path, workers):
         times.update({tile: stored.file(tile).stat().st_mtime_ns for tile in stored.finished()})
         os.kill(client.cluster.workers[0].pid, signal.SIGKILL)  # a single one has all blocks, which go with it
 
-    with _clients.local_workers(workers) as client:
+    with _cluster.local_workers(workers) as client:
         stored = fg.gram(GRAPHS, KERNEL, store=path, client=client, compute=HOW.watched(after(5, kill)))
     assert 5 <= len(times) < 55
     assert np.array_equal(np.asarray(stored), np.asarray(whole))
@@ -152,10 +152,10 @@ def test_a_worker_that_dies_while_blocks_are_sent_to_it(tmp_path, monkeypatch, c
 @pytest.mark.slow
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "127.0.0.1:9"])  # where nobody listens
 def test_a_scheduler_that_is_not_there(address, monkeypatch):
-    monkeypatch.setattr(_clients, "_CONNECT", 0.5)
+    monkeypatch.setattr(_cluster, "_CONNECT", 0.5)
     with (
         pytest.raises(fg.InputError, match=r"there is no Dask scheduler at .*; start one with `dask scheduler`"),
-        _clients.connected(address),
+        _cluster.connected(address),
     ):
         pass
 
@@ -167,14 +167,14 @@ def test_a_scheduler_that_is_not_there(address, monkeypatch):
 )  # fmt: skip
 def test_what_is_no_address(address):
     words = r"--scheduler must be an address such as tcp://host:8786, but is "
-    with pytest.raises(fg.InputError, match=words), _clients.connected(address):
+    with pytest.raises(fg.InputError, match=words), _cluster.connected(address):
         pass
 
 
 def test_certificates_that_are_not_there():
     with (
         pytest.raises(fg.InputError, match=r"tls://127.0.0.1:9 needs certificates; name them in the configuration of"),
-        _clients.connected("tls://127.0.0.1:9"),
+        _cluster.connected("tls://127.0.0.1:9"),
     ):
         pass
 

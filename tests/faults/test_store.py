@@ -96,14 +96,14 @@ def test_two_processes_on_one_store(tmp_path, data):
     holder = subprocess.Popen(
         [
             sys.executable, "-c",
-            "import sys, time\nfrom pathlib import Path\nfrom fastgntk.pairwise.store._locks import writing\n"
+            "import sys, time\nfrom pathlib import Path\nfrom fastgntk.pairwise.store._stored_gram import writing\n"
             "Path(sys.argv[1]).mkdir()\nwith writing(Path(sys.argv[1]), (1, 3)):\n    print('held', flush=True)\n"
             "    time.sleep(100)",
             str(tmp_path / "locked"),
         ],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    from fastgntk.pairwise.store._locks import writing
+    from fastgntk.pairwise.store._stored_gram import writing
 
     try:
         assert holder.stdout.readline() == "held\n"

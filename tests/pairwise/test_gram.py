@@ -91,8 +91,7 @@ def test_memory_limits_how_many_tiles_are_in_flight(caplog):
 
 @pytest.mark.parametrize("needed", [123, 1_001, 1_450_000, 99_500_001])
 def test_the_memory_suggested_is_enough(needed):
-    from fastgntk._util.memory import memory_budget
-    from fastgntk._util.text import round_up_bytes
+    from fastgntk._util.text import memory_budget, round_up_bytes
 
     assert needed <= memory_budget(round_up_bytes(needed)) < 1.1 * needed + 2
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.tables import ALL_ENGINES, FAMILIES, FLOAT64, by_engine
 
-from fastgntk import GNTK, Compute, Graph, InputError, cross_gram, datasets, diagonal, gram, prepare
+from fastgntk import GNTK, Compute, Graph, InputError, cross_gram, datasets, diagonal, gram, gram_path, prepare
 from fastgntk.engines import get_engine
 from fastgntk.pairwise._leaf import Leaf
 
@@ -177,3 +177,7 @@ def test_pickled_graphs_carry_no_callback():
     copy = pickle.loads(pickle.dumps(train))
     assert copy.compute.progress is None
     assert copy.compute == train.compute
+
+
+def test_prepared_graphs_of_an_empty_batch_have_an_empty_path():
+    assert gram_path(prepare([], GNTK(2))).levels.shape == (3, 0, 0)

@@ -1,10 +1,11 @@
-"""Helpers that know neither graphs nor kernels.
+"""Helpers that use neither graphs nor kernels.
 
 ============  =========================================================
 ``files``     write files whole or not at all
-``text``      sizes and durations as text
+``text``      sizes and durations as text, and sizes from text
 ``threads``   run tasks on threads, with progress
-``memory``    workers and memory of this machine
 ``checks``    check arguments
+``values``    frozen dataclasses with parameters by name
+``arrays``    short names of array types
 ============  =========================================================
 """

@@ -1,23 +1,26 @@
 """Checks of single arguments."""
 
 import math
+import os
 from typing import Any
 
 import numpy as np
 
 from fastgntk.errors import InputError
 
-__all__ = ["check_flag", "check_integer", "check_positive"]
+__all__ = ["Workers", "check_flag", "check_integer", "check_positive", "worker_count"]
+
+Workers = int | None
 
 
-def check_integer(name: str, value: Any, least: int) -> int:
+def check_integer(name: str, value: Any, minimum: int) -> int:
     """Return an option that must be a whole number.
 
     >>> check_integer("rank", 3, 1)
     3
     """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} must be a whole number, {least} or more, but is {value!r}.")
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < minimum:
+        raise InputError(f"{name} must be a whole number, {minimum} or more, but is {value!r}.")
     return int(value)
 
 
@@ -38,3 +41,12 @@ def check_positive(name: str, value: Any) -> float:
     if not 0 < converted < math.inf:
         raise InputError(f"{name} must be a number above 0, but is {value!r}.")
     return converted
+
+
+def worker_count(workers: Workers) -> int:
+    """Return the number of threads; None means every core this process may use."""
+    if workers is None or (isinstance(workers, int) and workers == -1):
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
+        raise InputError(f"n_jobs must be a whole number, 1 or more, or -1 for every core, but is {workers!r}.")
+    return int(workers)

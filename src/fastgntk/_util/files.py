@@ -23,7 +23,7 @@ def check_place(path: Path, called: str, *suffixes: str) -> None:
         raise InputError(f"{path} cannot be written (Permission denied); choose another place.")
 
 
-def atomic_save(path: Path, write: Callable[[BinaryIO], None]) -> None:
+def atomic_save(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Let ``write`` fill a temporary file beside ``path``, then put it in place in one step.
 
     A crash, a full disk or Ctrl-C leaves what was there before, and no half file.
@@ -44,8 +44,4 @@ def atomic_save(path: Path, write: Callable[[BinaryIO], None]) -> None:
 
 def atomic_write(path: Path, content: bytes) -> None:
     """Write ``content`` to ``path`` whole or not at all."""
-    atomic_save(path, lambda stream: _write_all(stream, content))
-
-
-def _write_all(stream: BinaryIO, content: bytes) -> None:
-    stream.write(content)
+    atomic_save(path, lambda stream: stream.write(content))

@@ -1,14 +1,45 @@
-"""Sizes and durations as text."""
+"""Sizes and durations as text, and sizes from text."""
 
 import math
+import os
+import re
 
-__all__ = ["format_bytes", "format_duration", "round_up_bytes"]
+from fastgntk.errors import InputError
+
+__all__ = ["Memory", "format_bytes", "format_duration", "memory_budget", "round_up_bytes"]
+
+Memory = int | float | str | None
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+def memory_budget(memory: Memory) -> int:
+    """Return the budget in bytes; None means a quarter of this machine's memory.
+
+    >>> memory_budget("1.5 GB"), memory_budget("2GiB"), memory_budget(1000)
+    (1500000000, 2147483648, 1000)
+    """
+    if memory is None:
+        try:
+            return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
+        except (AttributeError, ValueError, OSError):
+            return 2 * 2**30  # unknown: what a small laptop can spare
+    number, unit = memory, ""
+    if isinstance(memory, str):
+        match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", memory.lower())
+        number, unit = match.groups() if match else (math.nan, "")
+    try:
+        value = float(number) * _UNITS[unit]
+    except (TypeError, ValueError, KeyError, OverflowError):
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise InputError(f"max_memory must be a number of bytes or a text such as '2GB', but is {memory!r}.")
+    return int(value)
 
 
 def round_up_bytes(count: int) -> str:
     """Write a number of bytes as a text for ``memory=`` that is enough, rounded up to two digits.
 
-    >>> from fastgntk._util.memory import memory_budget
     >>> round_up_bytes(1_234_567), memory_budget(round_up_bytes(1_234_567)) >= 1_234_567
     ('1.3MB', True)
     """

@@ -11,10 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 __all__ = ["Progress", "run", "single_threaded_blas"]
 
 Progress = Callable[[int, int], None]
-"""Called as progress(done, total) in units of work, so that done/total is the share of the time."""
+"""Called as progress(done, total) in units of work, so that done/total is the fraction of the time."""
 
 Task = TypeVar("Task")
 
@@ -22,16 +25,15 @@ Task = TypeVar("Task")
 def run(
     function: Callable[[Task], None],
     tasks: Sequence[Task],
-    *,
     workers: int,
     cost: Callable[[Task], int] = lambda task: 1,  # noqa: ARG005  # every task counts the same
     progress: Progress | None = None,
-    cancel: Callable[[], None] = lambda: None,
+    cancelled: NDArray[np.uint8] | None = None,
 ) -> None:
     """Call ``function(task)`` for every task, in order of the sequence, on at most ``workers`` threads.
 
-    An exception stops all workers after their current task and is raised here; so is Ctrl-C. ``cancel`` is called then,
-    and may make current tasks return early. Even a single worker is a thread of its own: Python hands Ctrl-C to
+    An exception stops all workers after their current task and is raised here; so is Ctrl-C. ``cancelled[0]`` is set to
+    1 then, so that current tasks can return early. Even a single worker is a thread of its own: Python hands Ctrl-C to
     the main thread, which must not be inside compiled code.
     """
     total = sum(cost(task) for task in tasks) if progress else 0
@@ -39,6 +41,11 @@ def run(
     lock = threading.Lock()
     stop = threading.Event()
     done = 0
+
+    def stop_all() -> None:
+        stop.set()
+        if cancelled is not None:
+            cancelled[0] = 1
 
     def work() -> None:
         nonlocal done
@@ -54,8 +61,7 @@ def run(
                         done += cost(task)  # type: ignore[arg-type]
                         progress(done, total)
         except BaseException:
-            stop.set()
-            cancel()
+            stop_all()
             raise
 
     count = min(workers, len(tasks))
@@ -67,8 +73,7 @@ def run(
             for future in futures:
                 future.result()
         except BaseException:
-            stop.set()
-            cancel()
+            stop_all()
             raise
 
 

@@ -15,28 +15,27 @@ class Value:
     """
 
     def __repr__(self) -> str:
-        given = [(f.name, getattr(self, f.name)) for f in fields(self) if f.repr]  # type: ignore[arg-type]
-        default = {f.name: f.default for f in fields(self)}  # type: ignore[arg-type]
-        shown = [f"{name}={value!r}" for name, value in given if value != default[name]]
+        values = [(f, getattr(self, f.name)) for f in fields(self) if f.repr]  # type: ignore[arg-type]
+        shown = [f"{field.name}={value!r}" for field, value in values if value != field.default]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; with ``deep`` those of nested values too, as ``outer__inner``."""
-        own = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        params = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
         if not deep:
-            return own
-        nested = {name: value for name, value in own.items() if isinstance(value, Value)}
-        return own | {f"{name}__{k}": v for name, value in nested.items() for k, v in value.get_params().items()}
+            return params
+        nested = {name: value for name, value in params.items() if isinstance(value, Value)}
+        return params | {f"{name}__{k}": v for name, value in nested.items() for k, v in value.get_params().items()}
 
     def set_params(self, **params: Any) -> Self:
         """Return a copy with other parameters; ``outer__inner`` names those of nested values."""
-        known = [f.name for f in fields(self)]  # type: ignore[arg-type]
+        names = [f.name for f in fields(self)]  # type: ignore[arg-type]
         changed: dict[str, Any] = {}
         nested: dict[str, dict[str, Any]] = {}
         for name, value in params.items():
             outer, _, inner = name.partition("__")
-            if outer not in known:
-                raise InputError(f"{type(self).__name__} has no parameter {outer!r}; it has {', '.join(known)}.")
+            if outer not in names:
+                raise InputError(f"{type(self).__name__} has no parameter {outer!r}; it has {', '.join(names)}.")
             if inner:
                 nested.setdefault(outer, {})[inner] = value
             else:

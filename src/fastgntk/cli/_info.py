@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fastgntk._util.memory import memory_budget, worker_count
-from fastgntk._util.text import format_bytes
+from fastgntk._util.checks import worker_count
+from fastgntk._util.text import format_bytes, memory_budget
 from fastgntk.bench import installed_versions
 from fastgntk.cli._console import configure_logging, print_json, print_table
 from fastgntk.cli._gram import describe_store, show_cost

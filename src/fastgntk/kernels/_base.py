@@ -34,9 +34,7 @@ class Kernel(Value):
         return self if type(other) is int and other == 0 else NotImplemented  # where ``sum`` starts
 
     def __mul__(self, other: Any) -> Kernel:
-        if isinstance(other, Kernel):
-            return Product(self, other)
-        return Scaled(other, self) if isinstance(other, int | float | np.number) else NotImplemented  # type: ignore[arg-type]
+        return Product(self, other) if isinstance(other, Kernel) else self.__rmul__(other)
 
     def __rmul__(self, factor: Any) -> Kernel:
         return Scaled(factor, self) if isinstance(factor, int | float | np.number) else NotImplemented  # type: ignore[arg-type]
@@ -95,33 +93,30 @@ class Kernel(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class Sum(Kernel):
+class _Pair(Kernel):
+    k1: Kernel
+    k2: Kernel
+    _operator: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        _check_operands(self.k1, self.k2)
+
+    def __repr__(self) -> str:
+        return f"{self.k1._within(self._precedence)} {self._operator} {self.k2._within(self._precedence + 1)}"
+
+
+class Sum(_Pair):
     """k1 + k2."""
 
-    k1: Kernel
-    k2: Kernel
-    _precedence: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        _check_operands(self.k1, self.k2)
-
-    def __repr__(self) -> str:
-        return f"{self.k1._within(1)} + {self.k2._within(2)}"
+    _precedence = 1
+    _operator = "+"
 
 
-@dataclass(frozen=True, repr=False)
-class Product(Kernel):
+class Product(_Pair):
     """k1 · k2, entry by entry."""
 
-    k1: Kernel
-    k2: Kernel
-    _precedence: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        _check_operands(self.k1, self.k2)
-
-    def __repr__(self) -> str:
-        return f"{self.k1._within(2)} * {self.k2._within(3)}"
+    _precedence = 2
+    _operator = "*"
 
 
 @dataclass(frozen=True, repr=False)

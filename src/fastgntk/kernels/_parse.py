@@ -21,8 +21,8 @@ __all__ = ["parse_kernel", "value_from_dict"]
 
 _NAMES: dict[str, type[Value]] = {"GNTK": GNTK, "Sketch": Sketch}
 _COMPOSITE: dict[str, type[Value]] = {"Sum": Sum, "Product": Product, "Scaled": Scaled, "Normalized": Normalized}
-_LONGEST = 10_000  # characters
-_DEEPEST = 200  # nested operations
+_MAX_LENGTH = 10_000  # characters
+_MAX_DEPTH = 200  # nested operations
 
 
 def parse_kernel(text: str) -> Kernel:
@@ -47,22 +47,22 @@ def value_from_dict(options: Any, depth: int = 0) -> Any:
     if not isinstance(options, Mapping) or not isinstance(options.get("is"), str):
         raise InputError('a kernel must be a JSON object with its class in "is".')
     make = (_NAMES | _COMPOSITE).get(options["is"])
-    if make is None or depth > _DEEPEST:
-        what = f"kernels nested more than {_DEEPEST} times" if make else f"unknown kernel {options['is']!r}"
+    if make is None or depth > _MAX_DEPTH:
+        what = f"kernels nested more than {_MAX_DEPTH} times" if make else f"unknown kernel {options['is']!r}"
         raise InputError(f"{what}; the kernels are {', '.join([*_NAMES, *_COMPOSITE])}.")
-    known = [f.name for f in fields(make)]  # type: ignore[arg-type]
-    unknown = sorted(set(map(str, options)) - {"is", *known})
+    names = [f.name for f in fields(make)]  # type: ignore[arg-type]
+    unknown = sorted(set(map(str, options)) - {"is", *names})
     if unknown:
-        raise InputError(f"unknown option {unknown[0]!r} of {make.__name__}; its options are {', '.join(known)}.")
-    given = {
+        raise InputError(f"unknown option {unknown[0]!r} of {make.__name__}; its options are {', '.join(names)}.")
+    arguments = {
         name: value_from_dict(value, depth + 1) if isinstance(value, Mapping) else value
         for name, value in options.items()
         if name != "is"
     }
     try:
-        return make(**given)
+        return make(**arguments)
     except TypeError:
-        raise InputError(f"options of {make.__name__} are missing; it needs {', '.join(known)}.") from None
+        raise InputError(f"options of {make.__name__} are missing; it needs {', '.join(names)}.") from None
 
 
 class _Parser:
@@ -72,8 +72,8 @@ class _Parser:
         self.text = text.strip().replace("\n", " ")  # on one line, so that columns are positions in the text
 
     def kernel(self) -> Kernel:
-        if not self.text or len(self.text) > _LONGEST:
-            self.fail(0, "a kernel" if not self.text else f"at most {_LONGEST} characters")
+        if not self.text or len(self.text) > _MAX_LENGTH:
+            self.fail(0, "a kernel" if not self.text else f"at most {_MAX_LENGTH} characters")
         try:
             tree = ast.parse(self.text, mode="eval")
         except SyntaxError as error:
@@ -85,8 +85,8 @@ class _Parser:
 
     def expression(self, node: ast.expr, depth: int) -> Kernel:
         """Read a node that must be a kernel."""
-        if depth > _DEEPEST:
-            self.fail(node.col_offset, f"at most {_DEEPEST} nested operations")
+        if depth > _MAX_DEPTH:
+            self.fail(node.col_offset, f"at most {_MAX_DEPTH} nested operations")
         match node:
             case ast.BinOp(left, ast.Add(), right):
                 return self.expression(left, depth + 1) + self.expression(right, depth + 1)
@@ -115,13 +115,13 @@ class _Parser:
         make = _NAMES.get(node.func.id)
         if make is None:
             self.fail(node.col_offset, f"one of {', '.join(_NAMES)}")
-        known = [f.name for f in fields(make)]  # type: ignore[arg-type]
-        if len(node.args) > len(known):
-            self.fail(node.args[len(known)].col_offset, f"at most {len(known)} options of {make.__name__}")
-        options = {name: self.argument(value) for name, value in zip(known, node.args, strict=False)}
+        names = [f.name for f in fields(make)]  # type: ignore[arg-type]
+        if len(node.args) > len(names):
+            self.fail(node.args[len(names)].col_offset, f"at most {len(names)} options of {make.__name__}")
+        options = {name: self.argument(value) for name, value in zip(names, node.args, strict=False)}
         for keyword in node.keywords:
-            if keyword.arg not in known or keyword.arg in options:
-                self.fail(keyword.col_offset, f"one of the options {', '.join(known)}, each once")
+            if keyword.arg not in names or keyword.arg in options:
+                self.fail(keyword.col_offset, f"one of the options {', '.join(names)}, each once")
             options[keyword.arg] = self.argument(keyword.value)
         return make(**options)
 

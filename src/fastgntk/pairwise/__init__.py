@@ -4,13 +4,12 @@
 ``_gram``                 :func:`gram`, :func:`cross_gram`, :func:`diagonal`, :func:`gram_path`
 ``_prepared``             :func:`prepare`, :class:`PreparedGraphs`: what all of them compute from
 ``_compute``              :class:`Compute`: engine, threads, memory, progress
-``_leaf``                 graphs prepared for one tangent kernel, and its values
+``_leaf``                 graphs prepared for one tangent kernel, and its values, tile by tile
 ``_combine``              from the values of leaves to those of a kernel; :func:`normalize`
-``_node_contributions``   :func:`node_contributions`, what each node of a graph adds to its kernel
-``_node_gram``            :func:`node_gram`, the kernel between nodes of one graph
+``_nodes``                :func:`node_contributions`, what each node of a graph adds to its kernel;
+                          :func:`node_gram`, the kernel between nodes of one graph
 ``_cost``                 :func:`estimate_cost`, time and memory of a matrix, on clusters too
 ``_describe``             :func:`describe`, what is in a set of graphs
-``_run``                  blocks, memory, tiles of one tangent kernel
 ``_plan``                 blocks and tiles, pure functions of sizes and colours
 ``store/``                matrices on disk: :func:`open_gram`, :class:`StoredGram`
 ========================  ==================================================================
@@ -19,24 +18,27 @@ Nothing here contains the formula, and no engine deals with tiles. Nothing in :c
 rounding.
 """
 
-from fastgntk.pairwise._combine import Entries, combine, combine_diagonals, needs_diagonals, normalize
-from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
+from fastgntk.pairwise._combine import combine, combine_diagonals, needs_diagonals, normalize
+from fastgntk.pairwise._compute import Compute, check_compute, check_kernel, check_result
 from fastgntk.pairwise._cost import ClusterCost, CostEstimate, LeafCost, estimate_cost
 from fastgntk.pairwise._describe import describe
 from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_columns, gram_path
 from fastgntk.pairwise._leaf import Leaf
-from fastgntk.pairwise._node_contributions import node_contributions, node_contributions_in_chunks
-from fastgntk.pairwise._node_gram import check_nodes, node_diagonal, node_gram
+from fastgntk.pairwise._nodes import (
+    check_nodes,
+    node_contributions,
+    node_contributions_in_chunks,
+    node_diagonal,
+    node_gram,
+)
 from fastgntk.pairwise._prepared import (
     NotSketchedWarning,
     PreparedGraphs,
     choose_engine_for_reuse,
     prepare,
     prepare_batch,
-    share_of,
     tangent_leaves,
 )
-from fastgntk.pairwise._run import check_result
 
 __all__ = [
     "gram",
@@ -64,12 +66,10 @@ __all__ = [
     "LeafCost",
     "ClusterCost",
     "describe",
-    "Entries",
     "combine",
     "combine_diagonals",
     "needs_diagonals",
     "tangent_leaves",
-    "share_of",
     "check_result",
     "NotSketchedWarning",
 ]

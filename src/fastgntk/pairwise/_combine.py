@@ -1,13 +1,11 @@
 """From the values of leaves to the values of a kernel: levels, sums, products, factors, normalisation.
 
-A combination is computed entry by entry. Normalising needs the kernel of each graph with itself too, so values come
-with these where they are needed.
+A combination is computed entry by entry. Normalising needs the kernel of each graph with itself too: a Gram matrix has
+it on its diagonal, other values come with the diagonals of the leaves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,26 +14,10 @@ from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel, Normalized, Product, Scaled, Sum
 
-__all__ = ["Entries", "combine", "combine_diagonals", "combine_levels", "combine_nodes", "needs_diagonals", "normalize"]
+__all__ = ["combine", "combine_diagonals", "combine_levels", "combine_nodes", "needs_diagonals", "normalize"]
 
-
-@dataclass(frozen=True, eq=False)
-class Entries:
-    """Kernel values (n, m), and the kernel of row graphs (n,) and of column graphs (m,) with themselves.
-
-    The diagonals may be None where nothing is normalised. A Gram matrix, ``symmetric``, has its own.
-    """
-
-    values: Array
-    rows: Array | None = None
-    cols: Array | None = None
-    symmetric: bool = False
-
-    @classmethod
-    def of_gram(cls, K: Array) -> Entries:
-        """Take the diagonals from a Gram matrix."""
-        own = np.diagonal(K).copy()
-        return cls(K, own, own, symmetric=True)
+Diagonals = dict[Kernel, Array]
+"""For each leaf of a kernel, its value of each graph with itself (n,)."""
 
 
 def combine_levels(levels: Array, kernel: GNTK) -> Array:
@@ -45,77 +27,66 @@ def combine_levels(levels: Array, kernel: GNTK) -> Array:
     return np.asarray(levels.sum(axis=0)) if kernel.jump else np.array(levels[-1])
 
 
-def combine(kernel: Kernel, leaf: Callable[[Kernel], Entries]) -> Entries:
-    """Return the values of a kernel from those of its leaves; ``leaf`` is called once for each."""
-    if isinstance(kernel, GNTK):
-        return leaf(kernel)
-    return _combine(kernel, {part: leaf(part) for part in kernel.leaves()})
-
-
-def _combine(kernel: Kernel, leaves: dict[Kernel, Entries]) -> Entries:
-    match kernel:
-        case Scaled(factor, inner):
-            found = _combine(inner, leaves)
-            return Entries(
-                factor * found.values, _times(factor, found.rows), _times(factor, found.cols), found.symmetric
-            )
-        case Sum(first, second) | Product(first, second):
-            join = np.add if isinstance(kernel, Sum) else np.multiply
-            one, two = _combine(first, leaves), _combine(second, leaves)
-            rows = None if one.rows is None or two.rows is None else join(one.rows, two.rows)
-            cols = None if one.cols is None or two.cols is None else join(one.cols, two.cols)
-            return Entries(join(one.values, two.values), rows, cols, one.symmetric)
-        case Normalized(inner):
-            found = _combine(inner, leaves)
-            assert found.rows is not None
-            assert found.cols is not None
-            if found.symmetric:
-                K, own = normalize(found.values), (found.rows > 0).astype(np.float64)
-                return Entries(K, own, own, symmetric=True)
-            K = normalize(found.values, found.rows, found.cols)
-            return Entries(K, (found.rows > 0).astype(np.float64), (found.cols > 0).astype(np.float64))
-        case _:
-            return leaves[kernel]
-
-
-def combine_diagonals(kernel: Kernel, leaves: dict[Kernel, Array]) -> Array:
-    """Return the kernel of graphs with themselves (n,) from that of its leaves."""
-    match kernel:
-        case Scaled(factor, inner):
-            return factor * combine_diagonals(inner, leaves)
-        case Sum(first, second):
-            return combine_diagonals(first, leaves) + combine_diagonals(second, leaves)
-        case Product(first, second):
-            return combine_diagonals(first, leaves) * combine_diagonals(second, leaves)
-        case Normalized(inner):
-            return (combine_diagonals(inner, leaves) > 0).astype(np.float64)
-        case _:
-            return leaves[kernel]
-
-
-def combine_nodes(
-    kernel: Kernel, contributions: dict[Kernel, Array], row: dict[Kernel, Array], col: dict[Kernel, Array]
+def combine(
+    kernel: Kernel,
+    compute_leaf: Callable[[Kernel], Array],
+    rows: Diagonals | None = None,
+    cols: Diagonals | None = None,
 ) -> Array:
+    """Return the values (n, m) of a kernel from those of its leaves; ``compute_leaf`` is called once for each.
+
+    ``rows`` and ``cols`` are the diagonals of row graphs and of column graphs, for a cross matrix of a kernel that
+    :func:`needs_diagonals`; a Gram matrix has its own.
+    """
+
+    def normalize_part(part: Kernel, values: Array) -> Array:
+        if not rows or not cols:
+            return normalize(values)
+        return normalize(values, combine_diagonals(part, rows), combine_diagonals(part, cols))
+
+    return _apply(kernel, cache(compute_leaf), normalize_part)
+
+
+def combine_diagonals(kernel: Kernel, leaves: Diagonals) -> Array:
+    """Return the kernel of graphs with themselves (n,) from that of its leaves."""
+    return _apply(kernel, leaves.__getitem__, lambda _, values: (values > 0).astype(np.float64))
+
+
+def combine_nodes(kernel: Kernel, contributions: dict[Kernel, Array], row: Diagonals, cols: Diagonals) -> Array:
     """Return the contribution of each node of one graph to its row, (N, m), from those to the rows of leaves.
 
-    ``row`` and ``col`` are the leaves of the graph with itself (1,) and of the column graphs with themselves (m,). A
-    sum adds contributions. In a product k1 · k2 the nodes are those of k1, and k2 weights the column graphs: the sum
-    over nodes is k1(G, G_i) k2(G, G_i), the value of the product.
+    ``row`` and ``cols`` are the diagonals of the graph (1,) and of the column graphs (m,), for a kernel that
+    :func:`needs_diagonals`. A sum adds contributions. In a product k1 · k2 the nodes are those of k1, and k2 weights
+    the column graphs: the sum over nodes is k1(G, G_i) k2(G, G_i), the value of the product.
     """
+
+    def normalize_part(part: Kernel, values: Array) -> Array:
+        diagonal = np.repeat(combine_diagonals(part, row), len(values))
+        return normalize(values, diagonal, combine_diagonals(part, cols))
+
+    def multiply(first: Array, second: Array) -> Array:
+        return np.asarray(first * second.sum(axis=0))
+
+    return _apply(kernel, contributions.__getitem__, normalize_part, multiply)
+
+
+def _apply(
+    kernel: Kernel,
+    leaf: Callable[[Kernel], Array],
+    normalize_part: Callable[[Kernel, Array], Array],
+    multiply: Callable[[Array, Array], Array] = np.multiply,
+) -> Array:
+    """Apply the operations of a kernel to the values of its leaves; ``normalize_part`` takes a part and its values."""
     match kernel:
         case Scaled(factor, inner):
-            return factor * combine_nodes(inner, contributions, row, col)
-        case Sum(first, second):
-            return combine_nodes(first, contributions, row, col) + combine_nodes(second, contributions, row, col)
-        case Product(first, second):
-            weights = combine_nodes(second, contributions, row, col).sum(axis=0)
-            return np.asarray(combine_nodes(first, contributions, row, col) * weights)
+            return factor * _apply(inner, leaf, normalize_part, multiply)
+        case Sum(first, second) | Product(first, second):
+            join = multiply if isinstance(kernel, Product) else np.add
+            return join(_apply(first, leaf, normalize_part, multiply), _apply(second, leaf, normalize_part, multiply))
         case Normalized(inner):
-            values = combine_nodes(inner, contributions, row, col)
-            own = combine_diagonals(inner, row)
-            return normalize(values, np.repeat(own, len(values)), combine_diagonals(inner, col))
+            return normalize_part(inner, _apply(inner, leaf, normalize_part, multiply))
         case _:
-            return contributions[kernel]
+            return leaf(kernel)
 
 
 def needs_diagonals(kernel: Kernel) -> bool:
@@ -127,10 +98,6 @@ def needs_diagonals(kernel: Kernel) -> bool:
             return needs_diagonals(first) or needs_diagonals(second)
         case _:
             return isinstance(kernel, Normalized)
-
-
-def _times(factor: float, values: Array | None) -> Array | None:
-    return None if values is None else factor * values
 
 
 def normalize(kernel: ArrayLike, row_diagonal: ArrayLike | None = None, col_diagonal: ArrayLike | None = None) -> Array:

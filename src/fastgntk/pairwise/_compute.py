@@ -1,20 +1,19 @@
 """How kernel values are computed: one frozen value that changes no result beyond rounding."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
-from fastgntk._util.memory import Memory, Workers, memory_budget, worker_count
+from fastgntk._util.checks import Workers, worker_count
+from fastgntk._util.text import Memory, format_bytes, memory_budget, round_up_bytes
 from fastgntk._util.threads import Progress
 from fastgntk._util.values import Value
 from fastgntk.engines import check_engine
 from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel
 
-__all__ = ["Compute", "check_compute", "check_kernel"]
+__all__ = ["Compute", "check_compute", "check_kernel", "check_result", "memory_error"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,11 +61,31 @@ class Compute(Value):
         """The memory limit in bytes."""
         return memory_budget(self.max_memory)
 
-    def watched(self, progress: Progress | None) -> Compute:
+    def watched(self, progress: Progress | None) -> Self:
         """Return a copy with another progress callback."""
         out = copy(self)
         object.__setattr__(out, "progress", progress)
         return out
+
+    def for_part(self, number: int, count: int) -> Self:
+        """Return a copy for one of ``count`` parts of equal length, whose progress is that of the whole."""
+        progress = self.progress
+        if progress is None or count == 1:
+            return self
+        return self.watched(lambda done, total: progress(number * total + done, count * total))
+
+
+def memory_error(memory: int, taken: str, enough: int, alternative: str) -> InputError:
+    """Return the error for a limit that is too low; ``taken`` explains why, and ``enough`` bytes would do."""
+    advice = f"pass max_memory={round_up_bytes(enough)!r}{alternative}"
+    return InputError(f"max_memory={format_bytes(memory)} is too small: {taken}; {advice}.")
+
+
+def check_result(result: int, memory: int) -> None:
+    """Raise an error if the result would not fit in memory."""
+    if result > memory:
+        taken = f"the result alone takes {format_bytes(result)}"
+        raise memory_error(memory, taken, result + result // 8, " or fewer graphs")
 
 
 def check_compute(compute: Any) -> Compute:
@@ -81,7 +100,7 @@ def check_compute(compute: Any) -> Compute:
 
 
 def check_kernel(kernel: Any) -> Kernel:
-    """Return a kernel."""
+    """Refuse what is no kernel."""
     if not isinstance(kernel, Kernel):
         hint = "; read a text with fastgntk.parse_kernel" if isinstance(kernel, str) else ""
         raise InputError(f"kernel must be a kernel such as fastgntk.GNTK(), but is a {type(kernel).__name__}{hint}.")

@@ -17,11 +17,10 @@ from fastgntk.engines import Extent, estimate_seconds
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
+from fastgntk.pairwise._compute import Compute, check_compute, check_kernel, check_result
 from fastgntk.pairwise._leaf import Leaf
 from fastgntk.pairwise._plan import largest_extent, plan_gram
 from fastgntk.pairwise._prepared import prepare_batch
-from fastgntk.pairwise._run import check_result
 from fastgntk.pairwise.store import Build
 
 __all__ = ["ClusterCost", "CostEstimate", "LeafCost", "estimate_cost", "makespan"]
@@ -138,7 +137,7 @@ def estimate_cost(
     """Estimate what :func:`gram` with the same arguments would cost, without computing the matrix.
 
     Graphs are prepared and cut for it, which takes seconds where the matrix takes minutes. A limit of memory that is
-    too low is refused here as there.
+    too low is refused, as by :func:`gram`.
 
     Parameters
     ----------
@@ -156,18 +155,18 @@ def estimate_cost(
     >>> import fastgntk as fg
     >>> graphs = fg.datasets.load("MUTAG").graphs
     >>> cost = fg.estimate_cost(graphs, fg.GNTK(blocks=3), compute=fg.Compute(engine="lossless"))
-    >>> cost.engine, cost.graphs, [round(share, 3) for share in cost.leaves[0].compression]
+    >>> cost.engine, cost.graphs, [round(ratio, 3) for ratio in cost.leaves[0].compression]
     ('lossless', 188, [0.0, 0.004, 0.039])
     """
-    kernel, how = check_kernel(kernel), check_compute(compute)
+    kernel, options = check_kernel(kernel), check_compute(compute)
     counts = None if cluster is None else _check_cluster(cluster)
     seconds = check_positive("sample_seconds", sample_seconds)
     start = time.perf_counter()
     batch = as_graphs(graphs)
     result = 8 * len(batch) ** 2
-    check_result(result, how.budget)
-    prepared = prepare_batch(batch, kernel, how, once=True)
-    costs = [_leaf_cost(leaf, how, result) for leaf in prepared.leaves.values()]
+    check_result(result, options.budget)
+    prepared = prepare_batch(batch, kernel, options, once=True)
+    costs = [_leaf_cost(leaf, options, result) for leaf in prepared.leaves.values()]
     return CostEstimate(
         graphs=len(batch),
         nodes=batch.n_nodes,
@@ -176,33 +175,32 @@ def estimate_cost(
         seconds=sum(cost.seconds for cost, _, _ in costs),
         bytes=max(peak for _, _, peak in costs) + (0 if len(costs) == 1 else len(costs) * result),
         leaves=[cost for cost, _, _ in costs],
-        cluster=None if counts is None else _cluster_cost(batch, kernel, how, counts, seconds, start),
+        cluster=None if counts is None else _cluster_cost(batch, kernel, options, counts, seconds, start),
     )
 
 
 def _leaf_cost(leaf: Leaf, compute: Compute, result: int) -> tuple[LeafCost, int, int]:
     """Return what a tangent kernel costs, on how many threads, and its peak memory."""
-    run, cut, kernel = leaf.within(compute, result), leaf.cut, leaf.kernel
-    plan = plan_gram(cut.blocks)
-    threads = run.affordable_workers(plan, cut.prepared)
-    largest = largest_extent(cut.blocks) if cut.blocks else Extent(0)
+    engine, kernel, n = leaf.choice.engine, leaf.kernel, leaf.batch.n_nodes
+    plan = plan_gram(leaf.blocks)
+    threads = leaf.affordable_workers(plan, compute, result)
+    largest = largest_extent(leaf.blocks) if leaf.blocks else Extent(0)
     pairs = plan.pairs().tolist()
     if len(pairs) < kernel.blocks:  # an engine that merges nothing has the same pairs at every level
         pairs = pairs * kernel.blocks
-    n = leaf.batch.n_nodes
-    seconds = estimate_seconds(run.engine.name, leaf.batch, kernel, sum(pairs))
+    seconds = estimate_seconds(engine.name, leaf.batch, kernel, sum(pairs))
     cost = LeafCost(
         kernel=repr(kernel),
-        engine=run.engine.name,
-        reason=run.choice.reason,
-        blocks=len(cut.blocks),
+        engine=engine.name,
+        reason=leaf.choice.reason,
+        blocks=len(leaf.blocks),
         tiles=len(plan.tiles),
         widest=largest.width,
         pairs=pairs,
         compression=[count / max(n * (n + 1) // 2, 1) for count in pairs],
         seconds=seconds / min(threads, max(len(plan.tiles), 1)),
     )
-    peak = result + run.engine.kept_bytes(cut.prepared) + threads * run.engine.tile_bytes(largest, largest)
+    peak = result + engine.kept_bytes(leaf.prepared) + threads * engine.tile_bytes(largest, largest)
     return cost, threads, peak
 
 
@@ -212,7 +210,7 @@ def _cluster_cost(
     with TemporaryDirectory() as folder:
         # Begun as the real one is, so that tiles, and what it takes to write them, are the same.
         build = Build.start(batch, kernel, compute, Path(folder) / "gram.zarr")
-        build.prepare(build.affordable_workers())
+        build.prepare_blocks(build.affordable_workers())
         preparing = time.perf_counter() - start
         tiles = build.by_cost(build.stored.all_tiles())
         sampled, rate = _timed_sample(build, tiles, budget, compute.progress)

@@ -38,8 +38,8 @@ def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind =
     step = NodeFeatures(features).fit(batch)
     ready = step.transform(batch)
     pattern = _pattern(batch)
-    turned = pattern.tocsc()
-    mutual = np.array_equal(pattern.indices, turned.indices) and np.array_equal(pattern.indptr, turned.indptr)
+    transposed = pattern.tocsc()
+    mutual = np.array_equal(pattern.indices, transposed.indices) and np.array_equal(pattern.indptr, transposed.indptr)
     pairs = pattern if mutual else (pattern + pattern.T).tocsr()
     edges = np.diff(pairs.indptr[batch.offsets]) // 2
     # Where every edge has its counterpart, strong components are the weak ones, and need no second copy.
@@ -47,8 +47,6 @@ def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind =
     first = np.full(count, batch.n_nodes)
     np.minimum.at(first, component, np.arange(batch.n_nodes))
     components = np.bincount(batch.graph_of_node[first], minlength=len(batch))
-    degrees = batch.degrees
-    alone = np.diff(pairs.indptr) == 0
     return Description(
         graphs=len(batch),
         nodes=batch.n_nodes,
@@ -58,8 +56,8 @@ def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind =
         self_loops=int(batch.self_loops.sum()),
         nodes_per_graph=_spread(batch.sizes),
         edges_per_graph=_spread(edges),
-        neighbours_per_node=_spread(degrees),
-        isolated_nodes=int(alone.sum()),
+        neighbours_per_node=_spread(batch.degrees),
+        isolated_nodes=int(np.sum(np.diff(pairs.indptr) == 0)),
         graphs_without_edges=int(np.sum(edges == 0)),
         components=int(count),
         connected_graphs=int(np.sum(components == 1)),
@@ -83,7 +81,7 @@ def _pattern(batch: GraphBatch) -> Any:
 
 
 def _same_both_ways(batch: GraphBatch) -> bool:
-    """Tell whether weights are symmetric, where edges are."""
+    """Return whether weights are symmetric, where edges are."""
     if batch.weights is None:
         return True
     matrix = batch.adjacency()
@@ -123,9 +121,9 @@ def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> E
     owner, votes = _count_pairs(group, value.ravel())
     contradictory = int(sizes[np.bincount(owner, minlength=len(kinds)) > 1].sum())
     if targets.dtype.kind != "f":
-        most = np.zeros(len(kinds), dtype=np.int64)
-        np.maximum.at(most, owner, votes)
-        best = float(most.sum() / len(first))
+        majority = np.zeros(len(kinds), dtype=np.int64)
+        np.maximum.at(majority, owner, votes)
+        best = float(majority.sum() / len(first))
         return EqualGraphs(duplicates, groups, graphs, rounds, contradictory, best_accuracy=best)
     columns = targets.astype(np.float64).reshape(len(first), -1)
     means = np.zeros((len(kinds), columns.shape[1]))

@@ -1,5 +1,6 @@
 """Kernel matrices: check, prepare, compute the leaves of the kernel, combine."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
@@ -10,25 +11,17 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.pairwise._combine import Entries, combine, combine_levels, needs_diagonals
-from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
-from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, prepare_pair, share_of
-from fastgntk.pairwise._run import check_result
+from fastgntk.pairwise._combine import combine, combine_levels
+from fastgntk.pairwise._compute import Compute, check_compute, check_kernel, check_result
+from fastgntk.pairwise._leaf import Leaf
+from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, prepare_pair
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
 
-__all__ = ["GramPath", "cross_gram", "diagonal", "gram", "gram_columns", "gram_path", "options_of"]
+__all__ = ["GramPath", "check_options", "cross_gram", "diagonal", "gram", "gram_columns", "gram_path"]
 
 
 @overload
-def gram(
-    graphs: Any,
-    kernel: Kernel | None = None,
-    *,
-    compute: Compute | None = None,
-    store: None = None,
-    shard: None = None,
-    client: None = None,
-) -> Array: ...
+def gram(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | None = None, store: None = None) -> Array: ...
 
 
 @overload
@@ -92,27 +85,23 @@ def gram(
         path, checked = as_path(store, "store"), check_shard(shard)
         if isinstance(graphs, PreparedGraphs):
             raise InputError("a store prepares its graphs itself; give the graphs, not prepared ones.")
-        return build_gram(as_graphs(graphs), _kernel(kernel), check_compute(compute), path, checked, client)
-    for name, given in (("shard", shard), ("client", client)):
-        if given is not None:
-            raise InputError(f"{name} is for a store; give store=path too.")
+        return build_gram(as_graphs(graphs), _check_kernel(kernel), check_compute(compute), path, checked, client)
+    if shard is not None or client is not None:
+        raise InputError(f"{'client' if shard is None else 'shard'} is for a store; give store=path too.")
     if isinstance(graphs, PreparedGraphs):
-        prepared, how = graphs, options_of(graphs, kernel, compute)
-        result = _result_bytes(len(prepared.leaves), len(prepared), len(prepared), how)
+        prepared, options = graphs, check_options(graphs, kernel, compute)
+        result = _result_bytes(len(prepared.leaves), len(prepared), len(prepared), options)
     else:
-        kernel, how, batch = _kernel(kernel), check_compute(compute), as_graphs(graphs)
-        result = _result_bytes(len(kernel.leaves()), len(batch), len(batch), how)
-        prepared = prepare_batch(batch, kernel, how, once=True)
-    leaves = list(prepared.leaves)
+        kernel, options, batch = _check_kernel(kernel), check_compute(compute), as_graphs(graphs)
+        result = _result_bytes(len(kernel.leaves()), len(batch), len(batch), options)
+        prepared = prepare_batch(batch, kernel, options, once=True)
 
-    def values(leaf: Kernel) -> Entries:
-        progress = share_of(how.progress, leaves.index(leaf), len(leaves))
-        found = Entries.of_gram(prepared.leaves[leaf].gram(how, result, progress))
-        assert found.rows is not None
-        prepared.set_leaf_diagonal(leaf, found.rows)
-        return found
+    def compute_leaf(leaf: Leaf, compute: Compute) -> Array:
+        values = leaf.gram(compute, result)
+        prepared.set_leaf_diagonal(leaf.kernel, np.diagonal(values).copy())
+        return values
 
-    return combine(prepared.kernel, values).values
+    return combine(prepared.kernel, _by_kernel(prepared, options, compute_leaf))
 
 
 def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -127,43 +116,33 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
     array of shape (n, m), float64
     """
     if isinstance(cols, PreparedGraphs):
-        far, how = cols, options_of(cols, kernel, compute)
-        near = rows if isinstance(rows, PreparedGraphs) else cols.like(rows)
-        result = _result_bytes(len(far.leaves), len(near), len(far), how)
+        col_graphs, options = cols, check_options(cols, kernel, compute)
+        row_graphs = rows if isinstance(rows, PreparedGraphs) else cols.like(rows)
+        result = _result_bytes(len(cols.leaves), len(row_graphs), len(cols), options)
     else:
-        kernel, how = _kernel(kernel), check_compute(compute)
-        row_batch, col_batch = as_graphs(rows), as_graphs(cols)
-        result = _result_bytes(len(kernel.leaves()), len(row_batch), len(col_batch), how)
-        near, far = prepare_pair(row_batch, col_batch, kernel, how)
-    leaves = list(far.leaves)
-    own = (
-        (near.leaf_diagonals(how.watched(None)), far.leaf_diagonals(how.watched(None)))
-        if needs_diagonals(far.kernel)
-        else None
-    )
+        kernel, options, rows, cols = _check_kernel(kernel), check_compute(compute), as_graphs(rows), as_graphs(cols)
+        result = _result_bytes(len(kernel.leaves()), len(rows), len(cols), options)
+        row_graphs, col_graphs = prepare_pair(rows, cols, kernel, options)
+    row_diagonals, col_diagonals = row_graphs.needed_diagonals(options), col_graphs.needed_diagonals(options)
 
-    def values(leaf: Kernel) -> Entries:
-        progress = share_of(how.progress, leaves.index(leaf), len(leaves))
-        found = near.leaves[leaf].cross(far.leaves[leaf], how, result, progress)
-        return Entries(found) if own is None else Entries(found, own[0][leaf], own[1][leaf])
+    def compute_leaf(leaf: Leaf, compute: Compute) -> Array:
+        return row_graphs.leaves[leaf.kernel].cross(leaf, compute, result)
 
-    return combine(far.kernel, values).values
+    return combine(col_graphs.kernel, _by_kernel(col_graphs, options, compute_leaf), row_diagonals, col_diagonals)
 
 
 def gram_columns(prepared: PreparedGraphs, indices: Ints, compute: Compute | None = None) -> Array:
     """Compute some columns of the Gram matrix of prepared graphs, shape (n, m)."""
-    how = options_of(prepared, None, compute)
-    result = _result_bytes(len(prepared.leaves), len(prepared), len(indices), how)
-    near = prepared.like(prepared.batch[indices])
-    leaves = list(prepared.leaves)
-    own = prepared.leaf_diagonals(how.watched(None)) if needs_diagonals(prepared.kernel) else None
+    options = check_options(prepared, None, compute)
+    result = _result_bytes(len(prepared.leaves), len(prepared), len(indices), options)
+    cols = prepared.like(prepared.batch[indices])
+    diagonals = prepared.needed_diagonals(options)
+    col_diagonals = {leaf: values[indices] for leaf, values in diagonals.items()}
 
-    def values(leaf: Kernel) -> Entries:
-        progress = share_of(how.progress, leaves.index(leaf), len(leaves))
-        found = np.ascontiguousarray(near.leaves[leaf].cross(prepared.leaves[leaf], how, result, progress).T)
-        return Entries(found) if own is None else Entries(found, own[leaf], own[leaf][indices])
+    def compute_leaf(leaf: Leaf, compute: Compute) -> Array:
+        return np.ascontiguousarray(cols.leaves[leaf.kernel].cross(leaf, compute, result).T)
 
-    return combine(prepared.kernel, values).values
+    return combine(prepared.kernel, _by_kernel(prepared, options, compute_leaf), diagonals, col_diagonals)
 
 
 def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -176,11 +155,11 @@ def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | No
     array of shape (n,), float64
     """
     if isinstance(graphs, PreparedGraphs):
-        return graphs.diagonal(options_of(graphs, kernel, compute)).copy()
-    kernel, how, batch = _kernel(kernel), check_compute(compute), as_graphs(graphs)
-    check_result(8 * len(batch), how.budget)
+        return graphs.diagonal(check_options(graphs, kernel, compute)).copy()
+    kernel, options, batch = _check_kernel(kernel), check_compute(compute), as_graphs(graphs)
+    check_result(8 * len(batch), options.budget)
     pairs = float(np.sum(batch.sizes.astype(np.float64) ** 2))
-    return prepare_batch(batch, kernel, how, once=True, pairs=pairs).diagonal(how)
+    return prepare_batch(batch, kernel, options, once=True, pairs=pairs).diagonal(options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,31 +206,33 @@ def gram_path(graphs: Any, kernel: GNTK | None = None, *, compute: Compute | Non
     (5, 5)
     """
     prepared = graphs if isinstance(graphs, PreparedGraphs) else None
-    how = options_of(prepared, kernel, compute) if prepared else check_compute(compute)
-    deepest = prepared.kernel if prepared else _kernel(kernel)
+    options = check_compute(compute) if prepared is None else check_options(prepared, kernel, compute)
+    deepest = _check_kernel(kernel) if prepared is None else prepared.kernel
     if not isinstance(deepest, GNTK):
         raise InputError(f"only a GNTK has depths, but the kernel is {deepest}; compute its parts one by one.")
-    batch = prepared.batch if prepared else as_graphs(graphs)
-    check_result(8 * (deepest.blocks + 1) * len(batch) ** 2, how.budget)
-    leaf = (prepared or prepare_batch(batch, deepest, how, once=True)).leaves[deepest]
-    return GramPath(deepest, leaf.levels(how), leaf.run.engine.name)
+    batch = as_graphs(graphs) if prepared is None else prepared.batch
+    check_result(8 * (deepest.blocks + 1) * len(batch) ** 2, options.budget)
+    if prepared is None:
+        prepared = prepare_batch(batch, deepest, options, once=True)
+    leaf = prepared.leaves[deepest]
+    return GramPath(deepest, leaf.levels(options), leaf.choice.engine.name)
 
 
-def _kernel(kernel: Any) -> Kernel:
+def _check_kernel(kernel: Any) -> Kernel:
     return GNTK() if kernel is None else check_kernel(kernel)
 
 
-def options_of(prepared: PreparedGraphs, kernel: Any, compute: Any) -> Compute:
+def check_options(prepared: PreparedGraphs, kernel: Any, compute: Any) -> Compute:
     """Return the options of a call with prepared graphs; refuse what preparing has settled already."""
     if kernel is not None and kernel != prepared.kernel:
         raise InputError(f"the graphs were prepared for {prepared.kernel}, but the kernel is {kernel}; leave it out.")
     if compute is None:
         return prepared.compute
-    how = check_compute(compute)
-    if how.engine != "auto" and set(prepared.engines) != {how.engine}:
+    options = check_compute(compute)
+    if options.engine != "auto" and set(prepared.engines) != {options.engine}:
         used = " and ".join(dict.fromkeys(prepared.engines))
-        raise InputError(f"the graphs were prepared with engine {used}, but engine={how.engine!r}; leave it out.")
-    return how
+        raise InputError(f"the graphs were prepared with engine {used}, but engine={options.engine!r}; leave it out.")
+    return options
 
 
 def _result_bytes(leaves: int, n: int, m: int, compute: Compute) -> int:
@@ -259,3 +240,11 @@ def _result_bytes(leaves: int, n: int, m: int, compute: Compute) -> int:
     result = 8 * n * m * (1 if leaves == 1 else leaves + 1)
     check_result(result, compute.budget)
     return result
+
+
+def _by_kernel(
+    prepared: PreparedGraphs, compute: Compute, compute_leaf: Callable[[Leaf, Compute], Array]
+) -> Callable[[Kernel], Array]:
+    """Return the function of a leaf's kernel that :func:`combine` takes; each leaf is an equal part of the progress."""
+    numbers = {kernel: i for i, kernel in enumerate(prepared.leaves)}
+    return lambda kernel: compute_leaf(prepared.leaves[kernel], compute.for_part(numbers[kernel], len(numbers)))

@@ -1,4 +1,4 @@
-"""How the work is cut: pure functions of sizes and colours, known to nothing else."""
+"""How the work is cut into blocks and tiles: pure functions of sizes and colours."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ import numpy as np
 from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.engines import Extent, Outline
 
-__all__ = ["MOST_GRAPHS", "Block", "Plan", "cut_blocks", "largest_extent", "plan_cross", "plan_diagonal", "plan_gram"]
+__all__ = ["MAX_GRAPHS", "Block", "Plan", "cut_blocks", "largest_extent", "plan_cross", "plan_diagonal", "plan_gram"]
 
-MOST_GRAPHS = 256  # in a block: values of a tile take memory and time too, however few its distinct nodes are
+MAX_GRAPHS = 256  # in a block: values of a tile take memory and time too, however few its distinct nodes are
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some graphs, by number, and how many distinct nodes they have together at each level."""
+    """Graphs, by number, and how many distinct nodes they have together at each level."""
 
     graphs: Ints
     counts: Ints
@@ -67,7 +67,7 @@ class Plan:
 
 
 def largest_extent(blocks: Iterable[Block]) -> Extent:
-    """Return the most of everything."""
+    """Return the largest extent of any block, in each dimension."""
     return Extent(*(max(values) for values in zip(*(b.extent for b in blocks), strict=True)))
 
 
@@ -84,9 +84,25 @@ def cut_blocks(outline: Outline, width: int, side: int | None = None, order: Int
     """
     if order is None:
         order = np.arange(len(outline.offsets) - 1) if outline.keys is None else np.lexsort([*outline.keys[::-1]])
-    if outline.colours is None:
-        return _cut_by_size(outline, order, width, side)
-    return _cut_by_colours(outline, order, width, side)
+    if outline.colours is None:  # every node counts for itself
+        level = np.arange(outline.offsets[-1])
+    else:  # distinct colours of the level that has most; the others are narrower or about as wide
+        level = outline.colours[int(np.argmax(_count_distinct(outline.colours)))]
+    last_seen = np.full(int(level.max(initial=-1)) + 1, -1)  # the latest block that has the colour
+    groups: list[list[int]] = []
+    count = 0
+    for place, i in enumerate(order.tolist()):
+        nodes = level[outline.offsets[i] : outline.offsets[i + 1]]
+        distinct = nodes if outline.colours is None else np.unique(nodes)
+        fresh = distinct[last_seen[distinct] != len(groups) - 1]
+        full = not groups or count + len(fresh) > width or len(groups[-1]) == MAX_GRAPHS
+        if full or (side and place % side == 0):
+            groups.append([])
+            count, fresh = 0, distinct
+        last_seen[fresh] = len(groups) - 1
+        groups[-1].append(i)
+        count += len(fresh)
+    return _make_blocks(outline, [np.array(group) for group in groups])
 
 
 def plan_gram(blocks: tuple[Block, ...]) -> Plan:
@@ -101,67 +117,34 @@ def plan_cross(rows: tuple[Block, ...], cols: tuple[Block, ...]) -> Plan:
 
 def plan_diagonal(outline: Outline) -> Plan:
     """Plan each graph against itself, one graph a block, largest first."""
-    groups = [np.array([i]) for i in range(len(outline))]
-    blocks = _counted(outline, groups)
+    blocks = _make_blocks(outline, [np.array([i]) for i in range(len(outline.offsets) - 1)])
     return _largest_first(blocks, blocks, [(i, i) for i in range(len(blocks))])
 
 
-def _cut_by_size(outline: Outline, order: Ints, width: int, side: int | None) -> tuple[Block, ...]:
-    sizes = outline.sizes
-    groups: list[list[int]] = []
-    nodes = 0
-    for place, i in enumerate(order.tolist()):
-        if not groups or nodes + sizes[i] > width or len(groups[-1]) == MOST_GRAPHS or (side and place % side == 0):
-            groups.append([])
-            nodes = 0
-        groups[-1].append(i)
-        nodes += int(sizes[i])
-    return _counted(outline, [np.array(g) for g in groups])
-
-
-def _cut_by_colours(outline: Outline, order: Ints, width: int, side: int | None) -> tuple[Block, ...]:
-    """Count the distinct colours of the level that has most; the others are narrower or about as wide."""
-    assert outline.colours is not None
-    level = outline.colours[int(np.argmax(_distinct_of_each_level(outline.colours)))]
-    last_seen = np.full(int(level.max(initial=-1)) + 1, -1)  # the latest block that has the colour
-    groups: list[list[int]] = []
-    count = 0
-    for place, i in enumerate(order.tolist()):
-        mine = level[outline.offsets[i] : outline.offsets[i + 1]]
-        fresh = np.unique(mine[last_seen[mine] != len(groups) - 1])
-        full = not groups or count + len(fresh) > width or len(groups[-1]) == MOST_GRAPHS
-        if full or (side and place % side == 0):
-            groups.append([])
-            count, fresh = 0, np.unique(mine)
-        last_seen[fresh] = len(groups) - 1
-        groups[-1].append(i)
-        count += len(fresh)
-    return _counted(outline, [np.array(g) for g in groups])
-
-
-def _distinct_of_each_level(colours: Int32s) -> Ints:
-    return np.array([int(level.max(initial=-1)) + 1 for level in colours])
-
-
-def _counted(outline: Outline, groups: list[Ints]) -> tuple[Block, ...]:
+def _make_blocks(outline: Outline, groups: list[Ints]) -> tuple[Block, ...]:
     """Make blocks of groups of graphs that cover all graphs, counting the distinct colours of each level."""
-    if outline.colours is None:
-        sizes = outline.sizes
-        return tuple(_block(outline, g, np.array([int(sizes[g].sum())])) for g in groups)
-    block_of_graph = np.empty(len(outline.offsets) - 1, dtype=np.int64)
+    sizes = np.diff(outline.offsets)
+    block_of_graph = np.empty(len(sizes), dtype=np.int64)
     for number, group in enumerate(groups):
         block_of_graph[group] = number
-    block_of_node = np.repeat(block_of_graph, outline.sizes)
-    counts = np.zeros((len(groups), len(outline.colours)), dtype=np.int64)
-    for i, (level, most) in enumerate(zip(outline.colours, _distinct_of_each_level(outline.colours), strict=True)):
-        pairs = np.unique(block_of_node * most + level)
-        counts[:, i] = np.bincount(pairs // max(most, 1), minlength=len(groups))
-    return tuple(_block(outline, g, c) for g, c in zip(groups, counts, strict=True))
+    levels = 1 if outline.colours is None else len(outline.colours)
+    counts = np.zeros((len(groups), levels), dtype=np.int64)
+    if outline.colours is None:
+        np.add.at(counts[:, 0], block_of_graph, sizes)
+    else:
+        block_of_node = np.repeat(block_of_graph, sizes)
+        for i, (level, distinct) in enumerate(zip(outline.colours, _count_distinct(outline.colours), strict=True)):
+            pairs = np.unique(block_of_node * distinct + level)
+            counts[:, i] = np.bincount(pairs // max(distinct, 1), minlength=len(groups))
+    building = np.zeros(len(sizes), dtype=np.int64) if outline.building is None else outline.building
+    return tuple(
+        Block(graphs, count, outline.features, int(building[graphs].max(initial=0)), outline.parts)
+        for graphs, count in zip(groups, counts, strict=True)
+    )
 
 
-def _block(outline: Outline, graphs: Ints, counts: Ints) -> Block:
-    building = 0 if outline.building is None else int(outline.building[graphs].max(initial=0))
-    return Block(graphs, counts, outline.features, building, outline.parts)
+def _count_distinct(colours: Int32s) -> Ints:
+    return np.array([int(level.max(initial=-1)) + 1 for level in colours])
 
 
 def _counts(blocks: tuple[Block, ...]) -> Ints:

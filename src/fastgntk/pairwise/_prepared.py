@@ -6,23 +6,21 @@ Everything that computes kernel values takes this value; nothing below the publi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk._util.threads import Progress
-from fastgntk.engines import check_edges, choose_engine
+from fastgntk.engines import Choice, check_edges, choose_engine
 from fastgntk.errors import InputError, levels_to_the_caller
-from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
+from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.pairwise._combine import combine_diagonals
-from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
+from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
+from fastgntk.pairwise._compute import Compute, check_compute, check_kernel, check_result
 from fastgntk.pairwise._leaf import Leaf
 from fastgntk.pairwise._plan import plan_gram
-from fastgntk.pairwise._run import Run, check_result
 
 __all__ = [
     "NotSketchedWarning",
@@ -31,7 +29,6 @@ __all__ = [
     "prepare",
     "prepare_batch",
     "prepare_pair",
-    "share_of",
     "tangent_leaves",
 ]
 
@@ -43,6 +40,7 @@ class NotSketchedWarning(UserWarning):
     """Graphs are not larger than their sketch, and so computed exactly."""
 
 
+@dataclass(eq=False, repr=False)
 class PreparedGraphs:
     """Hold n graphs ready for many computations; made by :func:`prepare`.
 
@@ -58,21 +56,17 @@ class PreparedGraphs:
         The engine of each leaf of the kernel.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        compute: Compute,
-        batch: GraphBatch,
-        features: dict[str, NodeFeatures],
-        leaves: dict[Kernel, Leaf],
-    ) -> None:
-        self.kernel, self.compute, self.batch, self.features, self.leaves = kernel, compute, batch, features, leaves
-        self._diagonals: dict[Kernel, Array] = {}
+    kernel: Kernel
+    compute: Compute
+    batch: GraphBatch
+    features: dict[str, NodeFeatures]
+    leaves: dict[Kernel, Leaf] = field(default_factory=dict)
+    _diagonals: dict[Kernel, Array] = field(default_factory=dict, init=False)
 
     @property
     def engines(self) -> list[str]:
         """The engine of each leaf of the kernel."""
-        return [leaf.run.engine.name for leaf in self.leaves.values()]
+        return [leaf.choice.engine.name for leaf in self.leaves.values()]
 
     def __len__(self) -> int:
         return self.batch.n_graphs
@@ -94,14 +88,12 @@ class PreparedGraphs:
     def like(self, graphs: Any) -> PreparedGraphs:
         """Prepare other graphs the same way, as rows against these; labels that these do not have get new columns."""
         batch = as_graphs(graphs) if not isinstance(graphs, GraphBatch) else graphs
-        features = {kind: step.extend(batch) for kind, step in self.features.items()}
-        ready = _with_features(batch, features)
-        leaves: dict[Kernel, Leaf] = {}
-        for kernel, mine in self.leaves.items():
-            rows = ready[mine.kernel.features]
-            _check(mine.kernel, rows)
-            leaves[kernel] = Leaf(mine.kernel, rows, mine.run, mine.run.cut(rows))
-        return PreparedGraphs(self.kernel, self.compute, batch, features, leaves)
+
+        def extend_features(kind: FeatureKind) -> NodeFeatures:
+            return self.features[kind].extend(batch)
+
+        (out,) = _prepare([batch], self.kernel, self.compute, extend_features, lambda leaf, _: self.leaves[leaf].choice)
+        return out
 
     def subset(self, indices: Ints) -> PreparedGraphs:
         """Return some of the graphs, prepared by themselves; what is known of their diagonals is kept."""
@@ -115,13 +107,15 @@ class PreparedGraphs:
         """Return k(G, G) of every graph for each leaf of the kernel, computed once."""
         compute = self.compute if compute is None else compute
         missing = [kernel for kernel in self.leaves if kernel not in self._diagonals]
-        if not missing:
-            return self._diagonals
-        check_result(8 * len(self) * max(len(missing), 1), compute.budget)
+        if missing:
+            check_result(8 * len(self) * len(missing), compute.budget)
         for i, kernel in enumerate(missing):
-            progress = share_of(compute.progress, i, len(missing))
-            self._diagonals[kernel] = self.leaves[kernel].diagonal(compute, progress)
+            self._diagonals[kernel] = self.leaves[kernel].diagonal(compute.for_part(i, len(missing)))
         return self._diagonals
+
+    def needed_diagonals(self, compute: Compute) -> dict[Kernel, Array]:
+        """Return the diagonals of the leaves if any part of the kernel is normalised, and none otherwise."""
+        return self.leaf_diagonals(compute.watched(None)) if needs_diagonals(self.kernel) else {}
 
     def set_leaf_diagonal(self, kernel: Kernel, values: Array) -> None:
         """Keep the diagonal of a leaf that was computed with its Gram matrix."""
@@ -154,12 +148,10 @@ def prepare(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | Non
     >>> fg.cross_gram(data[100:101], train).shape
     (1, 100)
     """
-    prepared = prepare_batch(
-        as_graphs(graphs), GNTK() if kernel is None else check_kernel(kernel), check_compute(compute)
-    )
+    kernel = GNTK() if kernel is None else check_kernel(kernel)
+    prepared = prepare_batch(as_graphs(graphs), kernel, check_compute(compute))
     for leaf in prepared.leaves.values():
-        run = leaf.within(prepared.compute, 0)
-        run.build(leaf.cut, run.affordable_workers(plan_gram(leaf.cut.blocks), leaf.cut.prepared))
+        leaf.build(leaf.affordable_workers(plan_gram(leaf.blocks), prepared.compute, 0))
     return prepared
 
 
@@ -178,43 +170,59 @@ def prepare_batch(
     ``engines`` fixes the engine of each leaf. ``once`` chooses engines for one Gram matrix, or for that many ``pairs``
     of nodes; otherwise for many computations, with graphs to come.
     """
-    tangent = tangent_leaves(kernel)
-    kinds = dict.fromkeys(leaf.features for leaf in tangent)
-    features = {kind: (features or {}).get(kind) or NodeFeatures(kind).fit(batch) for kind in kinds}
-    ready = _with_features(batch, features)
-    leaves: dict[Kernel, Leaf] = {}
-    for i, leaf in enumerate(tangent):
-        engine, graphs = compute.engine if engines is None else engines[i], ready[leaf.features]
-        _check(leaf, graphs)
+    names = {} if engines is None else dict(zip(kernel.leaves(), engines, strict=True))
+
+    def fit_features(kind: FeatureKind) -> NodeFeatures:
+        return (features or {}).get(kind) or NodeFeatures(kind).fit(batch)
+
+    def choose(leaf: GNTK, encoded: list[GraphBatch]) -> Choice:
+        engine = names.get(leaf, compute.engine)
         # A stored matrix of graphs that are all smaller than their sketch has an exact engine, and keeps it.
-        exact = engines is not None and engine != "sketched"
-        chosen_for = replace(leaf, sketch=None) if exact else leaf
-        choice = choose_engine(engine, graphs, None, chosen_for, pairs if once else _MANY_PAIRS, more_to_come=not once)
-        run = Run(leaf, choice, compute.budget, compute.threads, 0)
-        leaves[leaf] = Leaf(leaf, graphs, run, run.cut(graphs))
-    return PreparedGraphs(kernel, compute, batch, features, leaves)
+        exact = replace(leaf, sketch=None) if leaf in names and engine != "sketched" else leaf
+        node_pairs = pairs if once else _MANY_PAIRS
+        return choose_engine(engine, encoded[0], None, exact, node_pairs, more_to_come=not once)
+
+    (out,) = _prepare([batch], kernel, compute, fit_features, choose)
+    return out
 
 
-def prepare_pair(
-    rows: GraphBatch, cols: GraphBatch, kernel: Kernel, compute: Compute
-) -> tuple[PreparedGraphs, PreparedGraphs]:
+def prepare_pair(rows: GraphBatch, cols: GraphBatch, kernel: Kernel, compute: Compute) -> list[PreparedGraphs]:
     """Prepare two sets of graphs for one matrix; features are fitted on the columns, and extended by the rows."""
-    kinds = dict.fromkeys(leaf.features for leaf in tangent_leaves(kernel))
-    features: dict[str, NodeFeatures] = {kind: NodeFeatures(kind).fit(cols).extend(rows) for kind in kinds}
-    ready_rows, ready_cols = _with_features(rows, features), _with_features(cols, features)
-    near: dict[Kernel, Leaf] = {}
-    far: dict[Kernel, Leaf] = {}
-    for leaf in tangent_leaves(kernel):
-        row_batch, col_batch = ready_rows[leaf.features], ready_cols[leaf.features]
-        _check(leaf, row_batch, col_batch)
-        choice = choose_engine(compute.engine, row_batch, col_batch, leaf)
-        run = Run(leaf, choice, compute.budget, compute.threads, 0)
-        near[leaf] = Leaf(leaf, row_batch, run, run.cut(row_batch))
-        far[leaf] = Leaf(leaf, col_batch, run, run.cut(col_batch))
-    return (
-        PreparedGraphs(kernel, compute, rows, features, near),
-        PreparedGraphs(kernel, compute, cols, features, far),
-    )
+
+    def fit_features(kind: FeatureKind) -> NodeFeatures:
+        return NodeFeatures(kind).fit(cols).extend(rows)
+
+    def choose(leaf: GNTK, encoded: list[GraphBatch]) -> Choice:
+        return choose_engine(compute.engine, encoded[0], encoded[1], leaf)
+
+    return _prepare([rows, cols], kernel, compute, fit_features, choose)
+
+
+def _prepare(
+    batches: list[GraphBatch],
+    kernel: Kernel,
+    compute: Compute,
+    fit_features: Callable[[FeatureKind], NodeFeatures],
+    choose: Callable[[GNTK, list[GraphBatch]], Choice],
+) -> list[PreparedGraphs]:
+    """Prepare sets of graphs alike.
+
+    ``fit_features(kind)`` returns the features of a kind for all of them, and ``choose(leaf, encoded batches)`` the
+    engine of a leaf; it is called for one leaf after the other.
+    """
+    leaves = tangent_leaves(kernel)
+    features: dict[str, NodeFeatures] = {}
+    encoded: dict[str, list[GraphBatch]] = {}
+    for kind in dict.fromkeys(leaf.features for leaf in leaves):
+        features[kind] = step = fit_features(kind)
+        encoded[kind] = list(map(step.transform, batches))
+    prepared = [PreparedGraphs(kernel, compute, batch, features) for batch in batches]
+    for leaf in leaves:
+        _check(leaf, encoded[leaf.features])
+        choice = choose(leaf, encoded[leaf.features])
+        for graphs, batch in zip(prepared, encoded[leaf.features], strict=True):
+            graphs.leaves[leaf] = Leaf.prepare(leaf, batch, choice)
+    return prepared
 
 
 def choose_engine_for_reuse(name: str, batch: GraphBatch, kernel: GNTK) -> str:
@@ -231,19 +239,7 @@ def tangent_leaves(kernel: Kernel) -> list[GNTK]:
     return leaves  # type: ignore[return-value]
 
 
-def share_of(progress: Progress | None, number: int, count: int) -> Progress | None:
-    """Return the callback for one of several parts of equal length."""
-    if progress is None or count == 1:
-        return progress
-    return lambda done, total: progress(number * total + done, count * total)
-
-
-def _with_features(batch: GraphBatch, features: dict[str, NodeFeatures]) -> dict[str, GraphBatch]:
-    """Return the graphs with each kind of node features."""
-    return {kind: step.transform(batch) for kind, step in features.items()}
-
-
-def _check(kernel: GNTK, *batches: GraphBatch) -> None:
+def _check(kernel: GNTK, batches: list[GraphBatch]) -> None:
     """Refuse graphs without what the kernel needs; warn if graphs are not sketched because of the sketch's size."""
     for batch in batches:
         check_edges(batch, kernel)

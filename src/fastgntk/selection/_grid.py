@@ -12,7 +12,7 @@ from fastgntk._util.checks import check_flag, check_positive
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK, Edges, Kernel, Scale
-from fastgntk.pairwise import Compute, Entries, GramPath, combine, gram_path, share_of, tangent_leaves
+from fastgntk.pairwise import Compute, GramPath, combine, gram_path, tangent_leaves
 
 __all__ = [
     "Candidates",
@@ -151,7 +151,7 @@ class Pass(NamedTuple):
         """Compute the readouts of all levels; the engine of ``compute`` is for exact kernels."""
         computed = []
         for i, path in enumerate(self.paths):
-            options = compute.watched(share_of(compute.progress, i, len(self.paths)))
+            options = compute.for_part(i, len(self.paths))
             options = options if path.sketch is None else replace(options, engine="auto")
             computed.append(gram_path(batch, path, compute=options))
         return computed
@@ -179,12 +179,12 @@ def group_into_passes(kernels: Sequence[Kernel]) -> list[Pass]:
 def gram_from_paths(kernel: Kernel, paths: Sequence[GramPath]) -> Array:
     """Return the Gram matrix of a kernel from the readouts of its pass."""
 
-    def leaf_entries(leaf: Kernel) -> Entries:
+    def leaf_gram(leaf: Kernel) -> Array:
         assert isinstance(leaf, GNTK)
         path = next(path for path in paths if _shallowest(path.kernel) == _shallowest(leaf))
-        return Entries.of_gram(path.at(leaf.blocks, leaf.jump))
+        return path.at(leaf.blocks, leaf.jump)
 
-    return combine(kernel, leaf_entries).values
+    return combine(kernel, leaf_gram)
 
 
 def _shallowest(kernel: GNTK) -> GNTK:
@@ -222,12 +222,12 @@ def score_kernels(
     kernel_seconds = learning_seconds = 0.0
     n_scored = 0
     passes = group_into_passes(kernels)
+    watched = compute.watched(None if progress is None else partial(progress, "kernel"))
     # Processes: what scikit-learn does around libsvm holds the interpreter lock.
     with Parallel(n_jobs=n_jobs, return_as="generator") as parallel:
         for number, group in enumerate(passes):
             start = time.perf_counter()
-            report = None if progress is None else share_of(partial(progress, "kernel"), number, len(passes))
-            paths = group.compute(batch, compute.watched(report))
+            paths = group.compute(batch, watched.for_part(number, len(passes)))
             engine = " and ".join(dict.fromkeys(path.engine for path in paths))
             middle = time.perf_counter()
             tasks = (delayed(score)(gram_from_paths(kernels[i], paths)) for i in group.members)

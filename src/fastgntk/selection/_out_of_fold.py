@@ -29,7 +29,7 @@ from fastgntk.models import (
     predicted_class,
     spread_folds,
 )
-from fastgntk.pairwise import Compute, check_compute, share_of
+from fastgntk.pairwise import Compute, check_compute
 from fastgntk.selection._evaluate import Evaluation
 from fastgntk.selection._grid import StageProgress, gram_from_paths, group_into_passes, svm_processes
 
@@ -113,11 +113,11 @@ def evaluation_out_of_fold(
     folds: dict[int, _Fold] = {}
     # The passes of the evaluation, as deep as they were there, so that values are the same.
     passes = [p for p in group_into_passes(record.kernels) if any(record.kernels[i] in chosen for i in p.members)]
+    watched = compute.watched(None if progress is None else partial(progress, "kernel"))
     for number, group in enumerate(passes):
         engine = record.engines[group.members[0]]
-        report = None if progress is None else share_of(partial(progress, "kernel"), number, len(passes))
         exact = engine if engine in EXACT_ENGINES else "auto"
-        paths = group.compute(batch, replace(compute, engine=exact, progress=report))
+        paths = group.compute(batch, replace(watched, engine=exact).for_part(number, len(passes)))
         for kernel in [record.kernels[i] for i in group.members if record.kernels[i] in chosen]:
             choices = {k: choice for k, choice in enumerate(result.choices) if choice.kernel == kernel}
             splits, Cs = [record.folds[k] for k in choices], [choice.C for choice in choices.values()]

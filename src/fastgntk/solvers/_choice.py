@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastgntk._util.checks import check_integer
-from fastgntk._util.memory import memory_budget
-from fastgntk._util.text import format_bytes
+from fastgntk._util.text import format_bytes, memory_budget
 from fastgntk.errors import InputError
 from fastgntk.solvers._problem import default_rank
 from fastgntk.solvers._solve import SOLVERS

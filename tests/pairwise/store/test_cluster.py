@@ -12,7 +12,7 @@ from tests.tables import by_engine
 
 import fastgntk as fg
 from fastgntk import GNTK, Compute, Sketch
-from fastgntk.pairwise.store import _build, _clients, _cluster
+from fastgntk.pairwise.store import _build, _cluster
 
 pytestmark = pytest.mark.slow  # processes of a cluster start and stop
 
@@ -27,7 +27,7 @@ def _small_tiles(monkeypatch):
 
 @pytest.fixture(scope="module")
 def client():
-    with _clients.local_workers(2) as client:
+    with _cluster.local_workers(2) as client:
         yield client
 
 
@@ -90,8 +90,8 @@ def test_a_tile_that_is_there_is_not_computed_by_the_next_worker(tmp_path):
     stored = fg.gram(GRAPHS[:20], KERNEL, store=tmp_path / "K.zarr")
     (stored.path / _cluster._TOKEN).write_text("token")
     written = stored.file((0, 0)).stat()
-    nothing = None, None, None, None  # to compute it from
-    _cluster.compute_tile(*nothing, (0, 0), str(stored.path), "token", stored.manifest.id, fg.__version__)
+    nothing = None, None, None  # to compute it from
+    _cluster.compute_tile(*nothing, (0, 0), (str(stored.path), "token", stored.manifest.id, fg.__version__))
     again = stored.file((0, 0)).stat()
     assert (again.st_ino, again.st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
 
@@ -111,12 +111,12 @@ def test_an_abandoned_task_writes_nothing_into_a_new_store(tmp_path, monkeypatch
             made_anew()
         return np.zeros((20, 20))
 
-    monkeypatch.setattr(_cluster, "tile_values", values)
+    monkeypatch.setattr(_cluster, "compute_tile_values", values)
     (path / _cluster._TOKEN).write_text("token")
     if when == "before":
         made_anew()
     with pytest.raises(fg.InputError, match=r"K.zarr was made anew (while it was computed; run the same|since it was)"):
-        _cluster.compute_tile(None, [], None, None, (0, 0), str(path), "token", old.manifest.id, fg.__version__)
+        _cluster.compute_tile(None, None, None, (0, 0), (str(path), "token", old.manifest.id, fg.__version__))
     assert not fg.open_gram(path).finished()
     assert not list((path / "gram").rglob("*.partial"))
 
@@ -166,7 +166,7 @@ def test_what_a_worker_raises_arrives(tmp_path, client):
         ({"client": "any", "store": "K.zarr", "shard": (1, 2)}, "shard is for processes without a scheduler"),
     ],
 )  # fmt: skip
-def test_bad_clients_are_refused_in_one_sentence(tmp_path, monkeypatch, more, words):
+def test_bad_cluster_are_refused_in_one_sentence(tmp_path, monkeypatch, more, words):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(fg.InputError, match=words):
         fg.gram(GRAPHS, KERNEL, **more)

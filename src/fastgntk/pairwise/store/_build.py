@@ -1,34 +1,30 @@
-"""Compute a matrix into a store: what is there already is kept, what is missing or damaged is computed."""
-
-from __future__ import annotations
+"""Compute a matrix into a store, or use a stored one: finished tiles are kept, missing and damaged ones computed."""
 
 import logging
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress, run, single_threaded_blas
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import Kernel
-from fastgntk.pairwise._combine import needs_diagonals
+from fastgntk.kernels import Kernel, Normalized
+from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute
+from fastgntk.pairwise._leaf import BuiltBlock, compute_levels
 from fastgntk.pairwise._plan import Plan, largest_extent, plan_gram
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch
-from fastgntk.pairwise._run import Cut, Run
-from fastgntk.pairwise.store._cluster import check_client, compute_on_cluster
-from fastgntk.pairwise.store._locks import writing
 from fastgntk.pairwise.store._manifest import Manifest
-from fastgntk.pairwise.store._stored_gram import StoredGram, Tile
-from fastgntk.pairwise.store._tile_values import Side, tile_values
+from fastgntk.pairwise.store._stored_gram import StoredGram, Tile, writing
 
-__all__ = ["Build", "Shard", "build_gram", "check_shard"]
+__all__ = ["Build", "Shard", "Side", "build_gram", "check_shard", "compute_tile_values", "use_stored"]
 
 _log = logging.getLogger("fastgntk")
 
@@ -36,14 +32,17 @@ Shard = tuple[int, int]
 
 _PAIRS = 1e8  # of distinct nodes in a tile: under a second of work, which is what an interruption costs
 _SIDES = (32, 1024)  # graphs on a side of a tile: neither thousands of small files nor few large ones
+_ADVICE = "give the graphs and the kernel that it was built with, or leave it out"
 
 
 def build_gram(
     batch: GraphBatch, kernel: Kernel, compute: Compute, path: Path, shard: Shard, client: Any = None
 ) -> StoredGram:
     """Compute the missing tiles of a shard, on threads or by a Dask client, and return the store."""
+    from fastgntk.pairwise.store import _cluster  # which imports this module
+
     if client is not None:
-        check_client(client)
+        _cluster.check_client(client)
     build = Build.start(batch, kernel, compute, path)
     with writing(path, shard):
         if shard == (1, 1):  # others are locked out
@@ -52,7 +51,7 @@ def build_gram(
         if client is None:
             build.compute(missing, compute.threads, compute.progress)
         else:
-            compute_on_cluster(build, missing, client, compute.progress)
+            _cluster.compute_on_cluster(build, missing, client, compute.progress)
     return build.stored
 
 
@@ -67,56 +66,94 @@ def check_shard(shard: Any) -> Shard:
     return pair[0], pair[1]
 
 
+def use_stored(gram: Any, batch: GraphBatch, kernel: Kernel, compute: Compute) -> tuple[StoredGram, PreparedGraphs]:
+    """Return a stored matrix, passed itself or by its path, and its graphs prepared as it was computed.
+
+    It must be complete, and that of the kernel, or for a normalised kernel of what is normalised; any other is refused.
+    """
+    if not isinstance(gram, StoredGram | str | Path):
+        raise InputError(
+            f"gram must be a matrix that fastgntk stored, or its path, but is a {type(gram).__name__}; store one with "
+            "gram(..., store=path)."
+        )
+    # Opened again even if it is open: the folder may have been made anew, and what is in memory is of the old one.
+    stored = StoredGram(gram.path if isinstance(gram, StoredGram) else Path(gram))
+    manifest = stored.manifest
+    if manifest.graphs != len(batch):
+        raise InputError(
+            f"{stored.path} holds the matrix of {manifest.graphs} graphs, but there are {len(batch)} to learn from; "
+            f"{_ADVICE}."
+        )
+    raw = isinstance(kernel, Normalized) and manifest.same_kernel(kernel.kernel) == Kernel.from_dict(manifest.kernel)
+    of_store = manifest.same_kernel(kernel.kernel if raw and isinstance(kernel, Normalized) else kernel)
+    prepared = prepare_batch(batch, of_store, compute, engines=manifest.engines_for(of_store, compute.engine))
+    manifest.check(Manifest.of(prepared, manifest.side, manifest.id), stored.path, _ADVICE)
+    tiles, finished = len(stored.all_tiles()), len(stored.finished())
+    if finished < tiles:
+        raise InputError(
+            f"{stored.path} has {finished} of its {tiles} tiles; compute the others first, by the same call of gram "
+            "(fastgntk gram --store) that began it."
+        )
+    if raw:
+        prepared = PreparedGraphs(kernel, compute, batch, prepared.features, prepared.leaves)
+    return stored, prepared
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The graphs on one side of tiles: for each leaf their blocks, and their diagonals where the kernel needs them."""
+
+    blocks: dict[Kernel, list[BuiltBlock]]
+    diagonals: dict[Kernel, Array]
+
+
 @dataclass(frozen=True, eq=False)
 class Build:
     """A matrix on its way into a store."""
 
     prepared: PreparedGraphs
-    runs: tuple[Run, ...]
-    """Of each leaf of the kernel."""
-    cuts: tuple[Cut, ...]
-    """Of each leaf: blocks that fit into the sides of tiles."""
+    """Graphs in blocks that fit into the sides of tiles."""
     stored: StoredGram
 
     @classmethod
-    def start(cls, batch: GraphBatch, kernel: Kernel, compute: Compute, path: Path) -> Build:
+    def start(cls, batch: GraphBatch, kernel: Kernel, compute: Compute, path: Path) -> Self:
         """Open the store, or make it; refuse one of another matrix."""
-        known = StoredGram(path) if path.exists() else None
+        stored = StoredGram(path) if path.exists() else None
         engines = None
-        if known is not None:
-            kernel = known.manifest.same_kernel(kernel)
-            if compute.engine == "auto" and len(known.manifest.engines) == len(kernel.leaves()):
-                engines = known.manifest.engines
+        if stored is not None:
+            kernel = stored.manifest.same_kernel(kernel)
+            engines = stored.manifest.engines_for(kernel, compute.engine)
         prepared = prepare_batch(batch, kernel, compute, engines=engines, once=True)
-        leaves = list(prepared.leaves.values())
-        side = _side([plan_gram(leaf.cut.blocks) for leaf in leaves]) if known is None else known.manifest.side
+        leaves = prepared.leaves
+        plans = [plan_gram(leaf.blocks) for leaf in leaves.values()]
+        side = _choose_side(plans) if stored is None else stored.manifest.side
         manifest = Manifest.of(prepared, side, secrets.token_hex(8))
-        runs = tuple(leaf.within(compute, 0) for leaf in leaves)
-        cuts = [runs[0].cut_prepared(leaves[0].cut.prepared, side)]
-        order = np.concatenate([np.zeros(0, dtype=np.int64), *(block.graphs for block in cuts[0].blocks)])
-        for run_of, leaf in zip(runs[1:], leaves[1:], strict=True):
-            cuts.append(run_of.cut_prepared(leaf.cut.prepared, side, order))
-        if known is None:
-            known = StoredGram.create(path, manifest, order)
-        known.manifest.check(manifest, path, "give another path, or delete the store first")
-        if not np.array_equal(known.order, order):
+        first, *rest = leaves
+        leaves[first] = leaves[first].cut(side)
+        order = np.concatenate([np.zeros(0, dtype=np.int64), *(block.graphs for block in leaves[first].blocks)])
+        for leaf in rest:
+            leaves[leaf] = leaves[leaf].cut(side, order)
+        if stored is None:
+            stored = StoredGram.create(path, manifest, order)
+        stored.manifest.check(manifest, path, "give another path, or delete the store first")
+        if not np.array_equal(stored.order, order):
             raise InputError(
-                f"{path} was begun by fastgntk {known.manifest.version}, which cuts graphs differently; go on with "
+                f"{path} was begun by fastgntk {stored.manifest.version}, which cuts graphs differently; go on with "
                 "that version, or delete the store first."
             )
-        return cls(prepared, runs, tuple(cuts), known)
+        return cls(prepared, stored)
 
     def missing(self, shard: Shard) -> list[Tile]:
         """Return the tiles of a shard that have to be computed, and log what was found."""
         k, count = shard
         # Dealt out like cards from the most expensive on, so that shards take about as long.
-        own = self.by_cost(self.stored.all_tiles())[k - 1 :: count]
-        there = self.stored.finished() & set(own)
-        damaged = set(self.stored.damaged(there))
+        tiles = self.by_cost(self.stored.all_tiles())[k - 1 :: count]
+        finished = self.stored.finished() & set(tiles)
+        damaged = set(self.stored.damaged(finished))
         if damaged:
             _log.warning("%d tiles of %s are damaged and computed again", len(damaged), self.stored.path)
-        _log.info("%s: %d of %d tiles are there", self.stored.path, len(there) - len(damaged), len(own))
-        return [tile for tile in own if tile not in there or tile in damaged]
+        _log.info("%s: %d of %d tiles are there", self.stored.path, len(finished) - len(damaged), len(tiles))
+        return [tile for tile in tiles if tile not in finished or tile in damaged]
 
     def by_cost(self, tiles: list[Tile]) -> list[Tile]:
         """Return tiles with the most expensive first."""
@@ -128,93 +165,117 @@ class Build:
         return pairs // (2 if tile[0] == tile[1] else 1) + 1
 
     @cached_property
-    def members(self) -> list[list[range]]:
+    def _members(self) -> dict[Kernel, list[range]]:
         """For each leaf the blocks that make up each side of tiles."""
-        out = []
-        for cut in self.cuts:
-            starts = np.cumsum([0, *(len(block.graphs) for block in cut.blocks)])
-            ends = np.searchsorted(starts, np.arange(0, len(self.stored) + self.stored.side, self.stored.side))
-            ends = np.minimum(ends, len(cut.blocks)).tolist()
-            out.append([range(first, last) for first, last in pairwise(ends)])
+        out = {}
+        sides = np.arange(0, len(self.stored) + self.stored.side, self.stored.side)
+        for kernel, leaf in self.prepared.leaves.items():
+            starts = np.cumsum([0, *(len(block.graphs) for block in leaf.blocks)])
+            ends = np.minimum(np.searchsorted(starts, sides), len(leaf.blocks)).tolist()
+            out[kernel] = [range(first, last) for first, last in pairwise(ends)]
         return out
 
     @cached_property
     def _counts(self) -> list[list[Ints]]:
         """For each leaf, how many distinct nodes each side of tiles has at each level, block by block."""
         return [
-            [np.sum([cut.blocks[b].counts for b in blocks], axis=0) for blocks in members]
-            for cut, members in zip(self.cuts, self.members, strict=True)
+            [np.sum([leaf.blocks[b].counts for b in blocks], axis=0) for blocks in self._members[kernel]]
+            for kernel, leaf in self.prepared.leaves.items()
         ]
 
     def side(self, number: int) -> Side:
         """Return the blocks of a side of tiles, built."""
-        blocks = []
-        for run_of, cut, members in zip(self.runs, self.cuts, self.members, strict=True):
-            built = run_of.build(cut, run_of.workers)
-            blocks.append([(cut.blocks[b], built[b]) for b in members[number]])
-        if not needs_diagonals(self.prepared.kernel):
-            return Side(blocks)
-        mine = self.stored.graphs(number)
-        return Side(blocks, [values[mine] for values in self._diagonals])
-
-    @cached_property
-    def _diagonals(self) -> list[Array]:
-        found = self.prepared.leaf_diagonals(self.prepared.compute.watched(None))
-        return [found[leaf] for leaf in self.prepared.leaves]
+        blocks = {}
+        for kernel, leaf in self.prepared.leaves.items():
+            built = leaf.build(self.prepared.compute.threads)
+            blocks[kernel] = [built[b] for b in self._members[kernel][number]]
+        graphs, diagonals = self.stored.graphs(number), self.prepared.needed_diagonals(self.prepared.compute)
+        return Side(blocks, {leaf: values[graphs] for leaf, values in diagonals.items()})
 
     def affordable_workers(self, workers: int | None = None) -> int:
         """Return how many tiles may be in work at once; refuse if not even one."""
-        workers = self.runs[0].workers if workers is None else workers
-        kept = [run_of.engine.kept_bytes(cut.prepared) for run_of, cut in zip(self.runs, self.cuts, strict=True)]
+        compute, leaves = self.prepared.compute, self.prepared.leaves.values()
+        kept = [leaf.choice.engine.kept_bytes(leaf.prepared) for leaf in leaves]
         # Values of the tiles in work are held twice, once by Zarr.
-        tiles = workers * 2 * 8 * self.stored.side**2
-        limited = [replace(run_of, result=tiles + sum(kept) - own) for run_of, own in zip(self.runs, kept, strict=True)]
+        tiles = (compute.threads if workers is None else workers) * 2 * 8 * self.stored.side**2
         return min(
-            run_of.affordable_workers(plan_gram(cut.blocks), cut.prepared)
-            for run_of, cut in zip(limited, self.cuts, strict=True)
+            leaf.affordable_workers(plan_gram(leaf.blocks), compute, tiles + sum(kept) - kept_by_leaf)
+            for leaf, kept_by_leaf in zip(leaves, kept, strict=True)
         )
 
     def worker_bytes(self) -> int:
         """Count what a worker holds: all blocks in the end, the values of a tile twice, and what computing it takes."""
         total = 0
-        for run_of, cut in zip(self.runs, self.cuts, strict=True):
-            if cut.blocks:
-                largest = largest_extent(cut.blocks)
-                total += run_of.engine.kept_bytes(cut.prepared) + run_of.engine.tile_bytes(largest, largest)
+        for leaf in self.prepared.leaves.values():
+            if leaf.blocks:
+                largest = largest_extent(leaf.blocks)
+                total += leaf.choice.engine.kept_bytes(leaf.prepared) + leaf.choice.engine.tile_bytes(largest, largest)
         return total + 2 * 8 * self.stored.side**2 if total else 0
 
-    def prepare(self, workers: int) -> None:
-        """Build the blocks of all leaves."""
-        for run_of, cut in zip(self.runs, self.cuts, strict=True):
-            run_of.build(cut, workers)
-        if needs_diagonals(self.prepared.kernel):
-            _ = self._diagonals
+    def prepare_blocks(self, workers: int) -> None:
+        """Build the blocks of all leaves, and compute the diagonals if the kernel needs them."""
+        for leaf in self.prepared.leaves.values():
+            leaf.build(workers)
+        self.prepared.needed_diagonals(self.prepared.compute)
 
     def compute(self, tiles: list[Tile], workers: int, progress: Progress | None) -> None:
         """Compute tiles on threads and store each when it is computed."""
         if not tiles:
             return
         workers = self.affordable_workers(workers)
-        self.prepare(workers)
+        self.prepare_blocks(workers)
         cancelled = np.zeros(1, dtype=np.uint8)
 
-        def compute(tile: Tile) -> None:
+        def compute_tile(tile: Tile) -> None:
             _log.debug("computing tile %d %d of %s", *tile, self.stored.path)
-            rows, cols = map(self.side, tile)
-            values = tile_values(self.prepared.kernel, self.runs, rows, cols, tile[0] == tile[1], cancelled)
+            rows = self.side(tile[0])
+            cols = rows if tile[0] == tile[1] else self.side(tile[1])
+            values = compute_tile_values(self.prepared.kernel, rows, cols, cancelled)
             if not cancelled[0]:  # values of no meaning otherwise
                 self.stored.write(tile, values)
 
-        def cancel() -> None:
-            cancelled[0] = 1
-
-        what = (" and ".join(self.prepared.engines), len(tiles), self.stored.path, workers)
-        _log.info("engine %s: %d tiles of %s on %d threads", *what)
+        shown = (" and ".join(self.prepared.engines), len(tiles), self.stored.path, workers)
+        _log.info("engine %s: %d tiles of %s on %d threads", *shown)
         with single_threaded_blas():
-            run(compute, tiles, workers=workers, cost=self.cost, progress=progress, cancel=cancel)
+            run(compute_tile, tiles, workers, self.cost, progress, cancelled)
 
 
-def _side(plans: list[Plan]) -> int:
+def compute_tile_values(kernel: Kernel, rows: Side, cols: Side, cancelled: NDArray[np.uint8]) -> Array:
+    """Compute a tile (rows, cols), which is symmetric if both are the same object.
+
+    Once ``cancelled[0]`` is not 0 it returns as soon as it can, with values of no meaning.
+    """
+
+    def compute_leaf(leaf: Kernel) -> Array:
+        return _leaf_values(rows.blocks[leaf], cols.blocks[leaf], cancelled, symmetric=rows is cols)
+
+    if rows is cols:
+        return combine(kernel, compute_leaf)
+    return combine(kernel, compute_leaf, rows.diagonals, cols.diagonals)
+
+
+def _leaf_values(
+    rows: list[BuiltBlock], cols: list[BuiltBlock], cancelled: NDArray[np.uint8], *, symmetric: bool
+) -> Array:
+    row_starts, col_starts = (np.cumsum([0, *(len(built.block.graphs) for built in side)]) for side in (rows, cols))
+    out = np.zeros((row_starts[-1], col_starts[-1]))
+    for i, row in enumerate(rows):
+        for j, col in enumerate(cols):
+            if cancelled[0]:
+                return out
+            if symmetric and j < i:
+                continue
+            values = combine_levels(compute_levels(row, col, cancelled), row.kernel)
+            if symmetric and i == j:  # both triangles were computed; keep one
+                values = np.triu(values) + np.triu(values, 1).T
+            row_slice, col_slice = slice(*row_starts[i : i + 2]), slice(*col_starts[j : j + 2])
+            out[row_slice, col_slice] = values
+            if symmetric:
+                out[col_slice, row_slice] = values.T
+    return out
+
+
+def _choose_side(plans: list[Plan]) -> int:
     """Choose how many graphs a tile has on each side: what is lost by an interruption is small, and so are files."""
     graphs = sum(len(block.graphs) for block in plans[0].rows)
     pairs = float(sum(plan.pairs().sum() for plan in plans))

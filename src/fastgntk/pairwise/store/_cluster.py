@@ -8,22 +8,23 @@ are in the store stay there, and only those that are not are computed again:
 - blocks die with the only worker that had them: Dask cannot make them again and cancels the tasks that need them; both
   are sent again from here;
 - the scheduler goes away: all tasks are cancelled, and the same call goes on later.
-"""
 
-from __future__ import annotations
+Clients are those of a scheduler at an address (:func:`connected`), or of new workers on this machine
+(:func:`local_workers`).
+"""
 
 import logging
 import re
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -31,16 +32,10 @@ from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._version import __version__
 from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel
-from fastgntk.pairwise._run import Run
-from fastgntk.pairwise.store._clients import import_distributed
-from fastgntk.pairwise.store._locks import on_disk
-from fastgntk.pairwise.store._stored_gram import StoredGram, Tile
-from fastgntk.pairwise.store._tile_values import Side, tile_values
+from fastgntk.pairwise.store._build import Build, Side, compute_tile_values
+from fastgntk.pairwise.store._stored_gram import StoredGram, Tile, on_disk
 
-if TYPE_CHECKING:
-    from fastgntk.pairwise.store._build import Build
-
-__all__ = ["check_client", "compute_on_cluster"]
+__all__ = ["check_client", "compute_on_cluster", "connected", "local_workers"]
 
 _log = logging.getLogger("fastgntk")
 
@@ -49,11 +44,13 @@ _LOSSES = 5  # times that one tile may be sent again before it counts as one tha
 _PATIENCE = 60  # seconds without any worker before we give up
 _KEPT = "finished tiles are kept, and the same again goes on"
 _TOKEN = ".cluster"  # the file by which workers see that their folder is this one
+_CONNECT = 5.0  # seconds
+_ADDRESS = re.compile(r"(tcp://|tls://)?([\w.-]+|\[[\w:.%]+\]):(?P<port>[0-9]{1,5})", re.ASCII)
 
 
 def check_client(client: Any) -> None:
     """Refuse what is no Dask client that can be used."""
-    if not isinstance(client, import_distributed().Client) or client.asynchronous:
+    if not isinstance(client, _import_distributed().Client) or client.asynchronous:
         raise InputError(
             f"client must be a dask.distributed Client that is not asynchronous, but is a {type(client).__name__}."
         )
@@ -65,18 +62,19 @@ def compute_on_cluster(build: Build, tiles: list[Tile], client: Any, progress: P
     """Compute tiles, the first ones first, and return when all are in the store."""
     if not tiles:
         return
-    build.prepare(build.affordable_workers())
+    build.prepare_blocks(build.affordable_workers())
     path = build.stored.path.resolve()
     token = secrets.token_hex(8)
     with on_disk(path):
         for tile in tiles:  # what is there of them is damaged; a tile that a worker finds is one that another finished
             build.stored.file(tile).unlink(missing_ok=True)
         (path / _TOKEN).write_text(token)
+    target = str(path), token, build.stored.manifest.id, __version__
     _log.info("engine %s: %d tiles of %s on %s", " and ".join(build.prepared.engines), len(tiles), path, client)
     try:
-        with _told(client, path):
+        with _explained(client, path):
             client.wait_for_workers(1, timeout=_PATIENCE)
-            _Work(build, client, str(path), token, progress).run(tiles)
+            _Work(build, client, target, progress).run(tiles)
     finally:
         if _token(path) == token:  # not that of another run, if the store was deleted and made anew meanwhile
             (path / _TOKEN).unlink(missing_ok=True)
@@ -88,8 +86,8 @@ class _Work:
 
     build: Build
     client: Any
-    path: str
-    token: str
+    target: tuple[str, str, str, str]
+    """The arguments of ``_open_target``."""
     progress: Progress | None
     sides: dict[int, Any] = field(default_factory=dict)
     """Futures of the blocks that were sent."""
@@ -101,7 +99,7 @@ class _Work:
         waiting = iter(tiles)
         total = sum(map(self.build.cost, tiles))
         done = 0
-        futures = import_distributed().as_completed(loop=self.client.loop)
+        futures = _import_distributed().as_completed(loop=self.client.loop)
         try:
             for tile in islice(waiting, _IN_FLIGHT):
                 futures.add(self.send(tile))
@@ -124,13 +122,8 @@ class _Work:
     def send(self, tile: Tile) -> Any:
         """Make a task of a tile."""
         rows, cols = (self.side(number) for number in tile)
-        future = self.client.submit(
-            compute_tile,
-            *(self.build.prepared.kernel, self.build.runs, rows, cols, tile),
-            *(self.path, self.token, self.build.stored.manifest.id, __version__),
-            pure=False,
-            priority=self.build.cost(tile),
-        )
+        task = (self.build.prepared.kernel, rows, cols, tile, self.target)
+        future = self.client.submit(compute_tile, *task, pure=False, priority=self.build.cost(tile))
         self.sent[future] = tile
         return future
 
@@ -140,67 +133,56 @@ class _Work:
             raise ConnectionError("all tasks were cancelled")
         self.losses[tile] += 1
         if self.losses[tile] > _LOSSES:
-            raise _died(self.path)
-        _log.info("%s: tile %s is sent again, because a worker died that had its blocks", self.path, tile)
+            raise _workers_died(self.target[0])
+        _log.info("%s: tile %s is sent again, because a worker died that had its blocks", self.target[0], tile)
         return self.send(tile)
 
     def side(self, number: int) -> Any:
-        """Return the future of the blocks of a side; they are sent unless they are there."""
-        known = self.sides.get(number)
-        if known is None or known.status == "cancelled":
-            known = self.sides[number] = self.scatter(number)
-        return known
-
-    def scatter(self, number: int) -> Any:
-        """Send the blocks of a side to some worker; if that one dies meanwhile, to another."""
+        """Return the future of the blocks of a side; they are sent to some worker unless one has them."""
+        future = self.sides.get(number)
+        if future is not None and future.status != "cancelled":
+            return future
         for _ in range(_LOSSES):
             try:
-                return self.client.scatter([self.build.side(number)], hash=False, timeout=_PATIENCE)[0]
+                (future,) = self.client.scatter([self.build.side(number)], hash=False, timeout=_PATIENCE)
             except TimeoutError:  # an OSError too
                 raise
-            except OSError:
+            except OSError:  # the worker died meanwhile: send them to another
                 if self.client.status != "running":
                     raise
-        raise _died(self.path)
+            else:
+                self.sides[number] = future
+                return future
+        raise _workers_died(self.target[0])
 
 
-def compute_tile(
-    kernel: Kernel,
-    runs: Sequence[Run],
-    rows: Side,
-    cols: Side,
-    tile: Tile,
-    path: str,
-    token: str,
-    store_id: str,
-    version: str,
-) -> None:
-    """Be a task: compute a tile and store it, on a worker.
+def compute_tile(kernel: Kernel, rows: Side, cols: Side, tile: Tile, target: tuple[str, str, str, str]) -> None:
+    """Compute a tile and store it: the task of a worker.
 
-    Nobody may be waiting for it any more: a task that runs is not ended with its client. If meanwhile another store was
-    made in the same place, nothing is written.
+    Its client may have gone: a task that runs is not ended with its client. If meanwhile another store was made in the
+    same place, nothing is written.
     """
-    stored = _same_store(Path(path), token, store_id, version)
+    stored = _open_target(*target)
     if stored.file(tile).is_file():  # finished by a worker that died before it could report it
         return
     # Arrays that came over the network may be read-only or not aligned, for which machine code would be compiled anew.
-    near = deepcopy(rows)
-    far = near if tile[0] == tile[1] else deepcopy(cols)
+    rows = deepcopy(rows)
+    cols = rows if tile[0] == tile[1] else deepcopy(cols)
     with single_threaded_blas():
-        values = tile_values(kernel, runs, near, far, tile[0] == tile[1], np.zeros(1, dtype=np.uint8))
+        values = compute_tile_values(kernel, rows, cols, np.zeros(1, dtype=np.uint8))
     stored.write(tile, values)
 
 
-def _same_store(path: Path, token: str, store_id: str, version: str) -> StoredGram:
+def _open_target(folder: str, token: str, store_id: str, version: str) -> StoredGram:
     """Open the store; refuse another one that happens to have the same path on this machine."""
-    here = socket.gethostname()
+    path, host = Path(folder), socket.gethostname()
     if version != __version__:
         raise InputError(
-            f"a worker on {here} has fastgntk {__version__}, but {version} asked it to compute; install the same there."
+            f"a worker on {host} has fastgntk {__version__}, but {version} asked it to compute; install the same there."
         )
     if _token(path) != token:
         raise InputError(
-            f"a worker on {here} does not see {path}; give --store (store=) a folder that all workers see by that path."
+            f"a worker on {host} does not see {path}; give --store (store=) a folder that all workers see by that path."
         )
     stored = StoredGram(path)
     if stored.manifest.id != store_id:
@@ -217,14 +199,14 @@ def _token(path: Path) -> str:
 
 
 @contextmanager
-def _told(client: Any, path: Path) -> Iterator[None]:
-    """Say what to do if the cluster fails."""
+def _explained(client: Any, path: Path) -> Iterator[None]:
+    """Turn failures of the cluster into errors that explain what to do."""
     try:
         yield
     except InputError:
         raise
-    except import_distributed().KilledWorker:
-        raise _died(path) from None
+    except _import_distributed().KilledWorker:
+        raise _workers_died(path) from None
     except Exception as error:
         if client.status != "running":
             raise InputError(
@@ -243,7 +225,70 @@ def _told(client: Any, path: Path) -> Iterator[None]:
         raise
 
 
-def _died(path: Path | str) -> InputError:
+def _workers_died(path: Path | str) -> InputError:
     return InputError(
         f"workers died again and again while they computed a tile of {path}; give them more memory: {_KEPT}."
     )
+
+
+def _import_distributed() -> Any:
+    """Import dask.distributed; an error explains how to install it."""
+    try:
+        import distributed
+    except ImportError:
+        raise InputError(
+            "a cluster needs dask.distributed; install it with `pip install 'fastgntk[cluster]'`."
+        ) from None
+    return distributed
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Yield a client of the scheduler at an address."""
+    distributed = _import_distributed()
+    _check_address(address, distributed)
+    _silence()
+    try:
+        client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
+    except OSError as error:
+        raise InputError(
+            f"there is no Dask scheduler at {address} ({type(error).__name__}); start one with `dask scheduler`, which "
+            "prints its address, such as tcp://host:8786."
+        ) from None
+    with client:
+        yield client
+
+
+def _check_address(address: str, distributed: Any) -> None:
+    """Refuse what no client can be made for: one that fails while it is made prints a traceback when it is deleted."""
+    found = _ADDRESS.fullmatch(address)
+    if found is None or not 1 <= int(found["port"]) <= 65535:
+        raise InputError(f"--scheduler must be an address such as tcp://host:8786, but is {address!r}.")
+    if found[1] == "tls://" and distributed.Security().get_connection_args("client").get("ssl_context") is None:
+        raise InputError(
+            f"{address} needs certificates; name them in the configuration of Dask, at distributed.comm.tls."
+        )
+
+
+@contextmanager
+def local_workers(count: int) -> Iterator[Any]:
+    """Yield a client of that many new processes on this machine, each with one thread."""
+    distributed = _import_distributed()
+    _silence()
+    with (
+        distributed.LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",  # any port: several of these on one machine must not get in each other's way
+            scheduler_kwargs={"dashboard": False},
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def _silence() -> None:
+    """Silence Dask's tracebacks of lost connections; errors explain what happened."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)

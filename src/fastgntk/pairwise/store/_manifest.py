@@ -1,11 +1,9 @@
 """What a stored matrix is of: kernel, graphs, how they were cut, and by which version."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -43,7 +41,7 @@ class Manifest:
     format: int = FORMAT
 
     @classmethod
-    def of(cls, prepared: PreparedGraphs, side: int, id: str) -> Manifest:  # the name on disk
+    def of(cls, prepared: PreparedGraphs, side: int, id: str) -> Self:  # the name on disk
         """Describe the matrix of prepared graphs."""
         kinds = [step.kind_ for step in prepared.features.values()]
         data = fingerprint(prepared)
@@ -54,17 +52,17 @@ class Manifest:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, known: Any, path: Any) -> Manifest:
+    def from_dict(cls, entries: Any, path: Any) -> Self:
         """Read what :meth:`to_dict` gave; ``path`` names the store in messages."""
-        if not isinstance(known, Mapping) or "format" not in known:
+        if not isinstance(entries, Mapping) or "format" not in entries:
             raise InputError(f"{path} is not a matrix stored by fastgntk, or is damaged; give another path.")
-        if known["format"] != FORMAT:
+        if entries["format"] != FORMAT:
             raise InputError(
-                f"{path} has the format {known['format']} of fastgntk {known.get('version')}, but this is fastgntk "
+                f"{path} has the format {entries['format']} of fastgntk {entries.get('version')}, but this is fastgntk "
                 f"{__version__} with format {FORMAT}; use that version, or delete the store and build it again."
             )
         try:
-            return cls(**known)
+            return cls(**entries)
         except TypeError:
             raise InputError(
                 f"{path} has a manifest with other entries than there should be; build it again."
@@ -76,25 +74,29 @@ class Manifest:
         Weights of one on all levels are ``jump=True``; sums with and without weights may round differently, so that
         tiles of one store are computed from the same form.
         """
-        mine = Kernel.from_dict(self.kernel)
-        return mine if mine.map_leaves(_explicit) == wanted.map_leaves(_explicit) else wanted
+        stored = Kernel.from_dict(self.kernel)
+        return stored if stored.map_leaves(_explicit) == wanted.map_leaves(_explicit) else wanted
 
-    def check(self, wanted: Manifest, path: Any, advice: str) -> None:
+    def engines_for(self, kernel: Kernel, engine: str) -> list[str] | None:
+        """Return the engines of the store for the leaves of a kernel, if ``engine`` leaves the choice open."""
+        return self.engines if engine == "auto" and len(self.engines) == len(kernel.leaves()) else None
+
+    def check(self, wanted: Self, path: Any, advice: str) -> None:
         """Refuse another kernel, other graphs or another engine; ``advice`` names what to do then."""
-        for what, mine, theirs in (
+        for what, stored, other in (
             ("kernel", Kernel.from_dict(self.kernel), self.same_kernel(Kernel.from_dict(wanted.kernel))),
             ("features", self.features, wanted.features),
             ("data", self.data[:_SHOWN], wanted.data[:_SHOWN]),
             ("engine", self.engines, wanted.engines),
         ):
-            if what == "data" and mine != theirs:
+            if what == "data" and stored != other:
                 raise InputError(
-                    f"{path} holds the matrix of other graphs, or of the same graphs in another order (data {mine}, "
-                    f"not {theirs}); {advice}."
+                    f"{path} holds the matrix of other graphs, or of the same graphs in another order (data {stored}, "
+                    f"not {other}); {advice}."
                 )
-            if mine != theirs:
+            if stored != other:
                 raise InputError(
-                    f"{path} holds a matrix with {what} {_text(mine)}, not {what} {_text(theirs)}; {advice}."
+                    f"{path} holds a matrix with {what} {_text(stored)}, not {what} {_text(other)}; {advice}."
                 )
 
 

@@ -3,36 +3,42 @@
 Rows and columns stand in the order in which graphs were cut into blocks, so that a tile is what a task computes;
 ``order`` is the graph of each row. Each tile is one file with its checksum, which Zarr writes whole or not at all and
 checks in reading. A tile that is there is finished.
-"""
 
-from __future__ import annotations
+One process writes at a time, or several with a shard each. Locks belong to the operating system, so that none is left
+over when a process dies.
+"""
 
 import errno
 import json
 import os
 import secrets
 import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
-from fastgntk.pairwise.store._locks import on_disk
 from fastgntk.pairwise.store._manifest import Manifest
 
-__all__ = ["StoredGram", "Tile", "as_path", "is_store", "open_gram"]
+__all__ = ["StoredGram", "Tile", "as_path", "is_store", "on_disk", "open_gram", "writing"]
 
 Tile = tuple[int, int]
 """Its row and column among tiles."""
 
 _NAME = "fastgntk"  # of the attribute that holds the manifest
 
+# Windows has no such locks; there two processes may compute one tile, with the same result.
+_LOCKS = sys.platform != "win32"
 
-def open_gram(path: str | Path) -> StoredGram:
+
+def open_gram(path: str | Path) -> "StoredGram":
     """Open a kernel matrix that :func:`fastgntk.gram` stored; nothing of it is read yet.
 
     Examples
@@ -48,15 +54,15 @@ def open_gram(path: str | Path) -> StoredGram:
     return StoredGram(as_path(path, "path"))
 
 
-def as_path(given: Any, name: str) -> Path:
+def as_path(path: Any, name: str) -> Path:
     """Return the path of a store; ``name`` is that of the argument."""
-    if not isinstance(given, str | os.PathLike):
-        raise InputError(f"{name} must be the path of a folder such as 'gram.zarr', but is {given!r}.")
-    return Path(given)
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{name} must be the path of a folder such as 'gram.zarr', but is {path!r}.")
+    return Path(path)
 
 
 def is_store(path: str | Path) -> bool:
-    """Tell whether a folder looks like a Zarr store, without opening it."""
+    """Return whether a folder looks like a Zarr store, without opening it."""
     return (Path(path) / "zarr.json").is_file()
 
 
@@ -91,11 +97,10 @@ class StoredGram:
         except (KeyError, ValueError):
             raise no_store from None
         self.path = path
-        self._place = np.empty_like(self.order)
-        self._place[self.order] = np.arange(len(self.order))
+        self._place = np.argsort(self.order)
 
     @classmethod
-    def create(cls, path: Path, manifest: Manifest, order: Ints) -> StoredGram:
+    def create(cls, path: Path, manifest: Manifest, order: Ints) -> Self:
         """Make an empty store, whole or not at all; if another process was quicker, the store is that one's."""
         zarr = _zarr()
         temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
@@ -236,7 +241,7 @@ class StoredGram:
         everything = np.arange(len(self))
         return self._gather(everything, everything).astype(dtype or self.dtype, copy=False)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, _: Any) -> Any:
         raise InputError("a stored matrix is not a kernel; combine the kernels, and store the matrix of the result.")
 
     __rmul__ = __add__ = __radd__ = __mul__
@@ -251,16 +256,14 @@ class StoredGram:
     def _gather(self, rows: Ints, cols: Ints) -> Array:
         """Return K[rows][:, cols]; every tile that is needed is read once."""
         out = np.empty((len(rows), len(cols)))
-        by_row, by_col = _grouped(self._place[rows], self.side), _grouped(self._place[cols], self.side)
+        by_row, by_col = (_group_by_side(self._place[graphs], self.side) for graphs in (rows, cols))
         needed = sorted({(min(i, j), max(i, j)) for i in by_row for j in by_col})
         for i, j in needed:
             values = self.tile((i, j))
-            if i in by_row and j in by_col:
-                (into_rows, at_rows), (into_cols, at_cols) = by_row[i], by_col[j]
-                out[np.ix_(into_rows, into_cols)] = values[np.ix_(at_rows, at_cols)]
-            if i != j and j in by_row and i in by_col:
-                (into_rows, at_rows), (into_cols, at_cols) = by_row[j], by_col[i]
-                out[np.ix_(into_rows, into_cols)] = values[np.ix_(at_cols, at_rows)].T
+            for row, col, block in ((j, i, values.T), (i, j, values)):
+                if row in by_row and col in by_col:
+                    (into_rows, at_rows), (into_cols, at_cols) = by_row[row], by_col[col]
+                    out[np.ix_(into_rows, into_cols)] = block[np.ix_(at_rows, at_cols)]
         return out
 
     def _read(self, tile: Tile) -> Array | None:
@@ -272,10 +275,10 @@ class StoredGram:
             return None
 
 
-def _grouped(places: Ints, side: int) -> dict[int, tuple[Ints, Ints]]:
+def _group_by_side(places: Ints, side: int) -> dict[int, tuple[Ints, Ints]]:
     """Return for each side of tiles which of the places lie in it, and where there."""
-    of_place = places // side
-    return {int(i): (np.flatnonzero(of_place == i), places[of_place == i] - int(i) * side) for i in np.unique(of_place)}
+    number = places // side
+    return {i: (np.flatnonzero(number == i), places[number == i] - i * side) for i in np.unique(number).tolist()}
 
 
 def _numbers(key: Any, n: int) -> tuple[Ints, bool]:
@@ -293,3 +296,45 @@ def _zarr() -> Any:
     except ImportError:
         raise InputError("a stored matrix needs Zarr; install it with `pip install 'fastgntk[store]'`.") from None
     return zarr
+
+
+@contextmanager
+def writing(path: Path, shard: tuple[int, int]) -> Iterator[None]:
+    """Keep others from computing the same tiles; ``shard`` is (k, K), and (1, 1) is everything."""
+    k, count = shard
+    with ExitStack() as locks:
+        if _LOCKS:
+            # A shard goes together with other shards, everything with nothing.
+            _lock(path, ".lock", locks, shared=count > 1)
+            if count > 1:
+                _lock(path, f".lock-{k}-of-{count}", locks, shared=False)
+        yield
+
+
+def _lock(path: Path, name: str, locks: ExitStack, *, shared: bool) -> None:
+    import fcntl
+
+    with on_disk(path):
+        stream = locks.enter_context((path / name).open("ab"))
+    try:
+        fcntl.flock(stream, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(
+            f"another process is writing into {path}; wait until it has ended, or give each a share with shard=(k, K) "
+            "(--shard k/K)."
+        ) from None
+
+
+@contextmanager
+def on_disk(path: Path) -> Iterator[None]:
+    """Turn a full disk and missing permissions into errors that explain what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise InputError(
+                f"there is no space left for {path}; free some space and rerun: finished tiles are kept."
+            ) from None
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise InputError(f"{path} cannot be written to ({error.strerror}); choose another folder.") from None
+        raise

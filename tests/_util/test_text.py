@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from fastgntk import InputError
-from fastgntk._util.memory import memory_budget, worker_count
-from fastgntk._util.text import format_bytes
+from fastgntk._util.checks import worker_count
+from fastgntk._util.text import format_bytes, memory_budget
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,255 @@
+"""The kernel node by node: what each node of a graph adds to its values, and the kernel between nodes of one graph."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from fastgntk._util.arrays import Array, Ints
+from fastgntk._util.text import format_bytes
+from fastgntk._util.threads import run, single_threaded_blas
+from fastgntk.engines import NodePairs, check_edges
+from fastgntk.errors import InputError
+from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
+from fastgntk.kernels import GNTK, Kernel
+from fastgntk.pairwise._combine import combine_nodes
+from fastgntk.pairwise._compute import Compute, check_compute, memory_error
+from fastgntk.pairwise._gram import check_options
+from fastgntk.pairwise._prepared import PreparedGraphs, prepare, tangent_leaves
+
+__all__ = ["check_nodes", "node_contributions", "node_contributions_in_chunks", "node_diagonal", "node_gram"]
+
+_NODES_PER_PASS = 1024  # enough to merge many and to make calls few, and rows that stay in the cache
+_MATRICES = 8  # of a chunk's size that are there while it is computed
+_CHUNKS_PER_WORKER = 4  # so that none waits long for the last
+
+
+def node_contributions(graph: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
+    """Compute the contribution of each node of one graph to its kernel with m graphs.
+
+    A tangent kernel is a sum over pairs of nodes, Σ_u Σ_l Σ_v K(l)_uv, and this is the part of each u. The rows add up
+    to the row that :func:`cross_gram` gives, at the same cost. Contributions to a sum of kernels add up; in a product
+    k1 · k2 the nodes are those of k1, and k2 weights the m graphs. ``cols`` may be prepared graphs; then leave out the
+    kernel.
+
+    Returns
+    -------
+    array of shape (N, m), float64
+
+    Examples
+    --------
+    >>> import numpy as np, fastgntk as fg
+    >>> data = fg.datasets.load("MUTAG").graphs
+    >>> parts = fg.node_contributions(data[0], data[:5])
+    >>> parts.shape, bool(np.allclose(parts.sum(axis=0), fg.gram(data[:5])[0]))
+    ((17, 5), True)
+    """
+    if isinstance(cols, PreparedGraphs):
+        prepared, options = cols, check_options(cols, kernel, compute)
+    else:
+        prepared = prepare(cols, kernel, compute=compute)
+        options = prepared.compute
+    return _contributions(_check_one(as_graphs(graph)), prepared, options)
+
+
+def node_contributions_in_chunks(
+    graphs: Any, cols: PreparedGraphs, *, nodes: int = _NODES_PER_PASS, compute: Compute | None = None
+) -> Iterator[tuple[slice, Array]]:
+    """Yield what :func:`node_contributions` gives for each of many graphs, some graphs at a time, in order.
+
+    Each item is a slice of graphs and the rows of all their nodes, shape (their nodes, m). Graphs of up to ``nodes``
+    nodes together are one pass: they are computed as one graph, their disjoint union, in which the nodes are the same.
+    A sketch, a normalisation and a product depend on the whole graph, so such graphs come one at a time.
+    """
+    options = check_options(cols, None, compute)
+    batch = as_graphs(graphs)
+    max_nodes = max(1, min(nodes, options.budget // (16 * 8 * max(len(cols), 1))))
+    leaves = tangent_leaves(cols.kernel)
+    together = cols.kernel == leaves[0] and leaves[0].sketch is None
+    start = 0
+    while start < len(batch):
+        stop = start + 1
+        if together:
+            stop = max(stop, int(np.searchsorted(batch.offsets, batch.offsets[start] + max_nodes, side="right")) - 1)
+        yield slice(start, stop), _contributions(_union(batch[start:stop]), cols, options)
+        start = stop
+
+
+def _union(batch: GraphBatch) -> GraphBatch:
+    """Return all graphs of a batch as one graph."""
+    shift = np.repeat(np.repeat(batch.offsets[:-1], batch.sizes), batch.degrees)
+    return replace(
+        batch,
+        offsets=np.array([0, batch.n_nodes]),
+        indices=(batch.indices + shift).astype(np.int32),
+        self_loops=np.array([batch.self_loops.sum()]),
+    )
+
+
+def _contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute) -> Array:
+    """Return the contributions (N, m) of the nodes of one graph."""
+    row = cols.like(batch)
+    parts = {leaf: row.leaves[leaf].nodes(cols.leaves[leaf], compute) for leaf in cols.leaves}
+    return combine_nodes(cols.kernel, parts, row.needed_diagonals(compute), cols.needed_diagonals(compute))
+
+
+def node_gram(graph: Any, kernel: GNTK = GNTK(), *, nodes: Any = None, compute: Compute | None = None) -> Array:
+    """Compute the kernel between the nodes of one graph: Σ_l w_l K(l)_uv, with the weights w_l of ``kernel.jump``.
+
+    Its sum over all pairs is the kernel of the graph with itself.
+
+    Parameters
+    ----------
+    graph : one graph with N nodes, in any form that :func:`fastgntk.as_graphs` takes, or a batch of one
+    kernel : GNTK
+        A single tangent kernel without a sketch.
+    nodes : sequence of int, or mask of length N, optional
+        The m columns that are wanted; all by default. From two blocks on the norms take one matrix of N × N in any case
+        (with typed edges two), but nothing else does.
+    compute : Compute, optional
+        Threads, memory and progress; there is one way to compute this, so engines do not apply.
+
+    Returns
+    -------
+    array of shape (N, m), float64
+
+    Examples
+    --------
+    >>> import fastgntk as fg
+    >>> graph = fg.datasets.load("MUTAG").graphs[0]
+    >>> K = fg.node_gram(graph, fg.GNTK(blocks=2))
+    >>> K.shape, bool(abs(K.sum() / fg.gram([graph], fg.GNTK(blocks=2))[0, 0] - 1) < 1e-7)
+    ((17, 17), True)
+    >>> fg.node_gram(graph, fg.GNTK(blocks=2), nodes=[3, 5]).shape
+    (17, 2)
+    """
+    options, batch = check_compute(compute), _prepare_graph(graph, kernel)
+    chosen = check_nodes(nodes, batch.n_nodes)
+    out = np.zeros((batch.n_nodes, len(chosen)))
+
+    def write(places: Ints, values: Array) -> None:
+        out[:, places] = values.T
+
+    _compute_columns(batch, kernel, options, chosen, out.nbytes, write)
+    return out
+
+
+def node_diagonal(graph: Any, kernel: GNTK = GNTK(), *, nodes: Any = None, compute: Compute | None = None) -> Array:
+    """Compute the kernel of nodes with themselves, the diagonal of :func:`node_gram`, in as much time but less memory.
+
+    Returns
+    -------
+    array of shape (m,), float64
+    """
+    options, batch = check_compute(compute), _prepare_graph(graph, kernel)
+    chosen = check_nodes(nodes, batch.n_nodes)
+    out = np.zeros(len(chosen))
+
+    def write(places: Ints, values: Array) -> None:
+        out[places] = values[np.arange(len(places)), chosen[places]]
+
+    _compute_columns(batch, kernel, options, chosen, out.nbytes, write)
+    return out
+
+
+def check_nodes(nodes: Any, size: int) -> Ints:
+    """Return node numbers 0..size − 1 from numbers, a mask, or None for all."""
+    if nodes is None:
+        return np.arange(size)
+    chosen = np.asarray(nodes)
+    if chosen.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if chosen.ndim != 1 or chosen.dtype.kind not in "biu":
+        raise InputError(
+            f"nodes must be whole numbers or a mask, but has shape {chosen.shape} and dtype {chosen.dtype}."
+        )
+    if chosen.dtype.kind == "b":
+        if len(chosen) != size:
+            raise InputError(f"the mask of nodes has {len(chosen)} entries, but the graph has {size} nodes.")
+        return np.flatnonzero(chosen)
+    outside = chosen[(chosen < 0) | (chosen >= size)]
+    if len(outside):
+        raise InputError(f"nodes must lie in 0..{size - 1}, but {outside[0]} was given.")
+    return chosen.astype(np.int64)
+
+
+def _prepare_graph(graph: Any, kernel: Any) -> GraphBatch:
+    """Return one graph with its features, for the kernel between its nodes."""
+    if not isinstance(kernel, GNTK) or kernel.sketch is not None:
+        raise InputError(f"the kernel between nodes must be one GNTK without a sketch, but is {kernel!r}.")
+    batch = _check_one(as_graphs(graph if isinstance(graph, GraphBatch | list) else [graph]))
+    batch = NodeFeatures(kernel.features).fit(batch).transform(batch)
+    check_edges(batch, kernel)
+    return batch
+
+
+def _compute_columns(
+    batch: GraphBatch, kernel: GNTK, compute: Compute, chosen: Ints, result: int, write: Callable[[Ints, Array], None]
+) -> None:
+    """Compute the chosen columns and hand them to ``write(their places, rows)``, on threads."""
+    matrices = 0 if kernel.blocks == 1 else 2 if kernel.typed else 1
+    norms = 8 * matrices * batch.n_nodes**2
+    _check_memory(compute, result + norms, f"the norms of {batch.n_nodes} nodes, and the result,")
+    if not len(chosen):
+        return
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        pairs = NodePairs(batch, kernel)
+    chunks, workers = _split_into_chunks(pairs, batch, chosen, compute, result)
+
+    def work(places: Ints) -> None:
+        with np.errstate(all="ignore"):
+            values = pairs.columns(chosen[places])
+        if not np.isfinite(values).all():
+            raise InputError(
+                "kernel values between nodes leave the range of float64; use scale='degree' or 'unit', fewer "
+                "blocks, or smaller features and weights."
+            )
+        write(places, values)
+
+    with single_threaded_blas():
+        run(work, chunks, workers, progress=compute.progress)
+
+
+def _split_into_chunks(
+    pairs: NodePairs, batch: GraphBatch, chosen: Ints, compute: Compute, result: int
+) -> tuple[list[Ints], int]:
+    """Return which columns are computed together, and by how many workers.
+
+    Columns that are close in the graph need the same columns of the levels below, so they are put together.
+    """
+    order = np.argsort(_closeness(batch)[chosen], kind="stable")
+
+    def most_bytes(chunks: list[Ints]) -> int:
+        return max(8 * _MATRICES * batch.n_nodes * len(pairs.needed(chosen[chunk])[0]) for chunk in chunks)
+
+    workers = compute.threads
+    while True:
+        length = max(1, len(chosen) // (_CHUNKS_PER_WORKER * workers))
+        chunks = [order[start : start + length] for start in range(0, len(order), length)]
+        available = (compute.budget - result) // workers
+        while (needed := most_bytes(chunks)) > available and len(chunks[0]) > 1:
+            chunks = [half for chunk in chunks for half in np.array_split(chunk, 2) if len(half)]
+        if needed <= available or workers == 1:
+            break
+        workers -= 1
+    _check_memory(compute, result + needed, "one column and those that it needs")
+    return chunks, workers
+
+
+def _check_memory(compute: Compute, needed: int, what: str) -> None:
+    if needed > compute.budget:
+        raise memory_error(compute.budget, f"{what} take {format_bytes(needed)}", needed, ", or fewer blocks")
+
+
+def _closeness(batch: GraphBatch) -> Ints:
+    """Return for each node its place in an order in which neighbours are near each other."""
+    order = sparse.csgraph.reverse_cuthill_mckee(sparse.csr_array(batch.adjacency()), symmetric_mode=False)
+    return np.argsort(order)
+
+
+def _check_one(batch: GraphBatch) -> GraphBatch:
+    if len(batch) != 1:
+        raise InputError(f"graph must be one graph, but {len(batch)} graphs were given.")
+    return batch
