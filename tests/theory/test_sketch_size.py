@@ -8,7 +8,7 @@ from tests.tables import EXACT, FAMILIES, FLOAT64, one_hot
 
 from fastgntk import Graph, InputError
 from fastgntk.theory import aggregated, beta, gamma, moment, sketch_size, sketching_bound, spectral_interval
-from fastgntk.theory._sketch_size import entry_errors
+from fastgntk.theory._sketching import entry_errors
 
 
 def literal_errors(graphs, x: float) -> np.ndarray:
