@@ -20,7 +20,7 @@ def a_study(calls, fail_at=None, cells=((1, "a"), (2, "b"), (3, "c"))):
         if cell["size"] == fail_at:
             raise KeyboardInterrupt
         calls.append(cell["size"])
-        return [{**cell, "depth": depth, "value": cell["size"] / depth, "good": depth == 1} for depth in (1, 2)]
+        return [{"depth": depth, "value": cell["size"] / depth, "good": depth == 1} for depth in (1, 2)]
 
     def draw(rows, figure):
         figure.subplots().plot([row["value"] for row in rows])
