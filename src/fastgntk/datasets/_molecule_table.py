@@ -8,7 +8,7 @@ import numpy as np
 
 from fastgntk._util.arrays import Ints
 from fastgntk.datasets._dataset import Dataset
-from fastgntk.datasets._text_table import TextTable, read_text_table
+from fastgntk.datasets._text_table import TextTable, read_text_table, target_names
 from fastgntk.errors import InputError, some
 from fastgntk.graphs import molecules
 
@@ -83,12 +83,12 @@ def read_table(
     """
     path = Path(path)
     table = read_text_table(path, _ROW)
-    wanted = () if target is None else (target,) if isinstance(target, str) else tuple(target)
+    targets = target_names(target)
     smiles_at = _smiles_column(table, smiles)
-    for name in wanted:
+    for name in targets:
         table.column(name, "target")  # checked before the molecules are read
-    if len(set(wanted)) != len(wanted):
-        raise InputError(f"target must name each column once, but is {', '.join(map(repr, wanted))}.")
+    if len(set(targets)) != len(targets):
+        raise InputError(f"target must name each column once, but is {', '.join(map(repr, targets))}.")
 
     texts = table.stripped(smiles_at)
     graphs, unread = molecules(texts, progress=progress)
@@ -104,14 +104,13 @@ def read_table(
             "correct them, or leave them out with skip_invalid=True (--skip-invalid)."
         )
     kept = np.setdiff1d(np.arange(len(texts)), unread)
-    y = table.targets(target, kept, "target") if target else None
     return MoleculeTable(
         graphs=graphs,
-        y=y,
+        y=table.targets(target, kept, "target") if target else None,
         name=table.name,
         smiles=tuple(texts[i] for i in kept),
         rows=kept + 1,
-        targets=wanted,
+        targets=targets,
         skipped=tuple(int(i) + 1 for i in unread),
         columns=table.columns,
     )
@@ -129,8 +128,8 @@ def _smiles_column(table: TextTable, name: str | None) -> int:
     found = [i for i, column in enumerate(table.columns) if column.lower() == "smiles"]
     if len(found) == 1:
         return found[0]
-    problem, or_else = ("several columns", "") if found else ("no column", ", or read_edge_list (--graph) for edges")
+    problem, hint = ("several columns", "") if found else ("no column", ", or read_edge_list (--graph) for edges")
     raise InputError(
         f"{table.path} has {problem} called smiles; name the right one with smiles= (--smiles) among "
-        f"{table.listed()}{or_else}."
+        f"{table.listed()}{hint}."
     )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError, some
 
-__all__ = ["TextTable", "read_text", "read_text_table", "unpacked"]
+__all__ = ["TextTable", "read_text", "read_text_table", "target_names", "without_gz"]
 
 _CHUNK = 256
 """Rows held as lists before they go into columns: with 700 or more, the garbage collector runs and takes as long as
@@ -76,9 +76,12 @@ class TextTable:
         """Return a column as stripped text; an empty cell raises an error about a missing ``what``."""
         texts = self.stripped(at)
         if "" in texts:
-            empty = [i + 1 for i, text in enumerate(texts) if not text]
-            raise InputError(f"{self.path} has no {what} in column {self.columns[at]!r} in {some('data row', empty)}.")
+            raise self._cell_error(f"no {what}", at, [i for i, text in enumerate(texts) if not text])
         return texts
+
+    def _cell_error(self, problem: str, at: int, rows: Sequence[int], advice: str = "") -> InputError:
+        places = some("data row", [row + 1 for row in rows])
+        return InputError(f"{self.path} has {problem} in column {self.columns[at]!r} in {places}{advice}.")
 
     def attribute(self, at: int, *, numbers: bool) -> list[Any] | Array:
         """Return a column as numbers or as labels, with None for missing values; an array if all are numbers.
@@ -91,49 +94,46 @@ class TextTable:
             with suppress(ValueError):
                 return np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
         distinct = {cell: cell.strip() for cell in dict.fromkeys(cells)}  # most labels repeat
-        known = [text for text in distinct.values() if text not in _MISSING]
+        present = [text for text in distinct.values() if text not in _MISSING]
         read: Callable[[str], Any] = str
         if numbers:
             read = _number_or_text
-        elif all(map(_WHOLE.fullmatch, known)):
+        elif all(map(_WHOLE.fullmatch, present)):
             read = int
         else:
-            values = list(map(_number, known))
+            values = list(map(_number, present))
             if all(value is not None for value in values) and any(value % 1 != 0 for value in values if value):
                 read = float
-        values_of = {cell: None if text in _MISSING else read(text) for cell, text in distinct.items()}
-        return list(map(values_of.__getitem__, cells))
+        value_of = {cell: None if text in _MISSING else read(text) for cell, text in distinct.items()}
+        return list(map(value_of.__getitem__, cells))
 
-    def values(self, at: int, kept: Ints, *, classes: bool) -> NDArray[Any]:
-        """Return a column as numbers, or as strings if ``classes`` allows them and some are no numbers."""
-        texts = [self.cells[at][i].strip() for i in kept]
-        numbers = [_number(text) for text in texts]
-        missing = [
-            int(i) + 1
-            for i, text, number in zip(kept, texts, numbers, strict=True)
-            if text in _MISSING or (number is not None and not math.isfinite(number))
-        ]
-        if missing:
-            raise InputError(
-                f"{self.path} has no finite value in column {self.columns[at]!r} in {some('data row', missing)}; "
-                "fill them in or remove these rows."
-            )
-        words = [int(i) + 1 for i, number in zip(kept, numbers, strict=True) if number is None]
-        if not words:
-            return np.array(numbers, dtype=np.float64)
-        if not classes:
-            raise InputError(
-                f"{self.path} has something other than a number in column {self.columns[at]!r} in "
-                f"{some('data row', words)}; a sequence of targets must hold numbers only."
-            )
-        return np.array(texts)
-
-    def targets(self, names: str | Sequence[str], kept: Ints, argument: str, option: str | None = None) -> NDArray[Any]:
+    def targets(self, names: str | Sequence[str], rows: Ints, argument: str, option: str | None = None) -> NDArray[Any]:
         """Return the column of targets, (n,), numbers or classes; of several columns the numbers, (n, k)."""
+        columns = [self.column(name, argument, option) for name in target_names(names)]
         if isinstance(names, str):
-            return self.values(self.column(names, argument, option), kept, classes=True)
-        columns = [self.column(name, argument, option) for name in names]
-        return np.stack([self.values(at, kept, classes=False) for at in columns], axis=1)
+            return self._target(columns[0], rows, classes=True)
+        return np.stack([self._target(at, rows, classes=False) for at in columns], axis=1)
+
+    def _target(self, at: int, rows: Ints, *, classes: bool) -> NDArray[Any]:
+        """Return a column as numbers, or as strings if ``classes`` allows them and some are no numbers."""
+        texts = {int(row): self.cells[at][row].strip() for row in rows}
+        numbers = {row: _number(text) for row, text in texts.items()}
+        infinite = {row for row, number in numbers.items() if number is not None and not math.isfinite(number)}
+        missing = [row for row, text in texts.items() if text in _MISSING or row in infinite]
+        if missing:
+            raise self._cell_error("no finite value", at, missing, "; fill them in or remove these rows")
+        words = [row for row, number in numbers.items() if number is None]
+        if words and not classes:
+            advice = "; a sequence of targets must hold numbers only"
+            raise self._cell_error("something other than a number", at, words, advice)
+        return np.array(list(texts.values())) if words else np.array(list(numbers.values()), dtype=np.float64)
+
+
+def target_names(target: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of targets as a tuple; a caller gives none, one or several."""
+    if target is None:
+        return ()
+    return (target,) if isinstance(target, str) else tuple(target)
 
 
 def _number_or_text(text: str) -> float | str:
@@ -152,7 +152,7 @@ def _number(text: str) -> float | None:
 
 def read_text_table(path: Path, row_for: str) -> TextTable:
     """Read a ``.csv`` or ``.tsv`` file in UTF-8, also as ``.gz``; ``row_for`` is the meaning of a row."""
-    named = unpacked(path)
+    named = without_gz(path)
     text = read_text(path, "save the table as CSV in UTF-8")
     delimiter = "\t" if named.suffix.lower() == ".tsv" else ","
     header: tuple[str, ...] = ()
@@ -192,8 +192,8 @@ def _batches(path: Path, text: str, delimiter: str) -> Iterator[tuple[list[list[
         lines = [last, *ends]
         last = lines.pop()
         if min(map(len, rows)) <= 1:  # may be blank
-            there = [len(row) > 1 or bool("".join(row).strip()) for row in rows]
-            rows, lines = list(compress(rows, there)), list(compress(lines, there))
+            filled = [len(row) > 1 or bool("".join(row).strip()) for row in rows]
+            rows, lines = list(compress(rows, filled)), list(compress(lines, filled))
         if rows:
             yield rows, lines
     if failed:
@@ -210,28 +210,28 @@ def _check_lengths(path: Path, header: tuple[str, ...], rows: list[list[str]], l
     )
 
 
-def unpacked(path: Path) -> Path:
+def without_gz(path: Path) -> Path:
     """Return the path without ``.gz``."""
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
-def read_text(path: Path, instead: str) -> str:
-    """Read a file in UTF-8, decompressed if it ends in ``.gz``; ``instead`` is the advice for other encodings."""
+def read_text(path: Path, advice: str) -> str:
+    """Read a file in UTF-8, decompressed if it ends in ``.gz``; ``advice`` is for other encodings."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the path of a file.")
     try:
         content = path.read_bytes()
-        if unpacked(path) != path:
+        if without_gz(path) != path:
             content = gzip.decompress(content)
         text = content.decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; check the path.") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path} is not text in UTF-8; {instead}.") from None
+        raise InputError(f"{path} is not text in UTF-8; {advice}.") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path} is not a complete gzip file ({error}); get it again, or unpack it first.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check the path and its permissions.") from None
     if "\0" in text:  # UTF-8 allows it, tables do not
-        raise InputError(f"{path} is not text in UTF-8; {instead}.")
+        raise InputError(f"{path} is not text in UTF-8; {advice}.")
     return text
