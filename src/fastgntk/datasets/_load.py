@@ -11,7 +11,7 @@ import logging
 import os
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -152,11 +152,10 @@ def _unknown_name(name: str) -> InputError:
 def _read_verified(path: Path, row: Row | None) -> Dataset:
     """Read a data set and compare its counts with those of the registry."""
     dataset = _read_cached(path)
-    expected_counts = dataset.counts if row is None else row.counts
-    for field in fields(Counts):
-        count, expected = getattr(dataset.counts, field.name), getattr(expected_counts, field.name)
-        if count != expected:
-            problem = f"{count} {field.name.replace('_', ' ')}, but {path.stem} has {expected}"
+    expected = {} if row is None else asdict(row.counts)
+    for field, count in asdict(dataset.counts).items():
+        if count != expected.get(field, count):
+            problem = f"{count} {field.replace('_', ' ')}, but {path.stem} has {expected[field]}"
             raise InputError(f"{path} has {problem}; the file does not match its name.")
     return dataset
 
@@ -165,10 +164,8 @@ def _download(row: Row, folder: Path, progress: Callable[[int, int], None] | Non
     """Download a data set into a folder and return its path; the file appears whole or not at all."""
     import pooch  # takes a third of a second, and most calls never download
 
-    assert row.url is not None  # `find` returns "download" for no others
     file = f"{row.name}.zip"
-    base, _, _ = row.url.rpartition("/")
-    site: Any = {"base_url": base + "/", "registry": {file: None}}
+    site: Any = {"base_url": _TU_SITE, "registry": {file: None}}
     store = pooch.create(path=folder, **site, retry_if_failed=_RETRIES, allow_updates=False)
     pooch.get_logger().setLevel(logging.WARNING)  # no announcement of the download
     downloader = pooch.HTTPDownloader(timeout=30, progressbar=_ProgressBar(progress) if progress else False)

@@ -98,7 +98,7 @@ def read_table(
             f"with smiles= (--smiles) among {', '.join(map(repr, table.columns))}."
         )
     if len(unread) and not skip_invalid:
-        rows, lines = some("data row", [int(i) + 1 for i in unread]), some("line", [table.line(i) for i in unread])
+        rows, lines = some("data row", [int(i) + 1 for i in unread]), some("line", [table.lines[i] for i in unread])
         raise InputError(
             f"{path} has SMILES that RDKit cannot read, in {rows} ({lines} of the file); "
             "correct them, or leave them out with skip_invalid=True (--skip-invalid)."
@@ -122,7 +122,6 @@ def read_columns(path: str | Path) -> tuple[str, ...]:
 
 
 def _smiles_column(table: TextTable, name: str | None) -> int:
-    """Return the index of the column of SMILES."""
     if name is not None:
         return table.column(name, "smiles")
     found = [i for i, column in enumerate(table.columns) if column.lower() == "smiles"]

@@ -39,24 +39,19 @@ class TextTable:
     name: str
     columns: tuple[str, ...]
     cells: tuple[list[str], ...]
-    before: list[int]
-    """The number of the line before each row."""
-
-    def line(self, row: int) -> int:
-        """Return the line on which a row starts; rows count from 0, lines from 1."""
-        return self.before[row] + 1
+    lines: list[int]
+    """The line on which each row starts, counted from 1."""
 
     def column(self, name: str, argument: str, option: str | None = None) -> int:
         """Return the index of a column; ``argument`` and the command-line ``option`` select it."""
         selector = f"{argument}= ({option or f'--{argument}'})"
         count = self.columns.count(name)
-        if count == 1:
-            return self.columns.index(name)
-        if count:
-            raise InputError(
-                f"{self.path} has {count} columns called {name!r}; rename them so that {selector} names one."
-            )
-        raise InputError(f"{self.path} has no column {name!r}; choose {selector} among {self.listed()}.")
+        if count > 1:
+            problem = f"{count} columns called {name!r}; rename them so that {selector} names one"
+            raise InputError(f"{self.path} has {problem}.")
+        if not count:
+            raise InputError(f"{self.path} has no column {name!r}; choose {selector} among {self.listed()}.")
+        return self.columns.index(name)
 
     def listed(self) -> str:
         """List the columns; if there is only one, add which other delimiter it seems to contain."""
@@ -157,57 +152,53 @@ def read_text_table(path: Path, row_for: str) -> TextTable:
     delimiter = "\t" if named.suffix.lower() == ".tsv" else ","
     header: tuple[str, ...] = ()
     cells: tuple[list[str], ...] = ()
-    before: list[int] = []
-    for rows, lines in _batches(path, text, delimiter):
+    lines: list[int] = []
+    for rows, starts in _read_chunks(path, text, delimiter):
         if not header:
             header = tuple(map(str.strip, rows.pop(0)))
             cells = tuple([] for _ in header)
-            del lines[0]
-        _check_lengths(path, header, rows, lines)
+            del starts[0]
+        lengths = list(map(len, rows))
+        if lengths.count(len(header)) < len(rows):
+            line, length = next(pair for pair in zip(starts, lengths, strict=True) if pair[1] != len(header))
+            raise InputError(
+                f"{path}, line {line}: the row has {length} cells, but the header has {len(header)}; quote cells that "
+                "hold the separator."
+            )
         for column, texts in zip(cells, zip(*rows, strict=True), strict=True) if rows else ():
             column += texts
-        before += lines
+        lines += starts
     if not header:
         raise InputError(f"{path} is empty; a table needs a header and a row for each {row_for}.")
-    if not before:
+    if not lines:
         raise InputError(f"{path} has a header but no rows; a table needs a row for each {row_for}.")
-    return TextTable(path, named.stem, header, cells, before)
+    return TextTable(path, named.stem, header, cells, lines)
 
 
-def _batches(path: Path, text: str, delimiter: str) -> Iterator[tuple[list[list[str]], list[int]]]:
-    """Yield chunks of rows without blank ones, and the number of the line before each row."""
+def _read_chunks(path: Path, text: str, delimiter: str) -> Iterator[tuple[list[list[str]], list[int]]]:
+    """Yield chunks of rows without blank ones, and the line on which each row starts."""
     # newline="" leaves line ends inside quotes to the reader, which counts them.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     numbered = zip(reader, map(attrgetter("line_num"), repeat(reader)), strict=False)  # each row with its last line
     last, failed = 0, ""
     while not failed:
-        batch: list[tuple[list[str], int]] = []
+        chunk: list[tuple[list[str], int]] = []
         try:
-            batch.extend(islice(numbered, _CHUNK))
+            chunk.extend(islice(numbered, _CHUNK))
         except csv.Error as error:  # rows read before it stay in the list, and come first
             failed = str(error)
-        if not batch:
+        if not chunk:
             break
-        rows, ends = map(list, zip(*batch, strict=True))
-        lines = [last, *ends]
-        last = lines.pop()
+        rows, ends = map(list, zip(*chunk, strict=True))
+        starts = [last + 1, *(end + 1 for end in ends[:-1])]
+        last = ends[-1]
         if min(map(len, rows)) <= 1:  # may be blank
             filled = [len(row) > 1 or bool("".join(row).strip()) for row in rows]
-            rows, lines = list(compress(rows, filled)), list(compress(lines, filled))
+            rows, starts = list(compress(rows, filled)), list(compress(starts, filled))
         if rows:
-            yield rows, lines
+            yield rows, starts
     if failed:
         raise InputError(f"{path}, line {last + 1}: the row cannot be read ({failed}); check its quotes.")
-
-
-def _check_lengths(path: Path, header: tuple[str, ...], rows: list[list[str]], lines: list[int]) -> None:
-    if list(map(len, rows)).count(len(header)) == len(rows):
-        return
-    wrong = next(i for i, row in enumerate(rows) if len(row) != len(header))
-    raise InputError(
-        f"{path}, line {lines[wrong] + 1}: the row has {len(rows[wrong])} cells, but the header has {len(header)}; "
-        "quote cells that hold the separator."
-    )
 
 
 def without_gz(path: Path) -> Path:

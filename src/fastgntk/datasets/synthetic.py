@@ -16,7 +16,8 @@ from fastgntk.graphs import Graph, GraphBatch
 
 __all__ = ["barabasi_albert", "clique_egos", "cycles_with_motifs", "erdos_renyi", "stochastic_block"]
 
-Pairs = Ints
+EdgeRule = Callable[[np.random.Generator, float], tuple[int, Ints]]
+"""Draw the edges of one graph for a parameter; return its number of nodes, and pairs of nodes."""
 
 
 def erdos_renyi(
@@ -29,18 +30,18 @@ def erdos_renyi(
     """
     choices = _choices(probability, "probability", 0.0, 1.0)
 
-    def edges(rng: np.random.Generator, p: float) -> tuple[int, Pairs]:
+    def edges(rng: np.random.Generator, p: float) -> tuple[int, Ints]:
         upper = np.stack(np.triu_indices(n_nodes, 1), axis=1)
         return n_nodes, upper[rng.random(len(upper)) < p]
 
-    return _family("erdos-renyi", n_graphs, choices, edges, seed)
+    return _generate("erdos-renyi", n_graphs, choices, edges, seed)
 
 
 def barabasi_albert(n_graphs: int, n_nodes: int, attach: int | Sequence[int] = (1, 3), *, seed: int = 0) -> Dataset:
     """Add nodes one by one, each joined to ``attach`` earlier ones chosen in proportion to their degree."""
     choices = _choices(attach, "attach", 1, n_nodes - 1)
 
-    def edges(rng: np.random.Generator, m: float) -> tuple[int, Pairs]:
+    def edges(rng: np.random.Generator, m: float) -> tuple[int, Ints]:
         count = int(m)
         pairs = [(count, v) for v in range(count)]  # the initial star
         ends = [node for pair in pairs for node in pair]
@@ -52,7 +53,7 @@ def barabasi_albert(n_graphs: int, n_nodes: int, attach: int | Sequence[int] = (
             ends += [end for v in sorted(chosen) for end in (node, v)]
         return n_nodes, np.array(pairs, dtype=np.int64)
 
-    return _family("barabasi-albert", n_graphs, choices, edges, seed)
+    return _generate("barabasi-albert", n_graphs, choices, edges, seed)
 
 
 def stochastic_block(
@@ -68,13 +69,13 @@ def stochastic_block(
     choices = _choices(communities, "communities", 1, n_nodes)
     _choices((inside, between), "inside and between", 0.0, 1.0)
 
-    def edges(rng: np.random.Generator, k: float) -> tuple[int, Pairs]:
+    def edges(rng: np.random.Generator, k: float) -> tuple[int, Ints]:
         member = np.arange(n_nodes) % int(k)
         u, v = np.triu_indices(n_nodes, 1)
         joined = rng.random(len(u)) < np.where(member[u] == member[v], inside, between)
         return n_nodes, np.stack([u, v], axis=1)[joined]
 
-    return _family("stochastic-block", n_graphs, choices, edges, seed)
+    return _generate("stochastic-block", n_graphs, choices, edges, seed)
 
 
 def cycles_with_motifs(
@@ -85,7 +86,7 @@ def cycles_with_motifs(
     if n_nodes < 3 or copies < 0:
         raise InputError(f"n_nodes must be 3 or more and copies 0 or more, but are {n_nodes} and {copies}.")
 
-    def edges(rng: np.random.Generator, size: float) -> tuple[int, Pairs]:
+    def edges(rng: np.random.Generator, size: float) -> tuple[int, Ints]:
         k, total = int(size), n_nodes
         ring = np.arange(n_nodes)
         parts = [np.stack([ring, np.roll(ring, -1)], axis=1)]
@@ -95,7 +96,7 @@ def cycles_with_motifs(
             total += k
         return total, np.concatenate(parts)
 
-    return _family("cycles-with-motifs", n_graphs, choices, edges, seed)
+    return _generate("cycles-with-motifs", n_graphs, choices, edges, seed)
 
 
 def clique_egos(
@@ -104,23 +105,23 @@ def clique_egos(
     """Generate dense ego networks like those of COLLAB: one centre, all other nodes in overlapping cliques.
 
     Node 0 is the centre and joined to all. The others are split into ``cliques`` groups, and each group also includes
-    a share ``overlap`` of nodes from outside it.
+    a fraction ``overlap`` of nodes from outside it.
     """
     choices = _choices(cliques, "cliques", 1, max(1, n_nodes - 1))
     _choices(overlap, "overlap", 0.0, 1.0)
 
-    def edges(rng: np.random.Generator, k: float) -> tuple[int, Pairs]:
-        others = 1 + rng.permutation(max(n_nodes - 1, 0))
-        parts = [np.stack([np.zeros(len(others), dtype=np.int64), others], axis=1)]
-        for group in np.array_split(others, int(k)):
-            outside = np.setdiff1d(others, group)
+    def edges(rng: np.random.Generator, k: float) -> tuple[int, Ints]:
+        alters = 1 + rng.permutation(max(n_nodes - 1, 0))
+        parts = [np.stack([np.zeros(len(alters), dtype=np.int64), alters], axis=1)]
+        for group in np.array_split(alters, int(k)):
+            outside = np.setdiff1d(alters, group)
             extra = rng.choice(outside, size=min(len(outside), round(overlap * len(group))), replace=False)
             members = np.sort(np.concatenate([group, extra]))
             u, v = np.triu_indices(len(members), 1)
             parts.append(np.stack([members[u], members[v]], axis=1))
         return n_nodes, np.concatenate(parts)
 
-    return _family("clique-egos", n_graphs, choices, edges, seed)
+    return _generate("clique-egos", n_graphs, choices, edges, seed)
 
 
 def _choices(value: float | Sequence[float], name: str, low: float, high: float) -> list[float]:
@@ -131,20 +132,14 @@ def _choices(value: float | Sequence[float], name: str, low: float, high: float)
     return values
 
 
-def _family(
-    name: str,
-    n_graphs: int,
-    choices: list[float],
-    edges: Callable[[np.random.Generator, float], tuple[int, Pairs]],
-    seed: int,
-) -> Dataset:
+def _generate(name: str, n_graphs: int, choices: list[float], edges: EdgeRule, seed: int) -> Dataset:
     if n_graphs < 0:
         raise InputError(f"n_graphs must be 0 or more, but is {n_graphs}.")
     # One generator for each graph, so that the first ten of a hundred graphs equal the ten of ten.
     seeds = np.random.SeedSequence(seed).spawn(n_graphs)
     y = np.arange(n_graphs) % len(choices)
     graphs = []
-    for i in range(n_graphs):
-        total, pairs = edges(np.random.default_rng(seeds[i]), choices[y[i]])
-        graphs.append(Graph.from_edges(pairs, total))
+    for graph_seed, choice in zip(seeds, y, strict=True):
+        n_nodes, pairs = edges(np.random.default_rng(graph_seed), choices[choice])
+        graphs.append(Graph.from_edges(pairs, n_nodes))
     return Dataset(GraphBatch.from_graphs(graphs), y, name)

@@ -50,19 +50,17 @@ _LOWEST_SHOWN = 1e-3  # lower end of the plots; exact results would otherwise ne
 class _Variant(NamedTuple):
     """What is sketched, and its style in the figure."""
 
-    merge_nodes: bool
-    sketch_features: bool
     label: str
+    cell: Cell
     line: dict[str, Any]
 
-    @property
-    def cell(self) -> Cell:
-        return {"merge_nodes": self.merge_nodes, "sketch_features": self.sketch_features}
 
-
-_MERGED = _Variant(True, False, "distinct nodes", {"linestyle": "-"})
-_ALL = _Variant(False, False, "all nodes", {"linestyle": "--", "markerfacecolor": "white"})
-_PAPER = _Variant(False, True, "all nodes and features", {"linestyle": ":", "markerfacecolor": "white"})
+_HOLLOW = {"markerfacecolor": "white"}
+_MERGED = _Variant("distinct nodes", {"merge_nodes": True, "sketch_features": False}, {"linestyle": "-"})
+_ALL = _Variant("all nodes", {"merge_nodes": False, "sketch_features": False}, {"linestyle": "--", **_HOLLOW})
+_PAPER = _Variant(
+    "all nodes and features", {"merge_nodes": False, "sketch_features": True}, {"linestyle": ":", **_HOLLOW}
+)
 _VARIANTS = (_MERGED, _ALL, _PAPER)
 
 
@@ -114,7 +112,7 @@ def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
 
 
 def _sketched_path(graphs: GraphBatch, cell: Cell, seed: int) -> GramPath:
-    variant = {name: cell[name] for name in ("merge_nodes", "sketch_features")}
+    variant = {name: cell[name] for name in _MERGED.cell}
     sketch = Sketch(cell["sketch"], size=cell["rate"], seed=seed, **variant)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotSketchedWarning)  # small graphs are exact at high rates: a result

@@ -13,10 +13,9 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from fastgntk._util.arrays import Array
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.datasets import REGISTRY, load
 from fastgntk.graphs import GraphBatch
 from fastgntk.models import check_classes, score_splits
@@ -146,14 +145,7 @@ def _grakel_graphs(batch: GraphBatch) -> Iterator[tuple[dict[int, dict[int, int]
 
 
 def nested_selection(
-    kernels: Sequence[Array],
-    y: NDArray[Any],
-    Cs: Sequence[float],
-    *,
-    folds: int,
-    inner_folds: int,
-    seed: int,
-    workers: int,
+    kernels: Sequence[Array], y: Ints, Cs: Sequence[float], *, folds: int, inner_folds: int, seed: int, workers: int
 ) -> Selection:
     """Choose a kernel and C within the training part of each fold, with the folds, SVMs and units of ``evaluate``."""
     from joblib import Parallel, delayed
