@@ -11,7 +11,7 @@ import numpy as np
 
 from fastgntk._util.arrays import Array
 from fastgntk._util.threads import single_threaded_blas
-from fastgntk.reproduce._figures import SKETCH_COLOURS, SKETCH_MARKERS, Figure, Row, column, distinct, matching, plot
+from fastgntk.reproduce._figures import SKETCH_STYLES, Figure, Row, column, distinct, matching, plot
 from fastgntk.reproduce._study import Cell, Study, StudyOptions, timed
 from fastgntk.sketch import SKETCHES, SketchMatrix
 from fastgntk.theory import beta, sketching_bound
@@ -66,11 +66,11 @@ def sketched_product(G: Array, R: SketchMatrix, A: Array, S: SketchMatrix, H: Ar
 
 def _draw(rows: list[Row], figure: Figure) -> None:
     error, speed = figure.subplots(1, 2)
-    for sketch, colour in SKETCH_COLOURS.items():
+    for sketch, style in SKETCH_STYLES.items():
         rows_of_sketch = matching(rows, sketch=sketch)
-        plot(error, rows_of_sketch, "rate", "error", color=colour, marker=SKETCH_MARKERS[sketch], label=sketch)
-        plot(error, rows_of_sketch, "rate", "bound", color=colour, linestyle="--", linewidth=1)
-        plot(speed, rows_of_sketch, "rate", "speedup", color=colour, marker=SKETCH_MARKERS[sketch], label=sketch)
+        plot(error, rows_of_sketch, "rate", "error", **style, label=sketch)
+        plot(error, rows_of_sketch, "rate", "bound", color=style["color"], linestyle="--", linewidth=1)
+        plot(speed, rows_of_sketch, "rate", "speedup", **style, label=sketch)
     error.plot([], [], color="black", linestyle="--", linewidth=1, label="the lemma's bound")
     error.set(yscale="log", xlabel="sketching rate b/n", title="Relative error, mean of the runs, and bound")
     figure.legend(*error.get_legend_handles_labels(), ncols=6, fontsize=8, loc="outside lower center")
@@ -84,8 +84,8 @@ def _draw(rows: list[Row], figure: Figure) -> None:
 def _verdict(rows: list[Row]) -> list[str]:
     above = [row for row in rows if row["error"] > row["bound"]]
     if above:
-        found = ", ".join(f"{row['sketch']} at {row['rate']:g}" for row in above)
-        first = f"The mean error is above the lemma's bound for {found}: the claim does not hold there."
+        cases = ", ".join(f"{row['sketch']} at {row['rate']:g}" for row in above)
+        first = f"The mean error is above the lemma's bound for {cases}: the claim does not hold there."
     else:
         slack = [row["bound"] / row["error"] for row in rows]
         first = (

@@ -9,19 +9,30 @@ else:  # matplotlib is an extra, imported when a figure is drawn
     Axes = Figure = Any
 
 __all__ = [
-    "ENGINE_COLOURS", "FIGURE_STYLE", "SKETCH_COLOURS", "SKETCH_MARKERS", "Axes", "Figure", "Row", "column", "distinct",
-    "matching", "plot",
-]  # fmt: skip
+    "ENGINE_COLOURS",
+    "FIGURE_STYLE",
+    "SKETCH_STYLES",
+    "Axes",
+    "Figure",
+    "Row",
+    "column",
+    "distinct",
+    "matching",
+    "plot",
+]
 
 Row = dict[str, Any]
 """A line of the CSV file: the entries of its cell, and measurements. None is an empty field."""
 
 # Okabe and Ito's palette, for colour-blind readers: one colour per engine and per sketch.
 ENGINE_COLOURS = {"kronecker": "#000000", "decoupled": "#56B4E9", "sketched": "#E69F00", "lossless": "#009E73"}
-SKETCH_COLOURS = {
-    "ams": "#0072B2", "gaussian": "#E69F00", "srht": "#009E73", "countsketch": "#D55E00", "sparse": "#CC79A7",
-}  # fmt: skip
-SKETCH_MARKERS = {"ams": "o", "gaussian": "s", "srht": "^", "countsketch": "v", "sparse": "D"}
+SKETCH_STYLES: dict[str, Any] = {
+    "ams": {"color": "#0072B2", "marker": "o"},
+    "gaussian": {"color": "#E69F00", "marker": "s"},
+    "srht": {"color": "#009E73", "marker": "^"},
+    "countsketch": {"color": "#D55E00", "marker": "v"},
+    "sparse": {"color": "#CC79A7", "marker": "D"},
+}
 
 FIGURE_STYLE: Any = {
     "font.size": 9,

@@ -27,7 +27,7 @@ from fastgntk.kernels import GNTK
 # Not `evaluate`, which would compute every kernel a second time.
 from fastgntk.models import Split, check_classes, score_splits, stratified_folds
 from fastgntk.pairwise import Compute, GramPath, NotSketchedWarning, gram_path, normalize
-from fastgntk.reproduce._figures import SKETCH_COLOURS, SKETCH_MARKERS, Axes, Figure, Row, column, distinct, matching
+from fastgntk.reproduce._figures import SKETCH_STYLES, Axes, Figure, Row, column, distinct, matching
 from fastgntk.reproduce._study import Cell, Study, StudyOptions
 from fastgntk.sketch import SKETCHES, Sketch
 
@@ -189,7 +189,7 @@ def _draw(rows: list[Row], figure: Figure) -> None:
     for panel, (label, *_) in zip(panels[:, 0], lines, strict=True):
         panel.set_ylabel(label)
     figure.align_ylabels(panels[:, 0])
-    _draw_legend(figure, [sketch for sketch in SKETCH_COLOURS if sketch in distinct(rows, "sketch")])
+    _draw_legend(figure, distinct(rows, "sketch"))
 
 
 def _draw_lines(panel: Axes, rows: list[Row], x: str, y: str) -> None:
@@ -198,8 +198,7 @@ def _draw_lines(panel: Axes, rows: list[Row], x: str, y: str) -> None:
         for sketch in distinct(rows, "sketch"):
             line = matching(rows, sketch=sketch, **variant.cell)
             values = np.maximum(column(line, y), _LOWEST_SHOWN)
-            style = variant.line | {"color": SKETCH_COLOURS[sketch], "marker": SKETCH_MARKERS[sketch]}
-            panel.plot(column(line, x), values, linewidth=1.2, **style)
+            panel.plot(column(line, x), values, linewidth=1.2, **variant.line, **SKETCH_STYLES[sketch])
 
 
 def _show_per_cent(panel: Axes, errors: list[float]) -> None:
@@ -217,7 +216,7 @@ def _show_per_cent(panel: Axes, errors: list[float]) -> None:
 def _draw_legend(figure: Figure, sketches: list[str]) -> None:
     from matplotlib.lines import Line2D
 
-    entries: dict[str, Any] = {s: {"color": SKETCH_COLOURS[s], "marker": SKETCH_MARKERS[s]} for s in sketches}
+    entries = {sketch: style for sketch, style in SKETCH_STYLES.items() if sketch in sketches}
     entries |= {variant.label: variant.line | {"color": "#666666", "marker": "o"} for variant in _VARIANTS}
     entries |= {"exact kernel": {"color": "black", "linewidth": 1}}
     entries |= {"largest class": {"color": "black", "linewidth": 1, "linestyle": "-."}}

@@ -74,12 +74,9 @@ def _time_engine(
 ) -> tuple[float, float]:
     """Return the time for all pairs, and the fraction of pairs of nodes that was timed."""
     gram(batch[:2], kernel, compute=compute)  # compiled code is loaded before the clock runs
-    if compute.engine == "lossless":
-        return timed(gram, batch, kernel, compute=compute)[
-            0
-        ], 1.0  # not scaled, because fewer graphs have fewer equal nodes
     order = rng.permutation(len(batch))
-    count = min(len(batch), 32)
+    # The lossless engine is not scaled, because fewer graphs have fewer equal nodes.
+    count = len(batch) if compute.engine == "lossless" else min(len(batch), 32)
     while True:
         part = batch[np.sort(order[:count])]
         seconds, _ = timed(gram, part, kernel, compute=compute)
@@ -94,7 +91,7 @@ def _time_engine(
 
 
 def scaled_time(preparation: float, pairs: float, fraction: float) -> float:
-    """Scale the times of single graphs and of pairs, measured with a fraction of the nodes, to all graphs.
+    """Scale times that were measured with a fraction of the nodes to all graphs; pairs grow as the square.
 
     >>> scaled_time(preparation=1.0, pairs=2.0, fraction=0.5)
     10.0
@@ -138,8 +135,8 @@ def _draw(rows: list[Row], figure: Figure) -> None:
     bars = [("GNTK, as printed", "#999999", [_paper(n, 0) for n in names])]
     bars += [("Jiang et al., as printed", "#cccccc", [_paper(n, 1) for n in names])]
     for engine in _ENGINES:
-        found = {row["data"]: row["seconds"] or np.nan for row in matching(rows, engine=engine)}
-        bars.append((engine, ENGINE_COLOURS[engine], [found.get(n, np.nan) for n in names]))
+        seconds = {row["data"]: row["seconds"] or np.nan for row in matching(rows, engine=engine)}
+        bars.append((engine, ENGINE_COLOURS[engine], [seconds.get(n, np.nan) for n in names]))
     for k, (label, colour, values) in enumerate(bars):
         axes.bar(np.arange(len(names)) + (k - 2.5) * _BAR, values, _BAR, color=colour, label=label)
     axes.set_xticks(np.arange(len(names)), names)
@@ -157,15 +154,15 @@ def _paper(name: str, which: int) -> float:
 def _verdict(rows: list[Row]) -> list[str]:
     sentences = []
     for name in distinct(rows, "data"):
-        found = {row["engine"]: row["seconds"] for row in matching(rows, data=name) if row["seconds"]}
-        if len(found) < len(_ENGINES):
+        seconds = {row["engine"]: row["seconds"] for row in matching(rows, data=name) if row["seconds"]}
+        if len(seconds) < len(_ENGINES):
             continue
-        speedups = ", ".join(f"{engine} {_ratio(found['kronecker'] / found[engine])}" for engine in _ENGINES[1:])
+        speedups = ", ".join(f"{engine} {_ratio(seconds['kronecker'] / seconds[engine])}" for engine in _ENGINES[1:])
         printed = ""
         if name in PAPER_SECONDS:
             more = "more than " if PAPER_SECONDS[name][0] is None else ""
             printed = f"; the paper prints a speed-up of {more}{_paper(name, 0) / _paper(name, 1):.1f}"
-        sketched, lossless = (found["decoupled"] / found[engine] for engine in ("sketched", "lossless"))
+        sketched, lossless = (seconds["decoupled"] / seconds[engine] for engine in ("sketched", "lossless"))
         sentences.append(
             f"{name}: over the Kronecker product here {speedups}{printed}. "
             f"Sketching is {sketched:.2f} times as fast as decoupled, lossless {lossless:.0f} times."
