@@ -155,7 +155,7 @@ class _TargetTable:
             if len(rest) != 1:
                 raise InputError(
                     f"{table.path} has {len(rest)} columns besides {graph!r}; name the target with y= (--target) "
-                    f"among {table.listed()}."
+                    f"among {table.list_columns()}."
                 )
             y = rest[0]
         self.columns = target_names(y)

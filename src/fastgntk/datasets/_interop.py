@@ -68,22 +68,21 @@ def from_geometric(data: Any, *, name: str = "geometric", **options: Unpack[_Con
     targets = [to_numpy(graph.to_dict().get("y")) for graph in graphs]
     if all(target is None for target in targets):
         return Dataset(batch, None, name)
-    rows: list[NDArray[Any]] = []
+    first = np.asarray(targets[0])
     for i, target in enumerate(targets):
         if (target is None) != (targets[0] is None):
             has, lacks = (0, i) if target is None else (i, 0)
             raise InputError(f"graph {lacks} has no y, but graph {has} has one; give it to all graphs or to none.")
-        row = np.asarray(target)
-        if row.ndim > 2 or (row.ndim == 2 and len(row) != 1):
-            raise InputError(f"graph {i} has y of shape {row.shape}; the targets of a graph have shape (1,) or (1, k).")
-        if rows and row.shape != rows[0].shape:
+        shape = np.shape(target)
+        if len(shape) > 2 or (len(shape) == 2 and shape[0] != 1):
+            raise InputError(f"graph {i} has y of shape {shape}; the targets of a graph have shape (1,) or (1, k).")
+        if shape != first.shape:
             raise InputError(
-                f"graph {i} has y of shape {row.shape}, but graph 0 has shape {rows[0].shape}; targets of nodes cannot "
-                "be learned: give each graph its own."
+                f"graph {i} has y of shape {shape}, but graph 0 has shape {first.shape}; targets of nodes cannot be "
+                "learned: give each graph its own."
             )
-        rows.append(row)
-    y = np.stack(rows).reshape(len(rows), -1)
-    y = y[:, 0] if rows[0].ndim < 2 and y.shape[1] == 1 else y
+    y = np.stack([np.asarray(target) for target in targets]).reshape(len(targets), -1)
+    y = y[:, 0] if first.ndim < 2 and y.shape[1] == 1 else y
     if y.dtype.kind not in "biuf":
         raise InputError(f"y must hold numbers, but has dtype {y.dtype}; give classes as whole numbers.")
     return Dataset(batch, _as_target(y), name)
@@ -203,8 +202,8 @@ def _target_column(graphs: Sequence[Mapping[str, Any]], target: str) -> NDArray[
 
 
 def _as_target(y: NDArray[Any]) -> NDArray[Any]:
-    whole = y.dtype.kind in "biu" and (y.dtype.kind != "u" or y.max(initial=0) < 2**63)
-    return y.astype(np.int64 if whole else np.float64)
+    is_whole = y.dtype.kind in "biu" and (y.dtype.kind != "u" or y.max(initial=0) < 2**63)
+    return y.astype(np.int64 if is_whole else np.float64)
 
 
 def _is_target(value: Any) -> bool:

@@ -124,11 +124,11 @@ def read_columns(path: str | Path) -> tuple[str, ...]:
 def _smiles_column(table: TextTable, name: str | None) -> int:
     if name is not None:
         return table.column(name, "smiles")
-    found = [i for i, column in enumerate(table.columns) if column.lower() == "smiles"]
-    if len(found) == 1:
-        return found[0]
-    problem, hint = ("several columns", "") if found else ("no column", ", or read_edge_list (--graph) for edges")
+    candidates = [i for i, column in enumerate(table.columns) if column.lower() == "smiles"]
+    if len(candidates) == 1:
+        return candidates[0]
+    problem, hint = ("several columns", "") if candidates else ("no column", ", or read_edge_list (--graph) for edges")
     raise InputError(
         f"{table.path} has {problem} called smiles; name the right one with smiles= (--smiles) among "
-        f"{table.listed()}{hint}."
+        f"{table.list_columns()}{hint}."
     )

@@ -50,18 +50,18 @@ class TextTable:
             problem = f"{count} columns called {name!r}; rename them so that {selector} names one"
             raise InputError(f"{self.path} has {problem}.")
         if not count:
-            raise InputError(f"{self.path} has no column {name!r}; choose {selector} among {self.listed()}.")
+            raise InputError(f"{self.path} has no column {name!r}; choose {selector} among {self.list_columns()}.")
         return self.columns.index(name)
 
-    def listed(self) -> str:
+    def list_columns(self) -> str:
         """List the columns; if there is only one, add which other delimiter it seems to contain."""
-        listed = ", ".join(map(repr, self.columns))
+        names = ", ".join(map(repr, self.columns))
         only = self.columns[0] if len(self.columns) == 1 else ""
         for delimiter, plural in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
             if delimiter in only:
                 hint = "name a file with tabs .tsv" if delimiter == "\t" else "save it with commas as .csv"
-                return f"{listed} (it seems to be separated by {plural}: {hint})"
-        return listed
+                return f"{names} (it seems to be separated by {plural}: {hint})"
+        return names
 
     def stripped(self, at: int) -> list[str]:
         """Return a column as stripped text."""
@@ -147,9 +147,8 @@ def _number(text: str) -> float | None:
 
 def read_text_table(path: Path, row_for: str) -> TextTable:
     """Read a ``.csv`` or ``.tsv`` file in UTF-8, also as ``.gz``; ``row_for`` is the meaning of a row."""
-    named = without_gz(path)
     text = read_text(path, "save the table as CSV in UTF-8")
-    delimiter = "\t" if named.suffix.lower() == ".tsv" else ","
+    delimiter = "\t" if without_gz(path).suffix.lower() == ".tsv" else ","
     header: tuple[str, ...] = ()
     cells: tuple[list[str], ...] = ()
     lines: list[int] = []
@@ -172,7 +171,7 @@ def read_text_table(path: Path, row_for: str) -> TextTable:
         raise InputError(f"{path} is empty; a table needs a header and a row for each {row_for}.")
     if not lines:
         raise InputError(f"{path} has a header but no rows; a table needs a row for each {row_for}.")
-    return TextTable(path, named.stem, header, cells, lines)
+    return TextTable(path, without_gz(path).stem, header, cells, lines)
 
 
 def _read_chunks(path: Path, text: str, delimiter: str) -> Iterator[tuple[list[list[str]], list[int]]]:

@@ -129,10 +129,10 @@ def _zip_files(path: Path) -> Files:
             raise InputError(f"{path} has a member {member!r} that points outside its folder; it is not read.")
         if pure.parts[0] != "__MACOSX" and not pure.name.startswith("._"):  # added by macOS
             folders.setdefault(pure.parent, {})[pure.name] = partial(_read_member, path, member)
-    holding = {str(folder): files for folder, files in folders.items() if any(n.endswith("_A.txt") for n in files)}
-    if len(holding) > 1:
-        raise InputError(f"{path} holds data sets in several folders ({', '.join(sorted(holding))}); keep one.")
-    return next(iter(holding.values()), {})
+    data_sets = {str(folder): files for folder, files in folders.items() if any(n.endswith("_A.txt") for n in files)}
+    if len(data_sets) > 1:
+        raise InputError(f"{path} holds data sets in several folders ({', '.join(sorted(data_sets))}); keep one.")
+    return next(iter(data_sets.values()), {})
 
 
 def _read_member(path: Path, member: str) -> bytes:
@@ -239,13 +239,13 @@ def _first_bad_line(text: bytes, dtype: type, file: str, width: int) -> InputErr
         line = raw.decode("ascii", errors="replace").strip()
         fields = [field.strip() for field in line.split(",")]
         try:
-            good = [int(f) if kind == "whole numbers" else float(f) for f in fields]
+            numbers = [int(f) if kind == "whole numbers" else float(f) for f in fields]
         except ValueError:
-            good = []
-        if len(good) != width:
+            numbers = []
+        if len(numbers) != width:
             shown = line if len(line) <= 40 else line[:37] + "..."
-            wanted = f"{width} {kind} separated by commas" if width > 1 else f"a {kind.removesuffix('s')}"
-            return InputError(f"{file}, line {number}: expected {wanted}, found {shown!r}.")
+            expected = f"{width} {kind} separated by commas" if width > 1 else f"a {kind.removesuffix('s')}"
+            return InputError(f"{file}, line {number}: expected {expected}, found {shown!r}.")
     return InputError(f"{file} cannot be read as {kind}, {width} a line.")
 
 

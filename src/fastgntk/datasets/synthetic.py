@@ -28,18 +28,16 @@ def erdos_renyi(
     >>> erdos_renyi(4, 10).y.tolist()
     [0, 1, 0, 1]
     """
-    choices = _choices(probability, "probability", 0.0, 1.0)
 
     def edges(rng: np.random.Generator, p: float) -> tuple[int, Ints]:
         upper = np.stack(np.triu_indices(n_nodes, 1), axis=1)
         return n_nodes, upper[rng.random(len(upper)) < p]
 
-    return _generate("erdos-renyi", n_graphs, choices, edges, seed)
+    return _generate("erdos-renyi", n_graphs, _choices(probability, "probability", 0.0, 1.0), edges, seed)
 
 
 def barabasi_albert(n_graphs: int, n_nodes: int, attach: int | Sequence[int] = (1, 3), *, seed: int = 0) -> Dataset:
     """Add nodes one by one, each joined to ``attach`` earlier ones chosen in proportion to their degree."""
-    choices = _choices(attach, "attach", 1, n_nodes - 1)
 
     def edges(rng: np.random.Generator, m: float) -> tuple[int, Ints]:
         count = int(m)
@@ -53,7 +51,7 @@ def barabasi_albert(n_graphs: int, n_nodes: int, attach: int | Sequence[int] = (
             ends += [end for v in sorted(chosen) for end in (node, v)]
         return n_nodes, np.array(pairs, dtype=np.int64)
 
-    return _generate("barabasi-albert", n_graphs, choices, edges, seed)
+    return _generate("barabasi-albert", n_graphs, _choices(attach, "attach", 1, n_nodes - 1), edges, seed)
 
 
 def stochastic_block(

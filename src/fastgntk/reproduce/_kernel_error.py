@@ -257,8 +257,8 @@ def _accuracy_lost(rate: float, rows: list[Row]) -> str:
         first = matching(rows, data=name)[0]
         exact, largest = first["exact_accuracy"], first["largest_class"]
         changes = [mean(column(matching(rows, data=name, **variant.cell), "accuracy")) - exact for variant in _VARIANTS]
-        listed = ", ".join(f"{change:+.1f}" for change in changes)
-        parts.append(f"{name} {listed} (exact {exact:.1f}, largest class {largest:.1f})")
+        points = ", ".join(f"{change:+.1f}" for change in changes)
+        parts.append(f"{name} {points} (exact {exact:.1f}, largest class {largest:.1f})")
     return (
         f"Change of accuracy in points at rate {rate:g}, mean of the sketches, with "
         f"{', '.join(variant.label for variant in _VARIANTS)}: {'; '.join(parts)}."
@@ -297,8 +297,8 @@ def _best_sketch(rows: list[Row]) -> str:
     if not all(ratios.values()):
         return "No sketch is better than another: all are exact here."
     means = sorted((geometric_mean(values), sketch) for sketch, values in ratios.items())
-    listed = ", ".join(f"{sketch} {value:.2f}" for value, sketch in means)
-    return f"The best sketch is {means[0][1]}; error over the mean of all sketches: {listed}."
+    ranking = ", ".join(f"{sketch} {value:.2f}" for value, sketch in means)
+    return f"The best sketch is {means[0][1]}; error over the mean of all sketches: {ranking}."
 
 
 def _growth_with_depth(rows: list[Row]) -> str:
