@@ -1,4 +1,4 @@
-"""The closed form for L = R = 1 and its power series equal the recursion, exact and sketched; as printed it does not."""
+"""The closed form for L = R = 1 and its series equal the recursion, exact and sketched; the printed form does not."""
 
 from __future__ import annotations
 
