@@ -99,17 +99,17 @@ def read_edge_list(
         for rows in reversed(tables):
             unknown = np.flatnonzero(rows.graphs >= len(target_table.graphs))
             if len(unknown):
-                name = graph_names[rows.graphs[unknown[0]]]
-                raise _missing(f"the graph {name!r}", rows.table, unknown[0], target_table.path)
+                graph_name = graph_names[rows.graphs[unknown[0]]]
+                raise _missing(f"the graph {graph_name!r}", rows.table, unknown[0], target_table.path)
     sizes, name_of_node, numbers = _number_nodes(tables, len(graphs))
     ends = numbers[-edge_rows.nodes.size :].reshape(-1, 2)
     if node_rows is not None:
-        listed = np.bincount(node_rows.graphs, minlength=len(graphs))  # nodes of the table come first in their graph
-        unknown = np.flatnonzero(ends >= listed[edge_rows.graphs][:, None])
+        n_listed = np.bincount(node_rows.graphs, minlength=len(graphs))  # these nodes have the first numbers
+        unknown = np.flatnonzero(ends >= n_listed[edge_rows.graphs][:, None])
         if len(unknown):
             row = unknown[0] // 2
-            name, of = distinct_names[edge_rows.nodes.flat[unknown[0]]], graph_names[edge_rows.graphs[row]]
-            raise _missing(f"the node {name!r} of graph {of!r}", edge_table, row, node_rows.table.path)
+            name, graph_name = distinct_names[edge_rows.nodes.flat[unknown[0]]], graph_names[edge_rows.graphs[row]]
+            raise _missing(f"the node {name!r} of graph {graph_name!r}", edge_table, row, node_rows.table.path)
     if not sizes.all():
         raise InputError(
             f"graph {graph_names[np.argmin(sizes)]!r} of {targets} has no edge and no node; give it nodes in a table "

@@ -10,7 +10,7 @@ else:  # matplotlib is an extra, imported when a figure is drawn
 
 __all__ = [
     "ENGINE_COLOURS",
-    "FIGURE_STYLE",
+    "RC_PARAMS",
     "SKETCH_STYLES",
     "Axes",
     "Figure",
@@ -34,7 +34,7 @@ SKETCH_STYLES: dict[str, Any] = {
     "sparse": {"color": "#CC79A7", "marker": "D"},
 }
 
-FIGURE_STYLE: Any = {
+RC_PARAMS: Any = {
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
