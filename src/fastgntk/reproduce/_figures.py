@@ -8,18 +8,7 @@ if TYPE_CHECKING:
 else:  # matplotlib is an extra, imported when a figure is drawn
     Axes = Figure = Any
 
-__all__ = [
-    "ENGINE_COLOURS",
-    "RC_PARAMS",
-    "SKETCH_STYLES",
-    "Axes",
-    "Figure",
-    "Row",
-    "column",
-    "distinct",
-    "matching",
-    "plot",
-]
+__all__ = ["ENGINE_COLOURS", "RC", "SKETCH_STYLES", "Axes", "Figure", "Row", "column", "distinct", "matching", "plot"]
 
 Row = dict[str, Any]
 """A line of the CSV file: the entries of its cell, and measurements. None is an empty field."""
@@ -34,7 +23,7 @@ SKETCH_STYLES: dict[str, Any] = {
     "sparse": {"color": "#CC79A7", "marker": "D"},
 }
 
-RC_PARAMS: Any = {
+RC: Any = {  # parameters of matplotlib
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.titlelocation": "left",

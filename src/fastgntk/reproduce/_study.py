@@ -19,7 +19,7 @@ from fastgntk._util.files import atomic_save, atomic_write
 from fastgntk.bench import machine
 from fastgntk.datasets import find
 from fastgntk.errors import InputError
-from fastgntk.reproduce._figures import RC_PARAMS, Figure, Row
+from fastgntk.reproduce._figures import RC, Figure, Row
 
 __all__ = ["PAPER_DATA", "Cell", "Outcome", "Study", "StudyOptions", "run_study", "timed"]
 
@@ -187,7 +187,7 @@ def _write_figure(study: Study, rows: list[Row], files: dict[str, Path]) -> None
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(RC_PARAMS):
+    with rc_context(RC):
         figure = Figure(figsize=study.size, layout="constrained")
         study.draw(rows, figure)
         # Without dates, so that equal rows give equal files.
