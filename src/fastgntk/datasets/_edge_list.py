@@ -184,10 +184,10 @@ class _Rows:
         graph_column, *node_columns = keys
         self.table = table
         self.graphs = graphs.assign(table.texts(graph_column, "graph"))  # (rows,)
-        self.nodes = np.stack([names.assign(table.texts(at, "node")) for at in node_columns], axis=1)  # (rows, 1 or 2)
+        self.nodes = np.stack([names.assign(table.texts(i, "node")) for i in node_columns], axis=1)  # (rows, 1 or 2)
         self.order = np.argsort(self.graphs, kind="stable")
         self._in_order = bool((self.graphs[1:] >= self.graphs[:-1]).all())
-        self._columns = {name: at for at, name in enumerate(table.columns) if at not in keys}
+        self._columns = {name: i for i, name in enumerate(table.columns) if i not in keys}
         self.names: Sequence[str] = list(self._columns)
 
     def column(self, name: str, *, numbers: bool) -> tuple[Any, int | None]:

@@ -63,28 +63,28 @@ class TextTable:
                 return f"{names} (it seems to be separated by {plural}: {hint})"
         return names
 
-    def stripped(self, at: int) -> list[str]:
+    def stripped(self, index: int) -> list[str]:
         """Return a column as stripped text."""
-        return list(map(str.strip, self.cells[at]))
+        return list(map(str.strip, self.cells[index]))
 
-    def texts(self, at: int, what: str) -> list[str]:
+    def texts(self, index: int, what: str) -> list[str]:
         """Return a column as stripped text; an empty cell raises an error about a missing ``what``."""
-        texts = self.stripped(at)
+        texts = self.stripped(index)
         if "" in texts:
-            raise self._cell_error(f"no {what}", at, [i for i, text in enumerate(texts) if not text])
+            raise self._cell_error(f"no {what}", index, [i for i, text in enumerate(texts) if not text])
         return texts
 
-    def _cell_error(self, problem: str, at: int, rows: Sequence[int], advice: str = "") -> InputError:
+    def _cell_error(self, problem: str, index: int, rows: Sequence[int], advice: str = "") -> InputError:
         places = some("data row", [row + 1 for row in rows])
-        return InputError(f"{self.path} has {problem} in column {self.columns[at]!r} in {places}{advice}.")
+        return InputError(f"{self.path} has {problem} in column {self.columns[index]!r} in {places}{advice}.")
 
-    def attribute(self, at: int, *, numbers: bool) -> list[Any] | Array:
+    def attribute(self, index: int, *, numbers: bool) -> list[Any] | Array:
         """Return a column as numbers or as labels, with None for missing values; an array if all are numbers.
 
         Invalid numbers stay text. Labels are integers if all cells are, else text; fractions stay numbers, which are
         no labels.
         """
-        cells = self.cells[at]
+        cells = self.cells[index]
         if numbers and "_" not in "".join(cells):
             with suppress(ValueError):
                 return np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
@@ -107,20 +107,20 @@ class TextTable:
         columns = [self.column(name, argument, option) for name in target_names(names)]
         if isinstance(names, str):
             return self._target(columns[0], rows, classes=True)
-        return np.stack([self._target(at, rows, classes=False) for at in columns], axis=1)
+        return np.stack([self._target(index, rows, classes=False) for index in columns], axis=1)
 
-    def _target(self, at: int, rows: Ints, *, classes: bool) -> NDArray[Any]:
+    def _target(self, index: int, rows: Ints, *, classes: bool) -> NDArray[Any]:
         """Return a column as numbers, or as strings if ``classes`` allows them and some are no numbers."""
-        texts = {int(row): self.cells[at][row].strip() for row in rows}
+        texts = {int(row): self.cells[index][row].strip() for row in rows}
         numbers = {row: _number(text) for row, text in texts.items()}
         infinite = {row for row, number in numbers.items() if number is not None and not math.isfinite(number)}
         missing = [row for row, text in texts.items() if text in _MISSING or row in infinite]
         if missing:
-            raise self._cell_error("no finite value", at, missing, "; fill them in or remove these rows")
+            raise self._cell_error("no finite value", index, missing, "; fill them in or remove these rows")
         words = [row for row, number in numbers.items() if number is None]
         if words and not classes:
             advice = "; a sequence of targets must hold numbers only"
-            raise self._cell_error("something other than a number", at, words, advice)
+            raise self._cell_error("something other than a number", index, words, advice)
         return np.array(list(texts.values())) if words else np.array(list(numbers.values()), dtype=np.float64)
 
 
