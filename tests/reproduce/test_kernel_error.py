@@ -47,7 +47,7 @@ def test_error_decreases_with_the_rate(way):
 
 
 def test_row_has_the_mean_error_of_its_seeds_at_its_depth():
-    graphs = module._exact("MUTAG", True, 4, 1).graphs
+    graphs = module._prepare_exact("MUTAG", True, 4, 1).graphs
     row = list(STUDY.measure(cell(module._PAPER), StudyOptions(quick=True, seed=4)))[1]
     exact = gram_path(graphs, module._KERNEL).at(blocks=2)
     errors, normalized, ratios = [], [], []
@@ -67,7 +67,7 @@ def test_row_has_the_mean_error_of_its_seeds_at_its_depth():
 
 def test_accuracies_equal_those_of_evaluate_on_the_same_folds():
     rows = list(STUDY.measure(cell(module._ALL), QUICK))
-    exact = module._exact("MUTAG", True, 0, 1)
+    exact = module._prepare_exact("MUTAG", True, 0, 1)
     folds = np.empty(len(exact.y), dtype=int)
     for number, (_, test) in enumerate(exact.folds):
         folds[test] = number
@@ -85,7 +85,7 @@ def test_accuracies_equal_those_of_evaluate_on_the_same_folds():
 
 
 def test_folds_are_those_of_evaluate():
-    exact = module._exact("MUTAG", True, 0, 1)
+    exact = module._prepare_exact("MUTAG", True, 0, 1)
     kernels = [module._KERNEL.normalized()]
     result = evaluate(exact.graphs, exact.y, kernels=kernels, protocol="du2019", compute=Compute(n_jobs=1))
     for (_, test), (_, expected) in zip(exact.folds, result.record.folds, strict=True):
@@ -93,13 +93,13 @@ def test_folds_are_those_of_evaluate():
 
 
 def test_large_data_set_is_sampled_with_classes_in_proportion():
-    whole, part = datasets.load("MUTAG"), module._dataset("MUTAG", 60, 0)
+    whole, part = datasets.load("MUTAG"), module._load_sample("MUTAG", 60, 0)
     assert len(part) == 60
     assert np.mean(part.y == 1) == pytest.approx(np.mean(whole.y == 1), abs=1 / 60)
-    assert (part.graphs.sizes != module._dataset("MUTAG", 60, 1).graphs.sizes).any()
-    assert len(module._dataset("MUTAG", 500, 0)) == 188
+    assert (part.graphs.sizes != module._load_sample("MUTAG", 60, 1).graphs.sizes).any()
+    assert len(module._load_sample("MUTAG", 500, 0)) == 188
     with pytest.raises(InputError, match="only 6 would be of its rarest class, fewer than the 10 folds"):
-        module._dataset("MUTAG", 20, 0)
+        module._load_sample("MUTAG", 20, 0)
 
 
 def test_unknown_data_set_is_refused_before_any_measurement():

@@ -8,7 +8,7 @@ from tests.tables import EXACT
 
 from fastgntk import InputError
 from fastgntk.reproduce import StudyOptions, get_study, run_study
-from fastgntk.reproduce._complexity import compute_gains, fitted_exponent
+from fastgntk.reproduce._complexity import compute_gains, fit_exponent
 from fastgntk.reproduce._figure_sketch import sketched_product
 from fastgntk.reproduce._study import PAPER_DATA
 from fastgntk.reproduce._table_accuracy import GIN_ACCURACY, GNTK_ACCURACY
@@ -93,7 +93,7 @@ def test_gain_is_relative_to_the_faster_exact_engine():
 
 def test_exponents_are_fitted_to_the_largest_sizes():
     sizes = [10, 20, 40, 80]
-    assert fitted_exponent(sizes, [99.0, *(n**2.5 for n in sizes[1:])]) == pytest.approx(2.5)
+    assert fit_exponent(sizes, [99.0, *(n**2.5 for n in sizes[1:])]) == pytest.approx(2.5)
 
 
 def test_crossovers_hold_for_every_larger_size():

@@ -74,8 +74,8 @@ def read_edge_list(
         node_labels=node_labels, node_features=node_features, edge_labels=edge_labels, edge_weights=edge_weights
     )
     edge_table = read_text_table(Path(path), "edge")
-    graph_column = edge_table.column(graph, "graph")
-    end_columns = edge_table.column(source, "source", "--ends"), edge_table.column(target, "target", "--ends")
+    graph_column = edge_table.find_column(graph, "graph")
+    end_columns = edge_table.find_column(source, "source", "--ends"), edge_table.find_column(target, "target", "--ends")
     if len({graph_column, *end_columns}) < 3:
         raise InputError(
             f"graph, source and target must be three columns of {path}, but are {graph!r}, {source!r} and {target!r}."
@@ -89,7 +89,7 @@ def read_edge_list(
         graphs.assign(target_table.graphs)
     node_rows = None
     if node_table is not None:
-        columns = node_table.column(graph, "graph"), node_table.column(node, "node", "or call it node")
+        columns = node_table.find_column(graph, "graph"), node_table.find_column(node, "node", "or call it node")
         node_rows = _Rows(node_table, columns, graphs, names)
         _check_unique(node_table, list(zip(*map(node_table.stripped, columns), strict=True)), "node")
     edge_rows = _Rows(edge_table, (graph_column, *end_columns), graphs, names)
@@ -100,7 +100,7 @@ def read_edge_list(
             unknown = np.flatnonzero(rows.graphs >= len(target_table.graphs))
             if len(unknown):
                 graph_name = graph_names[rows.graphs[unknown[0]]]
-                raise _missing(f"the graph {graph_name!r}", rows.table, unknown[0], target_table.path)
+                raise _missing_error(f"the graph {graph_name!r}", rows.table, unknown[0], target_table.path)
     sizes, name_of_node, numbers = _number_nodes(tables, len(graphs))
     ends = numbers[-edge_rows.nodes.size :].reshape(-1, 2)
     if node_rows is not None:
@@ -109,7 +109,7 @@ def read_edge_list(
         if len(unknown):
             row = unknown[0] // 2
             name, graph_name = distinct_names[edge_rows.nodes.flat[unknown[0]]], graph_names[edge_rows.graphs[row]]
-            raise _missing(f"the node {name!r} of graph {graph_name!r}", edge_table, row, node_rows.table.path)
+            raise _missing_error(f"the node {name!r} of graph {graph_name!r}", edge_table, row, node_rows.table.path)
     if not sizes.all():
         raise InputError(
             f"graph {graph_names[np.argmin(sizes)]!r} of {targets} has no edge and no node; give it nodes in a table "
@@ -147,7 +147,7 @@ class _TargetTable:
     """The table of targets: graph names, and y."""
 
     def __init__(self, table: TextTable, graph: str, y: str | Sequence[str] | None) -> None:
-        graph_column = table.column(graph, "graph")
+        graph_column = table.find_column(graph, "graph")
         self.path, self.graphs = table.path, table.texts(graph_column, "graph")
         _check_unique(table, self.graphs, "graph")
         if y is None:
@@ -207,7 +207,7 @@ def _check_unique(table: TextTable, keys: Sequence[Any], what: str) -> None:
             )
 
 
-def _missing(what: str, table: TextTable, row: int, path: Path) -> InputError:
+def _missing_error(what: str, table: TextTable, row: int, path: Path) -> InputError:
     return InputError(
         f"{table.path} names {what} in data row {row + 1}, which {path} does not have; add it there, or remove the row."
     )

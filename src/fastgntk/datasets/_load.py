@@ -19,7 +19,7 @@ import numpy as np
 
 from fastgntk._util.files import atomic_save
 from fastgntk.datasets._dataset import Counts, Dataset
-from fastgntk.datasets._tu import read_tu, tu_files
+from fastgntk.datasets._tu import list_tu_files, read_tu
 from fastgntk.errors import DownloadError, InputError
 from fastgntk.graphs import GraphBatch
 
@@ -129,7 +129,7 @@ def find(name: str | Path) -> tuple[str, Path]:
         return "bundled", _BUNDLED / text
     row = REGISTRY.get(text)
     if row is None:
-        raise _unknown_name(text)
+        raise _unknown_name_error(text)
     stored = cache_folder() / "downloads" / f"{text}.zip"
     if stored.is_file():
         return "cache", stored
@@ -140,7 +140,7 @@ def find(name: str | Path) -> tuple[str, Path]:
     return "download", stored
 
 
-def _unknown_name(name: str) -> InputError:
+def _unknown_name_error(name: str) -> InputError:
     """Return the error for a name that is neither a file nor a registered data set; the closest names come first."""
     folded = {registered.lower(): registered for registered in REGISTRY}
     close = [folded[match] for match in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.4)]
@@ -216,7 +216,7 @@ def _fingerprint(path: Path) -> str:
     """Return a hash of the content of a TU zip file or folder, independent of its location and age."""
     digest = hashlib.sha256(f"fastgntk parsed set {_CACHE_FORMAT}\n".encode())
     if path.is_dir():
-        name, source = tu_files(path)
+        name, source = list_tu_files(path)
         for part, read in sorted(source.items()):
             content = read()
             digest.update(f"{name} {part} {len(content)}\n".encode())

@@ -84,9 +84,9 @@ def read_table(
     path = Path(path)
     table = read_text_table(path, _ROW)
     targets = target_names(target)
-    smiles_at = _smiles_column(table, smiles)
+    smiles_at = _find_smiles_column(table, smiles)
     for name in targets:
-        table.column(name, "target")  # checked before the molecules are read
+        table.find_column(name, "target")  # checked before the molecules are read
     if len(set(targets)) != len(targets):
         raise InputError(f"target must name each column once, but is {', '.join(map(repr, targets))}.")
 
@@ -121,9 +121,9 @@ def read_columns(path: str | Path) -> tuple[str, ...]:
     return read_text_table(Path(path), _ROW).columns
 
 
-def _smiles_column(table: TextTable, name: str | None) -> int:
+def _find_smiles_column(table: TextTable, name: str | None) -> int:
     if name is not None:
-        return table.column(name, "smiles")
+        return table.find_column(name, "smiles")
     candidates = [i for i, column in enumerate(table.columns) if column.lower() == "smiles"]
     if len(candidates) == 1:
         return candidates[0]

@@ -42,7 +42,7 @@ class TextTable:
     lines: list[int]
     """The line on which each row starts, counted from 1."""
 
-    def column(self, name: str, argument: str, option: str | None = None) -> int:
+    def find_column(self, name: str, argument: str, option: str | None = None) -> int:
         """Return the index of a column; ``argument`` and the command-line ``option`` select it."""
         selector = f"{argument}= ({option or f'--{argument}'})"
         count = self.columns.count(name)
@@ -92,11 +92,11 @@ class TextTable:
         present = [text for text in distinct.values() if text not in _MISSING]
         read: Callable[[str], Any] = str
         if numbers:
-            read = _number_or_text
+            read = _parse_number_or_text
         elif all(map(_WHOLE.fullmatch, present)):
             read = int
         else:
-            values = list(map(_number, present))
+            values = list(map(_parse_number, present))
             if all(value is not None for value in values) and any(value % 1 != 0 for value in values if value):
                 read = float
         value_of = {cell: None if text in _MISSING else read(text) for cell, text in distinct.items()}
@@ -104,7 +104,7 @@ class TextTable:
 
     def targets(self, names: str | Sequence[str], rows: Ints, argument: str, option: str | None = None) -> NDArray[Any]:
         """Return the column of targets, (n,), numbers or classes; of several columns the numbers, (n, k)."""
-        columns = [self.column(name, argument, option) for name in target_names(names)]
+        columns = [self.find_column(name, argument, option) for name in target_names(names)]
         if isinstance(names, str):
             return self._target(columns[0], rows, classes=True)
         return np.stack([self._target(index, rows, classes=False) for index in columns], axis=1)
@@ -112,7 +112,7 @@ class TextTable:
     def _target(self, index: int, rows: Ints, *, classes: bool) -> NDArray[Any]:
         """Return a column as numbers, or as strings if ``classes`` allows them and some are no numbers."""
         texts = {int(row): self.cells[index][row].strip() for row in rows}
-        numbers = {row: _number(text) for row, text in texts.items()}
+        numbers = {row: _parse_number(text) for row, text in texts.items()}
         infinite = {row for row, number in numbers.items() if number is not None and not math.isfinite(number)}
         missing = [row for row, text in texts.items() if text in _MISSING or row in infinite]
         if missing:
@@ -131,12 +131,12 @@ def target_names(target: str | Sequence[str] | None) -> tuple[str, ...]:
     return (target,) if isinstance(target, str) else tuple(target)
 
 
-def _number_or_text(text: str) -> float | str:
-    number = _number(text)
+def _parse_number_or_text(text: str) -> float | str:
+    number = _parse_number(text)
     return text if number is None else number
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     if "_" in text:  # Python reads 1_0 as ten; in a table it is a name
         return None
     try:

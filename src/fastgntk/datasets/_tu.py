@@ -23,7 +23,7 @@ from fastgntk.datasets._dataset import Dataset
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, from_edges
 
-__all__ = ["parse_table", "read_tu", "tu_files", "write_tu"]
+__all__ = ["parse_table", "read_tu", "list_tu_files", "write_tu"]
 
 _PARTS = (
     "A", "graph_indicator", "graph_labels", "node_labels", "node_attributes", "edge_labels", "graph_attributes",
@@ -47,7 +47,7 @@ def read_tu(path: str | Path, *, directed: bool = False) -> Dataset:
     >>> data.name, len(data.graphs), data.y[:3].tolist()
     ('MUTAG', 188, [1, -1, -1])
     """
-    name, files = tu_files(Path(path).resolve())
+    name, files = list_tu_files(Path(path).resolve())
     for part in ("A", "graph_indicator"):
         if part not in files:
             raise InputError(f"{path} has no file {name}_{part}.txt, which a TU data set must have.")
@@ -66,7 +66,7 @@ def read_tu(path: str | Path, *, directed: bool = False) -> Dataset:
     n_graphs = _count_graphs(name, indicator, classes, attributes)
     n_nodes = len(indicator)
     pairs: Ints = table("A", np.int64, 2)
-    tail, head = _node_numbers(name, pairs, indicator)
+    tail, head = _check_edges(name, pairs, indicator)
     node_labels = table("node_labels", np.int64, rows=(n_nodes, "nodes"))
     node_attributes = table("node_attributes", np.float64, rows=(n_nodes, "nodes"))
     edge_labels = table("edge_labels", np.int64, 1, rows=(len(pairs), "edges"))
@@ -97,14 +97,14 @@ def _squeeze(table: NDArray[Any] | None) -> NDArray[Any] | None:
     return table[:, 0] if table is not None and table.shape[1] == 1 else table
 
 
-def tu_files(path: Path) -> tuple[str, Files]:
+def list_tu_files(path: Path) -> tuple[str, Files]:
     """Return the name of the data set, and its files by part."""
     if path.is_dir():
         inner = path / path.name  # unpacking NAME.zip into NAME/ gives this
         folder = inner if inner.is_dir() and not any(path.glob("*_A.txt")) else path
         files: Files = {file.name: file.read_bytes for file in sorted(folder.glob("*.txt"))}
     elif zipfile.is_zipfile(path):
-        files = _zip_files(path)
+        files = _list_zip_files(path)
     else:
         raise InputError(f"{path} is neither a folder nor a zip file in TU format.")
     names = sorted(file.removesuffix("_A.txt") for file in files if file.endswith("_A.txt"))
@@ -116,9 +116,9 @@ def tu_files(path: Path) -> tuple[str, Files]:
     return name, {part: files[f"{name}_{part}.txt"] for part in _PARTS if f"{name}_{part}.txt" in files}
 
 
-def _zip_files(path: Path) -> Files:
+def _list_zip_files(path: Path) -> Files:
     """Return the files of the one folder of the archive that holds a data set."""
-    with _damage_reported(path, "it"), zipfile.ZipFile(path) as archive:
+    with _report_damage(path, "it"), zipfile.ZipFile(path) as archive:
         members = [m for m in archive.namelist() if not m.endswith("/")]
     if not members:
         raise InputError(f"{path} is an empty zip file.")
@@ -136,12 +136,12 @@ def _zip_files(path: Path) -> Files:
 
 
 def _read_member(path: Path, member: str) -> bytes:
-    with _damage_reported(path, f"its member {member}"), zipfile.ZipFile(path) as archive:
+    with _report_damage(path, f"its member {member}"), zipfile.ZipFile(path) as archive:
         return archive.read(member)
 
 
 @contextmanager
-def _damage_reported(path: Path, what: str) -> Iterator[None]:
+def _report_damage(path: Path, what: str) -> Iterator[None]:
     """Raise one InputError for everything that Python raises for damaged, encrypted or unsupported archives."""
     try:
         yield
@@ -149,7 +149,7 @@ def _damage_reported(path: Path, what: str) -> Iterator[None]:
         raise InputError(f"{path} cannot be read: {what} is damaged or encrypted ({error}); get it again.") from None
 
 
-def _node_numbers(name: str, pairs: Ints, indicator: Ints) -> tuple[Int32s, Int32s]:
+def _check_edges(name: str, pairs: Ints, indicator: Ints) -> tuple[Int32s, Int32s]:
     """Return the ends of each edge, counted from 0, after checking that they are nodes of the same graph."""
 
     def edge(line: int) -> str:
@@ -213,7 +213,7 @@ def parse_table(text: bytes, dtype: type, file: str, columns: int | None = None)
             numbers: NDArray[Any] = np.fromstring(text.replace(b",", b" "), dtype=dtype, sep=" ")
             if numbers.size == lines * width:
                 return numbers.reshape(lines, width)
-    raise _first_bad_line(text, dtype, file, width)
+    raise _find_invalid_line(text, dtype, file, width)
 
 
 def _is_regular(compact: bytes, lines: int, width: int) -> bool:
@@ -233,7 +233,7 @@ def _is_regular(compact: bytes, lines: int, width: int) -> bool:
     return bool(pattern[:, :-1].all() and not pattern[:, -1].any())
 
 
-def _first_bad_line(text: bytes, dtype: type, file: str, width: int) -> InputError:
+def _find_invalid_line(text: bytes, dtype: type, file: str, width: int) -> InputError:
     kind = "whole numbers" if np.issubdtype(dtype, np.integer) else "numbers"
     for number, raw in enumerate(text.split(b"\n"), start=1):
         line = raw.decode("ascii", errors="replace").strip()

@@ -33,7 +33,7 @@ def erdos_renyi(
         upper = np.stack(np.triu_indices(n_nodes, 1), axis=1)
         return n_nodes, upper[rng.random(len(upper)) < p]
 
-    return _generate("erdos-renyi", n_graphs, _choices(probability, "probability", 0.0, 1.0), edges, seed)
+    return _generate("erdos-renyi", n_graphs, _check_choices(probability, "probability", 0.0, 1.0), edges, seed)
 
 
 def barabasi_albert(n_graphs: int, n_nodes: int, attach: int | Sequence[int] = (1, 3), *, seed: int = 0) -> Dataset:
@@ -51,7 +51,7 @@ def barabasi_albert(n_graphs: int, n_nodes: int, attach: int | Sequence[int] = (
             ends += [end for v in sorted(chosen) for end in (node, v)]
         return n_nodes, np.array(pairs, dtype=np.int64)
 
-    return _generate("barabasi-albert", n_graphs, _choices(attach, "attach", 1, n_nodes - 1), edges, seed)
+    return _generate("barabasi-albert", n_graphs, _check_choices(attach, "attach", 1, n_nodes - 1), edges, seed)
 
 
 def stochastic_block(
@@ -64,8 +64,8 @@ def stochastic_block(
     seed: int = 0,
 ) -> Dataset:
     """Split nodes evenly into communities; pairs join with one probability inside and another between them."""
-    choices = _choices(communities, "communities", 1, n_nodes)
-    _choices((inside, between), "inside and between", 0.0, 1.0)
+    choices = _check_choices(communities, "communities", 1, n_nodes)
+    _check_choices((inside, between), "inside and between", 0.0, 1.0)
 
     def edges(rng: np.random.Generator, k: float) -> tuple[int, Ints]:
         member = np.arange(n_nodes) % int(k)
@@ -80,7 +80,7 @@ def cycles_with_motifs(
     n_graphs: int, n_nodes: int, motif: int | Sequence[int] = (3, 4, 5), *, copies: int = 3, seed: int = 0
 ) -> Dataset:
     """Attach ``copies`` small rings of ``motif`` nodes to random nodes of one large ring of ``n_nodes``."""
-    choices = _choices(motif, "motif", 3, 1_000)
+    choices = _check_choices(motif, "motif", 3, 1_000)
     if n_nodes < 3 or copies < 0:
         raise InputError(f"n_nodes must be 3 or more and copies 0 or more, but are {n_nodes} and {copies}.")
 
@@ -105,8 +105,8 @@ def clique_egos(
     Node 0 is the centre and joined to all. The others are split into ``cliques`` groups, and each group also includes
     a fraction ``overlap`` of nodes from outside it.
     """
-    choices = _choices(cliques, "cliques", 1, max(1, n_nodes - 1))
-    _choices(overlap, "overlap", 0.0, 1.0)
+    choices = _check_choices(cliques, "cliques", 1, max(1, n_nodes - 1))
+    _check_choices(overlap, "overlap", 0.0, 1.0)
 
     def edges(rng: np.random.Generator, k: float) -> tuple[int, Ints]:
         alters = 1 + rng.permutation(max(n_nodes - 1, 0))
@@ -122,7 +122,7 @@ def clique_egos(
     return _generate("clique-egos", n_graphs, choices, edges, seed)
 
 
-def _choices(value: float | Sequence[float], name: str, low: float, high: float) -> list[float]:
+def _check_choices(value: float | Sequence[float], name: str, low: float, high: float) -> list[float]:
     values = [float(v) for v in np.atleast_1d(np.asarray(value, dtype=np.float64))]
     for v in values:
         if not low <= v <= high:

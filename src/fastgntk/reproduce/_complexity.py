@@ -49,17 +49,17 @@ def _cells(options: StudyOptions) -> list[Cell]:
 
 
 def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
-    batch = _graphs(cell["nodes"], cell["density"], options.seed)
+    batch = _sample_graphs(cell["nodes"], cell["density"], options.seed)
     size = _ROWS if cell["rate"] is None else float(cell["rate"])
     engine = get_engine(cell["engine"], Sketch(size=size, seed=options.seed))
     with single_threaded_blas():
-        _blocks(engine, _graphs(8, _DENSE, options.seed))  # loads and compiles
-        prepare_seconds, blocks = timed(_blocks, engine, batch)
-        seconds = _shortest_time(lambda: engine.tile(*blocks))
+        _prepare_blocks(engine, _sample_graphs(8, _DENSE, options.seed))  # loads and compiles
+        prepare_seconds, blocks = timed(_prepare_blocks, engine, batch)
+        seconds = _measure_shortest_time(lambda: engine.tile(*blocks))
     yield {"seconds": seconds, "prepare_seconds": prepare_seconds / 2}
 
 
-def _blocks(engine: Engine, batch: GraphBatch) -> list[Any]:
+def _prepare_blocks(engine: Engine, batch: GraphBatch) -> list[Any]:
     """Do everything that needs one graph only, for two graphs."""
     prepared: Any = engine.prepare(batch, _KERNEL)
     for task in engine.tasks(prepared):
@@ -69,11 +69,11 @@ def _blocks(engine: Engine, batch: GraphBatch) -> list[Any]:
 
 
 @lru_cache(maxsize=2)
-def _graphs(nodes: int, density: float, seed: int) -> GraphBatch:
+def _sample_graphs(nodes: int, density: float, seed: int) -> GraphBatch:
     return NodeFeatures("degree").fit_transform(synthetic.erdos_renyi(2, nodes, density, seed=seed).graphs)
 
 
-def _shortest_time(work: Callable[[], Any]) -> float:
+def _measure_shortest_time(work: Callable[[], Any]) -> float:
     """Return the shortest time of a few runs, since other processes can only add to it."""
     work()  # loads and compiles
     times: list[float] = []
@@ -84,23 +84,23 @@ def _shortest_time(work: Callable[[], Any]) -> float:
     return min(times)
 
 
-def fitted_exponent(sizes: list[int], seconds: list[float]) -> float:
+def fit_exponent(sizes: list[int], seconds: list[float]) -> float:
     """Return the slope of log time over log size for the three largest sizes, where start-up no longer counts.
 
-    >>> round(fitted_exponent([10, 20, 40, 80], [9.0, 8.0, 64.0, 512.0]), 3)
+    >>> round(fit_exponent([10, 20, 40, 80], [9.0, 8.0, 64.0, 512.0]), 3)
     3.0
     """
     return float(np.polyfit(np.log(sizes[-3:]), np.log(seconds[-3:]), 1)[0])
 
 
-def _lines(rows: list[Row]) -> dict[str, tuple[list[Row], float]]:
+def _fit_lines(rows: list[Row]) -> dict[str, tuple[list[Row], float]]:
     """Return the rows of each engine on dense graphs by size, and the fitted exponent."""
     lines = {}
     for engine in _EXPECTED:
         # Sorted, because an earlier run may have measured other sizes.
         line = sorted(matching(rows, part="time", engine=engine), key=lambda row: row["nodes"])
         if line:
-            lines[engine] = line, fitted_exponent(column(line, "nodes"), column(line, "seconds"))
+            lines[engine] = line, fit_exponent(column(line, "nodes"), column(line, "seconds"))
     return lines
 
 
@@ -119,7 +119,7 @@ def _draw(rows: list[Row], figure: Figure) -> None:
     rates = sorted({rate for _, _, rate in gains})
     top, bottom = np.asarray(figure.subfigures(2, 1, height_ratios=(1.15, 1.0)), dtype=object)
     axes = top.subplots()
-    for engine, (line, exponent) in _lines(rows).items():
+    for engine, (line, exponent) in _fit_lines(rows).items():
         label = f"{engine}: N^{exponent:.2f}  ({_EXPECTED[engine]})"
         plot(axes, line, "nodes", "seconds", color=ENGINE_COLOURS[engine], marker="o", label=label)
     axes.set(xscale="log", yscale="log", xlabel="nodes N of each graph", ylabel="seconds for one pair")
@@ -148,7 +148,7 @@ def _draw_map(axis: Axes, gains: dict[tuple[int, float, float], float], rate: fl
 def _verdict(rows: list[Row]) -> list[str]:
     exponents = ", ".join(
         f"{engine} N^{exponent:.2f}" + (f" (paper: {_EXPECTED[engine]})" if engine != "lossless" else "")
-        for engine, (_, exponent) in _lines(rows).items()
+        for engine, (_, exponent) in _fit_lines(rows).items()
     )
     gains = compute_gains(rows)
     sizes, densities, rates = (sorted(set(values)) for values in zip(*gains, strict=True))

@@ -40,7 +40,7 @@ def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
 def _measure_sample(cell: Cell, seed: list[int]) -> dict[str, float]:
     n, n_test = cell["graphs"], 100
     rng = np.random.default_rng(seed)
-    graphs = [_graph(rng) for _ in range(n + n_test)]
+    graphs = [_sample_graph(rng) for _ in range(n + n_test)]
     rule = LabelClass.random(_WIDTH, _POWERS, seed=int(rng.integers(2**31)))
     nodes = aggregated(graphs)
     y = rule.labels(nodes)
@@ -68,7 +68,7 @@ def _measure_sample(cell: Cell, seed: list[int]) -> dict[str, float]:
     }
 
 
-def _graph(rng: np.random.Generator) -> Graph:
+def _sample_graph(rng: np.random.Generator) -> Graph:
     adjacency = np.triu(rng.random((_NODES, _NODES)) < 0.3, 1).astype(np.float64)
     return Graph(adjacency + adjacency.T, rng.standard_normal((_NODES, _WIDTH)))
 

@@ -88,10 +88,10 @@ def _cells(options: StudyOptions) -> list[Cell]:
 def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
     from joblib import Parallel, delayed
 
-    exact = _exact(cell["data"], options.quick, options.seed, options.workers)
+    exact = _prepare_exact(cell["data"], options.quick, options.seed, options.workers)
     # Processes, because threads contend for the interpreter lock on small graphs.
     paths: list[GramPath] = Parallel(n_jobs=min(options.workers, _SEEDS))(
-        delayed(_sketched_path)(exact.graphs, cell, _SEEDS * options.seed + run) for run in range(_SEEDS)
+        delayed(_compute_sketched_path)(exact.graphs, cell, _SEEDS * options.seed + run) for run in range(_SEEDS)
     )
     for blocks in _DEPTHS:
         K, sketched = exact.path.at(blocks), [path.at(blocks) for path in paths]
@@ -105,13 +105,13 @@ def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
             "normalized_error": mean(relative_error(normalize(S), normalize(K)) for S in sketched),
             # If the smallest eigenvalue over the largest is below 0 by more than rounding, it is no kernel.
             "eigenvalue_ratio": min(float(values[0] / values[-1]) for values in map(np.linalg.eigvalsh, sketched)),
-            "accuracy": mean(_accuracy(S, exact.y, exact.folds) for S in sketched) if deepest else None,
+            "accuracy": mean(_cross_validate(S, exact.y, exact.folds) for S in sketched) if deepest else None,
             "exact_accuracy": exact.accuracy if deepest else None,
             "largest_class": exact.majority if deepest else None,
         }
 
 
-def _sketched_path(graphs: GraphBatch, cell: Cell, seed: int) -> GramPath:
+def _compute_sketched_path(graphs: GraphBatch, cell: Cell, seed: int) -> GramPath:
     variant = {name: cell[name] for name in _MERGED.cell}
     sketch = Sketch(cell["sketch"], size=cell["rate"], seed=seed, **variant)
     with warnings.catch_warnings():
@@ -128,23 +128,23 @@ def relative_error(approximate: Array, exact: Array) -> float:
     return float(np.linalg.norm(approximate - exact) / np.linalg.norm(exact))
 
 
-def _accuracy(K: Array, y: Ints, folds: list[Split]) -> float:
+def _cross_validate(K: Array, y: Ints, folds: list[Split]) -> float:
     """Return the mean accuracy of the normalised kernel over the folds, in per cent."""
     scores, _ = score_splits(normalize(K), y, folds, (_C,))
     return 100.0 * float(scores.mean())
 
 
 @lru_cache(maxsize=1)  # cells are sorted by data set
-def _exact(name: str, quick: bool, seed: int, workers: int) -> _Exact:
-    data = _dataset(name, _QUICK_GRAPHS if quick else _GRAPHS, seed)
+def _prepare_exact(name: str, quick: bool, seed: int, workers: int) -> _Exact:
+    data = _load_sample(name, _QUICK_GRAPHS if quick else _GRAPHS, seed)
     y = check_classes(data.y, len(data))
     folds = stratified_folds(y, _FOLDS, seed)
     path = gram_path(data.graphs, _KERNEL, compute=Compute(n_jobs=workers))
     majority = 100.0 * float(np.unique(y, return_counts=True)[1].max() / len(y))
-    return _Exact(data.graphs, y, folds, path, _accuracy(path.at(), y, folds), majority)
+    return _Exact(data.graphs, y, folds, path, _cross_validate(path.at(), y, folds), majority)
 
 
-def _dataset(name: str, max_graphs: int, seed: int) -> Dataset:
+def _load_sample(name: str, max_graphs: int, seed: int) -> Dataset:
     """Load or generate a data set; keep at most ``max_graphs``, drawn at random with classes in proportion."""
     from sklearn.model_selection import train_test_split
 
@@ -228,30 +228,30 @@ def _verdict(rows: list[Row]) -> list[str]:
     deepest = matching(rows, blocks=_KERNEL.blocks)
     at_rates = [(rate, matching(deepest, rate=rate)) for rate in (0.3, 0.5)]
     return [
-        *(_where_small(name, matching(deepest, data=name)) for name in distinct(rows, "data")),
-        *(_accuracy_lost(rate, rows_of_rate) for rate, rows_of_rate in at_rates if rows_of_rate),
+        *(_list_small_errors(name, matching(deepest, data=name)) for name in distinct(rows, "data")),
+        *(_compare_accuracies(rate, rows_of_rate) for rate, rows_of_rate in at_rates if rows_of_rate),
         _compare_variants(deepest, _MERGED, _ALL),
         _compare_variants(deepest, _ALL, _PAPER),
-        _best_sketch(deepest),
-        _growth_with_depth(rows),
-        _definiteness(rows),
+        _rank_sketches(deepest),
+        _compare_depths(rows),
+        _check_definiteness(rows),
     ]
 
 
-def _where_small(name: str, rows: list[Row]) -> str:
+def _list_small_errors(name: str, rows: list[Row]) -> str:
     parts = []
     for variant in _VARIANTS:
         places = []
         for error in ("error", "normalized_error"):
             lowest = min(matching(rows, **variant.cell), key=lambda row: row[error])
             rates = [row["rate"] for row in matching(rows, **variant.cell) if row[error] < _SMALL]
-            nowhere = f"at no rate (least {_per_cent(lowest[error])}, {lowest['sketch']} at {lowest['rate']:g})"
+            nowhere = f"at no rate (least {_format_per_cent(lowest[error])}, {lowest['sketch']} at {lowest['rate']:g})"
             places.append(f"from rate {min(rates):g} on" if rates else nowhere)
         parts.append(f"{variant.label} {places[0]}, normalised {places[1]}")
-    return f"{name}: an error under {_per_cent(_SMALL)} with some sketch of {'; of '.join(parts)}."
+    return f"{name}: an error under {_format_per_cent(_SMALL)} with some sketch of {'; of '.join(parts)}."
 
 
-def _accuracy_lost(rate: float, rows: list[Row]) -> str:
+def _compare_accuracies(rate: float, rows: list[Row]) -> str:
     parts = []
     for name in distinct(rows, "data"):
         first = matching(rows, data=name)[0]
@@ -285,7 +285,7 @@ def _compare_variants(rows: list[Row], better: _Variant, worse: _Variant) -> str
     )
 
 
-def _best_sketch(rows: list[Row]) -> str:
+def _rank_sketches(rows: list[Row]) -> str:
     """Compare each sketch with the mean of all, in the cases where every sketch has an error."""
     sketches = distinct(rows, "sketch")
     ratios: dict[str, list[float]] = {sketch: [] for sketch in sketches}
@@ -301,21 +301,21 @@ def _best_sketch(rows: list[Row]) -> str:
     return f"The best sketch is {means[0][1]}; error over the mean of all sketches: {ranking}."
 
 
-def _growth_with_depth(rows: list[Row]) -> str:
+def _compare_depths(rows: list[Row]) -> str:
     parts = []
     for variant in _VARIANTS:
         medians = [median(column(matching(rows, blocks=blocks, **variant.cell), "error")) for blocks in _DEPTHS]
-        parts.append(f"{variant.label} {', '.join(map(_per_cent, medians))}")
+        parts.append(f"{variant.label} {', '.join(map(_format_per_cent, medians))}")
     return f"Median error of all cases with {', '.join(map(str, _DEPTHS))} blocks: {'; '.join(parts)}."
 
 
-def _definiteness(rows: list[Row]) -> str:
+def _check_definiteness(rows: list[Row]) -> str:
     lowest = min(column(rows, "eigenvalue_ratio"))
     outcome = "are positive semi-definite up to rounding" if lowest > -1e-9 else "are NOT all positive semi-definite"
     return f"The sketched matrices {outcome}: the smallest eigenvalue over the largest is {lowest:.1e} or more."
 
 
-def _per_cent(fraction: float) -> str:
+def _format_per_cent(fraction: float) -> str:
     return "0" if fraction < _ROUNDING else f"{100 * fraction:.3g} %"
 
 

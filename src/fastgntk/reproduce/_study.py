@@ -109,7 +109,7 @@ def run_study(
     files = {kind: folder / f"{stem}.{kind}" for kind in ("csv", "png", "svg", "json")}
     conditions = {"machine": machine(), "commit": _commit(), "seed": options.seed, "workers": options.workers}
     record = {"study": study.name, "options": asdict(options), "conditions": conditions}
-    rows = [] if restart else _earlier_rows(files, conditions)
+    rows = [] if restart else _read_earlier_rows(files, conditions)
     cells = study.cells(options)
     missing = [cell for cell in cells if not any(_belongs(row, cell) for row in rows)]
     for number, cell in enumerate(missing):
@@ -119,7 +119,7 @@ def run_study(
             _write_record(files["json"], record, [])
         _write_rows(files["csv"], rows)
     progress(1, 1)
-    rows = _in_order(rows, cells)
+    rows = _sort_rows(rows, cells)
     _write_rows(files["csv"], rows)
     verdict = study.verdict(rows)
     _write_record(files["json"], record, verdict)
@@ -129,16 +129,16 @@ def run_study(
 
 def _belongs(row: Row, cell: Cell) -> bool:
     # Compared as strings: the name of a data set may be 2019, which is read from the CSV file as a number.
-    return all(_field(row.get(name)) == _field(value) for name, value in cell.items())
+    return all(_format_field(row.get(name)) == _format_field(value) for name, value in cell.items())
 
 
-def _in_order(rows: list[Row], cells: list[Cell]) -> list[Row]:
+def _sort_rows(rows: list[Row], cells: list[Cell]) -> list[Row]:
     """Sort rows by cells; rows of other cells, from an earlier run, come last."""
     place = {id(row): i for i, cell in reversed(list(enumerate(cells))) for row in rows if _belongs(row, cell)}
     return sorted(rows, key=lambda row: place.get(id(row), len(cells)))
 
 
-def _earlier_rows(files: dict[str, Path], conditions: dict[str, Any]) -> list[Row]:
+def _read_earlier_rows(files: dict[str, Path], conditions: dict[str, Any]) -> list[Row]:
     try:
         record = json.loads(files["json"].read_text())
         text = files["csv"].read_text()
@@ -147,13 +147,13 @@ def _earlier_rows(files: dict[str, Path], conditions: dict[str, Any]) -> list[Ro
     if not isinstance(record, dict) or record.get("conditions") != conditions:
         return []
     complete = [row for row in csv.DictReader(io.StringIO(text)) if None not in row and None not in row.values()]
-    return [{name: _value(field) for name, field in row.items()} for row in complete]
+    return [{name: _parse_field(field) for name, field in row.items()} for row in complete]
 
 
-def _value(field: str) -> Any:
+def _parse_field(field: str) -> Any:
     """Read a field of the CSV file.
 
-    >>> [_value(text) for text in ("3", "0.5", "true", "MUTAG", "")]
+    >>> [_parse_field(text) for text in ("3", "0.5", "true", "MUTAG", "")]
     [3, 0.5, True, 'MUTAG', None]
     """
     try:
@@ -162,7 +162,7 @@ def _value(field: str) -> Any:
         return field or None
 
 
-def _field(value: Any) -> str:
+def _format_field(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value)
@@ -173,7 +173,7 @@ def _write_rows(path: Path, rows: list[Row]) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([_field(row.get(name)) for name in names] for row in rows)
+    writer.writerows([_format_field(row.get(name)) for name in names] for row in rows)
     atomic_write(path, text.getvalue().encode())
 
 

@@ -219,22 +219,22 @@ def _verdict(rows: list[Row]) -> list[str]:
 def _compare(name: str, by_method: dict[tuple[str, str], Row]) -> str:
     nested, selected = by_method[name, "nested"], by_method[name, "du2019"]
     published = selected["published_gntk"]
-    parts = [f"{name}: du2019 {_figure(selected)}"]
+    parts = [f"{name}: du2019 {_format_accuracy(selected)}"]
     if published is not None:
         within = "within" if abs(selected["accuracy"] - published) <= selected["std"] else "not within"
         parts[0] += f", {within} one standard deviation of the published {published:.1f}"
-    parts.append(f"nested {_figure(nested)}, {_difference(nested, selected)} du2019")
+    parts.append(f"nested {_format_accuracy(nested)}, {_format_difference(nested, selected)} du2019")
     if (name, "wl") in by_method:
         wl = by_method[name, "wl"]
-        parts.append(f"WL subtree {_figure(wl)}, {_difference(wl, nested)} nested")
+        parts.append(f"WL subtree {_format_accuracy(wl)}, {_format_difference(wl, nested)} nested")
     return "; ".join(parts) + "."
 
 
-def _figure(row: Row) -> str:
+def _format_accuracy(row: Row) -> str:
     return f"{row['accuracy']:.1f} ± {row['std']:.1f}"
 
 
-def _difference(row: Row, other: Row) -> str:
+def _format_difference(row: Row, other: Row) -> str:
     points = row["accuracy"] - other["accuracy"]
     return f"{abs(points):.1f} points {'above' if points > 0 else 'below'}"
 

@@ -132,8 +132,8 @@ def _sum_over_pairs(squares: Array) -> float:
 def _draw(rows: list[Row], figure: Figure) -> None:
     axes = figure.subplots()
     names = distinct(rows, "data")
-    bars = [("GNTK, as printed", "#999999", [_paper(n, 0) for n in names])]
-    bars += [("Jiang et al., as printed", "#cccccc", [_paper(n, 1) for n in names])]
+    bars = [("GNTK, as printed", "#999999", [_published_seconds(n, 0) for n in names])]
+    bars += [("Jiang et al., as printed", "#cccccc", [_published_seconds(n, 1) for n in names])]
     for engine in _ENGINES:
         seconds = {row["data"]: row["seconds"] or np.nan for row in matching(rows, engine=engine)}
         bars.append((engine, ENGINE_COLOURS[engine], [seconds.get(n, np.nan) for n in names]))
@@ -145,7 +145,7 @@ def _draw(rows: list[Row], figure: Figure) -> None:
     axes.legend(ncols=3, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.08))
 
 
-def _paper(name: str, which: int) -> float:
+def _published_seconds(name: str, which: int) -> float:
     """Return the published time in seconds; 24 hours where the paper gives that as a lower bound."""
     printed = PAPER_SECONDS.get(name, (np.nan, np.nan))[which]
     return 86_400.0 if printed is None else printed
@@ -157,11 +157,13 @@ def _verdict(rows: list[Row]) -> list[str]:
         seconds = {row["engine"]: row["seconds"] for row in matching(rows, data=name) if row["seconds"]}
         if len(seconds) < len(_ENGINES):
             continue
-        speedups = ", ".join(f"{engine} {_ratio(seconds['kronecker'] / seconds[engine])}" for engine in _ENGINES[1:])
+        ratios = {engine: seconds["kronecker"] / seconds[engine] for engine in _ENGINES[1:]}
+        speedups = ", ".join(f"{engine} {_format_ratio(ratio)}" for engine, ratio in ratios.items())
         printed = ""
         if name in PAPER_SECONDS:
             more = "more than " if PAPER_SECONDS[name][0] is None else ""
-            printed = f"; the paper prints a speed-up of {more}{_paper(name, 0) / _paper(name, 1):.1f}"
+            speedup = _published_seconds(name, 0) / _published_seconds(name, 1)
+            printed = f"; the paper prints a speed-up of {more}{speedup:.1f}"
         sketched, lossless = (seconds["decoupled"] / seconds[engine] for engine in ("sketched", "lossless"))
         sentences.append(
             f"{name}: over the Kronecker product here {speedups}{printed}. "
@@ -170,7 +172,7 @@ def _verdict(rows: list[Row]) -> list[str]:
     return sentences or ["Nothing to compare yet: not every engine was measured."]
 
 
-def _ratio(value: float) -> str:
+def _format_ratio(value: float) -> str:
     return f"{value:,.0f}×" if value >= 10 else f"{value:.1f}×"
 
 

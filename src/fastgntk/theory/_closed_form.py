@@ -72,7 +72,7 @@ class UnitNodes:
 
     def graph_sums(self, values: Array) -> Array:
         """Sum the rows of ``values`` (N, ...) graph by graph; a graph without nodes gives zero."""
-        return _segment_sums(values, self.offsets)
+        return _sum_segments(values, self.offsets)
 
     def pair_sums(self, function: Callable[[Array], Array]) -> Array:
         """Return Σ_{u∈G_i} Σ_{v∈G_j} f(⟨h̄_u, h̄_v⟩) for all i, j, exactly symmetric, (n, n).
@@ -86,7 +86,7 @@ class UnitNodes:
         for i, (start, stop) in enumerate(pairwise(offsets)):
             lam = h[start:stop] @ h[start:].T
             lam = np.where(np.abs(lam) >= _NEAR_ONE, np.sign(lam), lam)
-            out[i, i:] = _segment_sums(function(lam).sum(axis=0), offsets[i:] - start)
+            out[i, i:] = _sum_segments(function(lam).sum(axis=0), offsets[i:] - start)
             out[i:, i] = out[i, i:]
         return out
 
@@ -117,7 +117,7 @@ def aggregated(source: Any, features: FeatureKind = "auto", sketches: Sequence[A
         h, q = unit_rows(np.asarray(aggregation.matrix @ X))
         bound, terms = aggregation.magnitude @ norms, aggregation.terms
     else:
-        product, bound = _sketched(batch, X, norms, aggregation, sketches)
+        product, bound = _aggregate_sketched(batch, X, norms, aggregation, sketches)
         h, q = unit_rows(product)
         # Â Sᵀ sums over a neighbourhood, times S over b rows, times X over N nodes.
         rows = np.array([S.shape[0] for S in sketches], dtype=np.int64)
@@ -138,7 +138,7 @@ def aggregate_features(source: Any, features: FeatureKind) -> tuple[GraphBatch, 
     return batch, X, Aggregation(batch)
 
 
-def _sketched(
+def _aggregate_sketched(
     batch: GraphBatch, X: Array, norms: Array, aggregation: Aggregation, sketches: Sequence[Array]
 ) -> tuple[Array, Array]:
     """Return Â SᵀS X (N, d) and the bound |Â| |Sᵀ| |S| ‖x‖ on the norms of its rows, (N,)."""
@@ -158,7 +158,7 @@ def _sketched(
     return product, bound
 
 
-def _segment_sums(values: Array, offsets: Ints) -> Array:
+def _sum_segments(values: Array, offsets: Ints) -> Array:
     out = np.zeros((len(offsets) - 1, *values.shape[1:]))
     filled = np.flatnonzero(np.diff(offsets))
     if len(filled):

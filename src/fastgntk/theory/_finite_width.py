@@ -52,7 +52,7 @@ def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, 
         raise InputError(f"width and draws must be 1 or more, but are {width} and {draws}.")
     batch = NodeFeatures(kernel.features).fit_transform(as_graphs(source))
     X = batch.features.toarray() if sparse.issparse(batch.features) else batch.features
-    parts = _parts(batch, kernel)
+    parts = _aggregation_operators(batch, kernel)
     owner = np.eye(len(batch))[:, batch.graph_of_node]  # (n, N), 1 where node u belongs to graph i
     rng = np.random.default_rng(seed)
     total = np.zeros((len(batch), len(batch)))
@@ -62,7 +62,7 @@ def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, 
     return total / draws
 
 
-def _parts(batch: GraphBatch, kernel: GNTK) -> list[Any]:
+def _aggregation_operators(batch: GraphBatch, kernel: GNTK) -> list[Any]:
     """Return the operators of aggregation: closed neighbourhoods, or the node itself and neighbours by type of edge."""
     adjacency = batch.adjacency()
     itself = sparse.eye_array(batch.n_nodes, format="csr")

@@ -140,7 +140,7 @@ def sketching_bound(
     >>> [round(term.item(), 6) for term in (bound.left, bound.right, bound.both, bound.total)]
     [0.4, 0.2, 0.04, 0.64]
     """
-    G, H = _columns(g, A, h, b1, b2)
+    G, H = _as_columns(g, A, h, b1, b2)
     x = beta1 / math.sqrt(b1)
     y = (beta1 if beta2 is None else beta2) / math.sqrt(b2)
     g_norms, h_norms = np.linalg.norm(G, axis=0), np.linalg.norm(H, axis=0)
@@ -175,7 +175,7 @@ def sketching_rms(
     >>> round(sketching_rms(np.ones(4), np.eye(4), np.ones(4), 100, 400).item(), 6)
     0.548817
     """
-    G, H = _columns(g, A, h, b1, b2)
+    G, H = _as_columns(g, A, h, b1, b2)
     if sketch not in ("ams", "gaussian", "countsketch", "sparse"):
         raise InputError(f"sketch must be one of ams, gaussian, countsketch, sparse, but is {sketch!r}.")
     fourth = 0.0 if sketch == "gaussian" else 2.0
@@ -191,9 +191,9 @@ def sketching_rms(
     return np.asarray(np.sqrt(variance(G, AH, b1) + right + both / b1))
 
 
-def _columns(g: Array, A: Array, h: Array, b1: float, b2: float) -> tuple[Array, Array]:
+def _as_columns(g: Array, A: Array, h: Array, b1: float, b2: float) -> tuple[Array, Array]:
     """Return g and h as matrices of columns, after checking shapes and sizes."""
-    G, H = _matrix(g), _matrix(h)
+    G, H = _as_matrix(g), _as_matrix(h)
     if A.ndim != 2 or A.shape != (len(G), len(H)):
         raise InputError(f"A must have shape ({len(G)}, {len(H)}), as long as g and h, but has shape {A.shape}.")
     if not (b1 > 0 and b2 > 0):
@@ -201,7 +201,7 @@ def _columns(g: Array, A: Array, h: Array, b1: float, b2: float) -> tuple[Array,
     return G, H
 
 
-def _matrix(vectors: Array) -> Array:
+def _as_matrix(vectors: Array) -> Array:
     array = np.asarray(vectors, dtype=np.float64)
     if array.ndim not in (1, 2):
         raise InputError(f"g and h must be vectors or matrices of columns, but one has {array.ndim} dimensions.")
