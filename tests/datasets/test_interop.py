@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import gzip
+import json
+from pathlib import Path
+
 import networkx as nx
 import numpy as np
 import pytest
 from tests.batches import same
 
-from fastgntk import InputError, to_networkx
-from fastgntk.datasets import from_networkx, load
+from fastgntk import InputError, as_graphs, to_networkx
+from fastgntk.datasets import from_networkx, load, read_node_link
 
 
 def two(*y) -> list[nx.Graph]:
@@ -84,3 +88,124 @@ def test_targets_beyond_int64_are_floats():
 def test_generators_of_graphs_are_accepted():
     assert from_networkx(G for G in two(1, 2)).y.tolist() == [1, 2]
     assert from_networkx(two(1, 2)[1]).y.tolist() == [2]
+
+
+def made(n: int = 4) -> list[nx.Graph]:
+    data = load("MUTAG")
+    out = to_networkx(data.graphs[:n], data.y[:n])
+    for i, G in enumerate(out):
+        G.graph |= {"name": f"m{i}", "energy": i / 2, "both": [i, 0.5]}
+    return out
+
+
+def write(folder: Path, content: object, name: str = "some.json") -> Path:
+    path = folder / name
+    text = content if isinstance(content, str) else json.dumps(content)
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return path
+
+
+def refused(path: Path, **options) -> str:
+    with pytest.raises(InputError) as caught:
+        read_node_link(path, **options)
+    message = str(caught.value)
+    assert message.startswith(str(path))
+    assert message.endswith(".")
+    return message.removeprefix(str(path))
+
+
+@pytest.mark.parametrize("name", ["some.json", "some.jsonl", "some.json.gz", "some.jsonl.gz", "some.JSONL"])
+def test_json_list_and_json_lines(tmp_path, name):
+    items = [nx.node_link_data(G, edges="edges") for G in made()]
+    lines = "\n".join(map(json.dumps, items)) + "\n\n"
+    data = read_node_link(write(tmp_path, lines if "jsonl" in name.lower() else items, name), target="y")
+    same(data.graphs, load("MUTAG").graphs[:4])
+    assert data.y.tolist() == load("MUTAG").y[:4].tolist()
+    assert data.name == "some"
+    assert data.names == ("m0", "m1", "m2", "m3")
+    assert data.targets == ("y",)
+
+
+def test_single_graph(tmp_path):
+    data = read_node_link(write(tmp_path, {"nodes": [{"id": 1}], "links": []}))
+    assert (len(data), data.names, data.y, data.targets) == (1, ("1",), None, ())
+
+
+def test_targets(tmp_path):
+    path = write(tmp_path, [nx.node_link_data(G, edges="links") for G in made()])
+    assert read_node_link(path, target="energy").y.tolist() == [0, 0.5, 1, 1.5]
+    assert read_node_link(path, target="both").y.tolist() == [[i, 0.5] for i in range(4)]
+    assert read_node_link(path, target=["energy", "y"]).y.shape == (4, 2)
+    assert read_node_link(path, target="name").y.tolist() == ["m0", "m1", "m2", "m3"]
+    assert refused(path, target="z") == (
+        ": graph 0 has no attribute 'z' to learn; its own are 'y', 'name', 'energy', 'both'."
+    )
+
+
+def test_older_files_hold_graph_attributes_as_pairs(tmp_path):
+    path = write(tmp_path, {"graph": [["y", 3]], "nodes": [{"id": 1}], "links": []})
+    assert read_node_link(path, target="y").y.tolist() == [3]
+
+
+def test_attributes_can_be_named(tmp_path):
+    G = nx.Graph()
+    G.add_node("a", element="C", x=1.5)
+    G.add_node("b", element="O", x=2.5)
+    G.add_edge("a", "b", length=2)
+    path = write(tmp_path, nx.node_link_data(G, edges="edges"))
+    options = {"node_labels": "element", "node_features": "x", "edge_weights": "length"}
+    same(read_node_link(path, **options).graphs, as_graphs([G], **options))
+    assert (
+        refused(path, node_labels="e", edge_weights=()) == ": no node has an attribute 'e'; there are 'element', 'x'."
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "words"),
+    [
+        ("{", "a.json", ", line 1: this is not JSON (Expecting property name enclosed in double quotes)."),
+        ('{}\n{"a"\n', "a.jsonl", ", line 2: this is not JSON (Expecting ':' delimiter)."),
+        ("{}\n{}\n", "a.json", ", line 2: this is not JSON (Extra data); name a file with one graph a line .jsonl."),
+        ("[]", "a.json", " holds no graphs."),
+        ("", "a.jsonl", " holds no graphs."),
+        (
+            "[1]",
+            "a.json",
+            ": graph 0 is not in node-link form but a int; see networkx.node_link_data(graph).",
+        ),
+        ('"x"', "a.json", ": graph 0 is not in node-link form but a str; see networkx"),
+        ('{"a": 1}', "a.json", ": graph 0 is not in node-link form: it has no 'nodes'; see networkx"),
+        ("[" * 100_000, "a.json", " is nested too deeply"),
+    ],
+)
+def test_invalid_json_files(tmp_path, content, name, words):
+    assert refused(write(tmp_path, content, name)).startswith(words)
+
+
+def test_unreadable_files(tmp_path):
+    assert refused(tmp_path / "no.json") == " does not exist; check the path."
+    (tmp_path / "bad.json").write_bytes(b"\xff\xfe{")
+    assert refused(tmp_path / "bad.json") == " is not text in UTF-8; save it as JSON in UTF-8."
+
+
+def test_invalid_weight(tmp_path):
+    text = '{"nodes": [{"id": 1}, {"id": 2}], "edges": [{"source": 1, "target": 2, "weight": NaN}]}'
+    assert refused(write(tmp_path, text)).startswith(
+        ": graph 0, edge (1, 2) has 'weight' = nan; numbers must be finite"
+    )
+
+
+def test_json_lines_end_at_line_feeds_only(tmp_path):
+    item = {"nodes": [{"id": 0, "label": "a\u2028b"}], "edges": []}
+    path = write(tmp_path, json.dumps(item, ensure_ascii=False) + "\r\n", "a.jsonl")
+    assert read_node_link(path).graphs.labels.tolist() == ["a\u2028b"]
+
+
+def test_integers_with_too_many_digits(tmp_path):
+    text = '{"nodes": [{"id": 0, "label": ' + "1" * 5000 + '}], "edges": []}'
+    assert refused(write(tmp_path, text, "a.json")).startswith(" has a number that cannot be read (Exceeds the limit")
+
+
+def test_nodes_keep_their_names(tmp_path):
+    items = [{"nodes": [{"id": "p"}, {"id": [1, 2]}], "edges": []}, {"nodes": [{"id": 7}], "edges": []}]
+    assert read_node_link(write(tmp_path, items)).node_names == ("p", (1, 2), 7)

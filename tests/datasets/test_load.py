@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fastgntk import DownloadError, InputError, datasets
-from fastgntk.datasets import REGISTRY, _cache, _registry, find, load
+from fastgntk.datasets import REGISTRY, _load, find, load
 
 BUNDLED = Path(datasets.__file__).parent / "bundled" / "MUTAG"
 
@@ -63,7 +63,7 @@ def test_a_path_comes_first_then_the_data_folder(tmp_path, mutag_zip, monkeypatc
 def test_parsed_copy_is_used_and_equal(mutag_zip, monkeypatch):
     first = load(mutag_zip)
     assert len(cached("*.npz")) == 1
-    monkeypatch.setattr(_cache, "read_tu", lambda path: pytest.fail("parsed again"))
+    monkeypatch.setattr(_load, "read_tu", lambda path: pytest.fail("parsed again"))
     second = load(mutag_zip)
     for name in ("offsets", "indptr", "indices", "labels", "edge_labels", "self_loops"):
         assert np.array_equal(getattr(first.graphs, name), getattr(second.graphs, name))
@@ -150,8 +150,8 @@ def site(monkeypatch, mutag_zip):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    monkeypatch.setattr(_registry, "_TU_SITE", f"http://127.0.0.1:{server.server_port}/sets/")
-    monkeypatch.setattr("fastgntk.datasets._load._BUNDLED", Path("nowhere"))
+    monkeypatch.setattr(_load, "_TU_SITE", f"http://127.0.0.1:{server.server_port}/sets/")
+    monkeypatch.setattr(_load, "_BUNDLED", Path("nowhere"))
     monkeypatch.setattr("time.sleep", lambda seconds: None)  # pooch waits between tries
     yield handler
     server.shutdown()
@@ -193,7 +193,7 @@ def test_wrong_download_is_removed(site):
 
 
 def test_missing_connection_raises_download_error(monkeypatch):
-    monkeypatch.setattr(_registry, "_TU_SITE", "http://127.0.0.1:9/sets/")
+    monkeypatch.setattr(_load, "_TU_SITE", "http://127.0.0.1:9/sets/")
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     with pytest.raises(DownloadError, match="NCI109 is not on this machine and could not be downloaded") as caught:
         load("NCI109")

@@ -30,7 +30,7 @@ def test_relative_error_is_that_of_the_frobenius_norm():
 
 
 def test_sketch_of_the_size_of_the_graph_is_exact_without_a_warning():
-    rows = STUDY.measure(cell(module._PAPER, rate=1.0), QUICK)
+    rows = list(STUDY.measure(cell(module._PAPER, rate=1.0), QUICK))
     assert [row["blocks"] for row in rows] == [1, 2, 3]
     for row in rows:
         assert 0 <= row["error"] < FLOAT64.relative
@@ -39,16 +39,16 @@ def test_sketch_of_the_size_of_the_graph_is_exact_without_a_warning():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", module._WAYS, ids=lambda way: way.words)
+@pytest.mark.parametrize("way", module._VARIANTS, ids=lambda way: way.label)
 def test_error_decreases_with_the_rate(way):
-    low, high = (STUDY.measure(cell(way, rate=rate), QUICK)[-1] for rate in (0.1, 0.9))
+    low, high = (list(STUDY.measure(cell(way, rate=rate), QUICK))[-1] for rate in (0.1, 0.9))
     assert low["error"] > 2 * high["error"]
     assert low["normalized_error"] > 1.5 * high["normalized_error"]
 
 
 def test_row_has_the_mean_error_of_its_seeds_at_its_depth():
-    graphs = module._exact("MUTAG", True, 4, 1).graphs
-    row = STUDY.measure(cell(module._PAPER), StudyOptions(quick=True, seed=4))[1]
+    graphs = module._prepare_exact("MUTAG", True, 4, 1).graphs
+    row = list(STUDY.measure(cell(module._PAPER), StudyOptions(quick=True, seed=4)))[1]
     exact = gram_path(graphs, module._KERNEL).at(blocks=2)
     errors, normalized, ratios = [], [], []
     for seed in (8, 9):
@@ -66,8 +66,8 @@ def test_row_has_the_mean_error_of_its_seeds_at_its_depth():
 
 
 def test_accuracies_equal_those_of_evaluate_on_the_same_folds():
-    rows = STUDY.measure(cell(module._ALL), QUICK)
-    exact = module._exact("MUTAG", True, 0, 1)
+    rows = list(STUDY.measure(cell(module._ALL), QUICK))
+    exact = module._prepare_exact("MUTAG", True, 0, 1)
     folds = np.empty(len(exact.y), dtype=int)
     for number, (_, test) in enumerate(exact.folds):
         folds[test] = number
@@ -85,7 +85,7 @@ def test_accuracies_equal_those_of_evaluate_on_the_same_folds():
 
 
 def test_folds_are_those_of_evaluate():
-    exact = module._exact("MUTAG", True, 0, 1)
+    exact = module._prepare_exact("MUTAG", True, 0, 1)
     kernels = [module._KERNEL.normalized()]
     result = evaluate(exact.graphs, exact.y, kernels=kernels, protocol="du2019", compute=Compute(n_jobs=1))
     for (_, test), (_, expected) in zip(exact.folds, result.record.folds, strict=True):
@@ -93,13 +93,13 @@ def test_folds_are_those_of_evaluate():
 
 
 def test_large_data_set_is_sampled_with_classes_in_proportion():
-    whole, part = datasets.load("MUTAG"), module._dataset("MUTAG", 60, 0)
+    whole, part = datasets.load("MUTAG"), module._load_sample("MUTAG", 60, 0)
     assert len(part) == 60
     assert np.mean(part.y == 1) == pytest.approx(np.mean(whole.y == 1), abs=1 / 60)
-    assert (part.graphs.sizes != module._dataset("MUTAG", 60, 1).graphs.sizes).any()
-    assert len(module._dataset("MUTAG", 500, 0)) == 188
+    assert (part.graphs.sizes != module._load_sample("MUTAG", 60, 1).graphs.sizes).any()
+    assert len(module._load_sample("MUTAG", 500, 0)) == 188
     with pytest.raises(InputError, match="only 6 would be of its rarest class, fewer than the 10 folds"):
-        module._dataset("MUTAG", 20, 0)
+        module._load_sample("MUTAG", 20, 0)
 
 
 def test_unknown_data_set_is_refused_before_any_measurement():
@@ -127,7 +127,7 @@ def made(way, rate, error, sketch="ams", blocks=3, accuracy=70.0):
 
 def rows_by_hand():
     rows = []
-    for way, factor in zip(module._WAYS, (1, 10, 100), strict=True):
+    for way, factor in zip(module._VARIANTS, (1, 10, 100), strict=True):
         for sketch, better in (("ams", 1.0), ("srht", 0.25)):
             rows += [made(way, 0.3, 0.3 * factor * better, sketch), made(way, 0.5, 0.06 * factor * better, sketch)]
             rows += [made(way, 0.3, 0.01, sketch, blocks) for blocks in (1, 2)]

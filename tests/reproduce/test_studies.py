@@ -8,10 +8,11 @@ from tests.tables import EXACT
 
 from fastgntk import InputError
 from fastgntk.reproduce import StudyOptions, get_study, run_study
-from fastgntk.reproduce._complexity import fitted_exponent, gains
+from fastgntk.reproduce._complexity import compute_gains, fit_exponent
 from fastgntk.reproduce._figure_sketch import sketched_product
-from fastgntk.reproduce._published import DATA, GIN_ACCURACY, GNTK_ACCURACY, PAPER_SECONDS
-from fastgntk.reproduce._table_time import _half
+from fastgntk.reproduce._study import PAPER_DATA
+from fastgntk.reproduce._table_accuracy import GIN_ACCURACY, GNTK_ACCURACY
+from fastgntk.reproduce._table_time import PAPER_SECONDS, _sum_over_pairs
 from fastgntk.sketch import AMS, SKETCHES
 
 
@@ -68,7 +69,7 @@ def test_table_time_refuses_an_unknown_data_set_before_any_measurement(tmp_path)
 def test_kronecker_times_are_scaled_by_sizes_of_all_pairs():
     squares = np.array([4.0, 9.0, 1.0])
     pairs = [squares[i] * squares[j] for i in range(3) for j in range(i, 3)]
-    assert _half(squares) == sum(pairs)
+    assert _sum_over_pairs(squares) == sum(pairs)
 
 
 @pytest.mark.slow
@@ -76,7 +77,7 @@ def test_complexity_has_exponents_and_a_map(tmp_path):
     outcome = quick("complexity", tmp_path)
     assert {row["part"] for row in outcome.rows} == {"time", "map"}
     assert outcome.verdict[0].startswith("Fitted exponents of one dense pair: kronecker N^")
-    assert len(gains(outcome.rows)) == 8
+    assert len(compute_gains(outcome.rows)) == 8
 
 
 def test_gain_is_relative_to_the_faster_exact_engine():
@@ -87,12 +88,12 @@ def test_gain_is_relative_to_the_faster_exact_engine():
         {**place, "engine": "sketched", "rate": 0.1, "seconds": 0.5},
         {**place, "engine": "sketched", "rate": 0.3, "seconds": 6.0},
     ]
-    assert gains(rows) == {(10, 0.5, 0.1): 6.0, (10, 0.5, 0.3): 0.5}
+    assert compute_gains(rows) == {(10, 0.5, 0.1): 6.0, (10, 0.5, 0.3): 0.5}
 
 
 def test_exponents_are_fitted_to_the_largest_sizes():
     sizes = [10, 20, 40, 80]
-    assert fitted_exponent(sizes, [99.0, *(n**2.5 for n in sizes[1:])]) == pytest.approx(2.5)
+    assert fit_exponent(sizes, [99.0, *(n**2.5 for n in sizes[1:])]) == pytest.approx(2.5)
 
 
 def test_crossovers_hold_for_every_larger_size():
@@ -127,4 +128,4 @@ def test_generalization_respects_its_bounds_and_learns(tmp_path):
 
 
 def test_published_figures_cover_every_data_set():
-    assert set(DATA) == set(PAPER_SECONDS) == set(GNTK_ACCURACY) == set(GIN_ACCURACY)
+    assert set(PAPER_DATA) == set(PAPER_SECONDS) == set(GNTK_ACCURACY) == set(GIN_ACCURACY)

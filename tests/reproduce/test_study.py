@@ -20,7 +20,7 @@ def a_study(calls, fail_at=None, cells=((1, "a"), (2, "b"), (3, "c"))):
         if cell["size"] == fail_at:
             raise KeyboardInterrupt
         calls.append(cell["size"])
-        return [{**cell, "depth": depth, "value": cell["size"] / depth, "good": depth == 1} for depth in (1, 2)]
+        return [{"depth": depth, "value": cell["size"] / depth, "good": depth == 1} for depth in (1, 2)]
 
     def draw(rows, figure):
         figure.subplots().plot([row["value"] for row in rows])
@@ -61,7 +61,7 @@ def test_interrupted_run_is_resumed(tmp_path):
     assert calls == [1, 2]
     files = {kind: tmp_path / f"trial.{kind}" for kind in ("csv", "json")}
     conditions = json.loads(files["json"].read_text())["conditions"]
-    assert [row["size"] for row in frame._earlier_rows(files, conditions)] == [1, 1, 2, 2]
+    assert [row["size"] for row in frame._read_earlier_rows(files, conditions)] == [1, 1, 2, 2]
     outcome = run_study(a_study(calls), tmp_path, StudyOptions())
     assert calls[-1] == 3
     assert [row["size"] for row in outcome.rows] == [1, 1, 2, 2, 3, 3]
@@ -110,8 +110,8 @@ def test_rows_of_another_commit_are_not_reused(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("value", [3, 0.5, -1e-300, float("inf"), True, False, None, "MUTAG", "rounds 3, C 10"])
 def test_csv_fields_round_trip(value):
-    assert frame._value(frame._field(value)) == value
-    assert type(frame._value(frame._field(value))) is type(value)
+    assert frame._parse_field(frame._format_field(value)) == value
+    assert type(frame._parse_field(frame._format_field(value))) is type(value)
 
 
 def test_commit_is_a_hash_or_none():

@@ -12,8 +12,8 @@ from tests.tables import EXACT
 from fastgntk import Compute, Graph, GraphBatch, InputError, datasets, gram, parse_kernel
 from fastgntk.reproduce import StudyOptions, get_study, run_study
 from fastgntk.reproduce import _table_accuracy as module
-from fastgntk.reproduce._published import DATA, GIN_ACCURACY, GNTK_ACCURACY
-from fastgntk.reproduce._wl import nested_selection, subtree_kernels
+from fastgntk.reproduce._study import PAPER_DATA
+from fastgntk.reproduce._table_accuracy import GIN_ACCURACY, GNTK_ACCURACY, nested_selection, subtree_kernels
 from fastgntk.selection import Grid, evaluate
 
 STUDY = get_study("table-accuracy")
@@ -148,8 +148,8 @@ def test_reported_options_are_those_of_most_folds():
 
 
 def test_every_data_set_of_the_papers_has_a_grid(shared_data):
-    assert set(module._GRIDS) == set(DATA)
-    assert {cell["data"] for cell in STUDY.cells(StudyOptions())} == set(DATA)
+    assert set(module._GRIDS) == set(PAPER_DATA)
+    assert {cell["data"] for cell in STUDY.cells(StudyOptions())} == set(PAPER_DATA)
 
 
 def test_unknown_data_set_is_refused_before_any_measurement():

@@ -1,14 +1,23 @@
-"""The trace and the generalisation bound, against numbers worked out by hand and against sketched kernels."""
+"""Labels of the class have the norm that the theory allows; the trace and the generalisation bound hold."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from tests.tables import EXACT, FAMILIES, FLOAT64
-from tests.theory.test_labels import random_graphs
 
 from fastgntk import Graph, InputError
-from fastgntk.theory import aggregated, closed_form, generalization_bound, label_norm, spectral_interval, trace_bound
+from fastgntk.theory import (
+    LabelClass,
+    aggregated,
+    closed_form,
+    generalization_bound,
+    label_norm,
+    moment,
+    moment_weight,
+    spectral_interval,
+    trace_bound,
+)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -59,3 +68,115 @@ def test_arguments_out_of_range_are_refused(options, message):
 def test_trace_bound_without_graphs_is_refused():
     with pytest.raises(InputError, match="n must be 1 or more and N 0 or more, but they are 0 and 3"):
         trace_bound(0, 3)
+
+
+def random_graphs(n: int, d: int, seed: int) -> list[Graph]:
+    rng = np.random.default_rng(seed)
+    out = []
+    for size in rng.integers(1, 5, n):
+        adjacency = np.triu(rng.random((size, size)) < 0.4, 1).astype(float)
+        out.append(Graph(adjacency, rng.standard_normal((size, d)), directed=True))
+    return out
+
+
+def test_labels_are_sums_of_powers_over_nodes():
+    graphs = FAMILIES["continuous features"]
+    rule = LabelClass.random(3, (1, 2, 6), seed=1)
+    nodes = aggregated(graphs)
+    expected = []
+    for start, stop in zip(nodes.offsets[:-1], nodes.offsets[1:], strict=True):
+        terms = [
+            a * (h @ b) ** t
+            for h in nodes.h[start:stop]
+            for a, b, t in zip(rule.alpha, rule.beta, rule.powers, strict=True)
+        ]
+        expected.append(sum(terms))
+    EXACT.check(rule.labels(graphs), expected)
+    EXACT.check(rule.labels(nodes), expected)
+
+
+def test_seed_determines_the_rule_with_unit_vectors():
+    one, two, other = (LabelClass.random(4, seed=s) for s in (1, 1, 2))
+    assert one.alpha.tolist() == two.alpha.tolist()
+    assert one.beta.tolist() == two.beta.tolist()
+    assert one.beta.tolist() != other.beta.tolist()
+    EXACT.check(np.linalg.norm(one.beta, axis=1), np.ones(3))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("d", [2, 5])
+def test_norm_is_below_each_bound_and_bounds_increase(d, seed):
+    graphs = random_graphs(25, d, seed)
+    rule = LabelClass.random(d, (1, 2, 4, 6), seed=seed)
+    measured = label_norm(rule.labels(graphs), closed_form(graphs).K)
+    bounds = [rule.norm_bound(form) for form in ("tight", "sum", "first", "printed")]
+    assert measured <= bounds[0] * (1 + FLOAT64.relative)
+    assert bounds == sorted(bounds)
+    assert measured > 0.1 * bounds[0]
+
+
+def test_linear_labels_attain_the_bound():
+    """λ is the only odd power in K, so on enough graphs no other function of that norm fits: w_1 must be 1."""
+    graphs = random_graphs(60, 3, 7)
+    rule = LabelClass((1,), [1.5], [[1.0, -2.0, 0.5]])
+    ratio = label_norm(rule.labels(graphs), closed_form(graphs).K) / rule.norm_bound()
+    assert 0.98 < ratio <= 1 + FLOAT64.relative
+
+
+@pytest.mark.parametrize("t", [2, 4])
+def test_even_labels_approach_the_bound_of_the_kernel_of_one_power(t):
+    # Within w_t M_t alone the bound is reached; more powers in K can only lower the norm.
+    graphs = random_graphs(60, 2, 8)
+    rule = LabelClass((t,), [1.0], [[0.6, 0.8]])
+    y = rule.labels(graphs)
+    FLOAT64.check(label_norm(y, moment_weight(t) * moment(t, graphs)), rule.norm_bound())
+    assert 0.3 * rule.norm_bound() < label_norm(y, closed_form(graphs).K) <= rule.norm_bound()
+
+
+def test_bounds_have_their_documented_constants():
+    rule = LabelClass((1, 2, 4), [2.0, -1.0, 0.5], [[3.0, 0.0], [0.0, 2.0], [0.6, 0.8]])
+    sizes = np.array([6.0, 4.0, 0.5])  # |α| ‖β‖^t
+    EXACT.check(rule.norm_bound("printed"), sizes @ [2.0, np.sqrt(2 * np.pi), 3 * np.sqrt(2 * np.pi)])
+    EXACT.check(rule.norm_bound("first"), sizes @ [np.sqrt(2), np.sqrt(np.pi), 3 * np.sqrt(np.pi)])
+    weights = np.array([1.0, 1.5 / np.pi, 1.25 / (6 * np.pi)])
+    EXACT.check(rule.norm_bound("sum"), (sizes / np.sqrt(weights)).sum())
+    EXACT.check(rule.norm_bound(), np.sqrt((sizes**2 / weights).sum()))
+
+
+def test_norm_uses_the_inverse_or_the_pseudo_inverse():
+    rng = np.random.default_rng(9)
+    B = rng.standard_normal((6, 6))
+    y = rng.standard_normal(6)
+    FLOAT64.check(label_norm(y, B @ B.T), np.linalg.norm(np.linalg.solve(B, y)))
+    thin = B[:, :3]
+    FLOAT64.check(label_norm(thin @ [1.0, 2.0, 2.0], thin @ thin.T), 3.0)
+    assert label_norm(np.zeros(6), thin @ thin.T) == 0
+
+
+def test_labels_outside_the_range_are_refused_with_numbers():
+    twice = FAMILIES["path"][:1] * 2
+    with pytest.raises(InputError, match=r"but 1 of its length is outside: K has rank 1 of 2, its smallest eigenvalue"):
+        label_norm([1.0, -1.0], closed_form(twice).K)
+    assert label_norm([1.0, 1.0], closed_form(twice).K) > 0
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: LabelClass((1, 3), [1, 1], np.ones((2, 2))),
+            r"1 and even numbers, each at most once, but are \(1, 3\)",
+        ),
+        (lambda: LabelClass((2, 2), [1, 1], np.ones((2, 2))), "each at most once"),
+        (lambda: LabelClass((1, 2), [1], np.ones((2, 2))), r"alpha must have shape \(2,\)"),
+        (lambda: LabelClass((1,), [1], np.ones(2)), r"beta \(1, d\).*but have \(1,\) and \(2,\)"),
+        (lambda: LabelClass((0,), [1], np.ones((1, 2))), "t must be a whole number, 1 or more, but is 0"),
+        (lambda: LabelClass.random(0), "d must be 1 or more, but is 0"),
+        (lambda: LabelClass.random(2).norm_bound("loose"), "form must be one of tight, sum, first, printed"),
+        (lambda: LabelClass.random(2).labels(FAMILIES["path"]), "beta has width 2, but the nodes .* 3 features"),
+        (lambda: label_norm([1.0], np.eye(2)), "y must hold 2 finite numbers"),
+    ],
+)
+def test_invalid_rules_are_refused(make, message):
+    with pytest.raises(InputError, match=message):
+        make()

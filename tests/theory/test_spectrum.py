@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 from tests.tables import EXACT, FAMILIES, FLOAT64
-from tests.theory.test_moments import tensors
+from tests.theory.test_closed_form import tensors
 
 from fastgntk import InputError
 from fastgntk.theory import gamma, spectral_interval

@@ -62,14 +62,9 @@ class Dataset:
     @property
     def counts(self) -> Counts:
         """Count graphs, nodes, edges, dropped self loops and classes."""
+        edges, self_loops = len(self.graphs.indices) // 2, int(self.graphs.self_loops.sum())
         classes = len(np.unique(self.y)) if self.y is not None and self.y.dtype.kind in "iubU" else None
-        return Counts(
-            graphs=len(self.graphs),
-            nodes=self.graphs.n_nodes,
-            edges=int(len(self.graphs.indices) // 2),
-            self_loops=int(self.graphs.self_loops.sum()),
-            classes=classes,
-        )
+        return Counts(len(self.graphs), self.graphs.n_nodes, edges, self_loops, classes)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

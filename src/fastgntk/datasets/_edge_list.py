@@ -1,18 +1,15 @@
 """Graphs in CSV files: a table of edges, and optional tables of nodes and of targets."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fastgntk._util.arrays import Ints
 from fastgntk.datasets._dataset import NamedDataset
-from fastgntk.datasets._text_table import TextTable, read_text_table
+from fastgntk.datasets._text_table import TextTable, read_text_table, target_names
 from fastgntk.errors import InputError
 from fastgntk.graphs.convert import AttributeNames, Columns, Names, ParsedGraphs, assemble
 
@@ -76,51 +73,61 @@ def read_edge_list(
     attribute_names = AttributeNames.checked(
         node_labels=node_labels, node_features=node_features, edge_labels=edge_labels, edge_weights=edge_weights
     )
-    edges = read_text_table(Path(path), "edge")
-    graph_at = edges.column(graph, "graph")
-    ends_at = edges.column(source, "source", "--ends"), edges.column(target, "target", "--ends")
-    if len({graph_at, *ends_at}) < 3:
+    edge_table = read_text_table(Path(path), "edge")
+    graph_column = edge_table.find_column(graph, "graph")
+    end_columns = edge_table.find_column(source, "source", "--ends"), edge_table.find_column(target, "target", "--ends")
+    if len({graph_column, *end_columns}) < 3:
         raise InputError(
             f"graph, source and target must be three columns of {path}, but are {graph!r}, {source!r} and {target!r}."
         )
     target_table = None if targets is None else _TargetTable(read_text_table(Path(targets), "graph"), graph, y)
-    node_table = None if nodes is None else _NodeTable(read_text_table(Path(nodes), "node"), graph, node)
+    node_table = None if nodes is None else read_text_table(Path(nodes), "node")
 
     # Numbers follow first appearance: graphs in the order of the targets, nodes in that of the table of nodes.
-    graphs, names = _Numbering(() if target_table is None else target_table.names), _Numbering()
-    graph_of, name_of = [], []
-    if node_table is not None:
-        graph_of.append(graphs.column(node_table.table, node_table.graph_at, "graph"))
-        name_of.append(names.column(node_table.table, node_table.node_at, "node"))
-    graph_of_edge = graphs.column(edges, graph_at, "graph")
-    graph_of.append(np.repeat(graph_of_edge, 2))
-    name_of.append(np.stack([names.column(edges, at, "node") for at in ends_at], axis=1).ravel())
+    graphs, names = _Numbering(), _Numbering()
     if target_table is not None:
-        _check_graphs(edges, graph_of_edge, graphs, target_table)
-        if node_table is not None:
-            _check_graphs(node_table.table, graph_of[0], graphs, target_table)
-    placed = _place(np.concatenate(graph_of), np.concatenate(name_of), len(graphs))
+        graphs.assign(target_table.graphs)
+    node_rows = None
     if node_table is not None:
-        _check_nodes(edges, node_table.table, placed, graphs, names)
-    if target_table is not None and not placed.sizes.all():
-        empty = graphs.texts[int(np.argmin(placed.sizes))]
+        columns = node_table.find_column(graph, "graph"), node_table.find_column(node, "node", "or call it node")
+        node_rows = _Rows(node_table, columns, graphs, names)
+        _check_unique(node_table, list(zip(*map(node_table.stripped, columns), strict=True)), "node")
+    edge_rows = _Rows(edge_table, (graph_column, *end_columns), graphs, names)
+    graph_names, distinct_names = list(graphs), list(names)
+    tables = [edge_rows] if node_rows is None else [node_rows, edge_rows]
+    if target_table is not None:
+        for rows in reversed(tables):
+            unknown = np.flatnonzero(rows.graphs >= len(target_table.graphs))
+            if len(unknown):
+                graph_name = graph_names[rows.graphs[unknown[0]]]
+                raise _missing_error(f"the graph {graph_name!r}", rows.table, unknown[0], target_table.path)
+    sizes, name_of_node, numbers = _number_nodes(tables, len(graphs))
+    ends = numbers[-edge_rows.nodes.size :].reshape(-1, 2)
+    if node_rows is not None:
+        n_listed = np.bincount(node_rows.graphs, minlength=len(graphs))  # these nodes have the first numbers
+        unknown = np.flatnonzero(ends >= n_listed[edge_rows.graphs][:, None])
+        if len(unknown):
+            row = unknown[0] // 2
+            name, graph_name = distinct_names[edge_rows.nodes.flat[unknown[0]]], graph_names[edge_rows.graphs[row]]
+            raise _missing_error(f"the node {name!r} of graph {graph_name!r}", edge_table, row, node_rows.table.path)
+    if not sizes.all():
         raise InputError(
-            f"graph {empty!r} of {targets} has no edge and no node; give it nodes in a table with nodes= (--nodes)."
+            f"graph {graph_names[np.argmin(sizes)]!r} of {targets} has no edge and no node; give it nodes in a table "
+            "with nodes= (--nodes)."
         )
-    edge_cells = _Cells(edges, (graph_at, *ends_at), graph_of_edge)
-    tails, heads = placed.numbers[-2 * len(graph_of_edge) :].reshape(-1, 2)[edge_cells.order].T
-    node_names = list(map(names.texts.__getitem__, placed.names.tolist()))
+    tails, heads = ends[edge_rows.order].T
+    node_names = list(map(distinct_names.__getitem__, name_of_node.tolist()))
     parsed = ParsedGraphs(
-        sizes=placed.sizes,
-        counts=np.bincount(graph_of_edge, minlength=len(graphs)),
+        sizes=sizes,
+        counts=np.bincount(edge_rows.graphs, minlength=len(graphs)),
         tails=tails,
         heads=heads,
         directed=np.full(len(graphs), directed),
-        nodes=Columns({}) if node_table is None else node_table.cells(graph_of[0]),
-        edges=edge_cells,
+        nodes=Columns({}) if node_rows is None else node_rows,
+        edges=edge_rows,
         parallel=False,
         node_names=node_names,
-        graph_names=graphs.texts,
+        graph_names=graph_names,
     )
     try:
         batch = assemble(parsed, attribute_names, None)
@@ -129,9 +136,9 @@ def read_edge_list(
     return NamedDataset(
         graphs=batch,
         y=None if target_table is None else target_table.y,
-        name=edges.name,
-        names=tuple(graphs.texts),
-        targets=() if target_table is None else target_table.targets,
+        name=edge_table.name,
+        names=tuple(graph_names),
+        targets=() if target_table is None else target_table.columns,
         node_names=tuple(node_names),
     )
 
@@ -140,51 +147,55 @@ class _TargetTable:
     """The table of targets: graph names, and y."""
 
     def __init__(self, table: TextTable, graph: str, y: str | Sequence[str] | None) -> None:
-        at = table.column(graph, "graph")
-        self.path, self.names = table.path, table.texts(at, "graph")
-        _check_unique(table, self.names, "graph")
+        graph_column = table.find_column(graph, "graph")
+        self.path, self.graphs = table.path, table.texts(graph_column, "graph")
+        _check_unique(table, self.graphs, "graph")
         if y is None:
-            others = [column for i, column in enumerate(table.columns) if i != at]
-            if len(others) != 1:
+            rest = [name for i, name in enumerate(table.columns) if i != graph_column]
+            if len(rest) != 1:
                 raise InputError(
-                    f"{table.path} has {len(others)} columns besides {graph!r}; name the target with y= (--target) "
-                    f"among {table.listed()}."
+                    f"{table.path} has {len(rest)} columns besides {graph!r}; name the target with y= (--target) "
+                    f"among {table.list_columns()}."
                 )
-            y = others[0]
-        self.targets = (y,) if isinstance(y, str) else tuple(y)
-        self.y = table.targets(y, np.arange(len(self.names)), "y", "--target")
+            y = rest[0]
+        self.columns = target_names(y)
+        self.y = table.targets(y, np.arange(len(self.graphs)), "y", "--target")
 
 
-class _NodeTable:
-    """The table of nodes."""
-
-    def __init__(self, table: TextTable, graph: str, node: str) -> None:
-        self.table = table
-        self.graph_at, self.node_at = table.column(graph, "graph"), table.column(node, "node", "or call it node")
-        both = zip(table.texts(self.graph_at, "graph"), table.texts(self.node_at, "node"), strict=True)
-        _check_unique(table, list(both), "node")
-
-    def cells(self, graph_of_node: Ints) -> _Cells:
-        return _Cells(self.table, (self.graph_at, self.node_at), graph_of_node)
-
-
-class _Numbering:
+class _Numbering(defaultdict[str, int]):
     """Numbers of distinct texts, in the order of their first appearance."""
 
-    def __init__(self, texts: Sequence[str] = ()) -> None:
-        self._number: dict[str, int] = defaultdict(count(len(texts)).__next__, zip(texts, count(), strict=False))
+    def __init__(self) -> None:
+        super().__init__(self.__len__)
 
-    def __len__(self) -> int:
-        return len(self._number)
+    def assign(self, texts: Sequence[str]) -> Ints:
+        return np.fromiter(map(self.__getitem__, texts), dtype=np.int64, count=len(texts))
 
-    @property
-    def texts(self) -> list[str]:
-        return list(self._number)
 
-    def column(self, table: TextTable, at: int, what: str) -> Ints:
-        """Return the numbers of the stripped texts of a column; an empty cell is an error."""
-        texts = table.texts(at, what)
-        return np.fromiter(map(self._number.__getitem__, texts), dtype=np.int64, count=len(texts))
+class _Rows:
+    """Rows of a table of nodes or edges: numbers of graphs and nodes, and the other columns as attributes.
+
+    Attributes are in the order of the graphs.
+    """
+
+    silent: frozenset[str] = frozenset()
+
+    def __init__(self, table: TextTable, keys: Sequence[int], graphs: _Numbering, names: _Numbering) -> None:
+        graph_column, *node_columns = keys
+        self.table = table
+        self.graphs = graphs.assign(table.texts(graph_column, "graph"))  # (rows,)
+        self.nodes = np.stack([names.assign(table.texts(i, "node")) for i in node_columns], axis=1)  # (rows, 1 or 2)
+        self.order = np.argsort(self.graphs, kind="stable")
+        self._in_order = bool((self.graphs[1:] >= self.graphs[:-1]).all())
+        self._columns = {name: i for i, name in enumerate(table.columns) if i not in keys}
+        self.names: Sequence[str] = list(self._columns)
+
+    def column(self, name: str, *, numbers: bool) -> tuple[Any, int | None]:
+        values = self.table.attribute(self._columns[name], numbers=numbers)
+        if isinstance(values, np.ndarray):
+            return values[self.order], None
+        ordered = values if self._in_order else list(map(values.__getitem__, self.order.tolist()))
+        return ordered, ordered.index(None) if None in ordered else None
 
 
 def _check_unique(table: TextTable, keys: Sequence[Any], what: str) -> None:
@@ -196,70 +207,24 @@ def _check_unique(table: TextTable, keys: Sequence[Any], what: str) -> None:
             )
 
 
-def _check_graphs(table: TextTable, graph_of_row: Ints, graphs: _Numbering, target_table: _TargetTable) -> None:
-    unknown = np.flatnonzero(graph_of_row >= len(target_table.names))
-    if len(unknown):
-        row = int(unknown[0])
-        raise _missing(f"the graph {graphs.texts[graph_of_row[row]]!r}", table, row, target_table.path)
-
-
-def _check_nodes(edges: TextTable, nodes: TextTable, placed: _Placed, graphs: _Numbering, names: _Numbering) -> None:
-    """Raise for a node that an edge names and the table of nodes lacks."""
-    n_known = len(nodes.before)
-    new = np.flatnonzero(placed.first >= n_known)
-    if len(new):
-        one = int(new[np.argmin(placed.first[new])])
-        of = int(np.searchsorted(np.cumsum(placed.sizes), one, side="right"))
-        node = f"the node {names.texts[placed.names[one]]!r} of graph {graphs.texts[of]!r}"
-        raise _missing(node, edges, int(placed.first[one] - n_known) // 2, nodes.path)
-
-
-def _missing(what: str, table: TextTable, row: int, path: Path) -> InputError:
+def _missing_error(what: str, table: TextTable, row: int, path: Path) -> InputError:
     return InputError(
         f"{table.path} names {what} in data row {row + 1}, which {path} does not have; add it there, or remove the row."
     )
 
 
-class _Placed(NamedTuple):
-    """Nodes of all graphs, one graph after the other."""
+def _number_nodes(tables: list[_Rows], n_graphs: int) -> tuple[Ints, Ints, Ints]:
+    """Assign numbers to the nodes of each graph in the order of their first occurrence.
 
-    sizes: Ints
-    """Number of nodes of each graph."""
-    names: Ints
-    """The number of each node's name."""
-    first: Ints
-    """The first occurrence of each node."""
-    numbers: Ints
-    """For each occurrence of a node its number within its graph."""
-
-
-def _place(graph_of: Ints, name_of: Ints, n_graphs: int) -> _Placed:
-    """Assign numbers to the nodes of each graph in the order of their first occurrence."""
+    Returns the number of nodes of each graph, the name of each node, and for each occurrence the number of the node.
+    """
+    graph_of = np.concatenate([np.repeat(rows.graphs, rows.nodes.shape[1]) for rows in tables])
+    name_of = np.concatenate([rows.nodes.ravel() for rows in tables])
     n_names = int(name_of.max()) + 1
-    keys, first, of_key = np.unique(graph_of * n_names + name_of, return_index=True, return_inverse=True)
+    keys, first, key_of = np.unique(graph_of * n_names + name_of, return_index=True, return_inverse=True)
     order = np.lexsort((first, keys // n_names))
-    keys, first = keys[order], first[order]
+    keys = keys[order]
     sizes = np.bincount(keys // n_names, minlength=n_graphs)
     within = np.empty(len(keys), dtype=np.int64)
     within[order] = np.arange(len(keys)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return _Placed(sizes, keys % n_names, first, within[of_key])
-
-
-class _Cells:
-    """The other columns of a table as attributes, rows in the order of the graphs."""
-
-    silent: frozenset[str] = frozenset()
-
-    def __init__(self, table: TextTable, exclude: Sequence[int], graph_of_row: Ints) -> None:
-        self._table = table
-        self.order = np.argsort(graph_of_row, kind="stable")
-        self._in_order = bool((graph_of_row[1:] >= graph_of_row[:-1]).all())
-        self._at = {name: at for at, name in enumerate(table.columns) if at not in exclude}
-        self.names: Sequence[str] = list(self._at)
-
-    def column(self, name: str, *, numbers: bool) -> tuple[Any, int | None]:
-        values = self._table.attribute(self._at[name], numbers=numbers)
-        if isinstance(values, np.ndarray):
-            return values[self.order], None
-        ordered = values if self._in_order else list(map(values.__getitem__, self.order.tolist()))
-        return ordered, ordered.index(None) if None in ordered else None
+    return sizes, keys % n_names, within[key_of]

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastgntk._util.arrays import Ints
 from fastgntk.datasets._dataset import Dataset
-from fastgntk.datasets._text_table import TextTable, read_text_table
+from fastgntk.datasets._text_table import TextTable, read_text_table, target_names
 from fastgntk.errors import InputError, some
 from fastgntk.graphs import molecules
 
@@ -83,12 +83,12 @@ def read_table(
     """
     path = Path(path)
     table = read_text_table(path, _ROW)
-    wanted = () if target is None else (target,) if isinstance(target, str) else tuple(target)
-    smiles_at = _smiles_column(table, smiles)
-    for name in wanted:
-        table.column(name, "target")  # checked before the molecules are read
-    if len(set(wanted)) != len(wanted):
-        raise InputError(f"target must name each column once, but is {', '.join(map(repr, wanted))}.")
+    targets = target_names(target)
+    smiles_at = _find_smiles_column(table, smiles)
+    for name in targets:
+        table.find_column(name, "target")  # checked before the molecules are read
+    if len(set(targets)) != len(targets):
+        raise InputError(f"target must name each column once, but is {', '.join(map(repr, targets))}.")
 
     texts = table.stripped(smiles_at)
     graphs, unread = molecules(texts, progress=progress)
@@ -98,20 +98,19 @@ def read_table(
             f"with smiles= (--smiles) among {', '.join(map(repr, table.columns))}."
         )
     if len(unread) and not skip_invalid:
-        rows, lines = some("data row", [int(i) + 1 for i in unread]), some("line", [table.line(i) for i in unread])
+        rows, lines = some("data row", [int(i) + 1 for i in unread]), some("line", [table.lines[i] for i in unread])
         raise InputError(
             f"{path} has SMILES that RDKit cannot read, in {rows} ({lines} of the file); "
             "correct them, or leave them out with skip_invalid=True (--skip-invalid)."
         )
     kept = np.setdiff1d(np.arange(len(texts)), unread)
-    y = table.targets(target, kept, "target") if target else None
     return MoleculeTable(
         graphs=graphs,
-        y=y,
+        y=table.targets(target, kept, "target") if target else None,
         name=table.name,
         smiles=tuple(texts[i] for i in kept),
         rows=kept + 1,
-        targets=wanted,
+        targets=targets,
         skipped=tuple(int(i) + 1 for i in unread),
         columns=table.columns,
     )
@@ -122,15 +121,14 @@ def read_columns(path: str | Path) -> tuple[str, ...]:
     return read_text_table(Path(path), _ROW).columns
 
 
-def _smiles_column(table: TextTable, name: str | None) -> int:
-    """Return the index of the column of SMILES."""
+def _find_smiles_column(table: TextTable, name: str | None) -> int:
     if name is not None:
-        return table.column(name, "smiles")
-    found = [i for i, column in enumerate(table.columns) if column.lower() == "smiles"]
-    if len(found) == 1:
-        return found[0]
-    problem, or_else = ("several columns", "") if found else ("no column", ", or read_edge_list (--graph) for edges")
+        return table.find_column(name, "smiles")
+    candidates = [i for i, column in enumerate(table.columns) if column.lower() == "smiles"]
+    if len(candidates) == 1:
+        return candidates[0]
+    problem, hint = ("several columns", "") if candidates else ("no column", ", or read_edge_list (--graph) for edges")
     raise InputError(
         f"{table.path} has {problem} called smiles; name the right one with smiles= (--smiles) among "
-        f"{table.listed()}{or_else}."
+        f"{table.list_columns()}{hint}."
     )

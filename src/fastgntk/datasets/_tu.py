@@ -9,7 +9,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -23,7 +23,7 @@ from fastgntk.datasets._dataset import Dataset
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, from_edges
 
-__all__ = ["parse_table", "read_tu", "tu_files", "write_tu"]
+__all__ = ["parse_table", "read_tu", "list_tu_files", "write_tu"]
 
 _PARTS = (
     "A", "graph_indicator", "graph_labels", "node_labels", "node_attributes", "edge_labels", "graph_attributes",
@@ -47,10 +47,10 @@ def read_tu(path: str | Path, *, directed: bool = False) -> Dataset:
     >>> data.name, len(data.graphs), data.y[:3].tolist()
     ('MUTAG', 188, [1, -1, -1])
     """
-    name, files = tu_files(Path(path).resolve())
-    for needed in ("A", "graph_indicator"):
-        if needed not in files:
-            raise InputError(f"{path} has no file {name}_{needed}.txt, which a TU data set must have.")
+    name, files = list_tu_files(Path(path).resolve())
+    for part in ("A", "graph_indicator"):
+        if part not in files:
+            raise InputError(f"{path} has no file {name}_{part}.txt, which a TU data set must have.")
 
     def table(part: str, dtype: type, columns: int | None = None, rows: tuple[int, str] | None = None) -> Any:
         if part not in files:
@@ -66,22 +66,21 @@ def read_tu(path: str | Path, *, directed: bool = False) -> Dataset:
     n_graphs = _count_graphs(name, indicator, classes, attributes)
     n_nodes = len(indicator)
     pairs: Ints = table("A", np.int64, 2)
-    tail, head = _node_numbers(name, pairs, indicator)
+    tail, head = _check_edges(name, pairs, indicator)
     node_labels = table("node_labels", np.int64, rows=(n_nodes, "nodes"))
     node_attributes = table("node_attributes", np.float64, rows=(n_nodes, "nodes"))
     edge_labels = table("edge_labels", np.int64, 1, rows=(len(pairs), "edges"))
     if node_attributes is not None and not np.isfinite(node_attributes).all():
         line = int(np.flatnonzero(~np.isfinite(node_attributes).all(axis=1))[0])
-        raise InputError(
-            f"{name}_node_attributes.txt, line {line + 1} (graph {indicator[line]}): attributes must be finite."
-        )
+        place = f"{name}_node_attributes.txt, line {line + 1} (graph {indicator[line]})"
+        raise InputError(f"{place}: attributes must be finite.")
     del pairs
 
     if np.any(indicator[1:] < indicator[:-1]):  # nodes of a graph need not be adjacent in the file
         order = np.argsort(indicator, kind="stable")
-        place = np.empty(n_nodes, dtype=np.int32)
-        place[order] = np.arange(n_nodes, dtype=np.int32)
-        tail, head, indicator = place[tail], place[head], indicator[order]
+        position = np.empty(n_nodes, dtype=np.int32)
+        position[order] = np.arange(n_nodes, dtype=np.int32)
+        tail, head, indicator = position[tail], position[head], indicator[order]
         node_labels = None if node_labels is None else node_labels[order]
         node_attributes = None if node_attributes is None else node_attributes[order]
 
@@ -89,12 +88,8 @@ def read_tu(path: str | Path, *, directed: bool = False) -> Dataset:
         adjacency = from_edges(tail, head, n_nodes, edge_labels=edge_labels, directed=directed)
     except InputError as error:  # all else was checked above, with its line
         raise InputError(f"{name}_edge_labels.txt (nodes counted from 0 here): {error}") from None
-    graphs = GraphBatch.from_adjacency(
-        adjacency,
-        np.bincount(indicator - 1, minlength=n_graphs),
-        features=node_attributes,
-        labels=_squeeze(node_labels),
-    )
+    sizes = np.bincount(indicator - 1, minlength=n_graphs)
+    graphs = GraphBatch.from_adjacency(adjacency, sizes, features=node_attributes, labels=_squeeze(node_labels))
     return Dataset(graphs, _squeeze(attributes) if classes is None else classes, name, attributes)
 
 
@@ -102,29 +97,28 @@ def _squeeze(table: NDArray[Any] | None) -> NDArray[Any] | None:
     return table[:, 0] if table is not None and table.shape[1] == 1 else table
 
 
-def tu_files(path: Path) -> tuple[str, Files]:
+def list_tu_files(path: Path) -> tuple[str, Files]:
     """Return the name of the data set, and its files by part."""
     if path.is_dir():
-        files: Files = {p.name: p.read_bytes for p in sorted(path.glob("*.txt"))}
-        inner = path / path.name
-        if not any(n.endswith("_A.txt") for n in files) and inner.is_dir():  # unpacking NAME.zip into NAME/ gives this
-            files = {p.name: p.read_bytes for p in sorted(inner.glob("*.txt"))}
+        inner = path / path.name  # unpacking NAME.zip into NAME/ gives this
+        folder = inner if inner.is_dir() and not any(path.glob("*_A.txt")) else path
+        files: Files = {file.name: file.read_bytes for file in sorted(folder.glob("*.txt"))}
     elif zipfile.is_zipfile(path):
-        files = _zip_files(path)
+        files = _list_zip_files(path)
     else:
         raise InputError(f"{path} is neither a folder nor a zip file in TU format.")
-    found = sorted(n.removesuffix("_A.txt") for n in files if n.endswith("_A.txt"))
-    if not found:
+    names = sorted(file.removesuffix("_A.txt") for file in files if file.endswith("_A.txt"))
+    if not names:
         raise InputError(f"{path} holds no TU data set: there is no file that ends in _A.txt.")
-    name = path.stem if path.stem in found else found[0]
-    if len(found) > 1 and name != path.stem:
-        raise InputError(f"{path} holds several data sets ({', '.join(found)}); keep one, or name the file after it.")
+    name = path.stem if path.stem in names else names[0]
+    if len(names) > 1 and name != path.stem:
+        raise InputError(f"{path} holds several data sets ({', '.join(names)}); keep one, or name the file after it.")
     return name, {part: files[f"{name}_{part}.txt"] for part in _PARTS if f"{name}_{part}.txt" in files}
 
 
-def _zip_files(path: Path) -> Files:
+def _list_zip_files(path: Path) -> Files:
     """Return the files of the one folder of the archive that holds a data set."""
-    with _damage_reported(path, "it"), zipfile.ZipFile(path) as archive:
+    with _report_damage(path, "it"), zipfile.ZipFile(path) as archive:
         members = [m for m in archive.namelist() if not m.endswith("/")]
     if not members:
         raise InputError(f"{path} is an empty zip file.")
@@ -135,46 +129,42 @@ def _zip_files(path: Path) -> Files:
             raise InputError(f"{path} has a member {member!r} that points outside its folder; it is not read.")
         if pure.parts[0] != "__MACOSX" and not pure.name.startswith("._"):  # added by macOS
             folders.setdefault(pure.parent, {})[pure.name] = partial(_read_member, path, member)
-    holding = {str(folder): files for folder, files in folders.items() if any(n.endswith("_A.txt") for n in files)}
-    if len(holding) > 1:
-        raise InputError(f"{path} holds data sets in several folders ({', '.join(sorted(holding))}); keep one.")
-    return next(iter(holding.values()), {})
+    data_sets = {str(folder): files for folder, files in folders.items() if any(n.endswith("_A.txt") for n in files)}
+    if len(data_sets) > 1:
+        raise InputError(f"{path} holds data sets in several folders ({', '.join(sorted(data_sets))}); keep one.")
+    return next(iter(data_sets.values()), {})
 
 
 def _read_member(path: Path, member: str) -> bytes:
-    with _damage_reported(path, f"its member {member}"), zipfile.ZipFile(path) as archive:
+    with _report_damage(path, f"its member {member}"), zipfile.ZipFile(path) as archive:
         return archive.read(member)
 
 
 @contextmanager
-def _damage_reported(path: Path, what: str) -> Iterator[None]:
-    """Turn all that Python raises for damaged, encrypted or unsupported archives into one InputError."""
+def _report_damage(path: Path, what: str) -> Iterator[None]:
+    """Raise one InputError for everything that Python raises for damaged, encrypted or unsupported archives."""
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError, OSError) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(f"{path} cannot be read: {what} is damaged or encrypted ({error}); get it again.") from None
 
 
-def _node_numbers(name: str, pairs: Ints, indicator: Ints) -> tuple[Int32s, Int32s]:
+def _check_edges(name: str, pairs: Ints, indicator: Ints) -> tuple[Int32s, Int32s]:
     """Return the ends of each edge, counted from 0, after checking that they are nodes of the same graph."""
+
+    def edge(line: int) -> str:
+        return f"{name}_A.txt, line {line + 1}: edge ({pairs[line, 0]}, {pairs[line, 1]})"
+
     n_nodes = len(indicator)
     outside = np.flatnonzero((pairs < 1).any(axis=1) | (pairs > n_nodes).any(axis=1))
     if len(outside):
-        line = int(outside[0])
-        raise InputError(
-            f"{name}_A.txt, line {line + 1}: edge ({pairs[line, 0]}, {pairs[line, 1]}), but "
-            f"{name}_graph_indicator.txt has {n_nodes} lines, so nodes are 1..{n_nodes}."
-        )
+        limit = f"{name}_graph_indicator.txt has {n_nodes} lines, so nodes are 1..{n_nodes}"
+        raise InputError(f"{edge(outside[0])}, but {limit}.")
     tail, head = pairs[:, 0].astype(np.int32) - 1, pairs[:, 1].astype(np.int32) - 1
     across = np.flatnonzero(indicator[tail] != indicator[head])
     if len(across):
-        line = int(across[0])
-        raise InputError(
-            f"{name}_A.txt, line {line + 1}: edge ({pairs[line, 0]}, {pairs[line, 1]}) joins graphs "
-            f"{indicator[tail[line]]} and {indicator[head[line]]}; an edge must stay in one graph."
-        )
+        graphs = f"{indicator[tail[across[0]]]} and {indicator[head[across[0]]]}"
+        raise InputError(f"{edge(across[0])} joins graphs {graphs}; an edge must stay in one graph.")
     return tail, head
 
 
@@ -183,19 +173,19 @@ def _count_graphs(name: str, indicator: Ints, classes: Ints | None, attributes: 
     tables = {f"{name}_graph_labels.txt": classes, f"{name}_graph_attributes.txt": attributes}
     counts = {file: len(table) for file, table in tables.items() if table is not None}
     if len(set(counts.values())) > 1:
-        (one, a), (two, b) = counts.items()
-        raise InputError(f"{one} has {a} lines, but {two} has {b}; each must have one line for each graph.")
-    low, high = (int(indicator.min()), int(indicator.max())) if len(indicator) else (1, 0)
-    if low < 1:
-        line = int(np.flatnonzero(indicator < 1)[0])
-        raise InputError(f"{name}_graph_indicator.txt, line {line + 1}: graph {indicator[line]}; graphs count from 1.")
-    if not counts:
-        return high
-    file, n_graphs = next(iter(counts.items()))
-    if high != n_graphs:
+        (file, count), (other, other_count) = counts.items()
         raise InputError(
-            f"{file} has {n_graphs} lines, but {name}_graph_indicator.txt has {high} graphs; give one line each."
+            f"{file} has {count} lines, but {other} has {other_count}; each must have one line for each graph."
         )
+    invalid = np.flatnonzero(indicator < 1)
+    if len(invalid):
+        line = invalid[0]
+        raise InputError(f"{name}_graph_indicator.txt, line {line + 1}: graph {indicator[line]}; graphs count from 1.")
+    n_graphs = int(indicator.max(initial=0))
+    for file, count in counts.items():
+        if count != n_graphs:
+            graphs = f"{name}_graph_indicator.txt has {n_graphs} graphs"
+            raise InputError(f"{file} has {count} lines, but {graphs}; give one line each.")
     return n_graphs
 
 
@@ -218,16 +208,12 @@ def parse_table(text: bytes, dtype: type, file: str, columns: int | None = None)
     first = compact[: compact.find(b"\n")] if lines > 1 else compact
     width = first.count(b",") + 1 if columns is None else columns
     if _is_regular(compact, lines, width):
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), suppress(DeprecationWarning, ValueError):
             warnings.simplefilter("error", DeprecationWarning)  # NumPy's signal for anything but numbers
-            numbers: NDArray[Any]
-            try:
-                numbers = np.fromstring(text.replace(b",", b" "), dtype=dtype, sep=" ")
-            except (DeprecationWarning, ValueError):
-                numbers = np.zeros(0, dtype=dtype)
-        if numbers.size == lines * width:
-            return numbers.reshape(lines, width)
-    raise _first_bad_line(text, dtype, file, width)
+            numbers: NDArray[Any] = np.fromstring(text.replace(b",", b" "), dtype=dtype, sep=" ")
+            if numbers.size == lines * width:
+                return numbers.reshape(lines, width)
+    raise _find_invalid_line(text, dtype, file, width)
 
 
 def _is_regular(compact: bytes, lines: int, width: int) -> bool:
@@ -247,19 +233,19 @@ def _is_regular(compact: bytes, lines: int, width: int) -> bool:
     return bool(pattern[:, :-1].all() and not pattern[:, -1].any())
 
 
-def _first_bad_line(text: bytes, dtype: type, file: str, width: int) -> InputError:
+def _find_invalid_line(text: bytes, dtype: type, file: str, width: int) -> InputError:
     kind = "whole numbers" if np.issubdtype(dtype, np.integer) else "numbers"
     for number, raw in enumerate(text.split(b"\n"), start=1):
         line = raw.decode("ascii", errors="replace").strip()
         fields = [field.strip() for field in line.split(",")]
         try:
-            good = [int(f) if kind == "whole numbers" else float(f) for f in fields]
+            numbers = [int(f) if kind == "whole numbers" else float(f) for f in fields]
         except ValueError:
-            good = []
-        if len(good) != width:
+            numbers = []
+        if len(numbers) != width:
             shown = line if len(line) <= 40 else line[:37] + "..."
-            wanted = f"{width} {kind} separated by commas" if width > 1 else f"a {kind.removesuffix('s')}"
-            return InputError(f"{file}, line {number}: expected {wanted}, found {shown!r}.")
+            expected = f"{width} {kind} separated by commas" if width > 1 else f"a {kind.removesuffix('s')}"
+            return InputError(f"{file}, line {number}: expected {expected}, found {shown!r}.")
     return InputError(f"{file} cannot be read as {kind}, {width} a line.")
 
 

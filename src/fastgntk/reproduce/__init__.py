@@ -1,21 +1,8 @@
-"""Reproduction of the tables and figures of the literature, one command each, and of what the literature does not show.
+"""Reproduction of the tables and figures of the literature, and further studies, one command each.
 
 A study is a list of cells, a function that measures one cell, a figure and a verdict. Measured cells are kept in a CSV
-file, so that an interrupted study can be resumed.
-
-=======================  ==================================================================
-``_study``               :class:`Study` and :func:`run_study`: cells, files, resuming
-``_rows``                rows of a study: filters and plots
-``_style``               colours, markers and fonts of figures
-``_published``           published figures, by data set
-``_table_time``          running times of all engines on the seven data sets
-``_figure_sketch``       error and time of GᵀRᵀRASᵀSH against the sketching lemma
-``_complexity``          time against size, and where sketching starts to pay
-``_kernel_error``        error of the sketched kernel, and its effect on accuracy
-``_table_accuracy``      accuracy on the seven data sets beside published figures
-``_wl``                  Weisfeiler–Lehman subtree kernel by GraKeL
-``_generalization``      labels of the paper's class: norms, bounds and test error
-=======================  ==================================================================
+file, so that an interrupted study can be resumed. ``_study`` has :class:`Study` and :func:`run_study`: cells, files and
+resuming; ``_figures`` the style of figures; every other file is one study of ``STUDIES``, named after it.
 
 To add a study: a file with a ``STUDY``, and a row in ``STUDIES``.
 """

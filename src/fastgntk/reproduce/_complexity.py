@@ -6,8 +6,7 @@ the Kronecker product, T(N, N, N) for the decoupled one and T(N, N, b) for the s
 sketched engine with the faster of the exact ones, over size, density and rate.
 """
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from timeit import timeit
 from typing import Any
@@ -19,9 +18,8 @@ from fastgntk.datasets import synthetic
 from fastgntk.engines import Engine, get_engine
 from fastgntk.graphs import GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK
-from fastgntk.reproduce._rows import Axes, Cell, Figure, Row, column, matching, plot
-from fastgntk.reproduce._study import Study, StudyOptions
-from fastgntk.reproduce._style import ENGINE_COLOURS
+from fastgntk.reproduce._figures import ENGINE_COLOURS, Axes, Figure, Row, column, matching, plot
+from fastgntk.reproduce._study import Cell, Study, StudyOptions, timed
 from fastgntk.sketch import Sketch
 
 __all__ = ["STUDY"]
@@ -50,20 +48,18 @@ def _cells(options: StudyOptions) -> list[Cell]:
     ]
 
 
-def _measure(cell: Cell, options: StudyOptions) -> list[Row]:
-    batch = _graphs(cell["nodes"], cell["density"], options.seed)
+def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
+    batch = _sample_graphs(cell["nodes"], cell["density"], options.seed)
     size = _ROWS if cell["rate"] is None else float(cell["rate"])
     engine = get_engine(cell["engine"], Sketch(size=size, seed=options.seed))
     with single_threaded_blas():
-        _blocks(engine, _graphs(8, _DENSE, options.seed))  # loads and compiles
-        start = time.perf_counter()
-        blocks = _blocks(engine, batch)
-        prepare = (time.perf_counter() - start) / 2
-        seconds = _least_time(lambda: engine.tile(*blocks))
-    return [{**cell, "seconds": seconds, "prepare_seconds": prepare}]
+        _prepare_blocks(engine, _sample_graphs(8, _DENSE, options.seed))  # loads and compiles
+        prepare_seconds, blocks = timed(_prepare_blocks, engine, batch)
+        seconds = _measure_shortest_time(lambda: engine.tile(*blocks))
+    yield {"seconds": seconds, "prepare_seconds": prepare_seconds / 2}
 
 
-def _blocks(engine: Engine, batch: GraphBatch) -> list[Any]:
+def _prepare_blocks(engine: Engine, batch: GraphBatch) -> list[Any]:
     """Do everything that needs one graph only, for two graphs."""
     prepared: Any = engine.prepare(batch, _KERNEL)
     for task in engine.tasks(prepared):
@@ -73,12 +69,12 @@ def _blocks(engine: Engine, batch: GraphBatch) -> list[Any]:
 
 
 @lru_cache(maxsize=2)
-def _graphs(nodes: int, density: float, seed: int) -> GraphBatch:
+def _sample_graphs(nodes: int, density: float, seed: int) -> GraphBatch:
     return NodeFeatures("degree").fit_transform(synthetic.erdos_renyi(2, nodes, density, seed=seed).graphs)
 
 
-def _least_time(work: Callable[[], Any]) -> float:
-    """Return the least time of a few runs, since other processes can only add to it."""
+def _measure_shortest_time(work: Callable[[], Any]) -> float:
+    """Return the shortest time of a few runs, since other processes can only add to it."""
     work()  # loads and compiles
     times: list[float] = []
     while len(times) < 3 or (sum(times) < 0.3 and len(times) < 20):
@@ -88,62 +84,57 @@ def _least_time(work: Callable[[], Any]) -> float:
     return min(times)
 
 
-def fitted_exponent(sizes: list[int], seconds: list[float]) -> float:
+def fit_exponent(sizes: list[int], seconds: list[float]) -> float:
     """Return the slope of log time over log size for the three largest sizes, where start-up no longer counts.
 
-    >>> round(fitted_exponent([10, 20, 40, 80], [9.0, 8.0, 64.0, 512.0]), 3)
+    >>> round(fit_exponent([10, 20, 40, 80], [9.0, 8.0, 64.0, 512.0]), 3)
     3.0
     """
     return float(np.polyfit(np.log(sizes[-3:]), np.log(seconds[-3:]), 1)[0])
 
 
-def _lines(rows: list[Row]) -> dict[str, tuple[list[Row], float]]:
+def _fit_lines(rows: list[Row]) -> dict[str, tuple[list[Row], float]]:
     """Return the rows of each engine on dense graphs by size, and the fitted exponent."""
-    out = {}
+    lines = {}
     for engine in _EXPECTED:
         # Sorted, because an earlier run may have measured other sizes.
-        mine = sorted(matching(rows, part="time", engine=engine), key=lambda row: row["nodes"])
-        if mine:
-            out[engine] = mine, fitted_exponent(column(mine, "nodes"), column(mine, "seconds"))
-    return out
+        line = sorted(matching(rows, part="time", engine=engine), key=lambda row: row["nodes"])
+        if line:
+            lines[engine] = line, fit_exponent(column(line, "nodes"), column(line, "seconds"))
+    return lines
 
 
-def gains(rows: list[Row]) -> dict[tuple[int, float, float], float]:
+def compute_gains(rows: list[Row]) -> dict[tuple[int, float, float], float]:
     """Return for (nodes, density, rate) the speed-up of sketching over the faster exact engine."""
-    best: dict[tuple[int, float], float] = {}
-    rows = matching(rows, part="map")
-    for row in rows:
-        if row["engine"] != "sketched":
-            place = (row["nodes"], row["density"])
-            best[place] = min(best.get(place, np.inf), row["seconds"])
-    return {
-        (row["nodes"], row["density"], row["rate"]): best[row["nodes"], row["density"]] / row["seconds"]
-        for row in matching(rows, engine="sketched")
-    }
+    gains = {}
+    for row in matching(rows, part="map", engine="sketched"):
+        nodes, density = row["nodes"], row["density"]
+        exact = matching(rows, part="map", nodes=nodes, density=density, rate=None)
+        gains[nodes, density, row["rate"]] = min(column(exact, "seconds")) / row["seconds"]
+    return gains
 
 
 def _draw(rows: list[Row], figure: Figure) -> None:
-    found = gains(rows)
-    rates = sorted({rate for _, _, rate in found})
+    gains = compute_gains(rows)
+    rates = sorted({rate for _, _, rate in gains})
     top, bottom = np.asarray(figure.subfigures(2, 1, height_ratios=(1.15, 1.0)), dtype=object)
     axes = top.subplots()
-    for engine, (mine, exponent) in _lines(rows).items():
+    for engine, (line, exponent) in _fit_lines(rows).items():
         label = f"{engine}: N^{exponent:.2f}  ({_EXPECTED[engine]})"
-        plot(axes, mine, "nodes", "seconds", color=ENGINE_COLOURS[engine], marker="o", label=label)
+        plot(axes, line, "nodes", "seconds", color=ENGINE_COLOURS[engine], marker="o", label=label)
     axes.set(xscale="log", yscale="log", xlabel="nodes N of each graph", ylabel="seconds for one pair")
     axes.set_title(f"One pair of dense graphs (density {_DENSE:g}, b = {_ROWS}), with fitted exponents")
     axes.legend(fontsize=8)
     panels = bottom.subplots(1, len(rates), sharey=True, squeeze=False)[0]
     for axis, rate in zip(panels, rates, strict=True):
-        _draw_map(axis, found, rate)
+        _draw_map(axis, gains, rate)
     panels[0].set_ylabel("density")
     bottom.suptitle("How many times faster sketching is than the faster exact engine, for one pair", fontsize=10)
 
 
-def _draw_map(axis: Axes, found: dict[tuple[int, float, float], float], rate: float) -> None:
-    sizes = sorted({N for N, _, _ in found})
-    densities = sorted({p for _, p, _ in found})
-    values = np.array([[found[N, p, rate] for N in sizes] for p in densities])
+def _draw_map(axis: Axes, gains: dict[tuple[int, float, float], float], rate: float) -> None:
+    sizes, densities = sorted({N for N, _, _ in gains}), sorted({p for _, p, _ in gains})
+    values = np.array([[gains[N, p, rate] for N in sizes] for p in densities])
     axis.imshow(np.log2(values), cmap="RdBu", vmin=-4, vmax=4, origin="lower", aspect="auto")
     for i, j in np.ndindex(values.shape):
         strong = abs(np.log2(values[i, j])) > 2.5
@@ -157,20 +148,20 @@ def _draw_map(axis: Axes, found: dict[tuple[int, float, float], float], rate: fl
 def _verdict(rows: list[Row]) -> list[str]:
     exponents = ", ".join(
         f"{engine} N^{exponent:.2f}" + (f" (paper: {_EXPECTED[engine]})" if engine != "lossless" else "")
-        for engine, (_, exponent) in _lines(rows).items()
+        for engine, (_, exponent) in _fit_lines(rows).items()
     )
-    found = gains(rows)
-    sizes, densities, rates = (sorted(set(values)) for values in zip(*found, strict=True))
+    gains = compute_gains(rows)
+    sizes, densities, rates = (sorted(set(values)) for values in zip(*gains, strict=True))
     sentences = [f"Fitted exponents of one dense pair: {exponents}."]
     for density in densities:
         parts = []
         for rate in rates:
             # The smallest size such that sketching pays there and at all larger sizes.
-            start = next((N for N in sizes if all(found[M, density, rate] > 1.0 for M in sizes if M >= N)), None)
+            start = next((N for N in sizes if all(gains[M, density, rate] > 1.0 for M in sizes if M >= N)), None)
             where = f"from {start} nodes" if start else f"at no size up to {sizes[-1]}"
             parts.append(f"rate {rate:g} {where}")
         sentences.append(f"At density {density:g} sketching pays: {', '.join(parts)}.")
-    (N, density, rate), gain = max(found.items(), key=lambda item: item[1])
+    (N, density, rate), gain = max(gains.items(), key=lambda item: item[1])
     best = f"The largest gain is {gain:.1f} times, at {N} nodes, density {density:g} and rate {rate:g}."
     return [*sentences, best]
 

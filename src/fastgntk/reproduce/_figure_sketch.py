@@ -5,16 +5,14 @@ independent. The error is relative in Frobenius norm, ‖GᵀRᵀRASᵀSH − G�
 three terms; the bound shown is the Frobenius norm over all entries, with constant 1.
 """
 
-import time
-from timeit import timeit
+from collections.abc import Iterator
 
 import numpy as np
 
 from fastgntk._util.arrays import Array
 from fastgntk._util.threads import single_threaded_blas
-from fastgntk.reproduce._rows import Cell, Figure, Row, column, distinct, matching, plot
-from fastgntk.reproduce._study import Study, StudyOptions
-from fastgntk.reproduce._style import SKETCH_COLOURS, SKETCH_MARKERS
+from fastgntk.reproduce._figures import SKETCH_STYLES, Figure, Row, column, distinct, matching, plot
+from fastgntk.reproduce._study import Cell, Study, StudyOptions, timed
 from fastgntk.sketch import SKETCHES, SketchMatrix
 from fastgntk.theory import beta, sketching_bound
 
@@ -26,7 +24,7 @@ def _cells(options: StudyOptions) -> list[Cell]:
     return [{"sketch": sketch, "rate": rate} for sketch in SKETCHES for rate in rates]
 
 
-def _measure(cell: Cell, options: StudyOptions) -> list[Row]:
+def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
     n, runs = (200, 5) if options.quick else (500, 100)
     b = round(cell["rate"] * n)
     draw = SKETCHES[cell["sketch"]]
@@ -34,36 +32,30 @@ def _measure(cell: Cell, options: StudyOptions) -> list[Row]:
     rng = np.random.default_rng([options.seed, b, list(SKETCHES).index(cell["sketch"])])
     G, A, H = rng.random((3, n, n))
     expected = G.T @ A @ H
-    size = np.linalg.norm(expected)
+    norm = np.linalg.norm(expected)
     with single_threaded_blas():
         for _ in range(runs):
-            exact_times.append(timeit(lambda: G.T @ A @ H, number=1))
+            exact_times.append(timed(lambda: G.T @ A @ H)[0])
             R, S = draw(n, b, rng), draw(n, b, rng)
-            start = time.perf_counter()
-            product = sketched_product(G, R, A, S, H)
-            sketched_times.append(time.perf_counter() - start)
-            errors.append(np.linalg.norm(product - expected) / size)
-    factor = beta(cell["sketch"], n, nonzeros=R.nonzeros, size=b)
-    bound = sketching_bound(G, A, H, b, b, factor)
+            seconds, product = timed(sketched_product, G, R, A, S, H)
+            sketched_times.append(seconds)
+            errors.append(np.linalg.norm(product - expected) / norm)
+    bound = sketching_bound(G, A, H, b, b, beta(cell["sketch"], n, nonzeros=R.nonzeros, size=b))
     exact, sketched = float(np.median(exact_times)), float(np.median(sketched_times))
-    return [
-        {
-            **cell,
-            "n": n,
-            "size": b,
-            "runs": runs,
-            "error": float(np.mean(errors)),
-            "largest_error": float(np.max(errors)),
-            "bound": float(bound.frobenius / size),
-            **{
-                f"bound_{term}": float(np.linalg.norm(getattr(bound, term)) / size)
-                for term in ("left", "right", "both")
-            },
-            "exact_seconds": exact,
-            "sketched_seconds": sketched,
-            "speedup": exact / sketched,
-        }
-    ]
+    yield {
+        "n": n,
+        "size": b,
+        "runs": runs,
+        "error": float(np.mean(errors)),
+        "largest_error": float(np.max(errors)),
+        "bound": float(bound.frobenius / norm),
+        "bound_left": float(np.linalg.norm(bound.left) / norm),
+        "bound_right": float(np.linalg.norm(bound.right) / norm),
+        "bound_both": float(np.linalg.norm(bound.both) / norm),
+        "exact_seconds": exact,
+        "sketched_seconds": sketched,
+        "speedup": exact / sketched,
+    }
 
 
 def sketched_product(G: Array, R: SketchMatrix, A: Array, S: SketchMatrix, H: Array) -> Array:
@@ -74,11 +66,11 @@ def sketched_product(G: Array, R: SketchMatrix, A: Array, S: SketchMatrix, H: Ar
 
 def _draw(rows: list[Row], figure: Figure) -> None:
     error, speed = figure.subplots(1, 2)
-    for sketch, colour in SKETCH_COLOURS.items():
-        mine = matching(rows, sketch=sketch)
-        plot(error, mine, "rate", "error", color=colour, marker=SKETCH_MARKERS[sketch], label=sketch)
-        plot(error, mine, "rate", "bound", color=colour, linestyle="--", linewidth=1)
-        plot(speed, mine, "rate", "speedup", color=colour, marker=SKETCH_MARKERS[sketch], label=sketch)
+    for sketch, style in SKETCH_STYLES.items():
+        rows_of_sketch = matching(rows, sketch=sketch)
+        plot(error, rows_of_sketch, "rate", "error", **style, label=sketch)
+        plot(error, rows_of_sketch, "rate", "bound", color=style["color"], linestyle="--", linewidth=1)
+        plot(speed, rows_of_sketch, "rate", "speedup", **style, label=sketch)
     error.plot([], [], color="black", linestyle="--", linewidth=1, label="the lemma's bound")
     error.set(yscale="log", xlabel="sketching rate b/n", title="Relative error, mean of the runs, and bound")
     figure.legend(*error.get_legend_handles_labels(), ncols=6, fontsize=8, loc="outside lower center")
@@ -92,8 +84,8 @@ def _draw(rows: list[Row], figure: Figure) -> None:
 def _verdict(rows: list[Row]) -> list[str]:
     above = [row for row in rows if row["error"] > row["bound"]]
     if above:
-        found = ", ".join(f"{row['sketch']} at {row['rate']:g}" for row in above)
-        first = f"The mean error is above the lemma's bound for {found}: the claim does not hold there."
+        cases = ", ".join(f"{row['sketch']} at {row['rate']:g}" for row in above)
+        first = f"The mean error is above the lemma's bound for {cases}: the claim does not hold there."
     else:
         slack = [row["bound"] / row["error"] for row in rows]
         first = (

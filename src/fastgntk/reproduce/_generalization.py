@@ -6,6 +6,7 @@ cut off at 1. With a rate b/N the kernel is sketched by random signs, and labels
 theorem requires b far above N, where a sketch saves nothing. All values are means over several draws.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from scipy import linalg
 
 from fastgntk import theory
 from fastgntk.graphs import Graph
-from fastgntk.reproduce._rows import Cell, Figure, Row, matching, plot
-from fastgntk.reproduce._study import Study, StudyOptions
+from fastgntk.reproduce._figures import Figure, Row, matching, plot
+from fastgntk.reproduce._study import Cell, Study, StudyOptions
 from fastgntk.sketch import AMS
 from fastgntk.theory import LabelClass, UnitNodes, aggregated, closed_form
 
@@ -29,17 +30,17 @@ def _cells(options: StudyOptions) -> list[Cell]:
     return [{"rate": rate, "graphs": n} for rate in _COLOURS for n in sizes]
 
 
-def _measure(cell: Cell, options: StudyOptions) -> list[Row]:
+def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
     draws = 2 if options.quick else 8
-    found = [_draw_once(cell, [options.seed, cell["graphs"], k]) for k in range(draws)]
-    means = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
-    return [{**cell, "draws": draws, "nodes": _NODES, **means}]
+    samples = [_measure_sample(cell, [options.seed, cell["graphs"], k]) for k in range(draws)]
+    means = {name: float(np.mean([sample[name] for sample in samples])) for name in samples[0]}
+    yield {"draws": draws, "nodes": _NODES, **means}
 
 
-def _draw_once(cell: Cell, seed: list[int]) -> dict[str, float]:
+def _measure_sample(cell: Cell, seed: list[int]) -> dict[str, float]:
     n, n_test = cell["graphs"], 100
     rng = np.random.default_rng(seed)
-    graphs = [_graph(rng) for _ in range(n + n_test)]
+    graphs = [_sample_graph(rng) for _ in range(n + n_test)]
     rule = LabelClass.random(_WIDTH, _POWERS, seed=int(rng.integers(2**31)))
     nodes = aggregated(graphs)
     y = rule.labels(nodes)
@@ -67,7 +68,7 @@ def _draw_once(cell: Cell, seed: list[int]) -> dict[str, float]:
     }
 
 
-def _graph(rng: np.random.Generator) -> Graph:
+def _sample_graph(rng: np.random.Generator) -> Graph:
     adjacency = np.triu(rng.random((_NODES, _NODES)) < 0.3, 1).astype(np.float64)
     return Graph(adjacency + adjacency.T, rng.standard_normal((_NODES, _WIDTH)))
 
@@ -77,24 +78,22 @@ def _draw(rows: list[Row], figure: Figure) -> None:
     rows = sorted(rows, key=lambda row: row["graphs"])
     exact = matching(rows, rate=None)
     for rate, colour in _COLOURS.items():
-        mine = matching(rows, rate=rate)
+        line = matching(rows, rate=rate)
         label = "exact" if rate is None else f"sketched, b = {rate:g} N"
         for axis, name in ((norm, "label_norm"), (trace, "trace"), (loss, "test_loss")):
-            plot(axis, mine, "graphs", name, color=colour, marker="o", label=label)
-        plot(loss, mine, "graphs", "bound", color=colour, linestyle="--", linewidth=1)
+            plot(axis, line, "graphs", name, color=colour, marker="o", label=label)
+        plot(loss, line, "graphs", "bound", color=colour, linestyle="--", linewidth=1)
     plot(norm, exact, "graphs", "norm_bound", "k--", linewidth=1, label="bound for exact")
     plot(norm, exact, "graphs", "norm_bound_printed", "k:", linewidth=1, label="bound as printed")
     plot(trace, exact, "graphs", "trace_bound", "k--", linewidth=1, label="2 n N²")
     plot(loss, exact, "graphs", "constant_loss", color="#999999", label="always the mean")
     loss.plot([], [], "k--", linewidth=1, label="bound of the theorem")
-    norm.set_title("Label norm ‖y‖ in K⁻¹")
-    trace.set_title("Trace of K")
-    loss.set_title("Loss on new graphs")
-    labels: dict[str, Any] = {}
     norm.set_yscale("log", base=2)
     loss.set_yscale("log")
-    for axis in (norm, trace, loss):
-        axis.set_xlabel("graphs n")
+    labels: dict[str, Any] = {}
+    titles = ("Label norm ‖y‖ in K⁻¹", "Trace of K", "Loss on new graphs")
+    for axis, title in zip((norm, trace, loss), titles, strict=True):
+        axis.set(title=title, xlabel="graphs n")
         axis.yaxis.set_major_formatter("{x:g}")
         labels |= {label: line for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     figure.legend(list(labels.values()), list(labels), loc="outside lower center", ncols=5, fontsize=8)
@@ -102,18 +101,18 @@ def _draw(rows: list[Row], figure: Figure) -> None:
 
 def _verdict(rows: list[Row]) -> list[str]:
     exact = matching(rows, rate=None)
-    most = max(exact, key=lambda row: row["graphs"])
+    largest = max(exact, key=lambda row: row["graphs"])
     held = all(row["label_norm"] <= row["norm_bound"] and row["trace"] <= row["trace_bound"] for row in exact)
-    share = most["label_norm"] / most["norm_bound"]
-    printed = most["label_norm"] / most["norm_bound_printed"]
-    empty = ", which is vacuous, since no loss is above 1" if most["bound"] >= 1 else ""
+    fraction = largest["label_norm"] / largest["norm_bound"]
+    printed = largest["label_norm"] / largest["norm_bound_printed"]
+    vacuous = ", which is vacuous, since no loss is above 1" if largest["bound"] >= 1 else ""
     return [
         f"Exact kernel: norm and trace are {'' if held else 'NOT '}below their bounds at every n; the norm reaches "
-        f"{share:.2f} of its bound ({printed:.2f} of the printed one), the trace "
-        f"{most['trace'] / most['trace_bound']:.2f} of 2nN².",
-        f"With {most['graphs']} graphs the loss on new graphs is {most['test_loss']:.3f} (always the mean: "
-        f"{most['constant_loss']:.3f}); the theorem's bound is {most['bound']:.2f}{empty}.",
-        *(_compare_sketch(rows, rate, most) for rate in _COLOURS if rate is not None),
+        f"{fraction:.2f} of its bound ({printed:.2f} of the printed one), the trace "
+        f"{largest['trace'] / largest['trace_bound']:.2f} of 2nN².",
+        f"With {largest['graphs']} graphs the loss on new graphs is {largest['test_loss']:.3f} (always the mean: "
+        f"{largest['constant_loss']:.3f}); the theorem's bound is {largest['bound']:.2f}{vacuous}.",
+        *(_compare_sketch(rows, rate, largest) for rate in _COLOURS if rate is not None),
     ]
 
 

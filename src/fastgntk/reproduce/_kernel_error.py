@@ -5,11 +5,12 @@ matrix, ‖K̃ − K‖ / ‖K‖, before and after cosine normalisation, which 
 Accuracy is that of a support vector machine on the normalised kernel with one fixed C on ten folds, the same for the
 exact and the sketched kernel; nothing is selected.
 
-There are three ways to sketch: distinct nodes, all nodes, and, as in the paper, all nodes and the features too. Every
-graph has a sketch of its own, so that a Gram matrix averages over many sketches and few seeds suffice.
+There are three variants: a sketch of distinct nodes, of all nodes, and, as in the paper, of all nodes and the features.
+Each graph has its own sketch, so that a Gram matrix averages over many sketches and few seeds suffice.
 """
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from statistics import geometric_mean, mean, median
@@ -26,9 +27,8 @@ from fastgntk.kernels import GNTK
 # Not `evaluate`, which would compute every kernel a second time.
 from fastgntk.models import Split, check_classes, score_splits, stratified_folds
 from fastgntk.pairwise import Compute, GramPath, NotSketchedWarning, gram_path, normalize
-from fastgntk.reproduce._rows import Axes, Cell, Figure, Row, column, distinct, matching
-from fastgntk.reproduce._study import Study, StudyOptions
-from fastgntk.reproduce._style import SKETCH_COLOURS, SKETCH_MARKERS
+from fastgntk.reproduce._figures import SKETCH_STYLES, Axes, Figure, Row, column, distinct, matching
+from fastgntk.reproduce._study import Cell, Study, StudyOptions
 from fastgntk.sketch import SKETCHES, Sketch
 
 __all__ = ["STUDY", "relative_error"]
@@ -47,23 +47,21 @@ _SMALL, _ROUNDING = 0.1, 1e-7  # a small error, and that of an exact computation
 _LOWEST_SHOWN = 1e-3  # lower end of the plots; exact results would otherwise need 16 decades
 
 
-class _Way(NamedTuple):
+class _Variant(NamedTuple):
     """What is sketched, and its style in the figure."""
 
-    merge_nodes: bool
-    sketch_features: bool
-    words: str
+    label: str
+    cell: Cell
     line: dict[str, Any]
 
-    @property
-    def cell(self) -> Cell:
-        return {"merge_nodes": self.merge_nodes, "sketch_features": self.sketch_features}
 
-
-_MERGED = _Way(True, False, "distinct nodes", {"linestyle": "-"})
-_ALL = _Way(False, False, "all nodes", {"linestyle": "--", "markerfacecolor": "white"})
-_PAPER = _Way(False, True, "all nodes and features", {"linestyle": ":", "markerfacecolor": "white"})
-_WAYS = (_MERGED, _ALL, _PAPER)
+_HOLLOW = {"markerfacecolor": "white"}
+_MERGED = _Variant("distinct nodes", {"merge_nodes": True, "sketch_features": False}, {"linestyle": "-"})
+_ALL = _Variant("all nodes", {"merge_nodes": False, "sketch_features": False}, {"linestyle": "--", **_HOLLOW})
+_PAPER = _Variant(
+    "all nodes and features", {"merge_nodes": False, "sketch_features": True}, {"linestyle": ":", **_HOLLOW}
+)
+_VARIANTS = (_MERGED, _ALL, _PAPER)
 
 
 class _Exact(NamedTuple):
@@ -79,48 +77,43 @@ class _Exact(NamedTuple):
 
 def _cells(options: StudyOptions) -> list[Cell]:
     return [
-        {"data": name, "sketch": sketch, **way.cell, "rate": rate}
-        for name in options.names(("MUTAG", "dense-60"), _DATA, made=_DENSE)
+        {"data": name, "sketch": sketch, **variant.cell, "rate": rate}
+        for name in options.data_sets(_DATA, quick=("MUTAG", "dense-60"), generated=_DENSE)
         for sketch in (("ams", "countsketch") if options.quick else SKETCHES)
-        for way in _WAYS
+        for variant in _VARIANTS
         for rate in ((0.3, 0.9) if options.quick else (0.1, 0.3, 0.5, 0.7, 0.9))
     ]
 
 
-def _measure(cell: Cell, options: StudyOptions) -> list[Row]:
+def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
     from joblib import Parallel, delayed
 
-    exact = _exact(cell["data"], options.quick, options.seed, options.workers)
+    exact = _prepare_exact(cell["data"], options.quick, options.seed, options.workers)
     # Processes, because threads contend for the interpreter lock on small graphs.
     paths: list[GramPath] = Parallel(n_jobs=min(options.workers, _SEEDS))(
-        delayed(_sketched_path)(exact.graphs, cell, _SEEDS * options.seed + run) for run in range(_SEEDS)
+        delayed(_compute_sketched_path)(exact.graphs, cell, _SEEDS * options.seed + run) for run in range(_SEEDS)
     )
-    rows = []
     for blocks in _DEPTHS:
         K, sketched = exact.path.at(blocks), [path.at(blocks) for path in paths]
-        last = blocks == _KERNEL.blocks
-        rows.append(
-            {
-                **cell,
-                "blocks": blocks,
-                "graphs": len(exact.graphs),
-                "nodes": float(exact.graphs.sizes.mean()),
-                "seeds": _SEEDS,
-                "error": mean(relative_error(S, K) for S in sketched),
-                "normalized_error": mean(relative_error(normalize(S), normalize(K)) for S in sketched),
-                # If the smallest eigenvalue over the largest is below 0 by more than rounding, it is no kernel.
-                "eigenvalue_ratio": min(float(values[0] / values[-1]) for values in map(np.linalg.eigvalsh, sketched)),
-                "accuracy": mean(_accuracy(S, exact.y, exact.folds) for S in sketched) if last else None,
-                "exact_accuracy": exact.accuracy if last else None,
-                "largest_class": exact.majority if last else None,
-            }
-        )
-    return rows
+        deepest = blocks == _KERNEL.blocks
+        yield {
+            "blocks": blocks,
+            "graphs": len(exact.graphs),
+            "nodes": float(exact.graphs.sizes.mean()),
+            "seeds": _SEEDS,
+            "error": mean(relative_error(S, K) for S in sketched),
+            "normalized_error": mean(relative_error(normalize(S), normalize(K)) for S in sketched),
+            # If the smallest eigenvalue over the largest is below 0 by more than rounding, it is no kernel.
+            "eigenvalue_ratio": min(float(values[0] / values[-1]) for values in map(np.linalg.eigvalsh, sketched)),
+            "accuracy": mean(_cross_validate(S, exact.y, exact.folds) for S in sketched) if deepest else None,
+            "exact_accuracy": exact.accuracy if deepest else None,
+            "largest_class": exact.majority if deepest else None,
+        }
 
 
-def _sketched_path(graphs: GraphBatch, cell: Cell, seed: int) -> GramPath:
-    ways = {name: cell[name] for name in ("merge_nodes", "sketch_features")}
-    sketch = Sketch(cell["sketch"], size=cell["rate"], seed=seed, **ways)
+def _compute_sketched_path(graphs: GraphBatch, cell: Cell, seed: int) -> GramPath:
+    variant = {name: cell[name] for name in _MERGED.cell}
+    sketch = Sketch(cell["sketch"], size=cell["rate"], seed=seed, **variant)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotSketchedWarning)  # small graphs are exact at high rates: a result
         return gram_path(graphs, replace(_KERNEL, sketch=sketch), compute=Compute(n_jobs=1))
@@ -135,39 +128,39 @@ def relative_error(approximate: Array, exact: Array) -> float:
     return float(np.linalg.norm(approximate - exact) / np.linalg.norm(exact))
 
 
-def _accuracy(K: Array, y: Ints, folds: list[Split]) -> float:
+def _cross_validate(K: Array, y: Ints, folds: list[Split]) -> float:
     """Return the mean accuracy of the normalised kernel over the folds, in per cent."""
     scores, _ = score_splits(normalize(K), y, folds, (_C,))
     return 100.0 * float(scores.mean())
 
 
 @lru_cache(maxsize=1)  # cells are sorted by data set
-def _exact(name: str, quick: bool, seed: int, workers: int) -> _Exact:
-    data = _dataset(name, _QUICK_GRAPHS if quick else _GRAPHS, seed)
+def _prepare_exact(name: str, quick: bool, seed: int, workers: int) -> _Exact:
+    data = _load_sample(name, _QUICK_GRAPHS if quick else _GRAPHS, seed)
     y = check_classes(data.y, len(data))
     folds = stratified_folds(y, _FOLDS, seed)
     path = gram_path(data.graphs, _KERNEL, compute=Compute(n_jobs=workers))
     majority = 100.0 * float(np.unique(y, return_counts=True)[1].max() / len(y))
-    return _Exact(data.graphs, y, folds, path, _accuracy(path.at(), y, folds), majority)
+    return _Exact(data.graphs, y, folds, path, _cross_validate(path.at(), y, folds), majority)
 
 
-def _dataset(name: str, most: int, seed: int) -> Dataset:
-    """Load or generate a data set; keep at most ``most`` graphs, drawn at random with classes in proportion."""
+def _load_sample(name: str, max_graphs: int, seed: int) -> Dataset:
+    """Load or generate a data set; keep at most ``max_graphs``, drawn at random with classes in proportion."""
     from sklearn.model_selection import train_test_split
 
     if name in _DENSE:
         return synthetic.erdos_renyi(*_DENSE[name], seed=seed)
     data = load(name)
-    if len(data) <= most:
+    if len(data) <= max_graphs:
         return data
     y = check_classes(data.y, len(data))
-    rare = int(np.unique(y, return_counts=True)[1].min() * most // len(data))
+    rare = int(np.unique(y, return_counts=True)[1].min() * max_graphs // len(data))
     if rare < _FOLDS:
         raise InputError(
-            f"of {most} graphs of {name} only {rare} would be of its rarest class, fewer than the {_FOLDS} folds; "
-            "leave this set or that class out."
+            f"of {max_graphs} graphs of {name} only {rare} would be of its rarest class, fewer than the {_FOLDS} "
+            "folds; leave this set or that class out."
         )
-    chosen, _ = train_test_split(np.arange(len(data)), train_size=most, stratify=y, random_state=seed)
+    chosen, _ = train_test_split(np.arange(len(data)), train_size=max_graphs, stratify=y, random_state=seed)
     return Dataset(data.graphs[chosen], y[chosen], name)
 
 
@@ -196,17 +189,16 @@ def _draw(rows: list[Row], figure: Figure) -> None:
     for panel, (label, *_) in zip(panels[:, 0], lines, strict=True):
         panel.set_ylabel(label)
     figure.align_ylabels(panels[:, 0])
-    _draw_legend(figure, [sketch for sketch in SKETCH_COLOURS if sketch in distinct(rows, "sketch")])
+    _draw_legend(figure, distinct(rows, "sketch"))
 
 
 def _draw_lines(panel: Axes, rows: list[Row], x: str, y: str) -> None:
-    """Draw one line for each sketch and way."""
-    for way in reversed(_WAYS):  # the best on top
+    """Draw one line for each sketch and variant."""
+    for variant in reversed(_VARIANTS):  # the best on top
         for sketch in distinct(rows, "sketch"):
-            mine = matching(rows, sketch=sketch, **way.cell)
-            values = np.maximum(column(mine, y), _LOWEST_SHOWN)
-            style = way.line | {"color": SKETCH_COLOURS[sketch], "marker": SKETCH_MARKERS[sketch]}
-            panel.plot(column(mine, x), values, linewidth=1.2, **style)
+            line = matching(rows, sketch=sketch, **variant.cell)
+            values = np.maximum(column(line, y), _LOWEST_SHOWN)
+            panel.plot(column(line, x), values, linewidth=1.2, **variant.line, **SKETCH_STYLES[sketch])
 
 
 def _show_per_cent(panel: Axes, errors: list[float]) -> None:
@@ -224,8 +216,8 @@ def _show_per_cent(panel: Axes, errors: list[float]) -> None:
 def _draw_legend(figure: Figure, sketches: list[str]) -> None:
     from matplotlib.lines import Line2D
 
-    entries: dict[str, Any] = {s: {"color": SKETCH_COLOURS[s], "marker": SKETCH_MARKERS[s]} for s in sketches}
-    entries |= {way.words: way.line | {"color": "#666666", "marker": "o"} for way in _WAYS}
+    entries = {sketch: style for sketch, style in SKETCH_STYLES.items() if sketch in sketches}
+    entries |= {variant.label: variant.line | {"color": "#666666", "marker": "o"} for variant in _VARIANTS}
     entries |= {"exact kernel": {"color": "black", "linewidth": 1}}
     entries |= {"largest class": {"color": "black", "linewidth": 1, "linestyle": "-."}}
     lines = [Line2D([], [], label=label, **style) for label, style in entries.items()]
@@ -236,48 +228,44 @@ def _verdict(rows: list[Row]) -> list[str]:
     deepest = matching(rows, blocks=_KERNEL.blocks)
     at_rates = [(rate, matching(deepest, rate=rate)) for rate in (0.3, 0.5)]
     return [
-        *(_where_small(name, matching(deepest, data=name)) for name in distinct(rows, "data")),
-        *(_accuracy_lost(rate, mine) for rate, mine in at_rates if mine),
-        _compare_ways(deepest, _MERGED, _ALL),
-        _compare_ways(deepest, _ALL, _PAPER),
-        _best_sketch(deepest),
-        _growth_with_depth(rows),
-        _definiteness(rows),
+        *(_list_small_errors(name, matching(deepest, data=name)) for name in distinct(rows, "data")),
+        *(_compare_accuracies(rate, rows_of_rate) for rate, rows_of_rate in at_rates if rows_of_rate),
+        _compare_variants(deepest, _MERGED, _ALL),
+        _compare_variants(deepest, _ALL, _PAPER),
+        _rank_sketches(deepest),
+        _compare_depths(rows),
+        _check_definiteness(rows),
     ]
 
 
-def _where_small(name: str, rows: list[Row]) -> str:
+def _list_small_errors(name: str, rows: list[Row]) -> str:
     parts = []
-    for way in _WAYS:
-        mine = matching(rows, **way.cell)
-        found = []
+    for variant in _VARIANTS:
+        places = []
         for error in ("error", "normalized_error"):
-            small = [row["rate"] for row in mine if row[error] < _SMALL]
-            lowest = min(mine, key=lambda row: row[error])
-            found.append(
-                f"from rate {min(small):g} on"
-                if small
-                else f"at no rate (least {_per_cent(lowest[error])}, {lowest['sketch']} at {lowest['rate']:g})"
-            )
-        parts.append(f"{way.words} {found[0]}, normalised {found[1]}")
-    return f"{name}: an error under {_per_cent(_SMALL)} with some sketch of {'; of '.join(parts)}."
+            lowest = min(matching(rows, **variant.cell), key=lambda row: row[error])
+            rates = [row["rate"] for row in matching(rows, **variant.cell) if row[error] < _SMALL]
+            nowhere = f"at no rate (least {_format_per_cent(lowest[error])}, {lowest['sketch']} at {lowest['rate']:g})"
+            places.append(f"from rate {min(rates):g} on" if rates else nowhere)
+        parts.append(f"{variant.label} {places[0]}, normalised {places[1]}")
+    return f"{name}: an error under {_format_per_cent(_SMALL)} with some sketch of {'; of '.join(parts)}."
 
 
-def _accuracy_lost(rate: float, rows: list[Row]) -> str:
+def _compare_accuracies(rate: float, rows: list[Row]) -> str:
     parts = []
     for name in distinct(rows, "data"):
-        mine = matching(rows, data=name)
-        exact, largest = mine[0]["exact_accuracy"], mine[0]["largest_class"]
-        changes = [mean(column(matching(mine, **way.cell), "accuracy")) - exact for way in _WAYS]
-        listed = ", ".join(f"{change:+.1f}" for change in changes)
-        parts.append(f"{name} {listed} (exact {exact:.1f}, largest class {largest:.1f})")
+        first = matching(rows, data=name)[0]
+        exact, largest = first["exact_accuracy"], first["largest_class"]
+        changes = [mean(column(matching(rows, data=name, **variant.cell), "accuracy")) - exact for variant in _VARIANTS]
+        points = ", ".join(f"{change:+.1f}" for change in changes)
+        parts.append(f"{name} {points} (exact {exact:.1f}, largest class {largest:.1f})")
     return (
         f"Change of accuracy in points at rate {rate:g}, mean of the sketches, with "
-        f"{', '.join(way.words for way in _WAYS)}: {'; '.join(parts)}."
+        f"{', '.join(variant.label for variant in _VARIANTS)}: {'; '.join(parts)}."
     )
 
 
-def _compare_ways(rows: list[Row], better: _Way, worse: _Way) -> str:
+def _compare_variants(rows: list[Row], better: _Variant, worse: _Variant) -> str:
     pairs = [
         (row, other)
         for row in matching(rows, **better.cell)
@@ -292,12 +280,12 @@ def _compare_ways(rows: list[Row], better: _Way, worse: _Way) -> str:
     ratios = [other["error"] / row["error"] for row, other in pairs if _ROUNDING <= row["error"] != other["error"]]
     factor = f"; where it is neither zero nor the same, {median(ratios):.2g} times smaller (median)" if ratios else ""
     return (
-        f"With {better.words} the error is lower than with {worse.words} in {lower} of {len(pairs)} cases and higher "
+        f"With {better.label} the error is lower than with {worse.label} in {lower} of {len(pairs)} cases and higher "
         f"in {higher}, normalised {lower_normalized} and {higher_normalized}; zero in {exact} of them{factor}."
     )
 
 
-def _best_sketch(rows: list[Row]) -> str:
+def _rank_sketches(rows: list[Row]) -> str:
     """Compare each sketch with the mean of all, in the cases where every sketch has an error."""
     sketches = distinct(rows, "sketch")
     ratios: dict[str, list[float]] = {sketch: [] for sketch in sketches}
@@ -309,26 +297,26 @@ def _best_sketch(rows: list[Row]) -> str:
     if not all(ratios.values()):
         return "No sketch is better than another: all are exact here."
     means = sorted((geometric_mean(values), sketch) for sketch, values in ratios.items())
-    listed = ", ".join(f"{sketch} {value:.2f}" for value, sketch in means)
-    return f"The best sketch is {means[0][1]}; error over the mean of all sketches: {listed}."
+    ranking = ", ".join(f"{sketch} {value:.2f}" for value, sketch in means)
+    return f"The best sketch is {means[0][1]}; error over the mean of all sketches: {ranking}."
 
 
-def _growth_with_depth(rows: list[Row]) -> str:
+def _compare_depths(rows: list[Row]) -> str:
     parts = []
-    for way in _WAYS:
-        medians = [median(column(matching(rows, blocks=blocks, **way.cell), "error")) for blocks in _DEPTHS]
-        parts.append(f"{way.words} {', '.join(map(_per_cent, medians))}")
+    for variant in _VARIANTS:
+        medians = [median(column(matching(rows, blocks=blocks, **variant.cell), "error")) for blocks in _DEPTHS]
+        parts.append(f"{variant.label} {', '.join(map(_format_per_cent, medians))}")
     return f"Median error of all cases with {', '.join(map(str, _DEPTHS))} blocks: {'; '.join(parts)}."
 
 
-def _definiteness(rows: list[Row]) -> str:
+def _check_definiteness(rows: list[Row]) -> str:
     lowest = min(column(rows, "eigenvalue_ratio"))
     outcome = "are positive semi-definite up to rounding" if lowest > -1e-9 else "are NOT all positive semi-definite"
     return f"The sketched matrices {outcome}: the smallest eigenvalue over the largest is {lowest:.1e} or more."
 
 
-def _per_cent(share: float) -> str:
-    return "0" if share < _ROUNDING else f"{100 * share:.3g} %"
+def _format_per_cent(fraction: float) -> str:
+    return "0" if fraction < _ROUNDING else f"{100 * fraction:.3g} %"
 
 
 _SHOWN = ("data", "sketch", "merge_nodes", "sketch_features", "rate", "blocks", "error", "normalized_error", "accuracy")

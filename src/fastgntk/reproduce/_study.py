@@ -1,10 +1,14 @@
-"""Studies: definition, and how one runs cell by cell; each is written to a CSV file as soon as it is measured."""
+"""Studies: their definition, and how one runs cell by cell.
+
+Rows are written to a CSV file as soon as a cell is measured.
+"""
 
 import csv
 import io
 import json
 import subprocess
-from collections.abc import Callable, Container
+import time
+from collections.abc import Callable, Container, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -15,10 +19,15 @@ from fastgntk._util.files import atomic_save, atomic_write
 from fastgntk.bench import machine
 from fastgntk.datasets import find
 from fastgntk.errors import InputError
-from fastgntk.reproduce._rows import Cell, Figure, Row
-from fastgntk.reproduce._style import RC
+from fastgntk.reproduce._figures import RC, Figure, Row
 
-__all__ = ["Outcome", "Study", "StudyOptions", "run_study"]
+__all__ = ["PAPER_DATA", "Cell", "Outcome", "Study", "StudyOptions", "run_study", "timed"]
+
+PAPER_DATA = ("COLLAB", "IMDB-BINARY", "IMDB-MULTI", "PTC", "NCI1", "MUTAG", "PROTEINS")
+"""The data sets of the papers."""
+
+Cell = dict[str, Any]
+"""The parameters of a measurement: numbers, strings or booleans."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +44,13 @@ class StudyOptions:
         if not 0 <= self.seed < 2**32:
             raise InputError(f"seed must lie in 0..{2**32 - 1}, but is {self.seed}.")
 
-    def names(self, quick: tuple[str, ...], full: tuple[str, ...], made: Container[str] = ()) -> tuple[str, ...]:
-        """Return the data sets to use; refuse unknown ones, except those that the study has ``made`` itself."""
+    def data_sets(
+        self, full: tuple[str, ...], quick: tuple[str, ...] = ("MUTAG",), generated: Container[str] = ()
+    ) -> tuple[str, ...]:
+        """Return the data sets to use; raise an error for unknown ones, except those that the study has generated."""
         names = self.data or (quick if self.quick else full)
         for name in names:
-            if name not in made:
+            if name not in generated:
                 find(name)
         return names
 
@@ -48,13 +59,13 @@ class StudyOptions:
 class Study:
     """A table or figure.
 
-    ``cells`` lists what to measure, ``measure`` returns the rows of one cell (each with the entries of the cell),
+    ``cells`` lists what to measure, ``measure`` yields the measurements of one cell, a dictionary for each row,
     ``draw`` fills a figure from all rows, and ``verdict`` compares them with the paper in sentences.
     """
 
     name: str
     cells: Callable[[StudyOptions], list[Cell]]
-    measure: Callable[[Cell, StudyOptions], list[Row]]
+    measure: Callable[[Cell, StudyOptions], Iterable[Row]]
     draw: Callable[[list[Row], Figure], None]
     verdict: Callable[[list[Row]], list[str]]
     shown: tuple[str, ...]
@@ -73,7 +84,7 @@ class Outcome:
     verdict: list[str]
     files: dict[str, Path]
     measured: int
-    """The number of cells that this run measured; rows of the others were reused."""
+    """The number of cells that this run measured; rows of the other cells were reused."""
 
 
 def run_study(
@@ -98,17 +109,17 @@ def run_study(
     files = {kind: folder / f"{stem}.{kind}" for kind in ("csv", "png", "svg", "json")}
     conditions = {"machine": machine(), "commit": _commit(), "seed": options.seed, "workers": options.workers}
     record = {"study": study.name, "options": asdict(options), "conditions": conditions}
-    rows = [] if restart else _earlier_rows(files, conditions)
+    rows = [] if restart else _read_earlier_rows(files, conditions)
     cells = study.cells(options)
     missing = [cell for cell in cells if not any(_belongs(row, cell) for row in rows)]
     for number, cell in enumerate(missing):
         progress(number, len(missing))
-        rows += study.measure(cell, options)
+        rows += [{**cell, **measurements} for measurements in study.measure(cell, options)]
         if number == 0:  # first the record, since rows without it are not reused
             _write_record(files["json"], record, [])
         _write_rows(files["csv"], rows)
     progress(1, 1)
-    rows = _in_order(rows, cells)
+    rows = _sort_rows(rows, cells)
     _write_rows(files["csv"], rows)
     verdict = study.verdict(rows)
     _write_record(files["json"], record, verdict)
@@ -118,16 +129,16 @@ def run_study(
 
 def _belongs(row: Row, cell: Cell) -> bool:
     # Compared as strings: the name of a data set may be 2019, which is read from the CSV file as a number.
-    return all(_field(row.get(name)) == _field(value) for name, value in cell.items())
+    return all(_format_field(row.get(name)) == _format_field(value) for name, value in cell.items())
 
 
-def _in_order(rows: list[Row], cells: list[Cell]) -> list[Row]:
+def _sort_rows(rows: list[Row], cells: list[Cell]) -> list[Row]:
     """Sort rows by cells; rows of other cells, from an earlier run, come last."""
     place = {id(row): i for i, cell in reversed(list(enumerate(cells))) for row in rows if _belongs(row, cell)}
     return sorted(rows, key=lambda row: place.get(id(row), len(cells)))
 
 
-def _earlier_rows(files: dict[str, Path], conditions: dict[str, Any]) -> list[Row]:
+def _read_earlier_rows(files: dict[str, Path], conditions: dict[str, Any]) -> list[Row]:
     try:
         record = json.loads(files["json"].read_text())
         text = files["csv"].read_text()
@@ -135,14 +146,14 @@ def _earlier_rows(files: dict[str, Path], conditions: dict[str, Any]) -> list[Ro
         return []
     if not isinstance(record, dict) or record.get("conditions") != conditions:
         return []
-    whole = [row for row in csv.DictReader(io.StringIO(text)) if None not in row and None not in row.values()]
-    return [{name: _value(field) for name, field in row.items()} for row in whole]
+    complete = [row for row in csv.DictReader(io.StringIO(text)) if None not in row and None not in row.values()]
+    return [{name: _parse_field(field) for name, field in row.items()} for row in complete]
 
 
-def _value(field: str) -> Any:
+def _parse_field(field: str) -> Any:
     """Read a field of the CSV file.
 
-    >>> [_value(text) for text in ("3", "0.5", "true", "MUTAG", "")]
+    >>> [_parse_field(text) for text in ("3", "0.5", "true", "MUTAG", "")]
     [3, 0.5, True, 'MUTAG', None]
     """
     try:
@@ -151,7 +162,7 @@ def _value(field: str) -> Any:
         return field or None
 
 
-def _field(value: Any) -> str:
+def _format_field(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value)
@@ -162,14 +173,14 @@ def _write_rows(path: Path, rows: list[Row]) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([_field(row.get(name)) for name in names] for row in rows)
+    writer.writerows([_format_field(row.get(name)) for name in names] for row in rows)
     atomic_write(path, text.getvalue().encode())
 
 
 def _write_record(path: Path, record: dict[str, Any], verdict: list[str]) -> None:
     finished = datetime.now(UTC).isoformat(timespec="seconds") if verdict else None
-    record = {**record, "finished": finished, "verdict": verdict}
-    atomic_write(path, json.dumps(record, indent=2, ensure_ascii=False).encode())
+    content = {**record, "finished": finished, "verdict": verdict}
+    atomic_write(path, json.dumps(content, indent=2, ensure_ascii=False).encode())
 
 
 def _write_figure(study: Study, rows: list[Row], files: dict[str, Path]) -> None:
@@ -194,3 +205,10 @@ def _commit() -> str | None:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() or None
     except (OSError, subprocess.CalledProcessError):
         return None
+
+
+def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, Any]:
+    """Call a function; return the seconds that it takes, and its result."""
+    start = time.perf_counter()
+    result = function(*arguments, **options)
+    return time.perf_counter() - start, result

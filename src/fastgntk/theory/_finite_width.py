@@ -1,4 +1,4 @@
-"""The network itself, at finite width: forward and backward pass written out.
+"""The network at finite width: forward and backward pass written out.
 
 In block l each node sums its closed neighbourhood, a_u = c_u Σ_v Â_uv h_v, and goes through R layers
 
@@ -13,7 +13,7 @@ W and all w are trained. The tangent kernel ⟨∇f(G), ∇f(G')⟩ at random we
 et al. lacks the w; without it the limit is another one.
 
 Gradients are never formed. For a layer with input a_u and backward signal δ_u (both per node),
-∂f/∂W = Σ_u δ_u a_uᵀ, so its share of the kernel is Σ_uv ⟨δ_u, δ'_v⟩ ⟨a_u, a'_v⟩.
+∂f/∂W = Σ_u δ_u a_uᵀ, so its part of the kernel is Σ_uv ⟨δ_u, δ'_v⟩ ⟨a_u, a'_v⟩.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, 
     width : int
         Neurons m in every hidden layer.
     draws : int
-        How many networks to average over.
+        Number of networks to average over.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, 
         raise InputError(f"width and draws must be 1 or more, but are {width} and {draws}.")
     batch = NodeFeatures(kernel.features).fit_transform(as_graphs(source))
     X = batch.features.toarray() if sparse.issparse(batch.features) else batch.features
-    parts = _parts(batch, kernel)
+    parts = _aggregation_operators(batch, kernel)
     owner = np.eye(len(batch))[:, batch.graph_of_node]  # (n, N), 1 where node u belongs to graph i
     rng = np.random.default_rng(seed)
     total = np.zeros((len(batch), len(batch)))
@@ -62,8 +62,8 @@ def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, 
     return total / draws
 
 
-def _parts(batch: GraphBatch, kernel: GNTK) -> list[Any]:
-    """Return what is summed over: neighbours and the node itself together, or apart and by the type of the edge."""
+def _aggregation_operators(batch: GraphBatch, kernel: GNTK) -> list[Any]:
+    """Return the operators of aggregation: closed neighbourhoods, or the node itself and neighbours by type of edge."""
     adjacency = batch.adjacency()
     itself = sparse.eye_array(batch.n_nodes, format="csr")
     if kernel.edges == "plain":
@@ -78,7 +78,7 @@ def _parts(batch: GraphBatch, kernel: GNTK) -> list[Any]:
 
 @dataclass
 class _Passes:
-    """What the backward pass needs of the forward pass."""
+    """Values of the forward pass that the backward pass needs."""
 
     weights: list[list[Array]]  # W of block l, layer r
     inputs: list[list[Array]]  # a or h before that layer, (N, m_in)

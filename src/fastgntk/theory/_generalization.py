@@ -1,10 +1,147 @@
-"""From the norm of the labels and the trace of K to a bound on the error for new graphs."""
+"""Generalisation: labels that the kernel provably learns, their norm, and the bound on the error for new graphs.
+
+    y_i = Σ_t α_t Σ_{u∈G_i} ⟨h̄_u, β_t⟩^t,     t = 1 and even t        (Du et al. 2019, Theorem 4.3)
+
+is y = Σ_t α_t Φ_tᵀ β_t^{⊗t} with Φ_tᵀ Φ_t = M_t, and K = Σ_t w_t M_t. So y = Ψᵀ b with Ψ the stack of sqrt(w_t) Φ_t,
+b the stack of α_t β_t^{⊗t} / sqrt(w_t), and ΨᵀΨ ⪯ K, which gives ‖y‖_{K⁻¹} ≤ ‖b‖. That norm and the trace of K bound
+the error for new graphs.
+"""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self, get_args
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
+from fastgntk.theory._closed_form import check_power, moment_weight, unit_nodes
+from fastgntk.theory._spectrum import CUT, eigen
 
-__all__ = ["generalization_bound", "trace_bound"]
+__all__ = ["LabelClass", "generalization_bound", "label_norm", "trace_bound"]
+
+NormBound = Literal["tight", "sum", "first", "printed"]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelClass:
+    """Generate labels y_i = Σ_t α_t Σ_u ⟨h̄_u, β_t⟩^t and bound their norm. Du et al. 2019, Theorem 4.3.
+
+    Attributes
+    ----------
+    powers : tuple of int, (k,)
+        The powers t, each once: 1 and even numbers.
+    alpha : float64, (k,)
+    beta : float64, (k, d)
+
+    Examples
+    --------
+    >>> from fastgntk import Graph
+    >>> from fastgntk.theory import closed_form
+    >>> pair = [Graph.from_edges([(0, 1)], 2, labels=["C", "O"]), Graph.from_edges([], 1, labels=["C"])]
+    >>> rule = LabelClass(powers=(1, 2), alpha=[1.0, 0.5], beta=[[1.0, 0.0], [0.0, 1.0]])
+    >>> y = rule.labels(pair)
+    >>> y.round(6).tolist()
+    [1.914214, 1.0]
+    >>> label_norm(y, closed_form(pair).K) <= rule.norm_bound() <= rule.norm_bound("printed")
+    True
+    """
+
+    powers: tuple[int, ...]
+    alpha: Array
+    beta: Array
+
+    def __post_init__(self) -> None:
+        powers = tuple(check_power(t, 1) for t in self.powers)
+        if len(set(powers)) < len(powers) or any(t > 1 and t % 2 for t in powers):
+            raise InputError(f"powers must be 1 and even numbers, each at most once, but are {powers}.")
+        alpha, beta = np.asarray(self.alpha, dtype=np.float64), np.asarray(self.beta, dtype=np.float64)
+        if alpha.shape != (len(powers),) or beta.ndim != 2 or len(beta) != len(powers):
+            raise InputError(
+                f"alpha must have shape ({len(powers)},) and beta ({len(powers)}, d), one row for each power, but have "
+                f"{alpha.shape} and {beta.shape}."
+            )
+        for name, value in (("powers", powers), ("alpha", alpha), ("beta", beta)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def random(cls, d: int, powers: Sequence[int] = (1, 2, 4), *, seed: int = 0) -> Self:
+        """Draw a member of the class: α standard normal, β_t uniform on the unit sphere in d dimensions."""
+        if d < 1:
+            raise InputError(f"d must be 1 or more, but is {d}.")
+        rng = np.random.default_rng(seed)
+        beta = rng.standard_normal((len(powers), d))
+        return cls(tuple(powers), rng.standard_normal(len(powers)), beta / np.linalg.norm(beta, axis=1, keepdims=True))
+
+    def labels(self, source: Any) -> Array:
+        """Return y, (n,), for :class:`UnitNodes` or anything that :func:`fastgntk.as_graphs` accepts."""
+        nodes = unit_nodes(source)
+        if nodes.h.shape[1] != self.beta.shape[1]:
+            raise InputError(
+                f"beta has width {self.beta.shape[1]}, but the nodes of these graphs have {nodes.h.shape[1]} features."
+            )
+        products = nodes.h @ self.beta.T  # (N, k), ⟨h̄_u, β_t⟩
+        return nodes.graph_sums(products ** np.array(self.powers, dtype=np.int64) @ self.alpha)
+
+    def norm_bound(self, form: NormBound = "tight") -> float:
+        """Bound ‖y‖_{K⁻¹}, whatever the graphs, by the sizes |α_t| ‖β_t‖^t of the terms.
+
+        ========== ============================================ =================================================
+        form       bound                                        from
+        ========== ============================================ =================================================
+        "tight"    sqrt(Σ_t α_t² ‖β_t‖^(2t) / w_t)               K ⪰ Σ_t w_t M_t, all powers at once
+        "sum"      Σ_t |α_t| ‖β_t‖^t / sqrt(w_t)                 the triangle inequality, K ⪰ w_t M_t for each t
+        "first"    √2, √π (2l−1) in place of 1/sqrt(w_t)         K₁ alone, and c_l ≥ 1/(2l−1)²
+        "printed"  2, √(2π) (2l−1) in place of 1/sqrt(w_t)       the same with 1/(2π) for 1/π
+        ========== ============================================ =================================================
+
+        Each is at most the next. "printed" is Du et al. 2019, Theorem 4.3; with 1/π, which is what c_φ = 2 gives, the
+        same argument leads to "first".
+        """
+        if form not in get_args(NormBound):
+            raise InputError(f"form must be one of {', '.join(get_args(NormBound))}, but is {form!r}.")
+        sizes = np.abs(self.alpha) * np.linalg.norm(self.beta, axis=1) ** np.array(self.powers, dtype=np.int64)
+        if form in ("tight", "sum"):
+            terms = sizes / np.sqrt([moment_weight(t) for t in self.powers])
+            return float(np.linalg.norm(terms) if form == "tight" else terms.sum())
+        constants = [np.sqrt(2.0) if t == 1 else np.sqrt(np.pi) * (t - 1) for t in self.powers]
+        return float(sizes @ np.array(constants) * (np.sqrt(2.0) if form == "printed" else 1.0))
+
+
+def label_norm(y: ArrayLike, K: Array, *, cut: float = CUT) -> float:
+    """Return ‖y‖_{K⁻¹} = sqrt(yᵀ K⁻¹ y), the norm of the function that kernel regression finds.
+
+    K is decomposed into eigenvectors; eigenvalues below ``cut`` times the largest count as zero. Where there are such,
+    y must lie in the range of K (up to sqrt(cut) of its length), and K⁻¹ is the pseudo-inverse; a y outside cannot be
+    fitted by any function of the kernel, its norm is infinite, and that is an error here. Costs n³.
+    Du et al. 2019, Theorem 4.2.
+
+    Examples
+    --------
+    >>> round(label_norm([1.0, 1.0], np.diag([4.0, 1.0])), 6)
+    1.118034
+    >>> label_norm([1.0, 1.0], np.diag([4.0, 0.0]))
+    Traceback (most recent call last):
+    fastgntk.errors.InputError: y must lie in the range of K, but 0.707 of its length is outside: K has rank 1 of 2, \
+its smallest eigenvalue is 0 and its largest 4; drop graphs that K cannot tell apart, or add a multiple of I to K.
+    """
+    values, vectors, rank = eigen(K, "K", cut)
+    labels = np.asarray(y, dtype=np.float64)
+    if labels.shape != (len(values),) or not np.isfinite(labels).all():
+        raise InputError(f"y must hold {len(values)} finite numbers, one for each row of K, but is {labels}.")
+    components = vectors.T @ labels
+    outside = float(np.linalg.norm(components[: len(values) - rank]))
+    length = float(np.linalg.norm(labels))
+    if outside > np.sqrt(cut) * length:
+        raise InputError(
+            f"y must lie in the range of K, but {outside / length:.3g} of its length is outside: K has rank {rank} of "
+            f"{len(values)}, its smallest eigenvalue is {values[0]:.3g} and its largest {values[-1]:.3g}; drop graphs "
+            "that K cannot tell apart, or add a multiple of I to K."
+        )
+    kept = slice(len(values) - rank, None)
+    return float(np.sqrt(np.sum(components[kept] ** 2 / values[kept])))
 
 
 def trace_bound(n: int, N: int) -> float:
@@ -37,7 +174,7 @@ def generalization_bound(
 
         L_D ≤ 2 ‖y‖_{K⁻¹} sqrt(tr K) / n · (1 − ε)^(−1/2) + 3 sqrt(log(2/δ) / (2n))
 
-    for a loss in [0, 1] that is 1-Lipschitz with ℓ(y, y) = 0. A bound of 1 or more says nothing. The first term is
+    for a loss in [0, 1] that is 1-Lipschitz with ℓ(y, y) = 0. A bound of 1 or more is vacuous. The first term is
     twice the Rademacher complexity of the functions of norm at most ‖y‖_{K⁻¹} (Bartlett and Mendelson 2002), so that
     norm must not depend on the drawn graphs. That is true of :meth:`LabelClass.norm_bound`; for a measured norm a union
     bound over its size is needed (Arora et al. 2019), which is left out here. Du et al. 2019, Theorem 4.2, states the

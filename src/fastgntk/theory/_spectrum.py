@@ -1,8 +1,9 @@
-"""Eigenvalues: γ_t, and how well a sketched matrix approximates the exact one as a quadratic form.
+"""Eigenvalues: γ_t, and the quality of a sketched matrix as a quadratic form.
 
-Everywhere a matrix counts as singular in the directions whose eigenvalue is below ``cut`` times the largest.
+A matrix counts as singular in the directions whose eigenvalue is below ``cut`` times the largest.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,9 @@ import numpy as np
 
 from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
-from fastgntk.theory._moments import check_power, moment
+from fastgntk.theory._closed_form import check_power, moment
 
-__all__ = ["CUT", "SpectralInterval", "eigen", "gamma", "spectral_interval"]
+__all__ = ["CUT", "SpectralInterval", "eigen", "gamma", "moment_spectrum", "spectral_interval"]
 
 CUT = 1e-12
 
@@ -36,15 +37,20 @@ def gamma(t: int, source: Any, *, on_range: bool = False, cut: float = CUT) -> f
     >>> gamma(1, [edge, node, edge])
     inf
     """
-    values, _, rank = eigen(moment(check_power(t, 1), source), "M_t", cut)
+    return moment_spectrum(check_power(t, 1), source, on_range, cut)[1]
+
+
+def moment_spectrum(t: int, source: Any, on_range: bool, cut: float) -> tuple[float, float]:
+    """Return λ_min(M_t) and γ_t; 0 and infinity where M_t is singular, unless ``on_range``."""
+    values, _, rank = eigen(moment(t, source), "M_t", cut)
     if rank == 0 or (rank < len(values) and not on_range):
-        return float(np.inf)
-    return float(np.sqrt(values.sum() / values[-rank]))
+        return 0.0, math.inf
+    return float(values[-rank]), float(np.sqrt(values.sum() / values[-rank]))
 
 
 @dataclass(frozen=True)
 class SpectralInterval:
-    """Say how M̃ compares with M as a quadratic form.
+    """M̃ compared with M as a quadratic form.
 
     Attributes
     ----------
@@ -81,7 +87,7 @@ def spectral_interval(M: Array, M_sketched: Array, *, cut: float = CUT) -> Spect
                           in the null space of M at no cost there; high is that of P if Zᵀ M̃ Z = 0, else infinite.
 
     Costs one eigendecomposition of (n, n) and one of the rank. Jiang et al. 2022, the generalisation theorem: its proof
-    asks (1−ε) H̄ᵀH̄ ⪯ H̃ᵀH̃ ⪯ (1+ε) H̄ᵀH̄, which is M = M_1.
+    needs (1−ε) H̄ᵀH̄ ⪯ H̃ᵀH̃ ⪯ (1+ε) H̄ᵀH̄, which is M = M_1.
 
     Examples
     --------
@@ -103,19 +109,19 @@ def spectral_interval(M: Array, M_sketched: Array, *, cut: float = CUT) -> Spect
     if rank < len(values):
         beyond, basis = np.linalg.eigh(Z.T @ M_sketched @ Z)
         if beyond[-1] > threshold:
-            high = float(np.inf)
+            high = math.inf
         leaking = beyond > threshold
         C = (Z @ basis[:, leaking]).T @ M_sketched @ W
         low = float(np.linalg.eigvalsh(P - C.T @ (C / beyond[leaking][:, None]))[0])
         if beyond[0] < -threshold:
-            low = -float(np.inf)
+            low = -math.inf
     if tilde[0] >= -threshold:  # then so is P, and what is below zero is rounding, blown up by 1/s
         low, on_range = max(low, 0.0), np.maximum(on_range, 0.0)
     return SpectralInterval(low, high, float(on_range[0]), float(on_range[-1]), rank, len(values))
 
 
 def eigen(M: Array, name: str, cut: float, *, semi_definite: bool = True) -> tuple[Array, Array, int]:
-    """Return the eigenvalues in rising order, the eigenvectors as columns, and how many are above the cut."""
+    """Return eigenvalues in rising order, eigenvectors as columns, and the number of eigenvalues above the cut."""
     M = np.asarray(M, dtype=np.float64)
     if M.ndim != 2 or M.shape[0] != M.shape[1] or len(M) == 0:
         raise InputError(f"{name} must be a square matrix with at least one row, but has shape {M.shape}.")

@@ -1,6 +1,4 @@
-"""Rows of a study: types, filters, and lines in a plot."""
-
-from __future__ import annotations
+"""Figures of a study: style, colours and markers, and the rows that make a line."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +8,37 @@ if TYPE_CHECKING:
 else:  # matplotlib is an extra, imported when a figure is drawn
     Axes = Figure = Any
 
-__all__ = ["Axes", "Cell", "Figure", "Row", "column", "distinct", "matching", "plot"]
+__all__ = ["ENGINE_COLOURS", "RC", "SKETCH_STYLES", "Axes", "Figure", "Row", "column", "distinct", "matching", "plot"]
 
-Cell = dict[str, Any]
-"""What to measure, by name: numbers, strings or booleans."""
 Row = dict[str, Any]
 """A line of the CSV file: the entries of its cell, and measurements. None is an empty field."""
+
+# Okabe and Ito's palette, for colour-blind readers: one colour per engine and per sketch.
+ENGINE_COLOURS = {"kronecker": "#000000", "decoupled": "#56B4E9", "sketched": "#E69F00", "lossless": "#009E73"}
+SKETCH_STYLES: dict[str, Any] = {
+    "ams": {"color": "#0072B2", "marker": "o"},
+    "gaussian": {"color": "#E69F00", "marker": "s"},
+    "srht": {"color": "#009E73", "marker": "^"},
+    "countsketch": {"color": "#D55E00", "marker": "v"},
+    "sparse": {"color": "#CC79A7", "marker": "D"},
+}
+
+RC: Any = {  # parameters of matplotlib
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "lines.markersize": 4,
+    "savefig.facecolor": "white",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "fastgntk",
+}
 
 
 def matching(rows: list[Row], **values: Any) -> list[Row]:
