@@ -19,9 +19,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "PIXELS_PER_POINT", "Frame", "Scale", "package_style", "points_along", "strip_invalid", "render",
-    "value_label_size", "write_value_labels",
-]  # fmt: skip
+    "PIXELS_PER_POINT",
+    "Frame",
+    "Scale",
+    "package_style",
+    "points_along",
+    "strip_invalid",
+    "render",
+    "value_label_size",
+    "write_value_labels",
+]
 
 PIXELS_PER_POINT = 3  # of PNG files: 216 pixels for each inch. A whole number, so that drawings are never resampled
 # Light enough for black text, and distinguishable without red-green colour vision.

@@ -30,8 +30,14 @@ GNTK_ACCURACY = {row.name: round(100 * row.published[0], 1) for row in REGISTRY.
 """Accuracy of GNTK in per cent (Du et al. 2019)."""
 
 GIN_ACCURACY = {
-    "COLLAB": 80.2, "IMDB-BINARY": 75.1, "IMDB-MULTI": 52.3, "PTC": 64.6, "NCI1": 82.7, "MUTAG": 89.4, "PROTEINS": 76.2,
-}  # fmt: skip
+    "COLLAB": 80.2,
+    "IMDB-BINARY": 75.1,
+    "IMDB-MULTI": 52.3,
+    "PTC": 64.6,
+    "NCI1": 82.7,
+    "MUTAG": 89.4,
+    "PROTEINS": 76.2,
+}
 """Accuracy of GIN in per cent (Xu et al. 2019)."""
 
 _EGO_NETWORKS = Grid(blocks=(1, 2, 3), layers=(1, 2), C=(1.0, 10.0, 100.0))

@@ -32,9 +32,16 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
 
 __all__ = [
-    "ClosedForm", "UnitNodes", "aggregate_features", "aggregated", "check_power", "closed_form", "moment",
-    "moment_weight", "unit_nodes",
-]  # fmt: skip
+    "ClosedForm",
+    "UnitNodes",
+    "aggregate_features",
+    "aggregated",
+    "check_power",
+    "closed_form",
+    "moment",
+    "moment_weight",
+    "unit_nodes",
+]
 
 Part = Literal["K", "K1", "K2"]
 

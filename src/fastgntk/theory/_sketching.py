@@ -36,8 +36,14 @@ from fastgntk.theory._closed_form import UnitNodes, aggregate_features, aggregat
 from fastgntk.theory._spectrum import CUT, moment_spectrum
 
 __all__ = [
-    "SketchSize", "SketchingBound", "beta", "entry_errors", "sketch_size", "sketching_bound", "sketching_rms",
-]  # fmt: skip
+    "SketchSize",
+    "SketchingBound",
+    "beta",
+    "entry_errors",
+    "sketch_size",
+    "sketching_bound",
+    "sketching_rms",
+]
 
 SketchName = Literal["ams", "gaussian", "srht", "countsketch", "sparse"]
 
