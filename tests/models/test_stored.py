@@ -157,7 +157,7 @@ def test_no_more_is_read_than_the_solver_needs(store, solver, monkeypatch):
         return gather(self, rows, cols)
 
     monkeypatch.setattr(StoredGram, "_gather", counting)
-    monkeypatch.setattr("fastgntk.solvers._sketched.BLOCK", store.side)
+    monkeypatch.setattr("fastgntk.solvers._low_rank.BLOCK", store.side)
     reads = []
     read = StoredGram._read
     monkeypatch.setattr(StoredGram, "_read", lambda self, tile: reads.append(tile) or read(self, tile))

@@ -21,8 +21,7 @@ from fastgntk.models._folds import spread_folds
 from fastgntk.selection import Candidates, Grid, Search, evaluate
 from fastgntk.selection._level_weights import _objective, level_weights
 from fastgntk.selection._scoring import Comparison
-from fastgntk.solvers import EigenPath
-from fastgntk.solvers._regularization import misclassification, stable_ridge
+from fastgntk.solvers import EigenPath, misclassification, stable_ridge
 
 DATA = datasets.load("MUTAG")
 SOME = DATA.graphs[:50]

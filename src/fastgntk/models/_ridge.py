@@ -13,10 +13,11 @@ from fastgntk.errors import InputError
 from fastgntk.models._explanation import Rows
 from fastgntk.models._feature_rows import DEFAULT_FEATURES, FeatureRows, TrainingFeatures
 from fastgntk.models._training_kernel import INTERCEPT, TrainingKernel, WithIntercept
-from fastgntk.solvers import Solution, check_ridges, check_solver_name, choose_solver, regress_on_features, solve
+from fastgntk.solvers import SOLVER_NAMES, Solution, choose_solver, regress_on_features, solve
 
 __all__ = ["RidgeFit", "check_alpha", "check_alphas", "check_solver_options", "fit_ridge"]
 
+_ALPHAS = tuple(float(alpha) for alpha in 10.0 ** np.arange(-8.0, 2.0))  # tried by default
 
 _log = logging.getLogger("fastgntk")
 
@@ -42,15 +43,21 @@ def check_alpha(alpha: Any) -> float:
 
 def check_alphas(alphas: Sequence[float] | None) -> tuple[float, ...]:
     """Return the regularisations to try, which are numbers above 0; None is the default."""
+    if alphas is None:
+        return _ALPHAS
     try:
-        return check_ridges(alphas)
-    except InputError:
-        raise InputError(f"alphas must be numbers above 0 to try, but is {alphas!r}.") from None
+        values = tuple(float(alpha) for alpha in alphas)
+    except (TypeError, ValueError):
+        values = ()
+    if not values or not all(np.isfinite(alpha) and alpha > 0 for alpha in values):
+        raise InputError(f"alphas must be numbers above 0 to try, but is {alphas!r}.")
+    return values
 
 
 def check_solver_options(solver: Any, n_components: Any) -> None:
     """Refuse a solver that does not exist, or a number of components below 1, before anything is computed."""
-    check_solver_name(solver, None)
+    if not isinstance(solver, str) or solver not in SOLVER_NAMES:
+        raise InputError(f"solver must be one of {', '.join(SOLVER_NAMES)}, but is {solver!r}.")
     if n_components is not None:
         check_integer("n_components", n_components, 1)
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import lapack, qr, solve_triangular
 
 from fastgntk._util.arrays import Array
-from fastgntk.solvers._problem import as_ridge, as_targets, as_weights, floor_jitter
+from fastgntk.solvers._problem import Jitter, as_ridge, as_targets, as_weights
 from fastgntk.solvers._solution import Solution, likelihood
 
 __all__ = ["FeatureSource", "regress_on_features"]
@@ -30,7 +30,6 @@ class FeatureSource(Protocol):
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Yield which graphs, and their features (t, columns); the same every time."""
-        ...
 
 
 def regress_on_features(
@@ -48,7 +47,7 @@ def regress_on_features(
     m = source.columns + 1
     unit = (mean_square if in_units else 1.0) or 1.0
     scale = np.append(np.full(m - 1, 1.0 / np.sqrt(unit)), np.sqrt(intercept))
-    jitter = floor_jitter(rho, np.array([mean_square / unit + intercept]))
+    jitter = Jitter(rho, np.array([mean_square / unit + intercept])).lift()
     noise = rho + jitter
     R[:, :m] *= scale
     R = _factor(R, np.hstack([np.sqrt(noise) * np.eye(m), np.zeros((m, targets.shape[1]))]))
@@ -73,9 +72,7 @@ def regress_on_features(
         factor=np.zeros((m, 0)),
         noise_factor=uncertainty,
         landmarks=np.arange(m),
-        triangular=False,
         rank=m,
-        iterations=0,
     )
     return solution, unit
 

@@ -16,8 +16,7 @@ import numpy as np
 from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.sketch import generator
-from fastgntk.solvers._low_rank import LowRank
-from fastgntk.solvers._nystrom import landmark_model
+from fastgntk.solvers._low_rank import LowRank, landmark_model
 from fastgntk.solvers._problem import Problem
 from fastgntk.solvers._solution import Solution
 
@@ -64,7 +63,6 @@ def conjugate_gradients(problem: Problem) -> Solution:
         factor=model.whiten,
         noise_factor=model.noise_factor(),
         landmarks=landmarks,
-        triangular=False,
         rank=model.rank,
         iterations=iterations,
     )
@@ -140,8 +138,8 @@ def _reporter(problem: Problem, farthest: float) -> Callable[[float], None]:
 
     def report(above: float) -> None:
         nonlocal best
-        share = 1.0 - math.log(max(above, 1.0)) / math.log(farthest)
-        best = max(best, 1000 if above == 0.0 else min(999, round(1000 * share)))
+        fraction = 1.0 - math.log(max(above, 1.0)) / math.log(farthest)
+        best = max(best, 1000 if above == 0.0 else min(999, round(1000 * fraction)))
         problem.report(best, 1000)
 
     return report
