@@ -17,7 +17,7 @@ from fastgntk import (
     prepare,
 )
 from fastgntk.kernels import Normalized
-from fastgntk.models._folds import spread_folds
+from fastgntk.models import spread_folds
 from fastgntk.selection import Candidates, Grid, Search, evaluate
 from fastgntk.selection._level_weights import _objective, level_weights
 from fastgntk.selection._scoring import Comparison

@@ -1,9 +1,8 @@
 """Calibrated probabilities and intervals, from out-of-fold predictions."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.special import ndtri
@@ -20,14 +19,14 @@ class Intervals:
 
     A Gaussian process gives each prediction a standard deviation; whether it has the right size depends on the kernel.
     ``ratios`` (n, k) are the residuals over their standard deviations, without sign and sorted. Intervals of
-    coverage p are as many standard deviations wide as the share p of the ratios is, so that no shape of the errors
+    coverage p are as many standard deviations wide as the fraction p of the ratios is, so that no shape of the errors
     is assumed; the standard deviation is multiplied by the root mean square of the ratios.
     """
 
     ratios: Array
 
     @classmethod
-    def from_residuals(cls, residuals: Array, variances: Array) -> Intervals:
+    def from_residuals(cls, residuals: Array, variances: Array) -> Self:
         """Take residuals (n, k) with their variances (n, k); those without a variance above 0 are ignored."""
         deviations = np.sqrt(variances)
         ratios = np.divide(np.abs(residuals), deviations, out=np.zeros_like(residuals), where=deviations > 0)
@@ -64,7 +63,7 @@ class Sigmoids:
     shift: Array  # (k,)
 
     @classmethod
-    def fit(cls, decisions: Array, classes: Ints, n_classes: int) -> Sigmoids:
+    def fit(cls, decisions: Array, classes: Ints, n_classes: int) -> Self:
         """Fit one sigmoid for each column of decision values (n, k) of graphs that were left out.
 
         With two classes there is one column, of the second class. Platt's targets keep slopes finite where classes
@@ -87,12 +86,12 @@ def _platt(decisions: Array, positive: Bools) -> tuple[float, float]:
     from sklearn.linear_model import LogisticRegression
 
     yes, no = int(positive.sum()), int((~positive).sum())
-    share = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
+    target = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
     spread = float(np.std(decisions)) or 1.0  # the solver converges best for numbers of about 1
-    # Both classes for every graph, each with its share: a logistic regression on targets between 0 and 1.
+    # Both classes for every graph, each with its weight: a logistic regression on targets between 0 and 1.
     model = LogisticRegression(C=1e6, max_iter=1000)
     scaled = np.concatenate([decisions, decisions])[:, None] / spread
-    model.fit(scaled, np.repeat([1, 0], len(decisions)), sample_weight=np.concatenate([share, 1.0 - share]))
+    model.fit(scaled, np.repeat([1, 0], len(decisions)), sample_weight=np.concatenate([target, 1.0 - target]))
     # More certain the smaller the value would be nonsense; then the value carries no information.
     slope = max(float(model.coef_[0, 0]) / spread, 0.0)
     return slope, float(model.intercept_[0]) if slope > 0 else float(np.log((yes + 1.0) / (no + 1.0)))

@@ -1,9 +1,7 @@
 """Learning about the nodes of one graph: some are labelled, the others are predicted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +14,10 @@ from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import GNTK
 from fastgntk.models._base import GraphEstimator
 from fastgntk.models._calibration import Intervals, Sigmoids
-from fastgntk.models._classifier import class_signs
+from fastgntk.models._kernel_values import INTERCEPT
 from fastgntk.models._ridge import check_alphas
 from fastgntk.models._svm import predicted_class
-from fastgntk.models._targets import Targets, check_classes, check_targets
-from fastgntk.models._training_kernel import INTERCEPT
+from fastgntk.models._targets import Targets, check_classes, check_targets, class_signs
 from fastgntk.pairwise import Compute, check_nodes, node_diagonal, node_gram
 from fastgntk.solvers import EigenPath, Score, Solution, misclassification, stable_ridge
 
@@ -49,7 +46,7 @@ class _NodeModel(GraphEstimator):
     """The regularisation that was given or chosen."""
     solution_: Solution
 
-    def _take(self, graph: Any, y: Any, nodes: Any) -> Any:
+    def _keep_graph(self, graph: Any, y: Any, nodes: Any) -> Any:
         """Keep the graph and its labelled nodes; returns y of these."""
         batch = as_graphs(graph) if isinstance(graph, GraphBatch | list) else as_graphs([graph])
         if len(batch) != 1:
@@ -120,12 +117,12 @@ class NodeRegressor(_NodeModel):
     True
     """
 
-    def fit(self, graph: Any, y: Any, nodes: Any = None) -> NodeRegressor:
+    def fit(self, graph: Any, y: Any, nodes: Any = None) -> Self:
         """Learn from the ``nodes`` (numbers or mask; all by default) of one graph.
 
         ``y`` has one row for each of these, or for each node of the graph; others are ignored.
         """
-        values = check_targets(self._take(graph, y, nodes), len(self.nodes_))
+        values = check_targets(self._keep_graph(graph, y, nodes), len(self.nodes_))
         targets = Targets.from_y(values, None)
         coefficients = self._solve(targets.values, _steady)
         self.coefficients_ = coefficients * targets.scale
@@ -146,9 +143,9 @@ class NodeRegressor(_NodeModel):
         shaped = values[:, 0] if self.single_target_ else values
         if not return_std:
             return shaped
-        own = node_diagonal(self.graph_, self.kernel, nodes=chosen, compute=self.compute) / self.unit_
+        diagonal = node_diagonal(self.graph_, self.kernel, nodes=chosen, compute=self.compute) / self.unit_
         rows = self.columns_[chosen][:, self.solution_.basis]
-        variance = self.solution_.variance(rows + INTERCEPT, own + INTERCEPT) + self.alpha_
+        variance = self.solution_.variance(rows + INTERCEPT, diagonal + INTERCEPT) + self.alpha_
         std = np.sqrt(np.multiply.outer(variance, self.solution_.scale2)) * self.target_scale_ * self.intervals_.factor
         return shaped, std[:, 0] if self.single_target_ else std
 
@@ -171,12 +168,12 @@ class NodeClassifier(_NodeModel):
     True
     """
 
-    def fit(self, graph: Any, y: Any, nodes: Any = None) -> NodeClassifier:
+    def fit(self, graph: Any, y: Any, nodes: Any = None) -> Self:
         """Learn from the classes of ``nodes`` (numbers or mask; all by default) of one graph.
 
         ``y`` has one entry for each of these, or for each node of the graph; others are ignored.
         """
-        labels = check_classes(self._take(graph, y, nodes), len(self.nodes_), "nodes")
+        labels = check_classes(self._keep_graph(graph, y, nodes), len(self.nodes_), "nodes")
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         signs = class_signs(numbers, len(self.classes_))
         mean = signs.mean(axis=0)

@@ -1,36 +1,25 @@
-"""Ridge regression on graphs by any solver, as a function of graphs."""
+"""Ridge regression on graphs by any solver, and checks of its options."""
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
-from fastgntk.models._explanation import Rows
-from fastgntk.models._feature_rows import DEFAULT_FEATURES, FeatureRows, TrainingFeatures
-from fastgntk.models._training_kernel import INTERCEPT, TrainingKernel, WithIntercept
+from fastgntk.models._graph_model import Expansion, Rows
+from fastgntk.models._kernel_values import INTERCEPT, TrainingKernel
+from fastgntk.models._random_features import DEFAULT_FEATURES, FeatureRows, TrainingFeatures
+from fastgntk.models._targets import Targets
 from fastgntk.solvers import SOLVER_NAMES, Solution, choose_solver, regress_on_features, solve
 
-__all__ = ["RidgeFit", "check_alpha", "check_alphas", "check_solver_options", "fit_ridge"]
+__all__ = ["check_alpha", "check_alphas", "check_solver_options", "fit_ridge"]
 
 _ALPHAS = tuple(float(alpha) for alpha in 10.0 ** np.arange(-8.0, 2.0))  # tried by default
 
 _log = logging.getLogger("fastgntk")
-
-
-@dataclass(frozen=True, eq=False)
-class RidgeFit:
-    """f(G) = intercepts + rows(G) · coefficients, for k targets of mean 0."""
-
-    solution: Solution
-    rows: Rows
-    coefficients: Array  # (m, k)
-    intercepts: Array  # (k,)
-    basis: Ints  # training graphs that rows are about; none if they are features
 
 
 def check_alpha(alpha: Any) -> float:
@@ -63,31 +52,36 @@ def check_solver_options(solver: Any, n_components: Any) -> None:
 
 
 def fit_ridge(
-    kernel: TrainingKernel, Y: Array, ridge: float, *, solver: str, weights: Array | None, rank: int | None, seed: int
-) -> RidgeFit:
+    kernel: TrainingKernel, targets: Targets, alpha: float, *, solver: str, rank: int | None, seed: int
+) -> tuple[Solution, Expansion]:
     """Solve by the given solver, or by the one chosen for this number of graphs."""
-    kernel.set_weights(weights)
-    choice = choose_solver(
-        solver, kernel.n, rank=rank, memory=kernel.compute.max_memory, stored=kernel.stored is not None
-    )
+    kernel.prepare_ridge(targets.weights)
+    memory, stored = kernel.prepared.compute.max_memory, kernel.stored is not None
+    choice = choose_solver(solver, kernel.n, rank=rank, memory=memory, stored=stored)
     if solver == "auto":
         _log.info("solver %s for %d graphs: %s", choice.solver, kernel.n, choice.reason)
-    if choice.solver == "features":
-        return _on_features(kernel, Y, ridge, weights, rank, seed)
-    found = solve(WithIntercept(kernel), Y, ridge, solver=choice.solver, weights=weights, rank=rank, seed=seed)
-    intercepts = INTERCEPT * found.alpha.sum(axis=0)
-    return RidgeFit(found, kernel.rows_to(found.basis), found.alpha, intercepts, found.basis)
+    solver, weights = choice.solver, targets.weights
+    rows: Rows
+    if solver == "features":
+        found, rows = _fit_on_features(kernel, targets, alpha, DEFAULT_FEATURES if rank is None else rank, seed)
+        basis, coefficients = np.zeros(0, dtype=np.int64), found.alpha[:-1]
+        intercepts = np.sqrt(INTERCEPT) * found.alpha[-1]
+    else:
+        found = solve(kernel, targets.values, alpha, solver=solver, weights=weights, rank=rank, seed=seed)
+        basis, coefficients, rows = found.basis, found.alpha, kernel.rows_to(found.basis)
+        intercepts = INTERCEPT * coefficients.sum(axis=0)
+    offsets = targets.mean + intercepts * targets.scale
+    return found, Expansion(rows, coefficients * targets.scale, offsets, basis, targets.names)
 
 
-def _on_features(
-    kernel: TrainingKernel, Y: Array, ridge: float, weights: Array | None, rank: int | None, seed: int
-) -> RidgeFit:
+def _fit_on_features(
+    kernel: TrainingKernel, targets: Targets, alpha: float, size: int, seed: int
+) -> tuple[Solution, FeatureRows]:
     if kernel.stored is not None:
         raise InputError("solver='features' needs no kernel values; leave gram out, or take solver='nystrom'.")
-    size = DEFAULT_FEATURES if rank is None else rank
     rows = FeatureRows.draw(kernel.prepared.batch, kernel.prepared.kernel, kernel.compute, size, seed)
+    source, in_units = TrainingFeatures(kernel, rows), kernel.in_units
     found, unit = regress_on_features(
-        TrainingFeatures(kernel, rows), Y, ridge, weights=weights, intercept=INTERCEPT, in_units=kernel.in_units
+        source, targets.values, alpha, weights=targets.weights, intercept=INTERCEPT, in_units=in_units
     )
-    intercepts = np.sqrt(INTERCEPT) * found.alpha[-1]
-    return RidgeFit(found, rows.in_units(unit), found.alpha[:-1], intercepts, np.zeros(0, dtype=np.int64))
+    return found, replace(rows, unit=unit)

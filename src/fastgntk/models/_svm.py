@@ -1,9 +1,8 @@
-"""Support vector machines on a kernel matrix: fitted, or scored on given splits."""
+"""Support vector machines on a kernel matrix, fitted or scored on splits; and the folds of cross-validation."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,18 +10,22 @@ from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import single_threaded_blas
-from fastgntk.models._folds import Split, spread_folds
+from fastgntk.errors import InputError
 
 __all__ = [
     "FittedSVMs",
+    "Split",
     "fit_svms",
-    "out_of_fold_decisions",
     "predicted_class",
     "predict_split",
     "score_svms",
     "score_splits",
+    "spread_folds",
+    "stratified_folds",
 ]
 
+Split = tuple[Ints, Ints]
+"""Indices of the training graphs and of the test graphs."""
 
 # At large C libsvm takes ten times the steps for its default tolerance of 0.001, for the same predictions.
 _TOLERANCE = 0.01
@@ -78,23 +81,38 @@ class FittedSVMs:
 
     coefficients: Array  # (n, k)
     offsets: Array  # (k,)
+    out_of_fold: Array | None = None
+    """Decision values (n, k) by SVMs of the folds, which did not see the graph; None without folds."""
+
+    def decisions(self, rows: Array) -> Array:
+        """Return the functions (t, k) from kernel rows (t, n)."""
+        return np.asarray(rows @ self.coefficients + self.offsets)
 
 
-def fit_svms(kernel: Array, signs: Array, C: float, *, balanced: bool = False) -> FittedSVMs:
-    """Fit an SVM for each column of signs (n, k): 1 for graphs of the class, −1 for the others."""
-    return _fit_parts([(kernel, signs)], C, balanced)[0]
+def fit_svms(
+    kernel: Array, signs: Array, C: float, *, balanced: bool = False, folds: Sequence[Split] = ()
+) -> FittedSVMs:
+    """Fit an SVM for each column of signs (n, k): 1 for graphs of the class, −1 for the others.
 
-
-def _fit_parts(parts: Iterable[tuple[Array, Array]], C: float, balanced: bool) -> list[FittedSVMs]:
-    """Fit the SVMs of several kernels and signs; the settings around them take as long as a small fit, so once."""
+    With ``folds`` also those of the training part of each, for out-of-fold decision values.
+    """
     import sklearn
+    from sklearn.exceptions import ConvergenceWarning
 
-    with (
+    with (  # once for all: these settings take as long as a small fit
         sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
         single_threaded_blas(),
-        _step_limit_accepted(),
+        warnings.catch_warnings(),
     ):
-        return [_fit(kernel, signs, C, balanced) for kernel, signs in parts]
+        warnings.simplefilter("ignore", ConvergenceWarning)  # SVMs that reached the step limit are used as they are
+        found = _fit(kernel, signs, C, balanced)
+        of_folds = [_fit(kernel[np.ix_(train, train)], signs[train], C, balanced) for train, _ in folds]
+    if not folds:
+        return found
+    out_of_fold = np.zeros_like(signs)
+    for (train, test), part in zip(folds, of_folds, strict=True):
+        out_of_fold[test] = part.decisions(kernel[np.ix_(test, train)])
+    return replace(found, out_of_fold=out_of_fold)
 
 
 def _fit(kernel: Array, signs: Array, C: float, balanced: bool) -> FittedSVMs:
@@ -116,41 +134,54 @@ def _fit(kernel: Array, signs: Array, C: float, balanced: bool) -> FittedSVMs:
     return FittedSVMs(coefficients, offsets)
 
 
-def out_of_fold_decisions(
-    kernel: Array, signs: Array, classes: Ints, C: float, seed: int, *, balanced: bool = False
-) -> Array:
-    """Return the out-of-fold decision values (n, k) of graphs, by five folds."""
-    out = np.zeros_like(signs)
-    folds = spread_folds(classes, seed)
-    fitted = _fit_parts(((kernel[np.ix_(train, train)], signs[train]) for train, _ in folds), C, balanced)
-    for (train, test), found in zip(folds, fitted, strict=True):
-        out[test] = kernel[np.ix_(test, train)] @ found.coefficients + found.offsets
-    return out
-
-
 def score_svms(
     kernel: Array, signs: Array, classes: Ints, splits: Sequence[Split], Cs: Sequence[float], *, balanced: bool = False
 ) -> Array:
-    """Return for each C the share of graphs that machines which never saw them place right."""
-    right = np.zeros(len(Cs))
+    """Return for each C the out-of-fold accuracy."""
+    correct = np.zeros(len(Cs))
     for train, test in splits:
         among, across = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
         for i, C in enumerate(Cs):
             found = fit_svms(among, signs[train], C, balanced=balanced)
-            right[i] += np.sum(predicted_class(across @ found.coefficients + found.offsets) == classes[test])
-    return right / len(classes)
+            correct[i] += np.sum(predicted_class(found.decisions(across)) == classes[test])
+    return correct / len(classes)
 
 
 def predicted_class(decisions: Array) -> Ints:
-    """Return the number of the class with the largest value; of one value, whether it is above 0."""
+    """Return the number of the class with the largest value; of one column, whether it is above 0."""
     return (decisions[:, 0] > 0).astype(np.int64) if decisions.shape[1] == 1 else decisions.argmax(axis=1)
 
 
-@contextmanager
-def _step_limit_accepted() -> Iterator[None]:
-    """Use machines that reached their step limit as they are."""
-    from sklearn.exceptions import ConvergenceWarning
+def stratified_folds(y: NDArray[Any], n_folds: int, seed: int, *, name: str = "folds", where: str = "") -> list[Split]:
+    """Shuffle and split so that every fold has each class in proportion; ``name`` is the option in errors."""
+    from sklearn.model_selection import StratifiedKFold
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
+    if n_folds < 2:
+        raise InputError(f"{name} must be 2 or more, but is {n_folds}.")
+    if not 0 <= seed < 2**32:
+        raise InputError(f"random_state must lie in 0..{2**32 - 1}, but is {seed}.")
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.min() < n_folds:
+        rare, few = classes[counts.argmin()], int(counts.min())
+        remedy = f"use at most {name}={few}" if few >= 2 else "more graphs of it are needed"
+        members = "member" if few == 1 else "members"
+        raise InputError(
+            f"class {rare} has {few} {members}{where}, fewer than {name}={n_folds}; {remedy}, or leave that class out."
+        )
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    return [(train, test) for train, test in folds.split(np.zeros(len(y)), y)]
+
+
+def spread_folds(classes: Ints, seed: int, n_folds: int = 5) -> list[Split]:
+    """Split into folds that have each class in proportion; one with fewer members than folds is dealt out to some.
+
+    ``classes`` are numbers from 0 on.
+    """
+    if np.bincount(classes).min() >= n_folds:
+        return stratified_folds(classes, n_folds, seed)
+    rng = np.random.default_rng(seed)
+    shuffled = rng.permutation(len(classes))
+    dealt = shuffled[np.argsort(classes[shuffled], kind="stable")]  # class after class
+    fold = np.empty(len(classes), dtype=np.int64)
+    fold[dealt] = np.arange(len(classes)) % min(n_folds, len(classes))
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(int(fold.max()) + 1)]

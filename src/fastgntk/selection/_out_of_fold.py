@@ -23,7 +23,6 @@ from fastgntk.models import (
     Split,
     class_signs,
     fit_svms,
-    out_of_fold_decisions,
     predict_split,
     predicted_class,
     spread_folds,
@@ -277,16 +276,16 @@ def _one(
     with single_threaded_blas():  # once for all machines: setting it takes as long as a small fit
         signs = class_signs(numbers, n_classes)[train]
         among = K[np.ix_(train, train)]
-        machines = fit_svms(among, signs, C, balanced=balanced)
+        folds = spread_folds(numbers[train], seed) if len(train) > 1 else ()
+        machines = fit_svms(among, signs, C, balanced=balanced, folds=folds)
         values = K[np.ix_(test, train)] @ machines.coefficients + machines.offsets
         predicted = predicted_class(values)
         if vote and n_classes > 2:
             predicted = next(predict_split(K, numbers, split, [C]))[0].astype(np.int64)
         shares = np.bincount(numbers[train], minlength=n_classes) / len(train)
         probabilities = np.broadcast_to(shares, (len(test), n_classes))
-        if len(train) > 1:
-            out_of_fold = out_of_fold_decisions(among, signs, numbers[train], C, seed, balanced=balanced)
-            probabilities = Sigmoids.fit(out_of_fold, numbers[train], n_classes).probabilities(values)
+        if machines.out_of_fold is not None:
+            probabilities = Sigmoids.fit(machines.out_of_fold, numbers[train], n_classes).probabilities(values)
     return _Outcome(predicted, values, probabilities, machines)
 
 
