@@ -12,12 +12,18 @@ from fastgntk._util.checks import check_positive
 from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.models._calibration import Sigmoids
+from fastgntk.models._calibration import Sigmoids, spread_folds
 from fastgntk.models._graph_model import Expansion, Explanation, GraphModel
 from fastgntk.models._kernel_values import TrainingKernel
-from fastgntk.models._ridge import check_alpha, check_solver_options, fit_ridge
-from fastgntk.models._svm import fit_svms, predicted_class, spread_folds
-from fastgntk.models._targets import Targets, check_classes, check_sample_weight, class_signs
+from fastgntk.models._svm import fit_svms, predicted_class
+from fastgntk.models._validation import (
+    Targets,
+    check_alpha,
+    check_classes,
+    check_sample_weight,
+    check_solver_options,
+    class_signs,
+)
 from fastgntk.pairwise import Compute
 
 __all__ = ["ClassificationModel", "GraphClassifier"]
@@ -58,11 +64,8 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             self.solver_, self.out_of_fold_ = "svm", svms.out_of_fold
         else:
             weights = self._ridge_weights(numbers, weights)
-            targets = Targets.from_signs(signs, weights, names)
-            solution, self.expansion_ = fit_ridge(
-                kernel, targets, alpha, solver=self.solver, rank=self.n_components, seed=self._seed()
-            )
-            self.solver_, self.out_of_fold_ = solution.solver, signs - solution.leave_one_out
+            solution = self._fit_ridge(kernel, Targets.from_signs(signs, weights, names), alpha)
+            self.out_of_fold_ = signs - solution.leave_one_out
         self.sigmoids_ = None
         if self.probability and self.out_of_fold_ is not None:
             self.sigmoids_ = Sigmoids.fit(self.out_of_fold_, numbers, len(self.classes_))

@@ -1,4 +1,4 @@
-"""Fitted functions of graphs: their values, exact explanations, most similar training graphs, and saving.
+"""Functions of graphs: fitted by ridge regression, evaluated, explained, and saved.
 
 f(G) is a sum over nodes of G and over training graphs, so contributions are exact:
 
@@ -19,9 +19,11 @@ from fastgntk._util.threads import Progress
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.models._base import GraphEstimator, check_features, warn_unseen_labels
-from fastgntk.models._kernel_values import KernelRows, TrainingKernel
-from fastgntk.models._random_features import FeatureRows
+from fastgntk.models._kernel_values import INTERCEPT, KernelRows, TrainingKernel
+from fastgntk.models._random_features import FeatureRows, solve_on_features
+from fastgntk.models._validation import Targets
 from fastgntk.pairwise import check_compute, tangent_leaves
+from fastgntk.solvers import Solution, choose_solver, solve
 
 __all__ = ["Expansion", "Explanation", "GraphModel", "Rows"]
 
@@ -142,6 +144,28 @@ class GraphModel(GraphEstimator):
                 "%d of %d training graphs equal an earlier one: the colour refinement of %s cannot distinguish them",
                 *(self.n_equal_graphs_, training.n, training.prepared.kernel),
             )
+
+    def _fit_ridge(self, kernel: TrainingKernel, targets: Targets, alpha: float) -> Solution:
+        """Fit ridge regression by the given solver, or by the one chosen for this number of graphs."""
+        rank, seed, weights = self.n_components, self._seed(), targets.weights
+        kernel.prepare_ridge(weights)
+        memory, stored = kernel.prepared.compute.max_memory, kernel.stored is not None
+        choice = choose_solver(self.solver, kernel.n, rank=rank, memory=memory, stored=stored)
+        self.solver_ = solver = choice.solver
+        if self.solver == "auto":
+            _log.info("solver %s for %d graphs: %s", solver, kernel.n, choice.reason)
+        rows: Rows
+        if solver == "features":
+            solution, rows = solve_on_features(kernel, targets, alpha, rank, seed)
+            basis, coefficients = np.zeros(0, dtype=np.int64), solution.alpha[:-1]
+            intercepts = np.sqrt(INTERCEPT) * solution.alpha[-1]
+        else:
+            solution = solve(kernel, targets.values, alpha, solver=solver, weights=weights, rank=rank, seed=seed)
+            basis, coefficients, rows = solution.basis, solution.alpha, kernel.rows_to(solution.basis)
+            intercepts = INTERCEPT * coefficients.sum(axis=0)
+        offsets = targets.mean + intercepts * targets.scale
+        self.expansion_ = Expansion(rows, coefficients * targets.scale, offsets, basis, targets.names)
+        return solution
 
     def _check_new(self, X: Any) -> GraphBatch:
         """Convert and check new graphs."""

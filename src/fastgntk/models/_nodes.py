@@ -15,9 +15,8 @@ from fastgntk.kernels import GNTK
 from fastgntk.models._base import GraphEstimator
 from fastgntk.models._calibration import Intervals, Sigmoids
 from fastgntk.models._kernel_values import INTERCEPT
-from fastgntk.models._ridge import check_alphas
 from fastgntk.models._svm import predicted_class
-from fastgntk.models._targets import Targets, check_classes, check_targets, class_signs
+from fastgntk.models._validation import Targets, check_alphas, check_classes, check_targets, class_signs
 from fastgntk.pairwise import Compute, check_nodes, node_diagonal, node_gram
 from fastgntk.solvers import EigenPath, Score, Solution, misclassification, stable_ridge
 

@@ -27,9 +27,11 @@ from fastgntk.graphs import Graph, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel, Normalized
 from fastgntk.models._base import GraphEstimator, as_training_graphs, check_features, warn_unseen_labels
 from fastgntk.models._kernel_values import INTERCEPT, TrainingKernel, split_into_chunks
+from fastgntk.models._validation import Targets
 from fastgntk.pairwise import Compute, check_compute, check_kernel, check_result
+from fastgntk.solvers import Solution, regress_on_features
 
-__all__ = ["DEFAULT_FEATURES", "FeatureRows", "RandomFeatures", "TrainingFeatures", "drawn_width"]
+__all__ = ["DEFAULT_FEATURES", "FeatureRows", "RandomFeatures", "drawn_width", "solve_on_features"]
 
 DEFAULT_FEATURES = 2048
 """The default number of features."""
@@ -219,12 +221,6 @@ class FeatureRows:
     keeps_graphs: ClassVar[bool] = False
 
     @classmethod
-    def draw(cls, batch: GraphBatch, kernel: Kernel, compute: Compute, size: int, seed: int) -> Self:
-        """Draw features for graphs like these."""
-        transformer = _transformer(kernel, replace(compute, engine="auto"), size, seed)
-        return cls(transformer.fit(batch))
-
-    @classmethod
     def restore(cls, draws: TangentFeatures, step: NodeFeatures, kernel: Kernel, compute: Compute, unit: float) -> Self:
         """Take features that were drawn already, and fitted node features."""
         transformer = _transformer(kernel, compute, draws.size, draws.seed)
@@ -283,7 +279,7 @@ class FeatureRows:
         return np.asarray(self.draws(batch, np.float64)[0])
 
 
-class TrainingFeatures:
+class _TrainingFeatures:
     """The vectors of n training graphs in blocks, kept if memory holds all of them and else computed each time."""
 
     def __init__(self, kernel: TrainingKernel, rows: FeatureRows) -> None:
@@ -311,6 +307,22 @@ class TrainingFeatures:
         if progress is None or self._kept is not None:
             return progress
         return lambda done, total: progress(total * min(passes, 1) + done, 2 * total)
+
+
+def solve_on_features(
+    kernel: TrainingKernel, targets: Targets, alpha: float, size: int | None, seed: int
+) -> tuple[Solution, FeatureRows]:
+    """Draw features for the training graphs and find their coefficients; the last is that of the constant feature."""
+    if kernel.stored is not None:
+        raise InputError("solver='features' needs no kernel values; leave gram out, or take solver='nystrom'.")
+    size = DEFAULT_FEATURES if size is None else size
+    transformer = _transformer(kernel.prepared.kernel, replace(kernel.compute, engine="auto"), size, seed)
+    rows = FeatureRows(transformer.fit(kernel.prepared.batch))
+    source, weights = _TrainingFeatures(kernel, rows), targets.weights
+    solution, unit = regress_on_features(
+        source, targets.values, alpha, weights=weights, intercept=INTERCEPT, in_units=kernel.in_units
+    )
+    return solution, replace(rows, unit=unit)
 
 
 def _transformer(kernel: Kernel, compute: Compute, size: int, seed: int) -> RandomFeatures:

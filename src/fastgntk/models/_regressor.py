@@ -12,8 +12,7 @@ from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._calibration import Intervals
 from fastgntk.models._graph_model import Explanation, GraphModel
 from fastgntk.models._kernel_values import TrainingKernel
-from fastgntk.models._ridge import check_alpha, check_solver_options, fit_ridge
-from fastgntk.models._targets import Targets, check_sample_weight, check_targets
+from fastgntk.models._validation import Targets, check_alpha, check_sample_weight, check_solver_options, check_targets
 from fastgntk.pairwise import Compute
 from fastgntk.solvers import Solution
 
@@ -47,10 +46,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     def _solve(self, kernel: TrainingKernel, y: Array, weights: Array | None, alpha: float) -> None:
         """Find coefficients, from a kernel and checked targets."""
         targets = Targets.from_y(y, weights)
-        solution, self.expansion_ = fit_ridge(
-            kernel, targets, alpha, solver=self.solver, rank=self.n_components, seed=self._seed()
-        )
-        self.solution_, self.solver_ = solution, solution.solver
+        self.solution_ = solution = self._fit_ridge(kernel, targets, alpha)
         self.target_scale_ = targets.scale
         self.single_target_ = targets.single
         # A graph of weight w has noise ridge / w; a new one is taken to be like the training graphs.

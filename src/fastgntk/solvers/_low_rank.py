@@ -79,10 +79,6 @@ class LowRank:
         """How many features are left."""
         return int(self.features.shape[1])
 
-    def coefficients(self, Y: Array) -> Array:
-        """Return b, of shape (r, k)."""
-        return np.asarray(solve_triangular(self.R, self.Q1.T @ (Y / np.sqrt(self.noise)[:, None])))
-
     def free(self) -> Array:
         """Return 1 − h_i, of shape (n,): how much of a target the fit does not follow; h is the diagonal of Q₁ Q₁ᵀ."""
         # At a leverage of 1 the difference is rounding; nothing smaller than that can be distinguished from it.
@@ -91,10 +87,6 @@ class LowRank:
     def inverse_diagonal(self) -> Array:
         """Return the diagonal of (Φ Φᵀ + D)⁻¹, of shape (n,)."""
         return self.free() / self.noise
-
-    def log_determinant(self) -> float:
-        """Return log |Φ Φᵀ + D|."""
-        return float(np.log(self.noise).sum() + 2.0 * np.log(np.abs(self.R.diagonal())).sum())
 
     def noise_factor(self) -> Array:
         """Return G^(−½) R⁻¹, of shape (m, r): the uncertainty of b, seen from kernel values."""
@@ -153,12 +145,13 @@ def low_rank_solution(
     problem: Problem, model: LowRank, jitter: float, solver: str, basis: Ints, factor: Array, noise_factor: Array
 ) -> Solution:
     """Fit the targets; the factors, of shape (m, r), lead from kernel values with the basis to features."""
-    Y = problem.Y
-    b = model.coefficients(Y)
-    residual = Y - model.features @ b
+    root = np.sqrt(model.noise)[:, None]
+    b = np.asarray(solve_triangular(model.R, model.Q1.T @ (problem.Y / root)))
+    residual = problem.Y - model.features @ b
     # yᵀ (Φ Φᵀ + D)⁻¹ y is what the minimum comes to: a sum of squares, where nothing cancels.
-    quadratic = ((residual / np.sqrt(model.noise)[:, None]) ** 2).sum(axis=0) + (b**2).sum(axis=0)
-    scale2, log_likelihood = likelihood(quadratic, model.log_determinant(), problem.source.n)
+    quadratic = ((residual / root) ** 2).sum(axis=0) + (b**2).sum(axis=0)
+    log_determinant = float(np.log(model.noise).sum() + 2.0 * np.log(np.abs(model.R.diagonal())).sum())
+    scale2, log_likelihood = likelihood(quadratic, log_determinant, problem.source.n)
     return Solution(
         solver=solver,
         basis=basis,
