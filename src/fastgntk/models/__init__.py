@@ -11,29 +11,21 @@
 ``_kernel_values``    kernel values among training graphs, and from new graphs to them
 ``_svm``              support vector machines on a kernel matrix
 ``_calibration``      intervals and probabilities from out-of-fold predictions; folds
-``_validation``       arguments of ``fit``: targets, classes, weights, regularisation, solver
+``_targets``          targets, classes and sample weights, checked
 ====================  =====================================================================
 """
 
 from fastgntk.models._base import FrozenParameters, check_features
 from fastgntk.models._calibration import Intervals, Sigmoids, Split, spread_folds, stratified_folds
 from fastgntk.models._classifier import ClassificationModel, GraphClassifier
-from fastgntk.models._graph_model import Expansion, Explanation, GraphModel, Rows
+from fastgntk.models._graph_model import Expansion, Explanation, GraphModel, Rows, check_alphas, check_solver_options
 from fastgntk.models._kernel_values import INTERCEPT, KernelRows, TrainingKernel
 from fastgntk.models._nodes import NodeClassifier, NodeRegressor
 from fastgntk.models._random_features import FeatureRows, RandomFeatures, drawn_width
 from fastgntk.models._regressor import GraphRegressor, RegressionModel
 from fastgntk.models._svm import FittedSVMs, fit_svms, predict_split, predicted_class, score_splits, score_svms
+from fastgntk.models._targets import Targets, check_classes, check_sample_weight, check_targets, class_signs
 from fastgntk.models._transformers import KernelTransformer, Nystroem
-from fastgntk.models._validation import (
-    Targets,
-    check_alphas,
-    check_classes,
-    check_sample_weight,
-    check_solver_options,
-    check_targets,
-    class_signs,
-)
 
 __all__ = [
     "FrozenParameters",
@@ -49,6 +41,8 @@ __all__ = [
     "Explanation",
     "GraphModel",
     "Rows",
+    "check_alphas",
+    "check_solver_options",
     "INTERCEPT",
     "KernelRows",
     "TrainingKernel",
@@ -65,13 +59,11 @@ __all__ = [
     "predicted_class",
     "score_splits",
     "score_svms",
-    "KernelTransformer",
-    "Nystroem",
     "Targets",
-    "check_alphas",
     "check_classes",
     "check_sample_weight",
-    "check_solver_options",
     "check_targets",
     "class_signs",
+    "KernelTransformer",
+    "Nystroem",
 ]

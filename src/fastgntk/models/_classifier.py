@@ -13,17 +13,10 @@ from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._calibration import Sigmoids, spread_folds
-from fastgntk.models._graph_model import Expansion, Explanation, GraphModel
+from fastgntk.models._graph_model import Expansion, Explanation, GraphModel, check_alpha, check_solver_options
 from fastgntk.models._kernel_values import TrainingKernel
 from fastgntk.models._svm import fit_svms, predicted_class
-from fastgntk.models._validation import (
-    Targets,
-    check_alpha,
-    check_classes,
-    check_sample_weight,
-    check_solver_options,
-    class_signs,
-)
+from fastgntk.models._targets import Targets, check_classes, check_sample_weight, class_signs
 from fastgntk.pairwise import Compute
 
 __all__ = ["ClassificationModel", "GraphClassifier"]

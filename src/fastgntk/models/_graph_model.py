@@ -15,19 +15,22 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fastgntk._util.arrays import Array, Ints
+from fastgntk._util.checks import check_integer
 from fastgntk._util.threads import Progress
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.models._base import GraphEstimator, check_features, warn_unseen_labels
 from fastgntk.models._kernel_values import INTERCEPT, KernelRows, TrainingKernel
 from fastgntk.models._random_features import FeatureRows, solve_on_features
-from fastgntk.models._validation import Targets
+from fastgntk.models._targets import Targets
 from fastgntk.pairwise import check_compute, tangent_leaves
-from fastgntk.solvers import Solution, choose_solver, solve
+from fastgntk.solvers import SOLVER_NAMES, Solution, choose_solver, solve
 
-__all__ = ["Expansion", "Explanation", "GraphModel", "Rows"]
+__all__ = ["Expansion", "Explanation", "GraphModel", "Rows", "check_alpha", "check_alphas", "check_solver_options"]
 
 _log = logging.getLogger("fastgntk")
+
+_ALPHAS = tuple(float(alpha) for alpha in 10.0 ** np.arange(-8.0, 2.0))  # tried by default
 
 _NO_TRAINING_GRAPHS = (
     "a model of solver='features' keeps no training graphs to compare with; fit with another solver, such as 'nystrom'."
@@ -150,10 +153,9 @@ class GraphModel(GraphEstimator):
         rank, seed, weights = self.n_components, self._seed(), targets.weights
         kernel.prepare_ridge(weights)
         memory, stored = kernel.prepared.compute.max_memory, kernel.stored is not None
-        choice = choose_solver(self.solver, kernel.n, rank=rank, memory=memory, stored=stored)
-        self.solver_ = solver = choice.solver
+        solver, reason = choose_solver(self.solver, kernel.n, rank=rank, memory=memory, stored=stored)
         if self.solver == "auto":
-            _log.info("solver %s for %d graphs: %s", solver, kernel.n, choice.reason)
+            _log.info("solver %s for %d graphs: %s", solver, kernel.n, reason)
         rows: Rows
         if solver == "features":
             solution, rows = solve_on_features(kernel, targets, alpha, rank, seed)
@@ -165,6 +167,7 @@ class GraphModel(GraphEstimator):
             intercepts = INTERCEPT * coefficients.sum(axis=0)
         offsets = targets.mean + intercepts * targets.scale
         self.expansion_ = Expansion(rows, coefficients * targets.scale, offsets, basis, targets.names)
+        self.solver_ = solver
         return solution
 
     def _check_new(self, X: Any) -> GraphBatch:
@@ -232,3 +235,32 @@ class GraphModel(GraphEstimator):
 
         check_is_fitted(self)
         save_model(self, Path(path))
+
+
+def check_alpha(alpha: Any) -> float:
+    """Return the regularisation, a finite number of 0 or more."""
+    number = isinstance(alpha, int | float | np.integer | np.floating) and not isinstance(alpha, bool)
+    if not number or not 0 <= alpha < float("inf"):
+        raise InputError(f"alpha must be a number, 0 or more, but is {alpha!r}.")
+    return float(alpha)
+
+
+def check_alphas(alphas: Sequence[float] | None) -> tuple[float, ...]:
+    """Return the regularisations to try, which are numbers above 0; None is the default."""
+    if alphas is None:
+        return _ALPHAS
+    try:
+        values = tuple(float(alpha) for alpha in alphas)
+    except (TypeError, ValueError):
+        values = ()
+    if not values or not all(np.isfinite(alpha) and alpha > 0 for alpha in values):
+        raise InputError(f"alphas must be numbers above 0 to try, but is {alphas!r}.")
+    return values
+
+
+def check_solver_options(solver: Any, n_components: Any) -> None:
+    """Refuse a solver that does not exist, or a number of components below 1, before anything is computed."""
+    if not isinstance(solver, str) or solver not in SOLVER_NAMES:
+        raise InputError(f"solver must be one of {', '.join(SOLVER_NAMES)}, but is {solver!r}.")
+    if n_components is not None:
+        check_integer("n_components", n_components, 1)

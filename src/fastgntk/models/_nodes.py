@@ -14,9 +14,10 @@ from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import GNTK
 from fastgntk.models._base import GraphEstimator
 from fastgntk.models._calibration import Intervals, Sigmoids
+from fastgntk.models._graph_model import check_alphas
 from fastgntk.models._kernel_values import INTERCEPT
 from fastgntk.models._svm import predicted_class
-from fastgntk.models._validation import Targets, check_alphas, check_classes, check_targets, class_signs
+from fastgntk.models._targets import Targets, check_classes, check_targets, class_signs
 from fastgntk.pairwise import Compute, check_nodes, node_diagonal, node_gram
 from fastgntk.solvers import EigenPath, Score, Solution, misclassification, stable_ridge
 
@@ -66,8 +67,8 @@ class _NodeModel(GraphEstimator):
         self.graph_, self.nodes_ = batch, labelled
         return values if len(values) == len(labelled) else values[labelled]
 
-    def _solve(self, Y: Array, score: Score) -> Array:
-        """Find coefficients (n, k) for centred targets; alpha is the given one, or the one that ``score`` takes."""
+    def _solve(self, targets: Targets, score: Score) -> None:
+        """Find coefficients (n, k) and offsets (k,); alpha is the given one, or the one that ``score`` takes."""
         alphas = (check_positive("alpha", self.alpha),) if self.alpha is not None else check_alphas(self.alphas)
         columns = node_gram(self.graph_, self.kernel, nodes=self.nodes_, compute=self.compute)
         among = columns[self.nodes_]
@@ -75,11 +76,12 @@ class _NodeModel(GraphEstimator):
         self.columns_ = columns / self.unit_
         # Both triangles were computed, and differ by rounding.
         path = EigenPath(INTERCEPT + (among + among.T) / (2.0 * self.unit_))
-        self.alpha_ = alphas[0] if len(alphas) == 1 else score(path, Y, alphas)[0]
+        Y = targets.values
+        self.alpha_ = alphas[0] if len(alphas) == 1 or not Y.any() else score(path, Y, alphas)[0]
         self.solution_ = path.solution(Y, self.alpha_)
-        coefficients = np.zeros((len(self.nodes_), Y.shape[1]))
-        coefficients[self.solution_.basis] = self.solution_.alpha
-        return coefficients
+        self.coefficients_ = np.zeros_like(Y)
+        self.coefficients_[self.solution_.basis] = self.solution_.alpha * targets.scale
+        self.offsets_ = targets.mean + INTERCEPT * self.coefficients_.sum(axis=0)
 
     def _values(self, nodes: Any) -> tuple[Ints, Array]:
         """Return checked nodes and the values of the functions for them, (t, k)."""
@@ -123,9 +125,7 @@ class NodeRegressor(_NodeModel):
         """
         values = check_targets(self._keep_graph(graph, y, nodes), len(self.nodes_))
         targets = Targets.from_y(values, None)
-        coefficients = self._solve(targets.values, _steady)
-        self.coefficients_ = coefficients * targets.scale
-        self.offsets_ = targets.mean + INTERCEPT * self.coefficients_.sum(axis=0)
+        self._solve(targets, stable_ridge)
         self.target_scale_, self.single_target_ = targets.scale, targets.single
         solution = self.solution_
         variances = np.multiply.outer(solution.leave_one_out_variance, solution.scale2)
@@ -175,9 +175,7 @@ class NodeClassifier(_NodeModel):
         labels = check_classes(self._keep_graph(graph, y, nodes), len(self.nodes_), "nodes")
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         signs = class_signs(numbers, len(self.classes_))
-        mean = signs.mean(axis=0)
-        self.coefficients_ = self._solve(signs - mean, misclassification)
-        self.offsets_ = mean + INTERCEPT * self.coefficients_.sum(axis=0)
+        self._solve(Targets.from_signs(signs, None), misclassification)
         self.sigmoids_ = Sigmoids.fit(signs - self.solution_.leave_one_out, numbers, len(self.classes_))
         return self
 
@@ -195,7 +193,3 @@ class NodeClassifier(_NodeModel):
         """Return the decision values of each node: (t, classes), or (t,) for the second of two classes."""
         values = self._values(nodes)[1]
         return values[:, 0] if len(self.classes_) == 2 else values
-
-
-def _steady(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
-    return stable_ridge(path, Y, ridges) if Y.any() else (ridges[0], 0.0)

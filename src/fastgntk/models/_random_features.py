@@ -27,7 +27,7 @@ from fastgntk.graphs import Graph, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel, Normalized
 from fastgntk.models._base import GraphEstimator, as_training_graphs, check_features, warn_unseen_labels
 from fastgntk.models._kernel_values import INTERCEPT, TrainingKernel, split_into_chunks
-from fastgntk.models._validation import Targets
+from fastgntk.models._targets import Targets
 from fastgntk.pairwise import Compute, check_compute, check_kernel, check_result
 from fastgntk.solvers import Solution, regress_on_features
 
@@ -155,15 +155,18 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
             with np.errstate(over="ignore"):  # refused below
                 out[part] = values
 
+        def cost(part: slice) -> int:
+            return int(ready.offsets[part.stop] - ready.offsets[part.start]) + 1
+
+        parts = self._split(ready, workers, options.budget)
         with single_threaded_blas():
-            run_on_threads(
-                write_part,
-                self._split(ready, workers, options.budget),
-                workers=workers,
-                cost=lambda part: int(ready.offsets[part.stop] - ready.offsets[part.start]) + 1,
-                progress=progress,
+            run_on_threads(write_part, parts, workers=workers, cost=cost, progress=progress)
+        wrong = np.flatnonzero(~np.isfinite(out).all(axis=1))
+        if len(wrong):
+            raise InputError(
+                f"the features of graph {wrong[0]} leave the range of {out.dtype}; use a normalised kernel, "
+                "dtype='float64', scale='degree' or smaller features."
             )
-        _check_range(out)
         return out
 
     def ready(self, batch: GraphBatch) -> GraphBatch:
@@ -180,9 +183,8 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
                 if column >= step.width_:
                     place[column] = step.width_ + crc32(f"{number} {label}".encode()) % _SPARE
         features, width = ready.features, drawn_width(step)
-        return ready.with_features(
-            sparse.csr_array((features.data, place[features.indices], features.indptr), shape=(ready.n_nodes, width))
-        )
+        entries = features.data, place[features.indices], features.indptr
+        return ready.with_features(sparse.csr_array(entries, shape=(ready.n_nodes, width)))
 
     def _split(self, batch: GraphBatch, workers: int, budget: int) -> list[slice]:
         """Split graphs into consecutive parts such that memory holds what is computed from one beside the result."""
@@ -201,15 +203,6 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
 def drawn_width(step: NodeFeatures) -> int:
     """Return how many columns draws are for: those of the features, and spare ones if there are labels."""
     return step.width_ + (0 if step.kind_ == "attributes" else _SPARE)
-
-
-def _check_range(vectors: Floats) -> None:
-    wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(wrong):
-        raise InputError(
-            f"the features of graph {wrong[0]} leave the range of {vectors.dtype}; use a normalised kernel, "
-            "dtype='float64', scale='degree' or smaller features."
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._calibration import Intervals
-from fastgntk.models._graph_model import Explanation, GraphModel
+from fastgntk.models._graph_model import Explanation, GraphModel, check_alpha, check_solver_options
 from fastgntk.models._kernel_values import TrainingKernel
-from fastgntk.models._validation import Targets, check_alpha, check_sample_weight, check_solver_options, check_targets
+from fastgntk.models._targets import Targets, check_sample_weight, check_targets
 from fastgntk.pairwise import Compute
 from fastgntk.solvers import Solution
 

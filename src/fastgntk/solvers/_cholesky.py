@@ -55,7 +55,7 @@ def _factor(problem: Problem) -> tuple[Array, Array, float]:
     diagonal = problem.source.diagonal()
     n = len(K)
     A = np.empty((n, n), order="F")  # the order of LAPACK, which would copy any other
-    ladder = Jitter(problem.ridge, diagonal)
+    ladder = Jitter(problem.ridge, float(diagonal.mean()))
     for jitter in ladder.candidates():
         A.T[...] = K  # the transpose of a symmetric matrix, read and written along rows
         shifted = diagonal + problem.noise(jitter)

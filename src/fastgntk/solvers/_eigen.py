@@ -63,7 +63,7 @@ class EigenPath:
         total = np.bincount(member, self._weights, self.m)  # Ω
         self._q2 = self._weights / total[member]  # squares of the entries of Q, one a row; exactly 1 for a kind of one
         self._root = np.sqrt(total)
-        self._diagonal: Array = among.diagonal()[member]
+        self._mean_diagonal = float(among.diagonal()[member].mean())
         M = np.empty((self.m, self.m), order="F")
         M.T[...] = among
         M *= self._root[:, None]
@@ -130,7 +130,7 @@ class EigenPath:
         """Return everything for one ridge."""
         targets = as_targets(Y, self.n)
         jitter = self._jitter(as_ridge(ridge))
-        Jitter(ridge, self._diagonal).log(jitter)
+        Jitter(ridge, self._mean_diagonal).log(jitter)
         scale2, log_likelihood = self._likelihood(targets, [ridge])
         return Solution(
             solver="eigen",
@@ -152,7 +152,7 @@ class EigenPath:
         smallest, largest = float(self._values[0]), float(self._values[-1])
         if self.m < self.n:
             smallest = min(smallest, 0.0)
-        ladder = Jitter(ridge, self._diagonal)
+        ladder = Jitter(ridge, self._mean_diagonal)
         for jitter in ladder.candidates():
             if smallest + ridge + jitter > self.n * np.finfo(float).eps * max(largest, ridge):
                 return jitter

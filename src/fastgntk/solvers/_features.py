@@ -47,7 +47,7 @@ def regress_on_features(
     m = source.columns + 1
     unit = (mean_square if in_units else 1.0) or 1.0
     scale = np.append(np.full(m - 1, 1.0 / np.sqrt(unit)), np.sqrt(intercept))
-    jitter = Jitter(rho, np.array([mean_square / unit + intercept])).lift()
+    jitter = Jitter(rho, mean_square / unit + intercept).lift()
     noise = rho + jitter
     R[:, :m] *= scale
     R = _factor(R, np.hstack([np.sqrt(noise) * np.eye(m), np.zeros((m, targets.shape[1]))]))

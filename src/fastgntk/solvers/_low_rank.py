@@ -44,7 +44,7 @@ def sketched(problem: Problem) -> Solution:
     """
     source, n = problem.source, problem.source.n
     diagonal = source.diagonal()
-    jitter = Jitter(problem.ridge, diagonal).lift()
+    jitter = Jitter(problem.ridge, float(diagonal.mean())).lift()
     rng = generator(problem.seed)
     S = SKETCHES[problem.sketch](n, problem.rank, rng) if problem.rank < n else None
     C = np.empty((n, problem.rank))
@@ -76,7 +76,6 @@ class LowRank:
 
     @property
     def rank(self) -> int:
-        """How many features are left."""
         return int(self.features.shape[1])
 
     def free(self) -> Array:
@@ -121,7 +120,7 @@ def landmark_model(problem: Problem, *, fitc: bool = False) -> tuple[LowRank, In
     """Return the model of low rank on landmarks, the landmarks, and the jitter."""
     source = problem.source
     diagonal = source.diagonal()
-    jitter = Jitter(problem.ridge, diagonal).lift()
+    jitter = Jitter(problem.ridge, float(diagonal.mean())).lift()
     landmarks = draw_landmarks(source.n, problem.rank, problem.seed)
     problem.report(0, 2)
     C = source.columns(landmarks)

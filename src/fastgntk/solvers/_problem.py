@@ -59,7 +59,8 @@ class MatrixSource:
         matrix = np.asarray(K, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise InputError(f"a kernel matrix must be square, but has shape {matrix.shape}.")
-        _check_values(matrix)
+        for start in range(0, len(matrix), BLOCK):  # block by block, to need no memory
+            _check_rows(matrix, start)
         self.n = len(matrix)
         self._matrix = matrix
         self.order = np.arange(self.n)
@@ -78,21 +79,20 @@ class MatrixSource:
         return self._matrix.diagonal()
 
 
-def _check_values(matrix: Array) -> None:
-    """Refuse values that are no numbers, and a matrix that is not symmetric; block by block, to need no memory."""
-    for start in range(0, len(matrix), BLOCK):
-        rows = matrix[start : start + BLOCK]
-        if not np.isfinite(rows).all():
-            i, j = np.argwhere(~np.isfinite(rows))[0]
-            raise InputError(f"the kernel matrix has {rows[i, j]} in row {start + i}, column {j}; leave it out.")
-        apart = np.abs(rows - matrix[:, start : start + BLOCK].T)
-        size = float(np.abs(rows).max(initial=0.0))
-        if apart.max(initial=0.0) > _SYMMETRY * size:
-            i, j = np.argwhere(apart == apart.max())[0]
-            raise InputError(
-                f"a kernel matrix must be symmetric, but K[{start + i}, {j}] and K[{j}, {start + i}] are "
-                f"{apart[i, j]:.1e} apart; pass the matrix of gram."
-            )
+def _check_rows(matrix: Array, start: int) -> None:
+    """Refuse a block of rows with values that are no numbers, or that differ from the columns."""
+    rows = matrix[start : start + BLOCK]
+    if not np.isfinite(rows).all():
+        i, j = np.argwhere(~np.isfinite(rows))[0]
+        raise InputError(f"the kernel matrix has {rows[i, j]} in row {start + i}, column {j}; leave it out.")
+    apart = np.abs(rows - matrix[:, start : start + BLOCK].T)
+    size = float(np.abs(rows).max(initial=0.0))
+    if apart.max(initial=0.0) > _SYMMETRY * size:
+        i, j = np.argwhere(apart == apart.max())[0]
+        raise InputError(
+            f"a kernel matrix must be symmetric, but K[{start + i}, {j}] and K[{j}, {start + i}] are "
+            f"{apart[i, j]:.1e} apart; pass the matrix of gram."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,6 @@ class Problem:
         return (self.ridge + jitter) / self.weights
 
     def report(self, done: int, total: int) -> None:
-        """Call the progress callback."""
         if self.progress is not None:
             self.progress(done, total)
 
@@ -166,16 +165,11 @@ class Jitter:
     """Additions to a ridge that make A positive definite, in powers of ten of the mean of the diagonal of K."""
 
     ridge: float
-    diagonal: Array  # (n,) of K
-
-    @property
-    def mean(self) -> float:
-        return float(self.diagonal.mean())
+    mean: float  # of the diagonal of K
 
     def candidates(self) -> list[float]:
         """Return the additions in the order in which they are tried, starting with 0."""
-        mean = self.mean
-        return [0.0, *(mean * 10.0**power for power in range(_FIRST_JITTER, _LAST_JITTER + 1))]
+        return [0.0, *(self.mean * 10.0**power for power in range(_FIRST_JITTER, _LAST_JITTER + 1))]
 
     def lift(self) -> float:
         """Return what lifts the ridge to 1e-10 of the mean of the diagonal: a model of low rank needs some noise.

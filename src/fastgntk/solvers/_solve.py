@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -115,8 +114,7 @@ def solve(
     return SOLVERS[solver](problem)
 
 
-@dataclass(frozen=True)
-class SolverChoice:
+class SolverChoice(NamedTuple):
     """A solver and the reason for it."""
 
     solver: str

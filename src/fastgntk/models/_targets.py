@@ -1,6 +1,5 @@
-"""Arguments of ``fit``, checked: targets, classes, sample weights, regularisation and solver."""
+"""Targets, classes and sample weights: checked, centred and scaled."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -8,22 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError, some
-from fastgntk.solvers import SOLVER_NAMES
 
-__all__ = [
-    "Targets",
-    "check_alpha",
-    "check_alphas",
-    "check_classes",
-    "check_sample_weight",
-    "check_solver_options",
-    "check_targets",
-    "class_signs",
-]
-
-_ALPHAS = tuple(float(alpha) for alpha in 10.0 ** np.arange(-8.0, 2.0))  # tried by default
+__all__ = ["Targets", "check_classes", "check_sample_weight", "check_targets", "class_signs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +38,7 @@ class Targets:
         return cls(np.where(varies, centred / scale, 0.0), mean, scale, weights, names, single)
 
     @classmethod
-    def from_signs(cls, signs: Array, weights: Array | None, names: tuple[str, ...]) -> Self:
+    def from_signs(cls, signs: Array, weights: Array | None, names: tuple[str, ...] = ()) -> Self:
         """Centre the signs of classes; they are not scaled."""
         mean = np.average(signs, axis=0, weights=weights)
         return cls(signs - mean, mean, np.ones(len(mean)), weights, names, single=False)
@@ -149,32 +135,3 @@ def class_signs(numbers: Ints, n_classes: int) -> Array:
     """Return 1 for the class and −1 for the others: one column for each class, or the second of two."""
     columns = np.arange(n_classes) if n_classes > 2 else np.array([1])
     return np.where(numbers[:, None] == columns, 1.0, -1.0)
-
-
-def check_alpha(alpha: Any) -> float:
-    """Return the regularisation, a finite number of 0 or more."""
-    number = isinstance(alpha, int | float | np.integer | np.floating) and not isinstance(alpha, bool)
-    if not number or not 0 <= alpha < float("inf"):
-        raise InputError(f"alpha must be a number, 0 or more, but is {alpha!r}.")
-    return float(alpha)
-
-
-def check_alphas(alphas: Sequence[float] | None) -> tuple[float, ...]:
-    """Return the regularisations to try, which are numbers above 0; None is the default."""
-    if alphas is None:
-        return _ALPHAS
-    try:
-        values = tuple(float(alpha) for alpha in alphas)
-    except (TypeError, ValueError):
-        values = ()
-    if not values or not all(np.isfinite(alpha) and alpha > 0 for alpha in values):
-        raise InputError(f"alphas must be numbers above 0 to try, but is {alphas!r}.")
-    return values
-
-
-def check_solver_options(solver: Any, n_components: Any) -> None:
-    """Refuse a solver that does not exist, or a number of components below 1, before anything is computed."""
-    if not isinstance(solver, str) or solver not in SOLVER_NAMES:
-        raise InputError(f"solver must be one of {', '.join(SOLVER_NAMES)}, but is {solver!r}.")
-    if n_components is not None:
-        check_integer("n_components", n_components, 1)
