@@ -26,12 +26,9 @@ class ClassReview(NamedTuple):
     """Predictions for t graphs."""
 
     label: NDArray[Any]
-    probabilities: Array | None
-    """(t, classes), if they were calibrated."""
-    nearest: Ints
-    """The index of the most similar training graph; −1 if the model keeps none."""
-    similarity: Array
-    """Its cosine, at most 1; NaN if the model keeps no training graphs."""
+    probabilities: Array | None  # (t, classes), if they were calibrated
+    nearest: Ints  # index of the most similar training graph; −1 if the model keeps none
+    similarity: Array  # its cosine, at most 1; NaN if the model keeps no training graphs
 
 
 class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
@@ -39,8 +36,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     classes_: NDArray[Any]
     sigmoids_: Sigmoids | None
-    out_of_fold_: Array | None
-    """Out-of-fold decision values (n, k) of the training graphs; None if they were not computed."""
+    out_of_fold_: Array | None  # decision values (n, k) of the training graphs; None if they were not computed
 
     def _solve(
         self, kernel: TrainingKernel, y: NDArray[Any], weights: Array | None, method: str, C: float, alpha: float

@@ -118,16 +118,11 @@ class GraphModel(GraphEstimator):
     """A fitted function of graphs that can be explained and saved."""
 
     expansion_: Expansion
-    solver_: str
-    """The solver of ridge regression that was given or chosen, or ``"svm"``."""
-    n_graphs_: int
-    """Number of training graphs."""
-    n_equal_graphs_: int
-    """How many training graphs equal an earlier one: the kernel cannot distinguish them."""
-    names_: list[str]
-    """Names of the training graphs, if they were given to ``annotate``; kept in model files."""
-    about_: dict[str, Any]
-    """Where the model comes from, if that was given to ``annotate``; kept in model files."""
+    solver_: str  # the solver of ridge regression that was given or chosen, or "svm"
+    n_graphs_: int  # number of training graphs
+    n_equal_graphs_: int  # training graphs that equal an earlier one: the kernel cannot distinguish them
+    names_: list[str]  # names of the training graphs, if they were given to `annotate`; kept in model files
+    about_: dict[str, Any]  # origin of the model, if that was given to `annotate`; kept in model files
 
     def _prepare(self, X: Any, stored: Any) -> TrainingKernel:
         """Prepare training graphs and return their kernel, of values on disk if ``stored`` is not None."""
@@ -171,7 +166,6 @@ class GraphModel(GraphEstimator):
         return solution
 
     def _check_new(self, X: Any) -> GraphBatch:
-        """Convert and check new graphs."""
         check_is_fitted(self)
         batch = X if isinstance(X, GraphBatch) else as_graphs(X)
         rows = self.expansion_.rows

@@ -11,7 +11,7 @@ tenth to a hundred times as much gives the same predictions.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -36,10 +36,13 @@ from fastgntk.pairwise import (
 )
 from fastgntk.pairwise.store import StoredGram, use_stored
 
-__all__ = ["INTERCEPT", "KernelRows", "TrainingKernel", "split_into_chunks"]
+__all__ = ["INTERCEPT", "Chunk", "KernelRows", "TrainingKernel", "split_into_chunks"]
 
 INTERCEPT = 1.0
 """What ridge regression adds to every kernel value, in units of the mean of the diagonal."""
+
+Chunk = tuple[slice, Array, Array]
+"""Which new graphs, their rows (t, m), and their diagonal (t,), or (0,) if it was not wanted."""
 
 _CHUNK = 2048  # new graphs whose rows are held at a time, if memory allows
 
@@ -68,10 +71,8 @@ class KernelRows:
     def __len__(self) -> int:
         return len(self.prepared)
 
-    def chunks(
-        self, batch: GraphBatch, progress: Progress | None = None, *, diagonal: bool = True
-    ) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield new graphs in chunks: which, their rows (t, m), and with ``diagonal`` their k(G, G) of shape (t,)."""
+    def chunks(self, batch: GraphBatch, progress: Progress | None = None, *, diagonal: bool = True) -> Iterator[Chunk]:
+        """Yield the rows of new graphs in chunks, with their k(G, G) if ``diagonal``."""
         for part, of_part in split_into_chunks(len(batch), len(self), self.compute, progress):
             new = self.prepared.like(batch[part])
             rows = self._rows(new, of_part)
@@ -155,14 +156,12 @@ class TrainingKernel:
         return (float(np.average(self._raw_diagonal, weights=self._weights)) if self.in_units else 1.0) or 1.0
 
     def full(self) -> Array:
-        """Return the matrix (n, n)."""
         if self._matrix is None:
             K = gram(self.prepared, compute=self.compute) if self.stored is None else self._read(self.stored)
             self._matrix = self._scaled(K)
         return self._matrix
 
     def columns(self, indices: Ints) -> Array:
-        """Return some columns (n, m)."""
         if self._matrix is not None:
             return np.array(self._matrix[:, indices])
         if self.stored is None:
@@ -174,7 +173,6 @@ class TrainingKernel:
         return self._scaled(values)
 
     def diagonal(self) -> Array:
-        """Return the diagonal (n,)."""
         return self._raw_diagonal / self.unit + self._intercept
 
     def rows_to(self, basis: Ints) -> KernelRows:
@@ -225,11 +223,9 @@ def split_into_chunks(
     step = int(np.clip(affordable, 1, max_rows))
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
-        yield part, _progress_of_part(progress, part, max(n, 1))
+        yield part, None if progress is None else partial(_report_part, progress, part, n)
 
 
-def _progress_of_part(progress: Progress | None, part: slice, n: int) -> Progress | None:
-    if progress is None:
-        return None
-    start, size = part.start, part.stop - part.start
-    return lambda done, total: progress(round(1e6 * (start + size * done / max(total, 1)) / n), 10**6)
+def _report_part(progress: Progress, part: slice, n: int, done: int, total: int) -> None:
+    finished = part.start + (part.stop - part.start) * done / max(total, 1)
+    progress(round(1e6 * finished / n), 10**6)

@@ -127,9 +127,8 @@ class NodeRegressor(_NodeModel):
         targets = Targets.from_y(values, None)
         self._solve(targets, stable_ridge)
         self.target_scale_, self.single_target_ = targets.scale, targets.single
-        solution = self.solution_
-        variances = np.multiply.outer(solution.leave_one_out_variance, solution.scale2)
-        self.intervals_ = Intervals.from_residuals(solution.leave_one_out, variances)
+        variances = np.multiply.outer(self.solution_.leave_one_out_variance, self.solution_.scale2)
+        self.intervals_ = Intervals.from_residuals(self.solution_.leave_one_out, variances)
         return self
 
     def predict(self, nodes: Any = None, return_std: bool = False) -> Any:

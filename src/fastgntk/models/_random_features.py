@@ -26,7 +26,7 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import Graph, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel, Normalized
 from fastgntk.models._base import GraphEstimator, as_training_graphs, check_features, warn_unseen_labels
-from fastgntk.models._kernel_values import INTERCEPT, TrainingKernel, split_into_chunks
+from fastgntk.models._kernel_values import INTERCEPT, Chunk, TrainingKernel, split_into_chunks
 from fastgntk.models._targets import Targets
 from fastgntk.pairwise import Compute, check_compute, check_kernel, check_result
 from fastgntk.solvers import Solution, regress_on_features
@@ -241,10 +241,8 @@ class FeatureRows:
     def __len__(self) -> int:
         return self.draws.n_columns
 
-    def chunks(
-        self, batch: GraphBatch, progress: Progress | None = None, *, diagonal: bool = True
-    ) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield new graphs in chunks: which, their vectors (t, m), and with ``diagonal`` their squared norms (t,)."""
+    def chunks(self, batch: GraphBatch, progress: Progress | None = None, *, diagonal: bool = True) -> Iterator[Chunk]:
+        """Yield the vectors of new graphs in chunks, with their squared norms if ``diagonal``."""
         for part, of_part in split_into_chunks(len(batch), len(self), self.compute, progress):
             rows = self.values(batch[part], of_part)
             yield part, rows, np.einsum("ij,ij->i", rows, rows) if diagonal else np.zeros(0)

@@ -26,10 +26,8 @@ class Review(NamedTuple):
     std: Array
     low: Array
     high: Array
-    nearest: Ints
-    """The index of the most similar training graph; −1 if the model keeps none."""
-    similarity: Array
-    """Its cosine, at most 1; NaN if the model keeps no training graphs."""
+    nearest: Ints  # index of the most similar training graph; −1 if the model keeps none
+    similarity: Array  # its cosine, at most 1; NaN if the model keeps no training graphs
 
 
 class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ignore[misc]
@@ -38,8 +36,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     solution_: Solution
     intervals_: Intervals
     target_scale_: Array
-    noise_: float
-    """Variance of the noise of a new measurement, in the units of the kernel."""
+    noise_: float  # variance of the noise of a new measurement, in the units of the kernel
     single_target_: bool
     log_marginal_likelihood_: Any
 

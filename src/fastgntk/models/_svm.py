@@ -68,8 +68,7 @@ class FittedSVMs:
 
     coefficients: Array  # (n, k)
     offsets: Array  # (k,)
-    out_of_fold: Array | None = None
-    """Decision values (n, k) by SVMs of the folds, which did not see the graph; None without folds."""
+    out_of_fold: Array | None = None  # (n, k), decision values by SVMs that did not see the graph; None without folds
 
     def decisions(self, rows: Array) -> Array:
         """Return the functions (t, k) from kernel rows (t, n)."""

@@ -21,8 +21,7 @@ class Targets:
     scale: Array  # (k,)
     weights: Array | None  # (n,)
     names: tuple[str, ...]  # (k,)
-    single: bool
-    """Whether y has one axis; then predictions have one too."""
+    single: bool  # whether y has one axis; then predictions have one too
 
     @classmethod
     def from_y(cls, y: Array, weights: Array | None) -> Self:

@@ -23,7 +23,7 @@ from fastgntk.solvers._solution import Solution
 __all__ = ["conjugate_gradients"]
 
 
-# So many random right-hand sides: the root mean square of leave-one-out residuals is then right within 3 % (measured on
+# Random right-hand sides: the root mean square of leave-one-out residuals is then right within 3 % (measured on
 # random graphs, ranks of 100 to 800 of 2,000, ridges of 1e-3 and 0.1).
 _PROBES = 32
 # The estimate of a probe is right to a tenth or so; more digits of its solution would be lost in that.
@@ -47,9 +47,8 @@ def conjugate_gradients(problem: Problem) -> Solution:
     alpha = np.ascontiguousarray(solved[:, :k])
     apart = probes * (solved[:, k:] - model.precondition(probes))
     # No positive definite matrix has less than 1 / A_ii there, and none of at least this noise more than 1 / D_ii.
-    precision = np.clip(
-        model.inverse_diagonal() + apart.mean(axis=1), 1.0 / (problem.source.diagonal() + noise), 1.0 / noise
-    )
+    lower, upper = 1.0 / (problem.source.diagonal() + noise), 1.0 / noise
+    precision = np.clip(model.inverse_diagonal() + apart.mean(axis=1), lower, upper)
     return Solution(
         solver="cg",
         basis=np.arange(n),
@@ -72,6 +71,7 @@ def _solve(problem: Problem, model: LowRank, noise: Array, Y: Array, tolerances:
     """Return A⁻¹ Y and how many steps it took."""
     K = problem.source.full()
     sizes = np.linalg.norm(Y, axis=0)
+    goals = tolerances * sizes
     x = np.zeros_like(Y)
     used = 0
     report = _reporter(problem, 1.0 / float(tolerances.min()))
@@ -79,19 +79,18 @@ def _solve(problem: Problem, model: LowRank, noise: Array, Y: Array, tolerances:
     while True:
         residual = Y - K @ x - noise[:, None] * x
         errors = np.linalg.norm(residual, axis=0)
-        left = np.flatnonzero(errors > tolerances * sizes)
+        left = np.flatnonzero(errors > goals)
         if not len(left):
             report(0.0)
             return x, used
         if used >= problem.max_iterations:
-            worst = left[(errors[left] / (tolerances * sizes)[left]).argmax()]
+            worst = left[(errors[left] / goals[left]).argmax()]
             raise InputError(
                 f"conjugate gradients came to a relative residual of {errors[worst] / sizes[worst]:.1e} in {used} "
                 f"iterations, not to the tolerance of {tolerances[worst]:.1e}; raise rank (now {problem.rank}) or "
                 f"ridge (now {problem.ridge:.1e}), or take solver='cholesky'."
             )
-        goals = (tolerances * sizes)[left]
-        part, steps = _round(model, K, noise, residual[:, left], goals, problem.max_iterations - used, report)
+        part, steps = _round(model, K, noise, residual[:, left], goals[left], problem.max_iterations - used, report)
         x[:, left] += part
         used += steps
 

@@ -56,8 +56,7 @@ class EigenPath:
         self.n, self.m = len(member), len(first)
         if self.n == 0:
             raise InputError("there are no graphs to learn from; K has shape (0, 0).")
-        self.basis = first
-        """One row of each kind, (m,): the graphs that carry coefficients."""
+        self.basis = first  # one row of each kind, (m,): the graphs that carry coefficients
         self._weights = as_weights(weights, self.n)
         self._member = member
         total = np.bincount(member, self._weights, self.m)  # Ω
@@ -159,9 +158,8 @@ class EigenPath:
         raise ladder.error(smallest)
 
     def _shifted(self, ridges: Any) -> Array:
-        """Return the ridges with their jitter."""
-        asked = _as_ridges(ridges)
-        return asked + self.jitter(asked)
+        values = _as_ridges(ridges)
+        return values + self.jitter(values)
 
     def _projected(self, Y: Any) -> tuple[Array, Array]:
         """Return W^½ Y, of shape (n, k), and Qᵀ W^½ Y, of shape (m, k)."""
