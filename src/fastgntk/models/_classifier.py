@@ -38,14 +38,12 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
     sigmoids_: Sigmoids | None
     out_of_fold_: Array | None  # decision values (n, k) of the training graphs; None if they were not computed
 
-    def _solve(
-        self, kernel: TrainingKernel, y: NDArray[Any], weights: Array | None, method: str, C: float, alpha: float
-    ) -> None:
+    def _solve(self, kernel: TrainingKernel, y: NDArray[Any], weights: Array | None, C: float, alpha: float) -> None:
         """Find the functions of all classes, from a kernel and checked classes."""
         self.classes_, numbers = np.unique(y, return_inverse=True)
         signs = class_signs(numbers, len(self.classes_))
         names = tuple(str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_))
-        if method == "svm":
+        if self.method == "svm":
             folds = spread_folds(numbers, self._seed()) if self.probability else ()
             svms = fit_svms(kernel.full(), signs, C, balanced=self.class_weight == "balanced", folds=folds)
             basis = np.arange(kernel.n)
@@ -131,10 +129,10 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         batch = self._check_new_graph(graph)
         if of_class is None:
             of_class = self._most_likely(self.expansion_.evaluate(batch, self._progress()))[0]
-        found = np.flatnonzero(self.classes_ == of_class)
-        if not len(found):
+        matches = np.flatnonzero(self.classes_ == of_class)
+        if not len(matches):
             raise InputError(f"class {of_class!r} is not among {', '.join(map(str, self.classes_.tolist()))}.")
-        number = int(found[0])
+        number = int(matches[0])
         if len(self.classes_) > 2:
             return self.expansion_.explain(batch, number)
         second = self.expansion_.explain(batch, 0)
@@ -230,5 +228,5 @@ class GraphClassifier(ClassificationModel):
         self._check_room(kernel.n, kernel.prepared.compute)
         labels = check_classes(y, kernel.n)
         weights = check_sample_weight(sample_weight, kernel.n)
-        self._solve(kernel, labels, weights, self.method, C, alpha)
+        self._solve(kernel, labels, weights, C, alpha)
         return self

@@ -29,7 +29,6 @@ from fastgntk.solvers import SOLVER_NAMES, Solution, choose_solver, solve
 __all__ = ["Expansion", "Explanation", "GraphModel", "Rows", "check_alpha", "check_alphas", "check_solver_options"]
 
 _log = logging.getLogger("fastgntk")
-
 _ALPHAS = tuple(float(alpha) for alpha in 10.0 ** np.arange(-8.0, 2.0))  # tried by default
 
 _NO_TRAINING_GRAPHS = (
@@ -145,8 +144,8 @@ class GraphModel(GraphEstimator):
 
     def _fit_ridge(self, kernel: TrainingKernel, targets: Targets, alpha: float) -> Solution:
         """Fit ridge regression by the given solver, or by the one chosen for this number of graphs."""
+        kernel.prepare_ridge(targets.weights)
         rank, seed, weights = self.n_components, self._seed(), targets.weights
-        kernel.prepare_ridge(weights)
         memory, stored = kernel.prepared.compute.max_memory, kernel.stored is not None
         solver, reason = choose_solver(self.solver, kernel.n, rank=rank, memory=memory, stored=stored)
         if self.solver == "auto":
@@ -174,7 +173,6 @@ class GraphModel(GraphEstimator):
         return batch
 
     def _check_new_graph(self, graph: Any) -> GraphBatch:
-        """Convert and check the graph to explain."""
         batch = graph if isinstance(graph, GraphBatch) else as_graphs([graph])
         if len(batch) != 1:
             raise InputError(f"explain takes one graph, but {len(batch)} graphs were given.")

@@ -90,8 +90,7 @@ class KernelRows:
     def cosine(self, rows: Array, diagonal: Array) -> Array:
         """Return cosines (t, m) from the rows and the diagonal of a chunk."""
         if not isinstance(self.kernel, Normalized):
-            silent = self.compute.watched(None)
-            rows = normalize(rows, diagonal, self.prepared.diagonal(silent) / self.unit)
+            rows = normalize(rows, diagonal, self.prepared.diagonal(self.compute.watched(None)) / self.unit)
         return np.minimum(rows, 1.0)  # rounding
 
     def with_intercept(self, rows: Array, diagonal: Array) -> tuple[Array, Array]:

@@ -44,8 +44,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         """Find coefficients, from a kernel and checked targets."""
         targets = Targets.from_y(y, weights)
         self.solution_ = solution = self._fit_ridge(kernel, targets, alpha)
-        self.target_scale_ = targets.scale
-        self.single_target_ = targets.single
+        self.target_scale_, self.single_target_ = targets.scale, targets.single
         # A graph of weight w has noise ridge / w; a new one is taken to be like the training graphs.
         mean_inverse = 1.0 if weights is None else float(np.mean(1.0 / weights))
         self.noise_ = (solution.ridge + solution.jitter) * mean_inverse
@@ -76,8 +75,8 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         Its width comes from the leave-one-out residuals, in standard deviations of each graph's own prediction; with
         ``calibrate=False`` from the Gaussian distribution.
         """
-        found = self.review(X, coverage)
-        return found.low, found.high
+        review = self.review(X, coverage)
+        return review.low, review.high
 
     def review(self, X: Any, coverage: float = 0.9) -> Review:
         """Return all predictions for each graph in one pass, with the most similar training graph."""
@@ -118,9 +117,8 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
 
     def _deviation(self, rows: Array, diagonal: Array) -> Array:
         """Return standard deviations (t, k) of new measurements, before calibration."""
-        solution = self.solution_
-        variance = solution.variance(*self.expansion_.rows.with_intercept(rows, diagonal)) + self.noise_
-        return np.sqrt(np.multiply.outer(variance, solution.scale2)) * self.target_scale_
+        variance = self.solution_.variance(*self.expansion_.rows.with_intercept(rows, diagonal)) + self.noise_
+        return np.sqrt(np.multiply.outer(variance, self.solution_.scale2)) * self.target_scale_
 
 
 class GraphRegressor(RegressionModel):

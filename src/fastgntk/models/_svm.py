@@ -20,21 +20,19 @@ _TOLERANCE = 0.01
 _MAX_STEPS = 200_000
 
 
-def score_splits(kernel: Array, y: NDArray[Any], splits: Sequence[Split], Cs: Sequence[float]) -> tuple[Array, int]:
+def score_splits(K: Array, y: NDArray[Any], splits: Sequence[Split], Cs: Sequence[float]) -> tuple[Array, int]:
     """Return the accuracy for every split and C, and how many fits were stopped early."""
     out = np.empty((len(splits), len(Cs)))
     stopped = 0
     with single_threaded_blas():  # once for all: setting it takes as long as a small fit
         for i, (train, test) in enumerate(splits):
-            for k, (predicted, early) in enumerate(predict_split(kernel, y, (train, test), Cs)):
+            for k, (predicted, early) in enumerate(predict_split(K, y, (train, test), Cs)):
                 stopped += early
                 out[i, k] = np.mean(predicted == y[test])
     return out, stopped
 
 
-def predict_split(
-    kernel: Array, y: NDArray[Any], split: Split, Cs: Sequence[float]
-) -> Iterator[tuple[NDArray[Any], bool]]:
+def predict_split(K: Array, y: NDArray[Any], split: Split, Cs: Sequence[float]) -> Iterator[tuple[NDArray[Any], bool]]:
     """Yield for every C the classes of the test graphs, and whether the fit was stopped early."""
     import sklearn
     from sklearn.exceptions import ConvergenceWarning
@@ -43,7 +41,7 @@ def predict_split(
     train, test = split
     # Inputs were made here and are finite: checking them again would take most of the time of a small fit.
     with sklearn.config_context(assume_finite=True, skip_parameter_validation=True), single_threaded_blas():
-        among, across = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
+        among, across = K[np.ix_(train, train)], K[np.ix_(test, train)]
         # C means the same for every kernel when the training graphs have variance 1 in feature space.
         unit = _variance(among)
         among, across = among / unit, across / unit
@@ -55,10 +53,10 @@ def predict_split(
             yield machine.predict(across), any(issubclass(w.category, ConvergenceWarning) for w in caught)
 
 
-def _variance(kernel: Array) -> float:
+def _variance(K: Array) -> float:
     """Return the mean squared distance of graphs from their centre in feature space; 1 if they are all the same."""
-    size = float(kernel.diagonal().mean())
-    variance = size - float(kernel.mean())
+    size = float(K.diagonal().mean())
+    variance = size - float(K.mean())
     return variance if variance > 1e-12 * size else 1.0
 
 
@@ -75,9 +73,7 @@ class FittedSVMs:
         return np.asarray(rows @ self.coefficients + self.offsets)
 
 
-def fit_svms(
-    kernel: Array, signs: Array, C: float, *, balanced: bool = False, folds: Sequence[Split] = ()
-) -> FittedSVMs:
+def fit_svms(K: Array, signs: Array, C: float, *, balanced: bool = False, folds: Sequence[Split] = ()) -> FittedSVMs:
     """Fit an SVM for each column of signs (n, k): 1 for graphs of the class, −1 for the others.
 
     With ``folds`` also those of the training part of each, for out-of-fold decision values.
@@ -91,23 +87,23 @@ def fit_svms(
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", ConvergenceWarning)  # SVMs that reached the step limit are used as they are
-        found = _fit(kernel, signs, C, balanced)
-        of_folds = [_fit(kernel[np.ix_(train, train)], signs[train], C, balanced) for train, _ in folds]
+        svms = _fit(K, signs, C, balanced)
+        of_folds = [_fit(K[np.ix_(train, train)], signs[train], C, balanced) for train, _ in folds]
     if not folds:
-        return found
+        return svms
     out_of_fold = np.zeros_like(signs)
     for (train, test), part in zip(folds, of_folds, strict=True):
-        out_of_fold[test] = part.decisions(kernel[np.ix_(test, train)])
-    return replace(found, out_of_fold=out_of_fold)
+        out_of_fold[test] = part.decisions(K[np.ix_(test, train)])
+    return replace(svms, out_of_fold=out_of_fold)
 
 
-def _fit(kernel: Array, signs: Array, C: float, balanced: bool) -> FittedSVMs:
+def _fit(K: Array, signs: Array, C: float, balanced: bool) -> FittedSVMs:
     from sklearn.svm import SVC
 
     n, k = signs.shape
     coefficients, offsets = np.zeros((n, k)), np.zeros(k)
-    unit = _variance(kernel)
-    scaled = kernel / unit
+    unit = _variance(K)
+    scaled = K / unit
     weight = "balanced" if balanced else None
     for i in range(k):
         if np.all(signs[:, i] == signs[0, i]):  # a fold without the class, or of nothing else
@@ -121,15 +117,15 @@ def _fit(kernel: Array, signs: Array, C: float, balanced: bool) -> FittedSVMs:
 
 
 def score_svms(
-    kernel: Array, signs: Array, classes: Ints, splits: Sequence[Split], Cs: Sequence[float], *, balanced: bool = False
+    K: Array, signs: Array, classes: Ints, splits: Sequence[Split], Cs: Sequence[float], *, balanced: bool = False
 ) -> Array:
     """Return for each C the out-of-fold accuracy."""
     correct = np.zeros(len(Cs))
     for train, test in splits:
-        among, across = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
+        among, across = K[np.ix_(train, train)], K[np.ix_(test, train)]
         for i, C in enumerate(Cs):
-            found = fit_svms(among, signs[train], C, balanced=balanced)
-            correct[i] += np.sum(predicted_class(found.decisions(across)) == classes[test])
+            svms = fit_svms(among, signs[train], C, balanced=balanced)
+            correct[i] += np.sum(predicted_class(svms.decisions(across)) == classes[test])
     return correct / len(classes)
 
 

@@ -95,13 +95,13 @@ def _numbers(row: Any) -> bool:
     return True
 
 
-def check_classes(y: Any, count: int, what: str = "graphs") -> NDArray[Any]:
+def check_classes(y: Any, count: int, items: str = "graphs") -> NDArray[Any]:
     """Return class labels as an array of integers or strings; there must be two classes or more."""
     if y is None:
         raise InputError("there are no class labels; pass y.")
     labels = _label_array(y)
     if labels.ndim != 1 or len(labels) != count:
-        raise InputError(f"y must have one class for each of the {count} {what}, but has shape {labels.shape}.")
+        raise InputError(f"y must have one class for each of the {count} {items}, but has shape {labels.shape}.")
     if labels.dtype.kind == "f":
         if not np.isfinite(labels).all():
             raise InputError("y holds values that are no classes: NaN or infinite.")
@@ -110,7 +110,7 @@ def check_classes(y: Any, count: int, what: str = "graphs") -> NDArray[Any]:
         labels = labels.astype(np.int64)
     classes = np.unique(labels)
     if len(classes) < 2:
-        found = f"all {count} {what} are of class {classes[0]}" if len(classes) else f"there are no {what}"
+        found = f"all {count} {items} are of class {classes[0]}" if len(classes) else f"there are no {items}"
         raise InputError(f"a classifier needs at least two classes, but {found}.")
     return labels
 

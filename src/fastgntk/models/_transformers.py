@@ -163,16 +163,13 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
         count = min(max_landmarks, kernel.n)
         if self.selection != "uniform":
             check_result(8 * kernel.n * count, kernel.prepared.compute.budget)
-        self.landmarks_, columns = SELECTIONS[self.selection](kernel, count, generator(self._seed()))
+        landmarks, columns = SELECTIONS[self.selection](kernel, count, generator(self._seed()))
         if columns is None and whole:
-            columns = kernel.columns(self.landmarks_)
-        self.rows_ = kernel.rows_to(self.landmarks_)
-        if columns is None:
-            among_landmarks = self.rows_.values(kernel.prepared.batch[self.landmarks_])
-        else:
-            among_landmarks = columns[self.landmarks_]
-        self.whitening_ = _inverse_root(among_landmarks)
-        self._n_features_out = len(self.landmarks_)
+            columns = kernel.columns(landmarks)
+        self.landmarks_, self.rows_ = landmarks, kernel.rows_to(landmarks)
+        among = self.rows_.values(kernel.prepared.batch[landmarks]) if columns is None else columns[landmarks]
+        self.whitening_ = _inverse_root(among)
+        self._n_features_out = len(landmarks)
         return columns
 
 
@@ -223,8 +220,8 @@ def _draw_by_leverage(source: KernelSource, count: int, rng: np.random.Generator
     values, vectors = linalg.eigh((C[first] + C[first].T) / 2)
     ridge = _ridge_of_dimension(np.maximum(values, 0.0) * source.n / count, count / 2)
     # l_i = (K_ii − c_i (K_mm + ridge m/n)⁻¹ c_iᵀ) / ridge, as K with these landmarks has it (Musco and Musco 2017).
-    seen = (C @ vectors) ** 2 @ (1.0 / (np.maximum(values, 0.0) + ridge * count / source.n))
-    leverage = np.maximum(diagonal - seen, np.finfo(np.float64).eps * diagonal)
+    explained = (C @ vectors) ** 2 @ (1.0 / (np.maximum(values, 0.0) + ridge * count / source.n))
+    leverage = np.maximum(diagonal - explained, np.finfo(np.float64).eps * diagonal)
     return np.sort(_draw_by_weights(leverage, np.zeros(0, dtype=np.int64), count, rng)), None
 
 
@@ -238,12 +235,12 @@ SELECTIONS: dict[str, Callable[[KernelSource, int, np.random.Generator], _Landma
 
 def _draw_by_weights(weights: Array, taken: Ints, count: int, rng: np.random.Generator) -> Ints:
     """Draw without replacement by weights; where too few are above 0, the rest uniformly among the others."""
-    left = weights.copy()
-    left[taken] = -1.0
+    weights = weights.copy()
+    weights[taken] = -1.0
     # The largest of log(u) / w are such a draw (Efraimidis and Spirakis 2006), and all at once.
     with np.errstate(divide="ignore", invalid="ignore"):
-        keys = np.where(left > 0, np.log(rng.random(len(left))) / left, -np.inf)
-    ranked = np.lexsort((rng.random(len(left)), left < 0, -keys))
+        keys = np.where(weights > 0, np.log(rng.random(len(weights))) / weights, -np.inf)
+    ranked = np.lexsort((rng.random(len(weights)), weights < 0, -keys))
     return ranked[:count].astype(np.int64)
 
 

@@ -306,7 +306,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         self.best_params_ = {"kernel": one.kernel, "method": self.method}
         self.best_params_ |= {"C": C} if self.method == "svm" else {"alpha": one.alpha}
         kernel = self._final_kernel(batch, one.kernel, None)
-        self._solve(kernel, labels, weights, self.method, C, one.alpha)
+        self._solve(kernel, labels, weights, C, one.alpha)
         if self.method == "ridge":
             assert self.out_of_fold_ is not None  # in closed form, whether probabilities are wanted or not
             accuracy = float(np.mean(predicted_class(self.out_of_fold_) == numbers))

@@ -15,8 +15,8 @@ where the likelihood is largest. All variances here are in units of s².
 ``_cholesky``             exact, 2/3 n³: the one to take while K fits into memory twice
 ``_eigen``                exact, 6 to 11 times Cholesky once, n² for each ridge: :class:`EigenPath`, to choose the ridge
 ``_low_rank``             ``nystrom``: m columns of K only, n m² and no n² anywhere; ``sketched``: K Sᵀ with a random
-                          matrix S, all columns are computed, but only m combinations of them kept
-``_features``             m given features, in blocks: :func:`regress_on_features`, no kernel at all
+                          matrix S, all columns are computed, but only m combinations of them kept;
+                          :func:`regress_on_features`: m given features, in blocks, no kernel at all
 ``_conjugate_gradients``  exact up to a tolerance, n² for each step: needs K once, not twice
 ========================  ==========================================================================================
 
@@ -25,7 +25,7 @@ To add a solver: a file with a function from :class:`Problem` to :class:`Solutio
 """
 
 from fastgntk.solvers._eigen import Criterion, EigenPath, Score, misclassification, stable_ridge
-from fastgntk.solvers._features import FeatureSource, regress_on_features
+from fastgntk.solvers._low_rank import FeatureSource, regress_on_features
 from fastgntk.solvers._problem import KernelSource, MatrixSource
 from fastgntk.solvers._solution import Solution
 from fastgntk.solvers._solve import SOLVER_NAMES, SOLVERS, SolverChoice, choose_solver, default_rank, solve

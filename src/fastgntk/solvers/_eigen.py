@@ -27,8 +27,7 @@ Criterion = Literal["leave_one_out", "likelihood"]
 
 # Equal graphs have equal rows up to the order of sums; κ0 near λ = 1 makes of an ulp a 1e-8 (tests/tables.py).
 _SAME_ROW = 1e-6
-
-_NEAR = 1.05  # times the least error; leave-one-out on some hundred graphs does not distinguish such ridges
+_TIE = 1.05  # times the least error; leave-one-out on some hundred graphs does not distinguish such ridges
 
 
 class EigenPath:
@@ -51,8 +50,7 @@ class EigenPath:
     """
 
     def __init__(self, K: Any, groups: Any = None, *, weights: Any = None) -> None:
-        kernel = MatrixSource(K).full()
-        member, first, among = _kinds(kernel, groups)
+        member, first, among = _group_rows(MatrixSource(K).full(), groups)
         self.n, self.m = len(member), len(first)
         if self.n == 0:
             raise InputError("there are no graphs to learn from; K has shape (0, 0).")
@@ -117,9 +115,9 @@ class EigenPath:
             raise InputError("all targets are 0, so that no ridge is better than another; give targets that vary.")
         if by == "likelihood":
             return np.asarray(-self.log_marginal_likelihood(targets, ridges).mean(axis=1))
-        fraction = self._weights / self._weights.sum()
-        errors = np.einsum("n,rnk->rk", fraction, self.leave_one_out(targets, ridges) ** 2)
-        return np.asarray((errors / (fraction @ targets**2)).mean(axis=1))
+        fractions = self._weights / self._weights.sum()
+        errors = np.einsum("n,rnk->rk", fractions, self.leave_one_out(targets, ridges) ** 2)
+        return np.asarray((errors / (fractions @ targets**2)).mean(axis=1))
 
     def best_ridge(self, Y: Any, ridges: Any, by: Criterion = "leave_one_out") -> float:
         """Return the ridge with the least of the ``scores``, the first of equals."""
@@ -203,9 +201,9 @@ def eigen(problem: Problem) -> Solution:
     problem.report(0, 2)
     path = EigenPath(problem.source.full(), weights=problem.weights)
     problem.report(1, 2)
-    found = path.solution(problem.Y, problem.ridge)
+    solution = path.solution(problem.Y, problem.ridge)
     problem.report(2, 2)
-    return found
+    return solution
 
 
 Score = Callable[[EigenPath, Array, Sequence[float]], tuple[float, float]]
@@ -219,8 +217,8 @@ def stable_ridge(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[fl
     at any of them. How wide intervals are depends on the ridge very much, and the likelihood judges that too.
     """
     errors = path.scores(Y, ridges)
-    near = np.flatnonzero(errors <= _NEAR * errors.min())
-    best = near[path.scores(Y, np.asarray(ridges)[near], "likelihood").argmin()]
+    finalists = np.flatnonzero(errors <= _TIE * errors.min())
+    best = finalists[path.scores(Y, np.asarray(ridges)[finalists], "likelihood").argmin()]
     return ridges[best], float(errors[best])
 
 
@@ -249,32 +247,32 @@ def _as_ridges(ridges: Any) -> Array:
     return values
 
 
-def _kinds(K: Array, groups: Any) -> tuple[Ints, Ints, Array]:
+def _group_rows(K: Array, groups: Any) -> tuple[Ints, Ints, Array]:
     """Return the kind of each row, one row of each kind, and the kernel between kinds."""
     if groups is None:
         rows = np.arange(len(K))
         return rows, rows, K
-    given = np.asarray(groups)
-    if given.ndim != 1 or given.dtype.kind not in "iu":
+    labels = np.asarray(groups)
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise InputError(
-            f"groups must be one whole number for each graph, but has shape {given.shape} and dtype {given.dtype}."
+            f"groups must be one whole number for each graph, but has shape {labels.shape} and dtype {labels.dtype}."
         )
-    numbers, first, member = np.unique(given, return_index=True, return_inverse=True)
-    if len(K) < len(given) and np.array_equal(numbers, np.arange(len(K))):
+    numbers, first, member = np.unique(labels, return_index=True, return_inverse=True)
+    if len(K) < len(labels) and np.array_equal(numbers, np.arange(len(K))):
         return member, first, K  # the kernel between kinds already
-    if len(K) != len(given):
+    if len(K) != len(labels):
         raise InputError(
-            f"groups has {len(given)} graphs of {len(numbers)} kinds, but K has {len(K)} rows; pass K of all graphs, "
+            f"groups has {len(labels)} graphs of {len(numbers)} kinds, but K has {len(K)} rows; pass K of all graphs, "
             f"or of the kinds 0..{len(numbers) - 1}."
         )
     among = K[np.ix_(first, first)]
     for start in range(0, len(K), BLOCK):
         stop = start + BLOCK
-        apart = np.abs(K[start:stop][:, first] - among[member[start:stop]]).max(axis=1)
-        if apart.max() > _SAME_ROW * float(K.diagonal().max()):
-            i = start + int(apart.argmax())
+        distances = np.abs(K[start:stop][:, first] - among[member[start:stop]]).max(axis=1)
+        if distances.max() > _SAME_ROW * float(K.diagonal().max()):
+            i = start + int(distances.argmax())
             raise InputError(
                 f"groups claims that graphs {first[member[i]]} and {i} are equal, but their kernel rows are "
-                f"{apart.max():.1e} apart; give groups of equal rows only."
+                f"{distances.max():.1e} apart; give groups of equal rows only."
             )
     return member, first, among

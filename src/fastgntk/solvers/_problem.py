@@ -85,13 +85,13 @@ def _check_rows(matrix: Array, start: int) -> None:
     if not np.isfinite(rows).all():
         i, j = np.argwhere(~np.isfinite(rows))[0]
         raise InputError(f"the kernel matrix has {rows[i, j]} in row {start + i}, column {j}; leave it out.")
-    apart = np.abs(rows - matrix[:, start : start + BLOCK].T)
+    distances = np.abs(rows - matrix[:, start : start + BLOCK].T)
     size = float(np.abs(rows).max(initial=0.0))
-    if apart.max(initial=0.0) > _SYMMETRY * size:
-        i, j = np.argwhere(apart == apart.max())[0]
+    if distances.max(initial=0.0) > _SYMMETRY * size:
+        i, j = np.argwhere(distances == distances.max())[0]
         raise InputError(
             f"a kernel matrix must be symmetric, but K[{start + i}, {j}] and K[{j}, {start + i}] are "
-            f"{apart[i, j]:.1e} apart; pass the matrix of gram."
+            f"{distances[i, j]:.1e} apart; pass the matrix of gram."
         )
 
 

@@ -13,8 +13,6 @@ from fastgntk.errors import InputError
 
 __all__ = ["Solution", "likelihood"]
 
-Plain = str | int | float | bool
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Solution:
@@ -74,24 +72,22 @@ class Solution:
         ``nystrom`` and ``sketched``, and as noise by ``cg``: smaller where the features express x well, which is near
         landmarks. Figures: ``benchmarks/solvers.py``.
         """
-        rows = self._checked(cross)
-        prior = np.asarray(diagonal, dtype=np.float64)
-        if prior.shape != (len(rows),):
-            raise InputError(
-                f"diagonal must have one value for each of {len(rows)} graphs, but has shape {prior.shape}."
-            )
-        if len(self.landmarks) < rows.shape[1]:
-            rows = rows[:, self.landmarks]
+        k_x = self._checked(cross)
+        k_xx = np.asarray(diagonal, dtype=np.float64)
+        if k_xx.shape != (len(k_x),):
+            raise InputError(f"diagonal must have one value for each of {len(k_x)} graphs, but has shape {k_xx.shape}.")
+        if len(self.landmarks) < k_x.shape[1]:
+            k_x = k_x[:, self.landmarks]
         if self.triangular:
-            explained, _ = lapack.dtrtrs(self.factor, rows.T, lower=1)
+            explained, _ = lapack.dtrtrs(self.factor, k_x.T, lower=1)
         else:
-            explained = self.factor.T @ rows.T
-        uncertain = rows @ self.noise_factor
+            explained = self.factor.T @ k_x.T
+        uncertain = k_x @ self.noise_factor
         # The difference of two equal numbers may come out below 0.
-        rest = np.maximum(prior - np.einsum("ij,ij->j", explained, explained), 0.0)
+        rest = np.maximum(k_xx - np.einsum("ij,ij->j", explained, explained), 0.0)
         return np.asarray(rest + np.einsum("ij,ij->i", uncertain, uncertain))
 
-    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Plain]]:
+    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, str | float | bool]]:
         """Return arrays for .npy and plain values for JSON."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
