@@ -96,7 +96,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each graph."""
-        return self._most_likely(self._decisions(X))
+        return self._predicted_classes(self._decisions(X))
 
     @available_if(lambda model: model.probability)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -118,7 +118,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             decisions[part] = self.expansion_.values(rows)
             nearest[part], similarity[part] = self._nearest_in_chunk(rows, diagonal)
         probabilities = None if self.sigmoids_ is None else self.sigmoids_.probabilities(decisions)
-        return ClassReview(self._most_likely(decisions), probabilities, nearest, similarity)
+        return ClassReview(self._predicted_classes(decisions), probabilities, nearest, similarity)
 
     def explain(self, graph: Any, of_class: Any = None) -> Explanation:
         """Decompose the decision value of a class for one graph: exact contributions of nodes and training graphs.
@@ -128,7 +128,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         """
         batch = self._check_new_graph(graph)
         if of_class is None:
-            of_class = self._most_likely(self.expansion_.evaluate(batch, self._progress()))[0]
+            of_class = self._predicted_classes(self.expansion_.evaluate(batch, self._progress()))[0]
         matches = np.flatnonzero(self.classes_ == of_class)
         if not len(matches):
             raise InputError(f"class {of_class!r} is not among {', '.join(map(str, self.classes_.tolist()))}.")
@@ -140,7 +140,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             return second
         return Explanation(-second.contributions, -second.intercept, second.training, str(self.classes_[0]))
 
-    def _most_likely(self, decisions: Array) -> NDArray[Any]:
+    def _predicted_classes(self, decisions: Array) -> NDArray[Any]:
         return np.asarray(self.classes_[predicted_class(decisions)])
 
     def _decisions(self, X: Any) -> Array:

@@ -137,10 +137,8 @@ class GraphModel(GraphEstimator):
         self.n_graphs_ = training.n
         self.n_equal_graphs_ = int(np.sum(groups != np.arange(training.n)))
         if self.n_equal_graphs_:
-            _log.info(
-                "%d of %d training graphs equal an earlier one: the colour refinement of %s cannot distinguish them",
-                *(self.n_equal_graphs_, training.n, training.prepared.kernel),
-            )
+            text = "%d of %d training graphs equal an earlier one: the colour refinement of %s cannot distinguish them"
+            _log.info(text, self.n_equal_graphs_, training.n, training.prepared.kernel)
 
     def _fit_ridge(self, kernel: TrainingKernel, targets: Targets, alpha: float) -> Solution:
         """Fit ridge regression by the given solver, or by the one chosen for this number of graphs."""

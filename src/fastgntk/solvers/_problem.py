@@ -185,11 +185,11 @@ class Jitter:
     def log(self, jitter: float) -> None:
         """Log what was added, if anything was."""
         if jitter > 0.0:
-            _log.info(
+            text = (
                 "K + ridge is not positive definite to working precision: added %.1e to the ridge of %.1e, which is "
-                "%.0e of the mean %.3g of the diagonal.",
-                *(jitter, self.ridge, jitter / self.mean, self.mean),
+                "%.0e of the mean %.3g of the diagonal."
             )
+            _log.info(text, jitter, self.ridge, jitter / self.mean, self.mean)
 
     def error(self, smallest: float) -> InputError:
         """Return the error for a matrix with this smallest eigenvalue, which no jitter makes positive definite."""
