@@ -23,8 +23,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 import fastgntk as fg
-from fastgntk.models._landmarks import SELECTIONS
-from fastgntk.models._nystroem import _inverse_root
+from fastgntk.models._transformers import SELECTIONS, _inverse_root
 from fastgntk.solvers import MatrixSource
 
 KERNELS = {"NCI1": fg.GNTK(9, 1), "COLLAB": fg.GNTK(2, 2), "PROTEINS": fg.GNTK(3, 1), "MUTAG": fg.GNTK(3, 1)}

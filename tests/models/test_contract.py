@@ -742,7 +742,6 @@ def test_tables_hold_every_estimator():
     public = [getattr(module, name) for module in (fg.models, fg.selection) for name in module.__all__]
     kinds = {kind for kind in public if isinstance(kind, type) and issubclass(kind, BaseEstimator)}
     abstract = {
-        fg.models.GraphEstimator,
         fg.models.GraphModel,
         fg.models.RegressionModel,
         fg.models.ClassificationModel,

@@ -13,7 +13,7 @@ from tests.tables import FLOAT64
 import fastgntk as fg
 from fastgntk import GNTK, Compute, Graph, InputError, Sketch, datasets
 from fastgntk.kernels import Normalized
-from fastgntk.models import _feature_rows
+from fastgntk.models import _random_features
 from fastgntk.solvers import regress_on_features
 
 MUTAG = datasets.load("MUTAG")
@@ -227,7 +227,7 @@ def test_no_training_graphs_are_kept():
 @pytest.mark.slow
 def test_default_number_of_features():
     model = fg.GraphRegressor(GNTK(1, 1), solver="features").fit(TRAIN[:5], SIZES[:5])
-    assert len(model.expansion_.rows) == _feature_rows.DEFAULT_FEATURES == 2048
+    assert len(model.expansion_.rows) == _random_features.DEFAULT_FEATURES == 2048
 
 
 def test_features_depend_on_the_seed_alone():

@@ -13,8 +13,7 @@ from tests.tables import FLOAT64
 
 import fastgntk as fg
 from fastgntk import GNTK, Compute, Graph, datasets
-from fastgntk.models._landmarks import SELECTIONS
-from fastgntk.models._nystroem import _inverse_root
+from fastgntk.models._transformers import SELECTIONS, _inverse_root
 from fastgntk.solvers import MatrixSource
 
 MUTAG = datasets.load("MUTAG")

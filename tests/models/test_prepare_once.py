@@ -97,8 +97,18 @@ def test_prediction_with_normalisation_computes_the_diagonal_of_the_new_graph_on
     assert calls["diagonal"] == 1
 
 
-def test_fit_of_an_svm_without_probabilities_switches_between_folders_fewer_than_60_times():
-    model = GraphClassifier(GNTK(2), probability=False)
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (GraphClassifier(GNTK(2), probability=False), CLASSES),
+        (GraphClassifier(), CLASSES),
+        (GraphClassifier(method="ridge"), CLASSES),
+        (GraphRegressor(), GRAPHS.sizes.astype(float)),
+    ],
+    ids=["SVM without probabilities", "SVM", "ridge classifier", "regressor"],
+)
+def test_fit_switches_between_folders_fewer_than_60_times(model, y):
+    model.fit(GRAPHS, y)  # what is loaded at the first fit does not count
     with counted() as calls:
-        model.fit(GRAPHS, CLASSES)
+        model.fit(GRAPHS, y)
     assert len(calls.folders) < 60

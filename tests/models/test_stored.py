@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from tests.tables import FLOAT64, Tolerance
 
 import fastgntk as fg
-from fastgntk.models import _training_kernel
+from fastgntk.models import _kernel_values
 from fastgntk.pairwise import _prepared
 from fastgntk.pairwise.store import StoredGram, _build
 from fastgntk.solvers import SOLVERS
@@ -49,7 +49,7 @@ def no_kernel_values():
     """Make it an error to compute values among training graphs, or of training graphs with themselves."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("gram", "gram_columns"):
-            patch.setattr(_training_kernel, name, None)
+            patch.setattr(_kernel_values, name, None)
         patch.setattr(_prepared.Leaf, "diagonal", None)
         yield
 
@@ -157,7 +157,7 @@ def test_no_more_is_read_than_the_solver_needs(store, solver, monkeypatch):
         return gather(self, rows, cols)
 
     monkeypatch.setattr(StoredGram, "_gather", counting)
-    monkeypatch.setattr("fastgntk.solvers._sketched.BLOCK", store.side)
+    monkeypatch.setattr("fastgntk.solvers._low_rank.BLOCK", store.side)
     reads = []
     read = StoredGram._read
     monkeypatch.setattr(StoredGram, "_read", lambda self, tile: reads.append(tile) or read(self, tile))

@@ -17,11 +17,10 @@ from fastgntk import (
     prepare,
 )
 from fastgntk.kernels import Normalized
-from fastgntk.models._folds import spread_folds
+from fastgntk.models import spread_folds
 from fastgntk.selection import Candidates, Grid, Search, evaluate
 from fastgntk.selection._comparison import Comparison, _objective, level_weights
-from fastgntk.solvers import EigenPath
-from fastgntk.solvers._regularization import misclassification, stable_ridge
+from fastgntk.solvers import EigenPath, misclassification, stable_ridge
 
 DATA = datasets.load("MUTAG")
 SOME = DATA.graphs[:50]

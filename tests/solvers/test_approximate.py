@@ -11,8 +11,8 @@ from tests.solvers.cases import CANCELLED, CG_TOLERANCE, ITERATED, RIDGE, SOLVED
 
 from fastgntk import InputError
 from fastgntk.sketch import SKETCHES
-from fastgntk.solvers import MatrixSource, _sketched, solve
-from fastgntk.solvers._nystrom import draw_landmarks
+from fastgntk.solvers import MatrixSource, _low_rank, solve
+from fastgntk.solvers._low_rank import draw_landmarks
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
@@ -121,7 +121,7 @@ class TestLowRank:
 
 @pytest.mark.parametrize("solver", LOW_RANK)
 def test_the_whole_matrix_is_never_requested(solver, monkeypatch):
-    monkeypatch.setattr(_sketched, "BLOCK", 7)
+    monkeypatch.setattr(_low_rank, "BLOCK", 7)
     problem = case()
     source = ColumnsOnly(problem.K)
     found = solve(source, problem.Y, RIDGE, solver=solver, rank=RANK)

@@ -7,8 +7,8 @@ import pytest
 
 import fastgntk as fg
 from fastgntk import InputError, datasets
-from fastgntk.solvers import _choice as _solver_choice
-from fastgntk.solvers._choice import SolverChoice, choose_solver
+from fastgntk.solvers import _solve
+from fastgntk.solvers._solve import SolverChoice, choose_solver
 
 GRAPHS = datasets.load("MUTAG").graphs[:40]
 CLASSES = datasets.load("MUTAG").y[:40]
@@ -61,9 +61,9 @@ def test_more_memory_never_gives_a_coarser_solver(n):
 
 
 def _limits(monkeypatch, exact, landmarks, room=10**9):
-    monkeypatch.setattr(_solver_choice, "memory_budget", lambda memory: room)  # kernels need more than so little
-    monkeypatch.setattr(_solver_choice, "_EXACT", exact)
-    monkeypatch.setattr(_solver_choice, "_LANDMARKS", landmarks)
+    monkeypatch.setattr(_solve, "memory_budget", lambda memory: room)  # kernels need more than so little
+    monkeypatch.setattr(_solve, "_EXACT", exact)
+    monkeypatch.setattr(_solve, "_LANDMARKS", landmarks)
 
 
 @pytest.mark.parametrize(

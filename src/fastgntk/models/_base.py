@@ -1,29 +1,18 @@
-"""What estimators share: parameters that are values, checks of graphs, nearest training graphs, saving."""
+"""Base of the estimators, and checks of the graphs that they are given."""
 
-import logging
 import warnings
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from fastgntk._util.arrays import Array, Ints
+from fastgntk._util.arrays import Ints
 from fastgntk._util.checks import check_integer
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graphs import GraphBatch, NodeFeatures, UnseenLabelWarning, as_graphs
-from fastgntk.models._explanation import NO_TRAINING_GRAPHS, Expansion
-from fastgntk.models._kernel_rows import KernelRows, check_features
-from fastgntk.models._training_kernel import TrainingKernel
-from fastgntk.pairwise import check_compute, check_kernel, prepare_batch, tangent_leaves
-from fastgntk.pairwise.store import use_stored
 
-__all__ = ["FrozenParameters", "GraphEstimator", "GraphModel", "nonempty", "warn_unseen_labels"]
-
-_log = logging.getLogger("fastgntk")
+__all__ = ["FrozenParameters", "GraphEstimator", "as_training_graphs", "check_features", "warn_unseen_labels"]
 
 
 class FrozenParameters:
@@ -62,113 +51,46 @@ class GraphEstimator(FrozenParameters, BaseEstimator):  # type: ignore[misc]  # 
         return tags
 
 
-class GraphModel(GraphEstimator):
-    """A fitted function of graphs that can be explained and saved."""
-
-    expansion_: Expansion
-    solver_: str
-    """The solver of ridge regression that was given or chosen, or ``"svm"``."""
-    n_graphs_: int
-    """Number of training graphs."""
-    n_equal_graphs_: int
-    """How many training graphs equal an earlier one: the kernel cannot distinguish them."""
-    names_: list[str]
-    """Names of the training graphs, if they were given to ``annotate``; kept in model files."""
-    about_: dict[str, Any]
-    """Where the model comes from, if that was given to ``annotate``; kept in model files."""
-
-    def _training(self, X: Any, gram: Any = None) -> TrainingKernel:
-        """Prepare training graphs and return their kernel, of values on disk if ``gram`` is given."""
-        batch = nonempty(as_graphs(X))
-        kernel, compute = check_kernel(self.kernel), check_compute(self.compute)
-        if gram is None:
-            training = TrainingKernel(prepare_batch(batch, kernel, compute), compute.progress)
-        else:
-            stored, prepared = use_stored(gram, batch, kernel, compute)
-            training = TrainingKernel(prepared, compute.progress, stored=stored)
-        self._start(training)
-        return training
-
-    def _start(self, training: TrainingKernel) -> None:
-        """Drop what belongs to graphs fitted before, and count training graphs that equal an earlier one."""
-        for attribute in ("names_", "about_"):
-            self.__dict__.pop(attribute, None)
-        groups = training.prepared.equal_graphs()
-        self.n_graphs_ = training.n
-        self.n_equal_graphs_ = int(np.sum(groups != np.arange(training.n)))
-        if self.n_equal_graphs_:
-            _log.info(
-                "%d of %d training graphs equal an earlier one: the colour refinement of %s cannot distinguish them",
-                self.n_equal_graphs_,
-                training.n,
-                training.prepared.kernel,
-            )
-
-    def _new(self, X: Any) -> GraphBatch:
-        """Convert and check new graphs."""
-        check_is_fitted(self)
-        batch = X if isinstance(X, GraphBatch) else as_graphs(X)
-        rows = self.expansion_.rows
-        check_features(rows.features, batch)
-        warn_unseen_labels(rows.features, batch, typed=any(leaf.typed for leaf in tangent_leaves(rows.kernel)))
-        return batch
-
-    def similarities(self, X: Any) -> Array:
-        """Return the cosine of each graph with each of the m graphs that carry coefficients, shape (t, m)."""
-        batch = self._new(X)
-        rows = self.expansion_.rows
-        if not isinstance(rows, KernelRows):
-            raise InputError(NO_TRAINING_GRAPHS)
-        out = np.zeros((len(batch), len(rows)))
-        for part, values, own in rows.chunks(batch, self._progress()):
-            out[part] = rows.cosine(values, own)
-        return out
-
-    def nearest(self, X: Any) -> tuple[Ints, Array]:
-        """Return for each graph the index of the most similar training graph, and the cosine, at most 1.
-
-        With an approximate solver only its landmarks are compared; ``solver="features"`` has none.
-        """
-        return self._nearest(self.similarities(X))
-
-    def _progress(self) -> Any:
-        return check_compute(self.compute).progress
-
-    def _nearest_in(self, values: Array, own: Array) -> tuple[Ints, Array]:
-        """Return the same for a chunk of rows; −1 and NaN if there are no training graphs to compare with."""
-        rows = self.expansion_.rows
-        if not isinstance(rows, KernelRows):
-            return np.full(len(values), -1), np.full(len(values), np.nan)
-        return self._nearest(rows.cosine(values, own))
-
-    def _nearest(self, cosine: Array) -> tuple[Ints, Array]:
-        best = cosine.argmax(axis=1)
-        return self.expansion_.basis[best], cosine[np.arange(len(cosine)), best]
-
-    def annotate(self, names: Sequence[str] | None = None, **about: Any) -> Self:
-        """Give the training graphs names, and the model file anything else (plain values) about its origin."""
-        check_is_fitted(self)
-        if names is not None:
-            if len(names) != self.n_graphs_:
-                raise InputError(f"names must be {self.n_graphs_}, one for each training graph, but are {len(names)}.")
-            self.names_ = [str(name) for name in names]
-        if about:
-            self.about_ = about
-        return self
-
-    def save(self, path: str | Path) -> None:
-        """Write the model to a file (``.fgntk``), whole or not at all; :func:`fastgntk.load_model` reads it."""
-        from fastgntk.persistence import save_model
-
-        check_is_fitted(self)
-        save_model(self, Path(path))
-
-
-def nonempty(batch: GraphBatch) -> GraphBatch:
-    """Return training graphs; there must be at least one."""
+def as_training_graphs(X: Any) -> GraphBatch:
+    """Convert training graphs; there must be at least one."""
+    batch = as_graphs(X)
     if not batch.n_graphs:
         raise InputError("there are no graphs to learn from.")
     return batch
+
+
+def check_features(features: dict[str, NodeFeatures], batch: GraphBatch) -> None:
+    """Refuse graphs without the node labels or attributes on which node features were fitted."""
+    for step in features.values():
+        if batch.n_nodes and step.kind_ in ("attributes", "all"):
+            _check_attributes(step, batch)
+        if batch.n_nodes and step.kind_ in ("labels", "all"):
+            _check_labels(step, batch)
+
+
+def _check_attributes(step: NodeFeatures, batch: GraphBatch) -> None:
+    width = None if batch.features is None else batch.features.shape[1]
+    if width != step.attributes_width_:
+        found = "none" if width is None else f"width {width}"
+        raise _wrong_features(f"node features of width {step.attributes_width_}", found)
+
+
+def _check_labels(step: NodeFeatures, batch: GraphBatch) -> None:
+    kinds = {"U": "text", "i": "whole numbers"}
+    kind = step.categories_[0].dtype.kind if step.categories_ else "i"
+    if batch.labels is None or batch.labels.dtype.kind != kind:
+        found = "none" if batch.labels is None else f"labels that are {kinds[batch.labels.dtype.kind]}"
+        raise _wrong_features(f"node labels that are {kinds[kind]}", found)
+    columns = 1 if batch.labels.ndim == 1 else batch.labels.shape[1]
+    if columns != max(len(step.categories_), 1):
+        raise _wrong_features(f"{len(step.categories_)} labels a node", f"{columns} labels a node")
+
+
+def _wrong_features(trained: str, found: str) -> InputError:
+    return InputError(
+        f"the model was trained on graphs with {trained}, but these have {found}; give it graphs of the kind that it "
+        "was trained on."
+    )
 
 
 def warn_unseen_labels(features: dict[str, NodeFeatures], batch: GraphBatch, *, typed: bool) -> None:
@@ -183,12 +105,12 @@ def warn_unseen_labels(features: dict[str, NodeFeatures], batch: GraphBatch, *, 
         _warn_unseen("edges of", "such edges", graph_of_edge[step.unseen_edges(batch)])
 
 
-def _warn_unseen(which: str, these: str, graphs_of: Ints) -> None:
-    """Warn if some nodes, or edges, have labels that no training graph has; given are the graphs that they are of."""
-    if len(graphs_of):
+def _warn_unseen(items: str, pronoun: str, graphs: Ints) -> None:
+    """Warn if there are graphs, one for each node or edge with a label that no training graph has."""
+    if len(graphs):
         warnings.warn(
-            f"{which} {len(np.unique(graphs_of))} graphs have a label that no training graph has; the model has "
-            f"learned nothing about {these}.",
+            f"{items} {len(np.unique(graphs))} graphs have a label that no training graph has; the model has "
+            f"learned nothing about {pronoun}.",
             UnseenLabelWarning,
             stacklevel=levels_to_the_caller(),
         )

@@ -1,17 +1,20 @@
-"""Calibrated probabilities and intervals, from out-of-fold predictions."""
-
-from __future__ import annotations
+"""Calibrated probabilities and intervals from out-of-fold predictions, and the folds of these."""
 
 import math
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from fastgntk._util.arrays import Array, Bools, Ints
 from fastgntk.errors import InputError
 
-__all__ = ["Intervals", "Sigmoids"]
+__all__ = ["Intervals", "Sigmoids", "Split", "spread_folds", "stratified_folds"]
+
+Split = tuple[Ints, Ints]
+"""Indices of the training graphs and of the test graphs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,14 +23,14 @@ class Intervals:
 
     A Gaussian process gives each prediction a standard deviation; whether it has the right size depends on the kernel.
     ``ratios`` (n, k) are the residuals over their standard deviations, without sign and sorted. Intervals of
-    coverage p are as many standard deviations wide as the share p of the ratios is, so that no shape of the errors
+    coverage p are as many standard deviations wide as the fraction p of the ratios is, so that no shape of the errors
     is assumed; the standard deviation is multiplied by the root mean square of the ratios.
     """
 
     ratios: Array
 
     @classmethod
-    def from_residuals(cls, residuals: Array, variances: Array) -> Intervals:
+    def from_residuals(cls, residuals: Array, variances: Array) -> Self:
         """Take residuals (n, k) with their variances (n, k); those without a variance above 0 are ignored."""
         deviations = np.sqrt(variances)
         ratios = np.divide(np.abs(residuals), deviations, out=np.zeros_like(residuals), where=deviations > 0)
@@ -64,7 +67,7 @@ class Sigmoids:
     shift: Array  # (k,)
 
     @classmethod
-    def fit(cls, decisions: Array, classes: Ints, n_classes: int) -> Sigmoids:
+    def fit(cls, decisions: Array, classes: Ints, n_classes: int) -> Self:
         """Fit one sigmoid for each column of decision values (n, k) of graphs that were left out.
 
         With two classes there is one column, of the second class. Platt's targets keep slopes finite where classes
@@ -87,12 +90,47 @@ def _platt(decisions: Array, positive: Bools) -> tuple[float, float]:
     from sklearn.linear_model import LogisticRegression
 
     yes, no = int(positive.sum()), int((~positive).sum())
-    share = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
+    target = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
     spread = float(np.std(decisions)) or 1.0  # the solver converges best for numbers of about 1
-    # Both classes for every graph, each with its share: a logistic regression on targets between 0 and 1.
+    # Both classes for every graph, each with its weight: a logistic regression on targets between 0 and 1.
     model = LogisticRegression(C=1e6, max_iter=1000)
     scaled = np.concatenate([decisions, decisions])[:, None] / spread
-    model.fit(scaled, np.repeat([1, 0], len(decisions)), sample_weight=np.concatenate([share, 1.0 - share]))
+    model.fit(scaled, np.repeat([1, 0], len(decisions)), sample_weight=np.concatenate([target, 1.0 - target]))
     # More certain the smaller the value would be nonsense; then the value carries no information.
     slope = max(float(model.coef_[0, 0]) / spread, 0.0)
     return slope, float(model.intercept_[0]) if slope > 0 else float(np.log((yes + 1.0) / (no + 1.0)))
+
+
+def stratified_folds(y: NDArray[Any], n_folds: int, seed: int, *, name: str = "folds", where: str = "") -> list[Split]:
+    """Shuffle and split so that every fold has each class in proportion; ``name`` is the option in errors."""
+    from sklearn.model_selection import StratifiedKFold
+
+    if n_folds < 2:
+        raise InputError(f"{name} must be 2 or more, but is {n_folds}.")
+    if not 0 <= seed < 2**32:
+        raise InputError(f"random_state must lie in 0..{2**32 - 1}, but is {seed}.")
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.min() < n_folds:
+        rare, few = classes[counts.argmin()], int(counts.min())
+        remedy = f"use at most {name}={few}" if few >= 2 else "more graphs of it are needed"
+        members = "member" if few == 1 else "members"
+        raise InputError(
+            f"class {rare} has {few} {members}{where}, fewer than {name}={n_folds}; {remedy}, or leave that class out."
+        )
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    return [(train, test) for train, test in folds.split(np.zeros(len(y)), y)]
+
+
+def spread_folds(classes: Ints, seed: int, n_folds: int = 5) -> list[Split]:
+    """Split into folds that have each class in proportion; one with fewer members than folds is dealt out to some.
+
+    ``classes`` are numbers from 0 on.
+    """
+    if np.bincount(classes).min() >= n_folds:
+        return stratified_folds(classes, n_folds, seed)
+    rng = np.random.default_rng(seed)
+    shuffled = rng.permutation(len(classes))
+    dealt = shuffled[np.argsort(classes[shuffled], kind="stable")]  # class after class
+    fold = np.empty(len(classes), dtype=np.int64)
+    fold[dealt] = np.arange(len(classes)) % min(n_folds, len(classes))
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(int(fold.max()) + 1)]

@@ -1,8 +1,6 @@
 """Classification: support vector machines or ridge regression on the kernel, one function for each class."""
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,30 +11,24 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_positive
 from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk.errors import InputError
-from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.models._base import GraphModel
-from fastgntk.models._calibration import Sigmoids
-from fastgntk.models._explanation import Expansion, Explanation, Rows, one_graph
-from fastgntk.models._ridge import check_alpha, check_solver_options, fit_ridge
-from fastgntk.models._svm import fit_svms, out_of_fold_decisions, predicted_class
-from fastgntk.models._targets import check_classes, check_sample_weight
-from fastgntk.models._training_kernel import TrainingKernel
+from fastgntk.models._calibration import Sigmoids, spread_folds
+from fastgntk.models._graph_model import Expansion, Explanation, GraphModel, check_alpha, check_solver_options
+from fastgntk.models._kernel_values import TrainingKernel
+from fastgntk.models._svm import fit_svms, predicted_class
+from fastgntk.models._targets import Targets, check_classes, check_sample_weight, class_signs
 from fastgntk.pairwise import Compute
 
-__all__ = ["ClassificationModel", "GraphClassifier", "class_signs"]
+__all__ = ["ClassificationModel", "GraphClassifier"]
 
 
 class ClassReview(NamedTuple):
     """Predictions for t graphs."""
 
     label: NDArray[Any]
-    probabilities: Array | None
-    """(t, classes), if they were calibrated."""
-    nearest: Ints
-    """The index of the most similar training graph; −1 if the model keeps none."""
-    similarity: Array
-    """Its cosine, at most 1; NaN if the model keeps no training graphs."""
+    probabilities: Array | None  # (t, classes), if they were calibrated
+    nearest: Ints  # index of the most similar training graph; −1 if the model keeps none
+    similarity: Array  # its cosine, at most 1; NaN if the model keeps no training graphs
 
 
 class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
@@ -44,56 +36,34 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     classes_: NDArray[Any]
     sigmoids_: Sigmoids | None
-    out_of_fold_: Array | None
-    """Out-of-fold decision values (n, k) of the training graphs; None if they were not computed."""
+    out_of_fold_: Array | None  # decision values (n, k) of the training graphs; None if they were not computed
 
-    def _solve(
-        self, kernel: TrainingKernel, y: NDArray[Any], weights: Array | None, method: str, C: float, alpha: float
-    ) -> None:
+    def _solve(self, kernel: TrainingKernel, y: NDArray[Any], weights: Array | None, C: float, alpha: float) -> None:
         """Find the functions of all classes, from a kernel and checked classes."""
-        balanced = self.class_weight == "balanced"
         self.classes_, numbers = np.unique(y, return_inverse=True)
         signs = class_signs(numbers, len(self.classes_))
-        out_of_fold: Array | None
-        rows: Rows
-        if method == "svm":
-            K = kernel.full()
-            found = fit_svms(K, signs, C, balanced=balanced)
-            coefficients, offsets, basis = found.coefficients, found.offsets, np.arange(kernel.n)
-            rows = kernel.rows_to(basis)
-            self.solver_ = "svm"
-            out_of_fold = None
-            if self.probability:
-                out_of_fold = out_of_fold_decisions(K, signs, numbers, C, self._seed(), balanced=balanced)
+        names = tuple(str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_))
+        if self.method == "svm":
+            folds = spread_folds(numbers, self._seed()) if self.probability else ()
+            svms = fit_svms(kernel.full(), signs, C, balanced=self.class_weight == "balanced", folds=folds)
+            basis = np.arange(kernel.n)
+            self.expansion_ = Expansion(kernel.rows_to(basis), svms.coefficients, svms.offsets, basis, names)
+            self.solver_, self.out_of_fold_ = "svm", svms.out_of_fold
         else:
             weights = self._ridge_weights(numbers, weights)
-            mean = np.average(signs, axis=0, weights=weights)
-            fit = fit_ridge(
-                kernel,
-                signs - mean,
-                alpha,
-                solver=self.solver,
-                weights=weights,
-                rank=self.n_components,
-                seed=self._seed(),
-            )
-            rows, coefficients, offsets, basis = fit.rows, fit.coefficients, mean + fit.intercepts, fit.basis
-            out_of_fold = signs - fit.solution.leave_one_out
-            self.solver_ = fit.solution.solver
-        self.out_of_fold_ = out_of_fold
-        names = [str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_)]
-        self.expansion_ = Expansion(rows, coefficients, offsets, basis, tuple(names))
+            solution = self._fit_ridge(kernel, Targets.from_signs(signs, weights, names), alpha)
+            self.out_of_fold_ = signs - solution.leave_one_out
         self.sigmoids_ = None
-        if self.probability and out_of_fold is not None:
-            self.sigmoids_ = Sigmoids.fit(out_of_fold, numbers, len(self.classes_))
+        if self.probability and self.out_of_fold_ is not None:
+            self.sigmoids_ = Sigmoids.fit(self.out_of_fold_, numbers, len(self.classes_))
 
     def _ridge_weights(self, numbers: Ints, weights: Array | None) -> Array | None:
         """Return the weight of each graph: the given one, times that of its class if classes are balanced."""
         if self.class_weight is None:
             return weights
         counts = np.bincount(numbers)
-        share = len(numbers) / len(counts) / counts[numbers]
-        return share if weights is None else share * weights
+        balance = len(numbers) / len(counts) / counts[numbers]
+        return balance if weights is None else balance * weights
 
     def _check_options(self, sample_weight: Any) -> None:
         if self.method not in ("svm", "ridge"):
@@ -126,7 +96,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each graph."""
-        return self._classes_of(self._decisions(X))
+        return self._predicted_classes(self._decisions(X))
 
     @available_if(lambda model: model.probability)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -141,14 +111,14 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     def review(self, X: Any) -> ClassReview:
         """Return all predictions for each graph in one pass: class, probabilities, most similar training graph."""
-        batch = self._new(X)
+        batch = self._check_new(X)
         decisions = np.zeros((len(batch), len(self.expansion_.offsets)))
         nearest, similarity = np.zeros(len(batch), dtype=np.int64), np.zeros(len(batch))
-        for part, rows, own in self.expansion_.rows.chunks(batch, self._progress()):
+        for part, rows, diagonal in self.expansion_.rows.chunks(batch, self._progress()):
             decisions[part] = self.expansion_.values(rows)
-            nearest[part], similarity[part] = self._nearest_in(rows, own)
+            nearest[part], similarity[part] = self._nearest_in_chunk(rows, diagonal)
         probabilities = None if self.sigmoids_ is None else self.sigmoids_.probabilities(decisions)
-        return ClassReview(self._classes_of(decisions), probabilities, nearest, similarity)
+        return ClassReview(self._predicted_classes(decisions), probabilities, nearest, similarity)
 
     def explain(self, graph: Any, of_class: Any = None) -> Explanation:
         """Decompose the decision value of a class for one graph: exact contributions of nodes and training graphs.
@@ -156,13 +126,13 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         ``of_class`` is one of ``classes_``; by default the one that is predicted. With two classes the contributions to
         the first are those to the second with the other sign.
         """
-        batch = self._new(one_graph(graph))
+        batch = self._check_new_graph(graph)
         if of_class is None:
-            of_class = self._classes_of(self._decisions_of(batch))[0]
-        found = np.flatnonzero(self.classes_ == of_class)
-        if not len(found):
+            of_class = self._predicted_classes(self.expansion_.evaluate(batch, self._progress()))[0]
+        matches = np.flatnonzero(self.classes_ == of_class)
+        if not len(matches):
             raise InputError(f"class {of_class!r} is not among {', '.join(map(str, self.classes_.tolist()))}.")
-        number = int(found[0])
+        number = int(matches[0])
         if len(self.classes_) > 2:
             return self.expansion_.explain(batch, number)
         second = self.expansion_.explain(batch, 0)
@@ -170,17 +140,12 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             return second
         return Explanation(-second.contributions, -second.intercept, second.training, str(self.classes_[0]))
 
-    def _classes_of(self, decisions: Array) -> NDArray[Any]:
+    def _predicted_classes(self, decisions: Array) -> NDArray[Any]:
         return np.asarray(self.classes_[predicted_class(decisions)])
 
     def _decisions(self, X: Any) -> Array:
-        return self._decisions_of(self._new(X))
-
-    def _decisions_of(self, batch: GraphBatch) -> Array:
-        out = np.zeros((len(batch), len(self.expansion_.offsets)))
-        for part, rows, _ in self.expansion_.rows.chunks(batch, self._progress(), own=False):
-            out[part] = self.expansion_.values(rows)
-        return out
+        batch = self._check_new(X)
+        return self.expansion_.evaluate(batch, self._progress())
 
 
 class GraphClassifier(ClassificationModel):
@@ -252,22 +217,16 @@ class GraphClassifier(ClassificationModel):
         self.random_state = random_state
         self.compute = compute
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, gram: Any = None) -> GraphClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, gram: Any = None) -> Self:
         """Learn from graphs X (n) and their classes y (n,), integers or strings.
 
         ``sample_weight`` is for ``method="ridge"``; ``gram`` as in :meth:`GraphRegressor.fit`.
         """
         self._check_options(sample_weight)
         C, alpha = check_positive("C", self.C), check_alpha(self.alpha)
-        kernel = self._training(X, gram)
-        self._check_room(kernel.n, kernel.compute)
+        kernel = self._prepare(X, gram)
+        self._check_room(kernel.n, kernel.prepared.compute)
         labels = check_classes(y, kernel.n)
         weights = check_sample_weight(sample_weight, kernel.n)
-        self._solve(kernel, labels, weights, self.method, C, alpha)
+        self._solve(kernel, labels, weights, C, alpha)
         return self
-
-
-def class_signs(numbers: Ints, n_classes: int) -> Array:
-    """Return 1 for the class and −1 for the others: one column for each class, or the second of two."""
-    columns = np.arange(n_classes) if n_classes > 2 else np.array([1])
-    return np.where(numbers[:, None] == columns, 1.0, -1.0)

@@ -1,9 +1,7 @@
 """Learning about the nodes of one graph: some are labelled, the others are predicted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +14,10 @@ from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import GNTK
 from fastgntk.models._base import GraphEstimator
 from fastgntk.models._calibration import Intervals, Sigmoids
-from fastgntk.models._classifier import class_signs
-from fastgntk.models._ridge import check_alphas
+from fastgntk.models._graph_model import check_alphas
+from fastgntk.models._kernel_values import INTERCEPT
 from fastgntk.models._svm import predicted_class
-from fastgntk.models._targets import Targets, check_classes, check_targets
-from fastgntk.models._training_kernel import INTERCEPT
+from fastgntk.models._targets import Targets, check_classes, check_targets, class_signs
 from fastgntk.pairwise import Compute, check_nodes, node_diagonal, node_gram
 from fastgntk.solvers import EigenPath, Score, Solution, misclassification, stable_ridge
 
@@ -49,7 +46,7 @@ class _NodeModel(GraphEstimator):
     """The regularisation that was given or chosen."""
     solution_: Solution
 
-    def _take(self, graph: Any, y: Any, nodes: Any) -> Any:
+    def _keep_graph(self, graph: Any, y: Any, nodes: Any) -> Any:
         """Keep the graph and its labelled nodes; returns y of these."""
         batch = as_graphs(graph) if isinstance(graph, GraphBatch | list) else as_graphs([graph])
         if len(batch) != 1:
@@ -70,8 +67,8 @@ class _NodeModel(GraphEstimator):
         self.graph_, self.nodes_ = batch, labelled
         return values if len(values) == len(labelled) else values[labelled]
 
-    def _solve(self, Y: Array, score: Score) -> Array:
-        """Find coefficients (n, k) for centred targets; alpha is the given one, or the one that ``score`` takes."""
+    def _solve(self, targets: Targets, score: Score) -> None:
+        """Find coefficients (n, k) and offsets (k,); alpha is the given one, or the one that ``score`` takes."""
         alphas = (check_positive("alpha", self.alpha),) if self.alpha is not None else check_alphas(self.alphas)
         columns = node_gram(self.graph_, self.kernel, nodes=self.nodes_, compute=self.compute)
         among = columns[self.nodes_]
@@ -79,11 +76,12 @@ class _NodeModel(GraphEstimator):
         self.columns_ = columns / self.unit_
         # Both triangles were computed, and differ by rounding.
         path = EigenPath(INTERCEPT + (among + among.T) / (2.0 * self.unit_))
-        self.alpha_ = alphas[0] if len(alphas) == 1 else score(path, Y, alphas)[0]
+        Y = targets.values
+        self.alpha_ = alphas[0] if len(alphas) == 1 or not Y.any() else score(path, Y, alphas)[0]
         self.solution_ = path.solution(Y, self.alpha_)
-        coefficients = np.zeros((len(self.nodes_), Y.shape[1]))
-        coefficients[self.solution_.basis] = self.solution_.alpha
-        return coefficients
+        self.coefficients_ = np.zeros_like(Y)
+        self.coefficients_[self.solution_.basis] = self.solution_.alpha * targets.scale
+        self.offsets_ = targets.mean + INTERCEPT * self.coefficients_.sum(axis=0)
 
     def _values(self, nodes: Any) -> tuple[Ints, Array]:
         """Return checked nodes and the values of the functions for them, (t, k)."""
@@ -120,20 +118,17 @@ class NodeRegressor(_NodeModel):
     True
     """
 
-    def fit(self, graph: Any, y: Any, nodes: Any = None) -> NodeRegressor:
+    def fit(self, graph: Any, y: Any, nodes: Any = None) -> Self:
         """Learn from the ``nodes`` (numbers or mask; all by default) of one graph.
 
         ``y`` has one row for each of these, or for each node of the graph; others are ignored.
         """
-        values = check_targets(self._take(graph, y, nodes), len(self.nodes_))
+        values = check_targets(self._keep_graph(graph, y, nodes), len(self.nodes_))
         targets = Targets.from_y(values, None)
-        coefficients = self._solve(targets.values, _steady)
-        self.coefficients_ = coefficients * targets.scale
-        self.offsets_ = targets.mean + INTERCEPT * self.coefficients_.sum(axis=0)
+        self._solve(targets, stable_ridge)
         self.target_scale_, self.single_target_ = targets.scale, targets.single
-        solution = self.solution_
-        variances = np.multiply.outer(solution.leave_one_out_variance, solution.scale2)
-        self.intervals_ = Intervals.from_residuals(solution.leave_one_out, variances)
+        variances = np.multiply.outer(self.solution_.leave_one_out_variance, self.solution_.scale2)
+        self.intervals_ = Intervals.from_residuals(self.solution_.leave_one_out, variances)
         return self
 
     def predict(self, nodes: Any = None, return_std: bool = False) -> Any:
@@ -146,9 +141,9 @@ class NodeRegressor(_NodeModel):
         shaped = values[:, 0] if self.single_target_ else values
         if not return_std:
             return shaped
-        own = node_diagonal(self.graph_, self.kernel, nodes=chosen, compute=self.compute) / self.unit_
+        diagonal = node_diagonal(self.graph_, self.kernel, nodes=chosen, compute=self.compute) / self.unit_
         rows = self.columns_[chosen][:, self.solution_.basis]
-        variance = self.solution_.variance(rows + INTERCEPT, own + INTERCEPT) + self.alpha_
+        variance = self.solution_.variance(rows + INTERCEPT, diagonal + INTERCEPT) + self.alpha_
         std = np.sqrt(np.multiply.outer(variance, self.solution_.scale2)) * self.target_scale_ * self.intervals_.factor
         return shaped, std[:, 0] if self.single_target_ else std
 
@@ -171,17 +166,15 @@ class NodeClassifier(_NodeModel):
     True
     """
 
-    def fit(self, graph: Any, y: Any, nodes: Any = None) -> NodeClassifier:
+    def fit(self, graph: Any, y: Any, nodes: Any = None) -> Self:
         """Learn from the classes of ``nodes`` (numbers or mask; all by default) of one graph.
 
         ``y`` has one entry for each of these, or for each node of the graph; others are ignored.
         """
-        labels = check_classes(self._take(graph, y, nodes), len(self.nodes_), "nodes")
+        labels = check_classes(self._keep_graph(graph, y, nodes), len(self.nodes_), "nodes")
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         signs = class_signs(numbers, len(self.classes_))
-        mean = signs.mean(axis=0)
-        self.coefficients_ = self._solve(signs - mean, misclassification)
-        self.offsets_ = mean + INTERCEPT * self.coefficients_.sum(axis=0)
+        self._solve(Targets.from_signs(signs, None), misclassification)
         self.sigmoids_ = Sigmoids.fit(signs - self.solution_.leave_one_out, numbers, len(self.classes_))
         return self
 
@@ -199,7 +192,3 @@ class NodeClassifier(_NodeModel):
         """Return the decision values of each node: (t, classes), or (t,) for the second of two classes."""
         values = self._values(nodes)[1]
         return values[:, 0] if len(self.classes_) == 2 else values
-
-
-def _steady(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
-    return stable_ridge(path, Y, ridges) if Y.any() else (ridges[0], 0.0)

@@ -1,9 +1,15 @@
-"""Random features of graphs: linear models on millions of graphs."""
+"""Random features of graphs: for linear models on millions of graphs, or instead of kernel values in ridge regression.
 
-from __future__ import annotations
+A model on random features needs no training graphs once it is fitted. Its row of a graph is the vector φ, and
+k(G, G') ≈ ⟨φ, φ'⟩. As for kernels, φ of a normalised kernel is divided by its norm, and otherwise by the square root of
+the mean ‖φ‖² of the training graphs (``unit``). The constant that ridge regression adds to the kernel is one more
+feature, ``sqrt(INTERCEPT)``.
+"""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar, Self
 from zlib import crc32
 
 import numpy as np
@@ -11,22 +17,28 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fastgntk._util.arrays import Floats
+from fastgntk._util.arrays import Array, Floats
 from fastgntk._util.checks import check_flag, check_integer
 from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._util.threads import run as run_on_threads
 from fastgntk.engines import TangentFeatures, check_edges
 from fastgntk.errors import InputError
-from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
+from fastgntk.graphs import Graph, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel, Normalized
-from fastgntk.models._base import GraphEstimator, nonempty, warn_unseen_labels
-from fastgntk.models._kernel_rows import check_features
+from fastgntk.models._base import GraphEstimator, as_training_graphs, check_features, warn_unseen_labels
+from fastgntk.models._kernel_values import INTERCEPT, Chunk, TrainingKernel, split_into_chunks
+from fastgntk.models._targets import Targets
 from fastgntk.pairwise import Compute, check_compute, check_kernel, check_result
+from fastgntk.solvers import Solution, regress_on_features
 
-__all__ = ["RandomFeatures", "drawn_width"]
+__all__ = ["DEFAULT_FEATURES", "FeatureRows", "RandomFeatures", "drawn_width", "solve_on_features"]
+
+DEFAULT_FEATURES = 2048
+"""The default number of features."""
 
 _CHUNK = 25_000  # nodes computed at a time; more would merge few more of them
 _SPARE = 16  # columns for unseen labels: two of them share one of these in one of 16 cases
+_BLOCK = 8192  # graphs whose vectors are factorized at a time: several times the features, so that little is done twice
 
 
 class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):  # type: ignore[misc]
@@ -86,9 +98,9 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
     node_features_: NodeFeatures
     draws_: TangentFeatures
 
-    def fit(self, X: Any, y: Any = None) -> RandomFeatures:  # noqa: ARG002  # every step of a pipeline takes y
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # every step of a pipeline takes y
         """Collect labels, and draw. Some of the graphs are enough, if they have all labels."""
-        batch = nonempty(as_graphs(X))
+        batch = as_training_graphs(X)
         size = check_integer("n_components", self.n_components, 2)
         kernel = self._check()
         step = NodeFeatures(kernel.features).fit(batch)
@@ -96,9 +108,8 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         check_edges(ready, kernel)
         # One more type than there are, for all unseen ones, and columns for unseen labels.
         types = int(ready.edge_labels.max(initial=-1)) + 2 if kernel.typed and ready.edge_labels is not None else 1
-        self.draws_ = TangentFeatures(
-            kernel, size, drawn_width(step), types, self._seed(), exact_norms=self.exact_norms
-        )
+        width = drawn_width(step)
+        self.draws_ = TangentFeatures(kernel, size, width, types, self._seed(), exact_norms=self.exact_norms)
         self.node_features_ = step
         self._n_features_out = self.draws_.n_columns
         return self
@@ -128,15 +139,15 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         return self.vectors(batch, check_compute(self.compute).progress)
 
     def vectors(self, batch: GraphBatch, progress: Progress | None = None) -> Floats:
-        """Return what ``transform`` does, of graphs that are known to be of the right kind."""
+        """Return the vectors of graphs whose features were checked."""
         self._check()
         ready = self.ready(batch)
-        how = check_compute(self.compute)
-        normalized, workers = isinstance(self.kernel, Normalized), how.threads
-        check_result(len(batch) * self._n_features_out * np.dtype(self.dtype).itemsize, how.budget)
+        options = check_compute(self.compute)
+        normalized, workers = isinstance(self.kernel, Normalized), options.threads
+        check_result(len(batch) * self._n_features_out * np.dtype(self.dtype).itemsize, options.budget)
         out = np.empty((len(batch), self._n_features_out), dtype=self.dtype)
 
-        def compute(part: slice) -> None:
+        def write_part(part: slice) -> None:
             values = self.draws_(ready[part], out.dtype)
             if normalized:
                 norms = np.linalg.norm(values, axis=1, keepdims=True)
@@ -144,15 +155,18 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
             with np.errstate(over="ignore"):  # refused below
                 out[part] = values
 
+        def cost(part: slice) -> int:
+            return int(ready.offsets[part.stop] - ready.offsets[part.start]) + 1
+
+        parts = self._split(ready, workers, options.budget)
         with single_threaded_blas():
-            run_on_threads(
-                compute,
-                self._parts(ready, workers, how.budget),
-                workers=workers,
-                cost=lambda part: int(ready.offsets[part.stop] - ready.offsets[part.start]) + 1,
-                progress=progress,
+            run_on_threads(write_part, parts, workers=workers, cost=cost, progress=progress)
+        wrong = np.flatnonzero(~np.isfinite(out).all(axis=1))
+        if len(wrong):
+            raise InputError(
+                f"the features of graph {wrong[0]} leave the range of {out.dtype}; use a normalised kernel, "
+                "dtype='float64', scale='degree' or smaller features."
             )
-        _check_range(out)
         return out
 
     def ready(self, batch: GraphBatch) -> GraphBatch:
@@ -169,20 +183,19 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
                 if column >= step.width_:
                     place[column] = step.width_ + crc32(f"{number} {label}".encode()) % _SPARE
         features, width = ready.features, drawn_width(step)
-        return ready.with_features(
-            sparse.csr_array((features.data, place[features.indices], features.indptr), shape=(ready.n_nodes, width))
-        )
+        entries = features.data, place[features.indices], features.indptr
+        return ready.with_features(sparse.csr_array(entries, shape=(ready.n_nodes, width)))
 
-    def _parts(self, batch: GraphBatch, workers: int, budget: int) -> list[slice]:
-        """Cut graphs into runs such that memory holds what is computed from them at a time, beside the result."""
+    def _split(self, batch: GraphBatch, workers: int, budget: int) -> list[slice]:
+        """Split graphs into consecutive parts such that memory holds what is computed from one beside the result."""
         precision = np.dtype(self.dtype).itemsize // 4
         result = 4 * precision * len(batch) * self._n_features_out
         node = precision * self.draws_.node_bytes
         # Beside those of its nodes, a graph has two vectors in double precision: by level, and all together.
         cost = np.cumsum(np.diff(batch.offsets) * node + 2 * 8 * self._n_features_out)
         affordable = max((budget - result) // workers, 1)
-        most = min(affordable, _CHUNK * node)
-        ends = np.searchsorted(cost, np.arange(most, (cost[-1] if len(cost) else 0) + most, most)) + 1
+        limit = min(affordable, _CHUNK * node)
+        ends = np.searchsorted(cost, np.arange(limit, (cost[-1] if len(cost) else 0) + limit, limit)) + 1
         cuts = np.unique(np.append(0, np.minimum(ends, len(batch))))
         return [slice(a, b) for a, b in pairwise(cuts.tolist())]
 
@@ -192,10 +205,117 @@ def drawn_width(step: NodeFeatures) -> int:
     return step.width_ + (0 if step.kind_ == "attributes" else _SPARE)
 
 
-def _check_range(vectors: Floats) -> None:
-    wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(wrong):
-        raise InputError(
-            f"the features of graph {wrong[0]} leave the range of {vectors.dtype}; use a normalised kernel, "
-            "dtype='float64', scale='degree' or smaller features."
-        )
+@dataclass(frozen=True, eq=False)
+class FeatureRows:
+    """The m features of any graphs, with the methods of ``KernelRows`` that need no training graphs."""
+
+    transformer: RandomFeatures
+    unit: float = 1.0
+    keeps_graphs: ClassVar[bool] = False
+
+    @classmethod
+    def restore(cls, draws: TangentFeatures, step: NodeFeatures, kernel: Kernel, compute: Compute, unit: float) -> Self:
+        """Take features that were drawn already, and fitted node features."""
+        transformer = _transformer(kernel, compute, draws.size, draws.seed)
+        transformer.draws_, transformer._n_features_out = draws, draws.n_columns
+        transformer.node_features_ = step
+        return cls(transformer, unit)
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.transformer.kernel
+
+    @property
+    def compute(self) -> Compute:
+        return self.transformer.compute
+
+    @property
+    def features(self) -> dict[str, NodeFeatures]:
+        """The fitted node features of each kind."""
+        return {self.draws.kernel.features: self.transformer.node_features_}
+
+    @property
+    def draws(self) -> TangentFeatures:
+        return self.transformer.draws_
+
+    def __len__(self) -> int:
+        return self.draws.n_columns
+
+    def chunks(self, batch: GraphBatch, progress: Progress | None = None, *, diagonal: bool = True) -> Iterator[Chunk]:
+        """Yield the vectors of new graphs in chunks, with their squared norms if ``diagonal``."""
+        for part, of_part in split_into_chunks(len(batch), len(self), self.compute, progress):
+            rows = self.values(batch[part], of_part)
+            yield part, rows, np.einsum("ij,ij->i", rows, rows) if diagonal else np.zeros(0)
+
+    def values(self, batch: GraphBatch, progress: Progress | None = None) -> Array:
+        """Return vectors (t, m)."""
+        rows: Any = self.transformer.vectors(batch, progress)
+        rows /= np.sqrt(self.unit)
+        return rows  # type: ignore[no-any-return]
+
+    def with_intercept(self, rows: Array, diagonal: Array) -> tuple[Array, Array]:
+        """Return vectors with the constant feature, and the variance that is outside of all features: none."""
+        return np.column_stack([rows, np.full(len(rows), np.sqrt(INTERCEPT))]), np.zeros_like(diagonal)
+
+    def nodes(self, batch: GraphBatch) -> Array:
+        """Return the vector of each node of one graph, shape (N, m); they add up to the row of the graph."""
+        vectors: Any = self.draws.nodes(self.transformer.ready(batch), np.float64)
+        norm = np.linalg.norm(vectors.sum(axis=0)) if isinstance(self.kernel, Normalized) else np.sqrt(self.unit)
+        return np.asarray(vectors / (norm or 1.0))
+
+    def probe(self) -> Array:
+        """Return the vector of one fixed graph, to check that the same seed still draws the same."""
+        pair = Graph.from_edges([(0, 1)], 2, edge_labels=[0] if self.draws.kernel.typed else None)
+        batch = GraphBatch.from_graphs([pair]).with_features(np.ones((2, self.draws.width)))
+        return np.asarray(self.draws(batch, np.float64)[0])
+
+
+class _TrainingFeatures:
+    """The vectors of n training graphs in blocks, kept if memory holds all of them and else computed each time."""
+
+    def __init__(self, kernel: TrainingKernel, rows: FeatureRows) -> None:
+        self._kernel, self._rows = kernel, rows
+        self.n, self.columns = kernel.n, len(rows)
+        fits = 8 * self.n * self.columns <= rows.compute.budget // 2  # the other half is for everything else
+        self._kept: list[tuple[slice, Array]] | None = [] if fits else None
+        self._passes = 0
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Yield which graphs, and their vectors (t, m)."""
+        if self._passes and self._kept is not None:
+            yield from self._kept
+            return
+        for part, of_part in split_into_chunks(self.n, self.columns, self._rows.compute, self._progress(), _BLOCK):
+            block = self._rows.values(self._kernel.prepared.batch[part], of_part)
+            if self._kept is not None:
+                self._kept.append((part, block))
+            yield part, block
+        self._passes += 1
+
+    def _progress(self) -> Progress | None:
+        """Return a callback for this pass: the only one, or one of two."""
+        progress, passes = self._kernel.progress, self._passes
+        if progress is None or self._kept is not None:
+            return progress
+        return lambda done, total: progress(total * min(passes, 1) + done, 2 * total)
+
+
+def solve_on_features(
+    kernel: TrainingKernel, targets: Targets, alpha: float, size: int | None, seed: int
+) -> tuple[Solution, FeatureRows]:
+    """Draw features for the training graphs and find their coefficients; the last is that of the constant feature."""
+    if kernel.stored is not None:
+        raise InputError("solver='features' needs no kernel values; leave gram out, or take solver='nystrom'.")
+    size = DEFAULT_FEATURES if size is None else size
+    transformer = _transformer(kernel.prepared.kernel, replace(kernel.compute, engine="auto"), size, seed)
+    rows = FeatureRows(transformer.fit(kernel.prepared.batch))
+    source, weights = _TrainingFeatures(kernel, rows), targets.weights
+    solution, unit = regress_on_features(
+        source, targets.values, alpha, weights=weights, intercept=INTERCEPT, in_units=kernel.in_units
+    )
+    return solution, replace(rows, unit=unit)
+
+
+def _transformer(kernel: Kernel, compute: Compute, size: int, seed: int) -> RandomFeatures:
+    # Double precision: a function fitted with a small ridge would show the rounding of single precision.
+    return RandomFeatures(kernel, size, dtype="float64", random_state=seed, compute=compute)

@@ -1,8 +1,6 @@
 """Regression: kernel ridge regression, which is the mean of a Gaussian process."""
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import ndtri
@@ -11,12 +9,10 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.models._base import GraphModel
 from fastgntk.models._calibration import Intervals
-from fastgntk.models._explanation import Expansion, Explanation, one_graph
-from fastgntk.models._ridge import check_alpha, check_solver_options, fit_ridge
+from fastgntk.models._graph_model import Explanation, GraphModel, check_alpha, check_solver_options
+from fastgntk.models._kernel_values import TrainingKernel
 from fastgntk.models._targets import Targets, check_sample_weight, check_targets
-from fastgntk.models._training_kernel import INTERCEPT, TrainingKernel
 from fastgntk.pairwise import Compute
 from fastgntk.solvers import Solution
 
@@ -30,10 +26,8 @@ class Review(NamedTuple):
     std: Array
     low: Array
     high: Array
-    nearest: Ints
-    """The index of the most similar training graph; −1 if the model keeps none."""
-    similarity: Array
-    """Its cosine, at most 1; NaN if the model keeps no training graphs."""
+    nearest: Ints  # index of the most similar training graph; −1 if the model keeps none
+    similarity: Array  # its cosine, at most 1; NaN if the model keeps no training graphs
 
 
 class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ignore[misc]
@@ -42,34 +36,18 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     solution_: Solution
     intervals_: Intervals
     target_scale_: Array
-    noise_: float
-    """Variance of the noise of a new measurement, in the units of the kernel."""
+    noise_: float  # variance of the noise of a new measurement, in the units of the kernel
     single_target_: bool
     log_marginal_likelihood_: Any
 
     def _solve(self, kernel: TrainingKernel, y: Array, weights: Array | None, alpha: float) -> None:
         """Find coefficients, from a kernel and checked targets."""
         targets = Targets.from_y(y, weights)
-        found = fit_ridge(
-            kernel,
-            targets.values,
-            alpha,
-            solver=self.solver,
-            weights=weights,
-            rank=self.n_components,
-            seed=self._seed(),
-        )
-        k = len(targets.mean)
-        names = ("y",) if k == 1 else tuple(f"y{i}" for i in range(k))
-        self.solution_ = solution = found.solution
-        self.solver_ = solution.solver
-        offsets = targets.mean + found.intercepts * targets.scale
-        self.expansion_ = Expansion(found.rows, found.coefficients * targets.scale, offsets, found.basis, names)
-        self.target_scale_ = targets.scale
-        self.single_target_ = targets.single
+        self.solution_ = solution = self._fit_ridge(kernel, targets, alpha)
+        self.target_scale_, self.single_target_ = targets.scale, targets.single
         # A graph of weight w has noise ridge / w; a new one is taken to be like the training graphs.
-        share = 1.0 if weights is None else float(np.mean(1.0 / weights))
-        self.noise_ = (solution.ridge + solution.jitter) * share
+        mean_inverse = 1.0 if weights is None else float(np.mean(1.0 / weights))
+        self.noise_ = (solution.ridge + solution.jitter) * mean_inverse
         variances = np.multiply.outer(solution.leave_one_out_variance, solution.scale2)
         self.intervals_ = Intervals.from_residuals(solution.leave_one_out, variances)
         likelihood = solution.log_marginal_likelihood - kernel.n * np.log(targets.scale)
@@ -81,14 +59,15 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         The standard deviation covers the uncertainty of the model and the noise of the targets, and is calibrated
         unless ``calibrate=False``.
         """
-        batch = self._new(X)
+        batch = self._check_new(X)
+        if not return_std:
+            return self._shaped(self.expansion_.evaluate(batch, self._progress()))
         shape = (len(batch), len(self.expansion_.offsets))
         mean, std = np.zeros(shape), np.zeros(shape)
-        for part, rows, own in self.expansion_.rows.chunks(batch, self._progress(), own=return_std):
+        for part, rows, diagonal in self.expansion_.rows.chunks(batch, self._progress()):
             mean[part] = self.expansion_.values(rows)
-            if return_std:
-                std[part] = self._factor() * self._deviation(rows, own)
-        return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
+            std[part] = self._factor() * self._deviation(rows, diagonal)
+        return self._shaped(mean), self._shaped(std)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """Return the lower and upper end of an interval that holds a new measurement with probability ``coverage``.
@@ -96,23 +75,23 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         Its width comes from the leave-one-out residuals, in standard deviations of each graph's own prediction; with
         ``calibrate=False`` from the Gaussian distribution.
         """
-        found = self.review(X, coverage)
-        return found.low, found.high
+        review = self.review(X, coverage)
+        return review.low, review.high
 
     def review(self, X: Any, coverage: float = 0.9) -> Review:
         """Return all predictions for each graph in one pass, with the most similar training graph."""
-        batch = self._new(X)
+        batch = self._check_new(X)
         shape = (len(batch), len(self.expansion_.offsets))
         mean, std, half = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         nearest, similarity = np.zeros(len(batch), dtype=np.int64), np.zeros(len(batch))
         width = self.intervals_.width(coverage)  # checks coverage
         if not self.calibrate:
             width = np.full(len(width), ndtri(0.5 + coverage / 2))
-        for part, rows, own in self.expansion_.rows.chunks(batch, self._progress()):
+        for part, rows, diagonal in self.expansion_.rows.chunks(batch, self._progress()):
             mean[part] = self.expansion_.values(rows)
-            deviation = self._deviation(rows, own)
+            deviation = self._deviation(rows, diagonal)
             std[part], half[part] = self._factor() * deviation, width * deviation
-            nearest[part], similarity[part] = self._nearest_in(rows, own)
+            nearest[part], similarity[part] = self._nearest_in_chunk(rows, diagonal)
         value, low, high = self._shaped(mean), self._shaped(mean - half), self._shaped(mean + half)
         return Review(value, self._shaped(std), low, high, nearest, similarity)
 
@@ -127,7 +106,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
 
         ``target`` is the number of the target, where there are several.
         """
-        batch = self._new(one_graph(graph))
+        batch = self._check_new_graph(graph)
         k = len(self.expansion_.offsets)
         if target is None and k > 1:
             raise InputError(f"there are {k} targets; choose one to explain, target=0..{k - 1}.")
@@ -136,11 +115,10 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
             raise InputError(f"target must lie in 0..{k - 1}, but is {target!r}.")
         return self.expansion_.explain(batch, int(output))
 
-    def _deviation(self, rows: Array, own: Array) -> Array:
+    def _deviation(self, rows: Array, diagonal: Array) -> Array:
         """Return standard deviations (t, k) of new measurements, before calibration."""
-        solution = self.solution_
-        variance = solution.variance(*self.expansion_.rows.with_intercept(rows, own, INTERCEPT)) + self.noise_
-        return np.sqrt(np.multiply.outer(variance, solution.scale2)) * self.target_scale_
+        variance = self.solution_.variance(*self.expansion_.rows.with_intercept(rows, diagonal)) + self.noise_
+        return np.sqrt(np.multiply.outer(variance, self.solution_.scale2)) * self.target_scale_
 
 
 class GraphRegressor(RegressionModel):
@@ -211,7 +189,7 @@ class GraphRegressor(RegressionModel):
         self.random_state = random_state
         self.compute = compute
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, gram: Any = None) -> GraphRegressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, gram: Any = None) -> Self:
         """Learn from graphs X (n) and targets y, shape (n,) or (n, k).
 
         ``gram`` is a stored matrix of X (:func:`fastgntk.open_gram`), or its path: kernel values are then
@@ -219,7 +197,7 @@ class GraphRegressor(RegressionModel):
         """
         check_solver_options(self.solver, self.n_components)
         alpha = check_alpha(self.alpha)
-        kernel = self._training(X, gram)
+        kernel = self._prepare(X, gram)
         values = check_targets(y, kernel.n)
         self._solve(kernel, values, check_sample_weight(sample_weight, kernel.n), alpha)
         return self

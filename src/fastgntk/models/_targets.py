@@ -1,17 +1,15 @@
-"""Targets of regression: checked, centred and scaled."""
-
-from __future__ import annotations
+"""Targets, classes and sample weights: checked, centred and scaled."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.arrays import Array
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError, some
 
-__all__ = ["Targets", "check_classes", "check_sample_weight", "check_targets"]
+__all__ = ["Targets", "check_classes", "check_sample_weight", "check_targets", "class_signs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,11 +19,12 @@ class Targets:
     values: Array  # (n, k)
     mean: Array  # (k,)
     scale: Array  # (k,)
-    single: bool
-    """Whether y has one axis; then predictions have one too."""
+    weights: Array | None  # (n,)
+    names: tuple[str, ...]  # (k,)
+    single: bool  # whether y has one axis; then predictions have one too
 
     @classmethod
-    def from_y(cls, y: Array, weights: Array | None) -> Targets:
+    def from_y(cls, y: Array, weights: Array | None) -> Self:
         """Centre and scale, by weighted moments if there are weights."""
         single = y.ndim == 1
         table = y[:, None] if single else y
@@ -34,11 +33,18 @@ class Targets:
         scale = np.sqrt(np.average(centred**2, axis=0, weights=weights))
         varies = scale > 1e-12 * np.abs(mean)  # otherwise it is a constant, up to the rounding of its mean
         scale = np.where(varies, scale, 1.0)
-        return cls(np.where(varies, centred / scale, 0.0), mean, scale, single)
+        names = ("y",) if table.shape[1] == 1 else tuple(f"y{i}" for i in range(table.shape[1]))
+        return cls(np.where(varies, centred / scale, 0.0), mean, scale, weights, names, single)
+
+    @classmethod
+    def from_signs(cls, signs: Array, weights: Array | None, names: tuple[str, ...] = ()) -> Self:
+        """Centre the signs of classes; they are not scaled."""
+        mean = np.average(signs, axis=0, weights=weights)
+        return cls(signs - mean, mean, np.ones(len(mean)), weights, names, single=False)
 
 
 def check_targets(y: Any, n_graphs: int) -> Array:
-    """Return real targets of shape (n,) or (n, k), an error names what is wrong, and in which rows."""
+    """Return real targets of shape (n,) or (n, k)."""
     if y is None:
         raise InputError("regression needs targets: pass y.")
     try:
@@ -89,13 +95,13 @@ def _numbers(row: Any) -> bool:
     return True
 
 
-def check_classes(y: Any, count: int, what: str = "graphs") -> NDArray[Any]:
-    """Return class labels as an array; an error explains why they are not."""
+def check_classes(y: Any, count: int, items: str = "graphs") -> NDArray[Any]:
+    """Return class labels as an array of integers or strings; there must be two classes or more."""
     if y is None:
         raise InputError("there are no class labels; pass y.")
     labels = _label_array(y)
     if labels.ndim != 1 or len(labels) != count:
-        raise InputError(f"y must have one class for each of the {count} {what}, but has shape {labels.shape}.")
+        raise InputError(f"y must have one class for each of the {count} {items}, but has shape {labels.shape}.")
     if labels.dtype.kind == "f":
         if not np.isfinite(labels).all():
             raise InputError("y holds values that are no classes: NaN or infinite.")
@@ -104,7 +110,7 @@ def check_classes(y: Any, count: int, what: str = "graphs") -> NDArray[Any]:
         labels = labels.astype(np.int64)
     classes = np.unique(labels)
     if len(classes) < 2:
-        found = f"all {count} {what} are of class {classes[0]}" if len(classes) else f"there are no {what}"
+        found = f"all {count} {items} are of class {classes[0]}" if len(classes) else f"there are no {items}"
         raise InputError(f"a classifier needs at least two classes, but {found}.")
     return labels
 
@@ -122,3 +128,9 @@ def _label_array(y: Any) -> NDArray[Any]:
     if labels.dtype.kind not in "biufU":
         raise InputError("classes must be all integers or all strings, but y holds other things.")
     return labels
+
+
+def class_signs(numbers: Ints, n_classes: int) -> Array:
+    """Return 1 for the class and −1 for the others: one column for each class, or the second of two."""
+    columns = np.arange(n_classes) if n_classes > 2 else np.array([1])
+    return np.where(numbers[:, None] == columns, 1.0, -1.0)

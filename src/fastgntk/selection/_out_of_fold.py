@@ -24,7 +24,6 @@ from fastgntk.models import (
     Split,
     class_signs,
     fit_svms,
-    out_of_fold_decisions,
     predict_split,
     predicted_class,
     spread_folds,
@@ -239,16 +238,16 @@ def _fit_fold(
     with single_threaded_blas():  # once for all SVMs: setting it takes as long as a small fit
         signs = class_signs(numbers, n_classes)[train]
         among = K[np.ix_(train, train)]
-        svms = fit_svms(among, signs, C, balanced=balanced)
+        folds = spread_folds(numbers[train], random_state) if len(train) > 1 else ()
+        svms = fit_svms(among, signs, C, balanced=balanced, folds=folds)
         values = K[np.ix_(test, train)] @ svms.coefficients + svms.offsets
         predicted = predicted_class(values)
         if vote and n_classes > 2:
             predicted = next(predict_split(K, numbers, split, [C]))[0].astype(np.int64)
         frequencies = np.bincount(numbers[train], minlength=n_classes) / len(train)
         probabilities = np.broadcast_to(frequencies, (len(test), n_classes))
-        if len(train) > 1:
-            out_of_fold = out_of_fold_decisions(among, signs, numbers[train], C, random_state, balanced=balanced)
-            probabilities = Sigmoids.fit(out_of_fold, numbers[train], n_classes).probabilities(values)
+        if svms.out_of_fold is not None:
+            probabilities = Sigmoids.fit(svms.out_of_fold, numbers[train], n_classes).probabilities(values)
     return svms, predicted, values, probabilities
 
 

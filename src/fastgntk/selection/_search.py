@@ -296,7 +296,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
             C = 10.0
             self.best_params_ = {"kernel": best.kernel, "method": "ridge", "alpha": best.alpha}
         kernel = self._final_kernel(batch, best.kernel, None)
-        self._solve(kernel, labels, weights, self.method, C, best.alpha)
+        self._solve(kernel, labels, weights, C, best.alpha)
         if self.method == "ridge":
             assert self.out_of_fold_ is not None  # in closed form, whether probabilities are wanted or not
             self.best_score_ = float(np.mean(predicted_class(self.out_of_fold_) == numbers))

@@ -8,55 +8,43 @@ w (n,) above 0, every solver looks for the f that minimises
 The same as a Gaussian process: y has covariance s² A, f the posterior mean, and s² = yᵀ A⁻¹ y / n for each target is
 where the likelihood is largest. All variances here are in units of s².
 
-==================  ==========================================================================================
-``_solve``          :func:`solve`: check, then call one of the solvers by name
-``_problem``        :class:`Problem`: what is to be solved, checked; the jitter
-``_source``         :class:`KernelSource`: where kernel values come from; :class:`MatrixSource`: a matrix in memory
-``_solution``       :class:`Solution`: coefficients, leave-one-out, likelihood, variance; arrays that can be saved
-``_cholesky``       exact, 2/3 n³: the one to take while K fits into memory twice
-``_eigen``          exact, 6 to 11 times Cholesky once, n² for every ridge: :class:`EigenPath`, to choose the ridge
-``_low_rank``       what the next three share: regression on m features, by an orthogonal factor
-``_nystrom``        m columns of K only: n m² and no n² anywhere
-``_sketched``       K Sᵀ with a random matrix S: all columns are computed, but only m combinations of them kept
-``_features``       m given features, in blocks: :func:`regress_on_features`, no kernel at all
-``_conjugate``      exact up to a tolerance, n² for each step: needs K once, not twice
-``_choice``         :func:`choose_solver`: which solver, and why
-``_regularization`` which ridge, along a path of them
-==================  ==========================================================================================
+========================  ==========================================================================================
+``_solve``                :func:`solve`: check, then call a solver by name; :func:`choose_solver`: which solver, and why
+``_problem``              :class:`KernelSource`, :class:`MatrixSource`: kernel values; :class:`Problem`; jitter
+``_solution``             :class:`Solution`: coefficients, leave-one-out, likelihood, variance; arrays that can be saved
+``_cholesky``             exact, 2/3 n³: the one to take while K fits into memory twice
+``_eigen``                exact, 6 to 11 times Cholesky once, n² for each ridge: :class:`EigenPath`, to choose the ridge
+``_low_rank``             ``nystrom``: m columns of K only, n m² and no n² anywhere; ``sketched``: K Sᵀ with a random
+                          matrix S, all columns are computed, but only m combinations of them kept;
+                          :func:`regress_on_features`: m given features, in blocks, no kernel at all
+``_conjugate_gradients``  exact up to a tolerance, n² for each step: needs K once, not twice
+========================  ==========================================================================================
 
 To add a solver: a file with a function from :class:`Problem` to :class:`Solution`, and a row in ``SOLVERS`` of
 ``_solve``; the tests that compare solvers then run on it. Figures: ``benchmarks/solvers.py``.
 """
 
-from fastgntk.solvers._choice import SOLVER_NAMES, SolverChoice, check_solver_name, choose_solver
-from fastgntk.solvers._eigen import EigenPath, RidgeScore
-from fastgntk.solvers._features import FeatureSource, regress_on_features
-from fastgntk.solvers._problem import default_rank
-from fastgntk.solvers._regularization import RIDGES, Criterion, Score, check_ridges, misclassification, stable_ridge
+from fastgntk.solvers._eigen import Criterion, EigenPath, Score, misclassification, stable_ridge
+from fastgntk.solvers._low_rank import FeatureSource, regress_on_features
+from fastgntk.solvers._problem import KernelSource, MatrixSource
 from fastgntk.solvers._solution import Solution
-from fastgntk.solvers._solve import SOLVERS, check_solver, solve
-from fastgntk.solvers._source import KernelSource, MatrixSource
+from fastgntk.solvers._solve import SOLVER_NAMES, SOLVERS, SolverChoice, choose_solver, default_rank, solve
 
 __all__ = [
-    "SOLVER_NAMES",
-    "SolverChoice",
-    "check_solver_name",
-    "choose_solver",
-    "RIDGES",
     "Criterion",
+    "EigenPath",
     "Score",
-    "check_ridges",
     "misclassification",
     "stable_ridge",
-    "solve",
-    "SOLVERS",
-    "check_solver",
-    "Solution",
-    "EigenPath",
-    "RidgeScore",
-    "KernelSource",
-    "MatrixSource",
-    "default_rank",
     "FeatureSource",
     "regress_on_features",
+    "KernelSource",
+    "MatrixSource",
+    "Solution",
+    "SOLVERS",
+    "SOLVER_NAMES",
+    "SolverChoice",
+    "choose_solver",
+    "default_rank",
+    "solve",
 ]

@@ -4,9 +4,8 @@ import numpy as np
 from scipy.linalg import blas, eigvalsh, lapack
 
 from fastgntk._util.arrays import Array
-from fastgntk.solvers._problem import Problem, jitter_ladder, log_jitter, not_definite
+from fastgntk.solvers._problem import BLOCK, Jitter, Problem
 from fastgntk.solvers._solution import Solution, likelihood
-from fastgntk.solvers._source import BLOCK
 
 __all__ = ["cholesky"]
 
@@ -41,7 +40,6 @@ def cholesky(problem: Problem) -> Solution:
         landmarks=np.arange(n),
         triangular=True,
         rank=n,
-        iterations=0,
     )
 
 
@@ -57,22 +55,23 @@ def _factor(problem: Problem) -> tuple[Array, Array, float]:
     diagonal = problem.source.diagonal()
     n = len(K)
     A = np.empty((n, n), order="F")  # the order of LAPACK, which would copy any other
-    for jitter in jitter_ladder(diagonal):
+    ladder = Jitter(problem.ridge, float(diagonal.mean()))
+    for jitter in ladder.candidates():
         A.T[...] = K  # the transpose of a symmetric matrix, read and written along rows
-        own = diagonal + problem.noise(jitter)
-        np.fill_diagonal(A, own)
+        shifted = diagonal + problem.noise(jitter)
+        np.fill_diagonal(A, shifted)
         definite = _lower_factor(A)
         pivots: Array = A.diagonal() ** 2
-        if not (definite and (pivots > n * np.finfo(float).eps * own).all()):
+        if not (definite and (pivots > n * np.finfo(float).eps * shifted).all()):
             continue
         problem.report(1, 2)
         precision = _inverse_diagonal(A)
-        if (own * precision).sum() < 0.1 / np.finfo(float).eps:
-            log_jitter(jitter, problem.ridge, diagonal)
+        if (shifted * precision).sum() < 0.1 / np.finfo(float).eps:
+            ladder.log(jitter)
             return A, precision, jitter
     A.T[...] = K
     smallest = eigvalsh(A, subset_by_index=(0, 0), overwrite_a=True, check_finite=False)[0]
-    raise not_definite(float(smallest), diagonal, problem.ridge)
+    raise ladder.error(float(smallest))
 
 
 def _lower_factor(A: Array) -> bool:

@@ -1,4 +1,4 @@
-"""Every ridge from one eigendecomposition, also where many rows of K are equal.
+"""All ridges from one eigendecomposition, and the choice among them; many rows of K may be equal.
 
 Rows that are equal, as of graphs that colour refinement cannot distinguish, make K = E K_d Eᵀ: E (n, m) marks
 which of m kinds a row is, K_d (m, m) is the kernel between kinds. With weights w, ω_g their sum over kind g, and
@@ -10,6 +10,7 @@ Q = W^½ E Ω^(−½), whose columns are orthonormal,
 So m³ operations do instead of n³, and nothing is lost. Without equal rows Q is the unit matrix.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -17,16 +18,16 @@ from scipy.linalg import eigh
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
-from fastgntk.solvers._problem import Problem, as_ridge, as_targets, as_weights, jitter_ladder, log_jitter, not_definite
+from fastgntk.solvers._problem import BLOCK, Jitter, MatrixSource, Problem, as_ridge, as_targets, as_weights
 from fastgntk.solvers._solution import Solution, likelihood
-from fastgntk.solvers._source import BLOCK, MatrixSource
 
-__all__ = ["EigenPath", "RidgeScore", "eigen"]
+__all__ = ["Criterion", "EigenPath", "Score", "eigen", "misclassification", "stable_ridge"]
 
-RidgeScore = Literal["leave_one_out", "likelihood"]
+Criterion = Literal["leave_one_out", "likelihood"]
 
 # Equal graphs have equal rows up to the order of sums; κ0 near λ = 1 makes of an ulp a 1e-8 (tests/tables.py).
 _SAME_ROW = 1e-6
+_TIE = 1.05  # times the least error; leave-one-out on some hundred graphs does not distinguish such ridges
 
 
 class EigenPath:
@@ -49,19 +50,17 @@ class EigenPath:
     """
 
     def __init__(self, K: Any, groups: Any = None, *, weights: Any = None) -> None:
-        kernel = MatrixSource(K).full()
-        member, first, among = _kinds(kernel, groups)
+        member, first, among = _group_rows(MatrixSource(K).full(), groups)
         self.n, self.m = len(member), len(first)
         if self.n == 0:
             raise InputError("there are no graphs to learn from; K has shape (0, 0).")
-        self.basis = first
-        """One row of each kind, (m,): the graphs that carry coefficients."""
+        self.basis = first  # one row of each kind, (m,): the graphs that carry coefficients
         self._weights = as_weights(weights, self.n)
         self._member = member
         total = np.bincount(member, self._weights, self.m)  # Ω
         self._q2 = self._weights / total[member]  # squares of the entries of Q, one a row; exactly 1 for a kind of one
         self._root = np.sqrt(total)
-        self._diagonal: Array = among.diagonal()[member]
+        self._mean_diagonal = float(among.diagonal()[member].mean())
         M = np.empty((self.m, self.m), order="F")
         M.T[...] = among
         M *= self._root[:, None]
@@ -101,26 +100,26 @@ class EigenPath:
         """Return the logarithm of the marginal likelihood at that s², of shape (R, k)."""
         return self._likelihood(Y, ridges)[1]
 
-    def scores(self, Y: Any, ridges: Any, by: RidgeScore = "leave_one_out") -> Array:
-        """Return how bad each ridge is, of shape (R,).
+    def scores(self, Y: Any, ridges: Any, by: Criterion = "leave_one_out") -> Array:
+        """Return the loss of each ridge, of shape (R,); less is better.
 
         ``"leave_one_out"``: the weighted mean square of the residuals over that of the target, then the mean over
         targets. ``"likelihood"``: minus the logarithm of the marginal likelihood, the mean over targets. A target
         that is 0 throughout does not count.
         """
-        if by not in get_args(RidgeScore):
-            raise InputError(f"by must be one of {', '.join(get_args(RidgeScore))}, but is {by!r}.")
+        if by not in get_args(Criterion):
+            raise InputError(f"by must be one of {', '.join(get_args(Criterion))}, but is {by!r}.")
         targets = as_targets(Y, self.n)
         targets = targets[:, np.any(targets != 0.0, axis=0)]
         if not targets.size:
             raise InputError("all targets are 0, so that no ridge is better than another; give targets that vary.")
         if by == "likelihood":
             return np.asarray(-self.log_marginal_likelihood(targets, ridges).mean(axis=1))
-        share = self._weights / self._weights.sum()
-        errors = np.einsum("n,rnk->rk", share, self.leave_one_out(targets, ridges) ** 2)
-        return np.asarray((errors / (share @ targets**2)).mean(axis=1))
+        fractions = self._weights / self._weights.sum()
+        errors = np.einsum("n,rnk->rk", fractions, self.leave_one_out(targets, ridges) ** 2)
+        return np.asarray((errors / (fractions @ targets**2)).mean(axis=1))
 
-    def best_ridge(self, Y: Any, ridges: Any, by: RidgeScore = "leave_one_out") -> float:
+    def best_ridge(self, Y: Any, ridges: Any, by: Criterion = "leave_one_out") -> float:
         """Return the ridge with the least of the ``scores``, the first of equals."""
         return float(_as_ridges(ridges)[self.scores(Y, ridges, by).argmin()])
 
@@ -128,7 +127,7 @@ class EigenPath:
         """Return everything for one ridge."""
         targets = as_targets(Y, self.n)
         jitter = self._jitter(as_ridge(ridge))
-        log_jitter(jitter, ridge, self._diagonal)
+        Jitter(ridge, self._mean_diagonal).log(jitter)
         scale2, log_likelihood = self._likelihood(targets, [ridge])
         return Solution(
             solver="eigen",
@@ -143,24 +142,22 @@ class EigenPath:
             factor=self._root[:, None] * self._vectors / np.sqrt(self._values + ridge + jitter),
             noise_factor=np.zeros((self.m, 0)),
             landmarks=np.arange(self.m),
-            triangular=False,
             rank=self.m,
-            iterations=0,
         )
 
     def _jitter(self, ridge: float) -> float:
         smallest, largest = float(self._values[0]), float(self._values[-1])
         if self.m < self.n:
             smallest = min(smallest, 0.0)
-        for jitter in jitter_ladder(self._diagonal):
+        ladder = Jitter(ridge, self._mean_diagonal)
+        for jitter in ladder.candidates():
             if smallest + ridge + jitter > self.n * np.finfo(float).eps * max(largest, ridge):
                 return jitter
-        raise not_definite(smallest, self._diagonal, ridge)
+        raise ladder.error(smallest)
 
     def _shifted(self, ridges: Any) -> Array:
-        """Return the ridges with their jitter."""
-        asked = _as_ridges(ridges)
-        return asked + self.jitter(asked)
+        values = _as_ridges(ridges)
+        return values + self.jitter(values)
 
     def _projected(self, Y: Any) -> tuple[Array, Array]:
         """Return W^½ Y, of shape (n, k), and Qᵀ W^½ Y, of shape (m, k)."""
@@ -204,9 +201,43 @@ def eigen(problem: Problem) -> Solution:
     problem.report(0, 2)
     path = EigenPath(problem.source.full(), weights=problem.weights)
     problem.report(1, 2)
-    found = path.solution(problem.Y, problem.ridge)
+    solution = path.solution(problem.Y, problem.ridge)
     problem.report(2, 2)
-    return found
+    return solution
+
+
+Score = Callable[[EigenPath, Array, Sequence[float]], tuple[float, float]]
+"""score(path, Y, ridges) returns the ridge to take, and how bad the kernel is with it."""
+
+
+def stable_ridge(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
+    """Return the most likely ridge among those whose leave-one-out error is near the least, and its error.
+
+    The error hardly depends on small ridges where the kernel distinguishes all graphs, so that the least of it may be
+    at any of them. How wide intervals are depends on the ridge very much, and the likelihood judges that too.
+    """
+    errors = path.scores(Y, ridges)
+    finalists = np.flatnonzero(errors <= _TIE * errors.min())
+    best = finalists[path.scores(Y, np.asarray(ridges)[finalists], "likelihood").argmin()]
+    return ridges[best], float(errors[best])
+
+
+def misclassification(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
+    """Score by the fraction of graphs that leave-one-out gets wrong, ties by the squared error."""
+    if not Y.any():
+        return ridges[0], 0.0
+    signs = Y - Y.min(axis=0)  # targets were centred: now 0 for the other classes, and 2 for the class
+    offsets = Y.min(axis=0) + 1.0
+    residuals = path.leave_one_out(Y, ridges)  # (R, n, k)
+    values = Y - residuals - offsets
+    if Y.shape[1] == 1:
+        misses = np.mean((values > 0) != (signs > 0), axis=(1, 2))
+    else:
+        misses = np.mean(values.argmax(axis=2) != signs.argmax(axis=1), axis=1)
+    squares = np.mean(residuals**2, axis=(1, 2)) / np.mean(Y**2)
+    scores = misses + np.minimum(squares, 1.0) * 0.999 / len(Y)
+    best = int(scores.argmin())
+    return ridges[best], float(scores[best])
 
 
 def _as_ridges(ridges: Any) -> Array:
@@ -216,32 +247,32 @@ def _as_ridges(ridges: Any) -> Array:
     return values
 
 
-def _kinds(K: Array, groups: Any) -> tuple[Ints, Ints, Array]:
+def _group_rows(K: Array, groups: Any) -> tuple[Ints, Ints, Array]:
     """Return the kind of each row, one row of each kind, and the kernel between kinds."""
     if groups is None:
         rows = np.arange(len(K))
         return rows, rows, K
-    given = np.asarray(groups)
-    if given.ndim != 1 or given.dtype.kind not in "iu":
+    labels = np.asarray(groups)
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise InputError(
-            f"groups must be one whole number for each graph, but has shape {given.shape} and dtype {given.dtype}."
+            f"groups must be one whole number for each graph, but has shape {labels.shape} and dtype {labels.dtype}."
         )
-    numbers, first, member = np.unique(given, return_index=True, return_inverse=True)
-    if len(K) < len(given) and np.array_equal(numbers, np.arange(len(K))):
+    numbers, first, member = np.unique(labels, return_index=True, return_inverse=True)
+    if len(K) < len(labels) and np.array_equal(numbers, np.arange(len(K))):
         return member, first, K  # the kernel between kinds already
-    if len(K) != len(given):
+    if len(K) != len(labels):
         raise InputError(
-            f"groups has {len(given)} graphs of {len(numbers)} kinds, but K has {len(K)} rows; pass K of all graphs, "
+            f"groups has {len(labels)} graphs of {len(numbers)} kinds, but K has {len(K)} rows; pass K of all graphs, "
             f"or of the kinds 0..{len(numbers) - 1}."
         )
     among = K[np.ix_(first, first)]
     for start in range(0, len(K), BLOCK):
         stop = start + BLOCK
-        apart = np.abs(K[start:stop][:, first] - among[member[start:stop]]).max(axis=1)
-        if apart.max() > _SAME_ROW * float(K.diagonal().max()):
-            i = start + int(apart.argmax())
+        distances = np.abs(K[start:stop][:, first] - among[member[start:stop]]).max(axis=1)
+        if distances.max() > _SAME_ROW * float(K.diagonal().max()):
+            i = start + int(distances.argmax())
             raise InputError(
                 f"groups claims that graphs {first[member[i]]} and {i} are equal, but their kernel rows are "
-                f"{apart.max():.1e} apart; give groups of equal rows only."
+                f"{distances.max():.1e} apart; give groups of equal rows only."
             )
     return member, first, among

@@ -1,40 +1,103 @@
-"""What is to be solved: targets, ridge and weights, checked once for all solvers; and the jitter."""
+"""What is solved: kernel values, targets, ridge and weights, checked once for all solvers; and the jitter."""
 
 import logging
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from fastgntk._util.arrays import Array
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress
 from fastgntk.errors import InputError
-from fastgntk.solvers._source import KernelSource
 
-__all__ = [
-    "Problem",
-    "as_ridge",
-    "as_targets",
-    "as_weights",
-    "default_rank",
-    "floor_jitter",
-    "jitter_ladder",
-    "log_jitter",
-    "not_definite",
-]
-
+__all__ = ["BLOCK", "Jitter", "KernelSource", "MatrixSource", "Problem", "as_ridge", "as_targets", "as_weights"]
 
 _log = logging.getLogger("fastgntk")
 
-# Powers of ten of the mean of the diagonal. Below the first nothing changes in sums of a few thousand terms; past
+BLOCK = 512
+"""Rows or columns that are worked on at a time where all at once would be another matrix of n²."""
+
+# Sums in another order differ by far less, and a matrix that is wrong differs by far more.
+_SYMMETRY = 1e-8
+
+# Powers of ten. Below the first nothing changes in sums of a few thousand terms; past
 # the last the jitter is a ridge of its own, which was not intended.
 _FIRST_JITTER, _LAST_JITTER = -10, -2
 
 
+class KernelSource(Protocol):
+    """The kernel among n things, for the solvers. They never write to what is returned.
+
+    Nyström and sketched solvers call ``columns`` and ``diagonal`` only, so that n² values need not exist at a time.
+    """
+
+    n: int
+
+    @property
+    def order(self) -> Ints:
+        """All of 0..n−1, such that columns of neighbours are quick to get together."""
+
+    def full(self) -> Array:
+        """Return K, of shape (n, n), exactly symmetric up to rounding."""
+
+    def columns(self, indices: Ints) -> Array:
+        """Return K[:, indices], of shape (n, m)."""
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of K, of shape (n,)."""
+
+
+class MatrixSource:
+    """A kernel matrix in memory; it is not copied.
+
+    >>> MatrixSource(np.array([[2.0, 1.0], [1.0, 3.0]])).columns(np.array([1])).tolist()
+    [[1.0], [3.0]]
+    """
+
+    def __init__(self, K: Any) -> None:
+        matrix = np.asarray(K, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise InputError(f"a kernel matrix must be square, but has shape {matrix.shape}.")
+        for start in range(0, len(matrix), BLOCK):  # block by block, to need no memory
+            _check_rows(matrix, start)
+        self.n = len(matrix)
+        self._matrix = matrix
+        self.order = np.arange(self.n)
+
+    def full(self) -> Array:
+        """Return the matrix itself."""
+        return self._matrix
+
+    def columns(self, indices: Ints) -> Array:
+        """Return columns as a copy. K is symmetric, and rows are the faster to read."""
+        columns: Array = self._matrix[indices].T
+        return columns
+
+    def diagonal(self) -> Array:
+        """Return the diagonal."""
+        return self._matrix.diagonal()
+
+
+def _check_rows(matrix: Array, start: int) -> None:
+    """Refuse a block of rows with values that are no numbers, or that differ from the columns."""
+    rows = matrix[start : start + BLOCK]
+    if not np.isfinite(rows).all():
+        i, j = np.argwhere(~np.isfinite(rows))[0]
+        raise InputError(f"the kernel matrix has {rows[i, j]} in row {start + i}, column {j}; leave it out.")
+    distances = np.abs(rows - matrix[:, start : start + BLOCK].T)
+    size = float(np.abs(rows).max(initial=0.0))
+    if distances.max(initial=0.0) > _SYMMETRY * size:
+        i, j = np.argwhere(distances == distances.max())[0]
+        raise InputError(
+            f"a kernel matrix must be symmetric, but K[{start + i}, {j}] and K[{j}, {start + i}] are "
+            f"{distances[i, j]:.1e} apart; pass the matrix of gram."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything that a solver gets."""
+    """The arguments of a solver."""
 
     source: KernelSource
     Y: Array  # (n, k)
@@ -52,18 +115,8 @@ class Problem:
         return (self.ridge + jitter) / self.weights
 
     def report(self, done: int, total: int) -> None:
-        """Tell the caller how far the work is."""
         if self.progress is not None:
             self.progress(done, total)
-
-
-def default_rank(n: int) -> int:
-    """Return how many columns approximate solvers take: 10 sqrt(n), at least 100 and at most n.
-
-    >>> [default_rank(n) for n in (30, 100, 1000, 20_000)]
-    [30, 100, 317, 1415]
-    """
-    return min(n, max(100, math.ceil(10.0 * math.sqrt(n))))
 
 
 def as_targets(Y: Any, n: int) -> Array:
@@ -86,16 +139,14 @@ def as_targets(Y: Any, n: int) -> Array:
 
 def as_ridge(ridge: Any) -> float:
     """Return a ridge as a number, 0 or more."""
-    if isinstance(ridge, bool | np.bool_) or not isinstance(ridge, int | float | np.number):
+    number = isinstance(ridge, int | float | np.number) and not isinstance(ridge, bool)
+    if not number or not 0.0 <= float(ridge) < math.inf:
         raise InputError(f"ridge must be a number, 0 or more, but is {ridge!r}.")
-    value = float(ridge)
-    if not (math.isfinite(value) and value >= 0.0):
-        raise InputError(f"ridge must be a number, 0 or more, but is {ridge!r}.")
-    return value
+    return float(ridge)
 
 
 def as_weights(weights: Any, n: int) -> Array:
-    """Return weights as an array of shape (n,); None is 1 for everyone."""
+    """Return weights as an array of shape (n,); None is 1 for all."""
     if weights is None:
         return np.ones(n)
     values = np.asarray(weights, dtype=np.float64)
@@ -109,42 +160,42 @@ def as_weights(weights: Any, n: int) -> Array:
     return values
 
 
-def jitter_ladder(diagonal: Array) -> list[float]:
-    """Return what may be added to the ridge, in the order in which it is tried, starting with nothing."""
-    unit = float(diagonal.mean())
-    return [0.0, *(unit * 10.0**power for power in range(_FIRST_JITTER, _LAST_JITTER + 1))]
+@dataclass(frozen=True, eq=False)
+class Jitter:
+    """Additions to a ridge that make A positive definite, in powers of ten of the mean of the diagonal of K."""
 
+    ridge: float
+    mean: float  # of the diagonal of K
 
-def floor_jitter(ridge: float, diagonal: Array) -> float:
-    """Return what lifts the ridge to 1e-10 of the mean of the diagonal: a model of low rank needs some noise.
+    def candidates(self) -> list[float]:
+        """Return the additions in the order in which they are tried, starting with 0."""
+        return [0.0, *(self.mean * 10.0**power for power in range(_FIRST_JITTER, _LAST_JITTER + 1))]
 
-    Without any, the covariance of n targets would have rank m, and no likelihood.
-    """
-    jitter = max(0.0, jitter_ladder(diagonal)[1] - ridge)
-    if ridge + jitter <= 0.0:
-        raise InputError("ridge is 0 and so is every kernel value; give a ridge above 0.")
-    log_jitter(jitter, ridge, diagonal)
-    return jitter
+    def lift(self) -> float:
+        """Return what lifts the ridge to 1e-10 of the mean of the diagonal: a model of low rank needs some noise.
 
+        Without any, the covariance of n targets would have rank m, and no likelihood.
+        """
+        jitter = max(0.0, self.candidates()[1] - self.ridge)
+        if self.ridge + jitter <= 0.0:
+            raise InputError("ridge is 0 and so is every kernel value; give a ridge above 0.")
+        self.log(jitter)
+        return jitter
 
-def log_jitter(jitter: float, ridge: float, diagonal: Array) -> None:
-    """Say what was added, if anything was."""
-    if jitter > 0.0:
-        _log.info(
-            "K + ridge is not positive definite to working precision: added %.1e to the ridge of %.1e, which is %.0e "
-            "of the mean %.3g of the diagonal.",
-            jitter,
-            ridge,
-            jitter / float(diagonal.mean()),
-            float(diagonal.mean()),
+    def log(self, jitter: float) -> None:
+        """Log what was added, if anything was."""
+        if jitter > 0.0:
+            text = (
+                "K + ridge is not positive definite to working precision: added %.1e to the ridge of %.1e, which is "
+                "%.0e of the mean %.3g of the diagonal."
+            )
+            _log.info(text, jitter, self.ridge, jitter / self.mean, self.mean)
+
+    def error(self, smallest: float) -> InputError:
+        """Return the error for a matrix with this smallest eigenvalue, which no jitter makes positive definite."""
+        return InputError(
+            f"K + ridge is not positive definite, not even with {10.0**_LAST_JITTER:g} of the mean diagonal added: the "
+            f"smallest eigenvalue of K is {smallest:.3e}, the mean of its diagonal {self.mean:.3e} and ridge "
+            f"{self.ridge:.3e}; give a ridge above {max(0.0, -smallest):.1e}, or a kernel that is positive "
+            "semi-definite."
         )
-
-
-def not_definite(smallest: float, diagonal: Array, ridge: float) -> InputError:
-    """Return the error for a matrix that no jitter makes positive definite."""
-    mean = float(diagonal.mean())
-    return InputError(
-        f"K + ridge is not positive definite, not even with {10.0**_LAST_JITTER:g} of the mean diagonal added: the "
-        f"smallest eigenvalue of K is {smallest:.3e}, the mean of its diagonal {mean:.3e} and ridge {ridge:.3e}; give "
-        f"a ridge above {max(0.0, -smallest):.1e}, or a kernel that is positive semi-definite."
-    )

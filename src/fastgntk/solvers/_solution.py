@@ -1,10 +1,8 @@
 """What a solver returns: arrays and numbers only, so that it can be saved as .npy and JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +13,15 @@ from fastgntk.errors import InputError
 
 __all__ = ["Solution", "likelihood"]
 
-Plain = str | int | float | bool
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Solution:
     """The outcome of :func:`solve` for n graphs and k targets.
 
     What is exact and what is not: ``cholesky`` and ``eigen`` are exact throughout. ``nystrom`` and ``sketched`` are
     exact for the model of low rank that they stand for (Quiñonero-Candela and Rasmussen 2005, "deterministic training
     conditional"), whose features stay as they are when a graph is left out. ``cg`` has exact coefficients and
-    ``scale2``, estimates leave-one-out, takes variances from a model of low rank, and does not know the likelihood.
+    ``scale2``, estimates leave-one-out, takes variances from a model of low rank, and has no likelihood.
     """
 
     solver: str
@@ -52,10 +48,10 @@ class Solution:
     """H of shape (p, q): what ``variance`` adds, as weights of m features are not known for certain; q = 0 if exact."""
     landmarks: Ints
     """Which columns of a cross matrix the factors act on, p of m."""
-    triangular: bool
+    triangular: bool = False
     rank: int
     """How many features the solver worked with; n if exact."""
-    iterations: int
+    iterations: int = 0
     """Steps of conjugate gradients; 0 for the others."""
 
     def predict(self, cross: Any) -> Array:
@@ -76,45 +72,45 @@ class Solution:
         ``nystrom`` and ``sketched``, and as noise by ``cg``: smaller where the features express x well, which is near
         landmarks. Figures: ``benchmarks/solvers.py``.
         """
-        near = self._checked(cross)
-        own = np.asarray(diagonal, dtype=np.float64)
-        if own.shape != (len(near),):
-            raise InputError(f"diagonal must have one value for each of {len(near)} graphs, but has shape {own.shape}.")
-        if len(self.landmarks) < near.shape[1]:
-            near = near[:, self.landmarks]
+        k_x = self._checked(cross)
+        k_xx = np.asarray(diagonal, dtype=np.float64)
+        if k_xx.shape != (len(k_x),):
+            raise InputError(f"diagonal must have one value for each of {len(k_x)} graphs, but has shape {k_xx.shape}.")
+        if len(self.landmarks) < k_x.shape[1]:
+            k_x = k_x[:, self.landmarks]
         if self.triangular:
-            explained, _ = lapack.dtrtrs(self.factor, near.T, lower=1)
+            explained, _ = lapack.dtrtrs(self.factor, k_x.T, lower=1)
         else:
-            explained = self.factor.T @ near.T
-        uncertain = near @ self.noise_factor
+            explained = self.factor.T @ k_x.T
+        uncertain = k_x @ self.noise_factor
         # The difference of two equal numbers may come out below 0.
-        rest = np.maximum(own - np.einsum("ij,ij->j", explained, explained), 0.0)
+        rest = np.maximum(k_xx - np.einsum("ij,ij->j", explained, explained), 0.0)
         return np.asarray(rest + np.einsum("ij,ij->i", uncertain, uncertain))
 
-    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Plain]]:
+    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, str | float | bool]]:
         """Return arrays for .npy and plain values for JSON."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
         return arrays, {name: value for name, value in values.items() if name not in arrays}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any]) -> Solution:
-        """Make a solution again from what :meth:`to_arrays` gave."""
-        given = {**arrays, **numbers}
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any]) -> Self:
+        """Restore a solution from the output of :meth:`to_arrays`."""
+        parts = {**arrays, **numbers}
         names = {f.name for f in fields(cls)}
-        if set(given) != names:
-            wrong = sorted(set(given) ^ names)
+        if set(parts) != names:
+            wrong = sorted(set(parts) ^ names)
             raise InputError(f"a solution has the parts {', '.join(sorted(names))}; {wrong[0]} is missing or too many.")
-        return cls(**given)
+        return cls(**parts)
 
     def _checked(self, cross: Any) -> Array:
-        near = np.asarray(cross, dtype=np.float64)
-        if near.ndim != 2 or near.shape[1] != len(self.basis):
+        rows = np.asarray(cross, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != len(self.basis):
             raise InputError(
                 f"cross must have a column for each of the {len(self.basis)} graphs of the basis, but has shape "
-                f"{near.shape}."
+                f"{rows.shape}."
             )
-        return near
+        return rows
 
 
 def likelihood(quadratic: Array, log_determinant: Array | float, n: int) -> tuple[Array, Array]:

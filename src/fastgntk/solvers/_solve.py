@@ -1,25 +1,24 @@
-"""One door to all solvers."""
+"""Solve ridge regression by a solver of a given name, and choose one by the number of graphs and the memory."""
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fastgntk._util.checks import check_integer
+from fastgntk._util.text import format_bytes, memory_budget
 from fastgntk._util.threads import Progress
 from fastgntk.errors import InputError
 from fastgntk.sketch import SKETCHES
 from fastgntk.solvers._cholesky import cholesky
-from fastgntk.solvers._conjugate import conjugate_gradients
+from fastgntk.solvers._conjugate_gradients import conjugate_gradients
 from fastgntk.solvers._eigen import eigen
-from fastgntk.solvers._nystrom import nystrom
-from fastgntk.solvers._problem import Problem, as_ridge, as_targets, as_weights, default_rank
-from fastgntk.solvers._sketched import sketched
+from fastgntk.solvers._low_rank import nystrom, sketched
+from fastgntk.solvers._problem import KernelSource, Problem, as_ridge, as_targets, as_weights
 from fastgntk.solvers._solution import Solution
-from fastgntk.solvers._source import KernelSource
 
-__all__ = ["SOLVERS", "check_solver", "solve"]
+__all__ = ["SOLVERS", "SOLVER_NAMES", "SolverChoice", "choose_solver", "default_rank", "solve"]
 
 SOLVERS: dict[str, Callable[[Problem], Solution]] = {
     "cholesky": cholesky,
@@ -28,7 +27,13 @@ SOLVERS: dict[str, Callable[[Problem], Solution]] = {
     "sketched": sketched,
     "cg": conjugate_gradients,
 }
-"""How to solve, by name."""
+"""Solvers by name."""
+
+SOLVER_NAMES = ("auto", *SOLVERS, "features")
+"""What estimators take as ``solver``."""
+
+_EXACT = 10_000  # graphs; at 20,000 a Cholesky factor takes three times as long as cg, which gives the same predictions
+_LANDMARKS = 100_000  # graphs; with 10 sqrt(n) landmarks each, as many kernel values as 25,000 graphs have pairs
 
 
 def solve(
@@ -84,7 +89,8 @@ def solve(
     >>> found.alpha.round(3).tolist(), found.predict([[1.0, 0.0]]).round(3).tolist()
     ([[0.5], [-0.5]], [[0.5]])
     """
-    check_solver(solver, rank)
+    if not isinstance(solver, str) or solver not in SOLVERS:
+        raise InputError(f"solver must be one of {', '.join(SOLVERS)}, but is {solver!r}.")
     if not isinstance(sketch, str) or sketch not in SKETCHES:
         raise InputError(f"sketch must be one of {', '.join(SKETCHES)}, but is {sketch!r}.")
     n = source.n
@@ -107,9 +113,44 @@ def solve(
     return SOLVERS[solver](problem)
 
 
-def check_solver(solver: Any, rank: Any) -> None:
-    """Refuse a solver that does not exist, or a rank that is none, before anything is computed for it."""
-    if not isinstance(solver, str) or solver not in SOLVERS:
-        raise InputError(f"solver must be one of {', '.join(SOLVERS)}, but is {solver!r}.")
-    if rank is not None:
-        check_integer("rank", rank, 1)
+class SolverChoice(NamedTuple):
+    """A solver and the reason for it."""
+
+    solver: str
+    reason: str
+
+
+def choose_solver(
+    asked: str, n: int, *, rank: int | None = None, memory: Any = None, stored: bool = False
+) -> SolverChoice:
+    """Return the solver for n graphs and why; ``stored`` if kernel values are on disk and need only be read.
+
+    >>> choose_solver("auto", 5_000, memory="4GB")
+    SolverChoice(solver='cholesky', reason='exact, and quick up to 10,000 graphs')
+    >>> [choose_solver("auto", n, memory="4GB").solver for n in (15_000, 50_000, 200_000)]
+    ['cg', 'nystrom', 'features']
+    """
+    if asked != "auto":
+        return SolverChoice(asked, "chosen by name")
+    landmarks = min(n, default_rank(n) if rank is None else rank)
+    matrix, columns = 8 * n * n, 8 * n * landmarks
+    room = memory_budget(memory)
+    if n <= _EXACT and matrix <= room:  # the same limits as without auto
+        return SolverChoice("cholesky", f"exact, and quick up to {_EXACT:,} graphs")
+    # Beside the matrix cg holds columns, features and an orthogonal factor; nystrom these alone.
+    if matrix + 4 * columns <= room:
+        return SolverChoice("cg", f"as close as exact; a matrix of {format_bytes(matrix)} fits into memory")
+    tight = f"a matrix of {format_bytes(matrix)} is too much for max_memory={format_bytes(room)}"
+    if stored or (n <= _LANDMARKS and 4 * columns <= room):
+        return SolverChoice("nystrom", f"{tight}, {landmarks:,} of its columns are not")
+    why = f"more than {_LANDMARKS:,} graphs" if n > _LANDMARKS else f"{tight}, and so are {landmarks:,} of its columns"
+    return SolverChoice("features", f"{why}: work and memory grow with graphs, not with pairs")
+
+
+def default_rank(n: int) -> int:
+    """Return how many columns approximate solvers take: 10 sqrt(n), at least 100 and at most n.
+
+    >>> [default_rank(n) for n in (30, 100, 1000, 20_000)]
+    [30, 100, 317, 1415]
+    """
+    return min(n, max(100, math.ceil(10.0 * math.sqrt(n))))

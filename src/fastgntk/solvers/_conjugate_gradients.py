@@ -16,15 +16,14 @@ import numpy as np
 from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.sketch import generator
-from fastgntk.solvers._low_rank import LowRank
-from fastgntk.solvers._nystrom import landmark_model
+from fastgntk.solvers._low_rank import LowRank, landmark_model
 from fastgntk.solvers._problem import Problem
 from fastgntk.solvers._solution import Solution
 
 __all__ = ["conjugate_gradients"]
 
 
-# So many random right-hand sides: the root mean square of leave-one-out residuals is then right within 3 % (measured on
+# Random right-hand sides: the root mean square of leave-one-out residuals is then right within 3 % (measured on
 # random graphs, ranks of 100 to 800 of 2,000, ridges of 1e-3 and 0.1).
 _PROBES = 32
 # The estimate of a probe is right to a tenth or so; more digits of its solution would be lost in that.
@@ -36,7 +35,7 @@ def conjugate_gradients(problem: Problem) -> Solution:
 
     Leave-one-out is an estimate (see above), reproducible by its seed. Variances are those of the model of low rank on
     the landmarks, where what the landmarks do not express counts as noise: mostly too large, and so on the safe side.
-    The likelihood is not known.
+    There is no likelihood.
     """
     model, landmarks, jitter = landmark_model(replace(problem, progress=None), fitc=True)
     n, k = problem.Y.shape
@@ -46,11 +45,10 @@ def conjugate_gradients(problem: Problem) -> Solution:
     tolerances = np.repeat([problem.tolerance, max(problem.tolerance, _PROBE_TOLERANCE)], [k, _PROBES])
     solved, iterations = _solve(problem, model, noise, np.hstack([problem.Y, probes]), tolerances)
     alpha = np.ascontiguousarray(solved[:, :k])
-    apart = probes * (solved[:, k:] - model.precondition(probes))
+    correction = probes * (solved[:, k:] - model.precondition(probes))
     # No positive definite matrix has less than 1 / A_ii there, and none of at least this noise more than 1 / D_ii.
-    precision = np.clip(
-        model.inverse_diagonal() + apart.mean(axis=1), 1.0 / (problem.source.diagonal() + noise), 1.0 / noise
-    )
+    lower, upper = 1.0 / (problem.source.diagonal() + noise), 1.0 / noise
+    precision = np.clip(model.free() / model.noise + correction.mean(axis=1), lower, upper)
     return Solution(
         solver="cg",
         basis=np.arange(n),
@@ -64,8 +62,7 @@ def conjugate_gradients(problem: Problem) -> Solution:
         factor=model.whiten,
         noise_factor=model.noise_factor(),
         landmarks=landmarks,
-        triangular=False,
-        rank=model.rank,
+        rank=len(model.R),
         iterations=iterations,
     )
 
@@ -74,6 +71,7 @@ def _solve(problem: Problem, model: LowRank, noise: Array, Y: Array, tolerances:
     """Return A⁻¹ Y and how many steps it took."""
     K = problem.source.full()
     sizes = np.linalg.norm(Y, axis=0)
+    goals = tolerances * sizes
     x = np.zeros_like(Y)
     used = 0
     report = _reporter(problem, 1.0 / float(tolerances.min()))
@@ -81,20 +79,19 @@ def _solve(problem: Problem, model: LowRank, noise: Array, Y: Array, tolerances:
     while True:
         residual = Y - K @ x - noise[:, None] * x
         errors = np.linalg.norm(residual, axis=0)
-        left = np.flatnonzero(errors > tolerances * sizes)
-        if not len(left):
+        active = np.flatnonzero(errors > goals)
+        if not len(active):
             report(0.0)
             return x, used
         if used >= problem.max_iterations:
-            worst = left[(errors[left] / (tolerances * sizes)[left]).argmax()]
+            worst = active[(errors[active] / goals[active]).argmax()]
             raise InputError(
                 f"conjugate gradients came to a relative residual of {errors[worst] / sizes[worst]:.1e} in {used} "
                 f"iterations, not to the tolerance of {tolerances[worst]:.1e}; raise rank (now {problem.rank}) or "
                 f"ridge (now {problem.ridge:.1e}), or take solver='cholesky'."
             )
-        goals = (tolerances * sizes)[left]
-        part, steps = _round(model, K, noise, residual[:, left], goals, problem.max_iterations - used, report)
-        x[:, left] += part
+        part, steps = _round(model, K, noise, residual[:, active], goals[active], problem.max_iterations - used, report)
+        x[:, active] += part
         used += steps
 
 
@@ -103,7 +100,7 @@ def _round(
 ) -> tuple[Array, int]:
     """Return a solution of A x = residual as far as one round of steps goes, and how many there were."""
     x = np.zeros_like(residual)
-    left = np.arange(len(goals))  # those that have not come to their goal; the others are not touched any more
+    active = np.arange(len(goals))  # those that have not come to their goal; the others are not touched any more
     z = model.precondition(residual)
     direction, size = z, np.einsum("ij,ij->j", residual, z)
     step = 0
@@ -118,30 +115,30 @@ def _round(
                 f"raise the ridge by more than that, or give a kernel that is positive semi-definite."
             )
         length = size / curvature
-        x[:, left] += length * direction
+        x[:, active] += length * direction
         residual = residual - length * image
-        above = np.linalg.norm(residual, axis=0) / goals[left]
-        report(float(above.max()))
-        going = above > 1.0
-        if step == limit or not going.any():
+        excess = np.linalg.norm(residual, axis=0) / goals[active]
+        report(float(excess.max()))
+        kept = excess > 1.0
+        if step == limit or not kept.any():
             return x, step
-        left, residual, direction, size = left[going], residual[:, going], direction[:, going], size[going]
+        active, residual, direction, size = active[kept], residual[:, kept], direction[:, kept], size[kept]
         z = model.precondition(residual)
         before, size = size, np.einsum("ij,ij->j", residual, z)
         direction = z + (size / before) * direction
 
 
 def _reporter(problem: Problem, farthest: float) -> Callable[[float], None]:
-    """Return what turns the worst residual, as a multiple of its goal, into progress: by logarithms, and only forward.
+    """Return a callback that turns the worst residual, as a multiple of its goal, into progress.
 
-    0 stands for the end. Residuals of conjugate gradients also rise at times.
+    Progress is logarithmic, and 0 is the end. Residuals of conjugate gradients rise at times, progress never falls.
     """
     best = 0
 
-    def report(above: float) -> None:
+    def report(excess: float) -> None:
         nonlocal best
-        share = 1.0 - math.log(max(above, 1.0)) / math.log(farthest)
-        best = max(best, 1000 if above == 0.0 else min(999, round(1000 * share)))
+        fraction = 1.0 - math.log(max(excess, 1.0)) / math.log(farthest)
+        best = max(best, 1000 if excess == 0.0 else min(999, round(1000 * fraction)))
         problem.report(best, 1000)
 
     return report

@@ -1,0 +1,230 @@
+"""Kernel values among training graphs, and between new graphs and those that carry coefficients.
+
+Values are divided by the mean of the diagonal over the training graphs, the ``unit``, so that the same regularisation
+means the same for every kernel; a normalised kernel has ones there already.
+
+Ridge regression gets the kernel plus a constant, ``INTERCEPT``. Its functions then have an intercept of their own:
+without it they are 0 for the empty graph, and a target that grows with size from another value is out of reach (on
+ESOL the squared error is half as large again). As a Gaussian process the intercept has that variance; anything from a
+tenth to a hundred times as much gives the same predictions.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from fastgntk._util.arrays import Array, Ints
+from fastgntk._util.threads import Progress
+from fastgntk.graphs import GraphBatch, NodeFeatures
+from fastgntk.kernels import Kernel, Normalized
+from fastgntk.models._base import as_training_graphs
+from fastgntk.pairwise import (
+    Compute,
+    PreparedGraphs,
+    check_compute,
+    check_kernel,
+    check_result,
+    cross_gram,
+    gram,
+    gram_columns,
+    node_contributions,
+    normalize,
+    prepare_batch,
+)
+from fastgntk.pairwise.store import StoredGram, use_stored
+
+__all__ = ["INTERCEPT", "Chunk", "KernelRows", "TrainingKernel", "split_into_chunks"]
+
+INTERCEPT = 1.0
+"""What ridge regression adds to every kernel value, in units of the mean of the diagonal."""
+
+Chunk = tuple[slice, Array, Array]
+"""Which new graphs, their rows (t, m), and their diagonal (t,), or (0,) if it was not wanted."""
+
+_CHUNK = 2048  # new graphs whose rows are held at a time, if memory allows
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRows:
+    """The kernel from any graphs to m prepared graphs, divided by ``unit``."""
+
+    prepared: PreparedGraphs
+    unit: float
+    keeps_graphs: ClassVar[bool] = True
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.prepared.kernel
+
+    @property
+    def compute(self) -> Compute:
+        return self.prepared.compute
+
+    @property
+    def features(self) -> dict[str, NodeFeatures]:
+        """The fitted node features of each kind."""
+        return self.prepared.features
+
+    def __len__(self) -> int:
+        return len(self.prepared)
+
+    def chunks(self, batch: GraphBatch, progress: Progress | None = None, *, diagonal: bool = True) -> Iterator[Chunk]:
+        """Yield the rows of new graphs in chunks, with their k(G, G) if ``diagonal``."""
+        for part, of_part in split_into_chunks(len(batch), len(self), self.compute, progress):
+            new = self.prepared.like(batch[part])
+            rows = self._rows(new, of_part)
+            yield part, rows, new.diagonal(self.compute.watched(None)) / self.unit if diagonal else np.zeros(0)
+
+    def values(self, batch: GraphBatch, progress: Progress | None = None) -> Array:
+        """Return all rows (t, m) at once."""
+        return self._rows(self.prepared.like(batch), progress)
+
+    def _rows(self, new: PreparedGraphs, progress: Progress | None) -> Array:
+        rows = cross_gram(new, self.prepared, compute=self.compute.watched(progress))
+        rows /= self.unit
+        return rows
+
+    def cosine(self, rows: Array, diagonal: Array) -> Array:
+        """Return cosines (t, m) from the rows and the diagonal of a chunk."""
+        if not isinstance(self.kernel, Normalized):
+            rows = normalize(rows, diagonal, self.prepared.diagonal(self.compute.watched(None)) / self.unit)
+        return np.minimum(rows, 1.0)  # rounding
+
+    def with_intercept(self, rows: Array, diagonal: Array) -> tuple[Array, Array]:
+        """Return the arguments of ``Solution.variance`` from the rows and the diagonal of a chunk."""
+        return rows + INTERCEPT, diagonal + INTERCEPT
+
+    def nodes(self, batch: GraphBatch) -> Array:
+        """Return the contribution of each node of one graph to its row, shape (N, m)."""
+        return node_contributions(batch, self.prepared, compute=self.compute.watched(None)) / self.unit
+
+
+class TrainingKernel:
+    """The kernel among n training graphs, computed when a solver needs it: a ``KernelSource`` of the solvers.
+
+    With ``in_units`` values are divided by their ``unit``. With ``stored``, a matrix on disk, values are read from
+    there as they are needed.
+    """
+
+    def __init__(
+        self,
+        prepared: PreparedGraphs,
+        progress: Progress | None = None,
+        *,
+        in_units: bool = True,
+        stored: StoredGram | None = None,
+    ) -> None:
+        self.prepared, self.n, self.stored, self.progress = prepared, prepared.batch.n_graphs, stored, progress
+        self.normalized = isinstance(prepared.kernel, Normalized)
+        self.in_units = in_units and not self.normalized
+        self._intercept = 0.0
+        self._weights: Array | None = None
+        self._matrix: Array | None = None
+
+    @classmethod
+    def from_graphs(cls, X: Any, kernel: Any, compute: Any, *, in_units: bool = True, stored: Any = None) -> Self:
+        """Check the arguments of an estimator and prepare its training graphs; ``stored`` may be a path."""
+        batch = as_training_graphs(X)
+        kernel, compute = check_kernel(kernel), check_compute(compute)
+        if stored is None:
+            prepared = prepare_batch(batch, kernel, compute)
+        else:
+            stored, prepared = use_stored(stored, batch, kernel, compute)
+        return cls(prepared, compute.progress, in_units=in_units, stored=stored)
+
+    def prepare_ridge(self, weights: Array | None) -> None:
+        """Add the constant to all values, and let graphs count by these weights in the unit."""
+        self._intercept, self._weights, self._matrix = INTERCEPT, weights, None
+        self.__dict__.pop("unit", None)
+
+    @property
+    def compute(self) -> Compute:
+        return self.prepared.compute.watched(self.progress)
+
+    @property
+    def order(self) -> Ints:
+        """All graphs, such that columns of neighbours are quick to get together."""
+        return np.arange(self.n) if self.stored is None else self.stored.order
+
+    @cached_property
+    def unit(self) -> float:
+        """What values are divided by: the mean of the diagonal, but 1 after normalising and if all are 0."""
+        return (float(np.average(self._raw_diagonal, weights=self._weights)) if self.in_units else 1.0) or 1.0
+
+    def full(self) -> Array:
+        if self._matrix is None:
+            K = gram(self.prepared, compute=self.compute) if self.stored is None else self._read(self.stored)
+            self._matrix = self._scaled(K)
+        return self._matrix
+
+    def columns(self, indices: Ints) -> Array:
+        if self._matrix is not None:
+            return np.array(self._matrix[:, indices])
+        if self.stored is None:
+            values = gram_columns(self.prepared, indices, self.compute)
+        else:
+            values = self.stored[:, indices]
+            if self.normalized:
+                values = normalize(values, self._stored_diagonal, self._stored_diagonal[indices])
+        return self._scaled(values)
+
+    def diagonal(self) -> Array:
+        return self._raw_diagonal / self.unit + self._intercept
+
+    def rows_to(self, basis: Ints) -> KernelRows:
+        """Return the kernel from any graphs to some of the training graphs, without the constant."""
+        if self.stored is not None:
+            _ = self._stored_diagonal  # the prepared graphs get it, too
+        return KernelRows(self.prepared.subset(basis), self.unit)
+
+    def _scaled(self, values: Array) -> Array:
+        """Divide by the unit and add the constant, in the same place."""
+        values /= self.unit
+        if self._intercept:
+            values += self._intercept
+        return values
+
+    @cached_property
+    def _raw_diagonal(self) -> Array:
+        """The diagonal before it is divided by the unit."""
+        if self.stored is None:
+            return self.prepared.diagonal(self.prepared.compute.watched(None))
+        return (self._stored_diagonal > 0).astype(np.float64) if self.normalized else self._stored_diagonal
+
+    @cached_property
+    def _stored_diagonal(self) -> Array:
+        assert self.stored is not None
+        return self._keep_diagonal(self.stored, self.stored.diagonal())
+
+    def _keep_diagonal(self, stored: StoredGram, values: Array) -> Array:
+        """Pass the diagonal of the stored matrix on, which is that of the leaf for a single tangent kernel."""
+        kernel = Kernel.from_dict(stored.manifest.kernel)
+        if kernel in self.prepared.leaves:
+            self.prepared.set_leaf_diagonal(kernel, values)
+        return values
+
+    def _read(self, stored: StoredGram) -> Array:
+        check_result(8 * self.n**2, self.prepared.compute.budget)
+        K: Array = np.asarray(stored, dtype=np.float64)
+        self._stored_diagonal = self._keep_diagonal(stored, np.diagonal(K).copy())
+        return normalize(K) if self.normalized else K
+
+
+def split_into_chunks(
+    n: int, columns: int, compute: Compute, progress: Progress | None, max_rows: int = _CHUNK
+) -> Iterator[tuple[slice, Progress | None]]:
+    """Cut n graphs into chunks whose rows memory holds, each with a callback for its part of the progress."""
+    # Rows, rows plus the constant, cosines and what the variance needs are there at a time.
+    affordable = compute.budget // (6 * 8 * max(columns, 1))
+    step = int(np.clip(affordable, 1, max_rows))
+    for start in range(0, n, step):
+        part = slice(start, min(start + step, n))
+        yield part, None if progress is None else partial(_report_part, progress, part, n)
+
+
+def _report_part(progress: Progress, part: slice, n: int, done: int, total: int) -> None:
+    finished = part.start + (part.stop - part.start) * done / max(total, 1)
+    progress(round(1e6 * finished / n), 10**6)
