@@ -5,8 +5,7 @@ import pytest
 from scipy.integrate import quad
 from tests.tables import EXACT
 
-from fastgntk.engines import kappa0, kappa1
-from fastgntk.engines._activations import kappas
+from fastgntk.engines import kappa0, kappa1, kappas
 
 ANGLES = np.linspace(0.0, np.pi, 41)
 

@@ -14,10 +14,9 @@ import pytest
 from fastgntk import GNTK, Compute, datasets, gram
 from fastgntk.engines import kappa0, kappa1
 from fastgntk.engines._simd import _vector
-from fastgntk.engines._simd._floor import layer_nanoseconds
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import layer_in_numpy
-from fastgntk.engines._simd._vector import LANES
+from fastgntk.engines._simd._vector import LANES, layer_nanoseconds
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -34,7 +33,7 @@ def call(name, out, at, base, first, stride, index, weight, start, stop):
 
 @compiled
 def layer(out, at):
-    _vector.apply_layer(out, at)
+    _vector.apply_layer(out, at, out, at + LANES)
 
 
 @compiled
@@ -115,7 +114,7 @@ def test_the_operations_without_the_compiler_are_the_same():
     one = rng.random(2 * LANES)
     two = one.copy()
     layer(one, 0)
-    _vector._apply_layer_in_numpy(two, 0)
+    _vector._apply_layer_in_numpy(two, 0, two, LANES)
     np.testing.assert_allclose(one, two, atol=20 * EPS)
     one, two = np.zeros(100), np.zeros(100)
     turn(base, 3, 20, one, 5, 11)
@@ -203,8 +202,8 @@ def test_a_change_in_any_file_voids_the_machine_code(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(os.path.dirname(fastgntk.__file__), package, ignore=ignored)  # noqa: PTH120
     program = (
-        "import fastgntk as fg; from fastgntk.engines._simd._floor import _repeat; import numpy as np\n"
-        "x = np.full(1024, 0.5); _repeat(x, 1, 1); print(x[0])"
+        "import fastgntk as fg; from fastgntk.engines._simd._vector import _repeat_layer; import numpy as np\n"
+        "x = np.full(1024, 0.5); _repeat_layer(x, 1, 1); print(x[0])"
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 

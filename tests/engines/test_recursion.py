@@ -5,19 +5,19 @@ import pytest
 from tests.tables import EXACT, FAMILIES
 
 from fastgntk import GNTK, Graph, GraphBatch, InputError, as_graphs, gram
-from fastgntk.engines import _operator
-from fastgntk.engines._operator import Aggregation, degree_sums
+from fastgntk.engines import _recursion
+from fastgntk.engines._recursion import Aggregation, degree_sums
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("ratio", [0.0, 1e12])
 def test_sparse_and_dense_products_equal_the_matrix(family, ratio, monkeypatch):
-    monkeypatch.setattr(_operator, "SPARSE_OVER_DENSE", ratio)
+    monkeypatch.setattr(_recursion, "SPARSE_OVER_DENSE", ratio)
     batch = as_graphs(FAMILIES[family])
     block = np.random.default_rng(0).standard_normal((batch.n_nodes, 5))
     whole = batch.adjacency().toarray() + np.eye(batch.n_nodes)
     operator = Aggregation(batch).parts[0]
-    assert (operator._sparse is not None) == (ratio == 0.0 or batch.n_nodes == 0)
+    assert operator.is_sparse == (ratio == 0.0 or batch.n_nodes == 0)
     EXACT.check(operator.left(block), whole @ block)
     transposed = np.ascontiguousarray(block.T).T
     EXACT.check(operator.left(transposed), whole @ block)
