@@ -104,7 +104,8 @@ def test_transpose():
 def test_the_operations_without_the_compiler_are_the_same():
     rng = np.random.default_rng(1)
     base, index, weight = rng.random(2000), rng.integers(0, 9, 6).astype(np.int32), rng.standard_normal(6)
-    plain = [_vector._sum_row_pairs_in_numpy, _vector._sum_rows_twice_in_numpy, _vector._add_rows_in_numpy]
+    kinds = [(2 * LANES, 1, False), (LANES, 2, False), (LANES, 1, True)]
+    plain = [_vector._row_operation_in_numpy(*kind) for kind in kinds]
     for name, function in enumerate(plain):
         one = rng.random(300)
         two = one.copy()

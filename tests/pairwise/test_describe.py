@@ -11,8 +11,7 @@ from tests.tables import FAMILIES, NEGATIVE_WEIGHTS
 
 from fastgntk import Graph, GraphBatch, InputError, NodeFeatures, as_graphs, datasets, describe
 from fastgntk.datasets import synthetic
-from fastgntk.engines import _refinement
-from fastgntk.engines import equal_graphs, inseparable_graphs
+from fastgntk.engines import _refinement, equal_graphs, inseparable_graphs
 from fastgntk.engines._refinement import colour
 
 MUTAG = datasets.load("MUTAG")

@@ -32,31 +32,8 @@ from fastgntk.engines._random_features import TangentFeatures
 from fastgntk.engines._recursion import Aggregation, check_edges, inverse, kappa0, kappa1, kappas, unit_rows, zero_norm
 from fastgntk.engines._refinement import colour, equal_graphs, inseparable_graphs
 
-__all__ = [
-    "kappa0",
-    "kappa1",
-    "kappas",
-    "Choice",
-    "choose_engine",
-    "decoupled_seconds",
-    "estimate_seconds",
-    "layer_nanoseconds",
-    "EXACT_ENGINES",
-    "Engine",
-    "compiled_code_runs",
-    "check_engine",
-    "get_engine",
-    "COMPILING",
-    "equal_graphs",
-    "inseparable_graphs",
-    "NodePairs",
-    "Aggregation",
-    "check_edges",
-    "inverse",
-    "unit_rows",
-    "zero_norm",
-    "Extent",
-    "Outline",
-    "TangentFeatures",
-    "colour",
-]
+__all__ = ["COMPILING", "EXACT_ENGINES", "Engine", "Extent", "Outline"]
+__all__ += ["check_engine", "compiled_code_runs", "get_engine"]
+__all__ += ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds"]
+__all__ += ["Aggregation", "check_edges", "inverse", "kappa0", "kappa1", "kappas", "unit_rows", "zero_norm"]
+__all__ += ["NodePairs", "TangentFeatures", "colour", "equal_graphs", "inseparable_graphs"]

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -23,8 +24,6 @@ _CACHED_SIZE = 400  # the graphs up to this size stay in cache
 _NEIGHBOUR_NUMPY, _DENSE = 2.2, 0.09  # one neighbour of a pair in a sparse product, one node in a dense one
 _NORM = 1.0  # one neighbour of a pair of nodes of one graph, in the norms
 _START = 0.3e9  # loading compiled code, once in a process
-
-_warned_about_numba = False
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def choose_engine(
             reason = f"graphs so dense that NumPy's products are expected to win ({decoupled:.3g} s, {lossless:.3g} s)"
         return Choice(get_engine("decoupled"), reason, decoupled)
     if not compiled_code_runs():
-        _warn_once()
+        _warn_about_numba()
         return Choice(get_engine("decoupled"), "numba cannot be imported, so there is no compiled code", decoupled)
     reason = f"about {decoupled / lossless:.0f} times faster than decoupled, before equal nodes are merged"
     return Choice(get_engine("lossless"), reason, lossless)
@@ -140,8 +139,7 @@ def _terms(batch: GraphBatch) -> float:
     return 1.0 + len(batch.indices) / max(batch.n_nodes, 1)
 
 
-def _warn_once() -> None:
-    global _warned_about_numba
-    if not _warned_about_numba:
-        _warned_about_numba = True
-        _log.warning("numba cannot be imported: engine 'decoupled' is used, which is right but much slower.")
+@cache
+def _warn_about_numba() -> None:
+    """Log a warning, once in a process."""
+    _log.warning("numba cannot be imported: engine 'decoupled' is used, which is right but much slower.")

@@ -153,7 +153,7 @@ class Engine(ABC):
 
     def kept_bytes(self, prepared: Any) -> int:
         """Estimate the memory of prepared graphs and their blocks, by default two matrices of neighbours."""
-        return 2 * 12 * (len(prepared.batch.indices) + prepared.batch.n_nodes)
+        return 2 * 12 * (len(prepared.batch.indices) + int(prepared.batch.n_nodes))
 
 
 _ENGINES = {"lossless": "Lossless", "decoupled": "Decoupled", "kronecker": "Kronecker", "sketched": "Sketched"}

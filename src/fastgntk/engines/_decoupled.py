@@ -26,11 +26,9 @@ from fastgntk.engines._recursion import (
     keep_shared_columns,
     layer_gain,
     multiply_directions,
-    scale_norms,
     sum_features,
     to_dense,
     unit_rows,
-    zero_norm,
 )
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
@@ -141,9 +139,8 @@ def _norms(
         if level:
             sigma = _aggregate(aggregation, aggregation, sigma)
             q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
-        q = np.where(zero_norm(q, aggregation.magnitude @ previous, aggregation.terms, squared=level > 0), 0.0, q)
+        q, p[level] = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
         inverse_q[level] = inverse(q)
-        p[level] = scale_norms(q, aggregation.sums, kernel)
         previous = p[level] * layer_gain(kernel)
         if level + 1 < kernel.blocks:
             if level:

@@ -14,15 +14,7 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._base import CancelFlag, Engine, Extent, UnpreparedGraphs
-from fastgntk.engines._recursion import (
-    count_edge_types,
-    inverse,
-    kappa0,
-    kappa1,
-    keep_shared_columns,
-    split_by_type,
-    to_dense,
-)
+from fastgntk.engines._recursion import inverse, kappa0, kappa1, keep_shared_columns, split_by_type, to_dense
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
@@ -60,9 +52,7 @@ class Kronecker(Engine):
     def _prepare_graph(self, graph: GraphBatch, kernel: GNTK) -> _Graph:
         X = to_dense(graph.features)
         A_hat = graph.adjacency().toarray() + np.eye(graph.n_nodes)
-        parts = [A_hat]
-        if kernel.typed:
-            parts = [part.toarray() for part in split_by_type(graph, count_edge_types(graph))]
+        parts = [part.toarray() for part in split_by_type(graph)] if kernel.typed else [A_hat]
         self._check_size(len(X), len(X))
         gain = kernel.c_phi / 2
         operators, norms = [], []

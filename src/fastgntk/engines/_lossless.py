@@ -87,7 +87,7 @@ class Lossless(Engine):
             slots=slots,
             at=at,
             ptr=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64),
-            index=np.concatenate([directions.indices.astype(np.int32, copy=False), *(o.index for o in deeper)]),
+            columns=np.concatenate([directions.indices.astype(np.int32, copy=False), *(o.index for o in deeper)]),
             slot=np.concatenate([np.zeros(len(directions.data), dtype=np.int32), *(o.slot for o in deeper)]),
             value=np.concatenate([directions.data, *(o.value for o in deeper)]),
             magnitude=np.concatenate([directions.data, *(o.magnitude for o in deeper)]),
@@ -110,7 +110,7 @@ class Lossless(Engine):
         if blocks == 1 or len(rows.offsets) == 1:
             return []  # level 1 has its norms already
         sizes = np.diff(rows.offsets).astype(np.float64)
-        cost = np.cumsum(sizes**2 * (len(rows.index) / max(len(rows.p), 1)) * blocks + 1.0)
+        cost = np.cumsum(sizes**2 * (len(rows.columns) / max(len(rows.p), 1)) * blocks + 1.0)
         step = min(max(cost[-1] / 16, 1e6), 1e8)
         stops = np.unique(np.searchsorted(cost, np.arange(step, cost[-1] + step, step)) + 1)
         bounds = [0, *np.minimum(stops, len(sizes)).tolist()]
@@ -123,12 +123,12 @@ class Lossless(Engine):
 
     def finish(self, prepared: PreparedColours) -> PreparedColours:
         """Normalise the operators: D = q⁻¹ Q P of the level below."""
-        at, ptr, index = prepared.rows.at, prepared.rows.ptr, prepared.rows.index
+        at, ptr, columns = prepared.rows.at, prepared.rows.ptr, prepared.rows.columns
         value = prepared.rows.value.copy()
         for level in range(2, prepared.kernel.blocks + 1):
             inverse_q = inverse(prepared.rows.q[at[level] : at[level + 1]])
             entries = slice(ptr[at[level]], ptr[at[level + 1]])
-            below = prepared.rows.p[at[level - 1] + index[entries]]
+            below = prepared.rows.p[at[level - 1] + columns[entries]]
             value[entries] *= below * np.repeat(inverse_q, np.diff(ptr[at[level] : at[level + 1] + 1]))
         return replace(prepared, rows=prepared.rows._replace(value=value))
 
@@ -191,7 +191,7 @@ class Lossless(Engine):
         return levels + panel + 8 * graphs * max(m, k) + values + _THREAD_BYTES
 
 
-def _feature_sums(matrix: sparse.csr_array) -> dict[str, NDArray[Any]]:
+def _feature_sums(matrix: sparse.csr_array) -> dict[str, Any]:
     """Return the fields of `ColourRows` for feature sums."""
     ptr, index = matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
     return {"sum_ptr": ptr, "sum_index": index, "sum_value": matrix.data}

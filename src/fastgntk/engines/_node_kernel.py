@@ -19,10 +19,8 @@ from fastgntk.engines._recursion import (
     kappas,
     layer_gain,
     multiply_directions,
-    scale_norms,
     to_dense,
     unit_rows,
-    zero_norm,
 )
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
@@ -98,10 +96,9 @@ class NodePairs:
                         lam = kappa1(lam)
                     sigma[rows] = lam * np.multiply.outer(previous[rows], previous)
                 q = np.sqrt(np.maximum(self._aggregated_diagonal(sigma), 0.0))
-            bound = aggregation.magnitude @ previous
-            q = np.where(zero_norm(q, bound, aggregation.terms, squared=level > 0), 0.0, q)
+            q, p = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
             self._inverse_q[level] = inverse(q)
-            self._P[level] = previous = layer_gain(kernel) * scale_norms(q, aggregation.sums, kernel)
+            self._P[level] = previous = layer_gain(kernel) * p
             if 0 < level < kernel.blocks - 1:
                 sigma = self._next(sigma, self._inverse_q[level])
 

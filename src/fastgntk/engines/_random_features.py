@@ -120,7 +120,11 @@ class TangentFeatures:
     ) -> Array:
         """Return the levels that count side by side: level 0 from ``features``, all further ones by ``read_out``."""
         weights = self.kernel.level_weights
-        out = [self._first_level(_pad(features, self.width))] if weights[0] else []
+        out = []
+        if weights[0]:  # exact if there is room for it
+            padded = _pad(features, self.width)
+            values = padded.toarray() if self._first is None else self._first.right(padded)
+            out.append(np.asarray(np.sqrt(weights[0]) * values))
         colouring = colour(batch, len(self._blocks), typed=self.kernel.typed)
         directions, norms = unit_rows(_pad(colouring.features, self.width))
         start = np.asarray(directions.toarray(), dtype=dtype)
@@ -130,11 +134,6 @@ class TangentFeatures:
             if weights[level]:
                 out.append(np.sqrt(weights[level]) * read_out(colouring.colours[level], found))
         return np.hstack(out)
-
-    def _first_level(self, features: sparse.csr_array) -> Array:
-        """Return level 0 of features or sums of them, which is exact if there is room for it."""
-        values = features.toarray() if self._first is None else self._first.right(features)
-        return np.asarray(np.sqrt(self.kernel.level_weights[0]) * values)
 
     def _block(self, operator: Operator, layers: list[_Layer], old: _ColourVectors) -> _ColourVectors:
         """Return norms and vectors of the colours of the next level."""

@@ -88,8 +88,12 @@ class Aggregation:
         self.terms = np.diff(matrix.indptr)  # |N(u)| + 1
         self.sums = degree_sums(batch)
         self.matrix = matrix
-        parts = split_by_type(batch, count_edge_types(batch)) if typed else [matrix]
-        self.parts = [_Part(batch, part) for part in parts]
+        self.parts = [_Part(batch, part) for part in (split_by_type(batch) if typed else [matrix])]
+
+    def scaled_norms(self, q: Array, previous: Array, kernel: GNTK, *, squared: bool) -> tuple[Array, Array]:
+        """Return q, with 0 where it is 0 up to rounding, and p = c_u q_u; ``previous`` are the norms before Â."""
+        q = np.where(zero_norm(q, self.magnitude @ previous, self.terms, squared=squared), 0.0, q)
+        return q, scale_norms(q, self.sums, kernel)
 
 
 class _Part:
@@ -125,12 +129,12 @@ def count_parts(batch: GraphBatch, kernel: GNTK) -> int:
     return 1 + count_edge_types(batch) if kernel.typed else 1
 
 
-def split_by_type(batch: GraphBatch, types: int) -> list[sparse.csr_array]:
-    """Return Â as a sum: the nodes themselves, then the edges of each type."""
+def split_by_type(batch: GraphBatch, types: int | None = None) -> list[sparse.csr_array]:
+    """Return Â as a sum: the nodes themselves, then the edges of each type, by default of those that occur."""
     adjacency = batch.adjacency().tocoo()
     parts = [sparse.csr_array(sparse.eye_array(batch.n_nodes, format="csr"))]
     labels = np.zeros(0, dtype=np.int64) if batch.edge_labels is None else batch.edge_labels
-    for edge_type in range(types):
+    for edge_type in range(count_edge_types(batch) if types is None else types):
         edges = labels == edge_type
         rows, cols = adjacency.coords[0][edges], adjacency.coords[1][edges]
         parts.append(sparse.csr_array((adjacency.data[edges], (rows, cols)), shape=adjacency.shape))

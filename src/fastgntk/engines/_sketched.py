@@ -131,9 +131,8 @@ class Sketched(Engine):
         inner_features = keep_shared_columns(rows.inner_features, cols.inner_features)
         inner = (inner_features @ cols.inner_features.T)[None]  # K(0) = Σ(0), so one matrix serves both
         for level, (row_level, col_level) in enumerate(zip(rows.levels, cols.levels, strict=True)):
-            last = level + 1 == kernel.blocks
             readout = out[level + 1] if rows.places is None else np.empty((row_level.offsets[-1], len(cols)))
-            inner = advance(inner, row_level, col_level, kernel.layers, readout, last=last, cancelled=cancelled)
+            inner = advance(inner, row_level, col_level, kernel.layers, readout, cancelled)
             if rows.places is not None:  # equal nodes have equal contributions
                 out[level + 1] = (readout / row_level.graphs[0].counts[:, None])[rows.places[level]]
         return out
@@ -234,7 +233,7 @@ class _Graph:
         if level == kernel.blocks:
             return inner
         block = BlockLevel(self.levels[-1:])
-        return advance(inner, block, block, kernel.layers, None, last=False)
+        return advance(inner, block, block, kernel.layers, out=None, cancelled=None)
 
     def _terms(self, q: Array) -> Array:
         """Return for `zero_norm` how rounding grows: in a sum of N terms of either sign, like sqrt(N)."""

@@ -38,8 +38,8 @@ class GraphLevel:
 class BlockLevel:
     """One level of all graphs of a block, with the distinct nodes of the graphs as rows.
 
-    Graph g has rows offsets[g]..offsets[g + 1], rows inner[g].. of the sketches, and rows following[g].. of those of the
-    next level. With ``node_by_node`` every row is read out for itself.
+    Graph g has rows offsets[g]..offsets[g + 1], rows inner[g].. of the sketches, and rows following[g].. of the
+    sketches of the next level. With ``node_by_node`` every row is read out for itself.
     """
 
     def __init__(self, graphs: list[GraphLevel], *, node_by_node: bool = False) -> None:
@@ -85,14 +85,7 @@ def _stack(parts: Sequence[Any]) -> Any:
 
 
 def advance(
-    inner: Array,
-    row_level: BlockLevel,
-    col_level: BlockLevel,
-    layers: int,
-    out: Array | None,
-    *,
-    last: bool,
-    cancelled: CancelFlag | None = None,
+    inner: Array, rows: BlockLevel, cols: BlockLevel, layers: int, out: Array | None, cancelled: CancelFlag | None
 ) -> Array:
     """Go through one level in patches: read it out into ``out`` (n, n'), and return P and T of the next (2, b, b').
 
@@ -102,20 +95,18 @@ def advance(
     """
     if out is not None:
         out[:] = 0.0
-    patches = _Patches(inner, row_level, col_level, layers, kinds=1 if out is None else 2)
-    following = np.zeros((patches.kinds, row_level.following[-1], col_level.following[-1]))
-    for top in range(0, row_level.offsets[-1], PATCH_ROWS):
+    patches = _Patches(inner, rows, cols, layers, kinds=1 if out is None else 2)
+    following = np.zeros((patches.kinds, rows.following[-1], cols.following[-1]))
+    for start in range(0, rows.offsets[-1], PATCH_ROWS):
         if cancelled is not None and cancelled[0]:
             break
-        rows = slice(top, min(top + PATCH_ROWS, row_level.offsets[-1]))
-        right = patches.panel(rows, out, last=last)
-        if last:
-            continue
-        for g, nodes, place in row_level.pieces(rows.start, rows.stop):
-            gather = row_level.graphs[g].gather
-            assert gather is not None
-            following[:, row_level.following[g] : row_level.following[g + 1]] += gather[:, nodes] @ right[:, place]
-    if row_level is col_level:
+        stop = min(start + PATCH_ROWS, rows.offsets[-1])
+        right = patches.panel(slice(start, stop), out)
+        for g, nodes, place in rows.pieces(start, stop):
+            gather = rows.graphs[g].gather
+            if gather is not None:
+                following[:, rows.following[g] : rows.following[g + 1]] += gather[:, nodes] @ right[:, place]
+    if rows is cols:
         following = following + following.swapaxes(1, 2)
         if out is not None:
             out += out.T.copy()
@@ -132,7 +123,7 @@ class _Patches:
         entries = min(rows.offsets[-1], PATCH_ROWS) * min(cols.offsets[-1], PATCH_COLS)
         self.room = np.zeros((2, -(-entries // LANES) * LANES))
 
-    def panel(self, rows: slice, out: Array | None, *, last: bool) -> Array:
+    def panel(self, rows: slice, out: Array | None) -> Array:
         """Compute the patches of some rows, read them out, and return λ Ŝ'ᵀ and θ Ŝ'ᵀ."""
         row_level, col_level, height = self.row_level, self.col_level, rows.stop - rows.start
         symmetric, n_cols = row_level is col_level, col_level.offsets[-1]
@@ -151,8 +142,7 @@ class _Patches:
                 col_readouts, col_weights = col_level.weights_by_readout(cols.start, cols.stop)
                 # Σ_uv n_u p_u θ_uv p'_v n'_v of each pair of graphs.
                 out[np.ix_(row_readouts, col_readouts)] += row_weights.T @ (patch[1] @ col_weights)
-            if not last:
-                self._sketch_columns(patch, cols, right)
+            self._sketch_columns(patch, cols, right)
         return right
 
     def _spread_rows(self, rows: slice) -> Array:
@@ -185,7 +175,8 @@ class _Patches:
         level = self.col_level
         for g, nodes, place in level.pieces(cols.start, cols.stop):
             gather, buckets = level.graphs[g].gather, level.graphs[g].buckets
-            assert gather is not None
+            if gather is None:  # the last level
+                return
             if buckets is None:
                 # Sketch first: the same product the other way round is a sixth slower.
                 product = gather[:, nodes] @ patch[: self.kinds, :, place].swapaxes(1, 2)

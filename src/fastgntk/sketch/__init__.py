@@ -24,16 +24,5 @@ from fastgntk.sketch._matrices import (
 )
 from fastgntk.sketch._sketch import Sketch
 
-__all__ = [
-    "Sketch",
-    "SketchMatrix",
-    "SKETCHES",
-    "AMS",
-    "Gaussian",
-    "SRHT",
-    "CountSketch",
-    "SparseEmbedding",
-    "GaussianProjection",
-    "TensorSketch",
-    "generator",
-]
+__all__ = ["Sketch", "SketchMatrix", "SKETCHES", "AMS", "Gaussian", "SRHT", "CountSketch", "SparseEmbedding"]
+__all__ += ["GaussianProjection", "TensorSketch", "generator"]

@@ -18,7 +18,7 @@ CHUNK = 16
 class ColourRows(NamedTuple):
     """Colours of all nodes of a batch, with one row for each colour of levels 1..L: its norms and its operator.
 
-    Row ``at[l] + c`` belongs to colour c of level l. In the CSR matrix (ptr, index, value) it is at level 1 a unit
+    Row ``at[l] + c`` belongs to colour c of level l. In the CSR matrix (ptr, columns, value) it is at level 1 a unit
     vector over features, above it a row of Q over the colours of level l − 1.
     """
 
@@ -28,7 +28,7 @@ class ColourRows(NamedTuple):
     slots: int
     at: Ints
     ptr: Ints
-    index: Int32s  # at level 1 slot · features + j, above it colours of the level below
+    columns: Int32s  # at level 1 slot · features + j, above it colours of the level below
     slot: Int32s  # of each entry
     value: Array
     magnitude: Array  # of each entry, with |weights|
@@ -81,8 +81,8 @@ def build_block(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple[tup
     entry for each row of the colouring, −1 before and after.
     """
     offsets, colours, slots = colouring.offsets, colouring.colours, colouring.slots
-    at, ptr, index, slot, value = colouring.at, colouring.ptr, colouring.index, colouring.slot, colouring.value
-    sum_ptr, p = colouring.sum_ptr, colouring.p
+    at, ptr, columns, slot, value = colouring.at, colouring.ptr, colouring.columns, colouring.slot, colouring.value
+    sum_ptr, sum_index, sum_value, p = colouring.sum_ptr, colouring.sum_index, colouring.sum_value, colouring.p
     deepest, n = colours.shape[0] - 1, len(graphs)
     nodes = 0
     for i in range(n):
@@ -118,7 +118,7 @@ def build_block(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple[tup
         counts[level] = rows - first_row
     reads_at[deepest + 1] = reads
     block_ptr = np.empty(rows + deepest, np.int64)
-    block_index, block_value = np.empty(entries, np.int32), np.empty(entries)
+    block_columns, block_value = np.empty(entries, np.int32), np.empty(entries)
     cuts = np.empty(len(block_ptr) * slots, np.int64) if slots > 1 else block_ptr
     filled, row_number = 0, 0
     for level in range(1, deepest + 1):
@@ -132,7 +132,10 @@ def build_block(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple[tup
                 while slots > 1 and started <= slot[k]:
                     cuts[(block_at[level] + u) * slots + started] = filled
                     started += 1
-                block_index[filled] = index[k] if level == 1 else slot[k] * padded + place[at[level - 1] + index[k]]
+                column = columns[k]
+                if level > 1:
+                    column = slot[k] * padded + place[at[level - 1] + column]
+                block_columns[filled] = column
                 block_value[filled] = value[k]
                 filled += 1
             while slots > 1 and started < slots:
@@ -168,8 +171,8 @@ def build_block(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple[tup
     block_sum_index, block_sum_value = np.empty(block_sum_ptr[n], np.int32), np.empty(block_sum_ptr[n])
     for i in range(n):
         for k in range(sum_ptr[graphs[i] + 1] - sum_ptr[graphs[i]]):
-            block_sum_index[block_sum_ptr[i] + k] = colouring.sum_index[sum_ptr[graphs[i]] + k]
-            block_sum_value[block_sum_ptr[i] + k] = colouring.sum_value[sum_ptr[graphs[i]] + k]
-    rows_fields = counts[1:].max(), counts, block_at, block_ptr, block_index, block_value, slots, cuts
+            block_sum_index[block_sum_ptr[i] + k] = sum_index[sum_ptr[graphs[i]] + k]
+            block_sum_value[block_sum_ptr[i] + k] = sum_value[sum_ptr[graphs[i]] + k]
+    rows_fields = counts[1:].max(), counts, block_at, block_ptr, block_columns, block_value, slots, cuts
     read_fields = read_at, read_ptr, read_graph, read_index, read_value
     return rows_fields, read_fields, (block_sum_ptr, block_sum_index, block_sum_value)

@@ -30,7 +30,7 @@ def measure_norms(
     colour writes it, so that threads agree to the last bit. A graph that owns nothing is skipped.
     """
     offsets, colours, at, owner = colouring.offsets, colouring.colours, colouring.at, colouring.owner
-    ptr, index, slot, value = colouring.ptr, colouring.index, colouring.slot, colouring.value
+    ptr, columns, slot, value = colouring.ptr, colouring.columns, colouring.slot, colouring.value
     q, p, slots = colouring.q, colouring.p, colouring.slots
     deepest = colours.shape[0] - 1
     most_colours = 1
@@ -78,7 +78,7 @@ def measure_norms(
                         dot = 0.0
                         if new_q[j] > 0.0:
                             for k in range(ptr[row], ptr[row + 1]):
-                                other = place[index[k]]
+                                other = place[columns[k]]
                                 dot += value[k] * (old_p[other] / new_q[j]) * sums[i, slot[k] * n_old + other]
                         for _ in range(layers):
                             dot = _kappa1(dot)
@@ -132,24 +132,24 @@ def _first_level(
     colouring: ColourRows, nodes: Ints, count: int, layers: int, dense: Array, lam: Array, cancelled: NDArray[np.uint8]
 ) -> None:
     """Fill ``lam`` with κ1(…κ1(⟨x_i, x_j⟩)) of unit vectors; ``dense`` is zero before and after."""
-    ptr, index, value, base = colouring.ptr, colouring.index, colouring.value, colouring.at[1]
+    ptr, columns, value, base = colouring.ptr, colouring.columns, colouring.value, colouring.at[1]
     for i in range(count):
         if cancelled[0]:
             return
         row = base + nodes[i]
         for k in range(ptr[row], ptr[row + 1]):
-            dense[index[k]] = value[k]
+            dense[columns[k]] = value[k]
         for j in range(i + 1):
             other = base + nodes[j]
             dot = 0.0
             for k in range(ptr[other], ptr[other + 1]):
-                dot += value[k] * dense[index[k]]
+                dot += value[k] * dense[columns[k]]
             for _ in range(layers):
                 dot = _kappa1(dot)
             lam[i, j] = dot
             lam[j, i] = dot
         for k in range(ptr[row], ptr[row + 1]):
-            dense[index[k]] = 0.0
+            dense[columns[k]] = 0.0
 
 
 @compiled
@@ -160,31 +160,33 @@ def _measure_row(
 
     Everything is divided by the largest |w_a P_a|, so that nothing overflows.
     """
-    ptr, index, slot, value = colouring.ptr, colouring.index, colouring.slot, colouring.value
-    for j in range(colouring.slots * count):
+    ptr, columns, slot, value = colouring.ptr, colouring.columns, colouring.slot, colouring.value
+    # Fields are looked up once: inside the loops each look-up would count references.
+    magnitude, terms, slots = colouring.magnitude, colouring.terms, colouring.slots
+    for j in range(slots * count):
         sums[j] = 0.0
     largest = 0.0
     for k in range(ptr[row], ptr[row + 1]):
-        size = abs(value[k] * old_p[place[index[k]]])
+        size = abs(value[k] * old_p[place[columns[k]]])
         if size > largest or size != size:  # NaN stays and shows in the result
             largest = size
     if largest == 0.0:
         return 0.0
     for k in range(ptr[row], ptr[row + 1]):
-        factor = value[k] * old_p[place[index[k]]] / largest
-        source = lam[place[index[k]]]
+        factor = value[k] * old_p[place[columns[k]]] / largest
+        source = lam[place[columns[k]]]
         start = slot[k] * count
         for j in range(count):
             sums[start + j] += factor * source[j]
     square, bound = 0.0, 0.0
     for k in range(ptr[row], ptr[row + 1]):
-        weight = old_p[place[index[k]]] / largest
-        square += value[k] * weight * sums[slot[k] * count + place[index[k]]]
-        bound += colouring.magnitude[k] * weight
-    if square <= (2.0 * colouring.terms[row] + 8.0) * _EPS * bound * bound:
+        weight = old_p[place[columns[k]]] / largest
+        square += value[k] * weight * sums[slot[k] * count + place[columns[k]]]
+        bound += magnitude[k] * weight
+    if square <= (2.0 * terms[row] + 8.0) * _EPS * bound * bound:
         square = 0.0
     factor = 1.0 / math.sqrt(square) if square != 0.0 else 0.0
-    for j in range(colouring.slots * count):
+    for j in range(slots * count):
         sums[j] *= factor
     return largest * math.sqrt(square)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._simd._jit import compiled, inlined
+from fastgntk.engines._simd._jit import compiled
 
 __all__ = ["ALL_BITS", "group_rows", "hash_pairs", "merge_neighbourhoods", "operator_rows"]
 
@@ -22,7 +22,7 @@ _MIX_A, _MIX_B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
-@inlined
+@compiled
 def _mix(x: np.uint64) -> np.uint64:
     """Scatter 64 bits (the finaliser of splitmix64)."""
     x = (x ^ (x >> _S30)) * _MIX_A

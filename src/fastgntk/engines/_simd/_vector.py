@@ -69,20 +69,6 @@ def _store(builder: Any, value: Any, pointer: Any, offset: Any) -> None:
     builder.store(value, place, align=8)
 
 
-def _store_all(builder: Any, values: list[Any], pointer: Any, at: Any) -> None:
-    for i, value in enumerate(values):
-        _store(builder, value, pointer, _plus(builder, at, _WIDTH * i))
-
-
-def _store_twice(builder: Any, values: list[Any], pointer: Any, at: Any) -> None:
-    _store_all(builder, values + values, pointer, at)
-
-
-def _add_all(builder: Any, values: list[Any], pointer: Any, at: Any) -> None:
-    old = [_load(builder, pointer, _plus(builder, at, _WIDTH * i)) for i in range(len(values))]
-    _store_all(builder, [builder.fadd(a, b) for a, b in zip(old, values, strict=True)], pointer, at)
-
-
 def _shuffle(builder: Any, a: Any, b: Any, lanes: list[int]) -> Any:
     return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes))
 
@@ -122,14 +108,18 @@ def _emit_sums(entries: int, context: Any, builder: Any, kinds: Any, rows: Any) 
     return totals
 
 
-def _row_operation(entries: int, store: Callable[..., None], in_numpy: Callable[..., None]) -> Any:
-    """Make the operation that sums rows of ``entries`` entries and writes the sums by ``store``."""
+def _row_operation(entries: int, *, copies: int = 1, add: bool = False) -> Any:
+    """Make the operation that sums rows of ``entries`` entries and writes copies of the sums, or adds them."""
 
-    @_operation(in_numpy)
+    @_operation(_row_operation_in_numpy(entries, copies, add))
     def operation(typing: Any, out: Any, at: Any, base: Any, first: Any, stride: Any, index: Any, weight: Any, start: Any, stop: Any) -> Any:  # noqa: ARG001, E501  # fmt: skip
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             sums = _emit_sums(entries, context, builder, signature.args[2:], args[2:])
-            store(builder, sums, _pointer(context, builder, signature.args[0], args[0]), args[1])
+            pointer = _pointer(context, builder, signature.args[0], args[0])
+            for i, value in enumerate(copies * sums):
+                place = _plus(builder, args[1], _WIDTH * i)
+                new = builder.fadd(_load(builder, pointer, place), value) if add else value
+                _store(builder, new, pointer, place)
             return context.get_dummy_value()
 
         return types.void(out, _LONG, base, _LONG, _LONG, index, weight, _LONG, _LONG), emit
@@ -137,29 +127,21 @@ def _row_operation(entries: int, store: Callable[..., None], in_numpy: Callable[
     return operation
 
 
-def _sum_in_numpy(entries: int, base: Any, first: Any, stride: Any, index: Any, weight: Any, start: Any, stop: Any) -> Any:  # noqa: E501  # fmt: skip
-    total = np.zeros(entries)
-    for k in range(start, stop):
-        row = first + int(index[k]) * stride
-        total += weight[k] * base[row : row + entries]
-    return total
+def _row_operation_in_numpy(entries: int, copies: int, add: bool) -> Callable[..., None]:
+    def operation(out: Any, at: Any, base: Any, first: Any, stride: Any, index: Any, weight: Any, start: Any, stop: Any) -> None:  # noqa: E501  # fmt: skip
+        total = np.zeros(entries)
+        for k in range(start, stop):
+            row = first + int(index[k]) * stride
+            total += weight[k] * base[row : row + entries]
+        old = out[at : at + copies * entries]
+        old[:] = np.tile(total, copies) + (old if add else 0.0)
+
+    return operation
 
 
-def _sum_row_pairs_in_numpy(out: Any, at: Any, *rows: Any) -> None:
-    out[at : at + 2 * LANES] = _sum_in_numpy(2 * LANES, *rows)
-
-
-def _sum_rows_twice_in_numpy(out: Any, at: Any, *rows: Any) -> None:
-    out[at : at + 2 * LANES] = np.tile(_sum_in_numpy(LANES, *rows), 2)
-
-
-def _add_rows_in_numpy(out: Any, at: Any, *rows: Any) -> None:
-    out[at : at + LANES] += _sum_in_numpy(LANES, *rows)
-
-
-sum_row_pairs = _row_operation(2 * LANES, _store_all, _sum_row_pairs_in_numpy)
-sum_rows_twice = _row_operation(LANES, _store_twice, _sum_rows_twice_in_numpy)
-add_rows = _row_operation(LANES, _add_all, _add_rows_in_numpy)
+sum_row_pairs = _row_operation(2 * LANES)
+sum_rows_twice = _row_operation(LANES, copies=2)
+add_rows = _row_operation(LANES, add=True)
 
 
 def _apply_layer_in_numpy(lam: Any, lam_at: Any, theta: Any, theta_at: Any) -> None:
