@@ -44,9 +44,9 @@ class Mutant(NamedTuple):
 
 MUTANTS = [
     # engines: activations
-    Mutant("engines.kappa0", "constant", "np.pi -> 3.0", 2, "engines/test_activations.py"),
-    Mutant("engines.kappa1", "operator", "+ -> -", 1, "engines/test_activations.py"),
-    Mutant("engines.kappa1", "unwrap", "clip", 1, "engines/test_activations.py"),
+    Mutant("engines.kappa0", "constant", "np.pi -> 3.0", 2, "engines/test_recursion.py"),
+    Mutant("engines.kappa1", "operator", "+ -> -", 1, "engines/test_recursion.py"),
+    Mutant("engines.kappa1", "unwrap", "clip", 1, "engines/test_recursion.py"),
     Mutant("engines.kappas", "drop factor", "", 4, EQUALS),
     # engines: kronecker
     Mutant("engines._kron_apply", "swap arguments", "kron", 1, EQUALS),

@@ -135,7 +135,7 @@ class Lossless(Engine):
     def outline(self, prepared: PreparedColours) -> Outline:
         """Give the colours of every level, and for each graph three keys that graphs with shared colours share.
 
-        A key is the least of the graph's colours in a random order (minhash): two graphs agree in it with the
+        A key is the minimum of the graph's colours in a random order (minhash): two graphs agree in it with the
         probability that a colour of either is a colour of both.
         """
         rows = prepared.rows

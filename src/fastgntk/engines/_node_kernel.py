@@ -1,7 +1,7 @@
 """The kernel between nodes of one graph, some columns at a time.
 
 K(l) of a column v needs Σ(l − 1) and K(l − 1) of the columns in its closed neighbourhood, and so on down to the
-features: columns C_L = S, C_(l−1) = N[C_l]. So some columns can be had without the others, apart from norms: those of
+features: columns C_L = S, C_(l−1) = N[C_l]. So columns can be computed without the others, apart from norms: those of
 level l need the diagonal of Â Σ(l − 1) Âᵀ, for which one matrix N × N is updated in place. As in `_lossless` everything
 is normalised by P, the norms with the factor of the layers.
 """

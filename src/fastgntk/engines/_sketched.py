@@ -1,4 +1,4 @@
-"""The sketched engine: Σ aggregated as B (SᵀS) Σ (S'ᵀS') B'ᵀ, the paper's second step. Approximate, and the only one.
+"""The sketched engine: Σ aggregated as B (SᵀS) Σ (S'ᵀS') B'ᵀ, the paper's second step; the only approximate engine.
 
 Each graph has one random S (b × N) with E[SᵀS] = I, drawn from its own content, so that it is the same in every pair.
 The result is therefore the exact kernel of the operator B SᵀS in the place of B, and positive semi-definite; norms come

@@ -55,7 +55,7 @@ class Block(NamedTuple):
     CSR matrix of feature sums.
     """
 
-    widest: int  # the most colours of any level
+    widest: int  # the maximum number of colours of a level
     counts: Ints  # (L + 1,): the number of features, then of colours of level 1..L
     at: Ints  # (L + 1,)
     ptr: Ints
@@ -109,12 +109,12 @@ def build_block(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple[tup
                     chosen[rows] = row
                     entries += ptr[row + 1] - ptr[row]
                     rows += 1
-                mine = place[row]
-                if seen_at[mine] < first_read:
-                    seen_at[mine] = reads
-                    reads_of[reads, 0], reads_of[reads, 1], weight_of[reads] = mine, i, 0.0
+                colour = place[row]
+                if seen_at[colour] < first_read:
+                    seen_at[colour] = reads
+                    reads_of[reads, 0], reads_of[reads, 1], weight_of[reads] = colour, i, 0.0
                     reads += 1
-                weight_of[seen_at[mine]] += p[row]
+                weight_of[seen_at[colour]] += p[row]
         counts[level] = rows - first_row
     reads_at[deepest + 1] = reads
     block_ptr = np.empty(rows + deepest, np.int64)
