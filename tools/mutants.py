@@ -53,7 +53,7 @@ MUTANTS = [
     Mutant("engines.Kronecker.pair", "call", "kappa0 -> kappa1", 1, EQUALS),
     Mutant("engines.Kronecker._prepare_graph", "drop if", "", 1, EQUALS),
     # engines: decoupled
-    Mutant("engines.Decoupled.tile", "drop transpose", "", 2, CONSISTENCY),
+    Mutant("engines.Decoupled.tile", "drop transpose", "", 3, CONSISTENCY),
     Mutant("engines.Decoupled.tile", "operator", "+ -> -", 3, EQUALS),
     Mutant("engines._decoupled._norms", "drop factor", "", 2, EQUALS),
     Mutant("engines.Aggregation.__init__", "operator", "+ -> -", 1, EQUALS),
@@ -72,7 +72,7 @@ MUTANTS = [
     Mutant("engines.TangentFeatures._apply_layer", "constant", "2.0 -> 1.0", 1, "engines/test_random_features.py"),
     Mutant("engines.TangentFeatures._apply_layer", "drop if", "", 1, "engines/test_random_features.py"),
     # sketch
-    Mutant("sketch.SRHT.left", "drop factor", "", 2, "sketch"),
+    Mutant("sketch.SRHT.left", "drop factor", "", 3, "sketch"),
     Mutant("sketch._StoredSketch.__init__", "unwrap", "sqrt", 1, "sketch"),
     Mutant("sketch.hadamard_entries", "constant", "1 -> 2", 1, "sketch"),
     Mutant("sketch.Sketch.rows", "compare", "< -> <=", 1, "sketch"),

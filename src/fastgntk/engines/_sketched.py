@@ -102,13 +102,12 @@ class Sketched(Engine):
         for i in range(len(batch)):
             graph_colours = None if colours is None else colours[:, batch.offsets[i] : batch.offsets[i + 1]]
             built.append(_Graph(batch[i : i + 1], graph_colours, kernel, self.sketch, types))
-        none = np.zeros((0, prepared.batch.features.shape[1]))
-        return _Block(
-            kernel,
-            np.concatenate([none, *(graph.feature_sum[None] for graph in built)]),
-            np.concatenate([none, *(graph.inner_features for graph in built)]),
-            [BlockLevel([graph.levels[level] for graph in built]) for level in range(kernel.blocks)],
-        )
+        sums = inner = np.zeros((0, prepared.batch.features.shape[1]))
+        if built:
+            sums = np.stack([graph.feature_sum for graph in built])
+            inner = np.concatenate([graph.inner_features for graph in built])
+        levels = [BlockLevel([graph.levels[level] for graph in built]) for level in range(kernel.blocks)]
+        return _Block(kernel, sums, inner, levels)
 
     def node_block(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> _Block:
         """Read out every row of each level for itself."""
