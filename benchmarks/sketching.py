@@ -14,7 +14,7 @@ import numpy as np
 
 import fastgntk as fg
 from fastgntk.sketch import SKETCHES
-from fastgntk.sketch._hadamard import padded_size
+from fastgntk.sketch._matrices import padded_size
 
 KERNEL = fg.GNTK(blocks=2)
 

@@ -44,16 +44,16 @@ class Mutant(NamedTuple):
 
 MUTANTS = [
     # engines: activations
-    Mutant("engines.kappa0", "constant", "np.pi -> 3.0", 2, "engines/test_activations.py"),
-    Mutant("engines.kappa1", "operator", "+ -> -", 1, "engines/test_activations.py"),
-    Mutant("engines.kappa1", "unwrap", "clip", 1, "engines/test_activations.py"),
+    Mutant("engines.kappa0", "constant", "np.pi -> 3.0", 2, "engines/test_recursion.py"),
+    Mutant("engines.kappa1", "operator", "+ -> -", 1, "engines/test_recursion.py"),
+    Mutant("engines.kappa1", "unwrap", "clip", 1, "engines/test_recursion.py"),
     Mutant("engines.kappas", "drop factor", "", 4, EQUALS),
     # engines: kronecker
     Mutant("engines._kron_apply", "swap arguments", "kron", 1, EQUALS),
     Mutant("engines.Kronecker.pair", "call", "kappa0 -> kappa1", 1, EQUALS),
-    Mutant("engines.Kronecker._prepare_one", "drop if", "", 1, EQUALS),
+    Mutant("engines.Kronecker._prepare_graph", "drop if", "", 1, EQUALS),
     # engines: decoupled
-    Mutant("engines.Decoupled.tile", "drop transpose", "", 2, CONSISTENCY),
+    Mutant("engines.Decoupled.tile", "drop transpose", "", 3, CONSISTENCY),
     Mutant("engines.Decoupled.tile", "operator", "+ -> -", 3, EQUALS),
     Mutant("engines._decoupled._norms", "drop factor", "", 2, EQUALS),
     Mutant("engines.Aggregation.__init__", "operator", "+ -> -", 1, EQUALS),
@@ -62,19 +62,18 @@ MUTANTS = [
     Mutant("engines.degree_sums", "constant", "1.0 -> 0.0", 2, EQUALS),
     Mutant("engines.check_edges", "drop if", "", 1, "properties/test_node_gram.py"),
     # engines: lossless
-    Mutant("engines._gain", "constant", "2 -> 1", 1, EQUALS),
+    Mutant("engines.layer_gain", "constant", "2 -> 1", 1, EQUALS),
     Mutant("engines.Lossless.finish", "unwrap", "inverse", 1, EQUALS),
-    Mutant("engines._lossless._scaled", "drop factor", "", 2, EQUALS),
+    Mutant("engines.scale_norms", "drop factor", "", 2, EQUALS),
     Mutant("engines._same_multiset", "return", "True", 1, "engines/test_refinement.py"),
     # engines: sketched, random features
-    Mutant("engines._matrix_of", "unwrap", "sqrt", 1, "engines/test_sketched.py"),
+    Mutant("engines._sketch_matrix", "unwrap", "sqrt", 1, "engines/test_sketched.py"),
     Mutant("engines._product", "drop factor", "", 1, "engines/test_sketched.py"),
-    Mutant("engines.TangentFeatures._through", "constant", "2.0 -> 1.0", 1, "engines/test_random_features.py"),
-    Mutant("engines.TangentFeatures._through", "drop if", "", 1, "engines/test_random_features.py"),
+    Mutant("engines.TangentFeatures._apply_layer", "constant", "2.0 -> 1.0", 1, "engines/test_random_features.py"),
+    Mutant("engines.TangentFeatures._apply_layer", "drop if", "", 1, "engines/test_random_features.py"),
     # sketch
-    Mutant("sketch.AMS.draw", "unwrap", "sqrt", 1, "sketch"),
-    Mutant("sketch.SRHT.left", "drop factor", "", 2, "sketch"),
-    Mutant("sketch.SparseEmbedding.__init__", "unwrap", "sqrt", 1, "sketch"),
+    Mutant("sketch.SRHT.left", "drop factor", "", 3, "sketch"),
+    Mutant("sketch._StoredSketch.__init__", "unwrap", "sqrt", 1, "sketch"),
     Mutant("sketch.hadamard_entries", "constant", "1 -> 2", 1, "sketch"),
     Mutant("sketch.Sketch.rows", "compare", "< -> <=", 1, "sketch"),
     Mutant("sketch.GaussianProjection.__init__", "drop factor", "", 1, "sketch"),

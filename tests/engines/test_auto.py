@@ -19,7 +19,7 @@ def without_numba(monkeypatch):
         return __import__(name, fromlist=["_"])
 
     monkeypatch.setattr(_base, "import_module", find)
-    monkeypatch.setattr(_auto, "_warned_about_numba", False)
+    _auto._warn_about_numba.cache_clear()
 
 
 def test_little_work_is_not_worth_loading_compiled_code():

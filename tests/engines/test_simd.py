@@ -14,10 +14,9 @@ import pytest
 from fastgntk import GNTK, Compute, datasets, gram
 from fastgntk.engines import kappa0, kappa1
 from fastgntk.engines._simd import _vector
-from fastgntk.engines._simd._floor import layer_nanoseconds
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import layer_in_numpy
-from fastgntk.engines._simd._vector import LANES
+from fastgntk.engines._simd._vector import LANES, layer_nanoseconds
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -34,7 +33,7 @@ def call(name, out, at, base, first, stride, index, weight, start, stop):
 
 @compiled
 def layer(out, at):
-    _vector.apply_layer(out, at)
+    _vector.apply_layer(out, at, out, at + LANES)
 
 
 @compiled
@@ -105,7 +104,8 @@ def test_transpose():
 def test_the_operations_without_the_compiler_are_the_same():
     rng = np.random.default_rng(1)
     base, index, weight = rng.random(2000), rng.integers(0, 9, 6).astype(np.int32), rng.standard_normal(6)
-    plain = [_vector._sum_row_pairs_in_numpy, _vector._sum_rows_twice_in_numpy, _vector._add_rows_in_numpy]
+    kinds = [(2 * LANES, 1, False), (LANES, 2, False), (LANES, 1, True)]
+    plain = [_vector._row_operation_in_numpy(*kind) for kind in kinds]
     for name, function in enumerate(plain):
         one = rng.random(300)
         two = one.copy()
@@ -115,7 +115,7 @@ def test_the_operations_without_the_compiler_are_the_same():
     one = rng.random(2 * LANES)
     two = one.copy()
     layer(one, 0)
-    _vector._apply_layer_in_numpy(two, 0)
+    _vector._apply_layer_in_numpy(two, 0, two, LANES)
     np.testing.assert_allclose(one, two, atol=20 * EPS)
     one, two = np.zeros(100), np.zeros(100)
     turn(base, 3, 20, one, 5, 11)
@@ -203,8 +203,8 @@ def test_a_change_in_any_file_voids_the_machine_code(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(os.path.dirname(fastgntk.__file__), package, ignore=ignored)  # noqa: PTH120
     program = (
-        "import fastgntk as fg; from fastgntk.engines._simd._floor import _repeat; import numpy as np\n"
-        "x = np.full(1024, 0.5); _repeat(x, 1, 1); print(x[0])"
+        "import fastgntk as fg; from fastgntk.engines._simd._vector import _repeat_layer; import numpy as np\n"
+        "x = np.full(1024, 0.5); _repeat_layer(x, 1, 1); print(x[0])"
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 

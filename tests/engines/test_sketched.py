@@ -14,10 +14,10 @@ from tests.tables import EXACT, FAMILIES, FLOAT64, KERNELS, SKETCHED, case
 import fastgntk as fg
 from fastgntk import GNTK, Compute, Sketch
 from fastgntk.engines import _sketched, _sketched_level
-from fastgntk.engines._operator import degree_sums
+from fastgntk.engines._recursion import degree_sums
 from fastgntk.engines._sketched import Sketched, _content
 from fastgntk.sketch import SKETCHES
-from fastgntk.sketch._hadamard import padded_size
+from fastgntk.sketch._matrices import padded_size
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
@@ -156,7 +156,7 @@ def test_srht_at_full_padded_size_is_exact(merge_nodes, monkeypatch):
     exact = fg.gram(graphs, GNTK(blocks=3), compute=DECOUPLED)
     monkeypatch.setattr(Sketch, "rows", lambda self, n: padded_size(n))
     if merge_nodes:  # otherwise a level with few distinct nodes is exact without a sketch
-        monkeypatch.setattr(_sketched._Graph, "_matrix_of", always_sketch)
+        monkeypatch.setattr(_sketched._Graph, "_sketch_matrix", always_sketch)
     sketch = Sketch("srht", merge_nodes=merge_nodes, sketch_features=True)
     full = fg.gram(graphs, GNTK(blocks=3, sketch=sketch))
     np.testing.assert_allclose(full, exact, rtol=1e-8)

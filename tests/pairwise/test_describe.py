@@ -11,8 +11,7 @@ from tests.tables import FAMILIES, NEGATIVE_WEIGHTS
 
 from fastgntk import Graph, GraphBatch, InputError, NodeFeatures, as_graphs, datasets, describe
 from fastgntk.datasets import synthetic
-from fastgntk.engines import _equal_graphs as module_of_equal_graphs
-from fastgntk.engines import equal_graphs, inseparable_graphs
+from fastgntk.engines import _refinement, equal_graphs, inseparable_graphs
 from fastgntk.engines._refinement import colour
 
 MUTAG = datasets.load("MUTAG")
@@ -278,7 +277,7 @@ def test_empty_batches_and_graphs_are_described(given):
 
 
 def test_without_numba_equal_graphs_are_unknown(monkeypatch):
-    monkeypatch.setattr(module_of_equal_graphs, "compiled_code_runs", lambda: False)
+    monkeypatch.setattr(_refinement, "compiled_code_runs", lambda: False)
     found = describe(MUTAG.graphs, MUTAG.y)
     assert found.equal is found.equal_typed is None
     assert found.components == 188

@@ -8,7 +8,7 @@ from tests.tables import EXACT
 
 from fastgntk import InputError, Sketch
 from fastgntk.sketch import SKETCHES, SRHT
-from fastgntk.sketch._hadamard import hadamard_entries, hadamard_transform, padded_size
+from fastgntk.sketch._matrices import hadamard_entries, hadamard_transform, padded_size
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
 

@@ -1,59 +1,39 @@
 """Engines: how tangent kernels are computed. :mod:`fastgntk.kernels` defines what they compute.
 
 ====================  ==========================================================================
-``_base``             the contract that engines share, and their table
+``_base``             the contract that engines share, the outline for the plan, the table of engines
 ``_kronecker``        the literal formula, slow and right
 ``_decoupled``        two-sided products in NumPy and SciPy
 ``_lossless``         the same on distinct nodes only, in compiled loops
 ``_sketched``         an approximation: aggregation through random matrices
 ``_sketched_level``   one level of it between two blocks, in patches
 ``_auto``             which engine ``auto`` takes, and why
-``_activations``      κ0 and κ1
-``_operator``         Â of a block of graphs; when a norm counts as zero
-``_refinement``       colour refinement: which nodes are the same
-``_equal_graphs``     which graphs no kernel can distinguish
-``_node_kernel``       the kernel between nodes of one graph
+``_recursion``        the steps that engines share: Â, the scale c_u, norms, κ0 and κ1
+``_refinement``       colour refinement: which nodes are the same, and which graphs
+``_node_kernel``      the kernel between nodes of one graph
 ``_random_features``  vectors whose inner products approximate the kernel
-``_outline``          what the plan of a matrix may use of prepared graphs
 ``_simd``             the compiled loops; they see plain arrays only
 ====================  ==========================================================================
 """
 
-from fastgntk.engines._activations import kappa0, kappa1, kappas
 from fastgntk.engines._auto import Choice, choose_engine, decoupled_seconds, estimate_seconds, layer_nanoseconds
-from fastgntk.engines._base import COMPILING, EXACT_ENGINES, Engine, check_engine, compiled_code_runs, get_engine
-from fastgntk.engines._equal_graphs import equal_graphs, inseparable_graphs
+from fastgntk.engines._base import (
+    COMPILING,
+    EXACT_ENGINES,
+    Engine,
+    Extent,
+    Outline,
+    check_engine,
+    compiled_code_runs,
+    get_engine,
+)
 from fastgntk.engines._node_kernel import NodePairs
-from fastgntk.engines._operator import Aggregation, check_edges, inverse, unit_rows, zero_norm
-from fastgntk.engines._outline import Extent, Outline
 from fastgntk.engines._random_features import TangentFeatures
-from fastgntk.engines._refinement import colour
+from fastgntk.engines._recursion import Aggregation, check_edges, inverse, kappa0, kappa1, kappas, unit_rows, zero_norm
+from fastgntk.engines._refinement import colour, equal_graphs, inseparable_graphs
 
-__all__ = [
-    "kappa0",
-    "kappa1",
-    "kappas",
-    "Choice",
-    "choose_engine",
-    "decoupled_seconds",
-    "estimate_seconds",
-    "layer_nanoseconds",
-    "EXACT_ENGINES",
-    "Engine",
-    "compiled_code_runs",
-    "check_engine",
-    "get_engine",
-    "COMPILING",
-    "equal_graphs",
-    "inseparable_graphs",
-    "NodePairs",
-    "Aggregation",
-    "check_edges",
-    "inverse",
-    "unit_rows",
-    "zero_norm",
-    "Extent",
-    "Outline",
-    "TangentFeatures",
-    "colour",
-]
+__all__ = ["COMPILING", "EXACT_ENGINES", "Engine", "Extent", "Outline"]
+__all__ += ["check_engine", "compiled_code_runs", "get_engine"]
+__all__ += ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds"]
+__all__ += ["Aggregation", "check_edges", "inverse", "kappa0", "kappa1", "kappas", "unit_rows", "zero_norm"]
+__all__ += ["NodePairs", "TangentFeatures", "colour", "equal_graphs", "inseparable_graphs"]

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -11,32 +12,23 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 from fastgntk.sketch import Sketch
 
-__all__ = [
-    "Choice",
-    "choose_engine",
-    "decoupled_seconds",
-    "estimate_seconds",
-    "layer_nanoseconds",
-    "lossless_seconds",
-    "sketched_seconds",
-]
+__all__ = ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds", "lossless_seconds"]
 
 _log = logging.getLogger("fastgntk")
 
 # Nanoseconds on one core of a server of 2021; only their ratios matter here (benchmarks/scaling.py measures them).
 _LAYER, _LAYER_NUMPY = 1.3, 14.0  # one ReLU layer on one pair
 _PAIR, _PAIR_NUMPY = 1.8, 12.0  # moving one pair of a level
-_NEIGHBOUR, _NEIGHBOUR_FAR, _IN_CACHE = 0.15, 0.35, 400  # one neighbour of a pair, in graphs up to this size and above
+_NEIGHBOUR, _NEIGHBOUR_UNCACHED = 0.15, 0.35  # one neighbour of a pair
+_CACHED_SIZE = 400  # the graphs up to this size stay in cache
 _NEIGHBOUR_NUMPY, _DENSE = 2.2, 0.09  # one neighbour of a pair in a sparse product, one node in a dense one
 _NORM = 1.0  # one neighbour of a pair of nodes of one graph, in the norms
 _START = 0.3e9  # loading compiled code, once in a process
 
-_warned_about_numba = False
-
 
 @dataclass(frozen=True)
 class Choice:
-    """An engine, why it was taken, and the time it is expected to take on one core, in seconds."""
+    """An engine, the reason for it, and the time it is expected to take on one core, in seconds."""
 
     engine: Engine
     reason: str
@@ -70,7 +62,7 @@ def choose_engine(
         sizes = rows.sizes if cols is None else np.concatenate([rows.sizes, cols.sizes])
         if more_to_come or any(kernel.sketch.rows(size) is not None for size in np.unique(sizes).tolist()):
             larger = rows if cols is None else max(rows, cols, key=_mean_size)
-            seconds = sketched_seconds(larger, kernel, total, kernel.sketch)
+            seconds = _sketched_seconds(larger, kernel, total, kernel.sketch)
             return Choice(get_engine("sketched", kernel.sketch), "the kernel has a sketch", seconds)
         exact = choose_engine("auto", rows, cols, replace(kernel, sketch=None), pairs)
         reason = f"no graph has more nodes than its sketch would have rows, so all is exact; {exact.reason}"
@@ -79,26 +71,26 @@ def choose_engine(
     if name != "auto":
         return Choice(get_engine(name), "chosen by name", lossless if name == "lossless" else decoupled)
     if decoupled < _START / 1e9 + lossless:
-        why = "so little work that loading compiled code would take longer"
+        reason = "so little work that loading compiled code would take longer"
         if lossless > _START / 1e9:
-            why = f"graphs so dense that NumPy's products are expected to win ({decoupled:.3g} s, {lossless:.3g} s)"
-        return Choice(get_engine("decoupled"), why, decoupled)
+            reason = f"graphs so dense that NumPy's products are expected to win ({decoupled:.3g} s, {lossless:.3g} s)"
+        return Choice(get_engine("decoupled"), reason, decoupled)
     if not compiled_code_runs():
-        _warn_once()
+        _warn_about_numba()
         return Choice(get_engine("decoupled"), "numba cannot be imported, so there is no compiled code", decoupled)
-    why = f"about {decoupled / lossless:.0f} times faster than decoupled, before equal nodes are merged"
-    return Choice(get_engine("lossless"), why, lossless)
+    reason = f"about {decoupled / lossless:.0f} times faster than decoupled, before equal nodes are merged"
+    return Choice(get_engine("lossless"), reason, lossless)
 
 
 def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, pairs: float) -> float:
     """Estimate the time of the lossless engine on one core, from ``pairs`` of distinct nodes over all levels."""
-    total, norms = 0.0, 0.0
+    aggregation, norms = 0.0, 0.0
     for side in (rows, rows if cols is None else cols):
-        near = _mean_size(side) <= _IN_CACHE
-        total += (_NEIGHBOUR if near else _NEIGHBOUR_FAR) * _terms(side)
+        cached = _mean_size(side) <= _CACHED_SIZE
+        aggregation += (_NEIGHBOUR if cached else _NEIGHBOUR_UNCACHED) * _terms(side)
         squares = float(np.sum(side.sizes.astype(np.float64) ** 2))
         norms += 0.5 * squares * (kernel.blocks - 1) * _NORM * _terms(side)
-    return (pairs * (_LAYER * kernel.layers + _PAIR + total) + norms) / 1e9
+    return (pairs * (_LAYER * kernel.layers + _PAIR + aggregation) + norms) / 1e9
 
 
 def estimate_seconds(name: str, batch: GraphBatch, kernel: GNTK, pairs: float) -> float:
@@ -107,7 +99,7 @@ def estimate_seconds(name: str, batch: GraphBatch, kernel: GNTK, pairs: float) -
     For the lossless engine a short measurement scales the model to this machine.
     """
     if name == "sketched" and kernel.sketch is not None:
-        return sketched_seconds(batch, kernel, pairs, kernel.sketch)
+        return _sketched_seconds(batch, kernel, pairs, kernel.sketch)
     if name != "lossless":
         return decoupled_seconds(batch, None, kernel, pairs)
     return lossless_seconds(batch, None, kernel, pairs) * layer_nanoseconds() / _LAYER
@@ -115,9 +107,9 @@ def estimate_seconds(name: str, batch: GraphBatch, kernel: GNTK, pairs: float) -
 
 def layer_nanoseconds() -> float:
     """Measure the time of one ReLU layer on one pair, in compiled code on this machine."""
-    from fastgntk.engines._simd import _floor
+    from fastgntk.engines._simd import _vector
 
-    return _floor.layer_nanoseconds()
+    return _vector.layer_nanoseconds()
 
 
 def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, pairs: float) -> float:
@@ -125,13 +117,12 @@ def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, p
     aggregation = 0.0
     for side in (rows, rows if cols is None else cols):
         aggregation += min(_DENSE * _mean_size(side), _NEIGHBOUR_NUMPY * _terms(side))
-    pair = _LAYER_NUMPY * kernel.layers + _PAIR_NUMPY + aggregation
-    return pairs * pair / 1e9
+    return pairs * (_LAYER_NUMPY * kernel.layers + _PAIR_NUMPY + aggregation) / 1e9
 
 
-def sketched_seconds(rows: GraphBatch, kernel: GNTK, pairs: float, sketch: Sketch) -> float:
+def _sketched_seconds(batch: GraphBatch, kernel: GNTK, pairs: float, sketch: Sketch) -> float:
     """Estimate the time of the sketched engine on one core, from ``pairs`` of nodes over all levels."""
-    size = max(round(_mean_size(rows)), 1)
+    size = max(round(_mean_size(batch)), 1)
     b = sketch.rows(size) or size
     # Two dense products of b multiply-adds a side, and the last level needs one of them.
     products = 2 * _DENSE * b * (2 * kernel.blocks - 1) / kernel.blocks
@@ -148,8 +139,7 @@ def _terms(batch: GraphBatch) -> float:
     return 1.0 + len(batch.indices) / max(batch.n_nodes, 1)
 
 
-def _warn_once() -> None:
-    global _warned_about_numba
-    if not _warned_about_numba:
-        _warned_about_numba = True
-        _log.warning("numba cannot be imported: engine 'decoupled' is used, which is right but much slower.")
+@cache
+def _warn_about_numba() -> None:
+    """Log a warning, once in a process."""
+    _log.warning("numba cannot be imported: engine 'decoupled' is used, which is right but much slower.")

@@ -14,21 +14,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines._activations import kappa1, kappas
-from fastgntk.engines._operator import (
+from fastgntk.engines._base import CancelFlag, Engine, Extent, UnpreparedGraphs
+from fastgntk.engines._recursion import (
     Aggregation,
-    direction_products,
+    aggregate_features,
     inverse,
-    seen_directions,
-    shared_columns,
+    kappa1,
+    kappas,
+    keep_shared_columns,
+    layer_gain,
+    multiply_directions,
+    sum_features,
+    to_dense,
     unit_rows,
-    zero_norm,
 )
-from fastgntk.engines._outline import BlockByBlock, Extent, WholeGraphs
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 
@@ -37,7 +38,7 @@ __all__ = ["Decoupled"]
 
 @dataclass(frozen=True)
 class _Block:
-    """Graphs side by side (N nodes together), with all that needs one graph only."""
+    """The disjoint union of some graphs (N nodes together), with all that needs one graph only."""
 
     kernel: GNTK
     offsets: Ints
@@ -51,47 +52,44 @@ class _Block:
         return len(self.offsets) - 1
 
 
-class Decoupled(BlockByBlock):
+class Decoupled(Engine):
     """Compute the kernel by two-sided products, sparse or dense by density, without compiled code."""
 
     name = "decoupled"
     width = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/blocks.py)
 
-    def block(self, prepared: WholeGraphs, graphs: Ints) -> _Block:
+    def block(self, prepared: UnpreparedGraphs, graphs: Ints) -> _Block:
         """Aggregate the features once and find the norms of every level."""
-        batch, kernel = prepared.part(graphs), prepared.kernel
+        batch, kernel = prepared.select(graphs), prepared.kernel
         aggregation = Aggregation(batch, typed=kernel.typed)
-        directions, q = seen_directions([part.matrix for part in aggregation.parts], batch.features)
+        directions, q = aggregate_features([part.matrix for part in aggregation.parts], batch.features)
         inverse_q, p = _norms(aggregation, unit_rows(batch.features)[1], directions, q, kernel)
-        ones = np.ones(batch.n_nodes)
-        owner = sparse.csr_array((ones, np.arange(len(ones)), batch.offsets), shape=(len(batch), len(ones)))
-        return _Block(kernel, batch.offsets, _dense(owner @ batch.features), aggregation, directions, inverse_q, p)
+        return _Block(kernel, batch.offsets, to_dense(sum_features(batch)), aggregation, directions, inverse_q, p)
 
-    def node_block(self, prepared: WholeGraphs, batch: GraphBatch) -> _Block:
+    def node_block(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> _Block:
         """Read out every node as if it were a graph."""
-        whole = self.block(prepared, np.arange(len(batch)))
-        return replace(whole, offsets=np.arange(batch.n_nodes + 1), feature_sums=_dense(batch.features))
+        block = self.block(prepared, np.arange(len(batch)))
+        return replace(block, offsets=np.arange(batch.n_nodes + 1), feature_sums=to_dense(batch.features))
 
-    def tile(self, rows: _Block, cols: _Block, cancelled: NDArray[np.uint8] | None = None) -> Array:  # noqa: ARG002
+    def tile(self, rows: _Block, cols: _Block, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Run the recursion on all node pairs of two blocks and read out every level."""
         kernel = rows.kernel
         gain = kernel.c_phi / 2
         out = np.empty((kernel.blocks + 1, len(rows), len(cols)))
-        out[0] = shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
+        out[0] = keep_shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
         # The first λ comes from unit vectors: as products of features it could leave the range of float64.
-        lam = direction_products(rows.directions, cols.directions)
+        lam = multiply_directions(rows.directions, cols.directions)
         theta = lam.copy()  # K(0) = Σ(0), so one aggregation serves both
-        # `near` holds the rows of the matrices, `far` the columns. Each aggregation leaves them transposed, so
-        # that both of its products run along contiguous rows; the two blocks trade places from level to level.
-        near, far = rows, cols
         outer, work = np.empty_like(lam), np.empty_like(lam)
         for level in range(kernel.blocks):
             if level:
-                lam = _aggregate(near.aggregation, far.aggregation, lam)
-                theta = _aggregate(near.aggregation, far.aggregation, theta)
-                near, far = far, near
+                # An aggregation leaves the matrices transposed, so that both of its products run along contiguous
+                # rows; the two blocks trade places from level to level.
+                lam = _aggregate(rows.aggregation, cols.aggregation, lam)
+                theta = _aggregate(rows.aggregation, cols.aggregation, theta)
+                rows, cols = cols, rows
                 outer, work = outer.reshape(lam.shape), work.reshape(lam.shape)
-                np.multiply.outer(near.inverse_q[level], far.inverse_q[level], out=outer)
+                np.multiply.outer(rows.inverse_q[level], cols.inverse_q[level], out=outer)
                 lam *= outer
                 theta *= outer
             k0 = outer
@@ -103,10 +101,10 @@ class Decoupled(BlockByBlock):
                 else:
                     theta *= gain
                     theta += gain**r * lam
-            np.multiply.outer(near.p[level], far.p[level], out=outer)
+            np.multiply.outer(rows.p[level], cols.p[level], out=outer)
             theta *= outer
-            readout = _readout(theta, near, far)
-            out[level + 1] = readout.T if level % 2 else readout  # an odd number of trades
+            readout = _segment_sums(_segment_sums(theta, rows.offsets).T, cols.offsets)
+            out[level + 1] = readout if level % 2 else readout.T  # an odd number of trades
             if level + 1 < kernel.blocks:  # from λ back to Σ
                 lam *= outer
                 if gain != 1.0:
@@ -118,10 +116,10 @@ class Decoupled(BlockByBlock):
         return 8 * 8 * rows.width * cols.width
 
 
-def _aggregate(near: Aggregation, far: Aggregation, matrix: Array) -> Array:
-    """Return Σ_r B'_r (B_r M)ᵀ, the aggregation of both sides, transposed; types of one side alone meet nothing."""
-    out = far.parts[0].left(near.parts[0].left(matrix).T)
-    for a, b in zip(near.parts[1:], far.parts[1:], strict=False):
+def _aggregate(rows: Aggregation, cols: Aggregation, matrix: Array) -> Array:
+    """Return Σ_r B'_r (B_r M)ᵀ, the aggregation of both sides, transposed; types of one side alone add nothing."""
+    out = cols.parts[0].left(rows.parts[0].left(matrix).T)
+    for a, b in zip(rows.parts[1:], cols.parts[1:], strict=False):
         out += b.left(a.left(matrix).T)
     return out
 
@@ -135,20 +133,15 @@ def _norms(
     norm comes from the vectors themselves, where cancellation costs ε, and not from the quadratic form, where it
     costs sqrt(ε).
     """
-    gain = kernel.c_phi / 2
     inverse_q, p = np.zeros((kernel.blocks, len(q))), np.zeros((kernel.blocks, len(q)))
-    sigma = direction_products(directions, directions)
+    sigma = multiply_directions(directions, directions)
     for level in range(kernel.blocks):
         if level:
             sigma = _aggregate(aggregation, aggregation, sigma)
             q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
-        q = np.where(zero_norm(q, aggregation.magnitude @ previous, aggregation.terms, squared=level > 0), 0.0, q)
+        q, p[level] = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
         inverse_q[level] = inverse(q)
-        if kernel.scale == "unit":
-            p[level] = q > 0
-        else:
-            p[level] = q / aggregation.sums if kernel.scale == "degree" else q
-        previous = p[level] * gain ** (kernel.layers / 2)
+        previous = p[level] * layer_gain(kernel)
         if level + 1 < kernel.blocks:
             if level:
                 sigma *= np.multiply.outer(inverse_q[level], inverse_q[level])
@@ -158,11 +151,6 @@ def _norms(
     return inverse_q, p
 
 
-def _readout(theta: Array, near: _Block, far: _Block) -> Array:
-    """Sum the node pairs of each pair of graphs."""
-    return _segment_sums(_segment_sums(theta, near.offsets).T, far.offsets).T
-
-
 def _segment_sums(matrix: Array, offsets: Ints) -> Array:
     """Sum the rows offsets[i]:offsets[i + 1] for each i; an empty graph gives zero."""
     out = np.zeros((len(offsets) - 1, matrix.shape[1]))
@@ -170,7 +158,3 @@ def _segment_sums(matrix: Array, offsets: Ints) -> Array:
     if len(filled):
         out[filled] = np.add.reduceat(matrix, offsets[filled], axis=0)
     return out
-
-
-def _dense(matrix: Any) -> Array:
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)

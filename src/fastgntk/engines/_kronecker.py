@@ -11,20 +11,17 @@ themselves, are the more exact ones.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines._activations import kappa0, kappa1
-from fastgntk.engines._operator import by_type, n_types, shared_columns
-from fastgntk.engines._outline import BlockByBlock, Extent, WholeGraphs
+from fastgntk.engines._base import CancelFlag, Engine, Extent, UnpreparedGraphs
+from fastgntk.engines._recursion import inverse, kappa0, kappa1, keep_shared_columns, split_by_type, to_dense
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 
 __all__ = ["Kronecker"]
 
-_LARGEST = 4 * 2**30  # bytes of one Kronecker product; past this the engine is certainly a mistake
+_MAX_BYTES = 4 * 2**30  # bytes of one Kronecker product; past this the engine is certainly a mistake
 
 
 @dataclass(frozen=True)
@@ -41,24 +38,24 @@ class _NodeByNode(list[_Graph]):
     """One graph whose nodes are the rows of a tile."""
 
 
-class Kronecker(BlockByBlock):
+class Kronecker(Engine):
     """Compute the kernel by the literal Kronecker formula."""
 
     name = "kronecker"
     width = 1  # every graph is a block: the formula is for a pair
 
-    def block(self, prepared: WholeGraphs, graphs: Ints) -> list[_Graph]:
+    def block(self, prepared: UnpreparedGraphs, graphs: Ints) -> list[_Graph]:
         """Find B and p of every block by running the recursion of each graph against itself."""
-        batch, kernel = prepared.part(graphs), prepared.kernel
-        return [self._prepare_one(batch[i : i + 1], kernel) for i in range(len(batch))]
+        batch = prepared.select(graphs)
+        return [self._prepare_graph(batch[i : i + 1], prepared.kernel) for i in range(len(batch))]
 
-    def _prepare_one(self, one: GraphBatch, kernel: GNTK) -> _Graph:
-        X = one.features.toarray() if sparse.issparse(one.features) else np.asarray(one.features)
-        A_hat = one.adjacency().toarray() + np.eye(one.n_nodes)
-        parts = [part.toarray() for part in by_type(one, n_types(one))] if kernel.typed else [A_hat]
+    def _prepare_graph(self, graph: GraphBatch, kernel: GNTK) -> _Graph:
+        X = to_dense(graph.features)
+        A_hat = graph.adjacency().toarray() + np.eye(graph.n_nodes)
+        parts = [part.toarray() for part in split_by_type(graph)] if kernel.typed else [A_hat]
         self._check_size(len(X), len(X))
         gain = kernel.c_phi / 2
-        graph = _Graph(kernel, X, [], [])
+        operators, norms = [], []
         sigma = X @ X.T
         for _ in range(kernel.blocks):
             raw = _kron_apply(parts, parts, sigma)
@@ -67,31 +64,27 @@ class Kronecker(BlockByBlock):
             square[square <= 1e-14 * bound**2] = 0.0  # exact cancellation, up to rounding
             norm = np.sqrt(square)
             if kernel.scale == "unit":
-                c = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
+                c = inverse(norm)
             else:
                 c = 1.0 / A_hat.sum(axis=1) if kernel.scale == "degree" else np.ones(len(X))
-            graph.B.append([c[:, None] * part for part in parts])
-            graph.p.append(c * norm)
-            sigma = _kron_apply(graph.B[-1], graph.B[-1], sigma)
+            B, p = [c[:, None] * part for part in parts], c * norm
+            operators.append(B)
+            norms.append(p)
+            sigma = _kron_apply(B, B, sigma)
             for r in range(kernel.layers):
-                lam, pp = _cosine(sigma, graph.p[-1] * gain ** (r / 2), graph.p[-1] * gain ** (r / 2))
+                lam, pp = _cosine(sigma, p * gain ** (r / 2), p * gain ** (r / 2))
                 sigma = gain * pp * kappa1(lam)
-        return graph
+        return _Graph(kernel, X, operators, norms)
 
-    def node_block(self, prepared: WholeGraphs, batch: GraphBatch) -> list[_Graph]:
+    def node_block(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> list[_Graph]:
         """Return one graph, to be read out node by node."""
         return _NodeByNode(self.block(prepared, np.arange(len(batch))))
 
-    def tile(
-        self,
-        rows: list[_Graph],
-        cols: list[_Graph],
-        cancelled: NDArray[np.uint8] | None = None,  # noqa: ARG002  # a pair that fits into memory is short
-    ) -> Array:
-        """Return all levels for every pair of a row graph and a column graph."""
-        kernel = (rows or cols)[0].kernel
+    def tile(self, rows: list[_Graph], cols: list[_Graph], cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
+        """Return all levels for every pair of a row graph and a column graph; one that fits into memory is short."""
         if isinstance(rows, _NodeByNode):
             return np.stack([self.pair(rows[0], h) for h in cols], axis=2)
+        kernel = (rows or cols)[0].kernel
         out = np.empty((kernel.blocks + 1, len(rows), len(cols)))
         for i, g in enumerate(rows):
             for j, h in enumerate(cols):
@@ -103,7 +96,7 @@ class Kronecker(BlockByBlock):
         self._check_size(len(g.X), len(h.X))
         kernel = g.kernel
         gain = kernel.c_phi / 2
-        sigma = shared_columns(g.X, h.X) @ h.X.T
+        sigma = keep_shared_columns(g.X, h.X) @ h.X.T
         K = sigma.copy()
         levels = [K.sum(axis=1)]
         for block in range(kernel.blocks):
@@ -124,7 +117,7 @@ class Kronecker(BlockByBlock):
         return 8 * pairs * (pairs + 8)
 
     def _check_size(self, n: int, m: int) -> None:
-        if self.tile_bytes(Extent(n), Extent(m)) > _LARGEST:
+        if self.tile_bytes(Extent(n), Extent(m)) > _MAX_BYTES:
             raise InputError(
                 f"engine='kronecker' would form a matrix of {n * m} × {n * m} for two graphs of {n} and {m} nodes; "
                 "use engine='decoupled', which gives the same values."

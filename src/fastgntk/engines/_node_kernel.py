@@ -1,32 +1,31 @@
 """The kernel between nodes of one graph, some columns at a time.
 
 K(l) of a column v needs Σ(l − 1) and K(l − 1) of the columns in its closed neighbourhood, and so on down to the
-features: columns C_L = S, C_(l−1) = N[C_l]. So some columns can be had without the others, apart from norms: those of
+features: columns C_L = S, C_(l−1) = N[C_l]. So columns can be computed without the others, apart from norms: those of
 level l need the diagonal of Â Σ(l − 1) Âᵀ, for which one matrix N × N is updated in place. As in `_lossless` everything
 is normalised by P, the norms with the factor of the layers.
 """
 
 import numpy as np
-from scipy import sparse
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines._activations import kappa1, kappas
 from fastgntk.engines._base import compiled_code_runs
-from fastgntk.engines._operator import (
+from fastgntk.engines._recursion import (
     Aggregation,
-    direction_products,
+    add_up,
+    aggregate_features,
     inverse,
-    seen_directions,
-    total,
+    kappa1,
+    kappas,
+    layer_gain,
+    multiply_directions,
+    to_dense,
     unit_rows,
-    zero_norm,
 )
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 
 __all__ = ["NodePairs"]
-
-Nodes = Ints
 
 _PANEL = 512  # rows of N × N that are in work at a time
 
@@ -40,84 +39,74 @@ class NodePairs:
         aggregation = Aggregation(batch, typed=kernel.typed)
         self._parts = [part.matrix for part in aggregation.parts]
         self._pattern = aggregation.magnitude
-        self._directions, q = seen_directions(self._parts, self._X)
+        self._directions, q = aggregate_features(self._parts, self._X)
         self._inverse_q, self._P = np.zeros((kernel.blocks, self.size)), np.zeros((kernel.blocks, self.size))
         self._measure(aggregation, q)
 
-    def columns(self, chosen: Nodes) -> Array:
+    def columns(self, chosen: Ints) -> Array:
         """Return the kernel of every node with the chosen ones, shape (len(chosen), N)."""
         kernel = self.kernel
         needed = self.needed(chosen)
         out = np.zeros((len(chosen), self.size))
         if kernel.level_weights[0]:
-            sums = self._X[chosen] @ self._X.T
-            out += kernel.level_weights[0] * (sums.toarray() if sparse.issparse(sums) else sums)
-        lam = direction_products([part[needed[0]] for part in self._directions], self._directions)
+            out += kernel.level_weights[0] * to_dense(self._X[chosen] @ self._X.T)
+        lam = multiply_directions([part[needed[0]] for part in self._directions], self._directions)
         theta = lam.copy()
-        for level in range(kernel.blocks):
-            mine = needed[level]
+        for level, nodes in enumerate(needed):
             if level:
-                outer = np.multiply.outer(self._inverse_q[level, mine], self._inverse_q[level])
-                lam = self._aggregated(lam, needed[level - 1], mine)
+                outer = np.multiply.outer(self._inverse_q[level, nodes], self._inverse_q[level])
+                lam = self._aggregate(lam, needed[level - 1], nodes)
                 lam *= outer
-                theta = self._aggregated(theta, needed[level - 1], mine)
+                theta = self._aggregate(theta, needed[level - 1], nodes)
                 theta *= outer
-            lam, theta = _with_layers(lam, theta, kernel.layers)
-            norms = np.multiply.outer(self._P[level, mine], self._P[level])
+            lam, theta = _apply_layers(lam, theta, kernel.layers)
+            norms = np.multiply.outer(self._P[level, nodes], self._P[level])
             theta *= norms
             if kernel.level_weights[level + 1]:
-                out += kernel.level_weights[level + 1] * theta[np.searchsorted(mine, chosen)]
+                out += kernel.level_weights[level + 1] * theta[np.searchsorted(nodes, chosen)]
             if level + 1 < kernel.blocks:
                 lam *= norms
         return out
 
-    def needed(self, chosen: Nodes) -> list[Nodes]:
+    def needed(self, chosen: Ints) -> list[Ints]:
         """Return the columns that each level 1..L has to have, sorted."""
         sets = [np.unique(chosen)]
         for _ in range(self.kernel.blocks - 1):
             sets.append(np.unique(self._pattern[sets[-1]].indices).astype(np.int64))
         return sets[::-1]
 
-    def _aggregated(self, matrix: Array, old: Nodes, new: Nodes) -> Array:
+    def _aggregate(self, matrix: Array, old: Ints, new: Ints) -> Array:
         """Return Σ_r B_r M B_rᵀ on rows ``new``, from rows ``old`` of M."""
-        return total((part @ (part[new][:, old] @ matrix).T).T for part in self._parts)
+        return add_up((part @ (part[new][:, old] @ matrix).T).T for part in self._parts)
 
     def _measure(self, aggregation: Aggregation, q: Array) -> None:
         """Find the norms of every level, from Σ of all pairs."""
         kernel = self.kernel
-        gain = float((kernel.c_phi / 2) ** (kernel.layers / 2))
         previous = unit_rows(self._X)[1]
         sigma = np.empty((0, 0))
         for level in range(kernel.blocks):
             if level == 1:
                 sigma = np.empty((self.size, self.size))
-                for rows in _panels(self.size):
-                    sigma[rows] = direction_products([part[rows] for part in self._directions], self._directions)
+                for rows in self._panels():
+                    sigma[rows] = multiply_directions([part[rows] for part in self._directions], self._directions)
             if level:
-                self._layers_of(sigma, self._P[level - 1])
-                q = np.sqrt(np.maximum(self._own(sigma), 0.0))
-            bound = aggregation.magnitude @ previous
-            q = np.where(zero_norm(q, bound, aggregation.terms, squared=level > 0), 0.0, q)
-            scaled = q / aggregation.sums if kernel.scale == "degree" else q
+                for rows in self._panels():  # from λ before the layers of the level below to Σ after them
+                    lam = sigma[rows]
+                    for _ in range(kernel.layers):
+                        lam = kappa1(lam)
+                    sigma[rows] = lam * np.multiply.outer(previous[rows], previous)
+                q = np.sqrt(np.maximum(self._aggregated_diagonal(sigma), 0.0))
+            q, p = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
             self._inverse_q[level] = inverse(q)
-            self._P[level] = gain * (np.asarray(q > 0, dtype=np.float64) if kernel.scale == "unit" else scaled)
-            previous = self._P[level]
+            self._P[level] = previous = layer_gain(kernel) * p
             if 0 < level < kernel.blocks - 1:
                 sigma = self._next(sigma, self._inverse_q[level])
 
-    def _layers_of(self, sigma: Array, P: Array) -> None:
-        """Turn λ before the layers of a level into Σ after them, in place."""
-        for rows in _panels(self.size):
-            lam = sigma[rows]
-            for _ in range(self.kernel.layers):
-                lam = kappa1(lam)
-            sigma[rows] = lam * np.multiply.outer(P[rows], P)
-
-    def _own(self, sigma: Array) -> Array:
+    def _aggregated_diagonal(self, sigma: Array) -> Array:
         """Return the diagonal of Σ_r B_r Σ B_rᵀ."""
         out = np.zeros(self.size)
         for part in self._parts:
-            for rows in _panels(self.size):
+            for rows in self._panels():
                 out[rows] += np.asarray(part[rows].multiply(part[rows] @ sigma).sum(axis=1)).ravel()
         return out
 
@@ -125,25 +114,24 @@ class NodePairs:
         """Return λ of the next level; in the place of Σ if the aggregation is one matrix."""
         if len(self._parts) == 1:
             B = self._parts[0]
-            for rows in _panels(self.size):  # Σ is symmetric: its rows are its columns
+            for rows in self._panels():  # Σ is symmetric: its rows are its columns
                 sigma[:, rows] = B @ np.ascontiguousarray(sigma[:, rows])
-            for rows in _panels(self.size):
+            for rows in self._panels():
                 sigma[rows] = (B @ np.ascontiguousarray(sigma[rows].T)).T
             out = sigma
         else:
             out = np.empty_like(sigma)
-            for rows in _panels(self.size):
-                out[rows] = total((part @ (part[rows] @ sigma).T).T for part in self._parts)
+            for rows in self._panels():
+                out[rows] = add_up((part @ (part[rows] @ sigma).T).T for part in self._parts)
         out *= inverse_q[:, None]
         out *= inverse_q
         return out
 
+    def _panels(self) -> list[slice]:
+        return [slice(start, min(start + _PANEL, self.size)) for start in range(0, self.size, _PANEL)]
 
-def _panels(size: int) -> list[slice]:
-    return [slice(start, min(start + _PANEL, size)) for start in range(0, size, _PANEL)]
 
-
-def _with_layers(lam: Array, theta: Array, layers: int) -> tuple[Array, Array]:
+def _apply_layers(lam: Array, theta: Array, layers: int) -> tuple[Array, Array]:
     """Return λ and θ after the ReLU layers of a block."""
     if not compiled_code_runs():
         k0, work = np.empty_like(lam), np.empty_like(lam)
@@ -152,12 +140,11 @@ def _with_layers(lam: Array, theta: Array, layers: int) -> tuple[Array, Array]:
             theta *= k0
             theta += lam
         return lam, theta
-    from fastgntk.engines._simd._entrywise import LANES, apply_layers
+    from fastgntk.engines._simd._vector import LANES, apply_layers
 
     entries = lam.size
-    whole = -(-entries // LANES) * LANES
     # Loops take whole panels; entries past the matrices are changed too, and ignored.
-    flat = np.zeros((2, whole))
+    flat = np.zeros((2, -(-entries // LANES) * LANES))
     flat[0, :entries], flat[1, :entries] = lam.ravel(), theta.ravel()
     apply_layers(flat[0], flat[1], entries, layers)
     return flat[0, :entries].reshape(lam.shape), flat[1, :entries].reshape(lam.shape)

@@ -27,7 +27,7 @@ import numpy as np
 from scipy import fft, sparse
 
 from fastgntk._util.arrays import Array, Floats, Int32s
-from fastgntk.engines._operator import inverse, unit_rows
+from fastgntk.engines._recursion import inverse, layer_gain, sum_features, unit_rows
 from fastgntk.engines._refinement import Operator, colour
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
@@ -51,23 +51,19 @@ class _Layer:
         return self.product.size + self.projection.size
 
 
-class _Nodes(NamedTuple):
-    """What colours, or some of them, have: norms p (m,), vectors s (m, ·) and k (m, ·)."""
+class _ColourVectors(NamedTuple):
+    """Norms p (m,) and vectors s (m, ·) and k (m, ·) of colours."""
 
     p: Array
     s: Floats
     k: Floats
 
 
-Readout = Callable[[Int32s, _Nodes], Array]
-"""From the colour of each node and what colours have to the vectors of what is read out."""
-
-
 class TangentFeatures:
     """The draws that turn graphs into vectors of ``size`` numbers.
 
-    Graphs come with features of at most ``width`` columns, and with typed edges of ``types`` types; the last
-    stands for all further ones. What is drawn depends on these numbers, the kernel and the seed alone.
+    Graphs have features of at most ``width`` columns, and with typed edges ``types`` types, the last of which includes
+    all further ones. The draws depend on these numbers, the kernel and the seed alone.
     """
 
     def __init__(self, kernel: GNTK, size: int, width: int, types: int, seed: int, *, exact_norms: bool = True) -> None:
@@ -75,93 +71,92 @@ class TangentFeatures:
         self.types, self.seed = types, seed
         self._slots = 1 + types if kernel.typed else 1
         rng = generator(seed)
-        self._n_first, shares = _shares(kernel, size, width)
+        self._n_first, sizes = _divide(kernel, size, width)
         self._first = CountSketch.draw(width, self._n_first, rng) if 0 < self._n_first < width else None
         self._blocks: list[list[_Layer]] = []
         s, k = width, width
-        for share in shares:
+        for block_size in sizes:
             s, k = self._slots * s, self._slots * k
             layers = []
             for _ in range(kernel.layers):
-                sketched = _quick_length(share // 2)
-                m = share - sketched
+                sketched = _fast_fourier_length(block_size // 2)
+                m = block_size - sketched
                 layers.append(_Layer(GaussianProjection(m, s, rng), TensorSketch(sketched, k, m, rng)))
-                s, k = m, share
+                s, k = m, block_size
             self._blocks.append(layers)
 
     @property
     def n_columns(self) -> int:
-        """How many numbers a vector has: ``size``, or fewer if only level 0 counts and has no more."""
+        """Length of a vector: ``size``, or less if only level 0 counts and has fewer features."""
         counting = zip(self._blocks, self.kernel.level_weights[1:], strict=False)
         return self._n_first + sum(layers[-1].width for layers, weight in counting if weight)
 
     @property
     def node_bytes(self) -> int:
-        """How many bytes a distinct node takes in single precision: vectors of two levels, one in double for sums."""
+        """Bytes of a distinct node in single precision: vectors of two levels, and one in double for sums."""
         widest = max([layer.width + layer.projection.size for layers in self._blocks for layer in layers], default=0)
         return 4 * 2 * max(widest, self.width) + 8 * widest
 
     def __call__(self, batch: GraphBatch, dtype: Any = np.float32) -> Array:
         """Return the vectors of the graphs of a batch, shape (n, size), computed in that precision."""
-        ones, nodes = np.ones(batch.n_nodes), np.arange(batch.n_nodes)
-        owner = sparse.csr_array((ones, nodes, batch.offsets), shape=(len(batch), batch.n_nodes))
 
-        def readout(colours: Int32s, found: _Nodes) -> Array:
+        def read_out(colours: Int32s, found: _ColourVectors) -> Array:
             shape = len(batch), len(found.p)
             sums: Array = sparse.csr_array((found.p[colours], colours, batch.offsets), shape=shape) @ found.k
             return sums
 
-        return self._levels(batch, owner, readout, dtype)
+        return self._levels(batch, sum_features(batch), read_out, dtype)
 
     def nodes(self, batch: GraphBatch, dtype: Any = np.float64) -> Array:
-        """Return the vectors of the nodes of a batch, shape (N, size); those of a graph add up to its own."""
+        """Return the vectors of the nodes of a batch, shape (N, size); those of a graph add up to its vector."""
 
-        def readout(colours: Int32s, found: _Nodes) -> Array:
+        def read_out(colours: Int32s, found: _ColourVectors) -> Array:
             return np.asarray(found.p[colours, None] * found.k[colours])
 
-        return self._levels(batch, sparse.eye_array(batch.n_nodes, format="csr"), readout, dtype)
+        return self._levels(batch, batch.features, read_out, dtype)
 
-    def _levels(self, batch: GraphBatch, owner: Any, readout: Readout, dtype: Any) -> Array:
-        """Return the levels that count side by side; ``owner`` reads out features, ``readout`` all further levels."""
+    def _levels(
+        self, batch: GraphBatch, features: Any, read_out: Callable[[Int32s, _ColourVectors], Array], dtype: Any
+    ) -> Array:
+        """Return the levels that count side by side: level 0 from ``features``, all further ones by ``read_out``."""
         weights = self.kernel.level_weights
-        out = [self._first_level(owner @ _padded(batch.features, self.width))] if weights[0] else []
+        out = []
+        if weights[0]:  # exact if there is room for it
+            padded = _pad(features, self.width)
+            values = padded.toarray() if self._first is None else self._first.right(padded)
+            out.append(np.asarray(np.sqrt(weights[0]) * values))
         colouring = colour(batch, len(self._blocks), typed=self.kernel.typed)
-        directions, norms = unit_rows(_padded(colouring.features, self.width))
+        directions, norms = unit_rows(_pad(colouring.features, self.width))
         start = np.asarray(directions.toarray(), dtype=dtype)
-        found = _Nodes(norms, start, start)
+        found = _ColourVectors(norms, start, start)
         for level, (operator, layers) in enumerate(zip(colouring.operators, self._blocks, strict=True), start=1):
             found = self._block(operator, layers, found)
             if weights[level]:
-                out.append(np.sqrt(weights[level]) * readout(colouring.colours[level], found))
+                out.append(np.sqrt(weights[level]) * read_out(colouring.colours[level], found))
         return np.hstack(out)
 
-    def _first_level(self, features: sparse.csr_array) -> Array:
-        """Return level 0 of features or sums of them, which is exact if there is room for it."""
-        values = features.toarray() if self._first is None else self._first.right(features)
-        return np.asarray(np.sqrt(self.kernel.level_weights[0]) * values)
-
-    def _block(self, operator: Operator, layers: list[_Layer], old: _Nodes) -> _Nodes:
+    def _block(self, operator: Operator, layers: list[_Layer], old: _ColourVectors) -> _ColourVectors:
         """Return norms and vectors of the colours of the next level."""
         n, last = len(operator.terms), layers[-1]
         p = np.empty(n)
         s, k = (np.empty((n, width), dtype=old.s.dtype) for width in (last.projection.size, last.width))
         for start in range(0, n, _PANEL):
             rows = slice(start, min(start + _PANEL, n))
-            p[rows], near, far = self._aggregate(operator, rows, old)
+            p[rows], s_columns, k_columns = self._aggregate(operator, rows, old)
             for layer in layers:
-                near, far = self._through(layer, near, far)
-            s[rows], k[rows] = near.T, far.T
-        return _Nodes(p * (self.kernel.c_phi / 2) ** (len(layers) / 2), s, k)
+                s_columns, k_columns = self._apply_layer(layer, s_columns, k_columns)
+            s[rows], k[rows] = s_columns.T, k_columns.T
+        return _ColourVectors(p * layer_gain(self.kernel), s, k)
 
-    def _aggregate(self, operator: Operator, rows: slice, old: _Nodes) -> tuple[Array, Floats, Floats]:
+    def _aggregate(self, operator: Operator, rows: slice, old: _ColourVectors) -> tuple[Array, Floats, Floats]:
         """Return norms and vectors of aggregated nodes; vectors are columns, those of all types below each other."""
         ptr = operator.ptr[rows.start : rows.stop + 1]
         entries = slice(int(ptr[0]), int(ptr[-1]))
         index, lengths = operator.index[entries], np.diff(ptr)
         row = np.repeat(np.arange(len(lengths)), lengths)
         # Relative to what the norm can be at most, so that single precision holds it, whatever the size.
-        size = operator.magnitude[entries] * old.p[index]
-        bound: Array = np.bincount(row, size, minlength=len(lengths)).astype(np.float64)
+        sizes = operator.magnitude[entries] * old.p[index]
+        bound: Array = np.bincount(row, sizes, minlength=len(lengths)).astype(np.float64)
         value = (operator.value[entries] * old.p[index] * inverse(bound)[row]).astype(old.s.dtype)
         slot = np.minimum(operator.slot[entries], self._slots - 1)
         parts = [
@@ -179,49 +174,49 @@ class TangentFeatures:
         factor = inverse(length).astype(s.dtype)
         return q, s * factor, k * factor
 
-    def _through(self, layer: _Layer, s: Floats, k: Floats) -> tuple[Floats, Floats]:
-        """Return what a layer makes of the vectors of nodes, which are columns here."""
+    def _apply_layer(self, layer: _Layer, s: Floats, k: Floats) -> tuple[Floats, Floats]:
+        """Apply a layer to the vectors of nodes, which are columns here."""
         z = layer.projection(s)
         factor = np.sqrt(2.0 / len(z))
         sketched = layer.product(k, (z > 0) * z.dtype.type(factor))
         np.maximum(z, 0, out=z)
         z *= factor
         if self.exact_norms:
-            z, sketched = _scaled_to(z, s), _scaled_to(sketched, k)
+            z, sketched = _scale_to(z, s), _scale_to(sketched, k)
         return z, np.concatenate([sketched, z])
 
 
-def _quick_length(n: int) -> int:
+def _fast_fourier_length(n: int) -> int:
     """Return the largest number up to n with fast Fourier transforms."""
     while fft.next_fast_len(n, real=True) != n:
         n -= 1
     return n
 
 
-def _scaled_to(vectors: Floats, like: Floats) -> Floats:
-    """Scale columns to the norms that those of another matrix have; zeros stay zeros."""
+def _scale_to(vectors: Floats, like: Floats) -> Floats:
+    """Scale columns to the norms of the columns of another matrix; zeros stay zeros."""
     found, wanted = (np.sqrt(np.einsum("ij,ij->j", matrix, matrix)) for matrix in (vectors, like))
     vectors *= wanted * inverse(found)
     return vectors
 
 
-def _padded(features: Any, width: int) -> sparse.csr_array:
-    """Return features padded to ``width`` columns."""
+def _pad(features: Any, width: int) -> sparse.csr_array:
+    """Return features with ``width`` columns."""
     matrix = sparse.csr_array(features)
     return sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
 
 
-def _shares(kernel: GNTK, size: int, width: int) -> tuple[int, list[int]]:
-    """Divide the features among the levels: how many level 0 gets, and each block up to the last that counts."""
+def _divide(kernel: GNTK, size: int, width: int) -> tuple[int, list[int]]:
+    """Divide the features among level 0 and each block up to the last that counts."""
     counting = [weight > 0 for weight in kernel.level_weights]
     n_blocks = sum(counting[1:])
-    least = max(2 * n_blocks + counting[0], 2)
-    if size < least:
-        raise InputError(f"n_components must be {least} or more for {kernel.blocks} blocks, but is {size}.")
+    minimum = max(2 * n_blocks + counting[0], 2)
+    if size < minimum:
+        raise InputError(f"n_components must be {minimum} or more for {kernel.blocks} blocks, but is {size}.")
     if not n_blocks:  # the features alone, with nothing to approximate
         return min(size, width), []
     first = min(width, size // sum(counting)) if counting[0] else 0
     even, rest = divmod(size - first, n_blocks)
-    shares = iter([even + (i < rest) for i in range(n_blocks)])
+    sizes = iter([even + (i < rest) for i in range(n_blocks)])
     last = max(level for level, counts in enumerate(counting) if counts)
-    return first, [next(shares) if counts else even for counts in counting[1 : last + 1]]
+    return first, [next(sizes) if counts else even for counts in counting[1 : last + 1]]

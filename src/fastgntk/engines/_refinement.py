@@ -1,4 +1,4 @@
-"""Colours of a batch: which nodes share their row of Σ(l) and K(l) with each other, level by level.
+"""Colour refinement: which nodes share their row of Σ(l) and K(l), level by level, and which graphs are equal.
 
 Level 0 merges nodes with equal features. Level l merges nodes whose closed neighbourhoods hold the same multiset of
 level l − 1 colours (with weights or types of edges, of weight, type and colour together). Such nodes have identical
@@ -6,20 +6,18 @@ rows against every node of every graph, so merging is exact; it is colour refine
 a node's own colour is one among its neighbours'.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._operator import degree_sums
+from fastgntk.engines._base import compiled_code_runs
+from fastgntk.engines._recursion import degree_sums
 from fastgntk.graphs import GraphBatch
 
-__all__ = ["Colouring", "Operator", "colour", "edge_slots", "edge_tags", "first_colours", "tagged_tokens"]
-
-
-_NO_SLOTS = np.zeros(0, dtype=np.int32)
+__all__ = ["Colouring", "Operator", "colour", "equal_graphs", "inseparable_graphs"]
 
 
 @dataclass(frozen=True)
@@ -50,14 +48,14 @@ class Colouring:
 
     @property
     def counts(self) -> list[int]:
-        """How many colours each level has."""
-        return [len(h) for h in self.hashes]
+        """The number of colours of each level."""
+        return [len(hashes) for hashes in self.hashes]
 
 
 def colour(
     batch: GraphBatch, depth: int, used_bits: int | None = None, *, typed: bool = False, operators: bool = True
 ) -> Colouring:
-    """Refine the colours of all graphs together down to level ``depth``; ``typed`` looks at edge labels.
+    """Refine the colours of all graphs together down to level ``depth``; ``typed`` distinguishes edge labels.
 
     Costs about a tenth of a microsecond for each edge and level, a tenth of that without operators. ``used_bits``
     keeps only some bits of the hashes: results are the same with any, since equal hashes are verified and not trusted.
@@ -66,38 +64,108 @@ def colour(
 
     mask = ALL_BITS if used_bits is None else np.uint64(used_bits)
     features = _canonical(batch.features)
-    number, hashes, first = _equal_rows(features, mask)
-    neighbours = batch.indices.astype(np.int64) + np.repeat(np.repeat(batch.offsets[:-1], batch.sizes), batch.degrees)
-    weights = np.zeros(0) if batch.weights is None else np.ascontiguousarray(batch.weights)
-    slots = edge_slots(batch, typed)
-    tags = edge_tags(batch, slots) if batch.weights is not None or typed else None
     colours = np.empty((depth + 1, batch.n_nodes), dtype=np.int32)
-    colours[0] = number
+    colours[0], hashes, first = _merge_equal_rows(features, mask)
+    neighbours = batch.global_indices
+    weights = np.zeros(0) if batch.weights is None else np.ascontiguousarray(batch.weights)
+    slots = np.zeros(0, dtype=np.int32)  # of each edge its type plus 1; empty without types
+    if typed and batch.edge_labels is not None:
+        slots = (batch.edge_labels + 1).astype(np.int32)
+    tags = _tag_edges(batch, typed)
     all_hashes, found = [hashes], []
     sums = degree_sums(batch)
     distinct_rows = features[first]
     for level in range(1, depth + 1):
         old, old_hashes = colours[level - 1], all_hashes[-1]
-        tokens, own, token_hashes = old[neighbours], old, old_hashes
-        if tags is not None:
-            tokens, own, token_hashes = tagged_tokens(tokens, own, old_hashes, *tags)
-        colours[level], new_hashes, first = merge_neighbourhoods(batch.indptr, tokens, own, token_hashes, mask)
-        all_hashes.append(new_hashes)
+        tokens = _tokens(old[neighbours], old, old_hashes, tags)
+        colours[level], hashes, first = merge_neighbourhoods(batch.indptr, *tokens, mask)
+        all_hashes.append(hashes)
         if operators:
             rows = operator_rows(first, batch.indptr, neighbours, weights, slots, old, old_hashes)
             found.append(Operator(*rows, terms=batch.degrees[first] + 1, sums=sums[first], first=first))
     return Colouring(colours, tuple(all_hashes), tuple(found), distinct_rows)
 
 
-def first_colours(batch: GraphBatch) -> Int32s:
-    """Return the colours of level 0: equal features, equal number."""
+def equal_graphs(batch: GraphBatch, blocks: int, *, typed: bool = False, colours: Int32s | None = None) -> Ints:
+    """Return for each graph the number of the first graph that certainly has the same values in such kernels.
+
+    These are the graphs whose nodes have the same colours equally often after each of ``blocks`` rounds of refinement
+    (1-WL, on nodes with features, and with ``typed`` on edges with types); fewer blocks distinguish fewer. A graph that
+    no earlier one equals gets its own number; so do all where numba, which refines colours, is missing. A kernel may
+    confuse a few more: ReLU layers scale with their input, so that two nodes may count as much as one of twice the
+    length. ``colours`` of shape (blocks + 1, N) are those of an engine that has refined the graphs already.
+    """
+    if colours is None:
+        if not compiled_code_runs():
+            return np.arange(len(batch))
+        # All levels: colours of closed neighbourhoods do not count the colours of the level below.
+        colours = colour(batch, blocks, typed=typed, operators=False).colours
+    return _first_alike(batch.offsets, colours)
+
+
+def inseparable_graphs(batch: GraphBatch, *, typed: bool = False) -> tuple[Ints, int] | None:
+    """Return for each graph the number of the first one that refinement cannot distinguish from it, and the rounds.
+
+    This is 1-WL in full: a node keeps its own colour besides those of its neighbours (with weights, and with ``typed``
+    with types of edges), and rounds follow until none distinguishes more nodes. Such graphs are equal to every
+    message-passing network and to every kernel of :func:`equal_graphs`, which may confuse more. The number of rounds is
+    that after which no more graphs were distinguished. Returns None where numba is missing.
+    """
+    if not compiled_code_runs():
+        return None
     from fastgntk.engines._simd._refine import ALL_BITS
 
-    return _equal_rows(_canonical(batch.features), ALL_BITS)[0]
+    out, rounds = np.arange(len(batch)), 0
+    alive = np.arange(len(batch))  # graphs that equal another one so far; only these need to be refined
+    colours = _merge_equal_rows(_canonical(batch.features), ALL_BITS)[0]
+    part = replace(batch, features=None, labels=None, edge_labels=batch.edge_labels if typed else None)
+    level = groups = 0
+    while True:
+        alike = _first_alike(part.offsets, colours[None])
+        out[alive] = alive[alike]
+        found = len(np.unique(out))
+        rounds = level if found > groups else rounds
+        groups = found
+        shared = np.bincount(alike, minlength=len(alike))[alike] > 1
+        if not shared.all():
+            colours = colours[np.repeat(shared, part.sizes)]
+            part, alive = part[shared], alive[shared]
+        distinct, colours = _number(colours)
+        refined, new = _refine(part, colours, distinct, typed)
+        if refined == distinct:
+            return out, rounds
+        colours, level = new, level + 1
 
 
-def _equal_rows(features: sparse.csr_array, mask: np.uint64) -> tuple[Int32s, NDArray[np.uint64], Ints]:
-    """Give numbers to distinct rows; returns those, a hash of each, and the first row that has it."""
+def _refine(batch: GraphBatch, colours: Int32s, count: int, typed: bool) -> tuple[int, Int32s]:
+    """Return the number of colours after one more round, and the colours."""
+    from fastgntk.engines._simd._refine import ALL_BITS, hash_pairs, merge_neighbourhoods
+
+    numbers = np.arange(count, dtype=np.uint64)
+    hashes = hash_pairs(numbers, numbers)  # any will do: they propose what is then compared
+    tokens = _tokens(colours[batch.global_indices], colours, hashes, _tag_edges(batch, typed))
+    around, found, _ = merge_neighbourhoods(batch.indptr, *tokens, ALL_BITS)
+    return _number(colours.astype(np.int64) * max(len(found), 1) + around)
+
+
+def _number(values: NDArray[np.integer]) -> tuple[int, Int32s]:
+    """Return the number of distinct values, and the index of each value among them."""
+    distinct, number = np.unique(values, return_inverse=True)
+    return len(distinct), np.asarray(number, dtype=np.int32)
+
+
+def _first_alike(offsets: Ints, colours: Int32s) -> Ints:
+    """Return for each graph the first whose nodes have the same colours equally often, in each row of (levels, N)."""
+    first: dict[bytes, int] = {}
+    out = np.empty(len(offsets) - 1, dtype=np.int64)
+    for i in range(len(out)):
+        multiset = np.sort(colours[:, offsets[i] : offsets[i + 1]], axis=1)
+        out[i] = first.setdefault(multiset.tobytes(), i)
+    return out
+
+
+def _merge_equal_rows(features: sparse.csr_array, mask: np.uint64) -> tuple[Int32s, NDArray[np.uint64], Ints]:
+    """Give numbers to distinct rows; returns those, a hash of each number, and the first row that has it."""
     from fastgntk.engines._simd._refine import group_rows
 
     indptr = np.ascontiguousarray(features.indptr, dtype=np.int64)
@@ -115,34 +183,39 @@ def _canonical(features: sparse.csr_array | Array) -> sparse.csr_array:
     return matrix
 
 
-def edge_slots(batch: GraphBatch, typed: bool) -> Int32s:
-    """Return the type of each edge plus 1; nothing without types."""
-    return (batch.edge_labels + 1).astype(np.int32) if typed and batch.edge_labels is not None else _NO_SLOTS
+_Tags = tuple[Ints, int, NDArray[np.uint64]]
 
 
-def edge_tags(batch: GraphBatch, slots: Int32s) -> tuple[Ints, int, NDArray[np.uint64]]:
-    """Give numbers to the pairs of weight and slot; returns those of all edges, that of a node itself, and hashes."""
+def _tag_edges(batch: GraphBatch, typed: bool) -> _Tags | None:
+    """Give numbers to pairs of weight and slot: of edges, of a node itself, and their hashes; None if all are alike."""
     from fastgntk.engines._simd._refine import hash_pairs
 
+    if batch.weights is None and not typed:
+        return None
     weights = np.ones(len(batch.indices)) if batch.weights is None else batch.weights + 0.0
-    bits = np.append(weights, 1.0).view(np.uint64)  # a node itself has weight 1
-    kinds = np.append(slots if len(slots) else np.zeros(len(batch.indices), dtype=np.int32), 0)
+    bits = np.append(weights, 1.0).view(np.uint64)  # a node itself has weight 1 and slot 0
+    slots = np.zeros(len(bits), dtype=np.int32)
+    if typed and batch.edge_labels is not None:
+        slots[:-1] = batch.edge_labels + 1
     distinct_bits, bit = np.unique(bits, return_inverse=True)
-    distinct, number = np.unique(bit.astype(np.int64) * (int(kinds.max()) + 1) + kinds, return_inverse=True)
-    bit_of, kind_of = np.divmod(distinct, int(kinds.max()) + 1)
-    return number[:-1], int(number[-1]), hash_pairs(distinct_bits[bit_of], kind_of.astype(np.uint64))
+    distinct, number = np.unique(bit.astype(np.int64) * (int(slots.max()) + 1) + slots, return_inverse=True)
+    bit_of, slot_of = np.divmod(distinct, int(slots.max()) + 1)
+    return number[:-1], int(number[-1]), hash_pairs(distinct_bits[bit_of], slot_of.astype(np.uint64))
 
 
-def tagged_tokens(
-    tokens: Int32s, own: Int32s, hashes: NDArray[np.uint64], tag: Ints, own_tag: int, tag_hashes: NDArray[np.uint64]
+def _tokens(
+    neighbours: Int32s, nodes: Int32s, hashes: NDArray[np.uint64], tags: _Tags | None
 ) -> tuple[Int32s, Int32s, NDArray[np.uint64]]:
-    """Give numbers to the pairs of colour and tag."""
+    """Give numbers to pairs of colour and tag: of neighbours, of the nodes themselves, and their hashes."""
     from fastgntk.engines._simd._refine import hash_pairs
 
-    keys = np.concatenate([tokens, own]).astype(np.int64) * len(tag_hashes)
-    keys[: len(tokens)] += tag
-    keys[len(tokens) :] += own_tag
+    if tags is None:
+        return neighbours, nodes, hashes
+    edge_tags, node_tag, tag_hashes = tags
+    keys = np.concatenate([neighbours, nodes]).astype(np.int64) * len(tag_hashes)
+    keys[: len(neighbours)] += edge_tags
+    keys[len(neighbours) :] += node_tag
     distinct, number = np.unique(keys, return_inverse=True)
     token_hashes = hash_pairs(hashes[distinct // len(tag_hashes)], tag_hashes[distinct % len(tag_hashes)])
     numbers = np.asarray(number, dtype=np.int32)
-    return numbers[: len(tokens)], numbers[len(tokens) :], token_hashes
+    return numbers[: len(neighbours)], numbers[len(neighbours) :], token_hashes

@@ -1,4 +1,4 @@
-"""The sketched engine: Σ aggregated as B (SᵀS) Σ (S'ᵀS') B'ᵀ, the paper's second step. Approximate, and the only one.
+"""The sketched engine: Σ aggregated as B (SᵀS) Σ (S'ᵀS') B'ᵀ, the paper's second step; the only approximate engine.
 
 Each graph has one random S (b × N) with E[SᵀS] = I, drawn from its own content, so that it is the same in every pair.
 The result is therefore the exact kernel of the operator B SᵀS in the place of B, and positive semi-definite; norms come
@@ -23,31 +23,31 @@ With typed edges there is an M̂ for the nodes themselves and for each type, wit
 """
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._base import announce_compilation
-from fastgntk.engines._operator import (
+from fastgntk.engines._base import CancelFlag, Engine, Extent, Outline, UnpreparedGraphs, announce_compilation
+from fastgntk.engines._recursion import (
     SPARSE_OVER_DENSE,
-    by_type,
+    aggregate_features,
+    count_edge_types,
+    count_parts,
     degree_sums,
     inverse,
-    n_parts,
-    n_types,
-    seen_directions,
-    shared_columns,
+    keep_shared_columns,
+    layer_gain,
+    scale_norms,
+    split_by_type,
+    to_dense,
     unit_rows,
     zero_norm,
 )
-from fastgntk.engines._outline import BlockByBlock, Extent, Outline, WholeGraphs
 from fastgntk.engines._refinement import colour
-from fastgntk.engines._sketched_level import PATCH_COLS, PATCH_ROWS, SketchedGraph, SketchedSide, advance
+from fastgntk.engines._sketched_level import PATCH_COLS, PATCH_ROWS, BlockLevel, GraphLevel, advance
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 from fastgntk.sketch import Sketch
@@ -60,18 +60,14 @@ class _Block:
     kernel: GNTK
     feature_sums: Array  # (n, d)
     inner_features: Array  # (Σ b_1, d), the sketched features of all graphs, as unit vectors
-    sides: list[SketchedSide]
+    levels: list[BlockLevel]
     places: list[Ints] | None = None  # read out node by node: for each level which row each node is
 
     def __len__(self) -> int:
         return len(self.feature_sums)
 
 
-_Distinct = tuple[Ints, Array]
-"""The first node of each distinct one, and how many there are of it."""
-
-
-class Sketched(BlockByBlock):
+class Sketched(Engine):
     """Compute the kernel with sketched aggregations."""
 
     name = "sketched"
@@ -80,183 +76,174 @@ class Sketched(BlockByBlock):
     def __init__(self, sketch: Sketch) -> None:
         self.sketch = sketch
 
-    def prepare(self, batch: GraphBatch, kernel: GNTK) -> WholeGraphs:
+    def prepare(self, batch: GraphBatch, kernel: GNTK) -> UnpreparedGraphs:
         """Keep the graphs."""
         announce_compilation()
-        return super().prepare(batch, kernel)
+        return UnpreparedGraphs(batch, kernel)
 
-    def outline(self, prepared: WholeGraphs) -> Outline:
-        """Every node counts for itself: nodes are merged within a graph only, so that blocks depend on sizes alone.
+    def outline(self, prepared: UnpreparedGraphs) -> Outline:
+        """Count every node for itself: nodes are merged within a graph only, so that blocks depend on sizes alone.
 
-        While a graph is built, Â is there several times (about 48 bytes an edge), some of its rows as an array, and S
-        and M with what they are made from.
+        While a graph is built, memory holds several copies of Â (about 48 bytes an edge), some of its rows as an array,
+        and S and M with what they are made from.
         """
         batch = prepared.batch
         sizes = batch.sizes
         edges = np.diff(batch.indptr[batch.offsets - batch.offsets[0]])
         rows = np.array([self.sketch.rows(n) or n for n in sizes.tolist()], dtype=np.int64)
         arrays = sizes * (np.minimum(sizes, PATCH_COLS) + 6 * rows + batch.features.shape[1])
-        return replace(prepared.outline(), building=48 * edges + 8 * arrays)
+        return replace(super().outline(prepared), building=48 * edges + 8 * arrays)
 
-    def block(self, prepared: WholeGraphs, graphs: Ints) -> _Block:
+    def block(self, prepared: UnpreparedGraphs, graphs: Ints) -> _Block:
         """Find equal nodes, draw the sketches, multiply them with B, and find the norms of every level."""
-        batch, kernel = prepared.part(graphs), prepared.kernel
-        types = n_types(prepared.batch)
-        colours = self._colours(batch, kernel)
-        sums, inner, levels = [], [], []
+        batch, kernel = prepared.select(graphs), prepared.kernel
+        types, colours = count_edge_types(prepared.batch), self._colours(batch, kernel)
+        built = []
         for i in range(len(batch)):
-            nodes = slice(int(batch.offsets[i]), int(batch.offsets[i + 1]))
-            own = None if colours is None else colours[:, nodes]
-            one = _Graph(batch[i : i + 1], own, kernel, self.sketch, types)
-            sums.append(one.feature_sum)
-            inner.append(one.inner_features)
-            levels.append(one.levels)
-        width = prepared.batch.features.shape[1]
-        return _Block(
-            kernel,
-            np.stack(sums) if sums else np.zeros((0, width)),
-            np.concatenate(inner) if inner else np.zeros((0, width)),
-            [_side([one[level] for one in levels]) for level in range(kernel.blocks)],
-        )
+            graph_colours = None if colours is None else colours[:, batch.offsets[i] : batch.offsets[i + 1]]
+            built.append(_Graph(batch[i : i + 1], graph_colours, kernel, self.sketch, types))
+        sums = inner = np.zeros((0, prepared.batch.features.shape[1]))
+        if built:
+            sums = np.stack([graph.feature_sum for graph in built])
+            inner = np.concatenate([graph.inner_features for graph in built])
+        levels = [BlockLevel([graph.levels[level] for graph in built]) for level in range(kernel.blocks)]
+        return _Block(kernel, sums, inner, levels)
 
-    def node_block(self, prepared: WholeGraphs, batch: GraphBatch) -> _Block:
+    def node_block(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> _Block:
         """Read out every row of each level for itself."""
-        kernel, features = prepared.kernel, batch.features
-        one = _Graph(batch, self._colours(batch, kernel), kernel, self.sketch, n_types(batch))
-        sides = [replace(_side([level]), node_by_node=True) for level in one.levels]
-        sums = features.toarray() if sparse.issparse(features) else np.asarray(features)
-        places = [one.place_of_node(level) for level in range(1, kernel.blocks + 1)]
-        return _Block(kernel, sums, one.inner_features, sides, places)
+        kernel = prepared.kernel
+        graph = _Graph(batch, self._colours(batch, kernel), kernel, self.sketch, count_edge_types(batch))
+        levels = [BlockLevel([level], node_by_node=True) for level in graph.levels]
+        places = [graph.place_of_node(level) for level in range(1, kernel.blocks + 1)]
+        return _Block(kernel, to_dense(batch.features), graph.inner_features, levels, places)
 
     def _colours(self, batch: GraphBatch, kernel: GNTK) -> Int32s | None:
         if not self.sketch.merge_nodes:
             return None
         return colour(batch, kernel.blocks, typed=kernel.typed, operators=False).colours
 
-    def tile(self, rows: _Block, cols: _Block, cancelled: NDArray[np.uint8] | None = None) -> Array:
+    def tile(self, rows: _Block, cols: _Block, cancelled: CancelFlag | None = None) -> Array:
         """Run the recursion on all node pairs of two blocks and read out every level."""
         kernel = rows.kernel
         out = np.empty((kernel.blocks + 1, len(rows), len(cols)))
-        out[0] = shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
-        inner_features = shared_columns(rows.inner_features, cols.inner_features)
+        out[0] = keep_shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
+        inner_features = keep_shared_columns(rows.inner_features, cols.inner_features)
         inner = (inner_features @ cols.inner_features.T)[None]  # K(0) = Σ(0), so one matrix serves both
-        for level in range(kernel.blocks):
-            near, far = rows.sides[level], cols.sides[level]
-            last = level + 1 == kernel.blocks
-            read = out[level + 1] if rows.places is None else np.empty((int(near.rows[-1]), len(cols)))
-            inner = advance(inner, near, far, kernel.layers, read, last=last, cancelled=cancelled)
-            if rows.places is not None:  # nodes that are the same have the same share
-                place = rows.places[level]
-                out[level + 1] = (read / near.levels[0].counts[:, None])[place]
+        for level, (row_level, col_level) in enumerate(zip(rows.levels, cols.levels, strict=True)):
+            readout = out[level + 1] if rows.places is None else np.empty((row_level.offsets[-1], len(cols)))
+            inner = advance(inner, row_level, col_level, kernel.layers, readout, cancelled)
+            if rows.places is not None:  # equal nodes have equal contributions
+                out[level + 1] = (readout / row_level.graphs[0].counts[:, None])[rows.places[level]]
         return out
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count a patch of λ and θ, and what is between M̂ and Ŝ: P and T, old and new, and their products."""
-        near, far = self._inner(rows), self._inner(cols)
-        patch = 2 * min(rows.width, PATCH_ROWS) * (min(cols.width, PATCH_COLS) + (1 + cols.parts) * far)
-        return 8 * (patch + 6 * near * far) + max(rows.building, cols.building)
+        b, b_prime = self._sketch_rows(rows), self._sketch_rows(cols)
+        patch = 2 * min(rows.width, PATCH_ROWS) * (min(cols.width, PATCH_COLS) + (1 + cols.parts) * b_prime)
+        return 8 * (patch + 6 * b * b_prime) + max(rows.building, cols.building)
 
-    def kept_bytes(self, prepared: WholeGraphs) -> int:
+    def kept_bytes(self, prepared: UnpreparedGraphs) -> int:
         """Count M̂ and Ŝ of every level, and the directions of the first."""
-        kept, parts = 0.0, n_parts(prepared.batch, prepared.kernel)
+        kept, parts = 0.0, count_parts(prepared.batch, prepared.kernel)
+        features = prepared.batch.features.shape[1]
         for size in prepared.batch.sizes.tolist():
             b = self.sketch.rows(size) or size
-            features = prepared.batch.features.shape[1]
             kept += 8.0 * (1 + parts) * size * b * prepared.kernel.blocks + 8.0 * (parts * size + b) * features
         return int(kept)
 
-    def _inner(self, extent: Extent) -> int:
-        """Return about how many rows the sketches of a block have together."""
+    def _sketch_rows(self, extent: Extent) -> int:
+        """Estimate the number of rows of all sketches of a block."""
         size = self.sketch.size
         rows = size * extent.graphs if isinstance(size, int) else int(size * extent.width) + extent.graphs
         return min(rows, extent.width)
 
 
+_Distinct = tuple[Ints, Array]
+"""The first node with each colour, and the number of nodes that have the colour."""
+
+
 class _Graph:
     """Build one graph: distinct nodes, sketch, M, and the norms from the recursion of the graph with itself."""
 
-    def __init__(self, one: GraphBatch, colours: Int32s | None, kernel: GNTK, sketch: Sketch, types: int) -> None:
+    def __init__(self, graph: GraphBatch, colours: Int32s | None, kernel: GNTK, sketch: Sketch, types: int) -> None:
         self._kernel, self._sketch = kernel, sketch
         self._colours = colours  # (L + 1, N), None if nodes are not merged
-        self._size = one.n_nodes
-        self._content = _content(one)
-        whole = sparse.csr_array(one.adjacency() + sparse.eye_array(self._size, format="csr"))
-        self._parts = by_type(one, types) if kernel.typed else [whole]
-        self._sums = degree_sums(one)
-        features = one.features
-        self.feature_sum = np.asarray(features.sum(axis=0), dtype=np.float64).ravel()
-        self.inner_features = np.zeros((0, features.shape[1]))
-        self.levels: list[SketchedGraph] = []
+        self._size = graph.n_nodes
+        self._content = _content(graph)
+        if kernel.typed:
+            self._parts = split_by_type(graph, types)
+        else:
+            self._parts = [sparse.csr_array(graph.adjacency() + sparse.eye_array(self._size, format="csr"))]
+        self._sums = degree_sums(graph)
+        self.feature_sum = np.asarray(graph.features.sum(axis=0), dtype=np.float64).ravel()
+        self.inner_features = np.zeros((0, graph.features.shape[1]))
+        self.levels: list[GraphLevel] = []
         self._drawn: dict[int, Array] = {}  # the latest sketch, by block
         below = self._distinct(0)
-        inner = self._first_level(features[below[0]], below)
+        inner = self._first_level(graph.features[below[0]], below)
         for level in range(2, self._kernel.blocks + 1):
             inner = self._next_level(level, inner)
 
     def _first_level(self, X: Any, below: _Distinct) -> Array:
         """Build level 1 from the features X of distinct nodes; returns P of the next level."""
         norms = unit_rows(X)[1]
-        S = self._matrix_of(1, below) if self._sketch.sketch_features else None
-        if S is None and not self._sketch.sketch_features:
+        if not self._sketch.sketch_features:
             parts = self._neighbours(1, below)
-            directions, q = seen_directions(parts, X)
+            directions, q = aggregate_features(parts, X)
             bound, terms = np.zeros(len(q)), np.zeros(len(q))
             for rows in parts:
                 # SciPy's own abs would sort and add up neighbours first, which takes longer than all the rest.
                 bound += sparse.csr_array((np.abs(rows.data), rows.indices, rows.indptr), shape=rows.shape) @ norms
                 terms += np.diff(rows.indptr)
             q = np.where(zero_norm(q, bound, terms, squared=False), 0.0, q)
-            return self._add(1, np.zeros((len(parts), len(q), 0)), q, directions, np.zeros((1, 0, 0)))
-        inner = X if S is None else S @ X
-        self.inner_features, size = unit_rows(inner.toarray() if sparse.issparse(inner) else np.asarray(inner))
+            return self._add(1, np.zeros((len(parts), len(q), 0)), q, np.zeros((1, 0, 0)), directions)
+        S = self._sketch_matrix(1, below)
+        self.inner_features, inner_norms = unit_rows(to_dense(X if S is None else S @ X))
         M = self._product(1, S, below)
-        bound = np.abs(M).sum(axis=0) @ (norms if S is None else np.abs(S) @ norms)
-        M = M * size
+        bound = _norm_bound(M, S, norms)
+        M = M * inner_norms
         q = _norms_of_product(M, self.inner_features)
         q = np.where(zero_norm(q, bound, self._terms(q), squared=False), 0.0, q)
-        return self._add(1, M, q, None, (self.inner_features @ self.inner_features.T)[None])
+        return self._add(1, M, q, (self.inner_features @ self.inner_features.T)[None])
 
     def _next_level(self, level: int, inner: Array) -> Array:
         """Build a level from P of it (1, b, b); returns P of the next one."""
         below = self._distinct(level - 1)
-        S = self._matrix_of(level, below)
+        S = self._sketch_matrix(level, below)
         M = self._product(level, S, below)
-        norms = self.levels[-1].p
-        bound = np.abs(M).sum(axis=0) @ (norms if S is None else np.abs(S) @ norms)
         q = np.sqrt(np.maximum(np.einsum("rub,rub->u", M @ inner[0], M), 0.0))
-        q = np.where(zero_norm(q, bound, self._terms(q), squared=True), 0.0, q)
-        return self._add(level, M, q, None, inner)
+        q = np.where(zero_norm(q, _norm_bound(M, S, self.levels[-1].p), self._terms(q), squared=True), 0.0, q)
+        return self._add(level, M, q, inner)
 
-    def _add(self, level: int, M: Array, q: Array, directions: list[Any] | None, inner: Array) -> Array:
-        """Keep a level with M and norms q; returns P of the next one from its own P."""
+    def _add(self, level: int, M: Array, q: Array, inner: Array, directions: list[Any] | None = None) -> Array:
+        """Keep a level with M and norms q; returns P of the next one from P of this one."""
         kernel = self._kernel
-        distinct = self._distinct(level)
-        gain = float((kernel.c_phi / 2) ** (kernel.layers / 2))
-        p = gain * _scaled(q, self._sums[distinct[0]], kernel)
+        first, counts = distinct = self._distinct(level)
+        p = layer_gain(kernel) * scale_norms(q, self._sums[first], kernel)
         gather, buckets = None, None
         if level < kernel.blocks:
-            S = self._matrix_of(level + 1, distinct)
+            S = self._sketch_matrix(level + 1, distinct)
             gather = np.diag(p) if S is None else S * p
             if S is None:
                 buckets = np.arange(len(p))
             elif self._sketch.kind == "countsketch":
                 buckets = np.argmax(S != 0, axis=0)
-        self.levels.append(SketchedGraph(M * inverse(q)[:, None], gather, buckets, p, distinct[1], directions))
+        self.levels.append(GraphLevel(M * inverse(q)[:, None], gather, buckets, p, counts, directions))
         if level == kernel.blocks:
             return inner
-        side = _side(self.levels[-1:])
-        return advance(inner, side, side, kernel.layers, None, last=False)
+        block = BlockLevel(self.levels[-1:])
+        return advance(inner, block, block, kernel.layers, out=None, cancelled=None)
 
     def _terms(self, q: Array) -> Array:
         """Return for `zero_norm` how rounding grows: in a sum of N terms of either sign, like sqrt(N)."""
         return np.full(len(q), np.sqrt(self._size))
 
     def _distinct(self, level: int) -> _Distinct:
-        """Return the first node of each colour, in the order of nodes, and how many nodes have it."""
+        """Return the first node of each colour, in the order of nodes, and the number of nodes that have it."""
         if self._colours is None:
             return np.arange(self._size), np.ones(self._size)
         _, first, counts = np.unique(self._colours[level], return_index=True, return_counts=True)
-        # The order must not depend on the numbers of colours, which other graphs of the batch have a part in.
+        # The order must not depend on the numbers of colours, which depend on other graphs of the batch.
         order = np.argsort(first)
         return first[order].astype(np.int64), counts[order].astype(np.float64)
 
@@ -269,45 +256,48 @@ class _Graph:
         number[colours[first]] = np.arange(len(first))
         return np.asarray(number[colours])
 
-    def _matrix_of(self, level: int, below: _Distinct) -> Array | None:
+    def _sketch_matrix(self, level: int, below: _Distinct) -> Array | None:
         """Return S D^(½) (b, m) for the aggregation of a level, or None where m ≤ b and it is exact."""
         first, counts = below
         b = self._sketch.rows(self._size)
         if b is None or len(first) <= b:
             return None
-        number = level if self._sketch.fresh_each_block else 0
-        if number not in self._drawn:
-            self._drawn = {number: self._sketch.draw(self._size, b, self._content, level).dense()}
-        S = self._drawn[number]
+        block = level if self._sketch.fresh_each_block else 0
+        if block not in self._drawn:
+            self._drawn = {block: self._sketch.draw(self._size, b, self._content, level).dense()}
+        S = self._drawn[block]
         if len(first) == self._size:  # no two nodes are the same
             return S
         return S[:, first] * np.sqrt(counts)
 
     def _neighbours(self, level: int, below: _Distinct) -> list[sparse.csr_array]:
         """Return the parts of Q (m, m_below); neighbours of one colour stay apart, since every product adds them up."""
-        own, first = self._distinct(level)[0], below[0]
-        parts = self._parts if len(own) == self._size else [part[own] for part in self._parts]
-        if self._colours is None or len(first) == self._size:  # no two nodes are the same
+        nodes, first = self._distinct(level)[0], below[0]
+        parts = self._parts if len(nodes) == self._size else [part[nodes] for part in self._parts]
+        if len(first) == self._size:  # no two nodes are the same
             return parts
         place = self.place_of_node(level - 1)
-        shape = (len(own), len(first))
+        shape = (len(nodes), len(first))
         return [sparse.csr_array((part.data, place[part.indices], part.indptr), shape=shape) for part in parts]
 
     def _product(self, level: int, S: Array | None, below: _Distinct) -> Array:
         """Return M = Q D^(−½) Sᵀ (parts, m, b), or Q where S is None; ``S`` is S D^(½)."""
-        right = None if S is None else (S / below[1]).T
-        return np.stack([self._times(rows, right) for rows in self._neighbours(level, below)])
+        parts = self._neighbours(level, below)
+        if S is None:
+            return np.stack([part.toarray() for part in parts])
+        right = (S / below[1]).T
+        return np.stack([_multiply(part, right) for part in parts])
 
-    def _times(self, rows: sparse.csr_array, right: Array | None) -> Array:
-        if right is None:
-            return np.asarray(rows.toarray())
-        if rows.nnz * SPARSE_OVER_DENSE < rows.shape[0] * rows.shape[1]:
-            return np.asarray(rows @ right)
-        M = np.empty((rows.shape[0], right.shape[1]))
-        for start in range(0, len(M), PATCH_COLS):  # Â as an array of N × N might not fit
-            part = slice(start, start + PATCH_COLS)
-            np.matmul(rows[part].toarray(), right, out=M[part])
-        return M
+
+def _multiply(matrix: sparse.csr_array, right: Array) -> Array:
+    """Return a product, dense or sparse by density."""
+    if matrix.nnz * SPARSE_OVER_DENSE < matrix.shape[0] * matrix.shape[1]:
+        return np.asarray(matrix @ right)
+    out = np.empty((matrix.shape[0], right.shape[1]))
+    for start in range(0, len(out), PATCH_COLS):  # Â as an array of N × N might not fit
+        rows = slice(start, start + PATCH_COLS)
+        np.matmul(matrix[rows].toarray(), right, out=out[rows])
+    return out
 
 
 def _content(batch: GraphBatch) -> bytes:
@@ -320,6 +310,11 @@ def _content(batch: GraphBatch) -> bytes:
     return digest.digest()
 
 
+def _norm_bound(M: Array, S: Array | None, norms: Array) -> Array:
+    """Return |M| |S| times the norms before aggregation, for `zero_norm`."""
+    return np.asarray(np.abs(M).sum(axis=0) @ (norms if S is None else np.abs(S) @ norms))
+
+
 def _norms_of_product(M: Array, unit: Array) -> Array:
     """Return the norms of the rows of M U, all parts together, some rows at a time."""
     q = np.zeros(M.shape[1])
@@ -328,24 +323,3 @@ def _norms_of_product(M: Array, unit: Array) -> Array:
         for part in M:
             q[rows] = np.hypot(q[rows], unit_rows(part[rows] @ unit)[1])
     return q
-
-
-def _scaled(q: Array, sums: Array, kernel: GNTK) -> Array:
-    if kernel.scale == "unit":
-        return q * 0.0 + (q > 0)
-    return q / sums if kernel.scale == "degree" else q
-
-
-def _side(levels: list[SketchedGraph]) -> SketchedSide:
-    rows = np.concatenate([[0], np.cumsum([len(level.p) for level in levels])]).astype(np.int64)
-    inner = np.concatenate([[0], np.cumsum([level.spread.shape[2] for level in levels])]).astype(np.int64)
-    weights = np.concatenate([level.counts * level.p for level in levels]) if levels else np.zeros(0)
-    found = [level.directions for level in levels if level.directions is not None]
-    directions = [_stacked(parts) for parts in zip(*found, strict=True)] if found else None
-    return SketchedSide(rows, inner, levels, weights, directions)
-
-
-def _stacked(parts: Sequence[Any]) -> Any:
-    if any(sparse.issparse(part) for part in parts):
-        return sparse.csr_array(sparse.vstack([sparse.csr_array(part) for part in parts]))
-    return np.concatenate(parts)

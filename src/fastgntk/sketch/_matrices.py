@@ -1,27 +1,36 @@
-"""The sketches themselves. Each is S = scale · Z with Z drawn at random, of shape (b, N), and E[SᵀS] = I.
+"""Random matrices and maps: the five sketches, the Walsh–Hadamard transform, and maps for random features.
 
-Z is kept apart from the scale because for all but the Gaussian it holds −1, 0 and 1 only: products with counts of
-neighbours are then whole numbers, and what cancels, cancels exactly.
+Each sketch is S = scale · Z with Z drawn at random, of shape (b, N), and E[SᵀS] = I. Z is kept apart from the scale
+because for all but the Gaussian it holds −1, 0 and 1 only: products with counts of neighbours are then whole numbers,
+and what cancels, cancels exactly. SciPy's ``clarkson_woodruff_transform`` draws and applies in one step, so that the
+same S could not be used twice, and scikit-learn's random projections are estimators over samples.
 
-The drawing is ours: SciPy's ``clarkson_woodruff_transform`` draws and applies in one step, so that the same S
-could not be used twice, and scikit-learn's random projections are estimators over samples.
+The Walsh–Hadamard transform H_n x, for n a power of two, takes O(n log n) operations or a few matrix products. H_n has
+entries ±1 and is a Kronecker product of smaller ones, H_ab = H_a ⊗ H_b. Factors of 64 make every step a matrix
+product, which is faster than the six rounds of additions that it replaces.
+
+Fastfood (Le, Sarlós and Smola 2013) multiplies with a Gaussian matrix in O(m log d) operations instead of O(m d).
+TensorSketch (Pham and Pagh 2013) sketches the Kronecker product of two vectors without forming it.
 """
-
-from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
+from scipy import fft, sparse
 
-from fastgntk._util.arrays import Array, Ints
+from fastgntk._util.arrays import Array, Floats, Ints
 from fastgntk.errors import InputError
-from fastgntk.sketch._hadamard import hadamard_entries, hadamard_transform, padded_size, transform_cost
 
 __all__ = ["AMS", "SKETCHES", "SRHT", "CountSketch", "Gaussian", "SketchMatrix", "SparseEmbedding", "generator"]
+__all__ += ["GaussianProjection", "TensorSketch", "hadamard_entries", "hadamard_transform", "padded_size"]
+
+Number = TypeVar("Number", np.float32, np.float64)
+
+_LARGEST_FACTOR = 64
 
 
 class SketchMatrix(ABC):
@@ -61,25 +70,30 @@ class SketchMatrix(ABC):
         return self.left(matrix.T).T
 
 
-class _Dense(SketchMatrix):
-    """A sketch whose entries are all drawn: one product with a b × N matrix, b N multiply-adds a column."""
+class _StoredSketch(SketchMatrix):
+    """A sketch whose entries are stored, dense or as CSR; one product takes ``nonzeros`` · N multiply-adds a column."""
 
-    def __init__(self, values: Array, scale: float) -> None:
+    def __init__(self, values: Any, nonzeros: int) -> None:
         self.size, self.columns = values.shape
-        self.nonzeros = self.size
-        self._values, self._scale = values, scale
+        self.nonzeros = nonzeros
+        self._values, self._scale = values, 1.0 / math.sqrt(nonzeros)
 
     def left(self, matrix: Any) -> Array:
-        return np.asarray(self._values @ matrix) * self._scale
+        values = self._values
+        if sparse.issparse(values) and matrix.dtype == np.float32:  # the product is then in single precision too
+            values = values.astype(np.float32)
+        product = values @ matrix
+        return np.asarray(product.toarray() if sparse.issparse(product) else product) * self._scale
 
     def dense(self) -> Array:
-        return self._values * self._scale
+        values = self._values.toarray() if sparse.issparse(self._values) else self._values
+        return np.asarray(values) * self._scale
 
     def cost(self, m: int) -> int:
-        return self.size * self.columns * m
+        return self.nonzeros * self.columns * m
 
 
-class AMS(_Dense):
+class AMS(_StoredSketch):
     """Random signs over sqrt(b) (Alon, Matias and Szegedy 1999). Cost b N for each column of M.
 
     >>> S = AMS.draw(4, 2, np.random.default_rng(0))
@@ -88,12 +102,12 @@ class AMS(_Dense):
     """
 
     @classmethod
-    def draw(cls, columns: int, size: int, rng: np.random.Generator) -> AMS:
+    def draw(cls, columns: int, size: int, rng: np.random.Generator) -> Self:
         """Draw every sign independently."""
-        return cls(_signs(rng, (size, columns)), 1.0 / math.sqrt(size))
+        return cls(_signs(rng, (size, columns)), size)
 
 
-class Gaussian(_Dense):
+class Gaussian(_StoredSketch):
     """Independent normal entries of variance 1/b. Cost b N for each column of M.
 
     The squared norm of a column has mean 1 and variance 2/b.
@@ -102,9 +116,9 @@ class Gaussian(_Dense):
     unit_columns = False
 
     @classmethod
-    def draw(cls, columns: int, size: int, rng: np.random.Generator) -> Gaussian:
+    def draw(cls, columns: int, size: int, rng: np.random.Generator) -> Self:
         """Draw every entry independently."""
-        return cls(rng.standard_normal((size, columns)), 1.0 / math.sqrt(size))
+        return cls(rng.standard_normal((size, columns)), size)
 
 
 class SRHT(SketchMatrix):
@@ -119,9 +133,11 @@ class SRHT(SketchMatrix):
         self.size, self.columns = len(rows), len(flips)
         self.nonzeros = self.size
         self._rows, self._flips, self._scale = rows, flips, 1.0 / math.sqrt(self.size)
+        self._padded = padded_size(self.columns)
+        self._transform_cost = self._padded * sum(_factors(self._padded))
 
     @classmethod
-    def draw(cls, columns: int, size: int, rng: np.random.Generator) -> SRHT:
+    def draw(cls, columns: int, size: int, rng: np.random.Generator) -> Self:
         """Draw b different rows and N flips."""
         padded = padded_size(columns)
         if size > padded:
@@ -131,9 +147,9 @@ class SRHT(SketchMatrix):
 
     def left(self, matrix: Any) -> Array:
         """Return S M by the fast transform, or by the rows themselves where these are few or M is sparse."""
-        if sparse.issparse(matrix) or not self._fast():
+        if sparse.issparse(matrix) or self._transform_cost >= self.size * self.columns:
             return np.asarray(self._flipped() @ matrix) * self._scale
-        padded = np.zeros((padded_size(self.columns), matrix.shape[1]))
+        padded = np.zeros((self._padded, matrix.shape[1]))
         np.multiply(matrix, self._flips[:, None], out=padded[: self.columns])
         return hadamard_transform(padded)[self._rows] * self._scale
 
@@ -143,18 +159,13 @@ class SRHT(SketchMatrix):
 
     def cost(self, m: int) -> int:
         """Return the multiply-adds of ``left`` for a dense M with m columns."""
-        padded = padded_size(self.columns)
-        return m * (padded * transform_cost(padded) if self._fast() else self.size * self.columns)
-
-    def _fast(self) -> bool:
-        padded = padded_size(self.columns)
-        return padded * transform_cost(padded) < self.size * self.columns
+        return m * min(self._transform_cost, self.size * self.columns)
 
     def _flipped(self) -> Array:
         return hadamard_entries(self._rows, np.arange(self.columns)) * self._flips
 
 
-class SparseEmbedding(SketchMatrix):
+class SparseEmbedding(_StoredSketch):
     """s signs over sqrt(s) in each column, one in each of s ranges of rows (Kane and Nelson 2014).
 
     Cost s N for each column of M. ``nonzeros`` is s: 8, or fewer where b is smaller.
@@ -162,13 +173,8 @@ class SparseEmbedding(SketchMatrix):
 
     NONZEROS = 8
 
-    def __init__(self, values: sparse.csr_array, nonzeros: int) -> None:
-        self.size, self.columns = values.shape
-        self.nonzeros = nonzeros
-        self._values, self._scale = values, 1.0 / math.sqrt(nonzeros)
-
     @classmethod
-    def draw(cls, columns: int, size: int, rng: np.random.Generator) -> SparseEmbedding:
+    def draw(cls, columns: int, size: int, rng: np.random.Generator) -> Self:
         """Draw s rows for each column, one from each range, and their signs."""
         s = min(cls.NONZEROS, size)
         bounds = size * np.arange(s + 1) // s
@@ -177,19 +183,6 @@ class SparseEmbedding(SketchMatrix):
         ptr = s * np.arange(columns + 1)
         by_column = sparse.csc_array((signs.ravel(), rows.ravel(), ptr), shape=(size, columns))
         return cls(sparse.csr_array(by_column), s)
-
-    def left(self, matrix: Any) -> Array:
-        """Return S M by adding and subtracting rows of M, in single precision if M is in that."""
-        product = (self._values.astype(np.float32) if matrix.dtype == np.float32 else self._values) @ matrix
-        return np.asarray(product.toarray() if sparse.issparse(product) else product) * self._scale
-
-    def dense(self) -> Array:
-        """Return S as an array."""
-        return np.asarray(self._values.toarray()) * self._scale
-
-    def cost(self, m: int) -> int:
-        """Return the multiply-adds of ``left`` for a dense M with m columns."""
-        return self.nonzeros * self.columns * m
 
 
 class CountSketch(SparseEmbedding):
@@ -222,3 +215,106 @@ def generator(seed: int | Sequence[int]) -> np.random.Generator:
     (85, 52)
     """
     return np.random.Generator(np.random.PCG64(seed))
+
+
+class GaussianProjection:
+    """A random matrix W of shape (size, columns); each row by itself is standard Gaussian, rows are not independent.
+
+    W is made of square pieces H G Π H S / sqrt(D), with D the power of two that columns are padded to: H Hadamard
+    matrices, S random signs, Π a random order, G independent Gaussians. A row is linear in G and has the covariance
+    SᵀHᵀΠᵀ diag(H_rk²) ΠHS / D = I. So any mean of functions of one row each has the expectation that it has for a
+    matrix of independent Gaussians.
+
+    >>> W = GaussianProjection(3, 2, np.random.default_rng(0))
+    >>> W(np.zeros((2, 5))).shape
+    (3, 5)
+    """
+
+    def __init__(self, size: int, columns: int, rng: np.random.Generator) -> None:
+        self.size, self.columns = size, columns
+        width = padded_size(columns)
+        pieces = -(-size // width)
+        self._signs = np.where(rng.random((pieces, width)) < 0.5, -1.0, 1.0)
+        self._orders = np.stack([rng.permutation(width) for _ in range(pieces)])
+        self._gaussians = rng.standard_normal((pieces, width)) / np.sqrt(width)
+
+    def __call__(self, matrix: Floats) -> Floats:
+        """Return W M of shape (size, m) for M of shape (columns, m), in the precision of M."""
+        width = self._signs.shape[1]
+        out = np.empty((self.size, matrix.shape[1]), dtype=matrix.dtype)
+        padded = np.zeros((width, matrix.shape[1]), dtype=matrix.dtype)
+        for piece, (signs, order, gaussians) in enumerate(zip(self._signs, self._orders, self._gaussians, strict=True)):
+            rows = out[piece * width : (piece + 1) * width]
+            np.multiply(matrix, signs[: self.columns, None], out=padded[: self.columns], casting="same_kind")
+            mixed = hadamard_transform(padded)[order]
+            mixed *= gaussians[:, None].astype(matrix.dtype)
+            rows[:] = hadamard_transform(mixed)[: len(rows)]
+        return out
+
+
+class TensorSketch:
+    """A random map of pairs (a, b) to vectors t of ``size`` entries with E ⟨t, t'⟩ = ⟨a, a'⟩ ⟨b, b'⟩.
+
+    Each of the two is count-sketched, and the sketches are convolved: that is the count sketch of all products a_i b_j
+    with the sum of both hashes as hash, in O(size log size) operations.
+
+    >>> T = TensorSketch(4, 2, 3, np.random.default_rng(0))
+    >>> T(np.ones((2, 5)), np.ones((3, 5))).shape
+    (4, 5)
+    """
+
+    def __init__(self, size: int, left: int, right: int, rng: np.random.Generator) -> None:
+        self.size = size
+        self._left, self._right = CountSketch.draw(left, size, rng), CountSketch.draw(right, size, rng)
+
+    def __call__(self, left: Floats, right: Floats) -> Floats:
+        """Return the sketches of m pairs, columns of two matrices with m columns each, in their precision."""
+        spectrum = fft.rfft(self._left.left(left), axis=0)
+        spectrum *= fft.rfft(self._right.left(right), axis=0)
+        product: Floats = fft.irfft(spectrum, n=self.size, axis=0, overwrite_x=True)
+        return product
+
+
+def padded_size(n: int) -> int:
+    """Return the smallest power of two that is at least n.
+
+    >>> [padded_size(n) for n in (0, 1, 5, 8)]
+    [1, 1, 8, 8]
+    """
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def hadamard_entries(rows: Ints, cols: Ints) -> Array:
+    """Return H[rows, cols] = (−1)^(number of ones that the two numbers share in binary).
+
+    >>> hadamard_entries(np.arange(2), np.arange(2)).tolist()
+    [[1.0, 1.0], [1.0, -1.0]]
+    """
+    shared = np.bitwise_count(rows[:, None] & cols)
+    return np.where(shared & 1, -1.0, 1.0)
+
+
+def hadamard_transform(matrix: NDArray[Number]) -> NDArray[Number]:
+    """Return H_n M for M of shape (n, m), n a power of two, in the precision of M.
+
+    >>> hadamard_transform(np.eye(2)).tolist()
+    [[1.0, 1.0], [1.0, -1.0]]
+    """
+    n, m = matrix.shape
+    done, out = 1, matrix
+    for factor in _factors(n):
+        numbers = np.arange(factor)
+        # Axis 1 of this view is the part of the row number that the factor acts on.
+        entries = hadamard_entries(numbers, numbers).astype(matrix.dtype, copy=False)
+        out = entries @ out.reshape(done, factor, n // (done * factor) * m)
+        done *= factor
+    return out.reshape(n, m)
+
+
+def _factors(n: int) -> list[int]:
+    """Return the factors of the transform; their sum is its number of multiply-adds for each entry."""
+    factors = []
+    while n > 1:
+        factors.append(min(n, _LARGEST_FACTOR))
+        n //= factors[-1]
+    return factors

@@ -102,7 +102,7 @@ def aggregated(source: Any, features: FeatureKind = "auto", sketches: Sequence[A
     """Aggregate node features over closed neighbourhoods and make the rows unit vectors.
 
     Rows of Â X over their norm, or with sketches rows of Â SᵀS X over their norm. A row whose norm is zero up to
-    rounding is zero (:func:`fastgntk.engines._operator.zero_norm`). Jiang et al. 2022, the setting of the
+    rounding is zero (:func:`fastgntk.engines.zero_norm`). Jiang et al. 2022, the setting of the
     generalisation theorem: c_u = 1/‖(ÂX)_u‖.
 
     Parameters

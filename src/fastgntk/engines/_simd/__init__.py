@@ -2,12 +2,11 @@
 
 ====================  ==========================================================================
 ``_jit``              the compiler's flags, each with its reason
-``_vector``           two vector operations that plain loops do not compile to
+``_vector``           vector operations that plain loops do not compile to; layers on whole arrays
 ``_layer``            one ReLU layer in a single pass: κ0 and κ1 from one square root
 ``_refine``           colour refinement: equal neighbourhoods get equal numbers
 ``_norms``            the norm of every colour, graph by graph
-``_block``            the part of a colouring that some graphs need, and its layout
+``_block``            a colouring as flat arrays; the part that some graphs need, and its layout
 ``_tile``             the recursion between two blocks
-``_entrywise``        layers on whole arrays, and columns added up by bucket, for the sketched engine
 ====================  ==========================================================================
 """

@@ -1,6 +1,6 @@
-"""The part of a colouring that some graphs need, renumbered and laid out for the tile loop."""
+"""The colours of a batch as flat arrays; the part that some graphs need, renumbered and laid out for the tile loop."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,11 +8,38 @@ from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._vector import LANES
 
-__all__ = ["CHUNK", "Block", "build_block"]
+__all__ = ["CHUNK", "Block", "ColourRows", "build_block"]
 
 
 CHUNK = 16
 """Rows of a panel that are read out together: 16 · 64 · 8 bytes, a sixth of a first-level cache."""
+
+
+class ColourRows(NamedTuple):
+    """Colours of all nodes of a batch, with one row for each colour of levels 1..L: its norms and its operator.
+
+    Row ``at[l] + c`` belongs to colour c of level l. In the CSR matrix (ptr, columns, value) it is at level 1 a unit
+    vector over features, above it a row of Q over the colours of level l − 1.
+    """
+
+    offsets: Ints  # nodes of each graph
+    colours: Int32s  # (L + 1, N)
+    features: int
+    slots: int
+    at: Ints
+    ptr: Ints
+    columns: Int32s  # at level 1 slot · features + j, above it colours of the level below
+    slot: Int32s  # of each entry
+    value: Array
+    magnitude: Array  # of each entry, with |weights|
+    terms: Ints  # of each row |N(u)| + 1
+    sums: Array  # of each row the sum of the weights, plus one for the node itself
+    owner: Ints  # of each row the first graph that has the colour
+    q: Array
+    p: Array
+    sum_ptr: Ints  # feature sums of the graphs, a CSR matrix (n, d)
+    sum_index: Int32s
+    sum_value: Array
 
 
 class Block(NamedTuple):
@@ -28,7 +55,7 @@ class Block(NamedTuple):
     CSR matrix of feature sums.
     """
 
-    widest: int  # the most colours of any level
+    widest: int  # the maximum number of colours of a level
     counts: Ints  # (L + 1,): the number of features, then of colours of level 1..L
     at: Ints  # (L + 1,)
     ptr: Ints
@@ -47,34 +74,21 @@ class Block(NamedTuple):
 
 
 @compiled
-def build_block(
-    graphs: Ints,
-    offsets: Ints,
-    colours: Int32s,
-    features: int,
-    at: Ints,
-    ptr: Ints,
-    index: Int32s,
-    slot: Int32s,
-    slots: int,
-    value: Array,
-    p: Array,
-    sum_ptr: Ints,
-    sum_index: Int32s,
-    sum_value: Array,
-    place: Int32s,
-) -> tuple[int, Ints, Ints, Ints, Int32s, Array, int, Ints, Ints, Ints, Int32s, Int32s, Array, Ints, Int32s, Array]:
-    """Return the fields of a `Block` for some graphs of a colouring.
+def build_block(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple[tuple[Any, ...], ...]:
+    """Return the fields of the `Block` of some graphs in three tuples: rows, readouts, feature sums.
 
     Colours are numbered as they first occur, so that neighbours lie close together in memory. ``place`` has one
     entry for each row of the colouring, −1 before and after.
     """
+    offsets, colours, slots = colouring.offsets, colouring.colours, colouring.slots
+    at, ptr, columns, slot, value = colouring.at, colouring.ptr, colouring.columns, colouring.slot, colouring.value
+    sum_ptr, sum_index, sum_value, p = colouring.sum_ptr, colouring.sum_index, colouring.sum_value, colouring.p
     deepest, n = colours.shape[0] - 1, len(graphs)
     nodes = 0
     for i in range(n):
         nodes += offsets[graphs[i] + 1] - offsets[graphs[i]]
-    counts, my_at = np.zeros(deepest + 1, np.int64), np.zeros(deepest + 1, np.int64)
-    counts[0] = features
+    counts, block_at = np.zeros(deepest + 1, np.int64), np.zeros(deepest + 1, np.int64)
+    counts[0] = colouring.features
     chosen = np.empty(deepest * nodes, np.int64)  # rows of the colouring, level by level
     reads_of = np.empty((deepest * nodes, 2), np.int32)  # colour and graph, graph by graph
     weight_of = np.empty(deepest * nodes)
@@ -82,7 +96,7 @@ def build_block(
     seen_at = np.empty(nodes, np.int64)  # for each colour of the level its latest entry in `reads_of`
     rows, entries, reads = 0, 0, 0
     for level in range(1, deepest + 1):
-        my_at[level] = rows + level - 1  # each level has one pointer more than rows
+        block_at[level] = rows + level - 1  # each level has one pointer more than rows
         reads_at[level] = reads
         first_row = rows
         for i in range(n):
@@ -95,38 +109,41 @@ def build_block(
                     chosen[rows] = row
                     entries += ptr[row + 1] - ptr[row]
                     rows += 1
-                mine = place[row]
-                if seen_at[mine] < first_read:
-                    seen_at[mine] = reads
-                    reads_of[reads, 0], reads_of[reads, 1], weight_of[reads] = mine, i, 0.0
+                colour = place[row]
+                if seen_at[colour] < first_read:
+                    seen_at[colour] = reads
+                    reads_of[reads, 0], reads_of[reads, 1], weight_of[reads] = colour, i, 0.0
                     reads += 1
-                weight_of[seen_at[mine]] += p[row]
+                weight_of[seen_at[colour]] += p[row]
         counts[level] = rows - first_row
     reads_at[deepest + 1] = reads
-    my_ptr = np.empty(rows + deepest, np.int64)
-    my_index, my_value = np.empty(entries, np.int32), np.empty(entries)
-    cuts = np.empty(len(my_ptr) * slots, np.int64) if slots > 1 else my_ptr
+    block_ptr = np.empty(rows + deepest, np.int64)
+    block_columns, block_value = np.empty(entries, np.int32), np.empty(entries)
+    cuts = np.empty(len(block_ptr) * slots, np.int64) if slots > 1 else block_ptr
     filled, row_number = 0, 0
     for level in range(1, deepest + 1):
         padded = -(-counts[level - 1] // LANES) * LANES
         for u in range(counts[level]):
-            my_ptr[my_at[level] + u] = filled
+            block_ptr[block_at[level] + u] = filled
             row = chosen[row_number]
             row_number += 1
             started = 0  # slots of this row whose start is written
             for k in range(ptr[row], ptr[row + 1]):
                 while slots > 1 and started <= slot[k]:
-                    cuts[(my_at[level] + u) * slots + started] = filled
+                    cuts[(block_at[level] + u) * slots + started] = filled
                     started += 1
-                my_index[filled] = index[k] if level == 1 else slot[k] * padded + place[at[level - 1] + index[k]]
-                my_value[filled] = value[k]
+                column = columns[k]
+                if level > 1:
+                    column = slot[k] * padded + place[at[level - 1] + column]
+                block_columns[filled] = column
+                block_value[filled] = value[k]
                 filled += 1
             while slots > 1 and started < slots:
-                cuts[(my_at[level] + u) * slots + started] = filled
+                cuts[(block_at[level] + u) * slots + started] = filled
                 started += 1
-        my_ptr[my_at[level] + counts[level]] = filled
+        block_ptr[block_at[level] + counts[level]] = filled
         if slots > 1:
-            cuts[(my_at[level] + counts[level]) * slots] = filled
+            cuts[(block_at[level] + counts[level]) * slots] = filled
     for i in range(rows):
         place[chosen[i]] = -1
     read_at = np.zeros(deepest + 1, np.int64)
@@ -148,29 +165,14 @@ def build_block(
             to = filled_to[base + reads_of[k, 0] // CHUNK]
             filled_to[base + reads_of[k, 0] // CHUNK] += 1
             read_index[to], read_graph[to], read_value[to] = reads_of[k, 0], reads_of[k, 1], weight_of[k]
-    my_sum_ptr = np.zeros(n + 1, np.int64)
+    block_sum_ptr = np.zeros(n + 1, np.int64)
     for i in range(n):
-        my_sum_ptr[i + 1] = my_sum_ptr[i] + sum_ptr[graphs[i] + 1] - sum_ptr[graphs[i]]
-    my_sum_index, my_sum_value = np.empty(my_sum_ptr[n], np.int32), np.empty(my_sum_ptr[n])
+        block_sum_ptr[i + 1] = block_sum_ptr[i] + sum_ptr[graphs[i] + 1] - sum_ptr[graphs[i]]
+    block_sum_index, block_sum_value = np.empty(block_sum_ptr[n], np.int32), np.empty(block_sum_ptr[n])
     for i in range(n):
         for k in range(sum_ptr[graphs[i] + 1] - sum_ptr[graphs[i]]):
-            my_sum_index[my_sum_ptr[i] + k] = sum_index[sum_ptr[graphs[i]] + k]
-            my_sum_value[my_sum_ptr[i] + k] = sum_value[sum_ptr[graphs[i]] + k]
-    return (
-        counts[1:].max(),
-        counts,
-        my_at,
-        my_ptr,
-        my_index,
-        my_value,
-        slots,
-        cuts,
-        read_at,
-        read_ptr,
-        read_graph,
-        read_index,
-        read_value,
-        my_sum_ptr,
-        my_sum_index,
-        my_sum_value,
-    )
+            block_sum_index[block_sum_ptr[i] + k] = sum_index[sum_ptr[graphs[i]] + k]
+            block_sum_value[block_sum_ptr[i] + k] = sum_value[sum_ptr[graphs[i]] + k]
+    rows_fields = counts[1:].max(), counts, block_at, block_ptr, block_columns, block_value, slots, cuts
+    read_fields = read_at, read_ptr, read_graph, read_index, read_value
+    return rows_fields, read_fields, (block_sum_ptr, block_sum_index, block_sum_value)

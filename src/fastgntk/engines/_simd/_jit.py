@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core.caching import FunctionCache
 
-__all__ = ["compiled", "inlined"]
+__all__ = ["compiled"]
 
 _log = logging.getLogger("fastgntk")
 
@@ -24,15 +24,9 @@ _FLAGS: dict[str, Any] = {
 }
 
 
-def _digest() -> str:
-    """Hash every source file of this folder: functions are compiled into each other across files."""
-    content = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        content.update(path.read_bytes())
-    return content.hexdigest()
-
-
-_DIGEST = _digest()
+# Of every source file of this folder: functions are compiled into each other across files.
+_SOURCES = sorted(Path(__file__).parent.glob("*.py"))
+_DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest()
 
 
 class _Cache(FunctionCache):
@@ -54,8 +48,3 @@ def compiled(function: Function) -> Function:
         except RuntimeError:  # neither this folder nor the user's cache folder can be written
             _log.info("machine code cannot be kept on disk, so it is compiled anew in every process")
     return cast(Function, dispatcher)
-
-
-def inlined(function: Function) -> Function:
-    """Compile into the caller, for bodies of inner loops."""
-    return cast(Function, numba.njit(**_FLAGS, inline="always")(function))

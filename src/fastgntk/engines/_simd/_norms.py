@@ -6,59 +6,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Int32s, Ints
+from fastgntk.engines._simd._block import ColourRows
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import NEAR_ONE
 
-__all__ = ["UNIFORM", "DEGREE", "UNIT", "measure_norms"]
+__all__ = ["SCALES", "measure_norms"]
 
 
-UNIFORM, DEGREE, UNIT = 0, 1, 2
+_DEGREE, _UNIT = 1, 2
+SCALES = {"uniform": 0, "degree": _DEGREE, "unit": _UNIT}
 _EPS = float(np.finfo(np.float64).eps)
 
 
 @compiled
 def measure_norms(
-    start: int,
-    stop: int,
-    offsets: Ints,
-    colours: Int32s,
-    at: Ints,
-    ptr: Ints,
-    index: Int32s,
-    slot: Int32s,
-    slots: int,
-    value: Array,
-    magnitude: Array,
-    terms: Ints,
-    sums_of_weights: Array,
-    owner: Ints,
-    features: int,
-    layers: int,
-    scale: int,
-    gain: float,
-    q: Array,
-    p: Array,
-    cancelled: NDArray[np.uint8],
+    start: int, stop: int, colouring: ColourRows, layers: int, scale: int, gain: float, cancelled: NDArray[np.uint8]
 ) -> None:
-    """Fill ``q`` and ``p`` for every colour from level 2 on whose ``owner`` is one of graphs start..stop − 1.
+    """Fill q and p of every colour from level 2 on whose owner is one of graphs start..stop − 1.
 
-    Row ``at[l] + c`` of the CSR matrix (ptr, index, value) belongs to colour c of level l: at level 1 a unit
-    vector over features, above it weights over the colours of level l − 1. With P the norms of level l − 1 and Λ
-    its λ after the layers, q_u² = Σ_ab w_a P_a w_b P_b Λ_ab over a and b in the same of ``slots``, and
-    p_u = c_u q_u · gain. A sum that is zero up to
-    rounding gives q = p = 0 (the rule of `kernel._operator`). A norm depends on the content of its colour only; the
-    first graph that has the colour writes it, so that threads agree to the last bit. A graph that owns nothing is
-    skipped.
+    With P the norms of level l − 1 and Λ its λ after the layers, q_u² = Σ_ab w_a P_a w_b P_b Λ_ab over the entries a
+    and b of a row that are in the same slot, and p_u = c_u q_u · gain. A sum that is zero up to rounding gives
+    q = p = 0 (the rule of `zero_norm`). A norm depends on the content of its colour only; the first graph that has the
+    colour writes it, so that threads agree to the last bit. A graph that owns nothing is skipped.
     """
+    offsets, colours, at, owner = colouring.offsets, colouring.colours, colouring.at, colouring.owner
+    ptr, columns, slot, value = colouring.ptr, colouring.columns, colouring.slot, colouring.value
+    q, p, slots = colouring.q, colouring.p, colouring.slots
     deepest = colours.shape[0] - 1
-    most = 1
+    most_colours = 1
     for level in range(1, deepest + 1):
-        most = max(most, at[level + 1] - at[level])
-    place = np.full(most, -1, np.int64)
-    longest = 0
+        most_colours = max(most_colours, at[level + 1] - at[level])
+    place = np.full(most_colours, -1, np.int64)
+    most_nodes = 0
     for g in range(start, stop):
-        longest = max(longest, offsets[g + 1] - offsets[g])
-    old, new = np.empty(longest, np.int64), np.empty(longest, np.int64)
+        most_nodes = max(most_nodes, offsets[g + 1] - offsets[g])
+    old, new = np.empty(most_nodes, np.int64), np.empty(most_nodes, np.int64)
     widest = 0
     for g in range(start, stop):
         if _owns(g, colours, at, offsets[g], offsets[g + 1], owner):
@@ -66,7 +48,7 @@ def measure_norms(
                 widest = max(widest, _distinct(colours[level], offsets[g], offsets[g + 1], place, old))
     lam, sums = np.empty((widest, widest)), np.empty((widest, slots * widest))
     old_p, new_p, new_q = np.empty(widest), np.empty(widest), np.empty(widest)
-    dense = np.zeros(features)
+    dense = np.zeros(slots * colouring.features)
     for g in range(start, stop):
         first, last = offsets[g], offsets[g + 1]
         if not _owns(g, colours, at, first, last, owner):
@@ -74,7 +56,7 @@ def measure_norms(
         n_old = _distinct(colours[1], first, last, place, old)
         for i in range(n_old):
             old_p[i] = p[at[1] + old[i]]
-        _first_level(at[1], ptr, index, value, old, n_old, layers, dense, lam, cancelled)
+        _first_level(colouring, old, n_old, layers, dense, lam, cancelled)
         for level in range(2, deepest + 1):
             n_new = _distinct(colours[level], first, last, place, new)
             for i in range(n_old):
@@ -83,9 +65,8 @@ def measure_norms(
                 if cancelled[0]:
                     return
                 row = at[level] + new[i]
-                _sum_neighbours(row, ptr, index, slot, slots, value, old_p, place, lam, n_old, sums[i])
-                new_q[i] = _norm(row, ptr, index, slot, slots, value, magnitude, terms, old_p, place, sums[i], n_old)
-                new_p[i] = gain * _scaled(new_q[i], sums_of_weights[row], scale)
+                new_q[i] = _measure_row(row, colouring, old_p, place, lam, n_old, sums[i])
+                new_p[i] = gain * _scale_norm(new_q[i], colouring.sums[row], scale)
                 if owner[row] == g:
                     q[row], p[row] = new_q[i], new_p[i]
             if level < deepest:
@@ -97,7 +78,7 @@ def measure_norms(
                         dot = 0.0
                         if new_q[j] > 0.0:
                             for k in range(ptr[row], ptr[row + 1]):
-                                other = place[index[k]]
+                                other = place[columns[k]]
                                 dot += value[k] * (old_p[other] / new_q[j]) * sums[i, slot[k] * n_old + other]
                         for _ in range(layers):
                             dot = _kappa1(dot)
@@ -124,7 +105,7 @@ def _kappa1(lam: float) -> float:
 
 @compiled
 def _owns(g: int, colours: Int32s, at: Ints, first: int, last: int, owner: Ints) -> bool:
-    """Tell whether any colour from level 2 on is to be written by graph g."""
+    """Return whether any colour from level 2 on is to be written by graph g."""
     for level in range(2, colours.shape[0]):
         for u in range(first, last):
             if owner[at[level] + colours[level, u]] == g:
@@ -148,89 +129,60 @@ def _distinct(colours: Int32s, first: int, last: int, place: Ints, out: Ints) ->
 
 @compiled
 def _first_level(
-    base: int,
-    ptr: Ints,
-    index: Int32s,
-    value: Array,
-    old: Ints,
-    count: int,
-    layers: int,
-    dense: Array,
-    lam: Array,
-    cancelled: NDArray[np.uint8],
+    colouring: ColourRows, nodes: Ints, count: int, layers: int, dense: Array, lam: Array, cancelled: NDArray[np.uint8]
 ) -> None:
     """Fill ``lam`` with κ1(…κ1(⟨x_i, x_j⟩)) of unit vectors; ``dense`` is zero before and after."""
+    ptr, columns, value, base = colouring.ptr, colouring.columns, colouring.value, colouring.at[1]
     for i in range(count):
         if cancelled[0]:
             return
-        row = base + old[i]
+        row = base + nodes[i]
         for k in range(ptr[row], ptr[row + 1]):
-            dense[index[k]] = value[k]
+            dense[columns[k]] = value[k]
         for j in range(i + 1):
-            other = base + old[j]
+            other = base + nodes[j]
             dot = 0.0
             for k in range(ptr[other], ptr[other + 1]):
-                dot += value[k] * dense[index[k]]
+                dot += value[k] * dense[columns[k]]
             for _ in range(layers):
                 dot = _kappa1(dot)
             lam[i, j] = dot
             lam[j, i] = dot
         for k in range(ptr[row], ptr[row + 1]):
-            dense[index[k]] = 0.0
+            dense[columns[k]] = 0.0
 
 
 @compiled
-def _sum_neighbours(
-    row: int,
-    ptr: Ints,
-    index: Int32s,
-    slot: Int32s,
-    slots: int,
-    value: Array,
-    old_p: Array,
-    place: Ints,
-    lam: Array,
-    count: int,
-    out: Array,
-) -> None:
-    """Write Σ_a w_a P_a Λ_a· to ``out``, slot by slot, divided by the largest |w_a P_a| so that nothing overflows."""
-    for j in range(slots * count):
-        out[j] = 0.0
-    largest = _largest(row, ptr, index, value, old_p, place)
-    if largest == 0.0:
-        return
-    for k in range(ptr[row], ptr[row + 1]):
-        factor = value[k] * old_p[place[index[k]]] / largest
-        source = lam[place[index[k]]]
-        start = slot[k] * count
-        for j in range(count):
-            out[start + j] += factor * source[j]
-
-
-@compiled
-def _norm(
-    row: int,
-    ptr: Ints,
-    index: Int32s,
-    slot: Int32s,
-    slots: int,
-    value: Array,
-    magnitude: Array,
-    terms: Ints,
-    old_p: Array,
-    place: Ints,
-    sums: Array,
-    count: int,
+def _measure_row(
+    row: int, colouring: ColourRows, old_p: Array, place: Ints, lam: Array, count: int, sums: Array
 ) -> float:
-    """Return q of a colour and turn its sums into those of the unit vector; 0 if the norm is 0 up to rounding."""
-    largest = _largest(row, ptr, index, value, old_p, place)
+    """Return q of a colour, 0 if it is 0 up to rounding, and write Σ_a w_a P_a Λ_a· / q to ``sums``, slot by slot.
+
+    Everything is divided by the largest |w_a P_a|, so that nothing overflows.
+    """
+    ptr, columns, slot, value = colouring.ptr, colouring.columns, colouring.slot, colouring.value
+    # Fields are looked up once: inside the loops each look-up would count references.
+    magnitude, terms, slots = colouring.magnitude, colouring.terms, colouring.slots
+    for j in range(slots * count):
+        sums[j] = 0.0
+    largest = 0.0
+    for k in range(ptr[row], ptr[row + 1]):
+        size = abs(value[k] * old_p[place[columns[k]]])
+        if size > largest or size != size:  # NaN stays and shows in the result
+            largest = size
     if largest == 0.0:
         return 0.0
+    for k in range(ptr[row], ptr[row + 1]):
+        factor = value[k] * old_p[place[columns[k]]] / largest
+        source = lam[place[columns[k]]]
+        start = slot[k] * count
+        for j in range(count):
+            sums[start + j] += factor * source[j]
     square, bound = 0.0, 0.0
     for k in range(ptr[row], ptr[row + 1]):
-        share = old_p[place[index[k]]] / largest
-        square += value[k] * share * sums[slot[k] * count + place[index[k]]]
-        bound += magnitude[k] * share
+        weight = old_p[place[columns[k]]] / largest
+        square += value[k] * weight * sums[slot[k] * count + place[columns[k]]]
+        bound += magnitude[k] * weight
     if square <= (2.0 * terms[row] + 8.0) * _EPS * bound * bound:
         square = 0.0
     factor = 1.0 / math.sqrt(square) if square != 0.0 else 0.0
@@ -240,18 +192,8 @@ def _norm(
 
 
 @compiled
-def _largest(row: int, ptr: Ints, index: Int32s, value: Array, old_p: Array, place: Ints) -> float:
-    largest = 0.0
-    for k in range(ptr[row], ptr[row + 1]):
-        size = abs(value[k] * old_p[place[index[k]]])
-        if size > largest or size != size:  # what is no number stays and shows in the result
-            largest = size
-    return largest
-
-
-@compiled
-def _scaled(q: float, sum_of_weights: float, scale: int) -> float:
-    """Return c_u q_u; a norm that is no number stays one."""
-    if scale == UNIT:
+def _scale_norm(q: float, sum_of_weights: float, scale: int) -> float:
+    """Return c_u q_u; NaN stays NaN."""
+    if scale == _UNIT:
         return q * 0.0 + (1.0 if q > 0.0 else 0.0)
-    return q / sum_of_weights if scale == DEGREE else q
+    return q / sum_of_weights if scale == _DEGREE else q

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._simd._jit import compiled, inlined
+from fastgntk.engines._simd._jit import compiled
 
 __all__ = ["ALL_BITS", "group_rows", "hash_pairs", "merge_neighbourhoods", "operator_rows"]
 
@@ -22,7 +22,7 @@ _MIX_A, _MIX_B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
-@inlined
+@compiled
 def _mix(x: np.uint64) -> np.uint64:
     """Scatter 64 bits (the finaliser of splitmix64)."""
     x = (x ^ (x >> _S30)) * _MIX_A
@@ -90,20 +90,20 @@ def group_rows(indptr: Ints, indices: Int32s, bits: Hashes, used_bits: np.uint64
 
 @compiled
 def merge_neighbourhoods(
-    indptr: Ints, tokens: Int32s, own: Int32s, token_hashes: Hashes, used_bits: np.uint64
+    indptr: Ints, tokens: Int32s, node_tokens: Int32s, token_hashes: Hashes, used_bits: np.uint64
 ) -> tuple[Int32s, Hashes, Ints]:
-    """Give numbers to the distinct multisets {own[u]} ∪ {tokens[indptr[u]:indptr[u + 1]]}.
+    """Give numbers to the distinct multisets {node_tokens[u]} ∪ {tokens[indptr[u]:indptr[u + 1]]}.
 
     Returns the number of each node, the hash of each number, and the first node that has it.
     """
-    n = len(own)
+    n = len(node_tokens)
     table = _empty_table(n)
     mask = np.int64(len(table) - 1)
     number, hashes, first = np.empty(n, np.int32), np.empty(n, np.uint64), np.empty(n, np.int64)
     tally = np.zeros(len(token_hashes), np.int32)  # all zero between comparisons
     count = 0
     for u in range(n):
-        h = token_hashes[own[u]]
+        h = token_hashes[node_tokens[u]]
         for k in range(indptr[u], indptr[u + 1]):
             h += token_hashes[tokens[k]]
         h = _mix(h + _GOLDEN) & used_bits
@@ -111,7 +111,7 @@ def merge_neighbourhoods(
         found = -1
         while table[slot] >= 0:
             c = table[slot]
-            if hashes[c] == h and _same_multiset(indptr, tokens, own, u, first[c], tally):
+            if hashes[c] == h and _same_multiset(indptr, tokens, node_tokens, u, first[c], tally):
                 found = c
                 break
             slot = (slot + 1) & mask
@@ -124,22 +124,22 @@ def merge_neighbourhoods(
 
 
 @compiled
-def _same_multiset(indptr: Ints, tokens: Int32s, own: Int32s, u: int, v: int, tally: Int32s) -> bool:
-    """Tell whether two nodes have equal multisets, by counting one up and the other down."""
+def _same_multiset(indptr: Ints, tokens: Int32s, node_tokens: Int32s, u: int, v: int, tally: Int32s) -> bool:
+    """Return whether two nodes have equal multisets, by counting one up and the other down."""
     if indptr[u + 1] - indptr[u] != indptr[v + 1] - indptr[v]:
         return False
-    tally[own[u]] += 1
+    tally[node_tokens[u]] += 1
     for k in range(indptr[u], indptr[u + 1]):
         tally[tokens[k]] += 1
-    tally[own[v]] -= 1
+    tally[node_tokens[v]] -= 1
     for k in range(indptr[v], indptr[v + 1]):
         tally[tokens[k]] -= 1
-    same = bool(tally[own[u]] == 0)  # both have equally many: if all of u's tokens balance, v has no others
-    tally[own[u]] = 0
+    same = bool(tally[node_tokens[u]] == 0)  # as many in both: if all tokens of u balance, v has no others
+    tally[node_tokens[u]] = 0
     for k in range(indptr[u], indptr[u + 1]):
         same = same and bool(tally[tokens[k]] == 0)
         tally[tokens[k]] = 0
-    tally[own[v]] = 0
+    tally[node_tokens[v]] = 0
     for k in range(indptr[v], indptr[v + 1]):
         tally[tokens[k]] = 0
     return same
@@ -161,10 +161,8 @@ def operator_rows(
         room += indptr[first[c] + 1] - indptr[first[c]]
     ptr = np.zeros(count + 1, np.int64)
     index, slot, value, magnitude = np.empty(room, np.int32), np.zeros(room, np.int32), np.empty(room), np.empty(room)
-    most = 0
-    for k in range(len(slots)):
-        most = max(most, slots[k])
-    place = np.full((most + 1) * len(hashes), -1, np.int64)
+    n_slots = 1 + slots.max() if len(slots) else 1
+    place = np.full(n_slots * len(hashes), -1, np.int64)
     filled = 0
     for c in range(count):
         u, start = first[c], filled
@@ -172,11 +170,11 @@ def operator_rows(
             itself = k < indptr[u]
             colour = colours[u] if itself else colours[neighbours[k]]
             weight = 1.0 if itself or len(weights) == 0 else weights[k]
-            mine = 0 if itself or len(slots) == 0 else slots[k]
-            key = mine * len(hashes) + colour
+            edge_slot = 0 if itself or len(slots) == 0 else slots[k]
+            key = edge_slot * len(hashes) + colour
             if place[key] < 0:
                 place[key] = filled
-                index[filled], slot[filled], value[filled], magnitude[filled] = colour, mine, 0.0, 0.0
+                index[filled], slot[filled], value[filled], magnitude[filled] = colour, edge_slot, 0.0, 0.0
                 filled += 1
             value[place[key]] += weight
             magnitude[place[key]] += abs(weight)

@@ -1,97 +1,98 @@
 """The recursion between two blocks: aggregate, layers, readout, panel by panel.
 
-A level is a matrix of pairs (λ, θ) between the colours of two blocks. It is stored in panels of LANES colours of one
-side: ``[panel, v, 0, lane]`` is λ and ``[panel, v, 1, lane]`` is θ between colour panel · LANES + lane of the
-panel side and colour v of the other. One level takes, for each panel of LANES colours of the `near` side (which was
-the other side before, so the two trade places from level to level):
+A level is a matrix of pairs (λ, θ) between the colours of two blocks, ``rows`` and ``cols``. It is stored in panels of
+LANES row colours: ``[panel, v, 0, lane]`` is λ and ``[panel, v, 1, lane]`` is θ between row colour
+panel · LANES + lane and column colour v. The two blocks trade places from level to level. One level takes, for each
+panel of LANES row colours:
 
-    gather       sum rows of the near side's neighbours           contiguous, in registers; type by type
+    gather       sum over the neighbours of row colours            contiguous, in registers; type by type
     transpose    four rows at a time, while in the first-level cache
-    gather       sum rows of the far side's neighbours            contiguous, in registers; over all types at once
+    gather       sum over the neighbours of column colours         contiguous, in registers; over all types at once
     layers       row by row, right after the sum
-    readout      sum rows by far graph
+    readout      sum by column graph
 
 Everything is normalised, so nothing is divided or scaled here. Nothing is allocated either.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.arrays import Array, Ints
+from fastgntk._util.arrays import Array
 from fastgntk.engines._simd._block import CHUNK, Block
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._vector import LANES, add_rows, apply_layer, sum_row_pairs, sum_rows_twice, transpose4
 
-__all__ = ["PATCH", "buffer_sizes", "compute_tile"]
+__all__ = ["Buffers", "buffer_sizes", "compute_tile"]
 
 
 _PAIR = 2 * LANES
-PATCH = 4 * _PAIR
 
 
-def buffer_sizes(rows: Block, cols: Block) -> tuple[int, int, int]:
-    """Return how many entries `compute_tile` needs: for each of two levels, for the turned panel, for the readout."""
+class Buffers(NamedTuple):
+    """The memory of `compute_tile`: flat arrays of any finite content, with at least `buffer_sizes` entries."""
+
+    front: Array  # a level
+    back: Array  # the level before
+    patch: Array  # four row colours, to be transposed
+    turned: Array  # a panel after the first gather
+    readout: Array  # (column graphs, row colours)
+
+
+def buffer_sizes(rows: Block, cols: Block) -> dict[str, int]:
+    """Return the number of entries of each of `Buffers`."""
     m, k = int(rows.widest) + LANES, int(cols.widest) + LANES
     graphs = max(len(rows.sum_ptr), len(cols.sum_ptr))
     slots = max(int(rows.slots), int(cols.slots))
     features = max(int(rows.counts[0]), int(cols.counts[0])) * slots
-    return 2 * m * k, max(features * LANES, slots * max(m, k) * _PAIR), graphs * max(m, k)
+    turned = max(features * LANES, slots * max(m, k) * _PAIR)
+    return {"front": 2 * m * k, "back": 2 * m * k, "patch": 4 * _PAIR, "turned": turned, "readout": graphs * max(m, k)}
 
 
 @compiled
 def compute_tile(
-    rows: Block,
-    cols: Block,
-    layers: int,
-    symmetric: bool,
-    front: Array,
-    back: Array,
-    patch: Array,
-    turned: Array,
-    readout: Array,
-    cancelled: NDArray[np.uint8],
-    out: Array,
+    rows: Block, cols: Block, layers: int, symmetric: bool, buffers: Buffers, cancelled: NDArray[np.uint8], out: Array
 ) -> None:
     """Write the readout of every level to ``out`` (L + 1, n, m).
 
-    ``symmetric`` if both blocks are the same, which halves the work. The other arguments are buffers with
-    `buffer_sizes` entries and PATCH for ``patch``; all flat, of any finite content. The loop ends early
-    once ``cancelled[0]`` is not 0.
+    ``symmetric`` if both blocks are the same, which halves the work. The loop ends early once ``cancelled[0]`` is
+    not 0.
     """
+    turned, readout = buffers.turned, buffers.readout
     deepest = len(rows.counts) - 1
     _feature_products(rows, cols, turned, out[0])
-    near, far = rows, cols
-    old, new = back, front
+    old, new = buffers.back, buffers.front
     for level in range(1, deepest + 1):
-        m, k = near.counts[level], far.counts[level]
+        m, k = rows.counts[level], cols.counts[level]
         panels = -(-m // LANES)
         stride = -(-k // 4) * 4 * _PAIR  # entries of one panel
-        keep = symmetric or level < deepest  # the last level is read out panel by panel and forgotten
+        keep = symmetric or level < deepest  # the last level is read out panel by panel and dropped
         width = panels * LANES
         if level == 1:
-            turned[: far.counts[0] * far.slots * LANES] = 0.0
-        readout[: width * (len(far.sum_ptr) - 1)] = 0.0
+            turned[: cols.counts[0] * cols.slots * LANES] = 0.0
+        readout[: width * (len(cols.sum_ptr) - 1)] = 0.0
         for panel in range(panels):
             if cancelled[0]:
                 return
             first = panel * LANES
             last = min(first + LANES, m)
-            start = panel * stride if keep else 0
+            panel_new = new[panel * stride if keep else 0 :]
             stop = min(first + LANES, k) if symmetric else k
             if level == 1:
-                _spread_features(near, far, first, last, turned, True)
+                _spread_features(rows, cols, first, last, turned, True)
             else:
-                _turn(near, far, level, first, last, old, patch, turned)
-            _combine(far, level, stop, layers, turned, new, start, readout, width, -1 if symmetric else first)
+                _turn(rows, cols, level, first, last, old, buffers.patch, turned)
+            _combine(cols, level, stop, layers, turned, panel_new, readout, width, -1 if symmetric else first)
             if level == 1:
-                _spread_features(near, far, first, last, turned, False)
+                _spread_features(rows, cols, first, last, turned, False)
         if symmetric:
             _mirror(m, panels, stride, new)
             for panel in range(panels):
                 for chunk in range(-(-k // CHUNK)):
-                    _read_chunk(far, level, chunk, new, panel * stride, panel * LANES, width, readout)
-        _read_rows(near, far, level, width, readout, out[level], level % 2 == 0)
-        near, far = far, near
+                    _read_chunk(cols, level, chunk, new[panel * stride :], panel * LANES, width, readout)
+        _read_rows(rows, cols, level, width, readout, out[level], level % 2 == 0)
+        rows, cols = cols, rows
         old, new = new, old
 
 
@@ -112,93 +113,65 @@ def _feature_products(rows: Block, cols: Block, dense: Array, out: Array) -> Non
 
 
 @compiled
-def _spread_features(near: Block, far: Block, first: int, last: int, turned: Array, full: bool) -> None:
-    """Write unit vectors of near colours into ``turned`` as (features of far, LANES), which is zero elsewhere.
+def _spread_features(rows: Block, cols: Block, first: int, last: int, turned: Array, full: bool) -> None:
+    """Write unit vectors of row colours into ``turned`` as (features of cols, LANES), which is zero elsewhere.
 
-    With ``full`` False zeros are written in their place. One side may know more labels and types than the other.
+    With ``full`` False zeros are written in their place. One side may have more labels and types than the other.
     """
-    of_near, of_far = near.counts[0], far.counts[0]
+    row_features, col_features = rows.counts[0], cols.counts[0]
     for u in range(first, last):
-        for k in range(near.ptr[near.at[1] + u], near.ptr[near.at[1] + u + 1]):
-            feature, slot = near.columns[k], 0
-            if near.slots > 1:
-                slot, feature = feature // of_near, feature % of_near
-            if feature < of_far and slot < far.slots:
-                turned[(slot * of_far + feature) * LANES + u - first] = near.value[k] if full else 0.0
+        for k in range(rows.ptr[rows.at[1] + u], rows.ptr[rows.at[1] + u + 1]):
+            feature, slot = rows.columns[k], 0
+            if rows.slots > 1:
+                slot, feature = feature // row_features, feature % row_features
+            if feature < col_features and slot < cols.slots:
+                turned[(slot * col_features + feature) * LANES + u - first] = rows.value[k] if full else 0.0
 
 
 @compiled
-def _turn(near: Block, far: Block, level: int, first: int, last: int, old: Array, patch: Array, turned: Array) -> None:
-    """Aggregate the near side for colours first..last − 1 and write it as (slots, old far colours, 2, LANES)."""
-    padded = -(-near.counts[level - 1] // LANES) * LANES  # columns between two slots of near
-    panels = -(-far.counts[level - 1] // LANES)
-    row = near.at[level] * near.slots
-    for slot in range(far.slots):
+def _turn(rows: Block, cols: Block, level: int, first: int, last: int, old: Array, patch: Array, turned: Array) -> None:
+    """Sum over the neighbours of row colours first..last − 1; writes (slots, old column colours, 2, LANES)."""
+    padded = -(-rows.counts[level - 1] // LANES) * LANES  # columns between two slots of a row
+    stride = -(-rows.counts[level - 1] // 4) * 4 * _PAIR
+    panels = -(-cols.counts[level - 1] // LANES)
+    for slot in range(cols.slots):
         to = slot * panels * LANES * _PAIR
-        if slot < near.slots:
-            rows = near.cuts[row + slot :: near.slots], near.cuts[row + slot + 1 :: near.slots]
-            _turn_slot(near, rows, level, first, last, panels, -slot * padded * _PAIR, old, patch, turned, to)
-        else:
+        if slot >= rows.slots:
             turned[to : to + panels * LANES * _PAIR] = 0.0
-
-
-@compiled
-def _turn_slot(
-    near: Block,
-    rows: tuple[Ints, Ints],
-    level: int,
-    first: int,
-    last: int,
-    panels: int,
-    shift: int,
-    old: Array,
-    patch: Array,
-    turned: Array,
-    to: int,
-) -> None:
-    """Aggregate one slot: row u has the entries from ``rows[0][u]`` up to ``rows[1][u]``."""
-    starts, ends = rows
-    old_stride = -(-near.counts[level - 1] // 4) * 4 * _PAIR
-    for panel in range(panels):
-        for group in range(first, last, 4):
-            for u in range(group, min(group + 4, last)):
-                at = (u - group) * _PAIR
-                source = panel * old_stride + shift
-                sum_row_pairs(patch, at, old, source, _PAIR, near.columns, near.value, starts[u], ends[u])
-            for half in range(0, _PAIR, LANES):
-                for j in range(0, LANES, 4):
-                    transpose4(patch, half + j, _PAIR, turned, to + j * _PAIR + half + group - first, _PAIR)
-        to += LANES * _PAIR
+            continue
+        cuts = rows.cuts[rows.at[level] * rows.slots + slot :]
+        for panel in range(panels):
+            source = panel * stride - slot * padded * _PAIR
+            for group in range(first, last, 4):
+                for u in range(group, min(group + 4, last)):
+                    start, stop = cuts[u * rows.slots], cuts[u * rows.slots + 1]
+                    to_row = (u - group) * _PAIR
+                    sum_row_pairs(patch, to_row, old, source, _PAIR, rows.columns, rows.value, start, stop)
+                for half in range(0, _PAIR, LANES):
+                    for j in range(0, LANES, 4):
+                        transpose4(patch, half + j, _PAIR, turned, to + j * _PAIR + half + group - first, _PAIR)
+            to += LANES * _PAIR
 
 
 @compiled
 def _combine(
-    far: Block,
-    level: int,
-    stop: int,
-    layers: int,
-    turned: Array,
-    new: Array,
-    start: int,
-    readout: Array,
-    width: int,
-    first: int,
+    cols: Block, level: int, stop: int, layers: int, turned: Array, new: Array, readout: Array, width: int, first: int
 ) -> None:
-    """Aggregate the far side for its colours below ``stop``, apply the layers, and read out unless ``first`` is −1."""
-    base = far.at[level]
+    """Sum over the neighbours of column colours below ``stop``, apply the layers, read out unless ``first`` is −1."""
+    base = cols.at[level]
     for chunk in range(0, stop, CHUNK):
         last = min(chunk + CHUNK, stop)
         for v in range(chunk, last):
-            to = start + v * _PAIR
-            row, end = far.ptr[base + v], far.ptr[base + v + 1]
+            to = v * _PAIR
+            row, end = cols.ptr[base + v], cols.ptr[base + v + 1]
             if level == 1:  # K(0) = Σ(0), so one aggregation serves both
-                sum_rows_twice(new, to, turned, 0, LANES, far.columns, far.value, row, end)
+                sum_rows_twice(new, to, turned, 0, LANES, cols.columns, cols.value, row, end)
             else:
-                sum_row_pairs(new, to, turned, 0, _PAIR, far.columns, far.value, row, end)
+                sum_row_pairs(new, to, turned, 0, _PAIR, cols.columns, cols.value, row, end)
             for _ in range(layers):  # row by row: the root of one row overlaps with the sums of the next
-                apply_layer(new, to)
+                apply_layer(new, to, new, to + LANES)
         if first >= 0:
-            _read_chunk(far, level, chunk // CHUNK, new, start, first, width, readout)
+            _read_chunk(cols, level, chunk // CHUNK, new, first, width, readout)
 
 
 @compiled
@@ -206,44 +179,37 @@ def _mirror(m: int, panels: int, stride: int, new: Array) -> None:
     """Fill panel p, colours of later panels, from those panels."""
     for p in range(panels):
         for later in range(p + 1, panels):
-            rows = min(LANES, m - later * LANES)
+            height = min(LANES, m - later * LANES)
             for half in range(0, _PAIR, LANES):
                 for i in range(0, LANES, 4):  # colours of panel p
-                    for j in range(0, rows, 4):  # colours of the later panel
-                        transpose4(
-                            new,
-                            later * stride + (p * LANES + i) * _PAIR + half + j,
-                            _PAIR,
-                            new,
-                            p * stride + (later * LANES + j) * _PAIR + half + i,
-                            _PAIR,
-                        )
+                    for j in range(0, height, 4):  # colours of the later panel
+                        source = later * stride + (p * LANES + i) * _PAIR + half + j
+                        target = p * stride + (later * LANES + j) * _PAIR + half + i
+                        transpose4(new, source, _PAIR, new, target, _PAIR)
 
 
 @compiled
-def _read_chunk(
-    far: Block, level: int, chunk: int, new: Array, start: int, first: int, width: int, readout: Array
-) -> None:
-    """Add θ of one chunk of far colours to readout[far graph, near colour] of one panel."""
-    k, stop = far.read_ptr[far.read_at[level] + chunk], far.read_ptr[far.read_at[level] + chunk + 1]
+def _read_chunk(cols: Block, level: int, chunk: int, new: Array, first: int, width: int, readout: Array) -> None:
+    """Add θ of one chunk of column colours to readout[column graph, row colour] of one panel."""
+    k, stop = cols.read_ptr[cols.read_at[level] + chunk], cols.read_ptr[cols.read_at[level] + chunk + 1]
     while k < stop:
-        graph, begin = far.read_graph[k], k
-        while k < stop and far.read_graph[k] == graph:
+        graph, begin = cols.read_graph[k], k
+        while k < stop and cols.read_graph[k] == graph:
             k += 1
         to = graph * width + first
-        add_rows(readout, to, new, start + LANES, _PAIR, far.read_index, far.read_value, begin, k)
+        add_rows(readout, to, new, LANES, _PAIR, cols.read_index, cols.read_value, begin, k)
 
 
 @compiled
-def _read_rows(near: Block, far: Block, level: int, width: int, readout: Array, out: Array, turn: bool) -> None:
-    """Sum the readout over the colours of each near graph; with ``turn`` near are the columns of ``out``."""
+def _read_rows(rows: Block, cols: Block, level: int, width: int, readout: Array, out: Array, turn: bool) -> None:
+    """Sum the readout over the colours of each row graph; with ``turn`` row graphs are the columns of ``out``."""
     out[:] = 0.0
-    first = near.read_ptr[near.read_at[level]]
-    stop = near.read_ptr[near.read_at[level] + -(-near.counts[level] // CHUNK)]
-    for j in range(len(far.sum_ptr) - 1):
+    first = rows.read_ptr[rows.read_at[level]]
+    stop = rows.read_ptr[rows.read_at[level] + -(-rows.counts[level] // CHUNK)]
+    for j in range(len(cols.sum_ptr) - 1):
         for k in range(first, stop):
-            value = near.read_value[k] * readout[j * width + near.read_index[k]]
+            value = rows.read_value[k] * readout[j * width + rows.read_index[k]]
             if turn:
-                out[j, near.read_graph[k]] += value
+                out[j, rows.read_graph[k]] += value
             else:
-                out[near.read_graph[k], j] += value
+                out[rows.read_graph[k], j] += value

@@ -1,4 +1,4 @@
-"""A few operations on short vectors that LLVM does not find in plain loops, written in its own language.
+"""A few operations on short vectors that LLVM does not find in plain loops, and loops over whole arrays of layers.
 
 Sums of a few short rows: as a plain loop each row costs a check for overlapping memory and a round trip of the sum
 through memory; here the sum stays in registers (2.7 → 0.9 ns per pair, at 3 rows of 32 pairs). Layers: the same.
@@ -6,20 +6,21 @@ Transposing 4 × 4: four shuffles instead of sixteen scalar stores. LLVM splits 
 shorter ones. With the JIT off, the same operations run in NumPy.
 
 All arrays are flat, and nothing is checked: offsets come from `_block` and `_tile` alone. A pair is LANES entries of
-λ followed by LANES of θ. ROWS stands for the arguments (base, first, stride, index, weight, start, stop), which
+λ followed by LANES of θ. ROWS are the arguments (base, first, stride, index, weight, start, stop), which
 mean Σ_k weight[k] · base[first + index[k] · stride : …] over start ≤ k < stop.
 
-======================================  ==================================================================
-``sum_row_pairs(out, at, ROWS)``        write the sum of pairs to out[at : at + 2 LANES]
-``sum_rows_twice(out, at, ROWS)``       write the sum of LANES entries there, as λ and as θ
-``add_rows(out, at, ROWS)``             add the sum of LANES entries to out[at : at + LANES]
-``apply_layer(out, at)``                one ReLU layer on the pair at ``at``
-``apply_layer_apart(lam, theta, at)``   the same where λ and θ are in two arrays
-``transpose4(source, s, s_stride,       out[o + j · o_stride + i] = source[s + i · s_stride + j] for i, j < 4
+=============================================  ==================================================================
+``sum_row_pairs(out, at, ROWS)``               write the sum of pairs to out[at : at + 2 LANES]
+``sum_rows_twice(out, at, ROWS)``              write the sum of LANES entries there, as λ and as θ
+``add_rows(out, at, ROWS)``                    add the sum of LANES entries to out[at : at + LANES]
+``apply_layer(lam, lam_at, theta, theta_at)``  one ReLU layer on LANES entries of λ and of θ
+``transpose4(source, s, s_stride,              out[o + j · o_stride + i] = source[s + i · s_stride + j] for i, j < 4
 out, o, o_stride)``
-======================================  ==================================================================
+=============================================  ==================================================================
 """
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -29,9 +30,12 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
+from fastgntk._util.arrays import Array, Ints
+from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import emit_layer, layer_in_numpy
 
-__all__ = ["LANES", "add_rows", "apply_layer", "apply_layer_apart", "sum_row_pairs", "sum_rows_twice", "transpose4"]
+__all__ = ["LANES", "add_rows", "apply_layer", "sum_row_pairs", "sum_rows_twice", "transpose4"]
+__all__ += ["apply_layers", "layer_nanoseconds", "scatter"]
 
 LANES = 32
 """Width of a panel: entries of one row that are worked on together."""
@@ -39,6 +43,12 @@ LANES = 32
 _WIDTH = 8
 _INT, _LONG = ir.IntType(64), types.int64
 _VECTOR, _TWO = ir.VectorType(ir.DoubleType(), _WIDTH), ir.VectorType(ir.DoubleType(), 2)
+
+
+def _operation(in_numpy: Callable[..., None]) -> Callable[[Callable[..., Any]], Any]:
+    """Make an intrinsic of a function, or with the JIT off use ``in_numpy`` instead."""
+    jit_is_off = getattr(numba.config, "DISABLE_JIT", False)
+    return lambda function: in_numpy if jit_is_off else intrinsic(function)
 
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any) -> Any:
@@ -59,20 +69,14 @@ def _store(builder: Any, value: Any, pointer: Any, offset: Any) -> None:
     builder.store(value, place, align=8)
 
 
-def _store_all(builder: Any, values: list[Any], pointer: Any, at: Any) -> None:
-    for i, value in enumerate(values):
-        _store(builder, value, pointer, _plus(builder, at, _WIDTH * i))
-
-
 def _shuffle(builder: Any, a: Any, b: Any, lanes: list[int]) -> Any:
     return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes))
 
 
-def _sums(entries: int, context: Any, builder: Any, kinds: Any, rows: Any) -> list[Any]:
+def _emit_sums(entries: int, context: Any, builder: Any, kinds: Any, rows: Any) -> list[Any]:
     """Emit the loop over k; returns the sums of ``entries`` entries, still in registers."""
-    base, first, stride, index, weight, start, stop = rows
     source, numbers, factors = (_pointer(context, builder, kinds[i], rows[i]) for i in (0, 3, 4))
-    del base, index, weight  # used through their pointers
+    _, first, stride, _, _, start, stop = rows
     zero = ir.Constant(_VECTOR, [0.0] * _WIDTH)
     before = builder.block
     loop, after = builder.append_basic_block("rows"), builder.append_basic_block("summed")
@@ -104,72 +108,72 @@ def _sums(entries: int, context: Any, builder: Any, kinds: Any, rows: Any) -> li
     return totals
 
 
-def _row_signature(out: Any, base: Any, index: Any, weight: Any) -> Any:
-    return types.void(out, _LONG, base, _LONG, _LONG, index, weight, _LONG, _LONG)
+def _row_operation(entries: int, *, copies: int = 1, add: bool = False) -> Any:
+    """Make the operation that sums rows of ``entries`` entries and writes copies of the sums, or adds them."""
+
+    @_operation(_row_operation_in_numpy(entries, copies, add))
+    def operation(typing: Any, out: Any, at: Any, base: Any, first: Any, stride: Any, index: Any, weight: Any, start: Any, stop: Any) -> Any:  # noqa: ARG001, E501  # fmt: skip
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            sums = _emit_sums(entries, context, builder, signature.args[2:], args[2:])
+            pointer = _pointer(context, builder, signature.args[0], args[0])
+            for i, value in enumerate(copies * sums):
+                place = _plus(builder, args[1], _WIDTH * i)
+                new = builder.fadd(_load(builder, pointer, place), value) if add else value
+                _store(builder, new, pointer, place)
+            return context.get_dummy_value()
+
+        return types.void(out, _LONG, base, _LONG, _LONG, index, weight, _LONG, _LONG), emit
+
+    return operation
 
 
-@intrinsic
-def _sum_row_pairs(typing: Any, out: Any, at: Any, base: Any, first: Any, stride: Any, index: Any, weight: Any, start: Any, stop: Any) -> Any:  # noqa: ARG001, E501  # fmt: skip
+def _row_operation_in_numpy(entries: int, copies: int, add: bool) -> Callable[..., None]:
+    def operation(out: Any, at: Any, base: Any, first: Any, stride: Any, index: Any, weight: Any, start: Any, stop: Any) -> None:  # noqa: E501  # fmt: skip
+        total = np.zeros(entries)
+        for k in range(start, stop):
+            row = first + int(index[k]) * stride
+            total += weight[k] * base[row : row + entries]
+        old = out[at : at + copies * entries]
+        old[:] = np.tile(total, copies) + (old if add else 0.0)
+
+    return operation
+
+
+sum_row_pairs = _row_operation(2 * LANES)
+sum_rows_twice = _row_operation(LANES, copies=2)
+add_rows = _row_operation(LANES, add=True)
+
+
+def _apply_layer_in_numpy(lam: Any, lam_at: Any, theta: Any, theta_at: Any) -> None:
+    layer_in_numpy(lam[lam_at : lam_at + LANES], theta[theta_at : theta_at + LANES])
+
+
+@_operation(_apply_layer_in_numpy)
+def apply_layer(typing: Any, lam: Any, lam_at: Any, theta: Any, theta_at: Any) -> Any:  # noqa: ARG001
+    """Apply one ReLU layer."""
+
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        sums = _sums(2 * LANES, context, builder, signature.args[2:], args[2:])
-        _store_all(builder, sums, _pointer(context, builder, signature.args[0], args[0]), args[1])
-        return context.get_dummy_value()
-
-    return _row_signature(out, base, index, weight), emit
-
-
-@intrinsic
-def _sum_rows_twice(typing: Any, out: Any, at: Any, base: Any, first: Any, stride: Any, index: Any, weight: Any, start: Any, stop: Any) -> Any:  # noqa: ARG001, E501  # fmt: skip
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        sums = _sums(LANES, context, builder, signature.args[2:], args[2:])
-        _store_all(builder, sums + sums, _pointer(context, builder, signature.args[0], args[0]), args[1])
-        return context.get_dummy_value()
-
-    return _row_signature(out, base, index, weight), emit
-
-
-@intrinsic
-def _add_rows(typing: Any, out: Any, at: Any, base: Any, first: Any, stride: Any, index: Any, weight: Any, start: Any, stop: Any) -> Any:  # noqa: ARG001, E501  # fmt: skip
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        sums = _sums(LANES, context, builder, signature.args[2:], args[2:])
-        to = _pointer(context, builder, signature.args[0], args[0])
-        old = [_load(builder, to, _plus(builder, args[1], i)) for i in range(0, LANES, _WIDTH)]
-        _store_all(builder, [builder.fadd(a, b) for a, b in zip(old, sums, strict=True)], to, args[1])
-        return context.get_dummy_value()
-
-    return _row_signature(out, base, index, weight), emit
-
-
-@intrinsic
-def _apply_layer(typing: Any, out: Any, at: Any) -> Any:  # noqa: ARG001
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _pointer(context, builder, signature.args[0], args[0])
+        pointers = [_pointer(context, builder, signature.args[i], args[i]) for i in (0, 2)]
         for i in range(0, LANES, _WIDTH):
-            places = [_plus(builder, args[1], i), _plus(builder, args[1], i + LANES)]
-            new = emit_layer(builder, *(_load(builder, pointer, place) for place in places))
-            for value, place in zip(new, places, strict=True):
+            places = [_plus(builder, args[1], i), _plus(builder, args[3], i)]
+            new = emit_layer(builder, *(_load(builder, *where) for where in zip(pointers, places, strict=True)))
+            for value, pointer, place in zip(new, pointers, places, strict=True):
                 _store(builder, value, pointer, place)
         return context.get_dummy_value()
 
-    return types.void(out, _LONG), emit
+    return types.void(lam, _LONG, theta, _LONG), emit
 
 
-@intrinsic
-def _apply_layer_apart(typing: Any, lam: Any, theta: Any, at: Any) -> Any:  # noqa: ARG001
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointers = [_pointer(context, builder, signature.args[i], args[i]) for i in (0, 1)]
-        for i in range(0, LANES, _WIDTH):
-            place = _plus(builder, args[2], i)
-            new = emit_layer(builder, *(_load(builder, pointer, place) for pointer in pointers))
-            for value, pointer in zip(new, pointers, strict=True):
-                _store(builder, value, pointer, place)
-        return context.get_dummy_value()
-
-    return types.void(lam, theta, _LONG), emit
+def _transpose4_in_numpy(source: Any, s: Any, s_stride: Any, out: Any, o: Any, o_stride: Any) -> None:
+    for i in range(4):
+        for j in range(4):
+            out[o + j * o_stride + i] = source[s + i * s_stride + j]
 
 
-@intrinsic
-def _transpose4(typing: Any, source: Any, s: Any, s_stride: Any, out: Any, o: Any, o_stride: Any) -> Any:  # noqa: ARG001
+@_operation(_transpose4_in_numpy)
+def transpose4(typing: Any, source: Any, s: Any, s_stride: Any, out: Any, o: Any, o_stride: Any) -> Any:  # noqa: ARG001
+    """Transpose a matrix of 4 × 4."""
+
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         take, give = (_pointer(context, builder, signature.args[i], args[i]) for i in (0, 3))
         _, s, s_stride, _, o, o_stride = args
@@ -191,44 +195,43 @@ def _transpose4(typing: Any, source: Any, s: Any, s_stride: Any, out: Any, o: An
     return types.void(source, _LONG, _LONG, out, _LONG, _LONG), emit
 
 
-def _sum_in_numpy(entries: int, base: Any, first: Any, stride: Any, index: Any, weight: Any, start: Any, stop: Any) -> Any:  # noqa: E501  # fmt: skip
-    total = np.zeros(entries)
-    for k in range(start, stop):
-        row = first + int(index[k]) * stride
-        total += weight[k] * base[row : row + entries]
-    return total
+@compiled
+def apply_layers(lam: Array, theta: Array, entries: int, layers: int) -> None:
+    """Apply ``layers`` ReLU layers in place to the first ``entries`` of two flat arrays.
+
+    The arrays must hold ``entries`` rounded up to a multiple of LANES; what is beyond is changed too.
+    """
+    for at in range(0, entries, LANES):
+        for _ in range(layers):  # 32 entries stay in the first-level cache from layer to layer
+            apply_layer(lam, at, theta, at)
 
 
-def _sum_row_pairs_in_numpy(out: Any, at: Any, *rows: Any) -> None:
-    out[at : at + 2 * LANES] = _sum_in_numpy(2 * LANES, *rows)
+@compiled
+def scatter(matrix: Array, first: int, factors: Array, buckets: Ints, out: Array) -> None:
+    """Add factors[k] times column first + k of the matrix to column buckets[k] of ``out``, for every k.
+
+    It is the product with a sketch that has one entry in each column, at one multiply-add for each entry.
+    """
+    for row in range(matrix.shape[0]):
+        for k in range(len(factors)):
+            out[row, buckets[k]] += factors[k] * matrix[row, first + k]
 
 
-def _sum_rows_twice_in_numpy(out: Any, at: Any, *rows: Any) -> None:
-    out[at : at + 2 * LANES] = np.tile(_sum_in_numpy(LANES, *rows), 2)
+@compiled
+def _repeat_layer(pairs: Array, rows: int, repeats: int) -> None:
+    for _ in range(repeats):
+        for at in range(0, rows * 2 * LANES, 2 * LANES):
+            apply_layer(pairs, at, pairs, at + LANES)
 
 
-def _add_rows_in_numpy(out: Any, at: Any, *rows: Any) -> None:
-    out[at : at + LANES] += _sum_in_numpy(LANES, *rows)
-
-
-def _apply_layer_in_numpy(out: Any, at: Any) -> None:
-    layer_in_numpy(out[at : at + LANES], out[at + LANES : at + 2 * LANES])
-
-
-def _apply_layer_apart_in_numpy(lam: Any, theta: Any, at: Any) -> None:
-    layer_in_numpy(lam[at : at + LANES], theta[at : at + LANES])
-
-
-def _transpose4_in_numpy(source: Any, s: Any, s_stride: Any, out: Any, o: Any, o_stride: Any) -> None:
-    for i in range(4):
-        for j in range(4):
-            out[o + j * o_stride + i] = source[s + i * s_stride + j]
-
-
-_jit = not getattr(numba.config, "DISABLE_JIT", False)
-sum_row_pairs: Any = _sum_row_pairs if _jit else _sum_row_pairs_in_numpy
-sum_rows_twice: Any = _sum_rows_twice if _jit else _sum_rows_twice_in_numpy
-add_rows: Any = _add_rows if _jit else _add_rows_in_numpy
-apply_layer: Any = _apply_layer if _jit else _apply_layer_in_numpy
-apply_layer_apart: Any = _apply_layer_apart if _jit else _apply_layer_apart_in_numpy
-transpose4: Any = _transpose4 if _jit else _transpose4_in_numpy
+def layer_nanoseconds() -> float:
+    """Measure one layer on one pair of (λ, θ) in the first-level cache, on one core: no tile can be faster."""
+    rows, repeats = 16, 2000
+    pairs = np.random.default_rng(0).random(rows * 2 * LANES)
+    _repeat_layer(pairs, rows, 1)
+    shortest = np.inf
+    for _ in range(25):
+        start = time.perf_counter()
+        _repeat_layer(pairs, rows, repeats)
+        shortest = min(shortest, time.perf_counter() - start)
+    return float(shortest / (repeats * rows * LANES) * 1e9)
