@@ -107,7 +107,7 @@ class NodeFeatures:
 
         ``source`` is anything that :func:`fastgntk.as_graphs` accepts, here and below.
         """
-        batch = as_graphs(source)
+        batch = _as_batch(source)
         self.kind_ = self.kind
         if self.kind == "auto":
             has_labels = batch.labels is not None
@@ -189,13 +189,13 @@ class NodeFeatures:
 
     def fit_transform(self, source: Any) -> GraphBatch:
         """Fit and transform the same graphs."""
-        batch = as_graphs(source)
+        batch = _as_batch(source)
         return self.fit(batch).transform(batch)
 
     def _fitted(self, source: Any) -> GraphBatch:
         if not hasattr(self, "kind_"):
             raise InputError("these node features are not fitted; call fit(graphs) first.")
-        return as_graphs(source)
+        return _as_batch(source)
 
     def _attributes(self, batch: GraphBatch) -> Any:
         if batch.features is None:
@@ -248,3 +248,7 @@ class NodeFeatures:
         matrix = sparse.csr_array(entries, shape=(batch.n_nodes, self.width_))
         matrix.sort_indices()
         return matrix
+
+
+def _as_batch(source: Any) -> GraphBatch:
+    return source if isinstance(source, GraphBatch) else as_graphs(source)

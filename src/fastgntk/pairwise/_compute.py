@@ -13,7 +13,7 @@ from fastgntk.engines import check_engine
 from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel
 
-__all__ = ["Compute", "check_compute", "check_kernel", "check_result", "memory_error"]
+__all__ = ["Compute", "check_compute", "check_kernel", "check_result"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,17 +75,13 @@ class Compute(Value):
         return self.watched(lambda done, total: progress(number * total + done, count * total))
 
 
-def memory_error(memory: int, taken: str, enough: int, alternative: str) -> InputError:
-    """Return the error for a limit that is too low; ``taken`` explains why, and ``enough`` bytes would do."""
-    advice = f"pass max_memory={round_up_bytes(enough)!r}{alternative}"
-    return InputError(f"max_memory={format_bytes(memory)} is too small: {taken}; {advice}.")
-
-
 def check_result(result: int, memory: int) -> None:
     """Raise an error if the result would not fit in memory."""
     if result > memory:
-        taken = f"the result alone takes {format_bytes(result)}"
-        raise memory_error(memory, taken, result + result // 8, " or fewer graphs")
+        raise InputError(
+            f"max_memory={format_bytes(memory)} is too small: the result alone takes {format_bytes(result)}; pass "
+            f"max_memory={round_up_bytes(result + result // 8)!r} or fewer graphs."
+        )
 
 
 def check_compute(compute: Any) -> Compute:

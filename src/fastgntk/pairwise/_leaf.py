@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk._util.text import format_bytes
+from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk._util.threads import run, single_threaded_blas
 from fastgntk.engines import Choice, Engine, equal_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 from fastgntk.pairwise._combine import combine_levels
-from fastgntk.pairwise._compute import Compute, check_result, memory_error
+from fastgntk.pairwise._compute import Compute, check_result
 from fastgntk.pairwise._plan import Block, Plan, cut_blocks, largest_extent, plan_cross, plan_diagonal, plan_gram
 
 __all__ = ["BuiltBlock", "Leaf", "compute_levels"]
@@ -172,8 +172,11 @@ class Leaf:
         if cols is not None:
             kept += engine.kept_bytes(cols.prepared)
         if kept + tile_bytes > memory:
-            taken = f"result and graphs take {format_bytes(kept)} and the largest tile {format_bytes(tile_bytes)}"
-            raise memory_error(memory, taken, kept + tile_bytes, " or fewer graphs")
+            raise InputError(
+                f"max_memory={format_bytes(memory)} is too small: result and graphs take {format_bytes(kept)} and the "
+                f"largest tile {format_bytes(tile_bytes)}; pass max_memory={round_up_bytes(kept + tile_bytes)!r} or "
+                "fewer graphs."
+            )
         return max(1, min(compute.threads, (memory - kept) // max(tile_bytes, 1)))
 
     def _build_block(self, finished: Any, block: Block) -> BuiltBlock:

@@ -8,14 +8,14 @@ import numpy as np
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk._util.text import format_bytes
+from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk._util.threads import run, single_threaded_blas
 from fastgntk.engines import NodePairs, check_edges
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.pairwise._combine import combine_nodes
-from fastgntk.pairwise._compute import Compute, check_compute, memory_error
+from fastgntk.pairwise._compute import Compute, check_compute
 from fastgntk.pairwise._gram import check_options
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare, tangent_leaves
 
@@ -240,7 +240,10 @@ def _split_into_chunks(
 
 def _check_memory(compute: Compute, needed: int, what: str) -> None:
     if needed > compute.budget:
-        raise memory_error(compute.budget, f"{what} take {format_bytes(needed)}", needed, ", or fewer blocks")
+        raise InputError(
+            f"max_memory={format_bytes(compute.budget)} is too small: {what} take {format_bytes(needed)}; pass "
+            f"max_memory={round_up_bytes(needed)!r}, or fewer blocks."
+        )
 
 
 def _closeness(batch: GraphBatch) -> Ints:
