@@ -32,7 +32,7 @@ def drawn(batch: GraphBatch, kernel: GNTK, size: int, seed: int, **options) -> T
 
 
 def errors(batch: GraphBatch, kernel: GNTK, size: int, seeds: range, **options) -> np.ndarray:
-    """What inner products are off by, in units of the self-similarities, for each of some seeds."""
+    """What inner products are off by, in units of the diagonal, for each of some seeds."""
     K = gram(batch, kernel, compute=Compute(engine="kronecker"))
     norms = np.sqrt(np.diag(K))
     scale = np.where(np.outer(norms, norms) > 0, np.outer(norms, norms), 1.0)

@@ -211,8 +211,8 @@ def test_normalize_gives_zero_for_graphs_similar_to_nothing():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((np.ones((2, 3)),), "needs the self-similarities"),
-        ((np.ones((2, 3)), np.ones(2)), "needs the self-similarities"),
+        ((np.ones((2, 3)),), "needs the diagonals"),
+        ((np.ones((2, 3)), np.ones(2)), "needs the diagonals"),
         ((np.ones((2, 3)), np.ones(3), np.ones(3)), "lengths 3 and 3, but kernel has shape"),
         ((np.ones(3),), "must be a matrix"),
         ((-np.eye(2),), "must not be negative"),

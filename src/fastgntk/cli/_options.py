@@ -82,7 +82,7 @@ class KernelOptions(OptionGroup):
     c_phi: float | None = option("Variance factor of the ReLU layers.", show_default="2")
     edges: str | None = option("plain ignores edge labels, typed does not.", show_default="plain")
     features: str | None = option(_FEATURES, show_default="auto")
-    normalize: bool = option("Divide by self-similarities, so that values are cosines.", False)
+    normalize: bool = option("Normalise the kernel, so that values are cosines.", False)
     random_state: int | None = random_state_option("the sketch", None)
 
     def build(self, sketch: SketchOptions) -> Kernel:

@@ -43,7 +43,7 @@ class ModelOptions(OptionGroup):
     method: str | None = option("Classification by svm or ridge.", show_default="svm")
     depth: str = option("best: one depth; mix: a weighted sum of all depths.", "best")
     alphas: str | None = option(
-        "Values of alpha, in units of the kernel's mean self-similarity.", show_default="1e-8 to 10"
+        "Values of alpha, in units of the mean of the kernel's diagonal.", show_default="1e-8 to 10"
     )
     solver: str = option(
         "Solver of ridge regression: cholesky, eigen, nystrom, sketched, cg, features or auto.", "auto"

@@ -116,7 +116,7 @@ def normalize(kernel: ArrayLike, row_diagonal: ArrayLike | None = None, col_diag
         raise InputError(f"kernel must be a matrix, but has shape {K.shape}.")
     if (row_diagonal is None) != (col_diagonal is None) or (row_diagonal is None and K.shape[0] != K.shape[1]):
         raise InputError(
-            f"a cross matrix of shape {K.shape} needs the self-similarities of its rows and of its columns; pass "
+            f"a cross matrix of shape {K.shape} needs the diagonals of its rows and of its columns; pass "
             "row_diagonal and col_diagonal."
         )
     rows = np.diagonal(K).copy() if row_diagonal is None else np.atleast_1d(np.asarray(row_diagonal, dtype=np.float64))
@@ -124,9 +124,9 @@ def normalize(kernel: ArrayLike, row_diagonal: ArrayLike | None = None, col_diag
     if (len(rows), len(cols)) != K.shape:
         raise InputError(f"the diagonals have lengths {len(rows)} and {len(cols)}, but kernel has shape {K.shape}.")
     if not all(np.isfinite(values).all() for values in (K, rows, cols)):
-        raise InputError("kernel and self-similarities must be finite; this is not a kernel matrix.")
+        raise InputError("kernel and diagonals must be finite; this is not a kernel matrix.")
     if len(rows) and len(cols) and min(rows.min(), cols.min()) < 0:
-        raise InputError("self-similarities must not be negative; this is not a kernel matrix.")
+        raise InputError("diagonals must not be negative; this is not a kernel matrix.")
     K *= _inverse_root(rows)[:, None]  # one side at a time: the product of both factors could overflow
     K *= _inverse_root(cols)
     if row_diagonal is None:

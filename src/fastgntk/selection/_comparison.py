@@ -209,7 +209,7 @@ def level_weights(levels: Array, Y: Array, normalized: bool) -> Array:
     and the mean of these over targets for several. With normalisation A holds s_i s_j K_ij, s_i = K_ii^(−½), instead
     of K, and ⟨G, d(sKs)⟩ = ⟨sGs, dK⟩ − Σ_i (dK_ii / K_ii) Σ_j G_ij s_i s_j K_ij.
 
-    Weights are not negative; levels without any self-similarity get weight 0. Each evaluation costs about n³ + L n².
+    Weights are not negative; levels whose diagonal is 0 get weight 0. Each evaluation costs about n³ + L n².
     """
     sizes = np.einsum("lii->l", levels) / levels.shape[1]
     used = np.flatnonzero(sizes > 0)

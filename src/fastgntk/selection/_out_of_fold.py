@@ -61,7 +61,7 @@ class OutOfFold:
     predicted: Ints
     """Numbers of classes; all 0 for regression."""
     probabilities: Array | None
-    near: Ints
+    nearest: Ints
     """Indices (n, 3) of the most similar graphs that the model was trained on, −1 where there are fewer."""
     cosines: Array
     """Their cosines (n, 3), 0 where there are fewer."""
@@ -85,7 +85,7 @@ class _Fold(NamedTuple):
 
     train: Ints
     test: Ints
-    near: Ints
+    nearest: Ints
     cosines: Array
     svms: FittedSVMs
     predicted: Ints
@@ -175,11 +175,11 @@ def ridge_out_of_fold(
     """
     n, k = out_of_fold.shape
     predicted = predicted_class(out_of_fold) if classes else np.zeros(n, dtype=np.int64)
-    near, cosines = np.full((n, _N_NEAREST), -1), np.zeros((n, _N_NEAREST))
+    nearest, cosines = np.full((n, _N_NEAREST), -1), np.zeros((n, _N_NEAREST))
     if cosine is not None:
         to_others = cosine.copy()
         np.fill_diagonal(to_others, -np.inf)  # the model that left a graph out was not trained on it
-        near, cosines = _find_nearest(to_others, np.arange(n))
+        nearest, cosines = _find_nearest(to_others, np.arange(n))
     function = None
     if K is not None:
         inverse = np.linalg.inv(K + INTERCEPT + np.diag(np.broadcast_to(ridge, n)))
@@ -204,7 +204,7 @@ def ridge_out_of_fold(
             function = decompose
     zeros = np.zeros(n, dtype=np.int64)
     return OutOfFold(
-        (kernel,), (engine,), zeros, zeros, out_of_fold, predicted, probabilities, near, cosines, function, unit
+        (kernel,), (engine,), zeros, zeros, out_of_fold, predicted, probabilities, nearest, cosines, function, unit
     )
 
 
@@ -225,8 +225,8 @@ def _fit_folds(
 
     n_jobs = svm_processes(len(cosine), compute) if len(splits) > 1 else 1
     fitted = Parallel(n_jobs=n_jobs)(delayed(fit)(split, C) for split, C in zip(splits, Cs, strict=True))
-    nearest = (_find_nearest(cosine[np.ix_(test, train)], train) for train, test in splits)
-    return [_Fold(*split, *near, *outcome) for split, near, outcome in zip(splits, nearest, fitted, strict=True)]
+    found = (_find_nearest(cosine[np.ix_(test, train)], train) for train, test in splits)
+    return [_Fold(*split, *nearest, *outcome) for split, nearest, outcome in zip(splits, found, fitted, strict=True)]
 
 
 def _fit_fold(
@@ -275,7 +275,7 @@ def _join_folds(
     order = np.argsort(np.concatenate([fold.test for fold in folds]))  # every graph is in one test part
     n = len(order)
     fold_of = np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds])[order]
-    names = ("values", "predicted", "probabilities", "near", "cosines")
+    names = ("values", "predicted", "probabilities", "nearest", "cosines")
     joined: dict[str, Any] = {name: np.concatenate([getattr(fold, name) for fold in folds])[order] for name in names}
     column, sign = _predicted_column(joined["predicted"], joined["values"].shape[1])
 

@@ -320,8 +320,8 @@ def _lock(path: Path, name: str, locks: ExitStack, *, shared: bool) -> None:
         fcntl.flock(stream, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         raise InputError(
-            f"another process is writing into {path}; wait until it has ended, or give each a share with shard=(k, K) "
-            "(--shard k/K)."
+            f"another process is writing into {path}; wait until it has ended, or give each process a part with "
+            f"shard=(k, K) (--shard k/K)."
         ) from None
 
 

@@ -70,7 +70,7 @@ def graph_data(
         graph = GraphData(name=name, truth=truth[i], predicted=predicted[i], nodes=sizes[i], edges=edges[i])
         if out_of_fold.probabilities is not None:
             graph["probability"] = np.round(out_of_fold.probabilities[i], 3).tolist()
-        similar = zip(out_of_fold.near[i].tolist(), out_of_fold.cosines[i].tolist(), strict=True)
+        similar = zip(out_of_fold.nearest[i].tolist(), out_of_fold.cosines[i].tolist(), strict=True)
         if neighbours := [(j, round(cosine, 5)) for j, cosine in similar if j >= 0]:
             graph["neighbours"] = neighbours
         graphs.append(graph)
