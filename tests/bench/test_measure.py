@@ -8,6 +8,7 @@ from fastgntk import GNTK, NodeFeatures, datasets, gram
 from fastgntk.bench import CASES, Case, measure
 from fastgntk.bench._baseline import Baseline
 from fastgntk.bench._measure import _draw_graphs, _draw_pairs, _run
+from fastgntk.engines._decoupled import Decoupled
 
 
 @pytest.mark.parametrize("kernel", [GNTK(3, 2), GNTK(2, 1, jump=False), GNTK(2, 2, c_phi=1.4)])
@@ -29,6 +30,18 @@ def test_baseline_prepares_each_graph_once():
     runner.time_pairs(np.array([[0, 0]]))
     assert runner.graphs == 5
     assert runner.prepare_seconds < 2 * prepared
+
+
+def test_baseline_prepares_one_graph_at_a_time(monkeypatch):
+    """Time of the whole batch for each graph would make the baseline look slow."""
+    sizes = []
+    prepare = Decoupled.prepare
+    monkeypatch.setattr(
+        Decoupled, "prepare", lambda self, batch, kernel: sizes.append(len(batch)) or prepare(self, batch, kernel)
+    )
+    batch = NodeFeatures().fit_transform(datasets.load("MUTAG").graphs[:6])
+    Baseline(batch, GNTK(2, 1)).time_pairs(np.array([[0, 1], [4, 1]]))
+    assert sizes == [1, 1, 1]
 
 
 def test_drawn_pairs_are_all_pairs_or_many_distinct_ones():

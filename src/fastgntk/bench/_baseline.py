@@ -45,16 +45,16 @@ class Baseline:
         start = time.perf_counter()
         for i in np.unique(pairs).tolist():
             if i not in self._graphs:
-                self._graphs[i] = _prepare_graph(self._batch, self.kernel, i)
+                self._graphs[i] = _prepare_graph(self._batch[i : i + 1], self.kernel)
         ready = time.perf_counter()
         self.prepare_seconds += ready - start
         values = [_kernel_value(self._graphs[i], self._graphs[j], self.kernel) for i, j in pairs.tolist()]
         return values, time.perf_counter() - ready
 
 
-def _prepare_graph(batch: GraphBatch, kernel: GNTK, number: int) -> _Graph:
+def _prepare_graph(graph: GraphBatch, kernel: GNTK) -> _Graph:
     engine = get_engine("decoupled")
-    block = engine.block(engine.prepare(batch, kernel), np.array([number]))
+    block = engine.block(engine.prepare(graph, kernel), np.array([0]))
     h = block.directions[0]
     directions = np.asarray(h.toarray() if sparse.issparse(h) else h)
     return _Graph(block.aggregation.matrix.toarray(), directions, block.feature_sums[0], block.inverse_q, block.p)

@@ -321,7 +321,7 @@ def _lock(path: Path, name: str, locks: ExitStack, *, shared: bool) -> None:
     except BlockingIOError:
         raise InputError(
             f"another process is writing into {path}; wait until it has ended, or give each process a part with "
-            f"shard=(k, K) (--shard k/K)."
+            "shard=(k, K) (--shard k/K)."
         ) from None
 
 

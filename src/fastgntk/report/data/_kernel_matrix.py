@@ -250,7 +250,6 @@ def measure_speed(leaf: Leaf, seconds: float, threads: int) -> Speed | None:
             pair_seconds += baseline.time_pairs(chunk)[1]
             done += len(chunk)
     total = pair_seconds / done * n * (n + 1) / 2
-    # Each graph is prepared once, but preparing one graph of the sample goes through the whole sample.
-    total += baseline.prepare_seconds / baseline.graphs / len(sample) * n
+    total += baseline.prepare_seconds / baseline.graphs * n
     name, total = "one pair at a time in NumPy", round(total / threads, 3)
     return Speed(seconds=round(seconds, 4), baseline=total, baseline_name=name, measured=False)
