@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Test modules load bundled sets while they are imported, which is before any fixture.
 os.environ.pop("FASTGNTK_DATA", None)
+
+
+def pytest_configure(config):
+    """Compile the loops before workers start: each of them would compile the same otherwise."""
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        program = (
+            "import fastgntk as fg\n"
+            "graphs = fg.datasets.load('MUTAG').graphs[:3]\n"
+            "fg.gram(graphs, fg.GNTK(2), compute=fg.Compute('lossless'))"
+        )
+        subprocess.run([sys.executable, "-c", program], check=True)
+
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -17,7 +17,7 @@ from fastgntk.pairwise.store import _build, _cluster
 
 @pytest.fixture(autouse=True)
 def _small_tiles(monkeypatch):
-    monkeypatch.setattr(_build, "_PAIRS", 1e3)
+    monkeypatch.setattr(_build, "_MAX_TILE_PAIRS", 1e3)
 
 
 @pytest.mark.slow

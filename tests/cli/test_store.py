@@ -14,7 +14,7 @@ from fastgntk.pairwise.store import _build
 
 @pytest.fixture(autouse=True)
 def _small_tiles(monkeypatch):
-    monkeypatch.setattr(_build, "_PAIRS", 1e3)
+    monkeypatch.setattr(_build, "_MAX_TILE_PAIRS", 1e3)
 
 
 def test_store_is_built_in_shards_and_described(tmp_path):

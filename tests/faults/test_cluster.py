@@ -25,7 +25,7 @@ LONG = 60  # seconds: what takes longer hangs, however busy the machine is
 
 @pytest.fixture(autouse=True)
 def _small_tiles(monkeypatch):
-    monkeypatch.setattr(_build, "_PAIRS", 1e3)  # tiles of 32 graphs: 55 of them
+    monkeypatch.setattr(_build, "_MAX_TILE_PAIRS", 1e3)  # tiles of 32 graphs: 55 of them
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_a_worker_that_is_killed_costs_its_tile_only(tmp_path, workers):
         os.kill(client.cluster.workers[0].pid, signal.SIGKILL)  # a single one has all blocks, which go with it
 
     with _cluster.local_workers(workers) as client:
-        stored = fg.gram(GRAPHS, KERNEL, store=path, client=client, compute=HOW.watched(after(5, kill)))
+        stored = fg.gram(GRAPHS, KERNEL, store=path, client=client, compute=HOW.with_progress(after(5, kill)))
     assert 5 <= len(times) < 55
     assert np.array_equal(np.asarray(stored), np.asarray(whole))
     assert times == {tile: stored.file(tile).stat().st_mtime_ns for tile in times}
@@ -102,7 +102,7 @@ def test_a_scheduler_that_goes_away(tmp_path):
             start.append(time.monotonic())
 
         with pytest.raises(fg.InputError, match=r"scheduler went away while .*K.zarr was computed; start it again"):
-            fg.gram(GRAPHS, KERNEL, store=path, client=client, compute=HOW.watched(after(5, kill)))
+            fg.gram(GRAPHS, KERNEL, store=path, client=client, compute=HOW.with_progress(after(5, kill)))
         assert time.monotonic() - start[0] < LONG
         with pytest.raises(fg.InputError, match="client is a Client without a scheduler"):
             fg.gram(GRAPHS, KERNEL, store=path, client=client, compute=HOW)

@@ -20,7 +20,7 @@ from fastgntk.datasets import synthetic, write_tu
 BUILD = """
 import sys
 from fastgntk.pairwise.store import _build, _stored_gram
-_build._PAIRS = 1e3
+_build._MAX_TILE_PAIRS = 1e3
 write = _stored_gram.StoredGram.write
 def noted(self, tile, values):
     write(self, tile, values)

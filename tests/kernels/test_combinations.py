@@ -168,7 +168,7 @@ def more_leaves():
 )
 def test_stores_hold_the_combination(kernel, combined, more_leaves, tmp_path, monkeypatch):
     pytest.importorskip("zarr")
-    monkeypatch.setattr(_build, "_PAIRS", 1e3)
+    monkeypatch.setattr(_build, "_MAX_TILE_PAIRS", 1e3)
     graphs, expected = MORE_GRAPHS, combined(*more_leaves)
     stored = gram(graphs, kernel, store=tmp_path / "K.zarr")
     assert (len(stored.all_tiles()), stored.side) == (6, 23)

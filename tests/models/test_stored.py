@@ -34,7 +34,7 @@ NEW_OF_FEW = [graph for graph in NEW if graph.labels.max() <= FEW.labels.max()][
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_build, "_PAIRS", 1e3)  # small sides, so that there are several tiles
+        patch.setattr(_build, "_MAX_TILE_PAIRS", 1e3)  # small sides, so that there are several tiles
         stored = fg.gram(GRAPHS, KERNEL, compute=LOSSLESS, store=tmp_path_factory.mktemp("stored") / "K.zarr")
     assert len(stored.all_tiles()) > 10
     return stored

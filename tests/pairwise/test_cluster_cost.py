@@ -17,7 +17,7 @@ KERNEL = fg.GNTK(2, 1)
 
 @pytest.fixture(autouse=True)
 def _small_tiles(monkeypatch):
-    monkeypatch.setattr(_build, "_PAIRS", 1e3)
+    monkeypatch.setattr(_build, "_MAX_TILE_PAIRS", 1e3)
 
 
 @pytest.fixture

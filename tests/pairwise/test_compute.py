@@ -74,11 +74,11 @@ def test_parameters_are_set_on_copies():
 
 def test_watched_changes_the_callback_only():
     how = Compute("lossless", n_jobs=2, max_memory="1GB", progress=print)
-    assert how.watched(len).progress is len
-    assert how.watched(None).progress is None
+    assert how.with_progress(len).progress is len
+    assert how.with_progress(None).progress is None
     assert how.progress is print
-    assert how.watched(len) == how
-    assert pickle.loads(pickle.dumps(how.watched(None))) == how
+    assert how.with_progress(len) == how
+    assert pickle.loads(pickle.dumps(how.with_progress(None))) == how
 
 
 @pytest.mark.parametrize("given", ["auto", 2, {"engine": "auto"}, GNTK(), Compute])

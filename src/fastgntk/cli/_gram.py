@@ -150,7 +150,7 @@ def _write_store(
             computed += 1
             bar(done, total)
 
-        settings = settings.watched(progress)
+        settings = settings.with_progress(progress)
         stored = pairwise.gram(dataset.graphs, kernel, compute=settings, store=store, shard=shard, client=client)
     seconds, record = time.perf_counter() - start, describe_store(stored)
     rate = f"{computed:,} now, {computed / seconds:.1f} per second" if computed else "already complete"

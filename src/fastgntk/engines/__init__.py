@@ -12,7 +12,7 @@
 ``_refinement``       colour refinement: which nodes are the same, and which graphs
 ``_node_kernel``      the kernel between nodes of one graph
 ``_random_features``  vectors whose inner products approximate the kernel
-``_simd``             the compiled loops; they see plain arrays only
+``_simd``             the compiled loops; they take plain arrays only
 ====================  ==========================================================================
 """
 

@@ -3,9 +3,9 @@
     vec(Σ) ← (B ⊗ B') vec(Σ)          vec(K) ← (B ⊗ B') vec(K)
 
 as the papers print it, with NumPy's row order for vec; with typed edges B ⊗ B' is Σ_r B_r ⊗ B'_r. It costs N⁴ a pair
-and exists to be checked against. Norms come from the quadratic form Σ_uu as printed, which sees nothing below 1e-7 of
-what was summed: where features cancel that closely the other engines, which take the first norm from the vectors
-themselves, are the more exact ones.
+and exists to be checked against. Norms come from the quadratic form Σ_uu as printed, which cannot resolve
+values below 1e-7 of what was summed: where features cancel that closely the other engines, which take
+the first norm from the vectors themselves, are more exact.
 """
 
 from dataclasses import dataclass

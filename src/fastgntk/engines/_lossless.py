@@ -35,7 +35,7 @@ from fastgntk.kernels import GNTK
 __all__ = ["Lossless", "PreparedColours"]
 
 
-_THREAD_BYTES = 4 * 2**20  # that a thread takes, whatever it does: stack, arena of the allocator
+_THREAD_BYTES = 4 * 2**20  # memory of an idle thread: stack and the allocator's arena
 _NEVER = np.zeros(1, dtype=np.uint8)
 _buffers = threading.local()  # one set for each thread, kept between tiles
 

@@ -187,7 +187,7 @@ _Tags = tuple[Ints, int, NDArray[np.uint64]]
 
 
 def _tag_edges(batch: GraphBatch, typed: bool) -> _Tags | None:
-    """Give numbers to pairs of weight and slot: of edges, of a node itself, and their hashes; None if all are alike."""
+    """Assign a number to each distinct (weight, slot): of edges, of a node itself, and hashes; None if all agree."""
     from fastgntk.engines._simd._refine import hash_pairs
 
     if batch.weights is None and not typed:
@@ -206,7 +206,7 @@ def _tag_edges(batch: GraphBatch, typed: bool) -> _Tags | None:
 def _tokens(
     neighbours: Int32s, nodes: Int32s, hashes: NDArray[np.uint64], tags: _Tags | None
 ) -> tuple[Int32s, Int32s, NDArray[np.uint64]]:
-    """Give numbers to pairs of colour and tag: of neighbours, of the nodes themselves, and their hashes."""
+    """Assign a number to each distinct (colour, tag): of neighbours, of the nodes themselves, and their hashes."""
     from fastgntk.engines._simd._refine import hash_pairs
 
     if tags is None:

@@ -24,7 +24,7 @@ class Kernel(Value):
     """
 
     _precedence: ClassVar[int] = 3
-    """Of the outermost operation in ``repr``: 1 for a sum, 2 for a product, 3 for what needs no parentheses."""
+    """Precedence of the outermost operation in ``repr``: 1 for a sum, 2 for a product, 3 without parentheses."""
     __array_ufunc__ = None  # so that a NumPy number times a kernel comes here
 
     def __add__(self, other: Any) -> Kernel:

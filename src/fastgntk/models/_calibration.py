@@ -31,7 +31,7 @@ class Intervals:
 
     @classmethod
     def from_residuals(cls, residuals: Array, variances: Array) -> Self:
-        """Take residuals (n, k) with their variances (n, k); those without a variance above 0 are ignored."""
+        """Take residuals (n, k) with their variances (n, k); a residual whose variance is 0 counts as 0."""
         deviations = np.sqrt(variances)
         ratios = np.divide(np.abs(residuals), deviations, out=np.zeros_like(residuals), where=deviations > 0)
         return cls(np.ascontiguousarray(np.sort(ratios, axis=0)))  # sums come out the same after saving and loading

@@ -25,8 +25,8 @@ from fastgntk.pairwise import (
     Compute,
     PreparedGraphs,
     check_compute,
+    check_fits_memory,
     check_kernel,
-    check_result,
     cross_gram,
     gram,
     gram_columns,
@@ -73,24 +73,24 @@ class KernelRows:
 
     def chunks(self, batch: GraphBatch, progress: Progress | None = None, *, diagonal: bool = True) -> Iterator[Chunk]:
         """Yield the rows of new graphs in chunks, with their k(G, G) if ``diagonal``."""
-        for part, of_part in split_into_chunks(len(batch), len(self), self.compute, progress):
+        for part, report_progress in split_into_chunks(len(batch), len(self), self.compute, progress):
             new = self.prepared.like(batch[part])
-            rows = self._rows(new, of_part)
-            yield part, rows, new.diagonal(self.compute.watched(None)) / self.unit if diagonal else np.zeros(0)
+            rows = self._rows(new, report_progress)
+            yield part, rows, new.diagonal(self.compute.with_progress(None)) / self.unit if diagonal else np.zeros(0)
 
     def values(self, batch: GraphBatch, progress: Progress | None = None) -> Array:
         """Return all rows (t, m) at once."""
         return self._rows(self.prepared.like(batch), progress)
 
     def _rows(self, new: PreparedGraphs, progress: Progress | None) -> Array:
-        rows = cross_gram(new, self.prepared, compute=self.compute.watched(progress))
+        rows = cross_gram(new, self.prepared, compute=self.compute.with_progress(progress))
         rows /= self.unit
         return rows
 
     def cosine(self, rows: Array, diagonal: Array) -> Array:
         """Return cosines (t, m) from the rows and the diagonal of a chunk."""
         if not isinstance(self.kernel, Normalized):
-            rows = normalize(rows, diagonal, self.prepared.diagonal(self.compute.watched(None)) / self.unit)
+            rows = normalize(rows, diagonal, self.prepared.diagonal(self.compute.with_progress(None)) / self.unit)
         return np.minimum(rows, 1.0)  # rounding
 
     def with_intercept(self, rows: Array, diagonal: Array) -> tuple[Array, Array]:
@@ -99,7 +99,7 @@ class KernelRows:
 
     def nodes(self, batch: GraphBatch) -> Array:
         """Return the contribution of each node of one graph to its row, shape (N, m)."""
-        return node_contributions(batch, self.prepared, compute=self.compute.watched(None)) / self.unit
+        return node_contributions(batch, self.prepared, compute=self.compute.with_progress(None)) / self.unit
 
 
 class TrainingKernel:
@@ -142,7 +142,7 @@ class TrainingKernel:
 
     @property
     def compute(self) -> Compute:
-        return self.prepared.compute.watched(self.progress)
+        return self.prepared.compute.with_progress(self.progress)
 
     @property
     def order(self) -> Ints:
@@ -191,7 +191,7 @@ class TrainingKernel:
     def _raw_diagonal(self) -> Array:
         """The diagonal before it is divided by the unit."""
         if self.stored is None:
-            return self.prepared.diagonal(self.prepared.compute.watched(None))
+            return self.prepared.diagonal(self.prepared.compute.with_progress(None))
         return (self._stored_diagonal > 0).astype(np.float64) if self.normalized else self._stored_diagonal
 
     @cached_property
@@ -207,7 +207,7 @@ class TrainingKernel:
         return values
 
     def _read(self, stored: StoredGram) -> Array:
-        check_result(8 * self.n**2, self.prepared.compute.budget)
+        check_fits_memory(8 * self.n**2, self.prepared.compute.budget)
         K: Array = np.asarray(stored, dtype=np.float64)
         self._stored_diagonal = self._keep_diagonal(stored, np.diagonal(K).copy())
         return normalize(K) if self.normalized else K

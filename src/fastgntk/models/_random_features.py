@@ -28,7 +28,7 @@ from fastgntk.kernels import GNTK, Kernel, Normalized
 from fastgntk.models._base import GraphEstimator, as_training_graphs, check_features, warn_unseen_labels
 from fastgntk.models._kernel_values import INTERCEPT, Chunk, TrainingKernel, split_into_chunks
 from fastgntk.models._targets import Targets
-from fastgntk.pairwise import Compute, check_compute, check_kernel, check_result
+from fastgntk.pairwise import Compute, check_compute, check_fits_memory, check_kernel
 from fastgntk.solvers import Solution, regress_on_features
 
 __all__ = ["DEFAULT_FEATURES", "FeatureRows", "RandomFeatures", "drawn_width", "solve_on_features"]
@@ -144,7 +144,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         ready = self.ready(batch)
         options = check_compute(self.compute)
         normalized, workers = isinstance(self.kernel, Normalized), options.threads
-        check_result(len(batch) * self._n_features_out * np.dtype(self.dtype).itemsize, options.budget)
+        check_fits_memory(len(batch) * self._n_features_out * np.dtype(self.dtype).itemsize, options.budget)
         out = np.empty((len(batch), self._n_features_out), dtype=self.dtype)
 
         def write_part(part: slice) -> None:
@@ -243,8 +243,8 @@ class FeatureRows:
 
     def chunks(self, batch: GraphBatch, progress: Progress | None = None, *, diagonal: bool = True) -> Iterator[Chunk]:
         """Yield the vectors of new graphs in chunks, with their squared norms if ``diagonal``."""
-        for part, of_part in split_into_chunks(len(batch), len(self), self.compute, progress):
-            rows = self.values(batch[part], of_part)
+        for part, report_progress in split_into_chunks(len(batch), len(self), self.compute, progress):
+            rows = self.values(batch[part], report_progress)
             yield part, rows, np.einsum("ij,ij->i", rows, rows) if diagonal else np.zeros(0)
 
     def values(self, batch: GraphBatch, progress: Progress | None = None) -> Array:
@@ -285,8 +285,10 @@ class _TrainingFeatures:
         if self._passes and self._kept is not None:
             yield from self._kept
             return
-        for part, of_part in split_into_chunks(self.n, self.columns, self._rows.compute, self._progress(), _BLOCK):
-            block = self._rows.values(self._kernel.prepared.batch[part], of_part)
+        for part, report_progress in split_into_chunks(
+            self.n, self.columns, self._rows.compute, self._progress(), _BLOCK
+        ):
+            block = self._rows.values(self._kernel.prepared.batch[part], report_progress)
             if self._kept is not None:
                 self._kept.append((part, block))
             yield part, block

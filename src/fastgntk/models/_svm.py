@@ -88,11 +88,11 @@ def fit_svms(K: Array, signs: Array, C: float, *, balanced: bool = False, folds:
     ):
         warnings.simplefilter("ignore", ConvergenceWarning)  # SVMs that reached the step limit are used as they are
         svms = _fit(K, signs, C, balanced)
-        of_folds = [_fit(K[np.ix_(train, train)], signs[train], C, balanced) for train, _ in folds]
+        fold_svms = [_fit(K[np.ix_(train, train)], signs[train], C, balanced) for train, _ in folds]
     if not folds:
         return svms
     out_of_fold = np.zeros_like(signs)
-    for (train, test), part in zip(folds, of_folds, strict=True):
+    for (train, test), part in zip(folds, fold_svms, strict=True):
         out_of_fold[test] = part.decisions(K[np.ix_(test, train)])
     return replace(svms, out_of_fold=out_of_fold)
 

@@ -15,7 +15,7 @@ from fastgntk.graphs import as_graphs
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._base import GraphEstimator, check_features
 from fastgntk.models._kernel_values import KernelRows, TrainingKernel
-from fastgntk.pairwise import Compute, check_compute, check_result
+from fastgntk.pairwise import Compute, check_compute, check_fits_memory
 from fastgntk.sketch import generator
 from fastgntk.solvers import KernelSource
 
@@ -145,7 +145,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
         batch = as_graphs(X)
         check_features(self.rows_.features, batch)
         compute = check_compute(self.compute)
-        check_result(8 * len(batch) * len(self.landmarks_), compute.budget)
+        check_fits_memory(8 * len(batch) * len(self.landmarks_), compute.budget)
         return self._whitened(self.rows_.values(batch, compute.progress))
 
     def _whitened(self, rows: Array) -> Array:
@@ -162,7 +162,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
         kernel = TrainingKernel.from_graphs(X, self.kernel, self.compute, in_units=False)
         count = min(max_landmarks, kernel.n)
         if self.selection != "uniform":
-            check_result(8 * kernel.n * count, kernel.prepared.compute.budget)
+            check_fits_memory(8 * kernel.n * count, kernel.prepared.compute.budget)
         landmarks, columns = SELECTIONS[self.selection](kernel, count, generator(self._seed()))
         if columns is None and whole:
             columns = kernel.columns(landmarks)

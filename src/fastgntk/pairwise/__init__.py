@@ -19,7 +19,7 @@ rounding.
 """
 
 from fastgntk.pairwise._combine import combine, combine_diagonals, needs_diagonals, normalize
-from fastgntk.pairwise._compute import Compute, check_compute, check_kernel, check_result
+from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
 from fastgntk.pairwise._cost import ClusterCost, CostEstimate, LeafCost, estimate_cost
 from fastgntk.pairwise._describe import describe
 from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_columns, gram_path
@@ -70,6 +70,6 @@ __all__ = [
     "combine_diagonals",
     "needs_diagonals",
     "tangent_leaves",
-    "check_result",
+    "check_fits_memory",
     "NotSketchedWarning",
 ]

@@ -13,7 +13,7 @@ from fastgntk.engines import check_engine
 from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel
 
-__all__ = ["Compute", "check_compute", "check_kernel", "check_result"]
+__all__ = ["Compute", "check_compute", "check_kernel", "check_fits_memory"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,7 +61,7 @@ class Compute(Value):
         """The memory limit in bytes."""
         return memory_budget(self.max_memory)
 
-    def watched(self, progress: Progress | None) -> Self:
+    def with_progress(self, progress: Progress | None) -> Self:
         """Return a copy with another progress callback."""
         out = copy(self)
         object.__setattr__(out, "progress", progress)
@@ -72,15 +72,15 @@ class Compute(Value):
         progress = self.progress
         if progress is None or count == 1:
             return self
-        return self.watched(lambda done, total: progress(number * total + done, count * total))
+        return self.with_progress(lambda done, total: progress(number * total + done, count * total))
 
 
-def check_result(result: int, memory: int) -> None:
+def check_fits_memory(result_bytes: int, memory: int) -> None:
     """Raise an error if the result would not fit in memory."""
-    if result > memory:
+    if result_bytes > memory:
         raise InputError(
-            f"max_memory={format_bytes(memory)} is too small: the result alone takes {format_bytes(result)}; pass "
-            f"max_memory={round_up_bytes(result + result // 8)!r} or fewer graphs."
+            f"max_memory={format_bytes(memory)} is too small: the result alone takes {format_bytes(result_bytes)}; "
+            f"pass max_memory={round_up_bytes(result_bytes + result_bytes // 8)!r} or fewer graphs."
         )
 
 
@@ -96,7 +96,7 @@ def check_compute(compute: Any) -> Compute:
 
 
 def check_kernel(kernel: Any) -> Kernel:
-    """Refuse what is no kernel."""
+    """Return ``kernel``, or raise an error if it is not a kernel."""
     if not isinstance(kernel, Kernel):
         hint = "; read a text with fastgntk.parse_kernel" if isinstance(kernel, str) else ""
         raise InputError(f"kernel must be a kernel such as fastgntk.GNTK(), but is a {type(kernel).__name__}{hint}.")

@@ -17,7 +17,7 @@ from fastgntk.engines import Extent, estimate_seconds
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.pairwise._compute import Compute, check_compute, check_kernel, check_result
+from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
 from fastgntk.pairwise._leaf import Leaf
 from fastgntk.pairwise._plan import largest_extent, plan_gram
 from fastgntk.pairwise._prepared import prepare_batch
@@ -164,7 +164,7 @@ def estimate_cost(
     start = time.perf_counter()
     batch = as_graphs(graphs)
     result = 8 * len(batch) ** 2
-    check_result(result, options.budget)
+    check_fits_memory(result, options.budget)
     prepared = prepare_batch(batch, kernel, options, once=True)
     costs = [_leaf_cost(leaf, options, result) for leaf in prepared.leaves.values()]
     return CostEstimate(

@@ -12,7 +12,7 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.pairwise._combine import combine, combine_levels
-from fastgntk.pairwise._compute import Compute, check_compute, check_kernel, check_result
+from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
 from fastgntk.pairwise._leaf import Leaf
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, prepare_pair
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
@@ -90,14 +90,14 @@ def gram(
         raise InputError(f"{'client' if shard is None else 'shard'} is for a store; give store=path too.")
     if isinstance(graphs, PreparedGraphs):
         prepared, options = graphs, check_options(graphs, kernel, compute)
-        result = _result_bytes(len(prepared.leaves), len(prepared), len(prepared), options)
+        result_bytes = _count_result(len(prepared.leaves), len(prepared), len(prepared), options)
     else:
         kernel, options, batch = _check_kernel(kernel), check_compute(compute), as_graphs(graphs)
-        result = _result_bytes(len(kernel.leaves()), len(batch), len(batch), options)
+        result_bytes = _count_result(len(kernel.leaves()), len(batch), len(batch), options)
         prepared = prepare_batch(batch, kernel, options, once=True)
 
     def compute_leaf(leaf: Leaf, compute: Compute) -> Array:
-        values = leaf.gram(compute, result)
+        values = leaf.gram(compute, result_bytes)
         prepared.set_leaf_diagonal(leaf.kernel, np.diagonal(values).copy())
         return values
 
@@ -118,15 +118,15 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
     if isinstance(cols, PreparedGraphs):
         col_graphs, options = cols, check_options(cols, kernel, compute)
         row_graphs = rows if isinstance(rows, PreparedGraphs) else cols.like(rows)
-        result = _result_bytes(len(cols.leaves), len(row_graphs), len(cols), options)
+        result_bytes = _count_result(len(cols.leaves), len(row_graphs), len(cols), options)
     else:
         kernel, options, rows, cols = _check_kernel(kernel), check_compute(compute), as_graphs(rows), as_graphs(cols)
-        result = _result_bytes(len(kernel.leaves()), len(rows), len(cols), options)
+        result_bytes = _count_result(len(kernel.leaves()), len(rows), len(cols), options)
         row_graphs, col_graphs = prepare_pair(rows, cols, kernel, options)
     row_diagonals, col_diagonals = row_graphs.needed_diagonals(options), col_graphs.needed_diagonals(options)
 
     def compute_leaf(leaf: Leaf, compute: Compute) -> Array:
-        return row_graphs.leaves[leaf.kernel].cross(leaf, compute, result)
+        return row_graphs.leaves[leaf.kernel].cross(leaf, compute, result_bytes)
 
     return combine(col_graphs.kernel, _by_kernel(col_graphs, options, compute_leaf), row_diagonals, col_diagonals)
 
@@ -134,13 +134,13 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
 def gram_columns(prepared: PreparedGraphs, indices: Ints, compute: Compute | None = None) -> Array:
     """Compute some columns of the Gram matrix of prepared graphs, shape (n, m)."""
     options = check_options(prepared, None, compute)
-    result = _result_bytes(len(prepared.leaves), len(prepared), len(indices), options)
+    result_bytes = _count_result(len(prepared.leaves), len(prepared), len(indices), options)
     cols = prepared.like(prepared.batch[indices])
     diagonals = prepared.needed_diagonals(options)
     col_diagonals = {leaf: values[indices] for leaf, values in diagonals.items()}
 
     def compute_leaf(leaf: Leaf, compute: Compute) -> Array:
-        return np.ascontiguousarray(cols.leaves[leaf.kernel].cross(leaf, compute, result).T)
+        return np.ascontiguousarray(cols.leaves[leaf.kernel].cross(leaf, compute, result_bytes).T)
 
     return combine(prepared.kernel, _by_kernel(prepared, options, compute_leaf), diagonals, col_diagonals)
 
@@ -157,7 +157,7 @@ def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | No
     if isinstance(graphs, PreparedGraphs):
         return graphs.diagonal(check_options(graphs, kernel, compute)).copy()
     kernel, options, batch = _check_kernel(kernel), check_compute(compute), as_graphs(graphs)
-    check_result(8 * len(batch), options.budget)
+    check_fits_memory(8 * len(batch), options.budget)
     pairs = float(np.sum(batch.sizes.astype(np.float64) ** 2))
     return prepare_batch(batch, kernel, options, once=True, pairs=pairs).diagonal(options)
 
@@ -211,7 +211,7 @@ def gram_path(graphs: Any, kernel: GNTK | None = None, *, compute: Compute | Non
     if not isinstance(deepest, GNTK):
         raise InputError(f"only a GNTK has depths, but the kernel is {deepest}; compute its parts one by one.")
     batch = as_graphs(graphs) if prepared is None else prepared.batch
-    check_result(8 * (deepest.blocks + 1) * len(batch) ** 2, options.budget)
+    check_fits_memory(8 * (deepest.blocks + 1) * len(batch) ** 2, options.budget)
     if prepared is None:
         prepared = prepare_batch(batch, deepest, options, once=True)
     leaf = prepared.leaves[deepest]
@@ -235,11 +235,11 @@ def check_options(prepared: PreparedGraphs, kernel: Any, compute: Any) -> Comput
     return options
 
 
-def _result_bytes(leaves: int, n: int, m: int, compute: Compute) -> int:
+def _count_result(leaves: int, n: int, m: int, compute: Compute) -> int:
     """Count the bytes of the result, and of the matrices of leaves beside it; refuse more than the limit."""
-    result = 8 * n * m * (1 if leaves == 1 else leaves + 1)
-    check_result(result, compute.budget)
-    return result
+    result_bytes = 8 * n * m * (1 if leaves == 1 else leaves + 1)
+    check_fits_memory(result_bytes, compute.budget)
+    return result_bytes
 
 
 def _by_kernel(

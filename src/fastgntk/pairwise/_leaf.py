@@ -17,7 +17,7 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 from fastgntk.pairwise._combine import combine_levels
-from fastgntk.pairwise._compute import Compute, check_result
+from fastgntk.pairwise._compute import Compute, check_fits_memory
 from fastgntk.pairwise._plan import Block, Plan, cut_blocks, largest_extent, plan_cross, plan_diagonal, plan_gram
 
 __all__ = ["BuiltBlock", "Leaf", "compute_levels"]
@@ -41,8 +41,8 @@ class BuiltBlock(NamedTuple):
 class Leaf:
     """Graphs prepared for one tangent kernel.
 
-    Methods that compute values take the options of the call, and where ``result`` is a parameter, the bytes of its
-    result: all of it, and not only the part that the method returns.
+    Methods that compute values take the options of the call, and ``result_bytes``, the size of the whole result,
+    of which a method may return only a part.
     """
 
     kernel: GNTK
@@ -72,11 +72,11 @@ class Leaf:
         blocks = cut_blocks(engine.outline(self.prepared), engine.width, side, order)
         return replace(self, blocks=blocks, built=[], lock=threading.Lock())
 
-    def gram(self, compute: Compute, result: int) -> Array:
+    def gram(self, compute: Compute, result_bytes: int) -> Array:
         """Return the Gram matrix (n, n)."""
         out = np.zeros((self.n, self.n))
         write = _write_both_triangles(out, lambda levels: combine_levels(levels, self.kernel))
-        self._compute_tiles(self, plan_gram(self.blocks), write, compute, result)
+        self._compute_tiles(self, plan_gram(self.blocks), write, compute, result_bytes)
         return out
 
     def levels(self, compute: Compute) -> Array:
@@ -86,14 +86,14 @@ class Leaf:
         self._compute_tiles(self, plan_gram(self.blocks), write, compute, out.nbytes)
         return out
 
-    def cross(self, cols: Self, compute: Compute, result: int) -> Array:
+    def cross(self, cols: Self, compute: Compute, result_bytes: int) -> Array:
         """Return the kernel (n, m) with other graphs that were prepared alike."""
         out = np.zeros((self.n, cols.n))
 
         def write(rows: Ints, cols: Ints, levels: Array) -> None:
             out[rows[:, None], cols] = combine_levels(levels, self.kernel)
 
-        self._compute_tiles(cols, plan_cross(self.blocks, cols.blocks), write, compute, result)
+        self._compute_tiles(cols, plan_cross(self.blocks, cols.blocks), write, compute, result_bytes)
         return out
 
     def diagonal(self, compute: Compute) -> Array:
@@ -116,7 +116,7 @@ class Leaf:
     def nodes(self, cols: Self, compute: Compute) -> Array:
         """Return the contribution of each node of the one graph to its row, shape (N, m)."""
         out = np.zeros((self.batch.n_nodes, cols.n))
-        check_result(out.nbytes, compute.budget)
+        check_fits_memory(out.nbytes, compute.budget)
         if not len(out):
             return out
         plan = plan_cross(self.blocks, cols.blocks)
@@ -129,7 +129,7 @@ class Leaf:
         def write(_: Ints, cols: Ints, levels: Array) -> None:
             out[:, cols] = combine_levels(levels, self.kernel)
 
-        self._run_tiles(plan, lambda _, j: (nodes, col_blocks[j]), write, workers, compute.watched(None))
+        self._run_tiles(plan, lambda _, j: (nodes, col_blocks[j]), write, workers, compute.with_progress(None))
         return out
 
     def equal_graphs(self) -> Ints:
@@ -153,7 +153,7 @@ class Leaf:
         return self.built
 
     def affordable_workers(
-        self, plan: Plan, compute: Compute, result: int, cols: Self | None = None, readouts: int = 1
+        self, plan: Plan, compute: Compute, result_bytes: int, cols: Self | None = None, readouts: int = 1
     ) -> int:
         """Return how many tiles may be in work at once beside result and prepared graphs; refuse if not even one.
 
@@ -168,7 +168,7 @@ class Leaf:
         largest = largest._replace(graphs=max(largest.graphs, readouts))
         engine, memory = self.choice.engine, compute.budget
         tile_bytes = engine.tile_bytes(largest, largest)
-        kept = result + engine.kept_bytes(self.prepared)
+        kept = result_bytes + engine.kept_bytes(self.prepared)
         if cols is not None:
             kept += engine.kept_bytes(cols.prepared)
         if kept + tile_bytes > memory:
@@ -200,9 +200,9 @@ class Leaf:
         run(work, engine.tasks(self.prepared), workers, cancelled=cancelled)
         return engine.finish(self.prepared)
 
-    def _compute_tiles(self, cols: Self, plan: Plan, write: Write, compute: Compute, result: int) -> None:
+    def _compute_tiles(self, cols: Self, plan: Plan, write: Write, compute: Compute, result_bytes: int) -> None:
         """Compute every tile of the plan, against these graphs or others, and hand it to ``write``."""
-        workers = self.affordable_workers(plan, compute, result, None if cols is self else cols)
+        workers = self.affordable_workers(plan, compute, result_bytes, None if cols is self else cols)
         row_blocks, col_blocks = self.build(workers), cols.build(workers)
         self._run_tiles(plan, lambda i, j: (row_blocks[i], col_blocks[j]), write, workers, compute)
 
@@ -228,7 +228,7 @@ class Leaf:
 
 
 def compute_levels(rows: BuiltBlock, cols: BuiltBlock, cancelled: NDArray[np.uint8]) -> Array:
-    """Compute the readouts of all levels between two blocks, and refuse values that are no numbers."""
+    """Compute the readouts of all levels between two blocks, and raise an error if some are not finite."""
     try:
         with np.errstate(all="ignore"):
             levels = rows.engine.tile(rows.content, cols.content, cancelled)

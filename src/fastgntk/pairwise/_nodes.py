@@ -22,7 +22,7 @@ from fastgntk.pairwise._prepared import PreparedGraphs, prepare, tangent_leaves
 __all__ = ["check_nodes", "node_contributions", "node_contributions_in_chunks", "node_diagonal", "node_gram"]
 
 _NODES_PER_PASS = 1024  # enough to merge many and to make calls few, and rows that stay in the cache
-_MATRICES = 8  # of a chunk's size that are there while it is computed
+_ARRAYS_PER_CHUNK = 8  # arrays of a chunk's size that exist at the same time
 _CHUNKS_PER_WORKER = 4  # so that none waits long for the last
 
 
@@ -222,7 +222,7 @@ def _split_into_chunks(
     order = np.argsort(_closeness(batch)[chosen], kind="stable")
 
     def most_bytes(chunks: list[Ints]) -> int:
-        return max(8 * _MATRICES * batch.n_nodes * len(pairs.needed(chosen[chunk])[0]) for chunk in chunks)
+        return max(8 * _ARRAYS_PER_CHUNK * batch.n_nodes * len(pairs.needed(chosen[chunk])[0]) for chunk in chunks)
 
     workers = compute.threads
     while True:

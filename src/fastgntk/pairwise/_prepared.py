@@ -18,7 +18,7 @@ from fastgntk.errors import InputError, levels_to_the_caller
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
-from fastgntk.pairwise._compute import Compute, check_compute, check_kernel, check_result
+from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
 from fastgntk.pairwise._leaf import Leaf
 from fastgntk.pairwise._plan import plan_gram
 
@@ -78,7 +78,7 @@ class PreparedGraphs:
         # Prepared again on loading: prepared graphs are larger than the graphs, and compiled code must own its arrays.
         kept = ("kernel", "batch", "features", "_diagonals")
         state = {name: getattr(self, name) for name in kept}
-        return state | {"compute": self.compute.watched(None), "engines": self.engines}
+        return state | {"compute": self.compute.with_progress(None), "engines": self.engines}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         engines, diagonals = state.pop("engines"), state.pop("_diagonals")
@@ -108,14 +108,14 @@ class PreparedGraphs:
         compute = self.compute if compute is None else compute
         missing = [kernel for kernel in self.leaves if kernel not in self._diagonals]
         if missing:
-            check_result(8 * len(self) * len(missing), compute.budget)
+            check_fits_memory(8 * len(self) * len(missing), compute.budget)
         for i, kernel in enumerate(missing):
             self._diagonals[kernel] = self.leaves[kernel].diagonal(compute.for_part(i, len(missing)))
         return self._diagonals
 
     def needed_diagonals(self, compute: Compute) -> dict[Kernel, Array]:
         """Return the diagonals of the leaves if any part of the kernel is normalised, and none otherwise."""
-        return self.leaf_diagonals(compute.watched(None)) if needs_diagonals(self.kernel) else {}
+        return self.leaf_diagonals(compute.with_progress(None)) if needs_diagonals(self.kernel) else {}
 
     def set_leaf_diagonal(self, kernel: Kernel, values: Array) -> None:
         """Keep the diagonal of a leaf that was computed with its Gram matrix."""

@@ -67,7 +67,7 @@ def pack_rows(rows: Rows) -> tuple[dict[str, Any], Arrays]:
     if isinstance(rows, KernelRows):
         document["engines"] = rows.prepared.engines
         arrays |= pack_graphs(_drop_unused(rows.prepared.batch, rows.features, rows.kernel))
-        diagonals = rows.prepared.leaf_diagonals(rows.compute.watched(None))
+        diagonals = rows.prepared.leaf_diagonals(rows.compute.with_progress(None))
         arrays |= {f"diagonal.{i}": diagonals[leaf] for i, leaf in enumerate(rows.prepared.leaves)}
     elif isinstance(rows, FeatureRows):
         document["draws"] = {name: int(getattr(rows.draws, name)) for name in _DRAWS}

@@ -125,7 +125,7 @@ class Comparison:
 
     def _mix_levels(self, options: Kernel, depth: int, sample: _Sample) -> ScoredKernel:
         deepest, normalized = replace(tangent_leaves(options)[0], blocks=depth), isinstance(options, Normalized)
-        path = gram_path(sample.distinct, deepest, compute=self.compute.watched(None))
+        path = gram_path(sample.distinct, deepest, compute=self.compute.with_progress(None))
         with single_threaded_blas():  # matrices this small gain nothing from more, and lose much on a busy machine
             weights = level_weights(path.levels[:, sample.kinds[:, None], sample.kinds], sample.Y, normalized)
         blocks = max(1, int(np.flatnonzero(weights)[-1]))
@@ -149,7 +149,7 @@ class Comparison:
         scored: dict[int, ScoredKernel] = {}
         passes = group_into_passes(kernels)
         for number, group in enumerate(passes):
-            paths = group.compute(sample.distinct, self.compute.watched(None))
+            paths = group.compute(sample.distinct, self.compute.with_progress(None))
 
             def score(i: int, paths: list[GramPath] = paths) -> None:
                 kernel = kernels[i]

@@ -222,7 +222,7 @@ def score_kernels(
     kernel_seconds = learning_seconds = 0.0
     n_scored = 0
     passes = group_into_passes(kernels)
-    watched = compute.watched(None if progress is None else partial(progress, "kernel"))
+    watched = compute.with_progress(None if progress is None else partial(progress, "kernel"))
     # Processes: what scikit-learn does around libsvm holds the interpreter lock.
     with Parallel(n_jobs=n_jobs, return_as="generator") as parallel:
         for number, group in enumerate(passes):

@@ -112,7 +112,7 @@ def evaluation_out_of_fold(
     folds: dict[int, _Fold] = {}
     # The passes of the evaluation, as deep as they were there, so that values are the same.
     passes = [p for p in group_into_passes(record.kernels) if any(record.kernels[i] in chosen for i in p.members)]
-    watched = compute.watched(None if progress is None else partial(progress, "kernel"))
+    watched = compute.with_progress(None if progress is None else partial(progress, "kernel"))
     for number, group in enumerate(passes):
         engine = record.engines[group.members[0]]
         exact = engine if engine in EXACT_ENGINES else "auto"

@@ -22,7 +22,7 @@ KERNEL = GNTK(2, 1)
 
 @pytest.fixture(autouse=True)
 def _small_tiles(monkeypatch):
-    monkeypatch.setattr(_build, "_PAIRS", 1e3)  # sides of 32 graphs, so that there are several tiles
+    monkeypatch.setattr(_build, "_MAX_TILE_PAIRS", 1e3)  # sides of 32 graphs, so that there are several tiles
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def client():
 def test_workers_write_the_same_bits_as_threads(tmp_path, client, engine):
     kernel = GNTK(2, 1, sketch=Sketch(size=0.9) if engine == "sketched" else None)
     how, seen = by_engine(engine, kernel), []
-    watched = how | {"compute": how["compute"].watched(_into(seen))}
+    watched = how | {"compute": how["compute"].with_progress(_into(seen))}
     stored = fg.gram(GRAPHS, store=tmp_path / "1.zarr", client=client, **watched)
     threads = fg.gram(GRAPHS, store=tmp_path / "2.zarr", **how)
     assert len(seen) == len(stored.all_tiles()) == 15

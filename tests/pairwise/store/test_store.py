@@ -19,7 +19,7 @@ KERNEL = GNTK(2, 1)
 
 @pytest.fixture(autouse=True)
 def _small_tiles(monkeypatch):
-    monkeypatch.setattr(_build, "_PAIRS", 1e3)  # sides of 32 graphs, so that there are several tiles
+    monkeypatch.setattr(_build, "_MAX_TILE_PAIRS", 1e3)  # sides of 32 graphs, so that there are several tiles
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +156,7 @@ def test_stores_of_no_graph_and_of_one(tmp_path):
 
 @pytest.mark.parametrize(("pairs", "sides"), [(1e3, 5), (2e4, 2), (1e8, 1)])
 def test_tiles_are_full(tmp_path, monkeypatch, pairs, sides):
-    monkeypatch.setattr(_build, "_PAIRS", pairs)
+    monkeypatch.setattr(_build, "_MAX_TILE_PAIRS", pairs)
     stored = fg.gram(GRAPHS, KERNEL, compute=Compute(engine="lossless"), store=tmp_path / "K.zarr")
     assert (len(stored.all_tiles()), stored.side) == (sides * (sides + 1) / 2, 150 / sides)
 

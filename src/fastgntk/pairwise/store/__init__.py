@@ -2,7 +2,7 @@
 
 ================  ==================================================================
 ``_stored_gram``  :class:`StoredGram`, the matrix as a lazy array; its layout on disk, locks
-``_manifest``     what a stored matrix is of, and whether that is what is wanted
+``_manifest``     metadata that identifies a stored matrix, and compatibility checks
 ``_build``        which tiles are missing, and computing them on threads; use of a complete matrix
 ``_cluster``      computing them on the workers of a Dask cluster; its clients
 ================  ==================================================================

@@ -30,8 +30,8 @@ _log = logging.getLogger("fastgntk")
 
 Shard = tuple[int, int]
 
-_PAIRS = 1e8  # of distinct nodes in a tile: under a second of work, which is what an interruption costs
-_SIDES = (32, 1024)  # graphs on a side of a tile: neither thousands of small files nor few large ones
+_MAX_TILE_PAIRS = 1e8  # pairs of distinct nodes in a tile: at most a second of work is lost by an interruption
+_TILE_SIZES = (32, 1024)  # graphs on a side of a tile: neither thousands of small files nor few large ones
 _ADVICE = "give the graphs and the kernel that it was built with, or leave it out"
 
 
@@ -85,8 +85,8 @@ def use_stored(gram: Any, batch: GraphBatch, kernel: Kernel, compute: Compute) -
             f"{_ADVICE}."
         )
     raw = isinstance(kernel, Normalized) and manifest.same_kernel(kernel.kernel) == Kernel.from_dict(manifest.kernel)
-    of_store = manifest.same_kernel(kernel.kernel if raw and isinstance(kernel, Normalized) else kernel)
-    prepared = prepare_batch(batch, of_store, compute, engines=manifest.engines_for(of_store, compute.engine))
+    stored_kernel = manifest.same_kernel(kernel.kernel if raw and isinstance(kernel, Normalized) else kernel)
+    prepared = prepare_batch(batch, stored_kernel, compute, engines=manifest.engines_for(stored_kernel, compute.engine))
     manifest.check(Manifest.of(prepared, manifest.side, manifest.id), stored.path, _ADVICE)
     tiles, finished = len(stored.all_tiles()), len(stored.finished())
     if finished < tiles:
@@ -279,8 +279,8 @@ def _choose_side(plans: list[Plan]) -> int:
     """Choose how many graphs a tile has on each side: what is lost by an interruption is small, and so are files."""
     graphs = sum(len(block.graphs) for block in plans[0].rows)
     pairs = float(sum(plan.pairs().sum() for plan in plans))
-    affordable = graphs * np.sqrt(_PAIRS / (2 * pairs)) if pairs else graphs
-    low, high = _SIDES
+    affordable = graphs * np.sqrt(_MAX_TILE_PAIRS / (2 * pairs)) if pairs else graphs
+    low, high = _TILE_SIZES
     # Sides of equal size: on disk the last tile takes as much as the others, however little is in it.
     count = -(-graphs // int(max(low, min(high, affordable))))
     return -(-graphs // max(count, 1)) or 1

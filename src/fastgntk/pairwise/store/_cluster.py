@@ -43,13 +43,13 @@ _IN_FLIGHT = 1000  # tasks that the scheduler holds: enough for hundreds of work
 _LOSSES = 5  # times that one tile may be sent again before it counts as one that cannot be computed
 _PATIENCE = 60  # seconds without any worker before we give up
 _KEPT = "finished tiles are kept, and the same again goes on"
-_TOKEN = ".cluster"  # the file by which workers see that their folder is this one
+_TOKEN = ".cluster"  # file that identifies the shared folder
 _CONNECT = 5.0  # seconds
 _ADDRESS = re.compile(r"(tcp://|tls://)?([\w.-]+|\[[\w:.%]+\]):(?P<port>[0-9]{1,5})", re.ASCII)
 
 
 def check_client(client: Any) -> None:
-    """Refuse what is no Dask client that can be used."""
+    """Raise an error unless ``client`` is a synchronous Dask client."""
     if not isinstance(client, _import_distributed().Client) or client.asynchronous:
         raise InputError(
             f"client must be a dask.distributed Client that is not asynchronous, but is a {type(client).__name__}."

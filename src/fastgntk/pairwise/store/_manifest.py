@@ -1,4 +1,4 @@
-"""What a stored matrix is of: kernel, graphs, how they were cut, and by which version."""
+"""Metadata that identifies a stored matrix: kernel, graphs, tiles and version; compatibility checks."""
 
 import hashlib
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from fastgntk.pairwise._prepared import PreparedGraphs
 __all__ = ["FORMAT", "Manifest", "fingerprint"]
 
 FORMAT = 2
-"""Of the layout on disk; a store of another one is refused."""
+"""Version of the layout on disk; stores of other versions are refused."""
 
 _SHOWN = 12  # digits of a fingerprint that messages show
 

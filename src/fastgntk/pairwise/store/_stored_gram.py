@@ -161,7 +161,7 @@ class StoredGram:
         return [(i, j) for i in range(count) for j in range(i, count)]
 
     def finished(self) -> set[Tile]:
-        """Return the tiles that are there, whatever is in them."""
+        """Return the tiles whose file exists; their content is not checked."""
         return {tile for tile in self.all_tiles() if self.file(tile).is_file()}
 
     def damaged(self, tiles: set[Tile]) -> list[Tile]:

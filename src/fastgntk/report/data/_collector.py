@@ -155,7 +155,7 @@ class Collector:
     def add_graphs(self, out_of_fold: OutOfFold, truth: Any, predicted: Any, wrong: Bools) -> None:
         """Add the data of each graph, with drawings and node contributions; arguments as in `graph_data`."""
         with self.timer.time("node contributions") as progress:
-            compute = self.prepared.compute.watched(progress)
+            compute = self.prepared.compute.with_progress(progress)
             graphs, labels, omitted = graph_data(self.source, out_of_fold, truth, predicted, wrong, compute=compute)
         self.report["graphs"], self.report["node_labels"] = graphs, labels
         self.warnings += omitted

@@ -71,7 +71,7 @@ class _FittedModel:
         self.model = model
         rows = model.expansion_.rows
         self.kernel, self.unit = rows.kernel, 1.0
-        silent = (rows.compute if compute is None else compute).watched(None)
+        silent = (rows.compute if compute is None else compute).with_progress(None)
         # Rows that keep no graphs, or landmarks only, have no engines for the kernel among all training graphs.
         engines = rows.prepared.engines if isinstance(rows, KernelRows) else None
         prepared = prepare_batch(source.batch, self.kernel, silent, dict(rows.features), engines=engines)
