@@ -1,9 +1,9 @@
-"""Errors that a user can cause, and so can mend."""
+"""Errors caused by user input."""
 
 import sys
 from collections.abc import Sequence
 
-__all__ = ["InputError", "DownloadError", "levels_to_the_caller", "some"]
+__all__ = ["InputError", "DownloadError", "user_stacklevel", "some"]
 
 
 class InputError(ValueError):
@@ -32,7 +32,7 @@ def some(noun: str, numbers: Sequence[int], max_items: int = 5) -> str:
     return f"{noun}s {', '.join(named[:-1])} and {named[-1]}"
 
 
-def levels_to_the_caller() -> int:
+def user_stacklevel() -> int:
     """Count the frames up to the first outside this package, so that a warning points at the user's own line."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("fastgntk."):

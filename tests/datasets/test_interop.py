@@ -53,7 +53,7 @@ def test_targets_by_other_names_and_none():
 @pytest.mark.parametrize(
     ("y", "words"),
     [
-        ((1, ...), "graph 1 has no attribute 'y' to learn; its own are none at all"),
+        ((1, ...), "graph 1 has no attribute 'y' to learn; its attributes are none at all"),
         ((1, None), "graph 1 has no attribute 'y' to learn"),
         ((1, "a"), "graph 1 has 'y' = 'a'; targets must be all numbers, all strings"),
         (("a", 1), "graph 0 has 'y' = 'a'; targets must be"),
@@ -138,7 +138,7 @@ def test_targets(tmp_path):
     assert read_node_link(path, target=["energy", "y"]).y.shape == (4, 2)
     assert read_node_link(path, target="name").y.tolist() == ["m0", "m1", "m2", "m3"]
     assert refused(path, target="z") == (
-        ": graph 0 has no attribute 'z' to learn; its own are 'y', 'name', 'energy', 'both'."
+        ": graph 0 has no attribute 'z' to learn; its attributes are 'y', 'name', 'energy', 'both'."
     )
 
 

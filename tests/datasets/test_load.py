@@ -178,7 +178,8 @@ def test_download_is_retried(site):
 def test_interrupted_download_leaves_no_file(site):
     site.cut_at = len(site.content) // 2
     with pytest.raises(
-        DownloadError, match=r"could not be downloaded from http.*no connection, or it broke off.*set FASTGNTK_DATA"
+        DownloadError,
+        match=r"could not be downloaded from http.*no connection, or the connection was lost.*set FASTGNTK_DATA",
     ):
         load("MUTAG")
     assert site.requests == 4

@@ -8,11 +8,11 @@ from typing import BinaryIO
 
 from fastgntk.errors import InputError
 
-__all__ = ["atomic_save", "atomic_write", "check_place"]
+__all__ = ["atomic_save", "atomic_write", "check_output_path"]
 
 
-def check_place(path: Path, called: str, *suffixes: str) -> None:
-    """Refuse a place where no file can be written, before the work whose result goes there; ``called`` names it."""
+def check_output_path(path: Path, called: str, *suffixes: str) -> None:
+    """Raise an error if no file can be written to ``path``, before the work; ``called`` is its argument name."""
     if suffixes and path.suffix.lower() not in suffixes:
         raise InputError(f"{called} must end in {' or '.join(suffixes)}, but is {path}.")
     if path.is_dir():
@@ -26,7 +26,7 @@ def check_place(path: Path, called: str, *suffixes: str) -> None:
 def atomic_save(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Let ``write`` fill a temporary file beside ``path``, then put it in place in one step.
 
-    A crash, a full disk or Ctrl-C leaves what was there before, and no half file.
+    A crash, a full disk or Ctrl-C leaves the old file unchanged and no partial file.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:

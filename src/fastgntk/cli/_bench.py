@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fastgntk._util.files import atomic_write, check_place
+from fastgntk._util.files import atomic_write, check_output_path
 from fastgntk._util.text import format_bytes, format_duration
 from fastgntk.bench import CASES, Case, Measurement, machine, measure, time_start_up
 from fastgntk.cli._console import print_json, print_line, print_table
@@ -40,7 +40,7 @@ def bench(
     output: JsonOutput,
 ) -> None:
     """Measure the engines side by side: time, ratio, efficiency, memory, and largest difference."""
-    check_place(file, "--output")
+    check_output_path(file, "--output")
     if not time > 0:
         raise InputError(f"--time must be above 0, but is {time:g}.")
     settings, cases = compute.build(), _choose_cases(names)

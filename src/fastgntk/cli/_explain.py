@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fastgntk._util.files import check_place
+from fastgntk._util.files import check_output_path
 from fastgntk.cli._console import configure_logging, print_table
 from fastgntk.cli._inputs import Inputs, graph_name
 from fastgntk.cli._option_groups import REQUIRED, option, with_groups
@@ -44,7 +44,7 @@ def explain(
 ) -> None:
     """Decompose one prediction into the exact contributions of all nodes, and of the training graphs."""
     if file is not None:
-        check_place(file, "--output", ".svg", ".png")
+        check_output_path(file, "--output", ".svg", ".png")
     from fastgntk.persistence import load_model  # scikit-learn takes a second to load, which --help does not need
 
     configure_logging(output.verbose)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fastgntk import __version__, pairwise
-from fastgntk._util.files import atomic_save, check_place
+from fastgntk._util.files import atomic_save, check_output_path
 from fastgntk._util.text import format_bytes, format_duration
 from fastgntk.cli._console import configure_logging, plural, progress_bar
 from fastgntk.cli._inputs import Inputs, load_data, warn_skipped
@@ -105,7 +105,7 @@ def _check_destination(file: Path | None, estimate: bool, store: StoreOptions, i
     if file is None and store.store is None:
         raise InputError("give a place for the matrix: --output FILE, or --store FOLDER to write it tile by tile.")
     if file is not None:
-        check_place(file, "--output", ".npy", ".npz")
+        check_output_path(file, "--output", ".npy", ".npz")
     elif target:
         raise InputError("--target is for --output; a store holds the matrix alone.")
     store.check()

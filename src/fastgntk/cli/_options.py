@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastgntk._util.files import check_place
+from fastgntk._util.files import check_output_path
 from fastgntk._util.text import format_bytes, format_duration
 from fastgntk._util.threads import Progress
 from fastgntk.cli._console import print_json, print_line, print_values, progress_bar
@@ -201,7 +201,7 @@ class ReportOutput(OutputOptions):
     def check(self) -> None:
         """Refuse a path to which no page can be written, before any work."""
         if self.report is not None:
-            check_place(self.report, "--report", ".html")
+            check_output_path(self.report, "--report", ".html")
 
     def report_record(self) -> dict[str, str]:
         """Return the entry of the page in JSON output, if there is one."""

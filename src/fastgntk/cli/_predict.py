@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fastgntk._util.files import atomic_write, check_place
+from fastgntk._util.files import atomic_write, check_output_path
 from fastgntk._util.text import format_duration
 from fastgntk.cli._console import configure_logging, plural, print_json, print_values, progress_bar
 from fastgntk.cli._inputs import Inputs, load_data, skipped_rows, warn_skipped
@@ -51,7 +51,7 @@ def predict(
     Each row also has the most similar training graph and its similarity (at most 1), if the model has training graphs.
     """
     if file is not None:
-        check_place(file, "--output", ".csv")
+        check_output_path(file, "--output", ".csv")
     from fastgntk.persistence import load_model  # scikit-learn takes a second to load, which --help does not need
 
     configure_logging(output.verbose)

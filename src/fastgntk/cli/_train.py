@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk import __version__
-from fastgntk._util.files import check_place
+from fastgntk._util.files import check_output_path
 from fastgntk._util.text import format_bytes, format_duration
 from fastgntk.cli._console import configure_logging, progress_bar
 from fastgntk.cli._inputs import Inputs, check_targets, graph_name, load_data, skipped_rows
@@ -94,7 +94,7 @@ def train(
     output: ReportOutput,
 ) -> None:
     """Fit a model to DATA, with the kernel chosen from candidates, and write it to a file."""
-    check_place(file, "--output", ".fgntk")
+    check_output_path(file, "--output", ".fgntk")
     output.check()
     from fastgntk import selection  # scikit-learn takes a second to load, which --help does not need
 

@@ -182,7 +182,7 @@ def _target_column(graphs: Sequence[Mapping[str, Any]], target: str) -> NDArray[
     for i, attributes in enumerate(graphs):
         if attributes.get(target) is None:
             available = ", ".join(map(repr, attributes)) or "none at all"
-            raise InputError(f"graph {i} has no attribute {target!r} to learn; its own are {available}.")
+            raise InputError(f"graph {i} has no attribute {target!r} to learn; its attributes are {available}.")
     values = [attributes[target] for attributes in graphs]
     if all(isinstance(value, str) for value in values):
         return np.array(values, dtype=np.str_)

@@ -173,7 +173,7 @@ def _download(row: Row, folder: Path, progress: Callable[[int, int], None] | Non
         return Path(store.fetch(file, downloader=downloader))
     except (OSError, ValueError) as error:  # requests' errors are OSErrors
         # The text of requests' connection errors is too technical to show.
-        reason = "no connection, or it broke off" if isinstance(error, OSError) else type(error).__name__
+        reason = "no connection, or the connection was lost" if isinstance(error, OSError) else type(error).__name__
         response = getattr(error, "response", None)
         if response is not None:
             reason = f"the site answered {response.status_code}"

@@ -292,7 +292,7 @@ def write_tu(dataset: Dataset, folder: str | Path) -> Path:
 def _check_writable(dataset: Dataset) -> None:
     graphs, y, real = dataset.graphs, dataset.y, dataset.graph_attributes
     if dataset.name in ("", ".", "..") or Path(dataset.name).name != dataset.name:
-        raise InputError(f"the name of the data set becomes file names, and {dataset.name!r} cannot.")
+        raise InputError(f"the data set name {dataset.name!r} is not a valid file name.")
     if graphs.weights is not None:
         raise InputError("the TU format has no place for edge weights; the data set was not written.")
     adjacency = graphs.adjacency()
@@ -304,7 +304,7 @@ def _check_writable(dataset: Dataset) -> None:
     if graphs.features is not None and not isinstance(graphs.features, np.ndarray):
         raise InputError("sparse features have no place in the TU format; write the labels they came from.")
     if len(graphs) and graphs.sizes[-1] == 0:
-        raise InputError("the TU format cannot hold a last graph without nodes; move it up.")
+        raise InputError("the last graph in the TU format must have nodes; move the empty graph forward.")
     if y is not None and (y.dtype.kind not in "biuf" or (y.dtype.kind != "f" and y.ndim != 1)):
         raise InputError("targets must be one whole number or real numbers for each graph in the TU format.")
     if y is not None and real is not None and y.dtype.kind == "f" and not np.array_equal(y.reshape(real.shape), real):

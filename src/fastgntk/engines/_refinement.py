@@ -100,7 +100,7 @@ def equal_graphs(batch: GraphBatch, blocks: int, *, typed: bool = False, colours
             return np.arange(len(batch))
         # All levels: colours of closed neighbourhoods do not count the colours of the level below.
         colours = colour(batch, blocks, typed=typed, operators=False).colours
-    return _first_alike(batch.offsets, colours)
+    return _first_equal(batch.offsets, colours)
 
 
 def inseparable_graphs(batch: GraphBatch, *, typed: bool = False) -> tuple[Ints, int] | None:
@@ -121,7 +121,7 @@ def inseparable_graphs(batch: GraphBatch, *, typed: bool = False) -> tuple[Ints,
     part = replace(batch, features=None, labels=None, edge_labels=batch.edge_labels if typed else None)
     level = groups = 0
     while True:
-        alike = _first_alike(part.offsets, colours[None])
+        alike = _first_equal(part.offsets, colours[None])
         out[alive] = alive[alike]
         found = len(np.unique(out))
         rounds = level if found > groups else rounds
@@ -154,7 +154,7 @@ def _number(values: NDArray[np.integer]) -> tuple[int, Int32s]:
     return len(distinct), np.asarray(number, dtype=np.int32)
 
 
-def _first_alike(offsets: Ints, colours: Int32s) -> Ints:
+def _first_equal(offsets: Ints, colours: Int32s) -> Ints:
     """Return for each graph the first whose nodes have the same colours equally often, in each row of (levels, N)."""
     first: dict[bytes, int] = {}
     out = np.empty(len(offsets) - 1, dtype=np.int64)

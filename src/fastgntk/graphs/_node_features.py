@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Bools, Ints
-from fastgntk.errors import InputError, levels_to_the_caller
+from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs._batch import GraphBatch
 from fastgntk.graphs._csr import row_offsets
 from fastgntk.graphs.convert import as_graphs
@@ -241,7 +241,7 @@ class NodeFeatures:
                 f"{int(unseen.sum())} nodes in {count} graphs have a {what} that was absent when the features were "
                 "fitted; its features are zero.",
                 UnseenLabelWarning,
-                stacklevel=levels_to_the_caller(),
+                stacklevel=user_stacklevel(),
             )
         indptr = row_offsets(is_known.sum(axis=1))
         entries = np.ones(int(indptr[-1])), columns[is_known], indptr

@@ -34,7 +34,7 @@ class EqualGraphs:
     contradictory : int or None
         Graphs that equal a graph with a different target; None without targets.
     best_accuracy : float or None
-        Share of graphs that have the most frequent class of their group: an upper bound on the accuracy of every
+        Fraction of graphs that have the most frequent class of their group: an upper bound on the accuracy of every
         function that is equal on equal graphs. None without classes.
     least_error : tuple of float, or None
         For each target the root mean square distance of graphs from the mean of their group, a lower bound on the

@@ -66,7 +66,7 @@ def value_from_dict(options: Any, depth: int = 0) -> Any:
 
 
 class _Parser:
-    """One text on its way to a kernel."""
+    """Parser of one kernel expression."""
 
     def __init__(self, text: str) -> None:
         self.text = text.strip().replace("\n", " ")  # on one line, so that columns are positions in the text

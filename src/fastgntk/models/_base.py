@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from fastgntk._util.arrays import Ints
 from fastgntk._util.checks import check_integer
 from fastgntk._util.values import Value
-from fastgntk.errors import InputError, levels_to_the_caller
+from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs import GraphBatch, NodeFeatures, UnseenLabelWarning, as_graphs
 
 __all__ = ["FrozenParameters", "GraphEstimator", "as_training_graphs", "check_features", "warn_unseen_labels"]
@@ -112,5 +112,5 @@ def _warn_unseen(items: str, pronoun: str, graphs: Ints) -> None:
             f"{items} {len(np.unique(graphs))} graphs have a label that no training graph has; the model has "
             f"learned nothing about {pronoun}.",
             UnseenLabelWarning,
-            stacklevel=levels_to_the_caller(),
+            stacklevel=user_stacklevel(),
         )

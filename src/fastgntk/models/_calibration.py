@@ -19,7 +19,7 @@ Split = tuple[Ints, Ints]
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """How many of its own standard deviations a model is off, learned from leave-one-out residuals.
+    """Prediction intervals calibrated on leave-one-out residuals.
 
     A Gaussian process gives each prediction a standard deviation; whether it has the right size depends on the kernel.
     ``ratios`` (n, k) are the residuals over their standard deviations, without sign and sorted. Intervals of
@@ -96,7 +96,7 @@ def _platt(decisions: Array, positive: Bools) -> tuple[float, float]:
     model = LogisticRegression(C=1e6, max_iter=1000)
     scaled = np.concatenate([decisions, decisions])[:, None] / spread
     model.fit(scaled, np.repeat([1, 0], len(decisions)), sample_weight=np.concatenate([target, 1.0 - target]))
-    # More certain the smaller the value would be nonsense; then the value carries no information.
+    # A negative slope would reverse the ranking, so it is set to 0: the value carries no information.
     slope = max(float(model.coef_[0, 0]) / spread, 0.0)
     return slope, float(model.intercept_[0]) if slope > 0 else float(np.log((yes + 1.0) / (no + 1.0)))
 
@@ -122,7 +122,7 @@ def stratified_folds(y: NDArray[Any], n_folds: int, seed: int, *, name: str = "f
 
 
 def spread_folds(classes: Ints, seed: int, n_folds: int = 5) -> list[Split]:
-    """Split into folds that have each class in proportion; one with fewer members than folds is dealt out to some.
+    """Split into stratified folds; a class with fewer members than folds is missing from some of them.
 
     ``classes`` are numbers from 0 on.
     """

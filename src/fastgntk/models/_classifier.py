@@ -77,10 +77,10 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         if self.method == "ridge":
             check_solver_options(self.solver, self.n_components)
         if sample_weight is not None and self.method == "svm":
-            raise InputError("sample_weight needs method='ridge'; support vector machines take none here.")
+            raise InputError("sample_weight needs method='ridge'; method='svm' does not support it.")
 
-    def _check_room(self, n: int, compute: Compute) -> None:
-        """Refuse more graphs than SVMs can hold the matrix of, before anything is computed."""
+    def _check_memory(self, n: int, compute: Compute) -> None:
+        """Raise an error if the kernel matrix of an SVM exceeds the memory limit, before anything is computed."""
         matrix, room = 8 * n**2, compute.budget
         if self.method == "svm" and matrix > room:
             raise InputError(
@@ -225,7 +225,7 @@ class GraphClassifier(ClassificationModel):
         self._check_options(sample_weight)
         C, alpha = check_positive("C", self.C), check_alpha(self.alpha)
         kernel = self._prepare(X, gram)
-        self._check_room(kernel.n, kernel.prepared.compute)
+        self._check_memory(kernel.n, kernel.prepared.compute)
         labels = check_classes(y, kernel.n)
         weights = check_sample_weight(sample_weight, kernel.n)
         self._solve(kernel, labels, weights, C, alpha)

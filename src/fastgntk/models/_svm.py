@@ -41,16 +41,16 @@ def predict_split(K: Array, y: NDArray[Any], split: Split, Cs: Sequence[float]) 
     train, test = split
     # Inputs were made here and are finite: checking them again would take most of the time of a small fit.
     with sklearn.config_context(assume_finite=True, skip_parameter_validation=True), single_threaded_blas():
-        among, across = K[np.ix_(train, train)], K[np.ix_(test, train)]
+        K_train, K_test = K[np.ix_(train, train)], K[np.ix_(test, train)]
         # C means the same for every kernel when the training graphs have variance 1 in feature space.
-        unit = _variance(among)
-        among, across = among / unit, across / unit
+        unit = _variance(K_train)
+        K_train, K_test = K_train / unit, K_test / unit
         for C in Cs:
-            machine = SVC(kernel="precomputed", C=C, tol=_TOLERANCE, max_iter=_MAX_STEPS)
+            svm = SVC(kernel="precomputed", C=C, tol=_TOLERANCE, max_iter=_MAX_STEPS)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", ConvergenceWarning)
-                machine.fit(among, y[train])
-            yield machine.predict(across), any(issubclass(w.category, ConvergenceWarning) for w in caught)
+                svm.fit(K_train, y[train])
+            yield svm.predict(K_test), any(issubclass(w.category, ConvergenceWarning) for w in caught)
 
 
 def _variance(K: Array) -> float:
@@ -109,10 +109,10 @@ def _fit(K: Array, signs: Array, C: float, balanced: bool) -> FittedSVMs:
         if np.all(signs[:, i] == signs[0, i]):  # a fold without the class, or of nothing else
             offsets[i] = signs[0, i]
             continue
-        machine = SVC(kernel="precomputed", C=C, tol=_TOLERANCE, max_iter=_MAX_STEPS, class_weight=weight)
-        machine.fit(scaled, signs[:, i])
-        coefficients[machine.support_, i] = machine.dual_coef_[0] / unit
-        offsets[i] = machine.intercept_[0]
+        svm = SVC(kernel="precomputed", C=C, tol=_TOLERANCE, max_iter=_MAX_STEPS, class_weight=weight)
+        svm.fit(scaled, signs[:, i])
+        coefficients[svm.support_, i] = svm.dual_coef_[0] / unit
+        offsets[i] = svm.intercept_[0]
     return FittedSVMs(coefficients, offsets)
 
 
@@ -122,10 +122,10 @@ def score_svms(
     """Return for each C the out-of-fold accuracy."""
     correct = np.zeros(len(Cs))
     for train, test in splits:
-        among, across = K[np.ix_(train, train)], K[np.ix_(test, train)]
+        K_train, K_test = K[np.ix_(train, train)], K[np.ix_(test, train)]
         for i, C in enumerate(Cs):
-            svms = fit_svms(among, signs[train], C, balanced=balanced)
-            correct[i] += np.sum(predicted_class(svms.decisions(across)) == classes[test])
+            svms = fit_svms(K_train, signs[train], C, balanced=balanced)
+            correct[i] += np.sum(predicted_class(svms.decisions(K_test)) == classes[test])
     return correct / len(classes)
 
 

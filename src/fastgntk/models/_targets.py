@@ -104,7 +104,7 @@ def check_classes(y: Any, count: int, items: str = "graphs") -> NDArray[Any]:
         raise InputError(f"y must have one class for each of the {count} {items}, but has shape {labels.shape}.")
     if labels.dtype.kind == "f":
         if not np.isfinite(labels).all():
-            raise InputError("y holds values that are no classes: NaN or infinite.")
+            raise InputError("y contains NaN or infinity, which are not classes.")
         if not np.array_equal(labels, np.rint(labels)):
             raise InputError("y holds real numbers, but classes are integers or strings; use a regressor for numbers.")
         labels = labels.astype(np.int64)
@@ -126,7 +126,7 @@ def _label_array(y: Any) -> NDArray[Any]:
     except (TypeError, ValueError):
         raise InputError("classes must be all integers or all strings, one for each graph.") from None
     if labels.dtype.kind not in "biufU":
-        raise InputError("classes must be all integers or all strings, but y holds other things.")
+        raise InputError("classes must be all integers or all strings, but y holds values of other types.")
     return labels
 
 

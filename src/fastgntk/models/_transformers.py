@@ -89,7 +89,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
     n_components : int
         How many training graphs are landmarks, and the number of columns; all graphs if there are fewer.
     selection : {"uniform", "kmeans++", "leverage"}
-        How landmarks are drawn: all alike; one after the other far from those before; or by ridge leverage scores,
+        How landmarks are drawn: uniformly; by kmeans++, far from earlier landmarks; or by ridge leverage scores,
         found with as many uniform landmarks, which takes twice as long. Where graphs are much alike, all do equally
         well (docs/scaling.md has figures).
     random_state : int, optional
@@ -190,7 +190,7 @@ def _draw_uniformly(source: KernelSource, count: int, rng: np.random.Generator) 
     return np.sort(rng.choice(source.n, count, replace=False)).astype(np.int64), None
 
 
-def _draw_far_apart(source: KernelSource, count: int, rng: np.random.Generator) -> _Landmarks:
+def _draw_kmeans_plus_plus(source: KernelSource, count: int, rng: np.random.Generator) -> _Landmarks:
     """Draw with a chance in proportion to the squared distance from the landmarks before, some at a time (kmeans++)."""
     diagonal = source.diagonal()
     distance = np.full(source.n, np.inf)
@@ -218,7 +218,7 @@ def _draw_by_leverage(source: KernelSource, count: int, rng: np.random.Generator
     if not diagonal.any():  # graphs without nodes: any is as good as another
         return first, C
     values, vectors = linalg.eigh((C[first] + C[first].T) / 2)
-    ridge = _ridge_of_dimension(np.maximum(values, 0.0) * source.n / count, count / 2)
+    ridge = _ridge_for_dimension(np.maximum(values, 0.0) * source.n / count, count / 2)
     # l_i = (K_ii − c_i (K_mm + ridge m/n)⁻¹ c_iᵀ) / ridge, as K with these landmarks has it (Musco and Musco 2017).
     explained = (C @ vectors) ** 2 @ (1.0 / (np.maximum(values, 0.0) + ridge * count / source.n))
     leverage = np.maximum(diagonal - explained, np.finfo(np.float64).eps * diagonal)
@@ -227,7 +227,7 @@ def _draw_by_leverage(source: KernelSource, count: int, rng: np.random.Generator
 
 SELECTIONS: dict[str, Callable[[KernelSource, int, np.random.Generator], _Landmarks]] = {
     "uniform": _draw_uniformly,
-    "kmeans++": _draw_far_apart,
+    "kmeans++": _draw_kmeans_plus_plus,
     "leverage": _draw_by_leverage,
 }
 """Functions that draw landmarks, by name."""
@@ -244,7 +244,7 @@ def _draw_by_weights(weights: Array, taken: Ints, count: int, rng: np.random.Gen
     return ranked[:count].astype(np.int64)
 
 
-def _ridge_of_dimension(values: Array, dimension: float) -> float:
+def _ridge_for_dimension(values: Array, dimension: float) -> float:
     """Return the ridge at which eigenvalues have this number of effective dimensions, Σ v / (v + ridge)."""
     high = float(values.sum())
     low = 1e-16 * high

@@ -71,7 +71,7 @@ def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind =
 
 
 def _pattern(batch: GraphBatch) -> Any:
-    """Return where there are edges, block-diagonal; in as few bytes as will do, since sets have millions of them."""
+    """Return the block-diagonal edge pattern, with small dtypes because data sets have millions of edges."""
     index = np.int32 if max(batch.n_nodes, len(batch.indices)) < 2**31 else np.int64
     columns = np.repeat(np.repeat(batch.offsets[:-1].astype(index), batch.sizes), batch.degrees) + batch.indices
     ones = np.ones(len(columns), dtype=np.int8)

@@ -14,7 +14,7 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines import Choice, check_edges, choose_engine
-from fastgntk.errors import InputError, levels_to_the_caller
+from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
@@ -254,5 +254,5 @@ def _check(kernel: GNTK, batches: list[GraphBatch]) -> None:
             f"the sketch size {kernel.sketch.size} is not below the number of nodes of {exact} of {len(sizes)} graphs; "
             "these are computed exactly.",
             NotSketchedWarning,
-            stacklevel=levels_to_the_caller(),
+            stacklevel=user_stacklevel(),
         )

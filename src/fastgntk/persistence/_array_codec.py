@@ -221,7 +221,7 @@ def unpack_features(document: Any, arrays: Arrays, prefix: str = "features.") ->
         raise InputError(f"its node features are of kind {kind!r} but were fitted as {fitted!r}.")
     # Compared as numbers: the count is not turned into names before it is known to be small.
     if 2 * count != sum(name.startswith(prefix) for name in arrays):
-        raise InputError(f"the arrays {prefix}… are not as many as the node features need.")
+        raise InputError(f"the arrays {prefix}… do not match the number of categories of the node features.")
     if count > {"attributes": 0, "degree": 1}.get(fitted, count):
         raise InputError(f"node features of kind {fitted} cannot have {count} lists of categories.")
     part = Part("any", "int64", minimum=0) if fitted == "degree" else Part("any", _LABELS)

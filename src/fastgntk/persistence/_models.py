@@ -123,7 +123,7 @@ def _unpack(document: dict[str, Any], arrays: Arrays, compute: Compute) -> Graph
     expected = {"coefficients": Part("m k"), "offsets": Part("k"), "basis": Part("b", "int64", minimum=0)}
     coefficients, offsets, basis = check_parts(arrays, expected, sizes)
     if not len(rows) or basis.max(initial=0) >= n:
-        raise InputError("its training graphs are not numbered as they should be.")
+        raise InputError("its training graphs are missing or have invalid indices.")
     model.expansion_ = Expansion(rows, coefficients, offsets, basis, tuple(str(name) for name in outputs))
     model.n_graphs_, model.n_equal_graphs_, model.about_, model.solver_ = n, n_equal, about, solver
     if document.get("names") is not None:
@@ -191,7 +191,7 @@ def _unpack_regression(model: GraphRegressor, document: dict[str, Any], arrays: 
         raise InputError("its landmarks are not among its training graphs.")
     basis = check_parts(parts, _SOLUTION_PARTS, sizes)[0]
     if not np.array_equal(basis, model.expansion_.basis if rows.keeps_graphs else np.arange(m)):
-        raise InputError("its solution is of other training graphs.")
+        raise InputError("its solution does not match its training graphs.")
     if triangular:
         parts["factor"] = _unpack_triangle(parts, "factor", p)
     if not rows.keeps_graphs:

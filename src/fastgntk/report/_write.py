@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastgntk._util.files import atomic_write, check_place
+from fastgntk._util.files import atomic_write, check_output_path
 from fastgntk.pairwise import Compute
 from fastgntk.report import _page
 from fastgntk.report._schema import ReportData
@@ -40,7 +40,7 @@ def report_evaluation(
         Threads, memory and progress, as in :func:`fastgntk.gram`; engines are those of the evaluation.
     """
     path = Path(path)
-    check_place(path, "path", ".html")
+    check_output_path(path, "path", ".html")
     from fastgntk.report.data import evaluation_data
 
     command = command or f"fastgntk.report.report_evaluation({path.name!r}, data, fastgntk.selection.evaluate(data))"
@@ -79,7 +79,7 @@ def report_training(
         Training time, to be shown.
     """
     path = Path(path)
-    check_place(path, "path", ".html")
+    check_output_path(path, "path", ".html")
     from fastgntk.report.data import training_data
 
     command = command or f"fastgntk.report.report_training({path.name!r}, data, model)"

@@ -281,7 +281,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         """Choose and learn from graphs X (n) and their classes y (n,); weights are for ``method="ridge"``."""
         self._check_options(sample_weight)
         batch = as_graphs(X)
-        self._check_room(len(batch), check_compute(self.compute))
+        self._check_memory(len(batch), check_compute(self.compute))
         labels = check_classes(y, len(batch))
         weights = check_sample_weight(sample_weight, len(batch))
         classes, numbers = np.unique(labels, return_inverse=True)

@@ -86,7 +86,7 @@ def _solve(problem: Problem, model: LowRank, noise: Array, Y: Array, tolerances:
         if used >= problem.max_iterations:
             worst = active[(errors[active] / goals[active]).argmax()]
             raise InputError(
-                f"conjugate gradients came to a relative residual of {errors[worst] / sizes[worst]:.1e} in {used} "
+                f"conjugate gradients reached a relative residual of {errors[worst] / sizes[worst]:.1e} in {used} "
                 f"iterations, not to the tolerance of {tolerances[worst]:.1e}; raise rank (now {problem.rank}) or "
                 f"ridge (now {problem.ridge:.1e}), or take solver='cholesky'."
             )

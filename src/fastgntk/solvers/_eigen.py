@@ -25,7 +25,7 @@ __all__ = ["Criterion", "EigenPath", "Score", "eigen", "misclassification", "sta
 
 Criterion = Literal["leave_one_out", "likelihood"]
 
-# Equal graphs have equal rows up to the order of sums; κ0 near λ = 1 makes of an ulp a 1e-8 (tests/tables.py).
+# Equal graphs have equal rows up to the order of sums; near λ = 1, κ0 turns one ulp into 1e-8 (tests/tables.py).
 _SAME_ROW = 1e-6
 _TIE = 1.05  # times the least error; leave-one-out on some hundred graphs does not distinguish such ridges
 
@@ -112,7 +112,7 @@ class EigenPath:
         targets = as_targets(Y, self.n)
         targets = targets[:, np.any(targets != 0.0, axis=0)]
         if not targets.size:
-            raise InputError("all targets are 0, so that no ridge is better than another; give targets that vary.")
+            raise InputError("all targets are 0, so all ridges score the same; give targets that vary.")
         if by == "likelihood":
             return np.asarray(-self.log_marginal_likelihood(targets, ridges).mean(axis=1))
         fractions = self._weights / self._weights.sum()

@@ -84,7 +84,7 @@ def _check_rows(matrix: Array, start: int) -> None:
     rows = matrix[start : start + BLOCK]
     if not np.isfinite(rows).all():
         i, j = np.argwhere(~np.isfinite(rows))[0]
-        raise InputError(f"the kernel matrix has {rows[i, j]} in row {start + i}, column {j}; leave it out.")
+        raise InputError(f"the kernel matrix has {rows[i, j]} in row {start + i}, column {j}; values must be finite.")
     distances = np.abs(rows - matrix[:, start : start + BLOCK].T)
     size = float(np.abs(rows).max(initial=0.0))
     if distances.max(initial=0.0) > _SYMMETRY * size:
@@ -132,7 +132,7 @@ def as_targets(Y: Any, n: int) -> Array:
     wrong = np.flatnonzero(~np.isfinite(targets).all(axis=1))
     if len(wrong):
         raise InputError(
-            f"{len(wrong)} of {n} targets are no finite numbers, the first at index {wrong[0]}; leave these graphs out."
+            f"{len(wrong)} of {n} targets are not finite, the first at index {wrong[0]}; leave these graphs out."
         )
     return targets
 

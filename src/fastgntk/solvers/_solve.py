@@ -67,7 +67,7 @@ def solve(
         Landmarks of ``nystrom`` and ``cg``, rows of the sketch of ``sketched``: at most n, by default
         10 sqrt(n) and at least 100.
     seed : int
-        Decides landmarks and sketches.
+        Seed for drawing landmarks and sketches.
     tolerance : float in (0, 1)
         Relative residual at which ``cg`` stops.
     sketch : {"ams", "gaussian", "srht", "countsketch", "sparse"}

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array
-from fastgntk.errors import InputError, levels_to_the_caller
+from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs._csr import first_true
 from fastgntk.graphs.convert._tables import Table, pack_numbers
 
@@ -267,7 +267,7 @@ def warn_unused(*selections: Selection) -> None:
             f"not used: {' and '.join(unused)}; name what you need in node_labels=, node_features=, "
             "edge_labels=, edge_weights= or pass () there to do without.",
             UnusedAttributesWarning,
-            stacklevel=levels_to_the_caller(),
+            stacklevel=user_stacklevel(),
         )
 
 

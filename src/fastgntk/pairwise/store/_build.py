@@ -109,7 +109,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Build:
-    """A matrix on its way into a store."""
+    """A stored matrix under construction."""
 
     prepared: PreparedGraphs
     """Graphs in blocks that fit into the sides of tiles."""

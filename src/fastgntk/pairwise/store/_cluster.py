@@ -42,7 +42,7 @@ _log = logging.getLogger("fastgntk")
 _IN_FLIGHT = 1000  # tasks that the scheduler holds: enough for hundreds of workers, little to remember
 _LOSSES = 5  # times that one tile may be sent again before it counts as one that cannot be computed
 _PATIENCE = 60  # seconds without any worker before we give up
-_KEPT = "finished tiles are kept, and the same again goes on"
+_KEPT = "finished tiles are kept; rerun the same command to resume"
 _TOKEN = ".cluster"  # file that identifies the shared folder
 _CONNECT = 5.0  # seconds
 _ADDRESS = re.compile(r"(tcp://|tls://)?([\w.-]+|\[[\w:.%]+\]):(?P<port>[0-9]{1,5})", re.ASCII)
@@ -82,7 +82,7 @@ def compute_on_cluster(build: Build, tiles: list[Tile], client: Any, progress: P
 
 @dataclass(eq=False)
 class _Work:
-    """Tiles on their way."""
+    """Tiles being computed on a cluster."""
 
     build: Build
     client: Any
@@ -134,7 +134,7 @@ class _Work:
         self.losses[tile] += 1
         if self.losses[tile] > _LOSSES:
             raise _workers_died(self.target[0])
-        _log.info("%s: tile %s is sent again, because a worker died that had its blocks", self.target[0], tile)
+        _log.info("%s: tile %s is resubmitted, because a worker that held its blocks died", self.target[0], tile)
         return self.send(tile)
 
     def side(self, number: int) -> Any:
@@ -178,7 +178,7 @@ def _open_target(folder: str, token: str, store_id: str, version: str) -> Stored
     path, host = Path(folder), socket.gethostname()
     if version != __version__:
         raise InputError(
-            f"a worker on {host} has fastgntk {__version__}, but {version} asked it to compute; install the same there."
+            f"a worker on {host} has fastgntk {__version__}, but the client has {version}; install the same version."
         )
     if _token(path) != token:
         raise InputError(
@@ -186,7 +186,7 @@ def _open_target(folder: str, token: str, store_id: str, version: str) -> Stored
         )
     stored = StoredGram(path)
     if stored.manifest.id != store_id:
-        raise InputError(f"{path} was made anew while it was computed; run the same again.")
+        raise InputError(f"{path} was replaced by a new store during the computation; rerun the same command.")
     return stored
 
 
@@ -210,7 +210,7 @@ def _explained(client: Any, path: Path) -> Iterator[None]:
     except Exception as error:
         if client.status != "running":
             raise InputError(
-                f"the Dask scheduler went away while {path} was computed; start it again: {_KEPT}."
+                f"the connection to the Dask scheduler was lost while computing {path}; restart it: {_KEPT}."
             ) from None
         missing = re.search(r"No module named [\w.']*", str(error))
         if missing:  # Dask makes a plain Exception of it
@@ -226,9 +226,7 @@ def _explained(client: Any, path: Path) -> Iterator[None]:
 
 
 def _workers_died(path: Path | str) -> InputError:
-    return InputError(
-        f"workers died again and again while they computed a tile of {path}; give them more memory: {_KEPT}."
-    )
+    return InputError(f"workers died repeatedly while computing a tile of {path}; give them more memory: {_KEPT}.")
 
 
 def _import_distributed() -> Any:

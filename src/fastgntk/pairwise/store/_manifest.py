@@ -64,9 +64,7 @@ class Manifest:
         try:
             return cls(**entries)
         except TypeError:
-            raise InputError(
-                f"{path} has a manifest with other entries than there should be; build it again."
-            ) from None
+            raise InputError(f"{path} has a manifest with missing or unknown entries; rebuild the store.") from None
 
     def same_kernel(self, wanted: Kernel) -> Kernel:
         """Return the kernel as the store has it if ``wanted`` is equivalent to it, or else ``wanted``.

@@ -194,7 +194,7 @@ class StoredGram:
         except (KeyError, TypeError, ValueError):  # of another version, or no store at all
             now = None
         if now != self.manifest.id:
-            raise InputError(f"{self.path} was made anew since it was opened; open it again.")
+            raise InputError(f"{self.path} was replaced by a new store after it was opened; open it again.")
 
     def sweep(self) -> None:
         """Delete what processes left behind that were killed while writing a tile; call it under the lock only.
