@@ -136,13 +136,13 @@ def test_attribute_missing_in_some_graphs():
         ([Data(edge_index=PATH, x=torch.full((3, 1), np.nan))], "graph 0, node 0 has 'x' = [nan]"),
         (
             [Data(edge_index=PATH, x=torch.ones(3, 1)), Data(edge_index=PATH, x=torch.ones(3, 2))],
-            "'x' must have the same width in all graphs, but there are rows of shape (1,) and (2,)",
+            "'x' must have the same width in all graphs, but has rows of shape (1,) and (2,)",
         ),
         (
             [Data(edge_index=PATH, num_nodes=3, edge_weight=torch.ones(4) * 1j)],
             "graph 0, edge (0, 1) has 'edge_weight' = ",
         ),
-        ([Batch(edge_index=PATH, num_nodes=3)], "item 0 is a Batch that Batch.from_data_list did not make"),
+        ([Batch(edge_index=PATH, num_nodes=3)], "item 0 is a Batch that was not made by Batch.from_data_list"),
         ([Data(edge_index=PATH, num_nodes=3), "C"], "graph 1 is a str, but graph 0 is a torch_geometric.Data"),
     ],
 )
