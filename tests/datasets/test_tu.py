@@ -261,7 +261,7 @@ def test_written_sets_read_back_the_same(tmp_path):
 )
 def test_any_graphs_survive_the_round_trip(tmp_path_factory, sizes, random):
     made = []
-    for n, value in [*sizes, (1, 0.5)]:  # the format cannot hold a last graph without nodes
+    for n, value in [*sizes, (1, 0.5)]:  # the format the last graph in the TU format must have nodes
         edges = [(u, v) for u in range(n) for v in range(u) if random.random() < 0.5]
         made.append(
             Graph.from_edges(edges, n, np.full((n, 2), value), labels=[random.randint(-2, 9) for _ in range(n)])
@@ -286,7 +286,7 @@ def test_writing_removes_files_of_an_older_set(tmp_path):
 
 @pytest.mark.parametrize("name", ["", "a/b", ".."])
 def test_invalid_file_names_are_rejected(tmp_path, name):
-    with pytest.raises(InputError, match="becomes file names"):
+    with pytest.raises(InputError, match="is not a valid file name"):
         write_tu(Dataset(GraphBatch.from_graphs([Graph.from_edges([], 1)]), None, name), tmp_path)
 
 
@@ -305,7 +305,7 @@ def test_two_different_real_targets_are_rejected(tmp_path):
         (Graph.from_edges([(0, 1)], 2, labels=["C", "O"]), [1], "node labels must be integers"),
         (Graph.from_edges([(0, 1)], 2, edge_labels=["single"]), [1], "edge labels must be integers"),
         (Graph.from_edges([(0, 1)], 2), ["yes"], "targets must be one whole number or real numbers"),
-        (Graph.from_edges([], 0), [1], "cannot hold a last graph without nodes"),
+        (Graph.from_edges([], 0), [1], "the last graph in the TU format must have nodes"),
     ],
 )
 def test_unsupported_data_sets_are_rejected(tmp_path, graph, y, words):

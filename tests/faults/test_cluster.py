@@ -201,5 +201,5 @@ def test_a_tile_whose_workers_always_die(tmp_path, monkeypatch, client, losses):
     monkeypatch.setattr(_cluster, "_LOSSES", losses)
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0 if losses > 1 else 3)
     monkeypatch.setattr(_cluster, "compute_tile", lambda *_: os._exit(1))  # on the worker
-    with pytest.raises(fg.InputError, match=r"workers died again and again .*; give them more memory: finished tiles"):
+    with pytest.raises(fg.InputError, match=r"workers died repeatedly .*; give them more memory: finished tiles"):
         fg.gram(GRAPHS[:20], KERNEL, store=tmp_path / "K.zarr", client=client, compute=HOW)

@@ -258,7 +258,7 @@ def test_a_path_without_a_store_is_refused(tmp_path):
             {"format": 3, "version": "9.9"},
             r"has the format 3 of fastgntk 9.9, but this is fastgntk .* with format 2; use",
         ),
-        ({"more": 1}, "has a manifest with other entries than there should be"),
+        ({"more": 1}, "has a manifest with missing or unknown entries"),
     ],
 )
 def test_a_store_of_another_version_is_refused(tmp_path, change, words):
