@@ -41,8 +41,8 @@ class BuiltBlock(NamedTuple):
 class Leaf:
     """Graphs prepared for one tangent kernel.
 
-    Methods that compute values take the options of the call, and ``result_bytes``, the size of the whole result,
-    of which a method may return only a part.
+    Methods that compute values take the options of the call, and ``result_bytes``, the size of the whole result;
+    a method may return only a part of it.
     """
 
     kernel: GNTK
