@@ -13,8 +13,8 @@ def sets() -> dict[str, fg.GraphBatch]:
     synthetic = fg.datasets.synthetic
     return {
         "MUTAG": fg.datasets.load("MUTAG").graphs,
-        "sparse rings": synthetic.cycles_with_motifs(150, 25, seed=0).graphs,
-        "dense egos": synthetic.clique_egos(120, 40, seed=0).graphs,
+        "sparse rings": synthetic.cycles_with_motifs(150, 25, random_state=0).graphs,
+        "dense egos": synthetic.clique_egos(120, 40, random_state=0).graphs,
     }
 
 

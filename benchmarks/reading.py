@@ -34,7 +34,7 @@ def main() -> None:
             measure(Path(argument))
         return
     with tempfile.TemporaryDirectory() as folder:
-        measure(fg.datasets.write_tu(fg.datasets.synthetic.clique_egos(1000, 80, 3, seed=0), folder))
+        measure(fg.datasets.write_tu(fg.datasets.synthetic.clique_egos(1000, 80, 3, random_state=0), folder))
 
 
 if __name__ == "__main__":

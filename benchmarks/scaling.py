@@ -12,7 +12,7 @@ import numpy as np
 from _common import best_of
 
 import fastgntk as fg
-from fastgntk.engines import colour, layer_nanoseconds
+from fastgntk.engines import layer_nanoseconds, refine_colours
 
 KERNEL = fg.GNTK(blocks=3, layers=1)
 
@@ -82,7 +82,7 @@ def refinement() -> None:
     print("\ncolour refinement, microseconds for each edge and level")
     for title, batch in (("labels", random_graphs(2000, 30)), ("features", random_graphs(2000, 30, kinds=0))):
         ready = fg.NodeFeatures().fit_transform(batch)
-        took = best_of(lambda ready=ready: colour(ready, 3))
+        took = best_of(lambda ready=ready: refine_colours(ready, 3))
         print(f"{title:28}{took / (3 * len(batch.indices)) * 1e6:8.3f}")
 
 

@@ -28,7 +28,7 @@ MOST_FOR_ALL_SKETCHES = 2_000
 
 def random_graphs(n: int) -> tuple[fg.GraphBatch, np.ndarray]:
     """Return n random graphs of 16 nodes, sparse to dense, and the energy of each: the sum of |eigenvalues|."""
-    graphs = fg.datasets.synthetic.erdos_renyi(n, 16, list(np.linspace(0.05, 0.35, 31)), seed=0).graphs
+    graphs = fg.datasets.synthetic.erdos_renyi(n, 16, list(np.linspace(0.05, 0.35, 31)), random_state=0).graphs
     order = np.random.default_rng(0).permutation(n)  # the family deals its densities out in turn
     graphs = graphs[order]
     energy = [np.abs(np.linalg.eigvalsh(g.adjacency.toarray())).sum() for g in graphs]

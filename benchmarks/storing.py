@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import fastgntk as fg
-from fastgntk.pairwise import _leaf
+from fastgntk.pairwise import _leaf_graphs
 from fastgntk.pairwise.store import _build
 
 Tile = tuple[int, int]
@@ -85,7 +85,7 @@ def kills(args: argparse.Namespace, folder: Path) -> bool:
     seconds = time.perf_counter() - start
     expected = fg.open_gram(whole)
     tiles = len(expected.all_tiles())
-    print(f"kills: {tiles} tiles of {expected.side} graphs a side, {seconds:.1f} s without a kill", flush=True)
+    print(f"kills: {tiles} tiles of {expected.tile_size} graphs a side, {seconds:.1f} s without a kill", flush=True)
     store, log, rng = folder / "killed.zarr", folder / "killed.log", random.Random(args.seed)
     # Counted from the first tile of each process on. What was begun has to be done again, so all fall into the build.
     moments = np.diff(sorted(rng.random() * seconds for _ in range(args.kills)), prepend=0.0)
@@ -134,12 +134,12 @@ def overhead(args: argparse.Namespace, folder: Path) -> bool:
     for what, k in (("by the clock", 0), ("of processor time", 1)):
         low, middle, high = np.quantile([after[k] / before[k] for before, after in pairs], [0.25, 0.5, 0.75])
         print(f"  store over memory {what}: median {middle:.3f}, quartiles {low:.3f} and {high:.3f}")
-    compute = _leaf.compute_levels
-    _leaf.compute_levels = _build.compute_levels = no_kernel
+    compute = _leaf_graphs.compute_levels
+    _leaf_graphs.compute_levels = _build.compute_levels = no_kernel
     try:
         empty = in_turn(graphs, kernel, folder / "empty", args.repeats)
     finally:
-        _leaf.compute_levels = _build.compute_levels = compute
+        _leaf_graphs.compute_levels = _build.compute_levels = compute
     whole = float(np.median([before[1] for before, _ in pairs]))
     ratio = 1 + float(np.median([after[1] - before[1] for before, after in empty])) / whole
     met = ratio < OVERHEAD

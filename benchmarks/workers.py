@@ -13,7 +13,7 @@ from _common import best_of, sets
 import fastgntk as fg
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.engines import get_engine
-from fastgntk.pairwise._plan import cut_blocks, plan_gram
+from fastgntk.pairwise._plan import cut_into_groups, plan_gram
 
 KERNEL = fg.GNTK(blocks=3, layers=2)
 ENGINE = "decoupled"
@@ -28,9 +28,9 @@ def with_processes(batch: fg.GraphBatch, workers: int) -> None:
     """Prepare here, send blocks with each tile, take the tiles back."""
     engine = get_engine(ENGINE)
     batch = fg.NodeFeatures().fit_transform(batch)
-    prepared = engine.finish(engine.prepare(batch, KERNEL))
-    plan = plan_gram(cut_blocks(engine.outline(prepared), engine.width))
-    blocks = [engine.block(prepared, b.graphs) for b in plan.rows]
+    prepared = engine.finish_preparation(engine.prepare(batch, KERNEL))
+    plan = plan_gram(cut_into_groups(engine.outline(prepared), engine.width))
+    blocks = [engine.build_group(prepared, b.graphs) for b in plan.rows]
     # "spawn" is the only way to start that is safe in a program with threads, on every system.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         list(pool.map(tile, [(blocks[i], blocks[j]) for i, j in plan.tiles], chunksize=8))

@@ -44,9 +44,9 @@ class Mutant(NamedTuple):
 
 MUTANTS = [
     # engines: activations
-    Mutant("engines.kappa0", "constant", "np.pi -> 3.0", 2, "engines/test_recursion.py"),
-    Mutant("engines.kappa1", "operator", "+ -> -", 1, "engines/test_recursion.py"),
-    Mutant("engines.kappa1", "unwrap", "clip", 1, "engines/test_recursion.py"),
+    Mutant("engines.kappa0", "constant", "np.pi -> 3.0", 2, "engines/test_activation.py"),
+    Mutant("engines.kappa1", "operator", "+ -> -", 1, "engines/test_activation.py"),
+    Mutant("engines.kappa1", "unwrap", "clip", 1, "engines/test_activation.py"),
     Mutant("engines.kappas", "drop factor", "", 4, EQUALS),
     # engines: kronecker
     Mutant("engines._kron_apply", "swap arguments", "kron", 1, EQUALS),
@@ -57,13 +57,13 @@ MUTANTS = [
     Mutant("engines.Decoupled.tile", "operator", "+ -> -", 3, EQUALS),
     Mutant("engines._decoupled._norms", "drop factor", "", 2, EQUALS),
     Mutant("engines.Aggregation.__init__", "operator", "+ -> -", 1, EQUALS),
-    Mutant("engines.zero_norm", "return", "np.zeros(len($0), dtype=bool)", 1, ALGEBRA),
+    Mutant("engines.is_zero_norm", "return", "np.zeros(len($0), dtype=bool)", 1, ALGEBRA),
     Mutant("engines.unit_rows", "drop factor", "", 2, EQUALS),
-    Mutant("engines.degree_sums", "constant", "1.0 -> 0.0", 2, EQUALS),
+    Mutant("engines.row_sums", "constant", "1.0 -> 0.0", 2, EQUALS),
     Mutant("engines.check_edges", "drop if", "", 1, "properties/test_node_gram.py"),
     # engines: lossless
     Mutant("engines.layer_gain", "constant", "2 -> 1", 1, EQUALS),
-    Mutant("engines.Lossless.finish", "unwrap", "inverse", 1, EQUALS),
+    Mutant("engines.Lossless.finish_preparation", "unwrap", "safe_reciprocal", 1, EQUALS),
     Mutant("engines.scale_norms", "drop factor", "", 2, EQUALS),
     Mutant("engines._same_multiset", "return", "True", 1, "engines/test_refinement.py"),
     # engines: sketched, random features

@@ -19,7 +19,7 @@ from fastgntk.graphs import UnseenLabelWarning
 
 def tables(folder: Path, name: str, seed: int, n: int = 24) -> dict[str, Path]:
     """Write rings with labels as three tables and as JSON; a ring has a node without edges beside it."""
-    data = synthetic.cycles_with_motifs(n, 8, motif=(3, 4), seed=seed)
+    data = synthetic.cycles_with_motifs(n, 8, motif=(3, 4), random_state=seed)
     edges, nodes, targets, items = ["net,a,b,length"], ["net,node,kind"], ["net,class,size"], []
     for g, (G, y) in enumerate(zip(to_networkx(data.graphs), data.y, strict=True)):
         G.add_node("alone")

@@ -22,7 +22,7 @@ def edges(data, i):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_seed_determines_graphs_and_prefix(family):
     make = FAMILIES[family]
-    short, long, other = make(6, seed=3), make(9, seed=3), make(6, seed=4)
+    short, long, other = make(6, random_state=3), make(9, random_state=3), make(6, random_state=4)
     assert all(np.array_equal(edges(short, i), edges(long, i)) for i in range(6))
     assert not all(np.array_equal(edges(short, i), edges(other, i)) for i in range(6))
     assert short.y.tolist() == long.y[:6].tolist()

@@ -15,9 +15,9 @@ LOSSLESS, DECOUPLED = Compute(engine="lossless"), Compute(engine="decoupled")
 def ready(engine, batch, kernel):
     """Prepared to the end."""
     prepared = engine.prepare(batch, kernel)
-    for task in engine.tasks(prepared):
-        engine.work(prepared, task, np.zeros(1, dtype=np.uint8))
-    return engine.finish(prepared)
+    for task in engine.preparation_tasks(prepared):
+        engine.run_task(prepared, task, np.zeros(1, dtype=np.uint8))
+    return engine.finish_preparation(prepared)
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,8 @@ def test_the_order_of_graphs_changes_no_value(molecules):
 def test_a_tile_with_itself_equals_the_tile_with_a_copy(kernel, molecules):
     engine = get_engine("lossless")
     prepared = ready(engine, NodeFeatures().fit_transform(molecules[:40]), KERNELS[kernel])
-    block, copy = (engine.block(prepared, np.arange(40)) for _ in range(2))
-    PLAN.check(engine.tile(block, block), engine.tile(block, copy))
+    group, copy = (engine.build_group(prepared, np.arange(40)) for _ in range(2))
+    PLAN.check(engine.tile(group, group), engine.tile(group, copy))
 
 
 def test_a_tile_with_itself_does_half_of_the_work(molecules, monkeypatch):
@@ -54,9 +54,9 @@ def test_a_tile_with_itself_does_half_of_the_work(molecules, monkeypatch):
     monkeypatch.setattr(_lossless, "compute_tile", lambda *a: seen.append(a[3]) or original(*a))
     engine = get_engine("lossless")
     prepared = ready(engine, NodeFeatures().fit_transform(molecules[:40]), GNTK(2))
-    block, copy = (engine.block(prepared, np.arange(40)) for _ in range(2))
-    engine.tile(block, block)
-    engine.tile(block, copy)
+    group, copy = (engine.build_group(prepared, np.arange(40)) for _ in range(2))
+    engine.tile(group, group)
+    engine.tile(group, copy)
     assert seen == [True, False]
 
 
@@ -162,11 +162,11 @@ def test_every_depth_comes_from_one_pass(molecules, monkeypatch):
 def test_a_cancelled_tile_returns_at_once(molecules):
     engine = get_engine("lossless")
     prepared = ready(engine, NodeFeatures().fit_transform(molecules[:40]), GNTK(2))
-    block = engine.block(prepared, np.arange(40))
-    expected = engine.tile(block, block)
-    void = engine.tile(block, block, np.ones(1, dtype=np.uint8))
+    group = engine.build_group(prepared, np.arange(40))
+    expected = engine.tile(group, group)
+    void = engine.tile(group, group, np.ones(1, dtype=np.uint8))
     assert void.shape == expected.shape
-    assert np.array_equal(engine.tile(block, block, np.zeros(1, dtype=np.uint8)), expected)
+    assert np.array_equal(engine.tile(group, group, np.zeros(1, dtype=np.uint8)), expected)
 
 
 def test_tiles_allocate_no_more_than_estimated(molecules):
@@ -182,11 +182,11 @@ def test_tiles_allocate_no_more_than_estimated(molecules):
     prepared = engine.prepare(batch, GNTK(2))
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()
-    for task in engine.tasks(prepared):
-        engine.work(prepared, task, np.zeros(1, dtype=np.uint8))
+    for task in engine.preparation_tasks(prepared):
+        engine.run_task(prepared, task, np.zeros(1, dtype=np.uint8))
     assert tracemalloc.get_traced_memory()[1] < kept + allowed
-    prepared = engine.finish(prepared)
-    rows, cols = (engine.block(prepared, np.array([i])) for i in (0, 1))
+    prepared = engine.finish_preparation(prepared)
+    rows, cols = (engine.build_group(prepared, np.array([i])) for i in (0, 1))
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()
     engine.tile(rows, cols)
@@ -224,9 +224,9 @@ def test_norms_do_not_depend_on_how_they_are_shared_out(molecules):
     batch = NodeFeatures().fit_transform(molecules)
     one, two = engine.prepare(batch, GNTK(4)), engine.prepare(batch, GNTK(4))
     never = np.zeros(1, dtype=np.uint8)
-    engine.work(one, (0, len(batch)), never)
+    engine.run_task(one, (0, len(batch)), never)
     for start in reversed(range(0, len(batch), 7)):
-        engine.work(two, (start, min(start + 7, len(batch))), never)
+        engine.run_task(two, (start, min(start + 7, len(batch))), never)
     assert np.array_equal(one.rows.p, two.rows.p)
     assert np.array_equal(one.rows.q, two.rows.q)
     assert (one.rows.p > 0).all()
@@ -235,9 +235,9 @@ def test_norms_do_not_depend_on_how_they_are_shared_out(molecules):
 def test_tasks_cover_every_graph_once(molecules):
     engine = get_engine("lossless")
     prepared = engine.prepare(NodeFeatures().fit_transform(molecules), GNTK(3))
-    tasks = engine.tasks(prepared)
+    tasks = engine.preparation_tasks(prepared)
     assert [i for a, b in tasks for i in range(a, b)] == list(range(188))
-    assert engine.tasks(engine.prepare(NodeFeatures().fit_transform(molecules), GNTK(1))) == []
+    assert engine.preparation_tasks(engine.prepare(NodeFeatures().fit_transform(molecules), GNTK(1))) == []
 
 
 @pytest.mark.parametrize("engine", ["lossless", "decoupled"])

@@ -5,7 +5,7 @@ import pytest
 from tests.tables import FAMILIES, NEGATIVE_WEIGHTS
 
 from fastgntk import GNTK, Graph, NodeFeatures, as_graphs, datasets, gram
-from fastgntk.engines._refinement import colour, equal_graphs
+from fastgntk.engines._refinement import equal_graphs, refine_colours
 
 KINDS = {**FAMILIES, "negative weights": NEGATIVE_WEIGHTS, "MUTAG": list(datasets.load("MUTAG").graphs[:20])}
 RING = Graph.from_edges([(i, (i + 1) % 6) for i in range(6)], 6)
@@ -46,7 +46,7 @@ def partition(colours):
 @pytest.mark.parametrize("kind", KINDS)
 def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used_bits, typed):
     batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
-    found = colour(batch, 3, used_bits, typed=typed)
+    found = refine_colours(batch, 3, used_bits, typed=typed)
     for mine, expected in zip(found.colours.tolist(), refined(batch, 3, typed), strict=True):
         assert partition(mine) == partition(expected)
     assert found.counts == [len(set(level)) for level in refined(batch, 3, typed)]
@@ -55,7 +55,7 @@ def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used
 @pytest.mark.parametrize("kind", KINDS)
 def test_operators_keep_types_apart(kind):
     batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
-    found = colour(batch, 2, typed=True)
+    found = refine_colours(batch, 2, typed=True)
     A = batch.adjacency().tocoo()
     for level, Q in enumerate(found.operators, start=1):
         old, new = found.colours[level - 1], found.colours[level]
@@ -65,14 +65,14 @@ def test_operators_keep_types_apart(kind):
                 key = (1 + int(batch.edge_labels[k]), int(old[A.coords[1][k]]))
                 expected[key] = expected.get(key, 0.0) + float(A.data[k])
             row = range(Q.ptr[new[u]], Q.ptr[new[u] + 1])
-            assert {(int(Q.slot[k]), int(Q.index[k])): Q.value[k] for k in row} == pytest.approx(expected)
-            assert list(Q.slot[row.start : row.stop]) == sorted(Q.slot[row.start : row.stop])
+            assert {(int(Q.part[k]), int(Q.index[k])): Q.value[k] for k in row} == pytest.approx(expected)
+            assert list(Q.part[row.start : row.stop]) == sorted(Q.part[row.start : row.stop])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_operators_sum_the_weights_of_each_colour(kind):
     batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
-    found = colour(batch, 2)
+    found = refine_colours(batch, 2)
     whole = batch.adjacency().toarray() + np.eye(batch.n_nodes)
     for level, Q in enumerate(found.operators, start=1):
         old, new = found.colours[level - 1], found.colours[level]
@@ -90,7 +90,7 @@ def test_operators_sum_the_weights_of_each_colour(kind):
 def test_rows_of_an_operator_are_in_an_order_given_by_content():
     batch = NodeFeatures().fit_transform(datasets.load("MUTAG").graphs[:30])
     backwards = batch[np.arange(30)[::-1]]
-    one, two = colour(batch, 3), colour(backwards, 3)
+    one, two = refine_colours(batch, 3), refine_colours(backwards, 3)
     for level in range(1, 4):
         rows = [{}, {}]
         for found, seen in ((one, rows[0]), (two, rows[1])):
@@ -104,7 +104,7 @@ def test_rows_of_an_operator_are_in_an_order_given_by_content():
 def test_long_neighbourhoods_are_ordered_as_short_ones_are():
     leaves = 60
     star = Graph.from_edges([(0, i) for i in range(1, leaves + 1)], leaves + 1, np.eye(leaves + 1))
-    found = colour(as_graphs([star]), 1)
+    found = refine_colours(as_graphs([star]), 1)
     Q = found.operators[0]
     centre = slice(Q.ptr[found.colours[1, 0]], Q.ptr[found.colours[1, 0] + 1])
     hashes = found.hashes[0][Q.index[centre]]
@@ -117,14 +117,14 @@ def test_minus_zero_and_explicit_zeros_are_zero():
 
     stored = sparse.csr_array((np.array([1.0, 0.0, 1.0]), np.array([0, 1, 0]), np.array([0, 2, 3])), shape=(2, 2))
     batch = as_graphs([Graph.from_edges([], 2)]).with_features(stored)
-    assert colour(batch, 1).counts == [1, 1]
+    assert refine_colours(batch, 1).counts == [1, 1]
     dense = as_graphs([Graph.from_edges([], 2, np.array([[1.0, -0.0], [1.0, 0.0]]))])
-    assert colour(dense, 1).counts == [1, 1]
+    assert refine_colours(dense, 1).counts == [1, 1]
 
 
 def test_counts_of_mutag():
     batch = NodeFeatures().fit_transform(datasets.load("MUTAG").graphs)
-    assert colour(batch, 4).counts == [7, 26, 171, 572, 1197]
+    assert refine_colours(batch, 4).counts == [7, 26, 171, 572, 1197]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_counts_of_mutag():
 )
 def test_counts_of_large_sets(name, counts, shared_data):
     batch = NodeFeatures().fit_transform(datasets.load(name).graphs)
-    assert colour(batch, len(counts) - 1).counts == counts
+    assert refine_colours(batch, len(counts) - 1).counts == counts
 
 
 def test_graphs_that_refinement_cannot_tell_apart_have_one_number():

@@ -220,6 +220,31 @@ def test_a_change_in_any_file_voids_the_machine_code(tmp_path):
     assert run() > kappa1(0.5) + 0.1
 
 
+@pytest.mark.parametrize("left_behind", [b"\x80\x04cno_such_module\nno_such_class\n.", b"\x80\x04", b"damaged"])
+def test_machine_code_of_another_version_is_replaced(left_behind, tmp_path, monkeypatch):
+    import pickle
+
+    from numba.core import config
+
+    from fastgntk.engines._simd import _jit
+
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+
+    def add_one(x):
+        return x + 1
+
+    first = _jit.compiled(add_one)
+    assert first(2) == 3
+    [index] = tmp_path.rglob("*.nbi")
+    version = pickle.dumps(first._cache._cache_file._version)
+    index.write_bytes(version + left_behind)
+    assert _jit.compiled(add_one)(2) == 3
+    assert index.read_bytes()[len(version) :] != left_behind
+    third = _jit.compiled(add_one)
+    assert third(2) == 3
+    assert third.stats.cache_hits  # what the second wrote
+
+
 def test_without_a_place_for_machine_code_it_is_compiled_each_time(monkeypatch, caplog):
     import logging
 

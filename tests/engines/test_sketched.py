@@ -14,7 +14,7 @@ from tests.tables import EXACT, FAMILIES, FLOAT64, KERNELS, SKETCHED, case
 import fastgntk as fg
 from fastgntk import GNTK, Compute, Sketch
 from fastgntk.engines import _sketched, _sketched_level
-from fastgntk.engines._recursion import degree_sums
+from fastgntk.engines._aggregation import row_sums
 from fastgntk.engines._sketched import Sketched, _content
 from fastgntk.sketch import SKETCHES
 from fastgntk.sketch._matrices import padded_size
@@ -92,7 +92,7 @@ def expected_levels(batch, kernel, sketch):
     for i in range(len(batch)):
         one = batch[i : i + 1]
         operators.append(sketched_operators(one, kernel, sketch, n_types))
-        sums = degree_sums(one)
+        sums = row_sums(one)
         scales.append({"uniform": np.ones(len(sums)), "degree": 1.0 / sums, "unit": None}[kernel.scale])
         features.append(one.features.toarray() if sparse.issparse(one.features) else np.asarray(one.features))
     return operator_gram_levels(operators, scales, features, kernel)
@@ -301,11 +301,11 @@ def test_memory_stays_below_the_estimate(kind, way, rate):
     sketch = Sketch(kind, rate, **WAYS[way])
     engine, kernel = Sketched(sketch), GNTK(blocks=2)
     prepared = engine.prepare(batch, kernel)
-    engine.tile(*[engine.block(prepared, np.array([i])) for i in (0, 1)])  # loads and compiles
+    engine.tile(*[engine.build_group(prepared, np.array([i])) for i in (0, 1)])  # loads and compiles
     cost = fg.estimate_cost(batch, replace(kernel, sketch=sketch), compute=Compute(n_jobs=1))
     tracemalloc.start()
     try:
-        engine.tile(*[engine.block(prepared, np.array([i])) for i in (0, 1)])
+        engine.tile(*[engine.build_group(prepared, np.array([i])) for i in (0, 1)])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -357,10 +357,10 @@ def test_memory_is_bounded_where_all_pairs_of_nodes_would_not_fit():
 def test_a_cancelled_tile_returns_at_once():
     engine = Sketched(Sketch())
     prepared = engine.prepare(prepared_batch(LARGER), GNTK(blocks=2))
-    block = engine.block(prepared, np.arange(6))
+    group = engine.build_group(prepared, np.arange(6))
     cancelled = np.ones(1, dtype=np.uint8)
-    assert not engine.tile(block, block, cancelled)[1:].any()
-    assert engine.tile(block, block, np.zeros(1, dtype=np.uint8))[1:].all()
+    assert not engine.tile(group, group, cancelled)[1:].any()
+    assert engine.tile(group, group, np.zeros(1, dtype=np.uint8))[1:].all()
 
 
 def test_dense_products_in_parts_are_the_same(monkeypatch):

@@ -102,7 +102,7 @@ def test_values_are_the_combination_of_leaf_values(kernel, combined, engine, lea
         FLOAT64.check(cross_gram(GRAPHS[:7], prepared), expected[:7, 7:])
         FLOAT64.check(gram(prepared), expected[7:, 7:])
         FLOAT64.check(diagonal(prepared), np.diagonal(expected)[7:])
-    rows = prepared.like(GRAPHS[:7])
+    rows = prepared.prepare_rows(GRAPHS[:7])
     FLOAT64.check(cross_gram(rows, prepared), expected[:7, 7:])
     FLOAT64.check(gram(rows), expected[:7, :7])
 
@@ -171,7 +171,7 @@ def test_stores_hold_the_combination(kernel, combined, more_leaves, tmp_path, mo
     monkeypatch.setattr(_build, "_MAX_TILE_PAIRS", 1e3)
     graphs, expected = MORE_GRAPHS, combined(*more_leaves)
     stored = gram(graphs, kernel, store=tmp_path / "K.zarr")
-    assert (len(stored.all_tiles()), stored.side) == (6, 23)
+    assert (len(stored.all_tiles()), stored.tile_size) == (6, 23)
     FLOAT64.check(np.asarray(stored), expected)
     check_symmetric(np.asarray(stored), kernel)
     FLOAT64.check(stored.diagonal(), np.diagonal(expected))
@@ -257,7 +257,7 @@ def test_costs_are_those_of_the_leaves(kernel, combined):
     assert [leaf.kernel for leaf in cost.leaves] == [repr(leaf) for leaf in kernel.leaves()]
     for leaf, single in zip(cost.leaves, alone, strict=True):
         (same,) = single.leaves
-        for name in ("kernel", "engine", "reason", "blocks", "tiles", "widest", "pairs", "compression"):
+        for name in ("kernel", "engine", "reason", "groups", "tiles", "widest", "pairs", "compression"):
             assert getattr(leaf, name) == getattr(same, name)
     assert cost.seconds == pytest.approx(sum(leaf.seconds for leaf in cost.leaves))
     result = 8 * len(GRAPHS) ** 2

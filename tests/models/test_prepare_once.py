@@ -12,13 +12,13 @@ import pytest
 import fastgntk
 from fastgntk import GNTK, GraphClassifier, GraphRegressor, datasets
 from fastgntk.engines._lossless import Lossless
-from fastgntk.engines._refinement import colour
+from fastgntk.engines._refinement import refine_colours
 from fastgntk.graphs.convert._as_graphs import as_graphs
-from fastgntk.pairwise._leaf import Leaf
+from fastgntk.pairwise._leaf_graphs import LeafGraphs
 
 DATA = datasets.load("MUTAG")
 GRAPHS, CLASSES = DATA.graphs[:24], DATA.y[:24]
-STEPS = {"convert": as_graphs, "colour": colour, "prepare": Lossless.prepare, "diagonal": Leaf.diagonal}
+STEPS = {"convert": as_graphs, "refine": refine_colours, "prepare": Lossless.prepare, "diagonal": LeafGraphs.diagonal}
 PACKAGE = Path(fastgntk.__file__).parent
 
 
@@ -66,20 +66,20 @@ def test_fit_converts_colours_and_prepares_once(kernel):
     model = GraphClassifier(kernel, probability=False)
     with counted() as calls:
         model.fit(GRAPHS, CLASSES)
-    assert {step: calls[step] for step in ("convert", "colour", "prepare")} == {"convert": 1, "colour": 1, "prepare": 1}
+    assert {step: calls[step] for step in ("convert", "refine", "prepare")} == {"convert": 1, "refine": 1, "prepare": 1}
 
 
 def test_fit_of_a_sum_prepares_once_for_each_leaf():
     model = GraphClassifier(GNTK(2) + GNTK(1, features="degree"), probability=False)
     with counted() as calls:
         model.fit(GRAPHS, CLASSES)
-    assert {step: calls[step] for step in ("convert", "colour", "prepare")} == {"convert": 1, "colour": 2, "prepare": 2}
+    assert {step: calls[step] for step in ("convert", "refine", "prepare")} == {"convert": 1, "refine": 2, "prepare": 2}
 
 
 def test_fit_of_a_regressor_prepares_once():
     with counted() as calls:
         GraphRegressor(GNTK(2), calibrate=False).fit(GRAPHS, GRAPHS.sizes.astype(float))
-    assert {step: calls[step] for step in ("convert", "colour", "prepare")} == {"convert": 1, "colour": 1, "prepare": 1}
+    assert {step: calls[step] for step in ("convert", "refine", "prepare")} == {"convert": 1, "refine": 1, "prepare": 1}
 
 
 def test_prediction_without_normalisation_needs_no_diagonal():

@@ -50,7 +50,7 @@ def no_kernel_values():
     with pytest.MonkeyPatch.context() as patch:
         for name in ("gram", "gram_columns"):
             patch.setattr(_kernel_values, name, None)
-        patch.setattr(_prepared.Leaf, "diagonal", None)
+        patch.setattr(_prepared.LeafGraphs, "diagonal", None)
         yield
 
 
@@ -157,14 +157,14 @@ def test_no_more_is_read_than_the_solver_needs(store, solver, monkeypatch):
         return gather(self, rows, cols)
 
     monkeypatch.setattr(StoredGram, "_gather", counting)
-    monkeypatch.setattr("fastgntk.solvers._low_rank.BLOCK", store.side)
+    monkeypatch.setattr("fastgntk.solvers._low_rank.BLOCK", store.tile_size)
     reads = []
     read = StoredGram._read
     monkeypatch.setattr(StoredGram, "_read", lambda self, tile: reads.append(tile) or read(self, tile))
     regressor(solver=solver, n_components=20).fit(GRAPHS, EDGES, gram=store)
-    assert max(gathered) == len(GRAPHS) * (20 if solver == "nystrom" else store.side)
+    assert max(gathered) == len(GRAPHS) * (20 if solver == "nystrom" else store.tile_size)
     # Each tile once for its rows and once for its columns; the diagonal is read before.
-    assert len(reads) <= 2 * len(store.all_tiles()) + -(-len(store) // store.side)
+    assert len(reads) <= 2 * len(store.all_tiles()) + -(-len(store) // store.tile_size)
 
 
 def test_memory_limit_holds(store):

@@ -59,8 +59,8 @@ def test_disk_and_tiles_are_those_of_the_store(tmp_path):
     found = fg.estimate_cost(GRAPHS, KERNEL, cluster=(1,), sample_seconds=1e-9).cluster
     stored = fg.gram(GRAPHS, KERNEL, store=tmp_path / "K.zarr")
     built = stored.progress()
-    assert (found.tiles, found.side, found.disk_bytes) == (built["tiles"], stored.side, built["bytes"])
-    assert found.worker_bytes > 8 * stored.side**2
+    assert (found.tiles, found.tile_size, found.disk_bytes) == (built["tiles"], stored.tile_size, built["bytes"])
+    assert found.worker_bytes > 8 * stored.tile_size**2
 
 
 def test_tasks_go_to_the_worker_that_is_free_first():
@@ -122,4 +122,4 @@ def test_memory_of_a_worker():
     kept = 2 * 12 * (6 + 5)  # two sparse matrices with an entry for each edge and node, 8 bytes and 4
     work = 8 * 8 * 5 * 5  # eight dense matrices among five nodes
     values = 2 * 8 * 2 * 2  # those of the tile, two graphs by two, twice
-    assert (found.side, found.worker_bytes) == (2, kept + work + values)
+    assert (found.tile_size, found.worker_bytes) == (2, kept + work + values)

@@ -12,7 +12,7 @@ from tests.tables import FAMILIES, NEGATIVE_WEIGHTS
 from fastgntk import Graph, GraphBatch, InputError, NodeFeatures, as_graphs, datasets, describe
 from fastgntk.datasets import synthetic
 from fastgntk.engines import _refinement, equal_graphs, inseparable_graphs
-from fastgntk.engines._refinement import colour
+from fastgntk.engines._refinement import refine_colours
 
 MUTAG = datasets.load("MUTAG")
 RING = Graph.from_edges([(i, (i + 1) % 6) for i in range(6)], 6)
@@ -101,7 +101,7 @@ def test_a_node_keeps_its_own_colour():
     # Closed neighbourhoods, which the kernel sums over, hold the same labels in both, and so do their neighbourhoods.
     pair = Graph.from_edges([(0, 1)], 2, labels=[0, 1])
     batch = NodeFeatures().fit_transform([pair, pair])
-    assert colour(batch, 1).counts == [2, 1]  # fewer than before: to count these would end too early
+    assert refine_colours(batch, 1).counts == [2, 1]  # fewer than before: to count these would end too early
     labels = ([0, 0, 0, 1, 0], [1, 0, 1, 0, 0])
     given = [Graph.from_edges([(0, 4), (1, 3), (2, 3), (3, 4)], 5, labels=part) for part in labels]
     assert describe(as_graphs(given)).equal.duplicates == 0
@@ -127,7 +127,7 @@ def test_rounds_that_tell_no_graphs_apart_do_not_count():
 
 @pytest.mark.parametrize("name", [*FAMILIES, *KINDS, "negative weights", "random"])
 def test_counts_are_those_of_networkx(name):
-    rings = synthetic.erdos_renyi(12, 9, 0.15, seed=3).graphs
+    rings = synthetic.erdos_renyi(12, 9, 0.15, random_state=3).graphs
     others = {"negative weights": NEGATIVE_WEIGHTS, "random": rings}
     batch = small_graphs(name) if name in KINDS else as_graphs(others.get(name) or FAMILIES[name])
     ways = [nx.from_scipy_sparse_array(g.adjacency, create_using=nx.DiGraph) for g in batch]

@@ -104,8 +104,8 @@ def test_peak_memory_stays_below_the_estimate_of_the_engine(density, blocks):
     kernel = GNTK(blocks=blocks, layers=2)
     allowed = engine.tile_bytes(Extent(600), Extent(600))
     tracemalloc.start()
-    prepared = engine.finish(engine.prepare(batch, kernel))
-    rows, cols = (engine.block(prepared, np.array([i])) for i in (0, 1))
+    prepared = engine.finish_preparation(engine.prepare(batch, kernel))
+    rows, cols = (engine.build_group(prepared, np.array([i])) for i in (0, 1))
     kept, peak = tracemalloc.get_traced_memory()
     assert peak < allowed + kept
     tracemalloc.reset_peak()
@@ -115,7 +115,7 @@ def test_peak_memory_stays_below_the_estimate_of_the_engine(density, blocks):
 
 
 def test_too_little_memory_is_refused_before_any_work(monkeypatch):
-    monkeypatch.setattr(type(get_engine("decoupled")), "block", lambda *a: pytest.fail("prepared first"))
+    monkeypatch.setattr(type(get_engine("decoupled")), "build_group", lambda *a: pytest.fail("prepared first"))
     for call in (gram, diagonal, gram_path, lambda graphs, **o: cross_gram(graphs, graphs, **o)):
         with pytest.raises(InputError, match="is too small"):
             call([Graph.from_edges([(0, 1)], 700)], compute=Compute(max_memory="1MB"))
@@ -130,8 +130,8 @@ def test_a_value_depends_on_its_two_graphs_alone(engine):
     FLOAT64.check(cross_gram(test, train, **how), whole[:2, 2:])
     prepared = prepare(train, **how)
     FLOAT64.check(cross_gram(test, prepared), whole[:2, 2:])
-    FLOAT64.check(gram(prepared.like(test)), whole[:2, :2])
-    FLOAT64.check(diagonal(prepared.like(test)), np.diagonal(whole)[:2])
+    FLOAT64.check(gram(prepared.prepare_rows(test)), whole[:2, :2])
+    FLOAT64.check(diagonal(prepared.prepare_rows(test)), np.diagonal(whole)[:2])
 
 
 def test_an_error_in_a_worker_names_its_graphs(monkeypatch):
@@ -175,7 +175,7 @@ def test_features_of_prepared_graphs_serve_rows_columns_and_diagonals():
     train = [chain, Graph.from_edges([(0, 1)], 2, labels=["C", "O"])]
     new = [Graph.from_edges([(0, 1)], 2, labels=["C", "Cl"])]
     prepared = prepare(train)
-    rows = prepared.like(new)
+    rows = prepared.prepare_rows(new)
     K = normalize(cross_gram(rows, prepared), diagonal(rows), diagonal(prepared))
     FLOAT64.check(K, normalize(gram([*new, *train]))[:1, 1:])
     assert (np.abs(K) <= 1).all()
@@ -250,7 +250,7 @@ def test_memory_is_checked_before_work_that_needs_it(monkeypatch):
     rng = np.random.default_rng(0)
     large = [Graph.from_edges([(0, 1)], 1500, rng.standard_normal((1500, 2)))]
     engine = type(get_engine("lossless"))
-    monkeypatch.setattr(engine, "work", lambda *a: pytest.fail("norms first"))
+    monkeypatch.setattr(engine, "run_task", lambda *a: pytest.fail("norms first"))
     for call in (gram, diagonal, gram_path, prepare):
         with pytest.raises(InputError, match="max_memory=1 MB is too small"):
             call(large, GNTK(2), compute=Compute("lossless", max_memory="1MB"))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastgntk.engines import Outline
-from fastgntk.pairwise._plan import cut_blocks, plan_cross, plan_diagonal, plan_gram
+from fastgntk.pairwise._plan import cut_into_groups, plan_cross, plan_diagonal, plan_gram
 
 limits = st.integers(1, 120)
 
@@ -38,18 +38,18 @@ def counted(outline, graphs):
 
 
 @given(outlines(), limits)
-def test_blocks_hold_every_graph_once_and_count_its_nodes(outline, width):
-    blocks = cut_blocks(outline, width)
-    assert sorted(i for b in blocks for i in b.graphs.tolist()) == list(range(len(outline)))
-    assert all(len(b.graphs) for b in blocks)
-    for block in blocks:
-        assert block.counts.tolist() == counted(outline, block.graphs)
-        assert block.width == max(counted(outline, block.graphs))
+def test_groups_hold_every_graph_once_and_count_its_nodes(outline, width):
+    groups = cut_into_groups(outline, width)
+    assert sorted(i for group in groups for i in group.graphs.tolist()) == list(range(len(outline)))
+    assert all(len(group.graphs) for group in groups)
+    for group in groups:
+        assert group.counts.tolist() == counted(outline, group.graphs)
+        assert group.width == max(counted(outline, group.graphs))
 
 
 @given(outlines(merged=False), limits)
 def test_without_colours_graphs_stay_in_order(outline, width):
-    assert [i for b in cut_blocks(outline, width) for i in b.graphs.tolist()] == list(range(len(outline)))
+    assert [i for group in cut_into_groups(outline, width) for i in group.graphs.tolist()] == list(range(len(outline)))
 
 
 def decisive(outline):
@@ -62,22 +62,22 @@ def decisive(outline):
 @given(outlines(), limits)
 def test_only_a_single_graph_exceeds_the_width(outline, width):
     level = decisive(outline)
-    for block in cut_blocks(outline, width):
-        if block.counts[level] > width:  # graphs that add nothing may ride along
-            largest = max(counted(outline, [g])[level] for g in block.graphs)
-            assert largest == block.counts[level]
+    for group in cut_into_groups(outline, width):
+        if group.counts[level] > width:  # graphs that add nothing may ride along
+            largest = max(counted(outline, [g])[level] for g in group.graphs)
+            assert largest == group.counts[level]
 
 
 @given(outlines(), limits)
 def test_no_block_has_room_for_the_next_graph(outline, width):
     level = decisive(outline)
-    for left, right in pairwise(cut_blocks(outline, width)):
+    for left, right in pairwise(cut_into_groups(outline, width)):
         assert counted(outline, [*left.graphs, right.graphs[0]])[level] > width
 
 
 @given(outlines(), limits)
 def test_gram_tiles_are_the_upper_triangle_largest_first(outline, width):
-    plan = plan_gram(cut_blocks(outline, width))
+    plan = plan_gram(cut_into_groups(outline, width))
     n = len(plan.rows)
     assert sorted(plan.tiles) == [(i, j) for i in range(n) for j in range(i, n)]
     costs = [plan.cost(tile) for tile in plan.tiles]
@@ -86,7 +86,7 @@ def test_gram_tiles_are_the_upper_triangle_largest_first(outline, width):
 
 @given(outlines(), limits)
 def test_pairs_are_those_of_the_tiles_and_half_of_the_symmetric_ones(outline, width):
-    plan = plan_gram(cut_blocks(outline, width))
+    plan = plan_gram(cut_into_groups(outline, width))
     expected = np.zeros(1 if outline.colours is None else len(outline.colours), dtype=int)
     for i, j in plan.tiles:
         pairs = np.array(counted(outline, plan.rows[i].graphs)) * counted(outline, plan.cols[j].graphs)
@@ -99,8 +99,8 @@ def test_pairs_are_those_of_the_tiles_and_half_of_the_symmetric_ones(outline, wi
 @given(outlines())
 def test_the_diagonal_is_one_graph_a_block_largest_first(outline):
     plan = plan_diagonal(outline)
-    assert [b.graphs.tolist() for b in plan.rows] == [[i] for i in range(len(outline))]
-    assert [b.counts.tolist() for b in plan.rows] == [counted(outline, [i]) for i in range(len(outline))]
+    assert [group.graphs.tolist() for group in plan.rows] == [[i] for i in range(len(outline))]
+    assert [group.counts.tolist() for group in plan.rows] == [counted(outline, [i]) for i in range(len(outline))]
     assert sorted(plan.tiles) == [(i, i) for i in range(len(outline))]
     costs = [plan.cost(tile) for tile in plan.tiles]
     assert costs == sorted(costs, reverse=True)
@@ -108,7 +108,7 @@ def test_the_diagonal_is_one_graph_a_block_largest_first(outline):
 
 @given(outlines(), limits)
 def test_cross_tiles_are_all_pairs(outline, width):
-    rows, cols = cut_blocks(outline, width), cut_blocks(outline, 2 * width)
+    rows, cols = cut_into_groups(outline, width), cut_into_groups(outline, 2 * width)
     plan = plan_cross(rows, cols)
     assert sorted(plan.tiles) == [(i, j) for i in range(len(rows)) for j in range(len(cols))]
     costs = [plan.cost(tile) for tile in plan.tiles]
@@ -118,6 +118,6 @@ def test_cross_tiles_are_all_pairs(outline, width):
 def test_graphs_with_equal_keys_come_together():
     keys = np.array([[7, 1, 7, 1]], dtype=np.uint64)
     colours = np.array([[0, 1, 0, 1]], dtype=np.int32)
-    blocks = cut_blocks(Outline(np.arange(5), colours, keys), 1)
-    assert [b.graphs.tolist() for b in blocks] == [[1, 3], [0, 2]]
-    assert [str(b) for b in blocks] == ["[1, 3]", "[0, 2]"]
+    groups = cut_into_groups(Outline(np.arange(5), colours, keys), 1)
+    assert [group.graphs.tolist() for group in groups] == [[1, 3], [0, 2]]
+    assert [str(group) for group in groups] == ["[1, 3]", "[0, 2]"]

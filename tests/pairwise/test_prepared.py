@@ -8,7 +8,7 @@ from tests.tables import ALL_ENGINES, FAMILIES, FLOAT64, by_engine
 
 from fastgntk import GNTK, Compute, Graph, InputError, cross_gram, datasets, diagonal, gram, gram_path, prepare
 from fastgntk.engines import get_engine
-from fastgntk.pairwise._leaf import Leaf
+from fastgntk.pairwise._leaf_graphs import LeafGraphs
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
@@ -109,7 +109,7 @@ TWO_LEAVES = (GNTK(2, 1) + GNTK(1, features="degree")).normalized()
 def test_graphs_like_prepared_ones_are_prepared_alike():
     batch = datasets.load("MUTAG").graphs
     train = prepare(batch[:10], TWO_LEAVES, compute=Compute(engine="lossless", n_jobs=1))
-    rows = train.like(batch[10:14])
+    rows = train.prepare_rows(batch[10:14])
     assert (rows.kernel, rows.compute, rows.engines) == (train.kernel, train.compute, train.engines)
     assert set(rows.features) == set(train.features) == {"auto", "degree"}
     whole = gram(batch[:14], TWO_LEAVES)
@@ -120,7 +120,7 @@ def test_graphs_like_prepared_ones_are_prepared_alike():
     )
     whole = gram([new, *batch[:10]], TWO_LEAVES)
     FLOAT64.check(cross_gram([new], train), whole[:1, 1:])
-    FLOAT64.check(diagonal(train.like([new])), whole[0, :1])
+    FLOAT64.check(diagonal(train.prepare_rows([new])), whole[0, :1])
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
@@ -143,7 +143,7 @@ def test_a_subset_keeps_known_diagonals_and_features(monkeypatch):
     train = prepare(batch, TWO_LEAVES)
     own = train.leaf_diagonals()
     part = train.subset(np.array([5, 1]))
-    monkeypatch.setattr(Leaf, "diagonal", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(LeafGraphs, "diagonal", lambda *_: pytest.fail("computed again"))
     for leaf, values in part.leaf_diagonals().items():
         assert np.array_equal(values, own[leaf][[5, 1]])
     assert part.features == train.features

@@ -84,13 +84,13 @@ def test_prepared_graphs_and_blocks_survive_pickling(engine):
     prepared = runner.prepare(batch, GNTK(blocks=2))
     for task in runner.tasks(prepared):
         runner.work(prepared, task, np.zeros(1, dtype=np.uint8))
-    prepared = runner.finish(prepared)
+    prepared = runner.finish_preparation(prepared)
     some = np.array([0, 2])
-    block = runner.block(prepared, some)
-    copy = pickle.loads(pickle.dumps(block))
-    assert np.array_equal(runner.tile(copy, copy), runner.tile(block, block))
-    again = runner.block(pickle.loads(pickle.dumps(prepared)), some)
-    assert np.array_equal(runner.tile(again, again), runner.tile(block, block))
+    group = runner.build_group(prepared, some)
+    copy = pickle.loads(pickle.dumps(group))
+    assert np.array_equal(runner.tile(copy, copy), runner.tile(group, group))
+    again = runner.build_group(pickle.loads(pickle.dumps(prepared)), some)
+    assert np.array_equal(runner.tile(again, again), runner.tile(group, group))
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)

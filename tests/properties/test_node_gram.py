@@ -18,8 +18,8 @@ def pair_by_pair(graph, kernel):
     """All levels of all pairs of nodes by another engine, each node read out as a graph of its own."""
     engine = get_engine("decoupled")
     batch = NodeFeatures().fit_transform(GraphBatch.from_graphs([graph]))
-    block = engine.node_block(engine.finish(engine.prepare(batch, kernel)), batch)
-    return np.einsum("l,luv->uv", np.array(kernel.level_weights), engine.tile(block, block))
+    group = engine.build_nodes(engine.finish_preparation(engine.prepare(batch, kernel)), batch)
+    return np.einsum("l,luv->uv", np.array(kernel.level_weights), engine.tile(group, group))
 
 
 @pytest.mark.slow

@@ -84,7 +84,7 @@ def test_iterative_eigensolver_gives_the_same_axes(monkeypatch):
 
 def test_tsne_map_keeps_neighbours_and_is_deterministic():
     """Two families that the kernel separates well are separate in the map."""
-    data = synthetic.cycles_with_motifs(60, 8, (3, 5), copies=2, seed=1)
+    data = synthetic.cycles_with_motifs(60, 8, (3, 5), copies=2, random_state=1)
     K = normalize(gram(data.graphs, GNTK(2, 1)))
     found = _kernel_matrix.neighbour_map(K, _kernel_matrix.compute_spectrum(K))
     points = np.column_stack([found["x"], found["y"]])

@@ -100,7 +100,7 @@ def test_optimistic_protocol_and_stopped_fits_raise_warnings(monkeypatch):
     from fastgntk.models import _svm
 
     monkeypatch.setattr(_svm, "_MAX_STEPS", 1)
-    data = synthetic.cycles_with_motifs(20, 8, (3, 5), copies=2, seed=1)
+    data = synthetic.cycles_with_motifs(20, 8, (3, 5), copies=2, random_state=1)
     report = report_of(data, protocol="du2019")
     assert any("du2019" in w and "optimistic" in w for w in report["warnings"])
     assert any("fits stopped at their iteration limit" in w for w in report["warnings"])

@@ -20,7 +20,7 @@ SMALL = Grid(blocks=(1, 2), layers=(1,), scale=("degree",), jump=(True,), normal
 
 @pytest.fixture(scope="module")
 def rings():
-    return synthetic.cycles_with_motifs(60, 8, (3, 5), copies=2, seed=1)
+    return synthetic.cycles_with_motifs(60, 8, (3, 5), copies=2, random_state=1)
 
 
 @pytest.mark.slow

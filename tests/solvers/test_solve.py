@@ -124,7 +124,7 @@ def test_progress_rises_and_ends_at_all(solver):
 def test_results_depend_on_the_seed_only_where_solvers_draw():
     problem = case()
     for solver in ("nystrom", "sketched"):
-        first, same, other = (run(solver, problem, problem.Y, seed=seed) for seed in (1, 1, 2))
+        first, same, other = (run(solver, problem, problem.Y, random_state=seed) for seed in (1, 1, 2))
         assert np.array_equal(first.alpha, same.alpha)
         assert not np.array_equal(first.leave_one_out, other.leave_one_out)
 
@@ -149,7 +149,7 @@ def test_default_rank_is_what_is_taken():
         ({"weights": np.r_[np.ones(39), 0.0]}, "weight 39 is 0; leave that graph out"),
         ({"rank": 0}, "rank must be a whole number, 1 or more, but is 0"),
         ({"rank": 2.5}, "rank must be a whole number"),
-        ({"seed": -1}, "seed must be a whole number, 0 or more"),
+        ({"random_state": -1}, "random_state must be a whole number, 0 or more"),
         ({"tolerance": 0.0}, "tolerance must be a number between 0 and 1"),
         ({"max_iterations": 0}, "max_iterations must be a whole number, 1 or more"),
     ],

@@ -21,7 +21,7 @@ TYPED = [GNTK(1, 1, edges="typed", jump=False), GNTK(2, 2, "degree", edges="type
 def error(kernel: GNTK, width: int, *, draws: int, seed: int) -> float:
     K = gram(GRAPHS, kernel)
     return float(
-        np.linalg.norm(finite_width_gram(GRAPHS, kernel, width, draws=draws, seed=seed) - K) / np.linalg.norm(K)
+        np.linalg.norm(finite_width_gram(GRAPHS, kernel, width, draws=draws, random_state=seed) - K) / np.linalg.norm(K)
     )
 
 

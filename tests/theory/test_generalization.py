@@ -81,7 +81,7 @@ def random_graphs(n: int, d: int, seed: int) -> list[Graph]:
 
 def test_labels_are_sums_of_powers_over_nodes():
     graphs = FAMILIES["continuous features"]
-    rule = LabelClass.random(3, (1, 2, 6), seed=1)
+    rule = LabelClass.random(3, (1, 2, 6), random_state=1)
     nodes = aggregated(graphs)
     expected = []
     for start, stop in zip(nodes.offsets[:-1], nodes.offsets[1:], strict=True):
@@ -96,7 +96,7 @@ def test_labels_are_sums_of_powers_over_nodes():
 
 
 def test_seed_determines_the_rule_with_unit_vectors():
-    one, two, other = (LabelClass.random(4, seed=s) for s in (1, 1, 2))
+    one, two, other = (LabelClass.random(4, random_state=s) for s in (1, 1, 2))
     assert one.alpha.tolist() == two.alpha.tolist()
     assert one.beta.tolist() == two.beta.tolist()
     assert one.beta.tolist() != other.beta.tolist()
@@ -107,7 +107,7 @@ def test_seed_determines_the_rule_with_unit_vectors():
 @pytest.mark.parametrize("d", [2, 5])
 def test_norm_is_below_each_bound_and_bounds_increase(d, seed):
     graphs = random_graphs(25, d, seed)
-    rule = LabelClass.random(d, (1, 2, 4, 6), seed=seed)
+    rule = LabelClass.random(d, (1, 2, 4, 6), random_state=seed)
     measured = label_norm(rule.labels(graphs), closed_form(graphs).K)
     bounds = [rule.norm_bound(form) for form in ("tight", "sum", "first", "printed")]
     assert measured <= bounds[0] * (1 + FLOAT64.relative)

@@ -54,7 +54,7 @@ class Baseline:
 
 def _prepare_graph(graph: GraphBatch, kernel: GNTK) -> _Graph:
     engine = get_engine("decoupled")
-    block = engine.block(engine.prepare(graph, kernel), np.array([0]))
+    block = engine.build_group(engine.prepare(graph, kernel), np.array([0]))
     h = block.directions[0]
     directions = np.asarray(h.toarray() if sparse.issparse(h) else h)
     return _Graph(block.aggregation.matrix.toarray(), directions, block.feature_sums[0], block.inverse_q, block.p)

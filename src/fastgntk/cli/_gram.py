@@ -183,7 +183,7 @@ def show_cost(
         rows += [("kernel", leaf.kernel)] if len(cost.leaves) > 1 else []
         rows += [
             ("engine", f"{leaf.engine}: {leaf.reason}"),
-            ("blocks of graphs", f"{leaf.blocks:,}, at most {leaf.widest:,} distinct nodes each"),
+            ("groups of graphs", f"{leaf.groups:,}, at most {leaf.widest:,} distinct nodes each"),
             ("tiles", f"{leaf.tiles:,} on {plural(cost.threads, 'thread')}"),
             ("distinct pairs", f"{compression} of all pairs of nodes (block by block)"),
         ]

@@ -78,8 +78,8 @@ def _show_store(path: Path, output: OutputOptions) -> None:
     rows = [
         ("matrix", f"{manifest.graphs:,} × {manifest.graphs:,} float64"),
         ("tiles", f"{finished:,} of {tiles:,}, {100 * finished / max(tiles, 1):.0f} %"),
-        ("on disk", f"{format_bytes(record['bytes'])} of {format_bytes(8 * manifest.side**2 * tiles)}"),
-        ("graphs in a tile", f"{manifest.side:,} on each side"),
+        ("on disk", f"{format_bytes(record['bytes'])} of {format_bytes(8 * manifest.tile_size**2 * tiles)}"),
+        ("graphs in a tile", f"{manifest.tile_size:,} on each side"),
         ("kernel", record["kernel"]),
         ("features", ", ".join(manifest.features)),
         ("engine", " and ".join(dict.fromkeys(manifest.engines))),

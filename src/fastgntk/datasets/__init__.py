@@ -8,7 +8,7 @@
 ``_molecule_table``  :func:`read_table`, molecules as SMILES in a CSV file
 ``_edge_list``       :func:`read_edge_list`, edges of many graphs in a CSV file
 ``_interop``         :func:`from_networkx`, :func:`from_geometric`, :func:`read_node_link`: graphs with targets
-``synthetic``        random graph families with a seed
+``synthetic``        random graph families
 ``bundled/``         MUTAG, so that the first command works offline
 ===================  =========================================================================
 """

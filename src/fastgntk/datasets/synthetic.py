@@ -1,4 +1,4 @@
-"""Random graph families with a seed, for tests and scaling studies.
+"""Random graph families with a random state, for tests and scaling studies.
 
 Each function returns a :class:`fastgntk.datasets.Dataset` of ``n_graphs`` graphs. Where a parameter is a
 sequence, graph i takes its entry i modulo the length, and ``y`` is that number, the class to predict. The same
@@ -21,7 +21,7 @@ EdgeRule = Callable[[np.random.Generator, float], tuple[int, Ints]]
 
 
 def erdos_renyi(
-    n_graphs: int, n_nodes: int, probability: float | Sequence[float] = (0.1, 0.2), *, seed: int = 0
+    n_graphs: int, n_nodes: int, probability: float | Sequence[float] = (0.1, 0.2), *, random_state: int = 0
 ) -> Dataset:
     """Join every pair of nodes independently with the given probability.
 
@@ -33,10 +33,12 @@ def erdos_renyi(
         upper = np.stack(np.triu_indices(n_nodes, 1), axis=1)
         return n_nodes, upper[rng.random(len(upper)) < p]
 
-    return _generate("erdos-renyi", n_graphs, _check_choices(probability, "probability", 0.0, 1.0), edges, seed)
+    return _generate("erdos-renyi", n_graphs, _check_choices(probability, "probability", 0.0, 1.0), edges, random_state)
 
 
-def barabasi_albert(n_graphs: int, n_nodes: int, attach: int | Sequence[int] = (1, 3), *, seed: int = 0) -> Dataset:
+def barabasi_albert(
+    n_graphs: int, n_nodes: int, attach: int | Sequence[int] = (1, 3), *, random_state: int = 0
+) -> Dataset:
     """Add nodes one by one, each joined to ``attach`` earlier ones chosen in proportion to their degree."""
 
     def edges(rng: np.random.Generator, m: float) -> tuple[int, Ints]:
@@ -51,7 +53,7 @@ def barabasi_albert(n_graphs: int, n_nodes: int, attach: int | Sequence[int] = (
             ends += [end for v in sorted(chosen) for end in (node, v)]
         return n_nodes, np.array(pairs, dtype=np.int64)
 
-    return _generate("barabasi-albert", n_graphs, _check_choices(attach, "attach", 1, n_nodes - 1), edges, seed)
+    return _generate("barabasi-albert", n_graphs, _check_choices(attach, "attach", 1, n_nodes - 1), edges, random_state)
 
 
 def stochastic_block(
@@ -61,7 +63,7 @@ def stochastic_block(
     *,
     inside: float = 0.5,
     between: float = 0.05,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> Dataset:
     """Split nodes evenly into communities; pairs join with one probability inside and another between them."""
     choices = _check_choices(communities, "communities", 1, n_nodes)
@@ -73,11 +75,11 @@ def stochastic_block(
         joined = rng.random(len(u)) < np.where(member[u] == member[v], inside, between)
         return n_nodes, np.stack([u, v], axis=1)[joined]
 
-    return _generate("stochastic-block", n_graphs, choices, edges, seed)
+    return _generate("stochastic-block", n_graphs, choices, edges, random_state)
 
 
 def cycles_with_motifs(
-    n_graphs: int, n_nodes: int, motif: int | Sequence[int] = (3, 4, 5), *, copies: int = 3, seed: int = 0
+    n_graphs: int, n_nodes: int, motif: int | Sequence[int] = (3, 4, 5), *, copies: int = 3, random_state: int = 0
 ) -> Dataset:
     """Attach ``copies`` small rings of ``motif`` nodes to random nodes of one large ring of ``n_nodes``."""
     choices = _check_choices(motif, "motif", 3, 1_000)
@@ -94,11 +96,11 @@ def cycles_with_motifs(
             total += k
         return total, np.concatenate(parts)
 
-    return _generate("cycles-with-motifs", n_graphs, choices, edges, seed)
+    return _generate("cycles-with-motifs", n_graphs, choices, edges, random_state)
 
 
 def clique_egos(
-    n_graphs: int, n_nodes: int, cliques: int | Sequence[int] = (2, 5), *, overlap: float = 0.2, seed: int = 0
+    n_graphs: int, n_nodes: int, cliques: int | Sequence[int] = (2, 5), *, overlap: float = 0.2, random_state: int = 0
 ) -> Dataset:
     """Generate dense ego networks like those of COLLAB: one centre, all other nodes in overlapping cliques.
 
@@ -119,7 +121,7 @@ def clique_egos(
             parts.append(np.stack([members[u], members[v]], axis=1))
         return n_nodes, np.concatenate(parts)
 
-    return _generate("clique-egos", n_graphs, choices, edges, seed)
+    return _generate("clique-egos", n_graphs, choices, edges, random_state)
 
 
 def _check_choices(value: float | Sequence[float], name: str, low: float, high: float) -> list[float]:
@@ -130,11 +132,11 @@ def _check_choices(value: float | Sequence[float], name: str, low: float, high: 
     return values
 
 
-def _generate(name: str, n_graphs: int, choices: list[float], edges: EdgeRule, seed: int) -> Dataset:
+def _generate(name: str, n_graphs: int, choices: list[float], edges: EdgeRule, random_state: int) -> Dataset:
     if n_graphs < 0:
         raise InputError(f"n_graphs must be 0 or more, but is {n_graphs}.")
     # One generator for each graph, so that the first ten of a hundred graphs equal the ten of ten.
-    seeds = np.random.SeedSequence(seed).spawn(n_graphs)
+    seeds = np.random.SeedSequence(random_state).spawn(n_graphs)
     y = np.arange(n_graphs) % len(choices)
     graphs = []
     for graph_seed, choice in zip(seeds, y, strict=True):

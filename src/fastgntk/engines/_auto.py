@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ _START = 0.3e9  # loading compiled code, once in a process
 class Choice:
     """An engine, the reason for it, and the time it is expected to take on one core, in seconds."""
 
-    engine: Engine
+    engine: Engine[Any, Any]
     reason: str
     seconds: float
 

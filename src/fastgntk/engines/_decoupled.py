@@ -1,6 +1,6 @@
 """The decoupled engine: (B ⊗ B') vec(Σ) computed as B Σ B'ᵀ, the paper's first step, in NumPy and SciPy.
 
-A block of several graphs is their disjoint union, on which the same recursion holds entry by entry, so that
+A group of several graphs is their disjoint union, on which the same recursion holds entry by entry, so that
 small graphs share their NumPy calls; only the readout separates them. Since C is diagonal, the product is
 with Â alone: with q_u the norm of node u after Â and p_u = c_u q_u after the scale,
 
@@ -16,20 +16,16 @@ from typing import Any
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines._base import CancelFlag, Engine, Extent, UnpreparedGraphs
-from fastgntk.engines._recursion import (
+from fastgntk.engines._activation import kappa1, kappas, layer_gain
+from fastgntk.engines._aggregation import (
     Aggregation,
     aggregate_features,
-    inverse,
-    kappa1,
-    kappas,
     keep_shared_columns,
-    layer_gain,
     multiply_directions,
     sum_features,
-    to_dense,
-    unit_rows,
 )
+from fastgntk.engines._base import CancelFlag, Extent, GroupwiseEngine, UnpreparedGraphs
+from fastgntk.engines._norms import safe_reciprocal, to_dense, unit_rows
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 
@@ -37,7 +33,7 @@ __all__ = ["Decoupled"]
 
 
 @dataclass(frozen=True)
-class _Block:
+class _Group:
     """The disjoint union of some graphs (N nodes together), with all that needs one graph only."""
 
     kernel: GNTK
@@ -52,27 +48,27 @@ class _Block:
         return len(self.offsets) - 1
 
 
-class Decoupled(Engine):
+class Decoupled(GroupwiseEngine[_Group]):
     """Compute the kernel by two-sided products, sparse or dense by density, without compiled code."""
 
     name = "decoupled"
-    width = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/blocks.py)
+    width = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/groups.py)
 
-    def block(self, prepared: UnpreparedGraphs, graphs: Ints) -> _Block:
+    def build_group(self, prepared: UnpreparedGraphs, graphs: Ints) -> _Group:
         """Aggregate the features once and find the norms of every level."""
         batch, kernel = prepared.select(graphs), prepared.kernel
         aggregation = Aggregation(batch, typed=kernel.typed)
         directions, q = aggregate_features([part.matrix for part in aggregation.parts], batch.features)
         inverse_q, p = _norms(aggregation, unit_rows(batch.features)[1], directions, q, kernel)
-        return _Block(kernel, batch.offsets, to_dense(sum_features(batch)), aggregation, directions, inverse_q, p)
+        return _Group(kernel, batch.offsets, to_dense(sum_features(batch)), aggregation, directions, inverse_q, p)
 
-    def node_block(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> _Block:
+    def build_nodes(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> _Group:
         """Read out every node as if it were a graph."""
-        block = self.block(prepared, np.arange(len(batch)))
-        return replace(block, offsets=np.arange(batch.n_nodes + 1), feature_sums=to_dense(batch.features))
+        group = self.build_group(prepared, np.arange(len(batch)))
+        return replace(group, offsets=np.arange(batch.n_nodes + 1), feature_sums=to_dense(batch.features))
 
-    def tile(self, rows: _Block, cols: _Block, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
-        """Run the recursion on all node pairs of two blocks and read out every level."""
+    def tile(self, rows: _Group, cols: _Group, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
+        """Run the recursion on all node pairs of two groups and read out every level."""
         kernel = rows.kernel
         gain = kernel.c_phi / 2
         out = np.empty((kernel.blocks + 1, len(rows), len(cols)))
@@ -84,7 +80,7 @@ class Decoupled(Engine):
         for level in range(kernel.blocks):
             if level:
                 # An aggregation leaves the matrices transposed, so that both of its products run along contiguous
-                # rows; the two blocks trade places from level to level.
+                # rows; the two groups trade places from level to level.
                 lam = _aggregate(rows.aggregation, cols.aggregation, lam)
                 theta = _aggregate(rows.aggregation, cols.aggregation, theta)
                 rows, cols = cols, rows
@@ -127,7 +123,7 @@ def _aggregate(rows: Aggregation, cols: Aggregation, matrix: Array) -> Array:
 def _norms(
     aggregation: Aggregation, previous: Array, directions: list[Any], q: Array, kernel: GNTK
 ) -> tuple[Array, Array]:
-    """Return 1/q and p, each (L, N), from the recursion of the block against itself.
+    """Return 1/q and p, each (L, N), from the recursion of the group against itself.
 
     ``previous`` are the norms of the features, ``q`` and ``directions`` those of the aggregated features: the first
     norm comes from the vectors themselves, where cancellation costs ε, and not from the quadratic form, where it
@@ -140,7 +136,7 @@ def _norms(
             sigma = _aggregate(aggregation, aggregation, sigma)
             q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
         q, p[level] = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
-        inverse_q[level] = inverse(q)
+        inverse_q[level] = safe_reciprocal(q)
         previous = p[level] * layer_gain(kernel)
         if level + 1 < kernel.blocks:
             if level:

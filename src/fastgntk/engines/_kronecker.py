@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines._base import CancelFlag, Engine, Extent, UnpreparedGraphs
-from fastgntk.engines._recursion import inverse, kappa0, kappa1, keep_shared_columns, split_by_type, to_dense
+from fastgntk.engines._activation import kappa0, kappa1
+from fastgntk.engines._aggregation import keep_shared_columns, split_by_type
+from fastgntk.engines._base import CancelFlag, Extent, GroupwiseEngine, UnpreparedGraphs
+from fastgntk.engines._norms import safe_reciprocal, to_dense
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
@@ -38,13 +40,13 @@ class _NodeByNode(list[_Graph]):
     """One graph whose nodes are the rows of a tile."""
 
 
-class Kronecker(Engine):
+class Kronecker(GroupwiseEngine[list[_Graph]]):
     """Compute the kernel by the literal Kronecker formula."""
 
     name = "kronecker"
-    width = 1  # every graph is a block: the formula is for a pair
+    width = 1  # every graph is a group: the formula is for a pair
 
-    def block(self, prepared: UnpreparedGraphs, graphs: Ints) -> list[_Graph]:
+    def build_group(self, prepared: UnpreparedGraphs, graphs: Ints) -> list[_Graph]:
         """Find B and p of every block by running the recursion of each graph against itself."""
         batch = prepared.select(graphs)
         return [self._prepare_graph(batch[i : i + 1], prepared.kernel) for i in range(len(batch))]
@@ -64,7 +66,7 @@ class Kronecker(Engine):
             square[square <= 1e-14 * bound**2] = 0.0  # exact cancellation, up to rounding
             norm = np.sqrt(square)
             if kernel.scale == "unit":
-                c = inverse(norm)
+                c = safe_reciprocal(norm)
             else:
                 c = 1.0 / A_hat.sum(axis=1) if kernel.scale == "degree" else np.ones(len(X))
             B, p = [c[:, None] * part for part in parts], c * norm
@@ -76,9 +78,9 @@ class Kronecker(Engine):
                 sigma = gain * pp * kappa1(lam)
         return _Graph(kernel, X, operators, norms)
 
-    def node_block(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> list[_Graph]:
+    def build_nodes(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> list[_Graph]:
         """Return one graph, to be read out node by node."""
-        return _NodeByNode(self.block(prepared, np.arange(len(batch))))
+        return _NodeByNode(self.build_group(prepared, np.arange(len(batch))))
 
     def tile(self, rows: list[_Graph], cols: list[_Graph], cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Return all levels for every pair of a row graph and a column graph; one that fits into memory is short."""

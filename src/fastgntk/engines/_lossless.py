@@ -10,7 +10,7 @@ P_l = diag(p_l) times sqrt((c_φ/2)^R), everything is kept normalised:
 
 so the loops hold no division and no scale, and depth does not overflow before the result itself does. The first Λ
 comes from unit vectors D_1 = unit(Q_1 X). With typed edges D Λ D'ᵀ is a sum of such products over the node itself and
-each type, which are called slots here, and D_1 has the Q_1 X of all slots side by side.
+each type, which are called parts here, and D_1 has the Q_1 X of all parts side by side.
 """
 
 import threading
@@ -23,10 +23,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._base import CancelFlag, Engine, Extent, Outline, announce_compilation
-from fastgntk.engines._recursion import inverse, layer_gain, scale_norms, sum_features, unit_rows, zero_norm
-from fastgntk.engines._refinement import colour
-from fastgntk.engines._simd._block import Block, ColourRows, build_block
+from fastgntk.engines._activation import layer_gain
+from fastgntk.engines._aggregation import sum_features
+from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphRange, Outline, announce_compilation
+from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, scale_norms, unit_rows
+from fastgntk.engines._refinement import refine_colours
+from fastgntk.engines._simd._group import ColourRows, Group, build_group
 from fastgntk.engines._simd._norms import SCALES, measure_norms
 from fastgntk.engines._simd._tile import Buffers, buffer_sizes, compute_tile
 from fastgntk.graphs import GraphBatch
@@ -44,7 +46,7 @@ _buffers = threading.local()  # one set for each thread, kept between tiles
 class PreparedColours:
     """All graphs of a batch: colours, their norms, and the operators of all levels in one CSR matrix.
 
-    ``prepare`` fills in level 1 of q and p, ``work`` the others; ``finish`` normalises ``rows.value``.
+    ``prepare`` fills in level 1 of q and p, ``run_task`` the others; ``finish_preparation`` normalises ``rows.value``.
     """
 
     kernel: GNTK
@@ -52,27 +54,27 @@ class PreparedColours:
     rows: ColourRows
 
 
-class Lossless(Engine):
+class Lossless(Engine[PreparedColours, tuple[GNTK, Group]]):
     """Compute the kernel on distinct colours, in compiled loops."""
 
     name = "lossless"
-    width = 384  # past this tiles leave the second-level cache, below it less is merged (benchmarks/blocks.py)
+    width = 384  # past this tiles leave the second-level cache, below it less is merged (benchmarks/groups.py)
 
     def prepare(self, batch: GraphBatch, kernel: GNTK) -> PreparedColours:
         """Colour all graphs, and find the norms and directions of level 1."""
         announce_compilation()
-        colouring = colour(batch, kernel.blocks, typed=kernel.typed)
+        colouring = refine_colours(batch, kernel.blocks, typed=kernel.typed)
         first, deeper = colouring.operators[0], colouring.operators[1:]
-        slots = 1 + int(first.slot.max(initial=0))
+        parts = 1 + int(first.part.max(initial=0))
         n_old = colouring.counts[0]
-        columns = first.slot.astype(np.int64) * n_old + first.index
-        Q = sparse.csr_array((first.value, columns, first.ptr), shape=(len(first.terms), slots * n_old))
+        columns = first.part.astype(np.int64) * n_old + first.index
+        Q = sparse.csr_array((first.value, columns, first.ptr), shape=(len(first.terms), parts * n_old))
         magnitude = sparse.csr_array((first.magnitude, first.index, first.ptr), shape=(len(first.terms), n_old))
-        aggregated = Q @ sparse.block_diag([colouring.features] * slots, format="csr")
+        aggregated = Q @ sparse.block_diag([colouring.features] * parts, format="csr")
         directions, norm = unit_rows(sparse.csr_array(aggregated))
         directions.sort_indices()
         bound = magnitude @ unit_rows(colouring.features)[1]
-        norm = np.where(zero_norm(norm, bound, first.terms, squared=False), 0.0, norm)
+        norm = np.where(is_zero_norm(norm, bound, first.terms, squared=False), 0.0, norm)
         at = np.concatenate([[0, 0], np.cumsum(colouring.counts[1:])]).astype(np.int64)
         q, p = np.zeros(at[-1]), np.zeros(at[-1])
         q[: len(norm)] = norm
@@ -84,11 +86,11 @@ class Lossless(Engine):
             offsets=batch.offsets,
             colours=colouring.colours,
             features=sums.shape[1],
-            slots=slots,
+            parts=parts,
             at=at,
             ptr=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64),
             columns=np.concatenate([directions.indices.astype(np.int32, copy=False), *(o.index for o in deeper)]),
-            slot=np.concatenate([np.zeros(len(directions.data), dtype=np.int32), *(o.slot for o in deeper)]),
+            part=np.concatenate([np.zeros(len(directions.data), dtype=np.int32), *(o.part for o in deeper)]),
             value=np.concatenate([directions.data, *(o.value for o in deeper)]),
             magnitude=np.concatenate([directions.data, *(o.magnitude for o in deeper)]),
             terms=np.concatenate([o.terms for o in colouring.operators]),
@@ -104,7 +106,7 @@ class Lossless(Engine):
         """Return the colours of all levels."""
         return prepared.rows.colours
 
-    def tasks(self, prepared: PreparedColours) -> list[tuple[int, int]]:
+    def preparation_tasks(self, prepared: PreparedColours) -> list[GraphRange]:
         """Cut the graphs into ranges whose norms take a fraction of a second each."""
         rows, blocks = prepared.rows, prepared.kernel.blocks
         if blocks == 1 or len(rows.offsets) == 1:
@@ -116,17 +118,17 @@ class Lossless(Engine):
         bounds = [0, *np.minimum(stops, len(sizes)).tolist()]
         return [(a, b) for a, b in pairwise(bounds) if a < b]
 
-    def work(self, prepared: PreparedColours, task: tuple[int, int], cancelled: CancelFlag) -> None:
+    def run_task(self, prepared: PreparedColours, task: GraphRange, cancelled: CancelFlag) -> None:
         """Find the norms of all levels, for the colours that these graphs have first."""
         kernel = prepared.kernel
         measure_norms(*task, prepared.rows, kernel.layers, SCALES[kernel.scale], layer_gain(kernel), cancelled)
 
-    def finish(self, prepared: PreparedColours) -> PreparedColours:
+    def finish_preparation(self, prepared: PreparedColours) -> PreparedColours:
         """Normalise the operators: D = q⁻¹ Q P of the level below."""
         at, ptr, columns = prepared.rows.at, prepared.rows.ptr, prepared.rows.columns
         value = prepared.rows.value.copy()
         for level in range(2, prepared.kernel.blocks + 1):
-            inverse_q = inverse(prepared.rows.q[at[level] : at[level + 1]])
+            inverse_q = safe_reciprocal(prepared.rows.q[at[level] : at[level + 1]])
             entries = slice(ptr[at[level]], ptr[at[level + 1]])
             below = prepared.rows.p[at[level - 1] + columns[entries]]
             value[entries] *= below * np.repeat(inverse_q, np.diff(ptr[at[level] : at[level + 1] + 1]))
@@ -147,38 +149,38 @@ class Lossless(Engine):
             shuffled = hashes * np.uint64(2 * i + 1) ^ (hashes >> np.uint64(29 + i))
             if len(filled):
                 key[filled] = np.minimum.reduceat(shuffled[colours], rows.offsets[filled])
-        return Outline(rows.offsets, rows.colours[1:], keys, rows.features, parts=rows.slots)
+        return Outline(rows.offsets, rows.colours[1:], keys, rows.features, parts=rows.parts)
 
-    def block(self, prepared: PreparedColours, graphs: Ints) -> tuple[GNTK, Block]:
+    def build_group(self, prepared: PreparedColours, graphs: Ints) -> tuple[GNTK, Group]:
         """Pick what some graphs need."""
         place = _buffer("place", len(prepared.rows.p), np.int32, -1)
         try:
-            rows, readouts, sums = build_block(np.asarray(graphs, dtype=np.int64), prepared.rows, place)
+            rows, readouts, sums = build_group(np.asarray(graphs, dtype=np.int64), prepared.rows, place)
         except BaseException:  # it may have ended without cleaning up
             del _buffers.place
             raise
-        return prepared.kernel, Block(*rows, *readouts, *sums)
+        return prepared.kernel, Group(*rows, *readouts, *sums)
 
-    def node_block(self, prepared: PreparedColours, batch: GraphBatch) -> tuple[GNTK, Block]:
+    def build_nodes(self, prepared: PreparedColours, batch: GraphBatch) -> tuple[GNTK, Group]:
         """Read out every node as if it were a graph; colours, norms and operators stay the same."""
         nodes = np.arange(batch.n_nodes + 1)
         features = sparse.csr_array(batch.features)
         features.sort_indices()
         rows = prepared.rows._replace(offsets=nodes, **_feature_sums(features))
-        return self.block(replace(prepared, rows=rows), nodes[:-1])
+        return self.build_group(replace(prepared, rows=rows), nodes[:-1])
 
-    def tile(self, rows: tuple[GNTK, Block], cols: tuple[GNTK, Block], cancelled: CancelFlag | None = None) -> Array:
-        """Run the recursion on all pairs of colours of two blocks and read out every level."""
-        (kernel, row_block), (_, col_block) = rows, cols
-        sizes = buffer_sizes(row_block, col_block)
+    def tile(self, rows: tuple[GNTK, Group], cols: tuple[GNTK, Group], cancelled: CancelFlag | None = None) -> Array:
+        """Run the recursion on all pairs of colours of two groups and read out every level."""
+        (kernel, row_group), (_, col_group) = rows, cols
+        sizes = buffer_sizes(row_group, col_group)
         buffers = Buffers(*(_buffer(name, sizes[name], np.float64, 0.0) for name in Buffers._fields))
-        out = np.empty((kernel.blocks + 1, len(row_block.sum_ptr) - 1, len(col_block.sum_ptr) - 1))
+        out = np.empty((kernel.blocks + 1, len(row_group.sum_ptr) - 1, len(col_group.sum_ptr) - 1))
         cancelled = _NEVER if cancelled is None else cancelled
-        compute_tile(row_block, col_block, kernel.layers, row_block is col_block, buffers, cancelled, out)
+        compute_tile(row_group, col_group, kernel.layers, row_group is col_group, buffers, cancelled, out)
         return out
 
     def kept_bytes(self, prepared: PreparedColours) -> int:
-        """Count all arrays twice: blocks hold what the whole holds."""
+        """Count all arrays twice: groups hold what the whole holds."""
         return int(2 * sum(array.nbytes for array in prepared.rows if isinstance(array, np.ndarray)))
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:

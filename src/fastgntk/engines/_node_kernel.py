@@ -9,19 +9,10 @@ is normalised by P, the norms with the factor of the layers.
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
+from fastgntk.engines._activation import kappa1, kappas, layer_gain
+from fastgntk.engines._aggregation import Aggregation, add_up, aggregate_features, multiply_directions
 from fastgntk.engines._base import compiled_code_runs
-from fastgntk.engines._recursion import (
-    Aggregation,
-    add_up,
-    aggregate_features,
-    inverse,
-    kappa1,
-    kappas,
-    layer_gain,
-    multiply_directions,
-    to_dense,
-    unit_rows,
-)
+from fastgntk.engines._norms import safe_reciprocal, to_dense, unit_rows
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 
@@ -97,7 +88,7 @@ class NodePairs:
                     sigma[rows] = lam * np.multiply.outer(previous[rows], previous)
                 q = np.sqrt(np.maximum(self._aggregated_diagonal(sigma), 0.0))
             q, p = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
-            self._inverse_q[level] = inverse(q)
+            self._inverse_q[level] = safe_reciprocal(q)
             self._P[level] = previous = layer_gain(kernel) * p
             if 0 < level < kernel.blocks - 1:
                 sigma = self._next(sigma, self._inverse_q[level])

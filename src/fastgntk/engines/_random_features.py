@@ -27,8 +27,10 @@ import numpy as np
 from scipy import fft, sparse
 
 from fastgntk._util.arrays import Array, Floats, Int32s
-from fastgntk.engines._recursion import inverse, layer_gain, sum_features, unit_rows
-from fastgntk.engines._refinement import Operator, colour
+from fastgntk.engines._activation import layer_gain
+from fastgntk.engines._aggregation import sum_features
+from fastgntk.engines._norms import safe_reciprocal, unit_rows
+from fastgntk.engines._refinement import Operator, refine_colours
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
@@ -69,14 +71,14 @@ class TangentFeatures:
     def __init__(self, kernel: GNTK, size: int, width: int, types: int, seed: int, *, exact_norms: bool = True) -> None:
         self.kernel, self.size, self.width, self.exact_norms = kernel, size, width, exact_norms
         self.types, self.seed = types, seed
-        self._slots = 1 + types if kernel.typed else 1
+        self._parts = 1 + types if kernel.typed else 1
         rng = generator(seed)
         self._n_first, sizes = _divide(kernel, size, width)
         self._first = CountSketch.draw(width, self._n_first, rng) if 0 < self._n_first < width else None
         self._blocks: list[list[_Layer]] = []
         s, k = width, width
         for block_size in sizes:
-            s, k = self._slots * s, self._slots * k
+            s, k = self._parts * s, self._parts * k
             layers = []
             for _ in range(kernel.layers):
                 sketched = _fast_fourier_length(block_size // 2)
@@ -125,7 +127,7 @@ class TangentFeatures:
             padded = _pad(features, self.width)
             values = padded.toarray() if self._first is None else self._first.right(padded)
             out.append(np.asarray(np.sqrt(weights[0]) * values))
-        colouring = colour(batch, len(self._blocks), typed=self.kernel.typed)
+        colouring = refine_colours(batch, len(self._blocks), typed=self.kernel.typed)
         directions, norms = unit_rows(_pad(colouring.features, self.width))
         start = np.asarray(directions.toarray(), dtype=dtype)
         found = _ColourVectors(norms, start, start)
@@ -157,21 +159,21 @@ class TangentFeatures:
         # Relative to what the norm can be at most, so that single precision holds it, whatever the size.
         sizes = operator.magnitude[entries] * old.p[index]
         bound: Array = np.bincount(row, sizes, minlength=len(lengths)).astype(np.float64)
-        value = (operator.value[entries] * old.p[index] * inverse(bound)[row]).astype(old.s.dtype)
-        slot = np.minimum(operator.slot[entries], self._slots - 1)
-        parts = [
-            sparse.csr_array((np.where(slot == r, value, 0), index, ptr - ptr[0]), shape=(len(lengths), len(old.p)))
-            for r in range(self._slots)
+        value = (operator.value[entries] * old.p[index] * safe_reciprocal(bound)[row]).astype(old.s.dtype)
+        part = np.minimum(operator.part[entries], self._parts - 1)
+        by_part = [
+            sparse.csr_array((np.where(part == r, value, 0), index, ptr - ptr[0]), shape=(len(lengths), len(old.p)))
+            for r in range(self._parts)
         ]
-        s, k = (np.concatenate([np.ascontiguousarray((part @ v).T) for part in parts]) for v in (old.s, old.k))
+        s, k = (np.concatenate([np.ascontiguousarray((Q @ v).T) for Q in by_part]) for v in (old.s, old.k))
         length = np.sqrt(np.einsum("ij,ij->j", s, s, dtype=np.float64))
         length[length <= (operator.terms[rows] + 8.0) * np.finfo(s.dtype).eps] = 0.0  # cancelled up to rounding
         q = bound * length
         if self.kernel.scale == "degree":
-            q *= inverse(operator.sums[rows])
+            q *= safe_reciprocal(operator.sums[rows])
         elif self.kernel.scale == "unit":
             q = (q > 0).astype(np.float64)
-        factor = inverse(length).astype(s.dtype)
+        factor = safe_reciprocal(length).astype(s.dtype)
         return q, s * factor, k * factor
 
     def _apply_layer(self, layer: _Layer, s: Floats, k: Floats) -> tuple[Floats, Floats]:
@@ -196,7 +198,7 @@ def _fast_fourier_length(n: int) -> int:
 def _scale_to(vectors: Floats, like: Floats) -> Floats:
     """Scale columns to the norms of the columns of another matrix; zeros stay zeros."""
     found, wanted = (np.sqrt(np.einsum("ij,ij->j", matrix, matrix)) for matrix in (vectors, like))
-    vectors *= wanted * inverse(found)
+    vectors *= wanted * safe_reciprocal(found)
     return vectors
 
 

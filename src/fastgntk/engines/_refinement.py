@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Int32s, Ints
+from fastgntk.engines._aggregation import row_sums
 from fastgntk.engines._base import compiled_code_runs
-from fastgntk.engines._recursion import degree_sums
 from fastgntk.graphs import GraphBatch
 
-__all__ = ["Colouring", "Operator", "colour", "equal_graphs", "inseparable_graphs"]
+__all__ = ["Colouring", "Operator", "refine_colours", "equal_graphs", "inseparable_graphs"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Operator:
 
     ptr: Ints
     index: Int32s
-    slot: Int32s  # of each entry its type plus 1, or 0 for the node itself; 0 throughout without types
+    part: Int32s  # of each entry its type plus 1, or 0 for the node itself; 0 throughout without types
     value: Array
     magnitude: Array  # the same with |weights|
     terms: Ints  # |N(u)| + 1
@@ -52,7 +52,7 @@ class Colouring:
         return [len(hashes) for hashes in self.hashes]
 
 
-def colour(
+def refine_colours(
     batch: GraphBatch, depth: int, used_bits: int | None = None, *, typed: bool = False, operators: bool = True
 ) -> Colouring:
     """Refine the colours of all graphs together down to level ``depth``; ``typed`` distinguishes edge labels.
@@ -68,12 +68,12 @@ def colour(
     colours[0], hashes, first = _merge_equal_rows(features, mask)
     neighbours = batch.global_indices
     weights = np.zeros(0) if batch.weights is None else np.ascontiguousarray(batch.weights)
-    slots = np.zeros(0, dtype=np.int32)  # of each edge its type plus 1; empty without types
+    parts = np.zeros(0, dtype=np.int32)  # of each edge its type plus 1; empty without types
     if typed and batch.edge_labels is not None:
-        slots = (batch.edge_labels + 1).astype(np.int32)
+        parts = (batch.edge_labels + 1).astype(np.int32)
     tags = _tag_edges(batch, typed)
     all_hashes, found = [hashes], []
-    sums = degree_sums(batch)
+    sums = row_sums(batch)
     distinct_rows = features[first]
     for level in range(1, depth + 1):
         old, old_hashes = colours[level - 1], all_hashes[-1]
@@ -81,7 +81,7 @@ def colour(
         colours[level], hashes, first = merge_neighbourhoods(batch.indptr, *tokens, mask)
         all_hashes.append(hashes)
         if operators:
-            rows = operator_rows(first, batch.indptr, neighbours, weights, slots, old, old_hashes)
+            rows = operator_rows(first, batch.indptr, neighbours, weights, parts, old, old_hashes)
             found.append(Operator(*rows, terms=batch.degrees[first] + 1, sums=sums[first], first=first))
     return Colouring(colours, tuple(all_hashes), tuple(found), distinct_rows)
 
@@ -99,7 +99,7 @@ def equal_graphs(batch: GraphBatch, blocks: int, *, typed: bool = False, colours
         if not compiled_code_runs():
             return np.arange(len(batch))
         # All levels: colours of closed neighbourhoods do not count the colours of the level below.
-        colours = colour(batch, blocks, typed=typed, operators=False).colours
+        colours = refine_colours(batch, blocks, typed=typed, operators=False).colours
     return _first_equal(batch.offsets, colours)
 
 
@@ -118,20 +118,20 @@ def inseparable_graphs(batch: GraphBatch, *, typed: bool = False) -> tuple[Ints,
     out, rounds = np.arange(len(batch)), 0
     alive = np.arange(len(batch))  # graphs that equal another one so far; only these need to be refined
     colours = _merge_equal_rows(_canonical(batch.features), ALL_BITS)[0]
-    part = replace(batch, features=None, labels=None, edge_labels=batch.edge_labels if typed else None)
+    subset = replace(batch, features=None, labels=None, edge_labels=batch.edge_labels if typed else None)
     level = groups = 0
     while True:
-        alike = _first_equal(part.offsets, colours[None])
+        alike = _first_equal(subset.offsets, colours[None])
         out[alive] = alive[alike]
         found = len(np.unique(out))
         rounds = level if found > groups else rounds
         groups = found
         shared = np.bincount(alike, minlength=len(alike))[alike] > 1
         if not shared.all():
-            colours = colours[np.repeat(shared, part.sizes)]
-            part, alive = part[shared], alive[shared]
+            colours = colours[np.repeat(shared, subset.sizes)]
+            subset, alive = subset[shared], alive[shared]
         distinct, colours = _number(colours)
-        refined, new = _refine(part, colours, distinct, typed)
+        refined, new = _refine(subset, colours, distinct, typed)
         if refined == distinct:
             return out, rounds
         colours, level = new, level + 1
@@ -187,20 +187,20 @@ _Tags = tuple[Ints, int, NDArray[np.uint64]]
 
 
 def _tag_edges(batch: GraphBatch, typed: bool) -> _Tags | None:
-    """Assign a number to each distinct (weight, slot): of edges, of a node itself, and hashes; None if all agree."""
+    """Assign a number to each distinct (weight, part): of edges, of a node itself, and hashes; None if all agree."""
     from fastgntk.engines._simd._refine import hash_pairs
 
     if batch.weights is None and not typed:
         return None
     weights = np.ones(len(batch.indices)) if batch.weights is None else batch.weights + 0.0
-    bits = np.append(weights, 1.0).view(np.uint64)  # a node itself has weight 1 and slot 0
-    slots = np.zeros(len(bits), dtype=np.int32)
+    bits = np.append(weights, 1.0).view(np.uint64)  # a node itself has weight 1 and part 0
+    parts = np.zeros(len(bits), dtype=np.int32)
     if typed and batch.edge_labels is not None:
-        slots[:-1] = batch.edge_labels + 1
+        parts[:-1] = batch.edge_labels + 1
     distinct_bits, bit = np.unique(bits, return_inverse=True)
-    distinct, number = np.unique(bit.astype(np.int64) * (int(slots.max()) + 1) + slots, return_inverse=True)
-    bit_of, slot_of = np.divmod(distinct, int(slots.max()) + 1)
-    return number[:-1], int(number[-1]), hash_pairs(distinct_bits[bit_of], slot_of.astype(np.uint64))
+    distinct, number = np.unique(bit.astype(np.int64) * (int(parts.max()) + 1) + parts, return_inverse=True)
+    bit_of, part_of = np.divmod(distinct, int(parts.max()) + 1)
+    return number[:-1], int(number[-1]), hash_pairs(distinct_bits[bit_of], part_of.astype(np.uint64))
 
 
 def _tokens(

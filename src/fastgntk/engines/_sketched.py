@@ -30,24 +30,20 @@ import numpy as np
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._base import CancelFlag, Engine, Extent, Outline, UnpreparedGraphs, announce_compilation
-from fastgntk.engines._recursion import (
+from fastgntk.engines._activation import layer_gain
+from fastgntk.engines._aggregation import (
     SPARSE_OVER_DENSE,
     aggregate_features,
     count_edge_types,
     count_parts,
-    degree_sums,
-    inverse,
     keep_shared_columns,
-    layer_gain,
-    scale_norms,
+    row_sums,
     split_by_type,
-    to_dense,
-    unit_rows,
-    zero_norm,
 )
-from fastgntk.engines._refinement import colour
-from fastgntk.engines._sketched_level import PATCH_COLS, PATCH_ROWS, BlockLevel, GraphLevel, advance
+from fastgntk.engines._base import CancelFlag, Extent, GroupwiseEngine, Outline, UnpreparedGraphs, announce_compilation
+from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, scale_norms, to_dense, unit_rows
+from fastgntk.engines._refinement import refine_colours
+from fastgntk.engines._sketched_level import PATCH_COLS, PATCH_ROWS, GraphLevel, GroupLevel, advance
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 from fastgntk.sketch import Sketch
@@ -56,18 +52,18 @@ __all__ = ["Sketched"]
 
 
 @dataclass(frozen=True, eq=False)
-class _Block:
+class _Group:
     kernel: GNTK
     feature_sums: Array  # (n, d)
     inner_features: Array  # (Σ b_1, d), the sketched features of all graphs, as unit vectors
-    levels: list[BlockLevel]
+    levels: list[GroupLevel]
     places: list[Ints] | None = None  # read out node by node: for each level which row each node is
 
     def __len__(self) -> int:
         return len(self.feature_sums)
 
 
-class Sketched(Engine):
+class Sketched(GroupwiseEngine[_Group]):
     """Compute the kernel with sketched aggregations."""
 
     name = "sketched"
@@ -82,7 +78,7 @@ class Sketched(Engine):
         return UnpreparedGraphs(batch, kernel)
 
     def outline(self, prepared: UnpreparedGraphs) -> Outline:
-        """Count every node for itself: nodes are merged within a graph only, so that blocks depend on sizes alone.
+        """Count every node for itself: nodes are merged within a graph only, so that groups depend on sizes alone.
 
         While a graph is built, memory holds several copies of Â (about 48 bytes an edge), some of its rows as an array,
         and S and M with what they are made from.
@@ -94,7 +90,7 @@ class Sketched(Engine):
         arrays = sizes * (np.minimum(sizes, PATCH_COLS) + 6 * rows + batch.features.shape[1])
         return replace(super().outline(prepared), building=48 * edges + 8 * arrays)
 
-    def block(self, prepared: UnpreparedGraphs, graphs: Ints) -> _Block:
+    def build_group(self, prepared: UnpreparedGraphs, graphs: Ints) -> _Group:
         """Find equal nodes, draw the sketches, multiply them with B, and find the norms of every level."""
         batch, kernel = prepared.select(graphs), prepared.kernel
         types, colours = count_edge_types(prepared.batch), self._colours(batch, kernel)
@@ -106,24 +102,24 @@ class Sketched(Engine):
         if built:
             sums = np.stack([graph.feature_sum for graph in built])
             inner = np.concatenate([graph.inner_features for graph in built])
-        levels = [BlockLevel([graph.levels[level] for graph in built]) for level in range(kernel.blocks)]
-        return _Block(kernel, sums, inner, levels)
+        levels = [GroupLevel([graph.levels[level] for graph in built]) for level in range(kernel.blocks)]
+        return _Group(kernel, sums, inner, levels)
 
-    def node_block(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> _Block:
+    def build_nodes(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> _Group:
         """Read out every row of each level for itself."""
         kernel = prepared.kernel
         graph = _Graph(batch, self._colours(batch, kernel), kernel, self.sketch, count_edge_types(batch))
-        levels = [BlockLevel([level], node_by_node=True) for level in graph.levels]
+        levels = [GroupLevel([level], node_by_node=True) for level in graph.levels]
         places = [graph.place_of_node(level) for level in range(1, kernel.blocks + 1)]
-        return _Block(kernel, to_dense(batch.features), graph.inner_features, levels, places)
+        return _Group(kernel, to_dense(batch.features), graph.inner_features, levels, places)
 
     def _colours(self, batch: GraphBatch, kernel: GNTK) -> Int32s | None:
         if not self.sketch.merge_nodes:
             return None
-        return colour(batch, kernel.blocks, typed=kernel.typed, operators=False).colours
+        return refine_colours(batch, kernel.blocks, typed=kernel.typed, operators=False).colours
 
-    def tile(self, rows: _Block, cols: _Block, cancelled: CancelFlag | None = None) -> Array:
-        """Run the recursion on all node pairs of two blocks and read out every level."""
+    def tile(self, rows: _Group, cols: _Group, cancelled: CancelFlag | None = None) -> Array:
+        """Run the recursion on all node pairs of two groups and read out every level."""
         kernel = rows.kernel
         out = np.empty((kernel.blocks + 1, len(rows), len(cols)))
         out[0] = keep_shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
@@ -152,7 +148,7 @@ class Sketched(Engine):
         return int(kept)
 
     def _sketch_rows(self, extent: Extent) -> int:
-        """Estimate the number of rows of all sketches of a block."""
+        """Estimate the number of rows of all sketches of a group."""
         size = self.sketch.size
         rows = size * extent.graphs if isinstance(size, int) else int(size * extent.width) + extent.graphs
         return min(rows, extent.width)
@@ -174,7 +170,7 @@ class _Graph:
             self._parts = split_by_type(graph, types)
         else:
             self._parts = [sparse.csr_array(graph.adjacency() + sparse.eye_array(self._size, format="csr"))]
-        self._sums = degree_sums(graph)
+        self._sums = row_sums(graph)
         self.feature_sum = np.asarray(graph.features.sum(axis=0), dtype=np.float64).ravel()
         self.inner_features = np.zeros((0, graph.features.shape[1]))
         self.levels: list[GraphLevel] = []
@@ -195,7 +191,7 @@ class _Graph:
                 # SciPy's own abs would sort and add up neighbours first, which takes longer than all the rest.
                 bound += sparse.csr_array((np.abs(rows.data), rows.indices, rows.indptr), shape=rows.shape) @ norms
                 terms += np.diff(rows.indptr)
-            q = np.where(zero_norm(q, bound, terms, squared=False), 0.0, q)
+            q = np.where(is_zero_norm(q, bound, terms, squared=False), 0.0, q)
             return self._add(1, np.zeros((len(parts), len(q), 0)), q, np.zeros((1, 0, 0)), directions)
         S = self._sketch_matrix(1, below)
         self.inner_features, inner_norms = unit_rows(to_dense(X if S is None else S @ X))
@@ -203,7 +199,7 @@ class _Graph:
         bound = _norm_bound(M, S, norms)
         M = M * inner_norms
         q = _norms_of_product(M, self.inner_features)
-        q = np.where(zero_norm(q, bound, self._terms(q), squared=False), 0.0, q)
+        q = np.where(is_zero_norm(q, bound, self._terms(q), squared=False), 0.0, q)
         return self._add(1, M, q, (self.inner_features @ self.inner_features.T)[None])
 
     def _next_level(self, level: int, inner: Array) -> Array:
@@ -212,7 +208,7 @@ class _Graph:
         S = self._sketch_matrix(level, below)
         M = self._product(level, S, below)
         q = np.sqrt(np.maximum(np.einsum("rub,rub->u", M @ inner[0], M), 0.0))
-        q = np.where(zero_norm(q, _norm_bound(M, S, self.levels[-1].p), self._terms(q), squared=True), 0.0, q)
+        q = np.where(is_zero_norm(q, _norm_bound(M, S, self.levels[-1].p), self._terms(q), squared=True), 0.0, q)
         return self._add(level, M, q, inner)
 
     def _add(self, level: int, M: Array, q: Array, inner: Array, directions: list[Any] | None = None) -> Array:
@@ -228,14 +224,14 @@ class _Graph:
                 buckets = np.arange(len(p))
             elif self._sketch.kind == "countsketch":
                 buckets = np.argmax(S != 0, axis=0)
-        self.levels.append(GraphLevel(M * inverse(q)[:, None], gather, buckets, p, counts, directions))
+        self.levels.append(GraphLevel(M * safe_reciprocal(q)[:, None], gather, buckets, p, counts, directions))
         if level == kernel.blocks:
             return inner
-        block = BlockLevel(self.levels[-1:])
-        return advance(inner, block, block, kernel.layers, out=None, cancelled=None)
+        alone = GroupLevel(self.levels[-1:])
+        return advance(inner, alone, alone, kernel.layers, out=None, cancelled=None)
 
     def _terms(self, q: Array) -> Array:
-        """Return for `zero_norm` how rounding grows: in a sum of N terms of either sign, like sqrt(N)."""
+        """Return for `is_zero_norm` how rounding grows: in a sum of N terms of either sign, like sqrt(N)."""
         return np.full(len(q), np.sqrt(self._size))
 
     def _distinct(self, level: int) -> _Distinct:
@@ -311,7 +307,7 @@ def _content(batch: GraphBatch) -> bytes:
 
 
 def _norm_bound(M: Array, S: Array | None, norms: Array) -> Array:
-    """Return |M| |S| times the norms before aggregation, for `zero_norm`."""
+    """Return |M| |S| times the norms before aggregation, for `is_zero_norm`."""
     return np.asarray(np.abs(M).sum(axis=0) @ (norms if S is None else np.abs(S) @ norms))
 
 

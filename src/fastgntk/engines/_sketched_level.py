@@ -1,4 +1,4 @@
-"""One level of the sketched engine between two blocks of graphs, in patches of λ and θ that stay in the cache.
+"""One level of the sketched engine between two groups of graphs, in patches of λ and θ that stay in the cache.
 
 `_sketched` has the formula: λ = M̂ P M̂'ᵀ, layers, P ← Ŝ λ Ŝ'ᵀ, and the same for θ and T.
 """
@@ -12,11 +12,11 @@ import numpy as np
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Ints
+from fastgntk.engines._aggregation import multiply_directions
 from fastgntk.engines._base import CancelFlag
-from fastgntk.engines._recursion import multiply_directions
 from fastgntk.engines._simd._vector import LANES, apply_layers, scatter
 
-__all__ = ["PATCH_COLS", "PATCH_ROWS", "BlockLevel", "GraphLevel", "advance"]
+__all__ = ["PATCH_COLS", "PATCH_ROWS", "GroupLevel", "GraphLevel", "advance"]
 
 
 # Entries of λ in work at once: these and as many of θ take 4 MB, which the caches of a core and its neighbours hold.
@@ -35,8 +35,8 @@ class GraphLevel:
     directions: list[Any] | None = None  # (m, d) a part, level 1 where features are not sketched, dense or CSR
 
 
-class BlockLevel:
-    """One level of all graphs of a block, with the distinct nodes of the graphs as rows.
+class GroupLevel:
+    """One level of all graphs of a group, with the distinct nodes of the graphs as rows.
 
     Graph g has rows offsets[g]..offsets[g + 1], rows inner[g].. of the sketches, and rows following[g].. of the
     sketches of the next level. With ``node_by_node`` every row is read out for itself.
@@ -85,12 +85,12 @@ def _stack(parts: Sequence[Any]) -> Any:
 
 
 def advance(
-    inner: Array, rows: BlockLevel, cols: BlockLevel, layers: int, out: Array | None, cancelled: CancelFlag | None
+    inner: Array, rows: GroupLevel, cols: GroupLevel, layers: int, out: Array | None, cancelled: CancelFlag | None
 ) -> Array:
     """Go through one level in patches: read it out into ``out`` (n, n'), and return P and T of the next (2, b, b').
 
     ``inner`` is P and T stacked, or P alone where both are the same. Without ``out`` only λ is wanted: P is returned.
-    A block against itself is symmetric: only patches on and above the diagonal are made, what is on it counts half, and
+    A group against itself is symmetric: only patches on and above the diagonal are made, what is on it counts half, and
     the mirror image is added at the end.
     """
     if out is not None:
@@ -114,9 +114,9 @@ def advance(
 
 
 class _Patches:
-    """One level between two blocks, computed in patches of λ and θ."""
+    """One level between two groups, computed in patches of λ and θ."""
 
-    def __init__(self, inner: Array, rows: BlockLevel, cols: BlockLevel, layers: int, kinds: int) -> None:
+    def __init__(self, inner: Array, rows: GroupLevel, cols: GroupLevel, layers: int, kinds: int) -> None:
         self.inner, self.row_level, self.col_level, self.layers, self.kinds = inner, rows, cols, layers, kinds
         # Parts of the aggregation that both sides have.
         self.parts = min((len(graph.spread) for level in (rows, cols) for graph in level.graphs), default=1)

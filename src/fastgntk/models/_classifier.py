@@ -38,20 +38,20 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
     sigmoids_: Sigmoids | None
     out_of_fold_: Array | None  # decision values (n, k) of the training graphs; None if they were not computed
 
-    def _solve(self, kernel: TrainingKernel, y: NDArray[Any], weights: Array | None, C: float, alpha: float) -> None:
-        """Find the functions of all classes, from a kernel and checked classes."""
+    def _solve(self, training: TrainingKernel, y: NDArray[Any], weights: Array | None, C: float, alpha: float) -> None:
+        """Find the functions of all classes, from the kernel and checked classes."""
         self.classes_, numbers = np.unique(y, return_inverse=True)
         signs = class_signs(numbers, len(self.classes_))
         names = tuple(str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_))
         if self.method == "svm":
             folds = spread_folds(numbers, self._seed()) if self.probability else ()
-            svms = fit_svms(kernel.full(), signs, C, balanced=self.class_weight == "balanced", folds=folds)
-            basis = np.arange(kernel.n)
-            self.expansion_ = Expansion(kernel.rows_to(basis), svms.coefficients, svms.offsets, basis, names)
+            svms = fit_svms(training.full(), signs, C, balanced=self.class_weight == "balanced", folds=folds)
+            basis = np.arange(training.n)
+            self.expansion_ = Expansion(training.rows_to(basis), svms.coefficients, svms.offsets, basis, names)
             self.solver_, self.out_of_fold_ = "svm", svms.out_of_fold
         else:
             weights = self._ridge_weights(numbers, weights)
-            solution = self._fit_ridge(kernel, Targets.from_signs(signs, weights, names), alpha)
+            solution = self._fit_ridge(training, Targets.from_signs(signs, weights, names), alpha)
             self.out_of_fold_ = signs - solution.leave_one_out
         self.sigmoids_ = None
         if self.probability and self.out_of_fold_ is not None:
@@ -224,9 +224,9 @@ class GraphClassifier(ClassificationModel):
         """
         self._check_options(sample_weight)
         C, alpha = check_positive("C", self.C), check_alpha(self.alpha)
-        kernel = self._prepare(X, gram)
-        self._check_memory(kernel.n, kernel.prepared.compute)
-        labels = check_classes(y, kernel.n)
-        weights = check_sample_weight(sample_weight, kernel.n)
-        self._solve(kernel, labels, weights, C, alpha)
+        training = self._prepare(X, gram)
+        self._check_memory(training.n, training.prepared.compute)
+        labels = check_classes(y, training.n)
+        weights = check_sample_weight(sample_weight, training.n)
+        self._solve(training, labels, weights, C, alpha)
         return self

@@ -140,22 +140,24 @@ class GraphModel(GraphEstimator):
             text = "%d of %d training graphs equal an earlier one: the colour refinement of %s cannot distinguish them"
             _log.info(text, self.n_equal_graphs_, training.n, training.prepared.kernel)
 
-    def _fit_ridge(self, kernel: TrainingKernel, targets: Targets, alpha: float) -> Solution:
+    def _fit_ridge(self, training: TrainingKernel, targets: Targets, alpha: float) -> Solution:
         """Fit ridge regression by the given solver, or by the one chosen for this number of graphs."""
-        kernel.prepare_ridge(targets.weights)
+        training = training.with_intercept(targets.weights)
         rank, seed, weights = self.n_components, self._seed(), targets.weights
-        memory, stored = kernel.prepared.compute.max_memory, kernel.stored is not None
-        solver, reason = choose_solver(self.solver, kernel.n, rank=rank, memory=memory, stored=stored)
+        memory, stored = training.prepared.compute.max_memory, training.stored is not None
+        solver, reason = choose_solver(self.solver, training.n, rank=rank, memory=memory, stored=stored)
         if self.solver == "auto":
-            _log.info("solver %s for %d graphs: %s", solver, kernel.n, reason)
+            _log.info("solver %s for %d graphs: %s", solver, training.n, reason)
         rows: Rows
         if solver == "features":
-            solution, rows = solve_on_features(kernel, targets, alpha, rank, seed)
+            solution, rows = solve_on_features(training, targets, alpha, rank, seed)
             basis, coefficients = np.zeros(0, dtype=np.int64), solution.alpha[:-1]
             intercepts = np.sqrt(INTERCEPT) * solution.alpha[-1]
         else:
-            solution = solve(kernel, targets.values, alpha, solver=solver, weights=weights, rank=rank, seed=seed)
-            basis, coefficients, rows = solution.basis, solution.alpha, kernel.rows_to(solution.basis)
+            solution = solve(
+                training, targets.values, alpha, solver=solver, weights=weights, rank=rank, random_state=seed
+            )
+            basis, coefficients, rows = solution.basis, solution.alpha, training.rows_to(solution.basis)
             intercepts = INTERCEPT * coefficients.sum(axis=0)
         offsets = targets.mean + intercepts * targets.scale
         self.expansion_ = Expansion(rows, coefficients * targets.scale, offsets, basis, targets.names)

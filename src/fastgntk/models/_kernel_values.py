@@ -10,7 +10,7 @@ tenth to a hundred times as much gives the same predictions.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
@@ -74,13 +74,13 @@ class KernelRows:
     def chunks(self, batch: GraphBatch, progress: Progress | None = None, *, diagonal: bool = True) -> Iterator[Chunk]:
         """Yield the rows of new graphs in chunks, with their k(G, G) if ``diagonal``."""
         for part, report_progress in split_into_chunks(len(batch), len(self), self.compute, progress):
-            new = self.prepared.like(batch[part])
+            new = self.prepared.prepare_rows(batch[part])
             rows = self._rows(new, report_progress)
             yield part, rows, new.diagonal(self.compute.with_progress(None)) / self.unit if diagonal else np.zeros(0)
 
     def values(self, batch: GraphBatch, progress: Progress | None = None) -> Array:
         """Return all rows (t, m) at once."""
-        return self._rows(self.prepared.like(batch), progress)
+        return self._rows(self.prepared.prepare_rows(batch), progress)
 
     def _rows(self, new: PreparedGraphs, progress: Progress | None) -> Array:
         rows = cross_gram(new, self.prepared, compute=self.compute.with_progress(progress))
@@ -102,27 +102,20 @@ class KernelRows:
         return node_contributions(batch, self.prepared, compute=self.compute.with_progress(None)) / self.unit
 
 
+@dataclass(frozen=True, eq=False)
 class TrainingKernel:
     """The kernel among n training graphs, computed when a solver needs it: a ``KernelSource`` of the solvers.
 
-    With ``in_units`` values are divided by their ``unit``. With ``stored``, a matrix on disk, values are read from
-    there as they are needed.
+    With ``in_units`` values are divided by their ``unit``, in which graphs count by ``weights``; then ``intercept`` is
+    added. With ``stored``, a matrix on disk, values are read from there as they are needed.
     """
 
-    def __init__(
-        self,
-        prepared: PreparedGraphs,
-        progress: Progress | None = None,
-        *,
-        in_units: bool = True,
-        stored: StoredGram | None = None,
-    ) -> None:
-        self.prepared, self.n, self.stored, self.progress = prepared, prepared.batch.n_graphs, stored, progress
-        self.normalized = isinstance(prepared.kernel, Normalized)
-        self.in_units = in_units and not self.normalized
-        self._intercept = 0.0
-        self._weights: Array | None = None
-        self._matrix: Array | None = None
+    prepared: PreparedGraphs
+    progress: Progress | None = None
+    in_units: bool = True
+    stored: StoredGram | None = None
+    intercept: float = 0.0
+    weights: Array | None = None
 
     @classmethod
     def from_graphs(cls, X: Any, kernel: Any, compute: Any, *, in_units: bool = True, stored: Any = None) -> Self:
@@ -133,12 +126,19 @@ class TrainingKernel:
             prepared = prepare_batch(batch, kernel, compute)
         else:
             stored, prepared = use_stored(stored, batch, kernel, compute)
-        return cls(prepared, compute.progress, in_units=in_units, stored=stored)
+        return cls(prepared, compute.progress, in_units, stored)
 
-    def prepare_ridge(self, weights: Array | None) -> None:
-        """Add the constant to all values, and let graphs count by these weights in the unit."""
-        self._intercept, self._weights, self._matrix = INTERCEPT, weights, None
-        self.__dict__.pop("unit", None)
+    def with_intercept(self, weights: Array | None) -> Self:
+        """Return the kernel that ridge regression takes, with the constant, where graphs count by these weights."""
+        return replace(self, intercept=INTERCEPT, weights=weights)
+
+    @cached_property
+    def n(self) -> int:
+        return len(self.prepared)
+
+    @cached_property
+    def normalized(self) -> bool:
+        return isinstance(self.prepared.kernel, Normalized)
 
     @property
     def compute(self) -> Compute:
@@ -152,16 +152,20 @@ class TrainingKernel:
     @cached_property
     def unit(self) -> float:
         """What values are divided by: the mean of the diagonal, but 1 after normalising and if all are 0."""
-        return (float(np.average(self._raw_diagonal, weights=self._weights)) if self.in_units else 1.0) or 1.0
+        if self.normalized or not self.in_units:
+            return 1.0
+        return float(np.average(self._raw_diagonal, weights=self.weights)) or 1.0
+
+    @cached_property
+    def _matrix(self) -> Array:
+        K = gram(self.prepared, compute=self.compute) if self.stored is None else self._read(self.stored)
+        return self._scaled(K)
 
     def full(self) -> Array:
-        if self._matrix is None:
-            K = gram(self.prepared, compute=self.compute) if self.stored is None else self._read(self.stored)
-            self._matrix = self._scaled(K)
         return self._matrix
 
     def columns(self, indices: Ints) -> Array:
-        if self._matrix is not None:
+        if "_matrix" in self.__dict__:  # computed already
             return np.array(self._matrix[:, indices])
         if self.stored is None:
             values = gram_columns(self.prepared, indices, self.compute)
@@ -172,19 +176,21 @@ class TrainingKernel:
         return self._scaled(values)
 
     def diagonal(self) -> Array:
-        return self._raw_diagonal / self.unit + self._intercept
+        return self._raw_diagonal / self.unit + self.intercept
 
     def rows_to(self, basis: Ints) -> KernelRows:
         """Return the kernel from any graphs to some of the training graphs, without the constant."""
-        if self.stored is not None:
-            _ = self._stored_diagonal  # the prepared graphs get it, too
+        if self.stored is not None:  # its diagonal is that of a leaf if the kernel is that leaf, normalised or not
+            kernel = Kernel.from_dict(self.stored.manifest.kernel)
+            if kernel in self.prepared.graphs_by_leaf:
+                self.prepared.set_leaf_diagonal(kernel, self._stored_diagonal)
         return KernelRows(self.prepared.subset(basis), self.unit)
 
     def _scaled(self, values: Array) -> Array:
         """Divide by the unit and add the constant, in the same place."""
         values /= self.unit
-        if self._intercept:
-            values += self._intercept
+        if self.intercept:
+            values += self.intercept
         return values
 
     @cached_property
@@ -197,19 +203,12 @@ class TrainingKernel:
     @cached_property
     def _stored_diagonal(self) -> Array:
         assert self.stored is not None
-        return self._keep_diagonal(self.stored, self.stored.diagonal())
-
-    def _keep_diagonal(self, stored: StoredGram, values: Array) -> Array:
-        """Pass the diagonal of the stored matrix on, which is that of the leaf for a single tangent kernel."""
-        kernel = Kernel.from_dict(stored.manifest.kernel)
-        if kernel in self.prepared.leaves:
-            self.prepared.set_leaf_diagonal(kernel, values)
-        return values
+        return self.stored.diagonal()
 
     def _read(self, stored: StoredGram) -> Array:
         check_fits_memory(8 * self.n**2, self.prepared.compute.budget)
         K: Array = np.asarray(stored, dtype=np.float64)
-        self._stored_diagonal = self._keep_diagonal(stored, np.diagonal(K).copy())
+        self.__dict__["_stored_diagonal"] = np.diagonal(K).copy()  # so that it is not read again
         return normalize(K) if self.normalized else K
 
 

@@ -273,9 +273,9 @@ class FeatureRows:
 class _TrainingFeatures:
     """The vectors of n training graphs in blocks, kept if memory holds all of them and else computed each time."""
 
-    def __init__(self, kernel: TrainingKernel, rows: FeatureRows) -> None:
-        self._kernel, self._rows = kernel, rows
-        self.n, self.columns = kernel.n, len(rows)
+    def __init__(self, training: TrainingKernel, rows: FeatureRows) -> None:
+        self._training, self._rows = training, rows
+        self.n, self.columns = training.n, len(rows)
         fits = 8 * self.n * self.columns <= rows.compute.budget // 2  # the other half is for everything else
         self._kept: list[tuple[slice, Array]] | None = [] if fits else None
         self._passes = 0
@@ -288,7 +288,7 @@ class _TrainingFeatures:
         for part, report_progress in split_into_chunks(
             self.n, self.columns, self._rows.compute, self._progress(), _BLOCK
         ):
-            block = self._rows.values(self._kernel.prepared.batch[part], report_progress)
+            block = self._rows.values(self._training.prepared.batch[part], report_progress)
             if self._kept is not None:
                 self._kept.append((part, block))
             yield part, block
@@ -296,24 +296,25 @@ class _TrainingFeatures:
 
     def _progress(self) -> Progress | None:
         """Return a callback for this pass: the only one, or one of two."""
-        progress, passes = self._kernel.progress, self._passes
+        progress, passes = self._training.progress, self._passes
         if progress is None or self._kept is not None:
             return progress
         return lambda done, total: progress(total * min(passes, 1) + done, 2 * total)
 
 
 def solve_on_features(
-    kernel: TrainingKernel, targets: Targets, alpha: float, size: int | None, seed: int
+    training: TrainingKernel, targets: Targets, alpha: float, size: int | None, seed: int
 ) -> tuple[Solution, FeatureRows]:
     """Draw features for the training graphs and find their coefficients; the last is that of the constant feature."""
-    if kernel.stored is not None:
+    if training.stored is not None:
         raise InputError("solver='features' needs no kernel values; leave gram out, or take solver='nystrom'.")
     size = DEFAULT_FEATURES if size is None else size
-    transformer = _transformer(kernel.prepared.kernel, replace(kernel.compute, engine="auto"), size, seed)
-    rows = FeatureRows(transformer.fit(kernel.prepared.batch))
-    source, weights = _TrainingFeatures(kernel, rows), targets.weights
+    transformer = _transformer(training.prepared.kernel, replace(training.compute, engine="auto"), size, seed)
+    rows = FeatureRows(transformer.fit(training.prepared.batch))
+    source, weights = _TrainingFeatures(training, rows), targets.weights
+    in_units = training.in_units and not training.normalized
     solution, unit = regress_on_features(
-        source, targets.values, alpha, weights=weights, intercept=INTERCEPT, in_units=kernel.in_units
+        source, targets.values, alpha, weights=weights, intercept=INTERCEPT, in_units=in_units
     )
     return solution, replace(rows, unit=unit)
 

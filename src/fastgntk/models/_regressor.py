@@ -40,17 +40,17 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     single_target_: bool
     log_marginal_likelihood_: Any
 
-    def _solve(self, kernel: TrainingKernel, y: Array, weights: Array | None, alpha: float) -> None:
-        """Find coefficients, from a kernel and checked targets."""
+    def _solve(self, training: TrainingKernel, y: Array, weights: Array | None, alpha: float) -> None:
+        """Find coefficients, from the kernel and checked targets."""
         targets = Targets.from_y(y, weights)
-        self.solution_ = solution = self._fit_ridge(kernel, targets, alpha)
+        self.solution_ = solution = self._fit_ridge(training, targets, alpha)
         self.target_scale_, self.single_target_ = targets.scale, targets.single
         # A graph of weight w has noise ridge / w; a new one is taken to be like the training graphs.
         mean_inverse = 1.0 if weights is None else float(np.mean(1.0 / weights))
         self.noise_ = (solution.ridge + solution.jitter) * mean_inverse
         variances = np.multiply.outer(solution.leave_one_out_variance, solution.scale2)
         self.intervals_ = Intervals.from_residuals(solution.leave_one_out, variances)
-        likelihood = solution.log_marginal_likelihood - kernel.n * np.log(targets.scale)
+        likelihood = solution.log_marginal_likelihood - training.n * np.log(targets.scale)
         self.log_marginal_likelihood_ = float(likelihood[0]) if targets.single else likelihood
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -197,7 +197,7 @@ class GraphRegressor(RegressionModel):
         """
         check_solver_options(self.solver, self.n_components)
         alpha = check_alpha(self.alpha)
-        kernel = self._prepare(X, gram)
-        values = check_targets(y, kernel.n)
-        self._solve(kernel, values, check_sample_weight(sample_weight, kernel.n), alpha)
+        training = self._prepare(X, gram)
+        values = check_targets(y, training.n)
+        self._solve(training, values, check_sample_weight(sample_weight, training.n), alpha)
         return self

@@ -159,15 +159,15 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
         max_landmarks = check_integer("n_components", self.n_components, 1)
         if not isinstance(self.selection, str) or self.selection not in SELECTIONS:
             raise InputError(f"selection must be one of {', '.join(SELECTIONS)}, but is {self.selection!r}.")
-        kernel = TrainingKernel.from_graphs(X, self.kernel, self.compute, in_units=False)
-        count = min(max_landmarks, kernel.n)
+        training = TrainingKernel.from_graphs(X, self.kernel, self.compute, in_units=False)
+        count = min(max_landmarks, training.n)
         if self.selection != "uniform":
-            check_fits_memory(8 * kernel.n * count, kernel.prepared.compute.budget)
-        landmarks, columns = SELECTIONS[self.selection](kernel, count, generator(self._seed()))
+            check_fits_memory(8 * training.n * count, training.prepared.compute.budget)
+        landmarks, columns = SELECTIONS[self.selection](training, count, generator(self._seed()))
         if columns is None and whole:
-            columns = kernel.columns(landmarks)
-        self.landmarks_, self.rows_ = landmarks, kernel.rows_to(landmarks)
-        among = self.rows_.values(kernel.prepared.batch[landmarks]) if columns is None else columns[landmarks]
+            columns = training.columns(landmarks)
+        self.landmarks_, self.rows_ = landmarks, training.rows_to(landmarks)
+        among = self.rows_.values(training.prepared.batch[landmarks]) if columns is None else columns[landmarks]
         self.whitening_ = _inverse_root(among)
         self._n_features_out = len(landmarks)
         return columns

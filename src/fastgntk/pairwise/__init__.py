@@ -4,13 +4,13 @@
 ``_gram``                 :func:`gram`, :func:`cross_gram`, :func:`diagonal`, :func:`gram_path`
 ``_prepared``             :func:`prepare`, :class:`PreparedGraphs`: what all of them compute from
 ``_compute``              :class:`Compute`: engine, threads, memory, progress
-``_leaf``                 graphs prepared for one tangent kernel, and its values, tile by tile
+``_leaf_graphs``          graphs prepared for one tangent kernel, and its values, tile by tile
 ``_combine``              from the values of leaves to those of a kernel; :func:`normalize`
 ``_nodes``                :func:`node_contributions`, what each node of a graph adds to its kernel;
                           :func:`node_gram`, the kernel between nodes of one graph
 ``_cost``                 :func:`estimate_cost`, time and memory of a matrix, on clusters too
 ``_describe``             :func:`describe`, what is in a set of graphs
-``_plan``                 blocks and tiles, pure functions of sizes and colours
+``_plan``                 groups and tiles, pure functions of sizes and colours
 ``store/``                matrices on disk: :func:`open_gram`, :class:`StoredGram`
 ========================  ==================================================================
 
@@ -23,7 +23,7 @@ from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory
 from fastgntk.pairwise._cost import ClusterCost, CostEstimate, LeafCost, estimate_cost
 from fastgntk.pairwise._describe import describe
 from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_columns, gram_path
-from fastgntk.pairwise._leaf import Leaf
+from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._nodes import (
     check_nodes,
     node_contributions,
@@ -51,7 +51,7 @@ __all__ = [
     "prepare_batch",
     "choose_engine_for_reuse",
     "PreparedGraphs",
-    "Leaf",
+    "LeafGraphs",
     "Compute",
     "check_compute",
     "check_kernel",

@@ -18,7 +18,7 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
-from fastgntk.pairwise._leaf import Leaf
+from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._plan import largest_extent, plan_gram
 from fastgntk.pairwise._prepared import prepare_batch
 from fastgntk.pairwise.store import Build
@@ -34,10 +34,10 @@ class LeafCost:
     ----------
     kernel, engine, reason : str
         The kernel, its engine, and why this one was chosen.
-    blocks, tiles : int
-        Graphs are cut into blocks, and a tile is a pair of blocks.
+    groups, tiles : int
+        Graphs are cut into groups, and a tile is a pair of groups.
     widest : int
-        The most distinct nodes of a block.
+        The most distinct nodes of a group.
     pairs : list of int
         Pairs of distinct nodes that are computed, level by level.
     compression : list of float
@@ -48,7 +48,7 @@ class LeafCost:
     kernel: str
     engine: str
     reason: str
-    blocks: int
+    groups: int
     tiles: int
     widest: int
     pairs: list[int]
@@ -62,7 +62,7 @@ class ClusterCost:
 
     Attributes
     ----------
-    tiles, side : int
+    tiles, tile_size : int
         Tiles are tasks, of that many graphs on each side.
     sampled : int
         How many tiles were computed to measure their time.
@@ -79,7 +79,7 @@ class ClusterCost:
     """
 
     tiles: int
-    side: int
+    tile_size: int
     sampled: int
     preparing: float
     longest: float
@@ -166,7 +166,7 @@ def estimate_cost(
     result = 8 * len(batch) ** 2
     check_fits_memory(result, options.budget)
     prepared = prepare_batch(batch, kernel, options, once=True)
-    costs = [_leaf_cost(leaf, options, result) for leaf in prepared.leaves.values()]
+    costs = [_leaf_cost(graphs, options, result) for graphs in prepared.graphs_by_leaf.values()]
     return CostEstimate(
         graphs=len(batch),
         nodes=batch.n_nodes,
@@ -179,28 +179,28 @@ def estimate_cost(
     )
 
 
-def _leaf_cost(leaf: Leaf, compute: Compute, result: int) -> tuple[LeafCost, int, int]:
+def _leaf_cost(graphs: LeafGraphs, compute: Compute, result: int) -> tuple[LeafCost, int, int]:
     """Return what a tangent kernel costs, on how many threads, and its peak memory."""
-    engine, kernel, n = leaf.choice.engine, leaf.kernel, leaf.batch.n_nodes
-    plan = plan_gram(leaf.blocks)
-    threads = leaf.affordable_workers(plan, compute, result)
-    largest = largest_extent(leaf.blocks) if leaf.blocks else Extent(0)
+    engine, kernel, n = graphs.choice.engine, graphs.kernel, graphs.batch.n_nodes
+    plan = plan_gram(graphs.groups)
+    threads = graphs.affordable_workers(plan, compute, result)
+    largest = largest_extent(graphs.groups) if graphs.groups else Extent(0)
     pairs = plan.pairs().tolist()
     if len(pairs) < kernel.blocks:  # an engine that merges nothing has the same pairs at every level
         pairs = pairs * kernel.blocks
-    seconds = estimate_seconds(engine.name, leaf.batch, kernel, sum(pairs))
+    seconds = estimate_seconds(engine.name, graphs.batch, kernel, sum(pairs))
     cost = LeafCost(
         kernel=repr(kernel),
         engine=engine.name,
-        reason=leaf.choice.reason,
-        blocks=len(leaf.blocks),
+        reason=graphs.choice.reason,
+        groups=len(graphs.groups),
         tiles=len(plan.tiles),
         widest=largest.width,
         pairs=pairs,
         compression=[count / max(n * (n + 1) // 2, 1) for count in pairs],
         seconds=seconds / min(threads, max(len(plan.tiles), 1)),
     )
-    peak = result + engine.kept_bytes(leaf.prepared) + threads * engine.tile_bytes(largest, largest)
+    peak = result + engine.kept_bytes(graphs.prepared) + threads * engine.tile_bytes(largest, largest)
     return cost, threads, peak
 
 
@@ -210,7 +210,7 @@ def _cluster_cost(
     with TemporaryDirectory() as folder:
         # Begun as the real one is, so that tiles, and what it takes to write them, are the same.
         build = Build.start(batch, kernel, compute, Path(folder) / "gram.zarr")
-        build.prepare_blocks(build.affordable_workers())
+        build.build_groups(build.affordable_workers())
         preparing = time.perf_counter() - start
         tiles = build.by_cost(build.stored.all_tiles())
         sampled, rate = _timed_sample(build, tiles, budget, compute.progress)
@@ -218,7 +218,7 @@ def _cluster_cost(
     seconds = rate * np.array([build.cost(tile) for tile in tiles])
     return ClusterCost(
         tiles=len(tiles),
-        side=build.stored.side,
+        tile_size=build.stored.tile_size,
         sampled=sampled,
         preparing=preparing,
         longest=float(seconds.max(initial=0.0)),

@@ -13,7 +13,7 @@ from fastgntk.graphs import as_graphs
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
-from fastgntk.pairwise._leaf import Leaf
+from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, prepare_pair
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
 
@@ -90,18 +90,18 @@ def gram(
         raise InputError(f"{'client' if shard is None else 'shard'} is for a store; give store=path too.")
     if isinstance(graphs, PreparedGraphs):
         prepared, options = graphs, check_options(graphs, kernel, compute)
-        result_bytes = _count_result(len(prepared.leaves), len(prepared), len(prepared), options)
+        result_bytes = _count_result(len(prepared.graphs_by_leaf), len(prepared), len(prepared), options)
     else:
         kernel, options, batch = _check_kernel(kernel), check_compute(compute), as_graphs(graphs)
         result_bytes = _count_result(len(kernel.leaves()), len(batch), len(batch), options)
         prepared = prepare_batch(batch, kernel, options, once=True)
 
-    def compute_leaf(leaf: Leaf, compute: Compute) -> Array:
-        values = leaf.gram(compute, result_bytes)
-        prepared.set_leaf_diagonal(leaf.kernel, np.diagonal(values).copy())
+    def compute_leaf(graphs: LeafGraphs, compute: Compute) -> Array:
+        values = graphs.gram(compute, result_bytes)
+        prepared.set_leaf_diagonal(graphs.kernel, np.diagonal(values).copy())
         return values
 
-    return combine(prepared.kernel, _by_kernel(prepared, options, compute_leaf))
+    return combine(prepared.kernel, _by_leaf(prepared, options, compute_leaf))
 
 
 def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -109,7 +109,7 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
 
     Features are fitted on ``cols``; a node label in ``rows`` that ``cols`` does not have is a label like any other, and
     equal to none of ``cols``. So this is a part of ``gram`` over all graphs. ``cols`` may be prepared graphs; then
-    leave out the kernel. ``rows`` may be ``cols.like(graphs)``.
+    leave out the kernel. ``rows`` may be ``cols.prepare_rows(graphs)``.
 
     Returns
     -------
@@ -117,32 +117,32 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
     """
     if isinstance(cols, PreparedGraphs):
         col_graphs, options = cols, check_options(cols, kernel, compute)
-        row_graphs = rows if isinstance(rows, PreparedGraphs) else cols.like(rows)
-        result_bytes = _count_result(len(cols.leaves), len(row_graphs), len(cols), options)
+        row_graphs = rows if isinstance(rows, PreparedGraphs) else cols.prepare_rows(rows)
+        result_bytes = _count_result(len(cols.graphs_by_leaf), len(row_graphs), len(cols), options)
     else:
         kernel, options, rows, cols = _check_kernel(kernel), check_compute(compute), as_graphs(rows), as_graphs(cols)
         result_bytes = _count_result(len(kernel.leaves()), len(rows), len(cols), options)
         row_graphs, col_graphs = prepare_pair(rows, cols, kernel, options)
     row_diagonals, col_diagonals = row_graphs.needed_diagonals(options), col_graphs.needed_diagonals(options)
 
-    def compute_leaf(leaf: Leaf, compute: Compute) -> Array:
-        return row_graphs.leaves[leaf.kernel].cross(leaf, compute, result_bytes)
+    def compute_leaf(graphs: LeafGraphs, compute: Compute) -> Array:
+        return row_graphs.graphs_by_leaf[graphs.kernel].cross(graphs, compute, result_bytes)
 
-    return combine(col_graphs.kernel, _by_kernel(col_graphs, options, compute_leaf), row_diagonals, col_diagonals)
+    return combine(col_graphs.kernel, _by_leaf(col_graphs, options, compute_leaf), row_diagonals, col_diagonals)
 
 
 def gram_columns(prepared: PreparedGraphs, indices: Ints, compute: Compute | None = None) -> Array:
     """Compute some columns of the Gram matrix of prepared graphs, shape (n, m)."""
     options = check_options(prepared, None, compute)
-    result_bytes = _count_result(len(prepared.leaves), len(prepared), len(indices), options)
-    cols = prepared.like(prepared.batch[indices])
+    result_bytes = _count_result(len(prepared.graphs_by_leaf), len(prepared), len(indices), options)
+    cols = prepared.prepare_rows(prepared.batch[indices])
     diagonals = prepared.needed_diagonals(options)
     col_diagonals = {leaf: values[indices] for leaf, values in diagonals.items()}
 
-    def compute_leaf(leaf: Leaf, compute: Compute) -> Array:
-        return np.ascontiguousarray(cols.leaves[leaf.kernel].cross(leaf, compute, result_bytes).T)
+    def compute_leaf(graphs: LeafGraphs, compute: Compute) -> Array:
+        return np.ascontiguousarray(cols.graphs_by_leaf[graphs.kernel].cross(graphs, compute, result_bytes).T)
 
-    return combine(prepared.kernel, _by_kernel(prepared, options, compute_leaf), diagonals, col_diagonals)
+    return combine(prepared.kernel, _by_leaf(prepared, options, compute_leaf), diagonals, col_diagonals)
 
 
 def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -214,8 +214,8 @@ def gram_path(graphs: Any, kernel: GNTK | None = None, *, compute: Compute | Non
     check_fits_memory(8 * (deepest.blocks + 1) * len(batch) ** 2, options.budget)
     if prepared is None:
         prepared = prepare_batch(batch, deepest, options, once=True)
-    leaf = prepared.leaves[deepest]
-    return GramPath(deepest, leaf.levels(options), leaf.choice.engine.name)
+    leaf_graphs = prepared.graphs_by_leaf[deepest]
+    return GramPath(deepest, leaf_graphs.levels(options), leaf_graphs.choice.engine.name)
 
 
 def _check_kernel(kernel: Any) -> Kernel:
@@ -242,9 +242,9 @@ def _count_result(leaves: int, n: int, m: int, compute: Compute) -> int:
     return result_bytes
 
 
-def _by_kernel(
-    prepared: PreparedGraphs, compute: Compute, compute_leaf: Callable[[Leaf, Compute], Array]
+def _by_leaf(
+    prepared: PreparedGraphs, compute: Compute, compute_leaf: Callable[[LeafGraphs, Compute], Array]
 ) -> Callable[[Kernel], Array]:
-    """Return the function of a leaf's kernel that :func:`combine` takes; each leaf is an equal part of the progress."""
-    numbers = {kernel: i for i, kernel in enumerate(prepared.leaves)}
-    return lambda kernel: compute_leaf(prepared.leaves[kernel], compute.for_part(numbers[kernel], len(numbers)))
+    """Return the function of a leaf that :func:`combine` takes; each leaf is an equal part of the progress."""
+    numbers = {leaf: i for i, leaf in enumerate(prepared.graphs_by_leaf)}
+    return lambda leaf: compute_leaf(prepared.graphs_by_leaf[leaf], compute.for_part(numbers[leaf], len(numbers)))

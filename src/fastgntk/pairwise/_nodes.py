@@ -90,8 +90,8 @@ def _union(batch: GraphBatch) -> GraphBatch:
 
 def _contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute) -> Array:
     """Return the contributions (N, m) of the nodes of one graph."""
-    row = cols.like(batch)
-    parts = {leaf: row.leaves[leaf].nodes(cols.leaves[leaf], compute) for leaf in cols.leaves}
+    row = cols.prepare_rows(batch)
+    parts = {leaf: row.graphs_by_leaf[leaf].nodes(cols.graphs_by_leaf[leaf], compute) for leaf in cols.graphs_by_leaf}
     return combine_nodes(cols.kernel, parts, row.needed_diagonals(compute), cols.needed_diagonals(compute))
 
 

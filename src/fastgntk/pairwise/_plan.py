@@ -1,4 +1,4 @@
-"""How the work is cut into blocks and tiles: pure functions of sizes and colours."""
+"""How the work is cut into groups and tiles: pure functions of sizes and colours."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,13 +8,22 @@ import numpy as np
 from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.engines import Extent, Outline
 
-__all__ = ["MAX_GRAPHS", "Block", "Plan", "cut_blocks", "largest_extent", "plan_cross", "plan_diagonal", "plan_gram"]
+__all__ = [
+    "MAX_GRAPHS",
+    "GraphGroup",
+    "Plan",
+    "cut_into_groups",
+    "largest_extent",
+    "plan_cross",
+    "plan_diagonal",
+    "plan_gram",
+]
 
-MAX_GRAPHS = 256  # in a block: values of a tile take memory and time too, however few its distinct nodes are
+MAX_GRAPHS = 256  # in a group: values of a tile take memory and time too, however few its distinct nodes are
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class GraphGroup:
     """Graphs, by number, and how many distinct nodes they have together at each level."""
 
     graphs: Ints
@@ -44,10 +53,10 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Blocks of row graphs and of column graphs, and the tiles (row block, column block) to compute."""
+    """Groups of row graphs and of column graphs, and the tiles (row group, column group) to compute."""
 
-    rows: tuple[Block, ...]
-    cols: tuple[Block, ...]
+    rows: tuple[GraphGroup, ...]
+    cols: tuple[GraphGroup, ...]
     tiles: tuple[tuple[int, int], ...]
 
     def cost(self, tile: tuple[int, int]) -> int:
@@ -66,20 +75,22 @@ class Plan:
         return np.asarray(pairs.sum(axis=0))
 
 
-def largest_extent(blocks: Iterable[Block]) -> Extent:
-    """Return the largest extent of any block, in each dimension."""
-    return Extent(*(max(values) for values in zip(*(b.extent for b in blocks), strict=True)))
+def largest_extent(groups: Iterable[GraphGroup]) -> Extent:
+    """Return the largest extent of any group, in each dimension."""
+    return Extent(*(max(values) for values in zip(*(group.extent for group in groups), strict=True)))
 
 
-def cut_blocks(outline: Outline, width: int, side: int | None = None, order: Ints | None = None) -> tuple[Block, ...]:
-    """Cut graphs into blocks of at most ``width`` distinct nodes and 256 graphs; a larger graph is its own block.
+def cut_into_groups(
+    outline: Outline, width: int, tile_size: int | None = None, order: Ints | None = None
+) -> tuple[GraphGroup, ...]:
+    """Cut graphs into groups of at most ``width`` distinct nodes and 256 graphs; a larger graph is its own group.
 
     Graphs that are likely to share nodes come next to each other. The cut depends on the graphs only, never on workers
-    or memory, so neither can change a result. With ``side`` a block also ends after every ``side`` graphs, so that
-    whole blocks make up the tiles of a store; ``order`` fixes the order of the graphs.
+    or memory, so neither can change a result. With ``tile_size`` a group also ends after that many graphs, so that
+    whole groups make up the tiles of a store; ``order`` fixes the order of the graphs.
 
-    >>> blocks = cut_blocks(Outline(np.array([0, 2, 4, 13, 14])), 4)
-    >>> [(str(b), b.width) for b in blocks]
+    >>> groups = cut_into_groups(Outline(np.array([0, 2, 4, 13, 14])), 4)
+    >>> [(str(group), group.width) for group in groups]
     [('0..1', 4), ('2..2', 9), ('3..3', 1)]
     """
     if order is None:
@@ -88,58 +99,58 @@ def cut_blocks(outline: Outline, width: int, side: int | None = None, order: Int
         level = np.arange(outline.offsets[-1])
     else:  # distinct colours of the level that has most; the others are narrower or about as wide
         level = outline.colours[int(np.argmax(_count_distinct(outline.colours)))]
-    last_seen = np.full(int(level.max(initial=-1)) + 1, -1)  # the latest block that has the colour
-    groups: list[list[int]] = []
+    last_seen = np.full(int(level.max(initial=-1)) + 1, -1)  # the latest group that has the colour
+    members: list[list[int]] = []
     count = 0
     for place, i in enumerate(order.tolist()):
         nodes = level[outline.offsets[i] : outline.offsets[i + 1]]
         distinct = nodes if outline.colours is None else np.unique(nodes)
-        fresh = distinct[last_seen[distinct] != len(groups) - 1]
-        full = not groups or count + len(fresh) > width or len(groups[-1]) == MAX_GRAPHS
-        if full or (side and place % side == 0):
-            groups.append([])
+        fresh = distinct[last_seen[distinct] != len(members) - 1]
+        full = not members or count + len(fresh) > width or len(members[-1]) == MAX_GRAPHS
+        if full or (tile_size and place % tile_size == 0):
+            members.append([])
             count, fresh = 0, distinct
-        last_seen[fresh] = len(groups) - 1
-        groups[-1].append(i)
+        last_seen[fresh] = len(members) - 1
+        members[-1].append(i)
         count += len(fresh)
-    return _make_blocks(outline, [np.array(group) for group in groups])
+    return _make_groups(outline, [np.array(graphs) for graphs in members])
 
 
-def plan_gram(blocks: tuple[Block, ...]) -> Plan:
+def plan_gram(groups: tuple[GraphGroup, ...]) -> Plan:
     """Plan the upper triangle of a symmetric matrix, largest tiles first so that workers end together."""
-    return _largest_first(blocks, blocks, [(i, j) for i in range(len(blocks)) for j in range(i, len(blocks))])
+    return _largest_first(groups, groups, [(i, j) for i in range(len(groups)) for j in range(i, len(groups))])
 
 
-def plan_cross(rows: tuple[Block, ...], cols: tuple[Block, ...]) -> Plan:
+def plan_cross(rows: tuple[GraphGroup, ...], cols: tuple[GraphGroup, ...]) -> Plan:
     """Plan a rectangular matrix, largest tiles first so that workers end together."""
     return _largest_first(rows, cols, [(i, j) for i in range(len(rows)) for j in range(len(cols))])
 
 
 def plan_diagonal(outline: Outline) -> Plan:
-    """Plan each graph against itself, one graph a block, largest first."""
-    blocks = _make_blocks(outline, [np.array([i]) for i in range(len(outline.offsets) - 1)])
-    return _largest_first(blocks, blocks, [(i, i) for i in range(len(blocks))])
+    """Plan each graph against itself, one graph a group, largest first."""
+    groups = _make_groups(outline, [np.array([i]) for i in range(len(outline.offsets) - 1)])
+    return _largest_first(groups, groups, [(i, i) for i in range(len(groups))])
 
 
-def _make_blocks(outline: Outline, groups: list[Ints]) -> tuple[Block, ...]:
-    """Make blocks of groups of graphs that cover all graphs, counting the distinct colours of each level."""
+def _make_groups(outline: Outline, members: list[Ints]) -> tuple[GraphGroup, ...]:
+    """Make a group of each list of graphs, together all of them, and count distinct colours level by level."""
     sizes = np.diff(outline.offsets)
-    block_of_graph = np.empty(len(sizes), dtype=np.int64)
-    for number, group in enumerate(groups):
-        block_of_graph[group] = number
+    group_of_graph = np.empty(len(sizes), dtype=np.int64)
+    for number, graphs in enumerate(members):
+        group_of_graph[graphs] = number
     levels = 1 if outline.colours is None else len(outline.colours)
-    counts = np.zeros((len(groups), levels), dtype=np.int64)
+    counts = np.zeros((len(members), levels), dtype=np.int64)
     if outline.colours is None:
-        np.add.at(counts[:, 0], block_of_graph, sizes)
+        np.add.at(counts[:, 0], group_of_graph, sizes)
     else:
-        block_of_node = np.repeat(block_of_graph, sizes)
+        group_of_node = np.repeat(group_of_graph, sizes)
         for i, (level, distinct) in enumerate(zip(outline.colours, _count_distinct(outline.colours), strict=True)):
-            pairs = np.unique(block_of_node * distinct + level)
-            counts[:, i] = np.bincount(pairs // max(distinct, 1), minlength=len(groups))
+            pairs = np.unique(group_of_node * distinct + level)
+            counts[:, i] = np.bincount(pairs // max(distinct, 1), minlength=len(members))
     building = np.zeros(len(sizes), dtype=np.int64) if outline.building is None else outline.building
     return tuple(
-        Block(graphs, count, outline.features, int(building[graphs].max(initial=0)), outline.parts)
-        for graphs, count in zip(groups, counts, strict=True)
+        GraphGroup(graphs, count, outline.features, int(building[graphs].max(initial=0)), outline.parts)
+        for graphs, count in zip(members, counts, strict=True)
     )
 
 
@@ -147,11 +158,11 @@ def _count_distinct(colours: Int32s) -> Ints:
     return np.array([int(level.max(initial=-1)) + 1 for level in colours])
 
 
-def _counts(blocks: tuple[Block, ...]) -> Ints:
-    return np.stack([b.counts for b in blocks])
+def _counts(groups: tuple[GraphGroup, ...]) -> Ints:
+    return np.stack([group.counts for group in groups])
 
 
-def _largest_first(rows: tuple[Block, ...], cols: tuple[Block, ...], tiles: list[tuple[int, int]]) -> Plan:
+def _largest_first(rows: tuple[GraphGroup, ...], cols: tuple[GraphGroup, ...], tiles: list[tuple[int, int]]) -> Plan:
     if not tiles:
         return Plan(rows, cols, ())
     first, second = np.array(tiles).T

@@ -1,4 +1,4 @@
-"""Graphs prepared once: converted, with features, an engine for each leaf of the kernel, coloured and cut into blocks.
+"""Graphs prepared once: converted, with features, an engine for each leaf of the kernel, coloured and cut into groups.
 
 Everything that computes kernel values takes this value; nothing below the public functions converts or refines again.
 """
@@ -19,7 +19,7 @@ from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
-from fastgntk.pairwise._leaf import Leaf
+from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._plan import plan_gram
 
 __all__ = [
@@ -60,13 +60,13 @@ class PreparedGraphs:
     compute: Compute
     batch: GraphBatch
     features: dict[str, NodeFeatures]
-    leaves: dict[Kernel, Leaf] = field(default_factory=dict)
+    graphs_by_leaf: dict[Kernel, LeafGraphs] = field(default_factory=dict)
     _diagonals: dict[Kernel, Array] = field(default_factory=dict, init=False)
 
     @property
     def engines(self) -> list[str]:
         """The engine of each leaf of the kernel."""
-        return [leaf.choice.engine.name for leaf in self.leaves.values()]
+        return [graphs.choice.engine.name for graphs in self.graphs_by_leaf.values()]
 
     def __len__(self) -> int:
         return self.batch.n_graphs
@@ -85,14 +85,16 @@ class PreparedGraphs:
         again = prepare_batch(**state, engines=engines)
         self.__dict__.update(again.__dict__, _diagonals=diagonals)
 
-    def like(self, graphs: Any) -> PreparedGraphs:
+    def prepare_rows(self, graphs: Any) -> PreparedGraphs:
         """Prepare other graphs the same way, as rows against these; labels that these do not have get new columns."""
         batch = as_graphs(graphs) if not isinstance(graphs, GraphBatch) else graphs
 
         def extend_features(kind: FeatureKind) -> NodeFeatures:
             return self.features[kind].extend(batch)
 
-        (out,) = _prepare([batch], self.kernel, self.compute, extend_features, lambda leaf, _: self.leaves[leaf].choice)
+        (out,) = _prepare(
+            [batch], self.kernel, self.compute, extend_features, lambda leaf, _: self.graphs_by_leaf[leaf].choice
+        )
         return out
 
     def subset(self, indices: Ints) -> PreparedGraphs:
@@ -106,11 +108,11 @@ class PreparedGraphs:
     def leaf_diagonals(self, compute: Compute | None = None) -> dict[Kernel, Array]:
         """Return k(G, G) of every graph for each leaf of the kernel, computed once."""
         compute = self.compute if compute is None else compute
-        missing = [kernel for kernel in self.leaves if kernel not in self._diagonals]
+        missing = [kernel for kernel in self.graphs_by_leaf if kernel not in self._diagonals]
         if missing:
             check_fits_memory(8 * len(self) * len(missing), compute.budget)
         for i, kernel in enumerate(missing):
-            self._diagonals[kernel] = self.leaves[kernel].diagonal(compute.for_part(i, len(missing)))
+            self._diagonals[kernel] = self.graphs_by_leaf[kernel].diagonal(compute.for_part(i, len(missing)))
         return self._diagonals
 
     def needed_diagonals(self, compute: Compute) -> dict[Kernel, Array]:
@@ -123,7 +125,7 @@ class PreparedGraphs:
 
     def equal_graphs(self) -> Ints:
         """Return for each graph the number of the first one that no leaf of the kernel can distinguish from it."""
-        groups = [leaf.equal_graphs() for leaf in self.leaves.values()]
+        groups = [graphs.equal_graphs() for graphs in self.graphs_by_leaf.values()]
         if len(groups) == 1:
             return groups[0]
         _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)
@@ -150,8 +152,8 @@ def prepare(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | Non
     """
     kernel = GNTK() if kernel is None else check_kernel(kernel)
     prepared = prepare_batch(as_graphs(graphs), kernel, check_compute(compute))
-    for leaf in prepared.leaves.values():
-        leaf.build(leaf.affordable_workers(plan_gram(leaf.blocks), prepared.compute, 0))
+    for leaf_graphs in prepared.graphs_by_leaf.values():
+        leaf_graphs.build(leaf_graphs.affordable_workers(plan_gram(leaf_graphs.groups), prepared.compute, 0))
     return prepared
 
 
@@ -221,7 +223,7 @@ def _prepare(
         _check(leaf, encoded[leaf.features])
         choice = choose(leaf, encoded[leaf.features])
         for graphs, batch in zip(prepared, encoded[leaf.features], strict=True):
-            graphs.leaves[leaf] = Leaf.prepare(leaf, batch, choice)
+            graphs.graphs_by_leaf[leaf] = LeafGraphs.prepare(leaf, batch, choice)
     return prepared
 
 

@@ -68,7 +68,7 @@ def pack_rows(rows: Rows) -> tuple[dict[str, Any], Arrays]:
         document["engines"] = rows.prepared.engines
         arrays |= pack_graphs(_drop_unused(rows.prepared.batch, rows.features, rows.kernel))
         diagonals = rows.prepared.leaf_diagonals(rows.compute.with_progress(None))
-        arrays |= {f"diagonal.{i}": diagonals[leaf] for i, leaf in enumerate(rows.prepared.leaves)}
+        arrays |= {f"diagonal.{i}": diagonals[leaf] for i, leaf in enumerate(rows.prepared.graphs_by_leaf)}
     elif isinstance(rows, FeatureRows):
         document["draws"] = {name: int(getattr(rows.draws, name)) for name in _DRAWS}
         arrays["probe"] = rows.probe()

@@ -53,24 +53,24 @@ def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
     size = _ROWS if cell["rate"] is None else float(cell["rate"])
     engine = get_engine(cell["engine"], Sketch(size=size, seed=options.seed))
     with single_threaded_blas():
-        _prepare_blocks(engine, _sample_graphs(8, _DENSE, options.seed))  # loads and compiles
-        prepare_seconds, blocks = timed(_prepare_blocks, engine, batch)
-        seconds = _measure_shortest_time(lambda: engine.tile(*blocks))
+        _build_groups(engine, _sample_graphs(8, _DENSE, options.seed))  # loads and compiles
+        prepare_seconds, groups = timed(_build_groups, engine, batch)
+        seconds = _measure_shortest_time(lambda: engine.tile(*groups))
     yield {"seconds": seconds, "prepare_seconds": prepare_seconds / 2}
 
 
-def _prepare_blocks(engine: Engine, batch: GraphBatch) -> list[Any]:
+def _build_groups(engine: Engine[Any, Any], batch: GraphBatch) -> list[Any]:
     """Do everything that needs one graph only, for two graphs."""
     prepared: Any = engine.prepare(batch, _KERNEL)
-    for task in engine.tasks(prepared):
-        engine.work(prepared, task, np.zeros(1, dtype=np.uint8))
-    prepared = engine.finish(prepared)
-    return [engine.block(prepared, np.array([i])) for i in (0, 1)]
+    for task in engine.preparation_tasks(prepared):
+        engine.run_task(prepared, task, np.zeros(1, dtype=np.uint8))
+    prepared = engine.finish_preparation(prepared)
+    return [engine.build_group(prepared, np.array([i])) for i in (0, 1)]
 
 
 @lru_cache(maxsize=2)
 def _sample_graphs(nodes: int, density: float, seed: int) -> GraphBatch:
-    return NodeFeatures("degree").fit_transform(synthetic.erdos_renyi(2, nodes, density, seed=seed).graphs)
+    return NodeFeatures("degree").fit_transform(synthetic.erdos_renyi(2, nodes, density, random_state=seed).graphs)
 
 
 def _measure_shortest_time(work: Callable[[], Any]) -> float:

@@ -41,7 +41,7 @@ def _measure_sample(cell: Cell, seed: list[int]) -> dict[str, float]:
     n, n_test = cell["graphs"], 100
     rng = np.random.default_rng(seed)
     graphs = [_sample_graph(rng) for _ in range(n + n_test)]
-    rule = LabelClass.random(_WIDTH, _POWERS, seed=int(rng.integers(2**31)))
+    rule = LabelClass.random(_WIDTH, _POWERS, random_state=int(rng.integers(2**31)))
     nodes = aggregated(graphs)
     y = rule.labels(nodes)
     exact = K = closed_form(nodes).K

@@ -149,7 +149,7 @@ def _load_sample(name: str, max_graphs: int, seed: int) -> Dataset:
     from sklearn.model_selection import train_test_split
 
     if name in _DENSE:
-        return synthetic.erdos_renyi(*_DENSE[name], seed=seed)
+        return synthetic.erdos_renyi(*_DENSE[name], random_state=seed)
     data = load(name)
     if len(data) <= max_graphs:
         return data

@@ -13,7 +13,7 @@ from fastgntk._util.arrays import Array
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.bench import CASES
 from fastgntk.datasets import load
-from fastgntk.engines import Engine, get_engine
+from fastgntk.engines import get_engine
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK
@@ -106,7 +106,7 @@ def _time_kronecker(
 
     The time is None if all graphs are too large.
     """
-    engine: Engine = get_engine("kronecker")
+    engine = get_engine("kronecker")
     prepared = engine.prepare(batch, kernel)
     squares = batch.sizes.astype(np.float64) ** 2
     small = np.flatnonzero((batch.sizes > 0) & (batch.sizes <= _LARGEST))
@@ -116,8 +116,8 @@ def _time_kronecker(
     with single_threaded_blas():
         while spent < limit:
             i, j = (int(k) for k in rng.choice(small, 2))
-            blocks = [engine.block(prepared, np.array([k])) for k in (i, j)]  # once for each graph: not timed
-            spent += timed(engine.tile, *blocks)[0]
+            groups = [engine.build_group(prepared, np.array([k])) for k in (i, j)]  # once for each graph: not timed
+            spent += timed(engine.tile, *groups)[0]
             done += squares[i] * squares[j]
             pairs += 1
     seconds = spent * _sum_over_pairs(squares) / done / compute.threads

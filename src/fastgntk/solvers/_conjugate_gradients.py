@@ -33,14 +33,14 @@ _PROBE_TOLERANCE = 1e-3
 def conjugate_gradients(problem: Problem) -> Solution:
     """Solve A α = Y until ‖Y − A α‖ ≤ tolerance · ‖Y‖ for every target: O(n² + n m) for each step and right-hand side.
 
-    Leave-one-out is an estimate (see above), reproducible by its seed. Variances are those of the model of low rank on
-    the landmarks, where what the landmarks do not express counts as noise: mostly too large, and so on the safe side.
-    There is no likelihood.
+    Leave-one-out is an estimate (see above), reproducible by the random state. Variances are those of the model of low
+    rank on the landmarks, where what the landmarks do not express counts as noise: mostly too large, and so on the
+    safe side. There is no likelihood.
     """
     model, landmarks, jitter = landmark_model(replace(problem, progress=None), fitc=True)
     n, k = problem.Y.shape
     noise = problem.noise(jitter)
-    rng = generator([problem.seed, 1])  # not the numbers that drew the landmarks
+    rng = generator([problem.random_state, 1])  # not the numbers that drew the landmarks
     probes = np.where(rng.integers(0, 2, (n, _PROBES), dtype=np.int8), 1.0, -1.0)
     tolerances = np.repeat([problem.tolerance, max(problem.tolerance, _PROBE_TOLERANCE)], [k, _PROBES])
     solved, iterations = _solve(problem, model, noise, np.hstack([problem.Y, probes]), tolerances)

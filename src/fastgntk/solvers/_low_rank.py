@@ -52,7 +52,7 @@ def sketched(problem: Problem) -> Solution:
     source, n = problem.source, problem.source.n
     diagonal = source.diagonal()
     jitter = Jitter(problem.ridge, float(diagonal.mean())).lift()
-    rng = generator(problem.seed)
+    rng = generator(problem.random_state)
     S = SKETCHES[problem.sketch](n, problem.rank, rng) if problem.rank < n else None
     C = np.empty((n, problem.rank))
     for start in range(0, n, BLOCK):
@@ -123,7 +123,7 @@ def landmark_model(problem: Problem, *, fitc: bool = False) -> tuple[LowRank, In
     source = problem.source
     diagonal = source.diagonal()
     jitter = Jitter(problem.ridge, float(diagonal.mean())).lift()
-    landmarks = draw_landmarks(source.n, problem.rank, problem.seed)
+    landmarks = draw_landmarks(source.n, problem.rank, problem.random_state)
     problem.report(0, 2)
     C = source.columns(landmarks)
     problem.report(1, 2)
@@ -132,13 +132,13 @@ def landmark_model(problem: Problem, *, fitc: bool = False) -> tuple[LowRank, In
     return model, landmarks, jitter
 
 
-def draw_landmarks(n: int, rank: int, seed: int) -> Ints:
+def draw_landmarks(n: int, rank: int, random_state: int) -> Ints:
     """Draw landmarks uniformly without replacement, in ascending order.
 
     Uniformly: on 2,000 random graphs at ranks 50 to 800, draws by what earlier landmarks leave unexpressed (randomly
     pivoted Cholesky) or by ridge leverage were not clearly better, and the greedy choice was so at a rank of 50 only.
     """
-    rng = generator(seed)
+    rng = generator(random_state)
     return np.sort(rng.choice(n, rank, replace=False)).astype(np.int64)
 
 

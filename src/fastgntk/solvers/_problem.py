@@ -32,7 +32,9 @@ class KernelSource(Protocol):
     Nyström and sketched solvers call ``columns`` and ``diagonal`` only, so that n² values need not exist at a time.
     """
 
-    n: int
+    @property
+    def n(self) -> int:
+        """The number of things."""
 
     @property
     def order(self) -> Ints:
@@ -104,7 +106,7 @@ class Problem:
     ridge: float
     weights: Array  # (n,)
     rank: int
-    seed: int
+    random_state: int
     tolerance: float
     sketch: str
     max_iterations: int

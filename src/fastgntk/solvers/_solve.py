@@ -44,7 +44,7 @@ def solve(
     solver: str = "cholesky",
     weights: Any = None,
     rank: int | None = None,
-    seed: int = 0,
+    random_state: int = 0,
     tolerance: float = 1e-6,
     sketch: str = "sparse",
     max_iterations: int = 1000,
@@ -66,7 +66,7 @@ def solve(
     rank : int, optional
         Landmarks of ``nystrom`` and ``cg``, rows of the sketch of ``sketched``: at most n, by default
         10 sqrt(n) and at least 100.
-    seed : int
+    random_state : int
         Seed for drawing landmarks and sketches.
     tolerance : float in (0, 1)
         Relative residual at which ``cg`` stops.
@@ -104,7 +104,7 @@ def solve(
         as_ridge(ridge),
         as_weights(weights, n),
         min(n, default_rank(n) if rank is None else check_integer("rank", rank, 1)),
-        check_integer("seed", seed, 0),
+        check_integer("random_state", random_state, 0),
         float(tolerance),
         sketch,
         check_integer("max_iterations", max_iterations, 1),

@@ -27,7 +27,7 @@ import numpy as np
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines import Aggregation, kappa0, kappa1, unit_rows, zero_norm
+from fastgntk.engines import Aggregation, is_zero_norm, kappa0, kappa1, unit_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
 
@@ -102,7 +102,7 @@ def aggregated(source: Any, features: FeatureKind = "auto", sketches: Sequence[A
     """Aggregate node features over closed neighbourhoods and make the rows unit vectors.
 
     Rows of Â X over their norm, or with sketches rows of Â SᵀS X over their norm. A row whose norm is zero up to
-    rounding is zero (:func:`fastgntk.engines.zero_norm`). Jiang et al. 2022, the setting of the
+    rounding is zero (:func:`fastgntk.engines.is_zero_norm`). Jiang et al. 2022, the setting of the
     generalisation theorem: c_u = 1/‖(ÂX)_u‖.
 
     Parameters
@@ -129,7 +129,7 @@ def aggregated(source: Any, features: FeatureKind = "auto", sketches: Sequence[A
         # Â Sᵀ sums over a neighbourhood, times S over b rows, times X over N nodes.
         rows = np.array([S.shape[0] for S in sketches], dtype=np.int64)
         terms = aggregation.terms + np.repeat(rows + batch.sizes, batch.sizes)
-    zero = zero_norm(q, bound, terms, squared=False)
+    zero = is_zero_norm(q, bound, terms, squared=False)
     return UnitNodes(np.where(zero[:, None], 0.0, h), batch.offsets)
 
 

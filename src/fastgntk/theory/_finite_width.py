@@ -30,7 +30,7 @@ from fastgntk.kernels import GNTK
 __all__ = ["finite_width_gram"]
 
 
-def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, seed: int = 0) -> Array:
+def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, random_state: int = 0) -> Array:
     """Compute the tangent kernel of randomly initialised networks of finite width, averaged over ``draws``.
 
     ``scale="unit"`` has no network with fixed weights behind it at finite width: there c_u is taken from each
@@ -54,7 +54,7 @@ def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, 
     X = batch.features.toarray() if sparse.issparse(batch.features) else batch.features
     parts = _aggregation_operators(batch, kernel)
     owner = np.eye(len(batch))[:, batch.graph_of_node]  # (n, N), 1 where node u belongs to graph i
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     total = np.zeros((len(batch), len(batch)))
     for _ in range(draws):
         passes = _forward(X, parts, kernel, width, rng)

@@ -67,11 +67,11 @@ class LabelClass:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def random(cls, d: int, powers: Sequence[int] = (1, 2, 4), *, seed: int = 0) -> Self:
+    def random(cls, d: int, powers: Sequence[int] = (1, 2, 4), *, random_state: int = 0) -> Self:
         """Draw a member of the class: α standard normal, β_t uniform on the unit sphere in d dimensions."""
         if d < 1:
             raise InputError(f"d must be 1 or more, but is {d}.")
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(random_state)
         beta = rng.standard_normal((len(powers), d))
         return cls(tuple(powers), rng.standard_normal(len(powers)), beta / np.linalg.norm(beta, axis=1, keepdims=True))
 

@@ -29,7 +29,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fastgntk._util.arrays import Array
-from fastgntk.engines import inverse, unit_rows
+from fastgntk.engines import safe_reciprocal, unit_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind
 from fastgntk.theory._closed_form import UnitNodes, aggregate_features, aggregated, check_power
@@ -304,7 +304,7 @@ def entry_errors(source: Any, features: FeatureKind = "auto") -> tuple[UnitNodes
         raise InputError("source must hold at least one graph, but holds none.")
     nodes = aggregated(source, features)
     q = np.where(nodes.h.any(axis=1), unit_rows(np.asarray(aggregation.matrix @ X))[1], 0.0)
-    r = unit_rows(aggregation.matrix)[1] * inverse(q)  # (N,), ‖â_u‖ / q_u
+    r = unit_rows(aggregation.matrix)[1] * safe_reciprocal(q)  # (N,), ‖â_u‖ / q_u
     n = len(nodes)
     graph = [slice(int(s), int(e)) for s, e in pairwise(batch.offsets)]
     grams = np.stack([X[part].T @ X[part] for part in graph])  # (n, d, d), Xᵀ X of each graph

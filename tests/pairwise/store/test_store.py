@@ -140,7 +140,7 @@ def test_threads_and_memory_change_no_bit(tmp_path):
 
 
 def test_the_matrix_need_not_fit_into_memory(tmp_path):
-    graphs = fg.datasets.synthetic.erdos_renyi(700, 3, seed=1).graphs
+    graphs = fg.datasets.synthetic.erdos_renyi(700, 3, random_state=1).graphs
     how = Compute("decoupled", n_jobs=1, max_memory="2MB")
     with pytest.raises(fg.InputError, match="the result alone takes"):
         fg.gram(graphs, KERNEL, compute=how)
@@ -158,7 +158,7 @@ def test_stores_of_no_graph_and_of_one(tmp_path):
 def test_tiles_are_full(tmp_path, monkeypatch, pairs, sides):
     monkeypatch.setattr(_build, "_MAX_TILE_PAIRS", pairs)
     stored = fg.gram(GRAPHS, KERNEL, compute=Compute(engine="lossless"), store=tmp_path / "K.zarr")
-    assert (len(stored.all_tiles()), stored.side) == (sides * (sides + 1) / 2, 150 / sides)
+    assert (len(stored.all_tiles()), stored.tile_size) == (sides * (sides + 1) / 2, 150 / sides)
 
 
 def test_progress_goes_to_the_end(tmp_path):
@@ -255,8 +255,8 @@ def test_a_path_without_a_store_is_refused(tmp_path):
     ("change", "words"),
     [
         (
-            {"format": 3, "version": "9.9"},
-            r"has the format 3 of fastgntk 9.9, but this is fastgntk .* with format 2; use",
+            {"format": 4, "version": "9.9"},
+            r"has the format 4 of fastgntk 9.9, but this is fastgntk .* with format 3; use",
         ),
         ({"more": 1}, "has a manifest with missing or unknown entries"),
     ],

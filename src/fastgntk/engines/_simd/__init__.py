@@ -6,7 +6,7 @@
 ``_layer``            one ReLU layer in a single pass: κ0 and κ1 from one square root
 ``_refine``           colour refinement: equal neighbourhoods get equal numbers
 ``_norms``            the norm of every colour, graph by graph
-``_block``            a colouring as flat arrays; the part that some graphs need, and its layout
-``_tile``             the recursion between two blocks
+``_group``            a colouring as flat arrays; the part that some graphs need, and its layout
+``_tile``             the recursion between two groups
 ====================  ==========================================================================
 """

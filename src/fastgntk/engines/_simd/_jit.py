@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -37,6 +38,14 @@ class _Cache(FunctionCache):
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         return (*super()._index_key(sig, codegen), _DIGEST)  # type: ignore[no-untyped-call]
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super()._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except (ImportError, AttributeError, EOFError, pickle.UnpicklingError):
+            # Left behind by another version of the package, whose modules are gone, or damaged.
+            self.flush()  # type: ignore[no-untyped-call]
+            return None
 
 
 def compiled(function: Function) -> Function:

@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba.core.cgutils import get_or_insert_function
 
 from fastgntk._util.arrays import Array
-from fastgntk.engines._recursion import kappas
+from fastgntk.engines._activation import kappas
 
 __all__ = ["NEAR_ONE", "emit_layer", "layer_in_numpy"]
 

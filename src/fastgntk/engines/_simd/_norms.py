@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._simd._block import ColourRows
+from fastgntk.engines._simd._group import ColourRows
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import NEAR_ONE
 
@@ -25,13 +25,13 @@ def measure_norms(
     """Fill q and p of every colour from level 2 on whose owner is one of graphs start..stop − 1.
 
     With P the norms of level l − 1 and Λ its λ after the layers, q_u² = Σ_ab w_a P_a w_b P_b Λ_ab over the entries a
-    and b of a row that are in the same slot, and p_u = c_u q_u · gain. A sum that is zero up to rounding gives
-    q = p = 0 (the rule of `zero_norm`). A norm depends on the content of its colour only; the first graph that has the
-    colour writes it, so that threads agree to the last bit. A graph that owns nothing is skipped.
+    and b of a row that are in the same part, and p_u = c_u q_u · gain. A sum that is zero up to rounding gives
+    q = p = 0 (the rule of `is_zero_norm`). A norm depends on the content of its colour only; the first graph that has
+    the colour writes it, so that threads agree to the last bit. A graph that owns nothing is skipped.
     """
     offsets, colours, at, owner = colouring.offsets, colouring.colours, colouring.at, colouring.owner
-    ptr, columns, slot, value = colouring.ptr, colouring.columns, colouring.slot, colouring.value
-    q, p, slots = colouring.q, colouring.p, colouring.slots
+    ptr, columns, part, value = colouring.ptr, colouring.columns, colouring.part, colouring.value
+    q, p, parts = colouring.q, colouring.p, colouring.parts
     deepest = colours.shape[0] - 1
     most_colours = 1
     for level in range(1, deepest + 1):
@@ -46,9 +46,9 @@ def measure_norms(
         if _owns(g, colours, at, offsets[g], offsets[g + 1], owner):
             for level in range(1, deepest + 1):
                 widest = max(widest, _distinct(colours[level], offsets[g], offsets[g + 1], place, old))
-    lam, sums = np.empty((widest, widest)), np.empty((widest, slots * widest))
+    lam, sums = np.empty((widest, widest)), np.empty((widest, parts * widest))
     old_p, new_p, new_q = np.empty(widest), np.empty(widest), np.empty(widest)
-    dense = np.zeros(slots * colouring.features)
+    dense = np.zeros(parts * colouring.features)
     for g in range(start, stop):
         first, last = offsets[g], offsets[g + 1]
         if not _owns(g, colours, at, first, last, owner):
@@ -79,7 +79,7 @@ def measure_norms(
                         if new_q[j] > 0.0:
                             for k in range(ptr[row], ptr[row + 1]):
                                 other = place[columns[k]]
-                                dot += value[k] * (old_p[other] / new_q[j]) * sums[i, slot[k] * n_old + other]
+                                dot += value[k] * (old_p[other] / new_q[j]) * sums[i, part[k] * n_old + other]
                         for _ in range(layers):
                             dot = _kappa1(dot)
                         lam[i, j] = dot
@@ -156,14 +156,14 @@ def _first_level(
 def _measure_row(
     row: int, colouring: ColourRows, old_p: Array, place: Ints, lam: Array, count: int, sums: Array
 ) -> float:
-    """Return q of a colour, 0 if it is 0 up to rounding, and write Σ_a w_a P_a Λ_a· / q to ``sums``, slot by slot.
+    """Return q of a colour, 0 if it is 0 up to rounding, and write Σ_a w_a P_a Λ_a· / q to ``sums``, part by part.
 
     Everything is divided by the largest |w_a P_a|, so that nothing overflows.
     """
-    ptr, columns, slot, value = colouring.ptr, colouring.columns, colouring.slot, colouring.value
+    ptr, columns, part, value = colouring.ptr, colouring.columns, colouring.part, colouring.value
     # Fields are looked up once: inside the loops each look-up would count references.
-    magnitude, terms, slots = colouring.magnitude, colouring.terms, colouring.slots
-    for j in range(slots * count):
+    magnitude, terms, parts = colouring.magnitude, colouring.terms, colouring.parts
+    for j in range(parts * count):
         sums[j] = 0.0
     largest = 0.0
     for k in range(ptr[row], ptr[row + 1]):
@@ -175,18 +175,18 @@ def _measure_row(
     for k in range(ptr[row], ptr[row + 1]):
         factor = value[k] * old_p[place[columns[k]]] / largest
         source = lam[place[columns[k]]]
-        start = slot[k] * count
+        start = part[k] * count
         for j in range(count):
             sums[start + j] += factor * source[j]
     square, bound = 0.0, 0.0
     for k in range(ptr[row], ptr[row + 1]):
         weight = old_p[place[columns[k]]] / largest
-        square += value[k] * weight * sums[slot[k] * count + place[columns[k]]]
+        square += value[k] * weight * sums[part[k] * count + place[columns[k]]]
         bound += magnitude[k] * weight
     if square <= (2.0 * terms[row] + 8.0) * _EPS * bound * bound:
         square = 0.0
     factor = 1.0 / math.sqrt(square) if square != 0.0 else 0.0
-    for j in range(slots * count):
+    for j in range(parts * count):
         sums[j] *= factor
     return largest * math.sqrt(square)
 

@@ -1,8 +1,8 @@
-"""The recursion between two blocks: aggregate, layers, readout, panel by panel.
+"""The recursion between two groups: aggregate, layers, readout, panel by panel.
 
-A level is a matrix of pairs (λ, θ) between the colours of two blocks, ``rows`` and ``cols``. It is stored in panels of
+A level is a matrix of pairs (λ, θ) between the colours of two groups, ``rows`` and ``cols``. It is stored in panels of
 LANES row colours: ``[panel, v, 0, lane]`` is λ and ``[panel, v, 1, lane]`` is θ between row colour
-panel · LANES + lane and column colour v. The two blocks trade places from level to level. One level takes, for each
+panel · LANES + lane and column colour v. The two groups trade places from level to level. One level takes, for each
 panel of LANES row colours:
 
     gather       sum over the neighbours of row colours            contiguous, in registers; type by type
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array
-from fastgntk.engines._simd._block import CHUNK, Block
+from fastgntk.engines._simd._group import CHUNK, Group
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._vector import LANES, add_rows, apply_layer, sum_row_pairs, sum_rows_twice, transpose4
 
@@ -40,23 +40,23 @@ class Buffers(NamedTuple):
     readout: Array  # (column graphs, row colours)
 
 
-def buffer_sizes(rows: Block, cols: Block) -> dict[str, int]:
+def buffer_sizes(rows: Group, cols: Group) -> dict[str, int]:
     """Return the number of entries of each of `Buffers`."""
     m, k = int(rows.widest) + LANES, int(cols.widest) + LANES
     graphs = max(len(rows.sum_ptr), len(cols.sum_ptr))
-    slots = max(int(rows.slots), int(cols.slots))
-    features = max(int(rows.counts[0]), int(cols.counts[0])) * slots
-    turned = max(features * LANES, slots * max(m, k) * _PAIR)
+    parts = max(int(rows.parts), int(cols.parts))
+    features = max(int(rows.counts[0]), int(cols.counts[0])) * parts
+    turned = max(features * LANES, parts * max(m, k) * _PAIR)
     return {"front": 2 * m * k, "back": 2 * m * k, "patch": 4 * _PAIR, "turned": turned, "readout": graphs * max(m, k)}
 
 
 @compiled
 def compute_tile(
-    rows: Block, cols: Block, layers: int, symmetric: bool, buffers: Buffers, cancelled: NDArray[np.uint8], out: Array
+    rows: Group, cols: Group, layers: int, symmetric: bool, buffers: Buffers, cancelled: NDArray[np.uint8], out: Array
 ) -> None:
     """Write the readout of every level to ``out`` (L + 1, n, m).
 
-    ``symmetric`` if both blocks are the same, which halves the work. The loop ends early once ``cancelled[0]`` is
+    ``symmetric`` if both groups are the same, which halves the work. The loop ends early once ``cancelled[0]`` is
     not 0.
     """
     turned, readout = buffers.turned, buffers.readout
@@ -70,7 +70,7 @@ def compute_tile(
         keep = symmetric or level < deepest  # the last level is read out panel by panel and dropped
         width = panels * LANES
         if level == 1:
-            turned[: cols.counts[0] * cols.slots * LANES] = 0.0
+            turned[: cols.counts[0] * cols.parts * LANES] = 0.0
         readout[: width * (len(cols.sum_ptr) - 1)] = 0.0
         for panel in range(panels):
             if cancelled[0]:
@@ -97,7 +97,7 @@ def compute_tile(
 
 
 @compiled
-def _feature_products(rows: Block, cols: Block, dense: Array, out: Array) -> None:
+def _feature_products(rows: Group, cols: Group, dense: Array, out: Array) -> None:
     """Write the products of feature sums, level 0."""
     dense[: rows.counts[0]] = 0.0
     for i in range(len(rows.sum_ptr) - 1):
@@ -113,7 +113,7 @@ def _feature_products(rows: Block, cols: Block, dense: Array, out: Array) -> Non
 
 
 @compiled
-def _spread_features(rows: Block, cols: Block, first: int, last: int, turned: Array, full: bool) -> None:
+def _spread_features(rows: Group, cols: Group, first: int, last: int, turned: Array, full: bool) -> None:
     """Write unit vectors of row colours into ``turned`` as (features of cols, LANES), which is zero elsewhere.
 
     With ``full`` False zeros are written in their place. One side may have more labels and types than the other.
@@ -121,30 +121,30 @@ def _spread_features(rows: Block, cols: Block, first: int, last: int, turned: Ar
     row_features, col_features = rows.counts[0], cols.counts[0]
     for u in range(first, last):
         for k in range(rows.ptr[rows.at[1] + u], rows.ptr[rows.at[1] + u + 1]):
-            feature, slot = rows.columns[k], 0
-            if rows.slots > 1:
-                slot, feature = feature // row_features, feature % row_features
-            if feature < col_features and slot < cols.slots:
-                turned[(slot * col_features + feature) * LANES + u - first] = rows.value[k] if full else 0.0
+            feature, part = rows.columns[k], 0
+            if rows.parts > 1:
+                part, feature = feature // row_features, feature % row_features
+            if feature < col_features and part < cols.parts:
+                turned[(part * col_features + feature) * LANES + u - first] = rows.value[k] if full else 0.0
 
 
 @compiled
-def _turn(rows: Block, cols: Block, level: int, first: int, last: int, old: Array, patch: Array, turned: Array) -> None:
-    """Sum over the neighbours of row colours first..last − 1; writes (slots, old column colours, 2, LANES)."""
-    padded = -(-rows.counts[level - 1] // LANES) * LANES  # columns between two slots of a row
+def _turn(rows: Group, cols: Group, level: int, first: int, last: int, old: Array, patch: Array, turned: Array) -> None:
+    """Sum over the neighbours of row colours first..last − 1; writes (parts, old column colours, 2, LANES)."""
+    padded = -(-rows.counts[level - 1] // LANES) * LANES  # columns between two parts of a row
     stride = -(-rows.counts[level - 1] // 4) * 4 * _PAIR
     panels = -(-cols.counts[level - 1] // LANES)
-    for slot in range(cols.slots):
-        to = slot * panels * LANES * _PAIR
-        if slot >= rows.slots:
+    for part in range(cols.parts):
+        to = part * panels * LANES * _PAIR
+        if part >= rows.parts:
             turned[to : to + panels * LANES * _PAIR] = 0.0
             continue
-        cuts = rows.cuts[rows.at[level] * rows.slots + slot :]
+        cuts = rows.cuts[rows.at[level] * rows.parts + part :]
         for panel in range(panels):
-            source = panel * stride - slot * padded * _PAIR
+            source = panel * stride - part * padded * _PAIR
             for group in range(first, last, 4):
                 for u in range(group, min(group + 4, last)):
-                    start, stop = cuts[u * rows.slots], cuts[u * rows.slots + 1]
+                    start, stop = cuts[u * rows.parts], cuts[u * rows.parts + 1]
                     to_row = (u - group) * _PAIR
                     sum_row_pairs(patch, to_row, old, source, _PAIR, rows.columns, rows.value, start, stop)
                 for half in range(0, _PAIR, LANES):
@@ -155,7 +155,7 @@ def _turn(rows: Block, cols: Block, level: int, first: int, last: int, old: Arra
 
 @compiled
 def _combine(
-    cols: Block,
+    cols: Group,
     level: int,
     stop: int,
     layers: int,
@@ -199,7 +199,7 @@ def _mirror(m: int, panels: int, stride: int, new: Array) -> None:
 
 @compiled
 def _read_chunk(
-    cols: Block, level: int, chunk: int, new: Array, start: int, first: int, width: int, readout: Array
+    cols: Group, level: int, chunk: int, new: Array, start: int, first: int, width: int, readout: Array
 ) -> None:
     """Add θ of one chunk of column colours to readout[column graph, row colour] of one panel."""
     k, stop = cols.read_ptr[cols.read_at[level] + chunk], cols.read_ptr[cols.read_at[level] + chunk + 1]
@@ -212,7 +212,7 @@ def _read_chunk(
 
 
 @compiled
-def _read_rows(rows: Block, cols: Block, level: int, width: int, readout: Array, out: Array, turn: bool) -> None:
+def _read_rows(rows: Group, cols: Group, level: int, width: int, readout: Array, out: Array, turn: bool) -> None:
     """Sum the readout over the colours of each row graph; with ``turn`` row graphs are the columns of ``out``."""
     out[:] = 0.0
     first = rows.read_ptr[rows.read_at[level]]

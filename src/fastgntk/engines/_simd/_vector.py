@@ -5,7 +5,7 @@ through memory; here the sum stays in registers (2.7 → 0.9 ns per pair, at 3 r
 Transposing 4 × 4: four shuffles instead of sixteen scalar stores. LLVM splits vectors of eight for machines that have
 shorter ones. With the JIT off, the same operations run in NumPy.
 
-All arrays are flat, and nothing is checked: offsets come from `_block` and `_tile` alone. A pair is LANES entries of
+All arrays are flat, and nothing is checked: offsets come from `_group` and `_tile` alone. A pair is LANES entries of
 λ followed by LANES of θ. ROWS are the arguments (base, first, stride, index, weight, start, stop), which
 mean Σ_k weight[k] · base[first + index[k] · stride : …] over start ≤ k < stop.
 

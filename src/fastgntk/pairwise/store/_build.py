@@ -18,13 +18,13 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel, Normalized
 from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute
-from fastgntk.pairwise._leaf import BuiltBlock, compute_levels
+from fastgntk.pairwise._leaf_graphs import BuiltGroup, compute_levels
 from fastgntk.pairwise._plan import Plan, largest_extent, plan_gram
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch
 from fastgntk.pairwise.store._manifest import Manifest
 from fastgntk.pairwise.store._stored_gram import StoredGram, Tile, writing
 
-__all__ = ["Build", "Shard", "Side", "build_gram", "check_shard", "compute_tile_values", "use_stored"]
+__all__ = ["Build", "Shard", "TileGraphs", "build_gram", "check_shard", "compute_tile_values", "use_stored"]
 
 _log = logging.getLogger("fastgntk")
 
@@ -87,7 +87,7 @@ def use_stored(gram: Any, batch: GraphBatch, kernel: Kernel, compute: Compute) -
     raw = isinstance(kernel, Normalized) and manifest.same_kernel(kernel.kernel) == Kernel.from_dict(manifest.kernel)
     stored_kernel = manifest.same_kernel(kernel.kernel if raw and isinstance(kernel, Normalized) else kernel)
     prepared = prepare_batch(batch, stored_kernel, compute, engines=manifest.engines_for(stored_kernel, compute.engine))
-    manifest.check(Manifest.of(prepared, manifest.side, manifest.id), stored.path, _ADVICE)
+    manifest.check(Manifest.from_prepared(prepared, manifest.tile_size, manifest.id), stored.path, _ADVICE)
     tiles, finished = len(stored.all_tiles()), len(stored.finished())
     if finished < tiles:
         raise InputError(
@@ -95,15 +95,15 @@ def use_stored(gram: Any, batch: GraphBatch, kernel: Kernel, compute: Compute) -
             "(fastgntk gram --store) that began it."
         )
     if raw:
-        prepared = PreparedGraphs(kernel, compute, batch, prepared.features, prepared.leaves)
+        prepared = PreparedGraphs(kernel, compute, batch, prepared.features, prepared.graphs_by_leaf)
     return stored, prepared
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
-    """The graphs on one side of tiles: for each leaf their blocks, and their diagonals where the kernel needs them."""
+class TileGraphs:
+    """The graphs of a row or column of tiles: for each leaf their groups, and diagonals where the kernel needs them."""
 
-    blocks: dict[Kernel, list[BuiltBlock]]
+    groups: dict[Kernel, list[BuiltGroup]]
     diagonals: dict[Kernel, Array]
 
 
@@ -112,7 +112,7 @@ class Build:
     """A stored matrix under construction."""
 
     prepared: PreparedGraphs
-    """Graphs in blocks that fit into the sides of tiles."""
+    """Graphs in groups that fit into rows of tiles."""
     stored: StoredGram
 
     @classmethod
@@ -124,15 +124,15 @@ class Build:
             kernel = stored.manifest.same_kernel(kernel)
             engines = stored.manifest.engines_for(kernel, compute.engine)
         prepared = prepare_batch(batch, kernel, compute, engines=engines, once=True)
-        leaves = prepared.leaves
-        plans = [plan_gram(leaf.blocks) for leaf in leaves.values()]
-        side = _choose_side(plans) if stored is None else stored.manifest.side
-        manifest = Manifest.of(prepared, side, secrets.token_hex(8))
-        first, *rest = leaves
-        leaves[first] = leaves[first].cut(side)
-        order = np.concatenate([np.zeros(0, dtype=np.int64), *(block.graphs for block in leaves[first].blocks)])
-        for leaf in rest:
-            leaves[leaf] = leaves[leaf].cut(side, order)
+        by_leaf = prepared.graphs_by_leaf
+        plans = [plan_gram(graphs.groups) for graphs in by_leaf.values()]
+        tile_size = _choose_tile_size(plans) if stored is None else stored.manifest.tile_size
+        manifest = Manifest.from_prepared(prepared, tile_size, secrets.token_hex(8))
+        first, *others = by_leaf
+        by_leaf[first] = by_leaf[first].cut(tile_size)
+        order = np.concatenate([np.zeros(0, dtype=np.int64), *(group.graphs for group in by_leaf[first].groups)])
+        for leaf in others:
+            by_leaf[leaf] = by_leaf[leaf].cut(tile_size, order)
         if stored is None:
             stored = StoredGram.create(path, manifest, order)
         stored.manifest.check(manifest, path, "give another path, or delete the store first")
@@ -166,56 +166,56 @@ class Build:
 
     @cached_property
     def _members(self) -> dict[Kernel, list[range]]:
-        """For each leaf the blocks that make up each side of tiles."""
+        """For each leaf the groups that make up each row of tiles."""
         out = {}
-        sides = np.arange(0, len(self.stored) + self.stored.side, self.stored.side)
-        for kernel, leaf in self.prepared.leaves.items():
-            starts = np.cumsum([0, *(len(block.graphs) for block in leaf.blocks)])
-            ends = np.minimum(np.searchsorted(starts, sides), len(leaf.blocks)).tolist()
-            out[kernel] = [range(first, last) for first, last in pairwise(ends)]
+        bounds = np.arange(0, len(self.stored) + self.stored.tile_size, self.stored.tile_size)
+        for leaf, graphs in self.prepared.graphs_by_leaf.items():
+            starts = np.cumsum([0, *(len(group.graphs) for group in graphs.groups)])
+            ends = np.minimum(np.searchsorted(starts, bounds), len(graphs.groups)).tolist()
+            out[leaf] = [range(first, last) for first, last in pairwise(ends)]
         return out
 
     @cached_property
     def _counts(self) -> list[list[Ints]]:
-        """For each leaf, how many distinct nodes each side of tiles has at each level, block by block."""
+        """For each leaf, how many distinct nodes each row of tiles has at each level, group by group."""
         return [
-            [np.sum([leaf.blocks[b].counts for b in blocks], axis=0) for blocks in self._members[kernel]]
-            for kernel, leaf in self.prepared.leaves.items()
+            [np.sum([graphs.groups[i].counts for i in groups], axis=0) for groups in self._members[leaf]]
+            for leaf, graphs in self.prepared.graphs_by_leaf.items()
         ]
 
-    def side(self, number: int) -> Side:
-        """Return the blocks of a side of tiles, built."""
-        blocks = {}
-        for kernel, leaf in self.prepared.leaves.items():
-            built = leaf.build(self.prepared.compute.threads)
-            blocks[kernel] = [built[b] for b in self._members[kernel][number]]
-        graphs, diagonals = self.stored.graphs(number), self.prepared.needed_diagonals(self.prepared.compute)
-        return Side(blocks, {leaf: values[graphs] for leaf, values in diagonals.items()})
+    def tile_graphs(self, number: int) -> TileGraphs:
+        """Return the graphs of a row of tiles, with their groups built."""
+        groups = {}
+        for leaf, graphs in self.prepared.graphs_by_leaf.items():
+            built = graphs.build(self.prepared.compute.threads)
+            groups[leaf] = [built[i] for i in self._members[leaf][number]]
+        numbers, diagonals = self.stored.graphs(number), self.prepared.needed_diagonals(self.prepared.compute)
+        return TileGraphs(groups, {leaf: values[numbers] for leaf, values in diagonals.items()})
 
     def affordable_workers(self, workers: int | None = None) -> int:
-        """Return how many tiles may be in work at once; refuse if not even one."""
-        compute, leaves = self.prepared.compute, self.prepared.leaves.values()
-        kept = [leaf.choice.engine.kept_bytes(leaf.prepared) for leaf in leaves]
-        # Values of the tiles in work are held twice, once by Zarr.
-        tiles = (compute.threads if workers is None else workers) * 2 * 8 * self.stored.side**2
+        """Return how many tiles may be in progress at once; refuse if not even one."""
+        compute, by_leaf = self.prepared.compute, self.prepared.graphs_by_leaf.values()
+        kept = [graphs.choice.engine.kept_bytes(graphs.prepared) for graphs in by_leaf]
+        # Values of the tiles in progress are held twice, once by Zarr.
+        tiles = (compute.threads if workers is None else workers) * 2 * 8 * self.stored.tile_size**2
         return min(
-            leaf.affordable_workers(plan_gram(leaf.blocks), compute, tiles + sum(kept) - kept_by_leaf)
-            for leaf, kept_by_leaf in zip(leaves, kept, strict=True)
+            graphs.affordable_workers(plan_gram(graphs.groups), compute, tiles + sum(kept) - kept_here)
+            for graphs, kept_here in zip(by_leaf, kept, strict=True)
         )
 
     def worker_bytes(self) -> int:
-        """Count what a worker holds: all blocks in the end, the values of a tile twice, and what computing it takes."""
+        """Count what a worker holds: all groups in the end, the values of a tile twice, and what computing it takes."""
         total = 0
-        for leaf in self.prepared.leaves.values():
-            if leaf.blocks:
-                largest = largest_extent(leaf.blocks)
-                total += leaf.choice.engine.kept_bytes(leaf.prepared) + leaf.choice.engine.tile_bytes(largest, largest)
-        return total + 2 * 8 * self.stored.side**2 if total else 0
+        for graphs in self.prepared.graphs_by_leaf.values():
+            if graphs.groups:
+                engine, largest = graphs.choice.engine, largest_extent(graphs.groups)
+                total += engine.kept_bytes(graphs.prepared) + engine.tile_bytes(largest, largest)
+        return total + 2 * 8 * self.stored.tile_size**2 if total else 0
 
-    def prepare_blocks(self, workers: int) -> None:
-        """Build the blocks of all leaves, and compute the diagonals if the kernel needs them."""
-        for leaf in self.prepared.leaves.values():
-            leaf.build(workers)
+    def build_groups(self, workers: int) -> None:
+        """Build the groups of all leaves, and compute the diagonals if the kernel needs them."""
+        for graphs in self.prepared.graphs_by_leaf.values():
+            graphs.build(workers)
         self.prepared.needed_diagonals(self.prepared.compute)
 
     def compute(self, tiles: list[Tile], workers: int, progress: Progress | None) -> None:
@@ -223,13 +223,13 @@ class Build:
         if not tiles:
             return
         workers = self.affordable_workers(workers)
-        self.prepare_blocks(workers)
+        self.build_groups(workers)
         cancelled = np.zeros(1, dtype=np.uint8)
 
         def compute_tile(tile: Tile) -> None:
             _log.debug("computing tile %d %d of %s", *tile, self.stored.path)
-            rows = self.side(tile[0])
-            cols = rows if tile[0] == tile[1] else self.side(tile[1])
+            rows = self.tile_graphs(tile[0])
+            cols = rows if tile[0] == tile[1] else self.tile_graphs(tile[1])
             values = compute_tile_values(self.prepared.kernel, rows, cols, cancelled)
             if not cancelled[0]:  # values of no meaning otherwise
                 self.stored.write(tile, values)
@@ -240,14 +240,14 @@ class Build:
             run(compute_tile, tiles, workers, self.cost, progress, cancelled)
 
 
-def compute_tile_values(kernel: Kernel, rows: Side, cols: Side, cancelled: NDArray[np.uint8]) -> Array:
+def compute_tile_values(kernel: Kernel, rows: TileGraphs, cols: TileGraphs, cancelled: NDArray[np.uint8]) -> Array:
     """Compute a tile (rows, cols), which is symmetric if both are the same object.
 
     Once ``cancelled[0]`` is not 0 it returns as soon as it can, with values of no meaning.
     """
 
     def compute_leaf(leaf: Kernel) -> Array:
-        return _leaf_values(rows.blocks[leaf], cols.blocks[leaf], cancelled, symmetric=rows is cols)
+        return _leaf_values(rows.groups[leaf], cols.groups[leaf], cancelled, symmetric=rows is cols)
 
     if rows is cols:
         return combine(kernel, compute_leaf)
@@ -255,9 +255,9 @@ def compute_tile_values(kernel: Kernel, rows: Side, cols: Side, cancelled: NDArr
 
 
 def _leaf_values(
-    rows: list[BuiltBlock], cols: list[BuiltBlock], cancelled: NDArray[np.uint8], *, symmetric: bool
+    rows: list[BuiltGroup], cols: list[BuiltGroup], cancelled: NDArray[np.uint8], *, symmetric: bool
 ) -> Array:
-    row_starts, col_starts = (np.cumsum([0, *(len(built.block.graphs) for built in side)]) for side in (rows, cols))
+    row_starts, col_starts = (np.cumsum([0, *(len(built.group.graphs) for built in groups)]) for groups in (rows, cols))
     out = np.zeros((row_starts[-1], col_starts[-1]))
     for i, row in enumerate(rows):
         for j, col in enumerate(cols):
@@ -275,12 +275,12 @@ def _leaf_values(
     return out
 
 
-def _choose_side(plans: list[Plan]) -> int:
+def _choose_tile_size(plans: list[Plan]) -> int:
     """Choose how many graphs a tile has on each side: what is lost by an interruption is small, and so are files."""
-    graphs = sum(len(block.graphs) for block in plans[0].rows)
+    graphs = sum(len(group.graphs) for group in plans[0].rows)
     pairs = float(sum(plan.pairs().sum() for plan in plans))
     affordable = graphs * np.sqrt(_MAX_TILE_PAIRS / (2 * pairs)) if pairs else graphs
     low, high = _TILE_SIZES
-    # Sides of equal size: on disk the last tile takes as much as the others, however little is in it.
+    # Tiles of equal size: on disk the last tile takes as much as the others, however little is in it.
     count = -(-graphs // int(max(low, min(high, affordable))))
     return -(-graphs // max(count, 1)) or 1

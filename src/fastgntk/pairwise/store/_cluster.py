@@ -1,11 +1,11 @@
 """Compute tiles on the workers of a Dask cluster, which write them straight into the store.
 
-The blocks of each side of tiles are sent once, when a tile first needs them; workers pass them on to each other. A tile
+The groups of each row of tiles are sent once, when a tile first needs them; workers pass them on to each other. A tile
 is one task and returns nothing, so that this process stays as small as it was. Whatever happens to workers, tiles that
 are in the store stay there, and only those that are not are computed again:
 
 - a worker dies: Dask gives its task to another one;
-- blocks die with the only worker that had them: Dask cannot make them again and cancels the tasks that need them; both
+- groups die with the only worker that had them: Dask cannot make them again and cancels the tasks that need them; both
   are sent again from here;
 - the scheduler goes away: all tasks are cancelled, and the same call goes on later.
 
@@ -32,7 +32,7 @@ from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._version import __version__
 from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel
-from fastgntk.pairwise.store._build import Build, Side, compute_tile_values
+from fastgntk.pairwise.store._build import Build, TileGraphs, compute_tile_values
 from fastgntk.pairwise.store._stored_gram import StoredGram, Tile, on_disk
 
 __all__ = ["check_client", "compute_on_cluster", "connected", "local_workers"]
@@ -62,7 +62,7 @@ def compute_on_cluster(build: Build, tiles: list[Tile], client: Any, progress: P
     """Compute tiles, the first ones first, and return when all are in the store."""
     if not tiles:
         return
-    build.prepare_blocks(build.affordable_workers())
+    build.build_groups(build.affordable_workers())
     path = build.stored.path.resolve()
     token = secrets.token_hex(8)
     with on_disk(path):
@@ -90,7 +90,7 @@ class _Work:
     """The arguments of ``_open_target``."""
     progress: Progress | None
     sides: dict[int, Any] = field(default_factory=dict)
-    """Futures of the blocks that were sent."""
+    """Futures of the groups that were sent."""
     sent: dict[Any, Tile] = field(default_factory=dict)
     losses: Counter[Tile] = field(default_factory=Counter)
 
@@ -121,30 +121,30 @@ class _Work:
 
     def send(self, tile: Tile) -> Any:
         """Make a task of a tile."""
-        rows, cols = (self.side(number) for number in tile)
+        rows, cols = (self.tile_graphs(number) for number in tile)
         task = (self.build.prepared.kernel, rows, cols, tile, self.target)
         future = self.client.submit(compute_tile, *task, pure=False, priority=self.build.cost(tile))
         self.sent[future] = tile
         return future
 
     def send_again(self, tile: Tile) -> Any:
-        """Send a tile that was cancelled because its blocks are lost, and these too."""
+        """Send a tile that was cancelled because its groups are lost, and these too."""
         if self.client.status != "running":
             raise ConnectionError("all tasks were cancelled")
         self.losses[tile] += 1
         if self.losses[tile] > _LOSSES:
             raise _workers_died(self.target[0])
-        _log.info("%s: tile %s is resubmitted, because a worker that held its blocks died", self.target[0], tile)
+        _log.info("%s: tile %s is resubmitted, because a worker that held its graphs died", self.target[0], tile)
         return self.send(tile)
 
-    def side(self, number: int) -> Any:
-        """Return the future of the blocks of a side; they are sent to some worker unless one has them."""
+    def tile_graphs(self, number: int) -> Any:
+        """Return the future of the graphs of a row of tiles; they are sent to some worker unless one has them."""
         future = self.sides.get(number)
         if future is not None and future.status != "cancelled":
             return future
         for _ in range(_LOSSES):
             try:
-                (future,) = self.client.scatter([self.build.side(number)], hash=False, timeout=_PATIENCE)
+                (future,) = self.client.scatter([self.build.tile_graphs(number)], hash=False, timeout=_PATIENCE)
             except TimeoutError:  # an OSError too
                 raise
             except OSError:  # the worker died meanwhile: send them to another
@@ -156,7 +156,9 @@ class _Work:
         raise _workers_died(self.target[0])
 
 
-def compute_tile(kernel: Kernel, rows: Side, cols: Side, tile: Tile, target: tuple[str, str, str, str]) -> None:
+def compute_tile(
+    kernel: Kernel, rows: TileGraphs, cols: TileGraphs, tile: Tile, target: tuple[str, str, str, str]
+) -> None:
     """Compute a tile and store it: the task of a worker.
 
     Its client may have gone: a task that runs is not ended with its client. If meanwhile another store was made in the

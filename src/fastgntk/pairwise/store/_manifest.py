@@ -15,7 +15,7 @@ from fastgntk.pairwise._prepared import PreparedGraphs
 
 __all__ = ["FORMAT", "Manifest", "fingerprint"]
 
-FORMAT = 2
+FORMAT = 3
 """Version of the layout on disk; stores of other versions are refused."""
 
 _SHOWN = 12  # digits of a fingerprint that messages show
@@ -33,7 +33,7 @@ class Manifest:
     data: str
     """The fingerprint of the graphs with their features."""
     graphs: int
-    side: int
+    tile_size: int
     """How many graphs a tile has on each side."""
     id: str
     """Drawn at random when the store is made, so that one made later in the same place has another."""
@@ -41,11 +41,11 @@ class Manifest:
     format: int = FORMAT
 
     @classmethod
-    def of(cls, prepared: PreparedGraphs, side: int, id: str) -> Self:  # the name on disk
+    def from_prepared(cls, prepared: PreparedGraphs, tile_size: int, id: str) -> Self:  # the name on disk
         """Describe the matrix of prepared graphs."""
         kinds = [step.kind_ for step in prepared.features.values()]
         data = fingerprint(prepared)
-        return cls(prepared.kernel.to_dict(), kinds, prepared.engines, data, len(prepared), side, id)
+        return cls(prepared.kernel.to_dict(), kinds, prepared.engines, data, len(prepared), tile_size, id)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -101,14 +101,14 @@ class Manifest:
 def fingerprint(prepared: PreparedGraphs) -> str:
     """Return a checksum of everything that the kernel uses of graphs and their features."""
     digest = hashlib.sha256()
-    batch, leaves = prepared.batch, list(prepared.leaves.values())
+    batch, by_leaf = prepared.batch, list(prepared.graphs_by_leaf.values())
     for array in (batch.offsets, batch.indptr, batch.indices, batch.weights):
         _add(digest, array)
-    for features in {leaf.kernel.features: leaf.batch.features for leaf in leaves}.values():
+    for features in {graphs.kernel.features: graphs.batch.features for graphs in by_leaf}.values():
         parts = (features.indptr, features.indices, features.data) if sparse.issparse(features) else (features,)
         for array in parts:
             _add(digest, array)
-    typed = [leaf for leaf in leaves if leaf.kernel.typed]
+    typed = [graphs for graphs in by_leaf if graphs.kernel.typed]
     _add(digest, typed[0].batch.edge_labels if typed else None)
     return digest.hexdigest()
 

@@ -1,6 +1,6 @@
 """A kernel matrix on disk: a Zarr array of tiles of the upper triangle.
 
-Rows and columns stand in the order in which graphs were cut into blocks, so that a tile is what a task computes;
+Rows and columns stand in the order in which graphs were cut into groups, so that a tile is what a task computes;
 ``order`` is the graph of each row. Each tile is one file with its checksum, which Zarr writes whole or not at all and
 checks in reading. A tile that is there is finished.
 
@@ -104,14 +104,14 @@ class StoredGram:
         """Make an empty store, whole or not at all; if another process was quicker, the store is that one's."""
         zarr = _zarr()
         temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
-        n, side = manifest.graphs, max(manifest.side, 1)
+        n, size = manifest.graphs, max(manifest.tile_size, 1)
         try:
             with on_disk(path):
                 group = zarr.open_group(str(temporary), mode="w", zarr_format=3)
                 group.create_array(
                     "gram",
                     shape=(n, n),
-                    chunks=(side, side),
+                    chunks=(size, size),
                     dtype="float64",
                     fill_value=np.nan,
                     compressors=zarr.codecs.Crc32cCodec(),  # floats do not shrink, so this alone
@@ -138,9 +138,9 @@ class StoredGram:
         return len(self.order) ** 2
 
     @property
-    def side(self) -> int:
+    def tile_size(self) -> int:
         """How many graphs a tile has on each side."""
-        return max(self.manifest.side, 1)
+        return max(self.manifest.tile_size, 1)
 
     def __len__(self) -> int:
         return len(self.order)
@@ -157,7 +157,7 @@ class StoredGram:
 
     def all_tiles(self) -> list[Tile]:
         """Return the tiles of the upper triangle."""
-        count = -(-len(self) // self.side)
+        count = -(-len(self) // self.tile_size)
         return [(i, j) for i in range(count) for j in range(i, count)]
 
     def finished(self) -> set[Tile]:
@@ -173,12 +173,12 @@ class StoredGram:
         return self.path / "gram" / "c" / str(tile[0]) / str(tile[1])
 
     def graphs(self, i: int) -> Ints:
-        """Return the graphs of the i-th side of tiles."""
-        return self.order[i * self.side : (i + 1) * self.side]
+        """Return the graphs of the i-th row of tiles."""
+        return self.order[i * self.tile_size : (i + 1) * self.tile_size]
 
     def write(self, tile: Tile, values: Array) -> None:
         """Put a tile in place, whole or not at all."""
-        row, col = (place * self.side for place in tile)
+        row, col = (place * self.tile_size for place in tile)
         writable = self._writable
         # Last of all, as computing takes long: a tile that is there is taken for one of the store that it is in.
         self.check_same()
@@ -249,21 +249,21 @@ class StoredGram:
     def diagonal(self) -> Array:
         """Return the diagonal (n,), from the tiles that have it."""
         out = np.empty(len(self))
-        for i in range(-(-len(self) // self.side)):
+        for i in range(-(-len(self) // self.tile_size)):
             out[self.graphs(i)] = np.diagonal(self.tile((i, i)))
         return out
 
     def _gather(self, rows: Ints, cols: Ints) -> Array:
         """Return K[rows][:, cols]; every tile that is needed is read once."""
         out = np.empty((len(rows), len(cols)))
-        by_row, by_col = (_group_by_side(self._place[graphs], self.side) for graphs in (rows, cols))
+        by_row, by_col = (_group_by_tile(self._place[graphs], self.tile_size) for graphs in (rows, cols))
         needed = sorted({(min(i, j), max(i, j)) for i in by_row for j in by_col})
         for i, j in needed:
             values = self.tile((i, j))
-            for row, col, block in ((j, i, values.T), (i, j, values)):
+            for row, col, tile in ((j, i, values.T), (i, j, values)):
                 if row in by_row and col in by_col:
                     (into_rows, at_rows), (into_cols, at_cols) = by_row[row], by_col[col]
-                    out[np.ix_(into_rows, into_cols)] = block[np.ix_(at_rows, at_cols)]
+                    out[np.ix_(into_rows, into_cols)] = tile[np.ix_(at_rows, at_cols)]
         return out
 
     def _read(self, tile: Tile) -> Array | None:
@@ -275,10 +275,10 @@ class StoredGram:
             return None
 
 
-def _group_by_side(places: Ints, side: int) -> dict[int, tuple[Ints, Ints]]:
-    """Return for each side of tiles which of the places lie in it, and where there."""
-    number = places // side
-    return {i: (np.flatnonzero(number == i), places[number == i] - i * side) for i in np.unique(number).tolist()}
+def _group_by_tile(places: Ints, tile_size: int) -> dict[int, tuple[Ints, Ints]]:
+    """Return for each row of tiles which of the places lie in it, and where there."""
+    number = places // tile_size
+    return {i: (np.flatnonzero(number == i), places[number == i] - i * tile_size) for i in np.unique(number).tolist()}
 
 
 def _numbers(key: Any, n: int) -> tuple[Ints, bool]:

@@ -67,7 +67,7 @@ class Collector:
     prepared: PreparedGraphs
 
     def __post_init__(self) -> None:
-        self.leaf = max(self.prepared.leaves.values(), key=lambda leaf: leaf.kernel.blocks)  # the deepest
+        self.deepest = max(self.prepared.graphs_by_leaf.values(), key=lambda graphs: graphs.kernel.blocks)
         self.warnings: list[str] = []
         self.report = ReportData(title=self.source.name, warnings=self.warnings, maps=[])
 
@@ -85,12 +85,12 @@ class Collector:
                 maps = (_kernel_matrix.principal_map(spectrum), _kernel_matrix.neighbour_map(cosine, spectrum))
                 self.report["maps"] = [each for each in maps if each is not None]
                 self.warnings += _kernel_matrix.rank_warnings(spectrum, len(cosine))
-            if compression := _kernel_matrix.count_distinct_nodes(self.leaf):
+            if compression := _kernel_matrix.count_distinct_nodes(self.deepest):
                 self.report["compression"] = compression
             gntk, threads = _scores.single_gntk(self.prepared.kernel), self.prepared.compute.threads
             # The baseline computes one exact tangent kernel.
             is_exact = gntk is not None and gntk.sketch is None
-            if seconds and is_exact and (speed := _kernel_matrix.measure_speed(self.leaf, seconds, threads)):
+            if seconds and is_exact and (speed := _kernel_matrix.measure_speed(self.deepest, seconds, threads)):
                 self.report["speed"] = speed
 
     def add_classification(
@@ -143,8 +143,8 @@ class Collector:
         kinds = {step.kind_ for step in self.prepared.features.values()}
         if len(kinds) > 1:  # graphs that are equal in one kind of features may differ in another
             return
-        description = describe(self.source.batch, y, features=self.leaf.kernel.features)
-        typed = any(leaf.kernel.typed for leaf in self.prepared.leaves.values())
+        description = describe(self.source.batch, y, features=self.deepest.kernel.features)
+        typed = any(graphs.kernel.typed for graphs in self.prepared.graphs_by_leaf.values())
         self.warnings += _equality_warnings(description.equal_typed if typed else description.equal, len(y))
 
     def add_calibration(self, bins: list[Bin], note: str) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.bench import Baseline
-from fastgntk.engines import colour, compiled_code_runs
-from fastgntk.pairwise import Leaf
+from fastgntk.engines import compiled_code_runs, refine_colours
+from fastgntk.pairwise import LeafGraphs
 from fastgntk.report._schema import Compression, Group, HeatMap, Map, Speed
 
 __all__ = [
@@ -219,22 +219,22 @@ def _map(name: str, note: str, points: Array) -> Map:
     return Map(name=name, note=note, x=x, y=y)
 
 
-def count_distinct_nodes(leaf: Leaf) -> Compression | None:
+def count_distinct_nodes(graphs: LeafGraphs) -> Compression | None:
     """Return the number of distinct nodes at each level; None without numba."""
-    batch, kernel = leaf.batch, leaf.kernel
+    batch, kernel = graphs.batch, graphs.kernel
     if not compiled_code_runs() or not batch.n_nodes:
         return None
-    colours = colour(batch, kernel.blocks, typed=kernel.typed, operators=False)
+    colours = refine_colours(batch, kernel.blocks, typed=kernel.typed, operators=False)
     return Compression(nodes=batch.n_nodes, distinct=colours.counts)
 
 
-def measure_speed(leaf: Leaf, seconds: float, threads: int) -> Speed | None:
+def measure_speed(graphs: LeafGraphs, seconds: float, threads: int) -> Speed | None:
     """Return the time of the matrix, and that of one pair at a time in NumPy, extrapolated from some pairs.
 
     The baseline is assumed to scale perfectly with threads. None if a single pair is too slow, or if the baseline does
     not support the kernel.
     """
-    batch, kernel, n = leaf.batch, leaf.kernel, len(leaf.batch)
+    batch, kernel, n = graphs.batch, graphs.kernel, len(graphs.batch)
     if kernel.typed or n < 2 or not batch.n_nodes:
         return None
     rng = np.random.default_rng(0)

@@ -87,13 +87,13 @@ class _FittedModel:
         with timer.time("kernel") as progress:
             if rows.keeps_graphs and n <= _MAX_GRAPHS and 4 * 8 * n**2 <= silent.budget:
                 start = time.perf_counter()
-                kernel = TrainingKernel(prepared, progress)
-                self.K = kernel.full()
+                training = TrainingKernel(prepared, progress)
+                self.K = training.full()
                 self.kernel_seconds = time.perf_counter() - start
                 normalized = isinstance(self.kernel, Normalized)
                 self.unit = 1.0 if normalized else float(rows.unit)
-                if self.unit != kernel.unit:  # the model was fitted with sample weights
-                    self.K = self.K * (kernel.unit / self.unit)
+                if self.unit != training.unit:  # the model was fitted with sample weights
+                    self.K = self.K * (training.unit / self.unit)
                 self.cosine = self.K if normalized else normalize(self.K)
 
     def chosen(self, name: str) -> float:

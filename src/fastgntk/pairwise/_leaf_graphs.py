@@ -1,4 +1,4 @@
-"""Graphs prepared for one tangent kernel, a leaf of the kernel: engine, colours, blocks; its values, tile by tile."""
+"""The graphs of one leaf of a kernel, prepared: engine, colours, groups; and the values of the leaf, tile by tile."""
 
 import logging
 import threading
@@ -12,15 +12,23 @@ from numpy.typing import NDArray
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk._util.threads import run, single_threaded_blas
-from fastgntk.engines import Choice, Engine, equal_graphs
+from fastgntk.engines import Choice, Engine, GraphRange, equal_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 from fastgntk.pairwise._combine import combine_levels
 from fastgntk.pairwise._compute import Compute, check_fits_memory
-from fastgntk.pairwise._plan import Block, Plan, cut_blocks, largest_extent, plan_cross, plan_diagonal, plan_gram
+from fastgntk.pairwise._plan import (
+    GraphGroup,
+    Plan,
+    cut_into_groups,
+    largest_extent,
+    plan_cross,
+    plan_diagonal,
+    plan_gram,
+)
 
-__all__ = ["BuiltBlock", "Leaf", "compute_levels"]
+__all__ = ["BuiltGroup", "LeafGraphs", "compute_levels"]
 
 _log = logging.getLogger("fastgntk")
 
@@ -28,17 +36,17 @@ Write = Callable[[Ints, Ints, Array], None]
 """Called as write(row graphs, column graphs, levels) for every tile."""
 
 
-class BuiltBlock(NamedTuple):
-    """A block of graphs, and what the engine built of it for tiles of the kernel."""
+class BuiltGroup(NamedTuple):
+    """A group of graphs, and what the engine built of it for tiles of the kernel."""
 
-    block: Block
+    group: GraphGroup
     kernel: GNTK
-    engine: Engine
+    engine: Engine[Any, Any]
     content: Any
 
 
 @dataclass(frozen=True, eq=False)
-class Leaf:
+class LeafGraphs:
     """Graphs prepared for one tangent kernel.
 
     Methods that compute values take the options of the call, and ``result_bytes``, the size of the whole result;
@@ -49,8 +57,8 @@ class Leaf:
     batch: GraphBatch  # with its features
     choice: Choice
     prepared: Any  # by the engine
-    blocks: tuple[Block, ...]
-    built: list[BuiltBlock] = field(default_factory=list)  # when they are first needed
+    groups: tuple[GraphGroup, ...]
+    built: list[BuiltGroup] = field(default_factory=list)  # when they are first needed
     lock: Any = field(default_factory=threading.Lock)
 
     @property
@@ -60,30 +68,30 @@ class Leaf:
 
     @classmethod
     def prepare(cls, kernel: GNTK, batch: GraphBatch, choice: Choice) -> Self:
-        """Do what needs one graph only, and cut the graphs into blocks."""
+        """Do what needs one graph only, and cut the graphs into groups."""
         engine = choice.engine
         with np.errstate(all="ignore"):  # an overflow shows in the tiles, which refuse it
             prepared = engine.prepare(batch, kernel)
-        return cls(kernel, batch, choice, prepared, cut_blocks(engine.outline(prepared), engine.width))
+        return cls(kernel, batch, choice, prepared, cut_into_groups(engine.outline(prepared), engine.width))
 
-    def cut(self, side: int, order: Ints | None = None) -> Self:
-        """Return the same graphs in other blocks; ``side`` and ``order`` as in `cut_blocks`."""
+    def cut(self, tile_size: int, order: Ints | None = None) -> Self:
+        """Return the same graphs in other groups; ``tile_size`` and ``order`` as in `cut_into_groups`."""
         engine = self.choice.engine
-        blocks = cut_blocks(engine.outline(self.prepared), engine.width, side, order)
-        return replace(self, blocks=blocks, built=[], lock=threading.Lock())
+        groups = cut_into_groups(engine.outline(self.prepared), engine.width, tile_size, order)
+        return replace(self, groups=groups, built=[], lock=threading.Lock())
 
     def gram(self, compute: Compute, result_bytes: int) -> Array:
         """Return the Gram matrix (n, n)."""
         out = np.zeros((self.n, self.n))
         write = _write_both_triangles(out, lambda levels: combine_levels(levels, self.kernel))
-        self._compute_tiles(self, plan_gram(self.blocks), write, compute, result_bytes)
+        self._compute_tiles(self, plan_gram(self.groups), write, compute, result_bytes)
         return out
 
     def levels(self, compute: Compute) -> Array:
         """Return the readouts of all levels, shape (L + 1, n, n)."""
         out = np.zeros((self.kernel.blocks + 1, self.n, self.n))
         write = _write_both_triangles(out, lambda levels: levels)
-        self._compute_tiles(self, plan_gram(self.blocks), write, compute, out.nbytes)
+        self._compute_tiles(self, plan_gram(self.groups), write, compute, out.nbytes)
         return out
 
     def cross(self, cols: Self, compute: Compute, result_bytes: int) -> Array:
@@ -93,18 +101,18 @@ class Leaf:
         def write(rows: Ints, cols: Ints, levels: Array) -> None:
             out[rows[:, None], cols] = combine_levels(levels, self.kernel)
 
-        self._compute_tiles(cols, plan_cross(self.blocks, cols.blocks), write, compute, result_bytes)
+        self._compute_tiles(cols, plan_cross(self.groups, cols.groups), write, compute, result_bytes)
         return out
 
     def diagonal(self, compute: Compute) -> Array:
-        """Return the kernel of each graph with itself (n,); blocks are built one by one and not kept."""
+        """Return the kernel of each graph with itself (n,); groups are built one by one and not kept."""
         out = np.zeros(self.n)
         plan = plan_diagonal(self.choice.engine.outline(self.prepared))
         workers = self.affordable_workers(plan, compute, out.nbytes)
-        finished = self._finish(workers)
+        finished = self._finish_preparation(workers)
 
-        def pick(i: int, _: int) -> tuple[BuiltBlock, BuiltBlock]:
-            built = self._build_block(finished, plan.rows[i])
+        def pick(i: int, _: int) -> tuple[BuiltGroup, BuiltGroup]:
+            built = self._build_group(finished, plan.rows[i])
             return built, built
 
         def write(rows: Ints, _: Ints, levels: Array) -> None:
@@ -119,17 +127,17 @@ class Leaf:
         check_fits_memory(out.nbytes, compute.budget)
         if not len(out):
             return out
-        plan = plan_cross(self.blocks, cols.blocks)
+        plan = plan_cross(self.groups, cols.groups)
         workers = self.affordable_workers(plan, compute, out.nbytes, cols, readouts=len(out))
-        col_blocks = cols.build(workers)
+        col_groups = cols.build(workers)
         with single_threaded_blas(), np.errstate(all="ignore"):
-            content = self.choice.engine.node_block(self._finish(workers), self.batch)
-        nodes = BuiltBlock(self.blocks[0], self.kernel, self.choice.engine, content)
+            content = self.choice.engine.build_nodes(self._finish_preparation(workers), self.batch)
+        nodes = BuiltGroup(self.groups[0], self.kernel, self.choice.engine, content)
 
         def write(_: Ints, cols: Ints, levels: Array) -> None:
             out[:, cols] = combine_levels(levels, self.kernel)
 
-        self._run_tiles(plan, lambda _, j: (nodes, col_blocks[j]), write, workers, compute.with_progress(None))
+        self._run_tiles(plan, lambda _, j: (nodes, col_groups[j]), write, workers, compute.with_progress(None))
         return out
 
     def equal_graphs(self) -> Ints:
@@ -137,15 +145,15 @@ class Leaf:
         colours = self.choice.engine.colours(self.prepared)
         return equal_graphs(self.batch, self.kernel.blocks, typed=self.kernel.typed, colours=colours)
 
-    def build(self, workers: int) -> list[BuiltBlock]:
-        """Build every block, once."""
+    def build(self, workers: int) -> list[BuiltGroup]:
+        """Build every group, once."""
         with self.lock:
-            if len(self.built) < len(self.blocks):
-                finished = self._finish(workers)
-                built: list[Any] = [None] * len(self.blocks)
+            if len(self.built) < len(self.groups):
+                finished = self._finish_preparation(workers)
+                built: list[Any] = [None] * len(self.groups)
 
                 def compute(i: int) -> None:
-                    built[i] = self._build_block(finished, self.blocks[i])
+                    built[i] = self._build_group(finished, self.groups[i])
 
                 with single_threaded_blas():
                     run(compute, range(len(built)), workers)
@@ -155,16 +163,16 @@ class Leaf:
     def affordable_workers(
         self, plan: Plan, compute: Compute, result_bytes: int, cols: Self | None = None, readouts: int = 1
     ) -> int:
-        """Return how many tiles may be in work at once beside result and prepared graphs; refuse if not even one.
+        """Return how many tiles may be in progress at once beside result and prepared graphs; refuse if not even one.
 
-        ``cols`` are other graphs of the columns, which take memory too. A block has at least that many ``readouts``:
+        ``cols`` are other graphs of the columns, which take memory too. A group has at least that many ``readouts``:
         one for each of its graphs, or for each node.
         """
-        blocks = [*plan.rows, *plan.cols]
-        if not blocks:
+        groups = [*plan.rows, *plan.cols]
+        if not groups:
             return 1
-        # Preparing a block takes what a tile of the block against itself takes, so the largest block decides.
-        largest = largest_extent(blocks)
+        # Preparing a group takes what a tile of the group against itself takes, so the largest group decides.
+        largest = largest_extent(groups)
         largest = largest._replace(graphs=max(largest.graphs, readouts))
         engine, memory = self.choice.engine, compute.budget
         tile_bytes = engine.tile_bytes(largest, largest)
@@ -179,47 +187,47 @@ class Leaf:
             )
         return max(1, min(compute.threads, (memory - kept) // max(tile_bytes, 1)))
 
-    def _build_block(self, finished: Any, block: Block) -> BuiltBlock:
+    def _build_group(self, finished: Any, group: GraphGroup) -> BuiltGroup:
         # Threads start with NumPy's own settings, so this belongs here and not around the loop.
         try:
             with np.errstate(all="ignore"):
-                content = self.choice.engine.block(finished, block.graphs)
+                content = self.choice.engine.build_group(finished, group.graphs)
         except Exception as error:
-            error.add_note(f"while preparing graphs {block}")
+            error.add_note(f"while preparing graphs {group}")
             raise
-        return BuiltBlock(block, self.kernel, self.choice.engine, content)
+        return BuiltGroup(group, self.kernel, self.choice.engine, content)
 
-    def _finish(self, workers: int) -> Any:
+    def _finish_preparation(self, workers: int) -> Any:
         """Do the part of preparing that takes time, on threads."""
         engine = self.choice.engine
         cancelled = np.zeros(1, dtype=np.uint8)
 
-        def work(task: Any) -> None:
-            engine.work(self.prepared, task, cancelled)
+        def run_task(task: GraphRange) -> None:
+            engine.run_task(self.prepared, task, cancelled)
 
-        run(work, engine.tasks(self.prepared), workers, cancelled=cancelled)
-        return engine.finish(self.prepared)
+        run(run_task, engine.preparation_tasks(self.prepared), workers, cancelled=cancelled)
+        return engine.finish_preparation(self.prepared)
 
     def _compute_tiles(self, cols: Self, plan: Plan, write: Write, compute: Compute, result_bytes: int) -> None:
         """Compute every tile of the plan, against these graphs or others, and hand it to ``write``."""
         workers = self.affordable_workers(plan, compute, result_bytes, None if cols is self else cols)
-        row_blocks, col_blocks = self.build(workers), cols.build(workers)
-        self._run_tiles(plan, lambda i, j: (row_blocks[i], col_blocks[j]), write, workers, compute)
+        row_groups, col_groups = self.build(workers), cols.build(workers)
+        self._run_tiles(plan, lambda i, j: (row_groups[i], col_groups[j]), write, workers, compute)
 
     def _run_tiles(
         self,
         plan: Plan,
-        pick: Callable[[int, int], tuple[BuiltBlock, BuiltBlock]],
+        pick: Callable[[int, int], tuple[BuiltGroup, BuiltGroup]],
         write: Write,
         workers: int,
         compute: Compute,
     ) -> None:
-        """Compute every tile of the plan from the two blocks that ``pick`` returns."""
+        """Compute every tile of the plan from the two groups that ``pick`` returns."""
         cancelled = np.zeros(1, dtype=np.uint8)  # of this call alone: prepared graphs may be in use elsewhere
 
         def compute_tile(tile: tuple[int, int]) -> None:
             rows, cols = pick(*tile)
-            write(rows.block.graphs, cols.block.graphs, compute_levels(rows, cols, cancelled))
+            write(rows.group.graphs, cols.group.graphs, compute_levels(rows, cols, cancelled))
 
         shown = (self.choice.engine.name, self.choice.reason, self.kernel, len(plan.tiles), workers)
         _log.info("engine %s (%s): %s, %d tiles on %d threads", *shown)
@@ -227,19 +235,19 @@ class Leaf:
             run(compute_tile, plan.tiles, workers, plan.cost, compute.progress, cancelled)
 
 
-def compute_levels(rows: BuiltBlock, cols: BuiltBlock, cancelled: NDArray[np.uint8]) -> Array:
-    """Compute the readouts of all levels between two blocks, and raise an error if some are not finite."""
+def compute_levels(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uint8]) -> Array:
+    """Compute the readouts of all levels between two groups, and raise an error if some are not finite."""
     try:
         with np.errstate(all="ignore"):
             levels = rows.engine.tile(rows.content, cols.content, cancelled)
     except Exception as error:
-        error.add_note(f"while computing graphs {rows.block} × {cols.block}")
+        error.add_note(f"while computing graphs {rows.group} × {cols.group}")
         raise
     if not cancelled[0] and not np.isfinite(levels).all():
         level = int(np.argwhere(~np.isfinite(levels))[0][0])
         scales = " or ".join(f"scale={name!r}" for name in ("degree", "unit") if name != rows.kernel.scale)
         raise InputError(
-            f"kernel values of graphs {rows.block} × {cols.block} leave the range of float64 at block {level} of "
+            f"kernel values of graphs {rows.group} × {cols.group} leave the range of float64 at block {level} of "
             f"{rows.kernel.blocks}; use {scales}, fewer blocks, or smaller features and weights."
         )
     return levels

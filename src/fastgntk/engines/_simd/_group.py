@@ -8,7 +8,7 @@ from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._vector import LANES
 
-__all__ = ["CHUNK", "Block", "ColourRows", "build_block"]
+__all__ = ["CHUNK", "Group", "ColourRows", "build_group"]
 
 
 CHUNK = 16
@@ -25,11 +25,11 @@ class ColourRows(NamedTuple):
     offsets: Ints  # nodes of each graph
     colours: Int32s  # (L + 1, N)
     features: int
-    slots: int
+    parts: int
     at: Ints
     ptr: Ints
-    columns: Int32s  # at level 1 slot · features + j, above it colours of the level below
-    slot: Int32s  # of each entry
+    columns: Int32s  # at level 1 part · features + j, above it colours of the level below
+    part: Int32s  # of each entry
     value: Array
     magnitude: Array  # of each entry, with |weights|
     terms: Ints  # of each row |N(u)| + 1
@@ -42,14 +42,14 @@ class ColourRows(NamedTuple):
     sum_value: Array
 
 
-class Block(NamedTuple):
+class Group(NamedTuple):
     """n graphs as rows of the normalised operators, level by level; everything is a flat array.
 
     Row u of level l is ``columns[ptr[at[l] + u] : ptr[at[l] + u + 1]]`` with its ``value``: at level 1 a unit vector
-    over features, above it entries of P_l⁻¹ Q_l P_(l−1) over colours of level l − 1. With typed edges these come slot
-    after slot, the node itself before each type: column ``padded · slot + c`` is colour c in a slot, where ``padded``
-    is the number of colours rounded up to whole panels (at level 1 it is ``features · slot + j``), and
-    ``cuts[(at[l] + u) · slots + s]`` is where slot s of a row starts. Readouts are kept by chunks of
+    over features, above it entries of P_l⁻¹ Q_l P_(l−1) over colours of level l − 1. With typed edges these come part
+    after part, the node itself before each type: column ``padded · part + c`` is colour c in a part, where ``padded``
+    is the number of colours rounded up to whole panels (at level 1 it is ``features · part + j``), and
+    ``cuts[(at[l] + u) · parts + s]`` is where part s of a row starts. Readouts are kept by chunks of
     CHUNK colours, within a chunk by graph: entry k of ``read_ptr[read_at[l] + chunk] : … + 1`` means that graph
     ``read_graph[k]`` has colour ``read_index[k]`` with count · p = ``read_value[k]``. ``sum_*`` is the (n, d)
     CSR matrix of feature sums.
@@ -61,7 +61,7 @@ class Block(NamedTuple):
     ptr: Ints
     columns: Int32s
     value: Array
-    slots: int
+    parts: int
     cuts: Ints
     read_at: Ints  # (L + 1,)
     read_ptr: Ints
@@ -74,20 +74,20 @@ class Block(NamedTuple):
 
 
 @compiled
-def build_block(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple[tuple[Any, ...], ...]:
-    """Return the fields of the `Block` of some graphs in three tuples: rows, readouts, feature sums.
+def build_group(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple[tuple[Any, ...], ...]:
+    """Return the fields of the `Group` of some graphs in three tuples: rows, readouts, feature sums.
 
     Colours are numbered as they first occur, so that neighbours lie close together in memory. ``place`` has one
     entry for each row of the colouring, −1 before and after.
     """
-    offsets, colours, slots = colouring.offsets, colouring.colours, colouring.slots
-    at, ptr, columns, slot, value = colouring.at, colouring.ptr, colouring.columns, colouring.slot, colouring.value
+    offsets, colours, parts = colouring.offsets, colouring.colours, colouring.parts
+    at, ptr, columns, part, value = colouring.at, colouring.ptr, colouring.columns, colouring.part, colouring.value
     sum_ptr, sum_index, sum_value, p = colouring.sum_ptr, colouring.sum_index, colouring.sum_value, colouring.p
     deepest, n = colours.shape[0] - 1, len(graphs)
     nodes = 0
     for i in range(n):
         nodes += offsets[graphs[i] + 1] - offsets[graphs[i]]
-    counts, block_at = np.zeros(deepest + 1, np.int64), np.zeros(deepest + 1, np.int64)
+    counts, group_at = np.zeros(deepest + 1, np.int64), np.zeros(deepest + 1, np.int64)
     counts[0] = colouring.features
     chosen = np.empty(deepest * nodes, np.int64)  # rows of the colouring, level by level
     reads_of = np.empty((deepest * nodes, 2), np.int32)  # colour and graph, graph by graph
@@ -96,7 +96,7 @@ def build_block(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple[tup
     seen_at = np.empty(nodes, np.int64)  # for each colour of the level its latest entry in `reads_of`
     rows, entries, reads = 0, 0, 0
     for level in range(1, deepest + 1):
-        block_at[level] = rows + level - 1  # each level has one pointer more than rows
+        group_at[level] = rows + level - 1  # each level has one pointer more than rows
         reads_at[level] = reads
         first_row = rows
         for i in range(n):
@@ -117,33 +117,33 @@ def build_block(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple[tup
                 weight_of[seen_at[colour]] += p[row]
         counts[level] = rows - first_row
     reads_at[deepest + 1] = reads
-    block_ptr = np.empty(rows + deepest, np.int64)
-    block_columns, block_value = np.empty(entries, np.int32), np.empty(entries)
-    cuts = np.empty(len(block_ptr) * slots, np.int64) if slots > 1 else block_ptr
+    group_ptr = np.empty(rows + deepest, np.int64)
+    group_columns, group_value = np.empty(entries, np.int32), np.empty(entries)
+    cuts = np.empty(len(group_ptr) * parts, np.int64) if parts > 1 else group_ptr
     filled, row_number = 0, 0
     for level in range(1, deepest + 1):
         padded = -(-counts[level - 1] // LANES) * LANES
         for u in range(counts[level]):
-            block_ptr[block_at[level] + u] = filled
+            group_ptr[group_at[level] + u] = filled
             row = chosen[row_number]
             row_number += 1
-            started = 0  # slots of this row whose start is written
+            started = 0  # parts of this row whose start is written
             for k in range(ptr[row], ptr[row + 1]):
-                while slots > 1 and started <= slot[k]:
-                    cuts[(block_at[level] + u) * slots + started] = filled
+                while parts > 1 and started <= part[k]:
+                    cuts[(group_at[level] + u) * parts + started] = filled
                     started += 1
                 column = columns[k]
                 if level > 1:
-                    column = slot[k] * padded + place[at[level - 1] + column]
-                block_columns[filled] = column
-                block_value[filled] = value[k]
+                    column = part[k] * padded + place[at[level - 1] + column]
+                group_columns[filled] = column
+                group_value[filled] = value[k]
                 filled += 1
-            while slots > 1 and started < slots:
-                cuts[(block_at[level] + u) * slots + started] = filled
+            while parts > 1 and started < parts:
+                cuts[(group_at[level] + u) * parts + started] = filled
                 started += 1
-        block_ptr[block_at[level] + counts[level]] = filled
-        if slots > 1:
-            cuts[(block_at[level] + counts[level]) * slots] = filled
+        group_ptr[group_at[level] + counts[level]] = filled
+        if parts > 1:
+            cuts[(group_at[level] + counts[level]) * parts] = filled
     for i in range(rows):
         place[chosen[i]] = -1
     read_at = np.zeros(deepest + 1, np.int64)
@@ -165,14 +165,14 @@ def build_block(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple[tup
             to = filled_to[base + reads_of[k, 0] // CHUNK]
             filled_to[base + reads_of[k, 0] // CHUNK] += 1
             read_index[to], read_graph[to], read_value[to] = reads_of[k, 0], reads_of[k, 1], weight_of[k]
-    block_sum_ptr = np.zeros(n + 1, np.int64)
+    group_sum_ptr = np.zeros(n + 1, np.int64)
     for i in range(n):
-        block_sum_ptr[i + 1] = block_sum_ptr[i] + sum_ptr[graphs[i] + 1] - sum_ptr[graphs[i]]
-    block_sum_index, block_sum_value = np.empty(block_sum_ptr[n], np.int32), np.empty(block_sum_ptr[n])
+        group_sum_ptr[i + 1] = group_sum_ptr[i] + sum_ptr[graphs[i] + 1] - sum_ptr[graphs[i]]
+    group_sum_index, group_sum_value = np.empty(group_sum_ptr[n], np.int32), np.empty(group_sum_ptr[n])
     for i in range(n):
         for k in range(sum_ptr[graphs[i] + 1] - sum_ptr[graphs[i]]):
-            block_sum_index[block_sum_ptr[i] + k] = sum_index[sum_ptr[graphs[i]] + k]
-            block_sum_value[block_sum_ptr[i] + k] = sum_value[sum_ptr[graphs[i]] + k]
-    rows_fields = counts[1:].max(), counts, block_at, block_ptr, block_columns, block_value, slots, cuts
+            group_sum_index[group_sum_ptr[i] + k] = sum_index[sum_ptr[graphs[i]] + k]
+            group_sum_value[group_sum_ptr[i] + k] = sum_value[sum_ptr[graphs[i]] + k]
+    rows_fields = counts[1:].max(), counts, group_at, group_ptr, group_columns, group_value, parts, cuts
     read_fields = read_at, read_ptr, read_graph, read_index, read_value
-    return rows_fields, read_fields, (block_sum_ptr, block_sum_index, block_sum_value)
+    return rows_fields, read_fields, (group_sum_ptr, group_sum_index, group_sum_value)

@@ -1,98 +1,39 @@
-"""The steps of the recursion that engines share: aggregation by Â = A + I, the scale c_u, norms, and κ0 and κ1.
-
-For unit vectors at angle arccos λ, and w standard normal, a ReLU layer has the two arc-cosine functions
-
-    κ0(λ) = 2 E[1(w·x > 0) 1(w·y > 0)]     = (π − arccos λ) / π
-    κ1(λ) = 2 E[relu(w·x) relu(w·y)]        = (λ (π − arccos λ) + sqrt(1 − λ²)) / π
-
-(Cho and Saul 2009). κ1' = κ0, κ0(1) = κ1(1) = 1, κ0(−1) = κ1(−1) = 0.
-"""
+"""Aggregation by Â = A + I, in one part, or with typed edges one for the nodes themselves and for each type."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from fastgntk._util.arrays import Array, Bools
+from fastgntk._util.arrays import Array
+from fastgntk.engines._norms import is_zero_norm, scale_norms, to_dense, unit_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 
-__all__ = ["kappa0", "kappa1", "kappas", "layer_gain"]
-__all__ += ["SPARSE_OVER_DENSE", "Aggregation", "count_edge_types", "count_parts", "split_by_type", "check_edges"]
-__all__ += ["aggregate_features", "multiply_directions", "add_up", "keep_shared_columns", "sum_features", "to_dense"]
-__all__ += ["degree_sums", "inverse", "scale_norms", "unit_rows", "zero_norm"]
-
-_EPS = float(np.finfo(np.float64).eps)
+__all__ = ["SPARSE_OVER_DENSE", "Aggregation", "add_up", "aggregate_features", "check_edges", "count_edge_types"]
+__all__ += ["count_parts", "keep_shared_columns", "multiply_directions", "row_sums", "split_by_type", "sum_features"]
 
 # A multiply-add in a dense product costs about a twentieth of one in a sparse product (benchmarks/operators.py).
 SPARSE_OVER_DENSE = 20.0
 
 
-def kappa0(cosine: ArrayLike) -> Array:
-    """Return κ0(λ); λ outside [−1, 1] by rounding counts as ±1.
-
-    Near λ = 1 the slope is infinite: an error of ε in λ becomes sqrt(2 ε)/π here, about 1e-8 in float64.
-
-    >>> kappa0([1.0, 0.0, -1.0]).tolist()
-    [1.0, 0.5, 0.0]
-    """
-    lam = np.clip(np.asarray(cosine, dtype=np.float64), -1.0, 1.0)
-    return (np.pi - np.arccos(lam)) / np.pi
-
-
-def kappa1(cosine: ArrayLike) -> Array:
-    """Return κ1(λ); λ outside [−1, 1] by rounding counts as ±1.
-
-    >>> kappa1([1.0, 0.0, -1.0]).round(6).tolist()
-    [1.0, 0.31831, 0.0]
-    """
-    lam = np.clip(np.asarray(cosine, dtype=np.float64), -1.0, 1.0)
-    # (1−λ)(1+λ), not 1−λ²: near 1 the square rounds away the digits that cancel against λ arccos λ, and κ1
-    # would be off by 1e-9 instead of 1e-16.
-    return (lam * (np.pi - np.arccos(lam)) + np.sqrt((1.0 - lam) * (1.0 + lam))) / np.pi
-
-
-def kappas(lam: Array, k0: Array, k1: Array, work: Array) -> None:
-    """Write κ0(λ) to ``k0`` and κ1(λ) to ``k1`` with one arccos for both; ``lam`` is clipped in place.
-
-    ``k1`` may be the same array as ``lam``: κ0 is taken first, at the incoming λ.
-    """
-    np.clip(lam, -1.0, 1.0, out=lam)
-    np.subtract(1.0, lam, out=work)
-    np.add(1.0, lam, out=k0)
-    work *= k0
-    np.sqrt(work, out=work)  # sqrt(1 − λ²)
-    np.arccos(lam, out=k0)
-    np.subtract(np.pi, k0, out=k0)  # π − arccos λ
-    np.multiply(lam, k0, out=k1)
-    k1 += work
-    k1 *= 1.0 / np.pi
-    k0 *= 1.0 / np.pi
-
-
-def layer_gain(kernel: GNTK) -> float:
-    """Return the factor (c_φ/2)^(R/2) by which the layers of a block change norms."""
-    return float((kernel.c_phi / 2) ** (kernel.layers / 2))
-
-
 class Aggregation:
-    """The aggregation Â of a block of graphs, in one part; or with typed edges one for the node and for each type."""
+    """The aggregation Â of a group of graphs, in one part; or with typed edges one for the node and for each type."""
 
     def __init__(self, batch: GraphBatch, *, typed: bool = False) -> None:
         matrix = sparse.csr_array(batch.adjacency() + sparse.eye_array(batch.n_nodes, format="csr"))
         matrix.sort_indices()
-        self.magnitude = abs(matrix)  # |Â|, for the bound of `zero_norm`
+        self.magnitude = abs(matrix)  # |Â|, for the bound of `is_zero_norm`
         self.terms = np.diff(matrix.indptr)  # |N(u)| + 1
-        self.sums = degree_sums(batch)
+        self.sums = row_sums(batch)
         self.matrix = matrix
         self.parts = [_Part(batch, part) for part in (split_by_type(batch) if typed else [matrix])]
 
     def scaled_norms(self, q: Array, previous: Array, kernel: GNTK, *, squared: bool) -> tuple[Array, Array]:
         """Return q, with 0 where it is 0 up to rounding, and p = c_u q_u; ``previous`` are the norms before Â."""
-        q = np.where(zero_norm(q, self.magnitude @ previous, self.terms, squared=squared), 0.0, q)
+        q = np.where(is_zero_norm(q, self.magnitude @ previous, self.terms, squared=squared), 0.0, q)
         return q, scale_norms(q, self.sums, kernel)
 
 
@@ -109,13 +50,13 @@ class _Part:
                 nodes = slice(start, stop)
                 self._dense.append((nodes, matrix[nodes, nodes].toarray()))
 
-    def left(self, block: Array) -> Array:
+    def left(self, M: Array) -> Array:
         """Return the matrix times M as a new C-ordered array, for M of shape (N, m)."""
         if self.is_sparse:
-            return np.ascontiguousarray(self.matrix @ block)
-        out = np.empty(block.shape)
+            return np.ascontiguousarray(self.matrix @ M)
+        out = np.empty(M.shape)
         for nodes, dense in self._dense:
-            np.matmul(dense, block[nodes], out=out[nodes])
+            np.matmul(dense, M[nodes], out=out[nodes])
         return out
 
 
@@ -147,7 +88,7 @@ def check_edges(batch: GraphBatch, kernel: GNTK) -> None:
         raise InputError("edges='typed' needs edge labels, but the graphs carry none; use edges='plain'.")
     if kernel.scale != "degree":
         return
-    sums = degree_sums(batch)
+    sums = row_sums(batch)
     bad = np.flatnonzero(~(sums > 0))
     if len(bad):
         node = int(bad[0])
@@ -156,6 +97,15 @@ def check_edges(batch: GraphBatch, kernel: GNTK) -> None:
             f"scale='degree' divides by the sum of a node's weights plus one, which is {sums[node]:g} for node "
             f"{node - int(batch.offsets[graph])} of graph {graph}; use scale='uniform' or positive weights."
         )
+
+
+def row_sums(batch: GraphBatch) -> Array:
+    """Return the row sums of Â: |N(u)| + 1, or with weights their sum plus one."""
+    if batch.weights is None:
+        return np.asarray(batch.degrees + 1.0, dtype=np.float64)
+    node = np.repeat(np.arange(batch.n_nodes), batch.degrees)
+    sums = np.bincount(node, weights=batch.weights, minlength=batch.n_nodes)
+    return np.asarray(sums + 1.0, dtype=np.float64)
 
 
 def aggregate_features(parts: Sequence[Any], features: Any) -> tuple[list[Any], Array]:
@@ -198,59 +148,3 @@ def sum_features(batch: GraphBatch) -> Any:
     """Return Σ_u x_u of each graph, shape (n, d), sparse if the features are."""
     shape = len(batch.offsets) - 1, batch.n_nodes
     return sparse.csr_array((np.ones(shape[1]), np.arange(shape[1]), batch.offsets), shape=shape) @ batch.features
-
-
-def to_dense(matrix: Any) -> Array:
-    """Return a matrix as an array."""
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
-
-
-def degree_sums(batch: GraphBatch) -> Array:
-    """Return the row sums of Â: |N(u)| + 1, or with weights their sum plus one."""
-    if batch.weights is None:
-        return np.asarray(batch.degrees + 1.0, dtype=np.float64)
-    node = np.repeat(np.arange(batch.n_nodes), batch.degrees)
-    sums = np.bincount(node, weights=batch.weights, minlength=batch.n_nodes)
-    return np.asarray(sums + 1.0, dtype=np.float64)
-
-
-def scale_norms(q: Array, sums: Array, kernel: GNTK) -> Array:
-    """Return p = c_u q_u from row sums of Â; NaN stays NaN and shows in the result."""
-    if kernel.scale == "unit":
-        return q * 0.0 + (q > 0)
-    return q / sums if kernel.scale == "degree" else q
-
-
-def zero_norm(norm: Array, bound: Array, terms: NDArray[np.integer] | Array, *, squared: bool) -> Bools:
-    """Return which aggregated nodes have norm zero up to rounding.
-
-    ``bound`` is |Â| times the norms before aggregation, which bounds the norm after it; ``terms`` are |N(u)| + 1. A
-    sum that cancels exactly in real numbers leaves a remainder of a few ε of that bound; its direction is noise, which
-    ``scale="unit"`` would blow up to a full vector. ``squared`` if ``norm`` came from a quadratic
-    form, whose remainder is ε of the squared bound.
-    """
-    if squared:
-        return np.asarray(norm**2 <= (2.0 * terms + 8.0) * _EPS * bound**2)
-    return np.asarray(norm <= (terms + 8.0) * _EPS * bound)
-
-
-def unit_rows(matrix: Any) -> tuple[Any, Array]:
-    """Return the rows as unit vectors (a zero row stays zero) and their norms, safe from overflow and underflow."""
-    if 0 in matrix.shape:
-        return matrix, np.zeros(matrix.shape[0])
-    largest = np.asarray(to_dense(abs(matrix).max(axis=1)), dtype=np.float64).ravel()
-    scaled = _scale_rows(matrix, inverse(largest))
-    squares = scaled.multiply(scaled) if sparse.issparse(scaled) else scaled * scaled
-    root: Array = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
-    return _scale_rows(scaled, inverse(root)), largest * root
-
-
-def _scale_rows(matrix: Any, factor: Array) -> Any:
-    if sparse.issparse(matrix):
-        return sparse.csr_array(sparse.diags_array(factor) @ matrix)
-    return matrix * factor[:, None]
-
-
-def inverse(values: Array) -> Array:
-    """Return 1/x, and 0 where x is 0."""
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)

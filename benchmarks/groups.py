@@ -1,6 +1,6 @@
 """How many nodes to put into a block: of the decoupled engine, and distinct ones of the lossless engine.
 
-Run: python benchmarks/blocks.py
+Run: python benchmarks/groups.py
 """
 
 from __future__ import annotations

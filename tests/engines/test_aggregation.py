@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.tables import EXACT, FAMILIES
+
+from fastgntk import GNTK, Graph, GraphBatch, InputError, as_graphs, gram
+from fastgntk.engines import _aggregation
+from fastgntk.engines._aggregation import Aggregation, row_sums
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("ratio", [0.0, 1e12])
+def test_sparse_and_dense_products_equal_the_matrix(family, ratio, monkeypatch):
+    monkeypatch.setattr(_aggregation, "SPARSE_OVER_DENSE", ratio)
+    batch = as_graphs(FAMILIES[family])
+    matrix = np.random.default_rng(0).standard_normal((batch.n_nodes, 5))
+    whole = batch.adjacency().toarray() + np.eye(batch.n_nodes)
+    operator = Aggregation(batch).parts[0]
+    assert operator.is_sparse == (ratio == 0.0 or batch.n_nodes == 0)
+    EXACT.check(operator.left(matrix), whole @ matrix)
+    transposed = np.ascontiguousarray(matrix.T).T
+    EXACT.check(operator.left(transposed), whole @ matrix)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_row_sums_are_those_of_a_hat(family):
+    batch = as_graphs(FAMILIES[family])
+    EXACT.check(row_sums(batch), batch.adjacency().toarray().sum(axis=1) + 1.0)
+
+
+def test_degree_scale_refuses_weights_without_a_positive_sum_and_names_the_node():
+    good = Graph.from_edges([(0, 1)], 2, np.eye(2), weights=[0.5])
+    bad = Graph.from_edges([(0, 1), (1, 2)], 3, np.ones((3, 2)), weights=[1.0, -2.5])
+    with pytest.raises(InputError, match=r"-0\.5 for node 1 of graph 1; use scale='uniform'"):
+        gram([good, bad], GNTK(scale="degree"))
+    assert np.isfinite(gram([good, bad], GNTK(scale="uniform"))).all()
+
+
+def test_a_batch_without_nodes_has_an_operator():
+    empty = GraphBatch.from_graphs([Graph.from_edges([], 0)])
+    assert Aggregation(empty).parts[0].left(np.zeros((0, 3))).shape == (0, 3)
