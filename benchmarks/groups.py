@@ -1,4 +1,4 @@
-"""How many nodes to put into a block: of the decoupled engine, and distinct ones of the lossless engine.
+"""How many nodes to put into a group: of the decoupled engine, and distinct ones of the lossless engine.
 
 Run: python benchmarks/groups.py
 """

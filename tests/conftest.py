@@ -15,6 +15,7 @@ from hypothesis import settings
 
 # No deadline: a loaded machine is not a defect. On CI the examples are fixed; developers draw new ones.
 settings.register_profile("fastgntk", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile("quick", settings.get_profile("fastgntk"), max_examples=20)
 settings.load_profile("fastgntk")
 
 # A shell that starts the tests in the background makes them, and their child processes, ignore Ctrl-C.
@@ -26,7 +27,9 @@ os.environ.pop("FASTGNTK_DATA", None)
 
 
 def pytest_configure(config):
-    """Compile the loops before workers start: each of them would compile the same otherwise."""
+    """Draw few examples in a quick run; compile the loops before workers start, or each of them would do it."""
+    if config.option.markexpr == "not slow":
+        settings.load_profile("quick")
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         program = (
             "import fastgntk as fg\n"

@@ -224,6 +224,7 @@ def loaded_after(statement: str) -> set[str]:
     )
 
 
+@pytest.mark.slow
 def test_import_loads_nothing_heavy():
     heavy = set(LIBRARIES) | set(EXTRAS) | {"requests", "pandas", "igraph", "dask"}
     assert not heavy & loaded_after("import fastgntk")
@@ -232,6 +233,7 @@ def test_import_loads_nothing_heavy():
     assert not heavy & loaded_after("import fastgntk as fg; fg.gram(fg.datasets.load('MUTAG').graphs[:2])")
 
 
+@pytest.mark.slow
 def test_folders_load_without_extras():
     assert not set(EXTRAS) & loaded_after(f"import {', '.join(f'fastgntk.{folder}' for folder in sorted(FOLDERS))}")
 

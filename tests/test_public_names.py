@@ -98,6 +98,7 @@ def test_pyright_sees_the_type_of_every_name(tmp_path):
     assert_types_are_known(done.stdout, r'reveal\.py:(\d+):\d+ - information: Type of ".*" is "(.*)"')
 
 
+@pytest.mark.slow
 def test_module_runs_as_a_program():
     done = run("-m", "fastgntk", "--help")
     assert done.returncode == 0, done.stderr

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-__all__ = ["InputError", "DownloadError", "user_stacklevel", "some"]
+__all__ = ["InputError", "DownloadError", "user_stacklevel", "format_numbers"]
 
 
 class InputError(ValueError):
@@ -18,10 +18,10 @@ class DownloadError(InputError):
     """Raised when a data set could not be fetched; nothing half-written is left behind."""
 
 
-def some(noun: str, numbers: Sequence[int], max_items: int = 5) -> str:
+def format_numbers(noun: str, numbers: Sequence[int], max_items: int = 5) -> str:
     """Name the first of several numbered things, and count the others.
 
-    >>> some("row", [3]), some("row", [3, 7]), some("row", range(1, 20))
+    >>> format_numbers("row", [3]), format_numbers("row", [3, 7]), format_numbers("row", range(1, 20))
     ('row 3', 'rows 3 and 7', 'rows 1, 2, 3, 4, 5 and 14 more')
     """
     named = [str(n) for n in numbers[:max_items]]

@@ -35,7 +35,7 @@ def test_default_memory_is_a_quarter_of_this_machine():
 
 @pytest.mark.parametrize("given", [0, -2, 1.5, True, "two"])
 def test_bad_n_jobs_is_refused(given):
-    with pytest.raises(InputError, match="n_jobs must be a whole number, 1 or more, or -1 for every core, but is "):
+    with pytest.raises(InputError, match="n_jobs must be an integer, 1 or more, or -1 for all cores, but is "):
         worker_count(given)
 
 

@@ -62,6 +62,7 @@ def test_number_of_drawn_graphs_follows_the_time_limit():
     assert 2 <= len(_draw_graphs(batch, Case("MUTAG", 3, 2), 0.05, 2, rng)) < 100
 
 
+@pytest.mark.slow
 def test_failing_process_raises_its_error(tmp_path):
     options = {"data": "unknown-set", "blocks": 1, "layers": 1, "workers": 1}
     with pytest.raises(RuntimeError, match=r"process for lossless failed:(.|\n)*unknown"):

@@ -99,6 +99,7 @@ def test_sketch_as_large_as_the_graphs_warns_and_is_exact(tmp_path):
     assert np.array_equal(np.load(tmp_path / "K.npy"), gram(datasets.load("MUTAG")))
 
 
+@pytest.mark.slow
 def test_evaluate_takes_a_sketch():
     options = ["--c", 10, "--folds", 3, "--inner-folds", 2, "--sketch-size", 0.6, "--n-jobs", 1, "--json"]
     found = record(run("evaluate", "MUTAG", *ONE, *options))
@@ -160,6 +161,7 @@ def test_info_reports_no_targets(tmp_path):
     assert found["equal"]["best_accuracy"] is found["equal"]["least_error"] is found["equal"]["contradictory"] is None
 
 
+@pytest.mark.slow
 def test_version_of_the_module():
     assert in_process("--version") == (0, f"fastgntk {__version__}\n", "")
 
@@ -176,10 +178,10 @@ GRAM = ["gram", "MUTAG", "-o", "K.npy"]
     ("arguments", "words"),
     [
         (["evaluate", "MUTAGG"], "did you mean MUTAG?"),
-        (["evaluate", "MUTAG", "--blocks", "0"], "blocks must be a whole number, 1 or more, but is 0"),
+        (["evaluate", "MUTAG", "--blocks", "0"], "blocks must be an integer, 1 or more, but is 0"),
         (["evaluate", "MUTAG", "--blocks", "3-1"], "--blocks: the range 3-1 runs backwards"),
         (["evaluate", "MUTAG", "--blocks", "1,,2"], "--blocks takes values separated by commas"),
-        (["evaluate", "MUTAG", "--layers", "two"], "--layers takes whole numbers such as 1,2,5"),
+        (["evaluate", "MUTAG", "--layers", "two"], "--layers takes integers such as 1,2,5"),
         (["evaluate", "MUTAG", "--scale", "big"], "scale must be one of uniform, degree, unit, but is 'big'"),
         (["evaluate", "MUTAG", "--jump", "maybe"], "--jump must be yes, no or both, but is 'maybe'"),
         (["evaluate", "MUTAG", "--c", "ten"], "--c takes numbers such as 1,10,100"),
@@ -197,10 +199,10 @@ GRAM = ["gram", "MUTAG", "-o", "K.npy"]
         (["evaluate", "MUTAG", "--engine", "x"], "engine must be one of auto"),
         ([*GRAM, "--engine", "sketched"], "engine must be one of auto"),
         (["evaluate", "MUTAG", "--max-memory", "little"], "max_memory must be a number of bytes"),
-        (["evaluate", "MUTAG", "--n-jobs", "0"], "n_jobs must be a whole number, 1 or more"),
+        (["evaluate", "MUTAG", "--n-jobs", "0"], "n_jobs must be an integer, 1 or more"),
         (["gram", "MUTAG", "-o", "K.csv"], "--output must end in .npy or .npz, but is K.csv"),
         (["gram", "MUTAG", "-o", "no/such/K.npy"], "the folder no/such does not exist"),
-        ([*GRAM, "--layers", "0"], "layers must be a whole number, 1 or more, but is 0"),
+        ([*GRAM, "--layers", "0"], "layers must be an integer, 1 or more, but is 0"),
         ([*GRAM, "--max-memory", "1kB"], "is too small"),
         (["info", "PTC"], "PTC has no public address"),
         ([*GRAM, "--sketch-size", "0"], "1 or more, or a rate in (0, 1] such as 0.3, but is 0."),
@@ -208,7 +210,7 @@ GRAM = ["gram", "MUTAG", "-o", "K.npy"]
         ([*GRAM, "--sketch-size", "1.5"], "a rate in (0, 1] such as 0.3, but is 1.5."),
         ([*GRAM, "--sketch-size", "many"], "--sketch-size takes a number such as 64 or 0.3, but is 'many'."),
         ([*GRAM, "--sketch", "fft"], "must be one of ams, gaussian, srht, countsketch, sparse, but is 'fft'"),
-        ([*GRAM, "--sketch", "ams", "--random-state", "-1"], "seed must be a whole number, 0 or more, but is -1"),
+        ([*GRAM, "--sketch", "ams", "--random-state", "-1"], "seed must be an integer, 0 or more, but is -1"),
         ([*GRAM, "--random-state", "1"], "--random-state is the seed of a sketch; give --sketch too"),
         (["info", "MUTAG", "--sketch", "ams"], "--sketch is for --estimate; give that too"),
         (["info", "MUTAG", "--blocks", "2"], "--blocks is for --estimate; give that too"),
@@ -229,6 +231,7 @@ def test_bad_input_is_one_sentence_with_exit_code_2(arguments, words, tmp_path, 
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
+@pytest.mark.slow
 def test_process_prints_one_sentence_and_exits_with_code_2():
     assert "did you mean MUTAG?" in sentence(in_process("evaluate", "MUTAGG"))
 

@@ -43,14 +43,14 @@ def test_local_processes_build_a_store(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["-o", "K.npy", "--scheduler", "tcp://h:1"], "--scheduler is for --store; give that too"),
-        (["-o", "K.npy", "--cluster", "local"], "--cluster is for --store; give that too"),
+        (["-o", "K.npy", "--scheduler", "tcp://h:1"], "--scheduler requires --store"),
+        (["-o", "K.npy", "--cluster", "local"], "--cluster requires --store"),
         (["--store", "K", "--cluster", "slurm"], "--cluster must be local, but is 'slurm'; use --scheduler for"),
         (
             ["--store", "K", "--cluster", "local", "--scheduler", "tcp://h:1"],
-            "--scheduler and --cluster are different ways to share the work; give one",
+            "--scheduler and --cluster are mutually exclusive; give one",
         ),
-        (["--store", "K", "--cluster", "local", "--shard", "1/2"], "--shard and --cluster are different ways"),
+        (["--store", "K", "--cluster", "local", "--shard", "1/2"], "--shard and --cluster are mutually exclusive"),
         (["--estimate", "--output", "K.npy"], "--estimate computes and writes nothing; leave out --output"),
         (["--estimate", "--shard", "1/2", "--target", "y"], "leave out --shard, --target"),
         (["--estimate", "--store", "K"], "leave out --store"),

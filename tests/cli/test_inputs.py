@@ -136,7 +136,7 @@ def test_unused_attributes_are_listed(made, tmp_path):
     assert done.code == 0
     assert done.err == (
         "fastgntk: not used: node attribute 'kind' and edge attribute 'length'; name what you need in --node-labels, "
-        "--node-features, --edge-labels, --edge-weights or pass '' there to do without.\n"
+        "--node-features, --edge-labels, --edge-weights or pass '' to them to ignore it.\n"
     )
     silent = ["--node-labels", "", "--edge-weights", ""]
     record(run("train", made["old json"], "--target", "class", *silent, *TWO, "-o", tmp_path / "m.fgntk", "--json"))

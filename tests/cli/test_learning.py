@@ -106,6 +106,7 @@ def here(made, tmp_path, monkeypatch) -> Path:
 # Training
 
 
+@pytest.mark.slow
 def test_train_json_has_the_choice_and_the_error(made):
     found = json.loads((made / "number.json").read_text())
     expected = GraphRegressorCV(SAME).fit(*graphs_and(made, "boils"))
@@ -276,7 +277,7 @@ def test_predict_writes_predictions_of_the_estimator(here):
     assert "p.csv, 24 rows: row, smiles, value, std, low 80%, high 80%, nearest, similarity" in done.out
     rows = read_csv((here / "p.csv").read_text())
     graphs, y = graphs_and(here, "boils")
-    expected = GraphRegressorCV(SAME).fit(graphs, y).review(graphs, 0.8)
+    expected = GraphRegressorCV(SAME).fit(graphs, y).predict_details(graphs, 0.8)
     for name, values in zip(["value", "std", "low 80%", "high 80%"], expected[:4], strict=True):
         close(column(rows, name), values)
     assert [row["row"] for row in rows] == [str(i) for i in range(1, 25)]
@@ -287,7 +288,7 @@ def test_predict_writes_predictions_of_the_estimator(here):
 
 def test_predict_writes_columns_for_each_target(here):
     rows = read_csv(run("predict", "numbers.fgntk", "oils.csv").out)
-    expected = load_model(here / "numbers.fgntk").review(graphs_and(here, "boils")[0])
+    expected = load_model(here / "numbers.fgntk").predict_details(graphs_and(here, "boils")[0])
     for i, name in enumerate(["boils", "weight"]):
         for heading, values in zip(["value", "std", "low 90%", "high 90%"], expected[:4], strict=True):
             close(column(rows, f"{name}: {heading}"), values[:, i])
@@ -308,7 +309,7 @@ def test_predict_numbers_graphs_that_have_no_smiles(here):
     assert list(rows[0]) == ["row", "class", "probability of -1", "probability of 1", "nearest", "similarity"]
     model, graphs = load_model(here / "some.fgntk"), datasets.load("MUTAG").graphs[:50]
     assert [int(row["class"]) for row in rows] == model.predict(graphs).tolist()
-    assert [int(row["nearest"]) - 1 for row in rows] == model.review(graphs).nearest.tolist()
+    assert [int(row["nearest"]) - 1 for row in rows] == model.predict_details(graphs).nearest.tolist()
 
 
 def test_predict_json_holds_what_the_file_holds(here):
@@ -385,6 +386,7 @@ def test_explain_prints_the_largest_contributions(here):
     assert "probability" in done.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["number.fgntk", "oils.csv"], ["some.fgntk", "some"]], ids=str)
 @pytest.mark.parametrize(("name", "first"), [("e.svg", b"<?xml"), ("e.PNG", b"\x89PNG\r\n")])
 def test_explain_draws_a_picture(here, arguments, name, first):
@@ -426,20 +428,20 @@ EXPLAIN = ["explain", "number.fgntk", "oils.csv", "--row", "1"]
         ([*TRAIN, *TWO, "--solver", "lu"], "must be one of auto, cholesky, eigen, nystrom, sketched, cg, features"),
         ([*TRAIN, *TWO, "--depth", "deep"], "depth must be best or mix, but is 'deep'"),
         ([*CLASSES, *TWO, "--depth", "deep"], "depth must be best or mix, but is 'deep'"),
-        ([*TRAIN, *TWO, "--n-components", "0"], "n_components must be a whole number, 1 or more, but is 0"),
+        ([*TRAIN, *TWO, "--n-components", "0"], "n_components must be an integer, 1 or more, but is 0"),
         ([*TRAIN, "--alphas", "low"], "--alphas takes numbers such as"),
         ([*TRAIN, "--alphas=-1"], "alphas must be numbers above 0"),
-        ([*TRAIN, "--blocks", "0"], "blocks must be a whole number, 1 or more, but is 0"),
+        ([*TRAIN, "--blocks", "0"], "blocks must be an integer, 1 or more, but is 0"),
         ([*TRAIN, "--features", "colour"], "features must be one of auto"),
         ([*TRAIN, "--random-state=-1"], "--random-state must lie in 0..4294967295, but is -1"),
         ([*TRAIN, "--max-memory", "little"], "max_memory must be a number of bytes or a text such as '2GB', but"),
-        ([*TRAIN, "--n-jobs", "0"], "n_jobs must be a whole number, 1 or more, or -1 for every core, but is 0"),
+        ([*TRAIN, "--n-jobs", "0"], "n_jobs must be an integer, 1 or more, or -1 for all cores, but is 0"),
         ([*TRAIN[:-1], "m.pkl"], "--output must end in .fgntk, but is m.pkl"),
         ([*TRAIN[:-1], "no/m.fgntk"], "the folder no does not exist; make it first"),
         (["predict", "oils.csv", "oils.csv"], "oils.csv is not a fastgntk model; give a file that"),
         (["predict", "none.fgntk", "oils.csv"], "none.fgntk does not exist; check the name"),
         (["predict", "some", "oils.csv"], "some is a folder; give the name of a model file"),
-        (["predict", "some.fgntk", "oils.csv"], "labels that are whole numbers, but these have labels that are text"),
+        (["predict", "some.fgntk", "oils.csv"], "labels that are integers, but these have labels that are text"),
         (["predict", "number.fgntk", "some"], "trained on graphs with node features of width 32, but these have none"),
         (["predict", "number.fgntk", "none.csv"], "none.csv does not exist"),
         ([*PREDICT, "--coverage", "2"], "coverage must lie between 0 and 1, but is 2.0"),
@@ -450,11 +452,11 @@ EXPLAIN = ["explain", "number.fgntk", "oils.csv", "--row", "1"]
         ([*PREDICT, "-o", "p.txt"], "--output must end in .csv, but is p.txt"),
         ([*PREDICT, "-o", "no/p.csv"], "the folder no does not exist; make it first"),
         ([*PREDICT, "--max-memory", "little"], "max_memory must be a number of bytes or a text such as '2GB', but"),
-        ([*PREDICT, "--n-jobs", "0"], "n_jobs must be a whole number, 1 or more, or -1 for every core, but is 0"),
+        ([*PREDICT, "--n-jobs", "0"], "n_jobs must be an integer, 1 or more, or -1 for all cores, but is 0"),
         ([*EXPLAIN[:-1], "0"], "--row must lie in 1..24, but is 0"),
         ([*EXPLAIN[:-1], "25"], "--row must lie in 1..24, but is 25"),
         (["explain", "some.fgntk", "some", "--row", "51"], "--row must lie in 1..50, but is 51"),
-        (["explain", "some.fgntk", "oils.csv", "--row", "1"], "graphs with node labels that are whole numbers"),
+        (["explain", "some.fgntk", "oils.csv", "--row", "1"], "graphs with node labels that are integers"),
         (["explain", "number.fgntk", "some", "--row", "1"], "give it graphs of the kind that it was trained on"),
         (["explain", "numbers.fgntk", "oils.csv", "--row", "1"], "name one with --target: boils, weight"),
         ([*EXPLAIN, "--target", "melts"], "--target must be one of boils, but is 'melts'"),

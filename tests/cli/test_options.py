@@ -103,6 +103,7 @@ def test_omitted_option_is_refused_and_keeps_its_default():
     assert "No such option: --colour" in paint("north", "--colour", "red", group=Whitewash)
 
 
+@pytest.mark.slow
 def test_gram_of_a_sum_of_kernels(tmp_path):
     found = record(run("gram", "MUTAG", "--kernel", SUM, "-o", tmp_path / "K.npy", "--json"))
     kernel = fg.parse_kernel(SUM)
@@ -146,7 +147,7 @@ COMMANDS = [["gram", "MUTAG", "-o", "K.npy"], ["evaluate", "MUTAG"], ["train", "
         (["GNTK(2) - GNTK(1)"], "the kernel 'GNTK(2) - GNTK(1)' cannot be read at position 8: expected + or *"),
         (["GNTK(2"], "cannot be read at position 5"),
         (["WL(3)"], "cannot be read at position 1"),
-        (["GNTK(blocks=0)"], "blocks must be a whole number, 1 or more, but is 0"),
+        (["GNTK(blocks=0)"], "blocks must be an integer, 1 or more, but is 0"),
         (["GNTK(2)", "--blocks", "3"], "use either --kernel or --blocks, not both"),
         (
             ["GNTK(2)", "--scale", "unit", "--features", "degree"],

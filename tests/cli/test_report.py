@@ -115,6 +115,7 @@ def test_unwritable_report_is_refused_before_any_work(command, tmp_path, monkeyp
     assert f"{first} cannot be written (Permission denied); choose another place" in done.err
 
 
+@pytest.mark.slow
 def test_results_are_printed_even_if_the_report_fails(tmp_path, monkeypatch):
     def broken(*_, **__):
         raise fg.InputError("no memory for this.")
@@ -127,6 +128,7 @@ def test_results_are_printed_even_if_the_report_fails(tmp_path, monkeypatch):
     assert not (tmp_path / "found.html").exists()
 
 
+@pytest.mark.slow
 def test_reports_from_python(tmp_path):
     data = fg.datasets.load("MUTAG")
     grid = Grid(blocks=(1,), layers=(1,), scale=("degree",), jump=(True,), normalize=(False,), C=(10.0,))

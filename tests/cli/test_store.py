@@ -40,7 +40,7 @@ def test_store_is_built_in_shards_and_described(tmp_path):
     [
         ([], "give a place for the matrix: --output FILE, or --store FOLDER"),
         (["-o", "K.npy", "--store", "K.zarr"], "give --output or --store, not both"),
-        (["-o", "K.npy", "--shard", "1/2"], "--shard is for --store"),
+        (["-o", "K.npy", "--shard", "1/2"], "--shard requires --store"),
         (["--store", "K.zarr", "--shard", "2"], "--shard must be k/K such as 2/10, but is '2'"),
         (["--store", "K.zarr", "--shard", "3/2"], "shard must be (k, K) with 1 ≤ k ≤ K"),
         (["--store", "K.zarr", "--target", "y"], "--target is for --output; a store holds the matrix alone"),

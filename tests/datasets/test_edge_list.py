@@ -134,7 +134,7 @@ def test_unused_columns_raise_a_warning(tmp_path):
         read_edge_list(path, **more)
     assert str(caught[0].message) == (
         "not used: node attribute 'size' and edge attribute 'length'; name what you need in node_labels=, "
-        "node_features=, edge_labels=, edge_weights= or pass () there to do without."
+        "node_features=, edge_labels=, edge_weights= or pass () to them to ignore it."
     )
 
 

@@ -249,6 +249,7 @@ def test_progress_counts_molecules(tmp_path):
     assert calls == [(0, 2), (2, 2)]
 
 
+@pytest.mark.slow
 def test_real_tables(shared_data):
     path = shared_data / "molecules" / "BBBP.csv"
     assert "(lines 61, 63, 393, 616, 644 and 6 more of the file);" in refused(path)

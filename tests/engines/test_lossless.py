@@ -25,6 +25,7 @@ def molecules():
     return datasets.load("MUTAG").graphs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [GNTK(3, 2), GNTK(5, 1, "degree"), GNTK(3, 1, "unit", False)])
 def test_no_width_of_blocks_changes_values(kernel, molecules, monkeypatch):
     expected = gram(molecules[:100], kernel, compute=LOSSLESS)

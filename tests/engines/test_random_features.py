@@ -60,6 +60,7 @@ def test_one_layer_is_right_on_average(family, kernel):
     assert (np.abs(off.mean(axis=0)) < 5 * off.std(axis=0) / np.sqrt(len(off)) + 1e-9).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact_norms", [True, False])
 @pytest.mark.parametrize("kernel", ALL_KERNELS.values(), ids=ALL_KERNELS)
 def test_many_features_are_close_to_the_kernel(kernel, exact_norms):
@@ -123,6 +124,7 @@ def test_level_0_alone_is_exact_and_takes_no_more_than_it_needs():
     np.testing.assert_allclose(vectors @ vectors.T, gram(batch, kernel), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_wide_features_of_level_0_are_sketched():
     rng = np.random.default_rng(0)
     batch = ready("path")

@@ -123,6 +123,7 @@ def test_a_fresh_sketch_for_each_block(way):
     assert not np.allclose(levels[3], once[3])
 
 
+@pytest.mark.slow
 @every_way
 @pytest.mark.parametrize("kind", ["ams", "countsketch"])
 @pytest.mark.parametrize("patch", [(7, 11), (11, 7)])
@@ -288,6 +289,7 @@ def test_a_kernel_without_a_sketch_is_never_sketched():
 
 
 # Every kind of sketch with every way; rates take turns.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "way", "rate"),
     [
@@ -372,6 +374,7 @@ def test_dense_products_in_parts_are_the_same(monkeypatch):
     FLOAT64.check(fg.gram(graphs, kernel), expected)
 
 
+@pytest.mark.slow
 def test_evaluate_takes_a_kernel_with_a_sketch():
     data = fg.datasets.load("MUTAG")
 

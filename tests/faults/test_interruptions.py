@@ -44,6 +44,7 @@ def test_a_cache_that_cannot_be_written_costs_a_warning_only(tmp_path, monkeypat
     assert "no parsed copy of erdos-renyi was kept" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_sentence(tmp_path):
     if not os.path.exists("/dev/full"):  # noqa: PTH110  # a device, not a file of ours
         pytest.skip("this system has no /dev/full")

@@ -120,7 +120,7 @@ def test_out_of_range_raises_index_error(index):
         batch[[index]]
     with pytest.raises(IndexError, match="mask has 2 entries"):
         batch[np.array([True, False])]
-    with pytest.raises(IndexError, match="whole numbers or a mask"):
+    with pytest.raises(IndexError, match="integers or a mask"):
         batch[[0.7, 1.9]]
     for wrong in (1.9, "1"):
         with pytest.raises(TypeError):

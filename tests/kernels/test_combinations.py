@@ -86,6 +86,7 @@ def options(kernel, engine):
     return Compute() if sketched else Compute(engine=engine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["lossless", "decoupled"])
 @every_combination
 def test_values_are_the_combination_of_leaf_values(kernel, combined, engine, leaves):
@@ -217,6 +218,7 @@ def test_empty_batch_gives_empty_matrices(kernel, combined):
     assert cross_gram(GRAPHS[:2], [], kernel).shape == (2, 0)
 
 
+@pytest.mark.slow
 @every_combination
 def test_prepared_graphs_of_a_combination_survive_pickling(kernel, combined):
     train = prepare(GRAPHS[:6], kernel)

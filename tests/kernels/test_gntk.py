@@ -40,10 +40,10 @@ def test_repr_leaves_out_defaults():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"blocks": 0}, "blocks must be a whole number, 1 or more, but is 0"),
-        ({"layers": -1}, "layers must be a whole number, 1 or more, but is -1"),
-        ({"blocks": 2.0}, "blocks must be a whole number"),
-        ({"blocks": True}, "blocks must be a whole number"),
+        ({"blocks": 0}, "blocks must be an integer, 1 or more, but is 0"),
+        ({"layers": -1}, "layers must be an integer, 1 or more, but is -1"),
+        ({"blocks": 2.0}, "blocks must be an integer"),
+        ({"blocks": True}, "blocks must be an integer"),
         ({"scale": "none"}, "scale must be one of uniform, degree, unit, but is 'none'"),
         ({"scale": ["unit"]}, r"scale must be one of uniform, degree, unit, but is \['unit'\]"),
         ({"edges": "labels"}, "edges must be one of plain, typed, but is 'labels'"),
@@ -78,7 +78,7 @@ def test_bad_options_are_named(options, words):
         ('{"is": ["GNTK"]}', 'a kernel must be a JSON object with its class in "is"'),
         ('{"is": "GNTK", "depth": 3}', "unknown option 'depth' of GNTK; its options are blocks, layers, scale"),
         ('{"is": "RBF"}', "unknown kernel 'RBF'; the kernels are GNTK, Sketch, Sum, Product, Scaled, Normalized"),
-        ('{"is": "Sum"}', "options of Sum are missing; it needs k1, k2"),
+        ('{"is": "Sum"}', "Sum lacks k1 and k2; its options are k1, k2"),
         ('{"is": "Sum", "k1": {"is": "GNTK"}, "k2": 3}', "kernels combine with kernels only, but a int was given"),
         ('{"is": "Sketch"}', r"a GNTK was expected, but Sketch\(\) was given"),
         ('{"is": "Normalized", "kernel": {"is": "GNTK"}}', r"a GNTK was expected, but GNTK\(\)\.normalized\(\) was"),

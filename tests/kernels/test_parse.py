@@ -92,8 +92,8 @@ def test_position_and_expectation_are_named(text, position, expected):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("GNTK(blocks=0)", "blocks must be a whole number, 1 or more, but is 0"),
-        ("GNTK(True)", "blocks must be a whole number, 1 or more, but is True"),
+        ("GNTK(blocks=0)", "blocks must be an integer, 1 or more, but is 0"),
+        ("GNTK(True)", "blocks must be an integer, 1 or more, but is True"),
         ("GNTK(scale='none')", "scale must be one of uniform, degree, unit, but is 'none'"),
         ("GNTK(blocks=1, jump=(1, 2, 3))", "jump has 3 weights, but blocks=1 makes 2 levels"),
         ("GNTK(sketch=Sketch('am'))", "the kind of a sketch must be one of ams"),

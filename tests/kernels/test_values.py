@@ -73,7 +73,7 @@ def test_nested_parameters_are_reached_by_name():
         (A + B, {"k1__depth": 3}, "GNTK has no parameter 'depth'"),
         (A, {"sketch__seed": 3}, "sketch of GNTK is None, which has no parameters"),
         (A, {"blocks__x": 3}, "blocks of GNTK is 1, which has no parameters"),
-        (A, {"blocks": 0}, "blocks must be a whole number, 1 or more, but is 0"),
+        (A, {"blocks": 0}, "blocks must be an integer, 1 or more, but is 0"),
         (2 * A, {"factor": -1}, "the factor of a kernel must be a number above 0, but is -1"),
         (A + B, {"k2": 3}, "kernels combine with kernels only, but a int was given"),
     ],

@@ -90,7 +90,7 @@ def test_a_class_of_one_graph_can_be_learned():
 
 def test_without_calibration_there_are_no_probabilities():
     model = GraphClassifier(GNTK(1, 1), probability=False).fit(DATA.graphs[:40], DATA.y[:40])
-    assert model.review(DATA.graphs[:3]).probabilities is None
+    assert model.predict_details(DATA.graphs[:3]).probabilities is None
     assert not hasattr(model, "predict_proba")
     model.probability = True
     with pytest.raises(InputError, match="not calibrated; fit with probability=True"):
@@ -99,7 +99,7 @@ def test_without_calibration_there_are_no_probabilities():
 
 def test_review_equals_the_single_predictions():
     model = GraphClassifier(GNTK(1, 1)).fit(DATA.graphs[:60], DATA.y[:60])
-    found = model.review(DATA.graphs[60:70])
+    found = model.predict_details(DATA.graphs[60:70])
     assert np.array_equal(found.label, model.predict(DATA.graphs[60:70]))
     assert np.array_equal(found.probabilities, model.predict_proba(DATA.graphs[60:70]))
     assert np.array_equal(found.nearest, model.nearest(DATA.graphs[60:70])[0])

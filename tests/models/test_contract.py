@@ -326,7 +326,7 @@ def test_every_form_of_graphs_gives_the_same_model(form):
 
 
 def test_methods_raise_not_fitted_error_before_fit(model):
-    for method in ("predict", "similarities", "nearest", "review", "explain", "save", "annotate"):
+    for method in ("predict", "similarities", "nearest", "predict_details", "explain", "save", "annotate"):
         with pytest.raises(NotFittedError):
             getattr(model, method)(NEW[:1])
 
@@ -335,6 +335,7 @@ def test_pickled_estimator_predicts_the_same(fitted):
     assert np.array_equal(output(pickle.loads(pickle.dumps(fitted)), NEW), output(fitted, NEW))
 
 
+@pytest.mark.slow
 def test_memory_mapped_estimator_predicts_the_same(tmp_path, fitted):
     joblib.dump(fitted, tmp_path / "model.joblib")
     mapped = joblib.load(tmp_path / "model.joblib", mmap_mode="r")
@@ -406,6 +407,7 @@ def test_pipeline_scores_equal_those_of_precomputed_kernels(X, estimator, y):
     FLOAT64.check(cross_val_score(pipeline, X, y, cv=KFold(3), error_score="raise"), expected)
 
 
+@pytest.mark.slow
 def test_pipeline_can_be_searched():
     pipeline = make_pipeline(fg.KernelTransformer(GNTK(1, 1).normalized()), SVC(kernel="precomputed"))
     options = {"kerneltransformer__kernel__kernel__blocks": [1, 3], "svc__C": [0.1, 100.0]}
@@ -544,7 +546,7 @@ def test_probabilities_follow_the_decision_and_add_up_to_one():
 
 def test_predict_proba_needs_probability():
     model = fg.GraphClassifier(_ONE, probability=False).fit(TRAIN, CLASSES[:45])
-    assert model.review(NEW).probabilities is None
+    assert model.predict_details(NEW).probabilities is None
     with pytest.raises(AttributeError, match="predict_proba"):
         model.predict_proba(NEW)
 
@@ -669,9 +671,9 @@ def test_graphs_of_another_kind_are_refused(estimator, graphs, words):
     [
         (fg.GraphRegressor, {"alpha": -1.0}, r"alpha must be a number, 0 or more, but is -1\.0"),
         (fg.GraphRegressor, {"solver": "magic"}, "solver must be one of auto, cholesky"),
-        (fg.GraphRegressor, {"solver": "nystrom", "n_components": 0}, "n_components must be a whole number, 1 or more"),
-        (fg.GraphRegressor, {"random_state": -1}, "random_state must be a whole number, 0 or more"),
-        (fg.GraphRegressor, {"random_state": 2**32}, r"random_state must be a whole number in 0\.\.4294967295"),
+        (fg.GraphRegressor, {"solver": "nystrom", "n_components": 0}, "n_components must be an integer, 1 or more"),
+        (fg.GraphRegressor, {"random_state": -1}, "random_state must be an integer, 0 or more"),
+        (fg.GraphRegressor, {"random_state": 2**32}, r"random_state must be an integer in 0\.\.4294967295"),
         (fg.GraphRegressorCV, {"kernels": {"blocks": [1]}}, "kernels must be .* sequence of kernels .* but is a dict"),
         (fg.GraphRegressorCV, {"kernels": [_ONE, "GNTK()"]}, "kernels must be .*, but item 1 is a str"),
         (fg.GraphRegressorCV, {"kernels": []}, "kernels must be .*, but is empty"),
@@ -687,10 +689,10 @@ def test_graphs_of_another_kind_are_refused(estimator, graphs, words):
         (fg.GraphClassifier, {"method": "ridge", "alpha": "much"}, "alpha must be a number, 0 or more, but is 'much'"),
         (fg.GraphClassifier, {"class_weight": {0: 2}}, "class_weight must be None or 'balanced'"),
         (fg.GraphClassifierCV, {"method": "tree"}, "method must be svm or ridge, but is 'tree'"),
-        (fg.Nystroem, {"n_components": 0}, "n_components must be a whole number, 1 or more, but is 0"),
+        (fg.Nystroem, {"n_components": 0}, "n_components must be an integer, 1 or more, but is 0"),
         (fg.Nystroem, {"selection": "best"}, r"selection must be one of uniform, kmeans\+\+, leverage"),
         (fg.Nystroem, {"selection": ["uniform"]}, "selection must be one of"),
-        (fg.RandomFeatures, {"n_components": 1.5}, r"n_components must be a whole number, 2 or more, but is 1\.5"),
+        (fg.RandomFeatures, {"n_components": 1.5}, r"n_components must be an integer, 2 or more, but is 1\.5"),
         (fg.RandomFeatures, {"n_components": 5}, "n_components must be 7 or more for 3 blocks, but is 5"),
         (fg.RandomFeatures, {"dtype": "int8"}, "dtype must be 'float32' or 'float64', but is 'int8'"),
         (fg.RandomFeatures, {"exact_norms": 1}, "exact_norms must be True or False, but is 1"),

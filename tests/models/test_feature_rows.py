@@ -213,13 +213,13 @@ def test_no_training_graphs_are_kept():
             call(NEW)
     with pytest.raises(InputError, match=words):
         model.explain(NEW[0]).most_influential()
-    found = model.review(NEW)
+    found = model.predict_details(NEW)
     assert (found.nearest == -1).all()
     assert np.isnan(found.similarity).all()
     FLOAT64.check(found.value, model.predict(NEW))
     FLOAT64.check(found.std, model.predict(NEW, return_std=True)[1])
     classes = fg.GraphClassifier(GNTK(1), "ridge", solver="features", n_components=30)
-    classes = classes.fit(TRAIN, CLASSES[:50]).review(NEW)
+    classes = classes.fit(TRAIN, CLASSES[:50]).predict_details(NEW)
     assert (classes.nearest == -1).all()
     assert classes.label.shape == (20,)
 

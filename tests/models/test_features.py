@@ -38,6 +38,7 @@ def test_with_all_graphs_as_landmarks_inner_products_are_the_kernel(selection):
     FLOAT64.check(vectors @ vectors.T, fg.gram(TRAIN, KERNEL))
 
 
+@pytest.mark.slow
 @every_selection
 @pytest.mark.parametrize(
     "kernel",

@@ -74,6 +74,7 @@ def test_target_linear_in_size_is_learned_with_its_intercept():
     assert np.sqrt(np.mean(error**2)) < 0.05 * sizes.std()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(
     "kernel", [KERNEL, 0.5 * KERNEL + GNTK(1, 1, features="degree").normalized()], ids=["tangent", "sum"]
@@ -122,7 +123,7 @@ def _out_of_fold(K, y, others, i):
 
 def test_review_equals_the_single_predictions():
     model = GraphRegressor(KERNEL.normalized(), 1e-2).fit(TRAIN, edges(TRAIN))
-    found = model.review(TEST, 0.8)
+    found = model.predict_details(TEST, 0.8)
     mean, std = model.predict(TEST, return_std=True)
     low, high = model.predict_interval(TEST, 0.8)
     nearest, similarity = model.nearest(TEST)
@@ -185,8 +186,8 @@ def test_invalid_targets_are_refused(y, words):
         ({"kernel": 1}, r"kernel must be a kernel such as fastgntk\.GNTK\(\), but is a int"),
         ({"alpha": -1.0}, "alpha must be a number, 0 or more, but is -1.0"),
         ({"solver": "qr"}, "solver must be one of auto, cholesky, eigen, nystrom, sketched, cg, features, but is 'qr'"),
-        ({"random_state": 1.5}, "random_state must be a whole number"),
-        ({"n_components": 0}, "n_components must be a whole number, 1 or more, but is 0"),
+        ({"random_state": 1.5}, "random_state must be an integer"),
+        ({"n_components": 0}, "n_components must be an integer, 1 or more, but is 0"),
     ],
 )
 def test_invalid_option_is_refused(options, words):
@@ -214,5 +215,5 @@ def test_intervals_do_not_depend_on_the_scale_of_weights(weight):
     y = edges(TRAIN) + np.random.default_rng(0).normal(0, 2, len(TRAIN))
     plain = GraphRegressor(KERNEL, 1e-2).fit(TRAIN, y)
     scaled = GraphRegressor(KERNEL, 1e-2 * weight).fit(TRAIN, y, np.full(len(TRAIN), weight))
-    for one, other in zip(scaled.review(TEST)[:4], plain.review(TEST)[:4], strict=True):
+    for one, other in zip(scaled.predict_details(TEST)[:4], plain.predict_details(TEST)[:4], strict=True):
         SOLVED.check(one, other)

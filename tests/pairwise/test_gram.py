@@ -150,8 +150,8 @@ def test_path_refuses_depths_it_does_not_have():
     path = gram_path(FAMILIES["path"], GNTK(blocks=2))
     for blocks, jump, words in [
         (3, True, r"blocks must lie in 1\.\.2, but is 3"),
-        (0, True, "blocks must be a whole number, 1 or more, but is 0"),
-        ("2", True, "blocks must be a whole number"),
+        (0, True, "blocks must be an integer, 1 or more, but is 0"),
+        ("2", True, "blocks must be an integer"),
         (2, "no", "jump must be True, False or a weight for each level 0\\.\\.2, but is 'no'"),
     ]:
         with pytest.raises(InputError, match=words):
@@ -224,6 +224,7 @@ def test_normalize_refuses_bad_matrices(arguments, words):
         normalize(*arguments)
 
 
+@pytest.mark.slow
 def test_few_distinct_nodes_do_not_make_tiles_of_all_graphs():
     # 4,000 graphs of one node each have five distinct nodes; their values still take memory.
     many = [Graph.from_edges([], 1, labels=[i % 5]) for i in range(4000)]
@@ -236,6 +237,7 @@ def test_few_distinct_nodes_do_not_make_tiles_of_all_graphs():
     assert np.array_equal(K[:5, :5], K[5:10, 15:20])
 
 
+@pytest.mark.slow
 def test_wide_features_count():
     from scipy import sparse
 

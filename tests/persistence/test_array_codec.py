@@ -142,23 +142,23 @@ LOW, HIGH = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (_change("graphs.offsets", 0, 1), r"offsets must start at 0 and never fall"),
-        (_change("graphs.offsets", 0, -1), r"offsets must start at 0 and never fall"),
-        (_change("graphs.offsets", 1, 7), r"offsets must start at 0 and never fall"),
-        (_change("graphs.offsets", 1, LOW), r"offsets must start at 0 and never fall"),
+        (_change("graphs.offsets", 0, 1), r"offsets must start at 0 and be non-decreasing"),
+        (_change("graphs.offsets", 0, -1), r"offsets must start at 0 and be non-decreasing"),
+        (_change("graphs.offsets", 1, 7), r"offsets must start at 0 and be non-decreasing"),
+        (_change("graphs.offsets", 1, LOW), r"offsets must start at 0 and be non-decreasing"),
         (_change("graphs.offsets", 2, 5), r"indptr must have dtype int64 and shape \(6\)"),
         (_change("graphs.offsets", 2, HIGH), r"indptr must have dtype int64 and shape \(9223372036854775808\)"),
         # differences that overflow: each is 0 or more in 64 bits
-        (_put("graphs.offsets", lambda a: np.array([0, HIGH, LOW, -1, 6])), r"offsets must start at 0 and never fall"),
+        (_put("graphs.offsets", lambda a: np.array([0, HIGH, LOW, -1, 6])), r"offsets must start at 0 and be non-"),
         (_put("graphs.offsets", lambda a: a[:0]), r"offsets must start at 0"),
         (_put("graphs.offsets", lambda a: a.astype(np.int32)), r"offsets must have dtype int64 and shape \(any\)"),
         (_put("graphs.offsets", lambda a: a.astype(float)), r"offsets must have dtype int64"),
         (_put("graphs.offsets", lambda a: a.astype(">i8")), r"offsets must have dtype int64"),
         (_put("graphs.offsets", lambda a: a[:, None]), r"offsets must have dtype int64 and shape \(any\)"),
         (_put("graphs.offsets", lambda a: a.tolist()), r"offsets must have dtype int64"),
-        (_change("graphs.indptr", 0, 1), r"indptr must start at 0 and never fall"),
-        (_change("graphs.indptr", 2, 0), r"indptr must start at 0 and never fall"),
-        (_change("graphs.indptr", 2, HIGH), r"indptr must start at 0 and never fall"),
+        (_change("graphs.indptr", 0, 1), r"indptr must start at 0 and be non-decreasing"),
+        (_change("graphs.indptr", 2, 0), r"indptr must start at 0 and be non-decreasing"),
+        (_change("graphs.indptr", 2, HIGH), r"indptr must start at 0 and be non-decreasing"),
         (_change("graphs.indptr", 6, 9), r"indices must have dtype int32 and shape \(9\)"),
         (_change("graphs.indptr", 6, 7), r"indices must have dtype int32 and shape \(7\)"),
         (_put("graphs.indptr", lambda a: a[:-1]), r"indptr must have dtype int64 and shape \(7\)"),
@@ -211,8 +211,8 @@ def test_last_row_is_checked_after_a_node_without_neighbours():
     [
         (_change("graphs.features.indices", 0, 40), r"features\.indices must lie in 0\.\.39"),
         (_change("graphs.features.indices", 6, -1), r"features\.indices must lie in 0\.\.39"),
-        (_change("graphs.features.indptr", 0, 1), r"features\.indptr must start at 0 and never fall"),
-        (_change("graphs.features.indptr", 3, 1), r"features\.indptr must start at 0 and never fall"),
+        (_change("graphs.features.indptr", 0, 1), r"features\.indptr must start at 0 and be non-decreasing"),
+        (_change("graphs.features.indptr", 3, 1), r"features\.indptr must start at 0 and be non-decreasing"),
         (_change("graphs.features.indptr", 7, 9), r"features\.indices must have dtype int32 and shape \(9\)"),
         (_put("graphs.features.indptr", lambda a: a[:-1]), r"features\.indptr must have .* and shape \(8\)"),
         (_put("graphs.features.indptr", lambda a: a.astype("i8")), r"features\.indices must have dtype int64"),
@@ -274,6 +274,7 @@ def is_valid(batch: GraphBatch) -> bool:
     return bool(np.isfinite(batch.features).all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sparse", "everything", "nodes among none", "disconnected"])
 def test_random_changes_give_a_valid_batch_or_an_error(name):
     rng = random.Random(11)
@@ -369,11 +370,11 @@ COLUMNS = {
         ({"fitted_kind": "attributes"}, {}, "of kind attributes cannot have 2 lists"),
         ({"width": 4}, {}, "do not fill 4 columns"),
         ({"width": 2**31 - 1}, {}, "do not fill 2147483647 columns"),  # without an array of that length
-        ({"width": -1}, {}, "'width' is missing or not a whole number"),
-        ({"width": 3.0}, {}, "'width' is missing or not a whole number"),
-        ({"width": True}, {}, "'width' is missing or not a whole number"),
-        ({"width": None}, {}, "'width' is missing or not a whole number"),
-        ({"width": 2**31}, {}, "'width' is missing or not a whole number"),
+        ({"width": -1}, {}, "'width' is missing or not an integer"),
+        ({"width": 3.0}, {}, "'width' is missing or not an integer"),
+        ({"width": True}, {}, "'width' is missing or not an integer"),
+        ({"width": None}, {}, "'width' is missing or not an integer"),
+        ({"width": 2**31}, {}, "'width' is missing or not an integer"),
         ({"categories": 1}, {}, "do not match the number of categories of the node features"),
         ({"categories": 10**12}, {}, "do not match the number of categories of the node features"),
         ({"categories": 2.0}, {}, "'categories' is missing or not a number of arrays"),

@@ -133,13 +133,13 @@ def everything(model, graphs) -> dict[str, np.ndarray]:
         if model.sigmoids_ is not None:
             out["probabilities"] = model.predict_proba(graphs)
         outputs = [{"of_class": c} for c in model.classes_.tolist()]
-        review = model.review(graphs)
+        details = model.predict_details(graphs)
     else:
         out["std"] = model.predict(graphs, return_std=True)[1]
         out["low"], out["high"] = model.predict_interval(graphs, 0.7)
         outputs = [{"target": k} for k in range(len(model.expansion_.offsets))]
-        review = model.review(graphs, 0.95)
-    out |= {f"review {name}": part for name, part in review._asdict().items() if part is not None}
+        details = model.predict_details(graphs, 0.95)
+    out |= {f"details {name}": part for name, part in details._asdict().items() if part is not None}
     for which in outputs:
         found = model.explain(graphs[0], **which)
         name = f"explain {found.output}"
@@ -154,7 +154,7 @@ def check_same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None
     for name, values in one.items():
         assert values.dtype == other[name].dtype, name
         # Without training graphs there is no similarity to them.
-        assert np.array_equal(values, other[name], equal_nan=name == "review similarity"), name
+        assert np.array_equal(values, other[name], equal_nan=name == "details similarity"), name
 
 
 @pytest.mark.slow
@@ -175,6 +175,7 @@ def test_loaded_model_predicts_the_same_to_the_last_bit(tmp_path, name):
         assert again.solution_.solver == model.solution_.solver
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_saving_is_deterministic(tmp_path, name):
     first, second, third, fourth = (tmp_path / f"{i}.fgntk" for i in range(4))
@@ -197,6 +198,7 @@ def test_refitting_a_loaded_model_gives_the_same_model(tmp_path, name):
     check_same(everything(again.fit(graphs[:30], y[:30]), graphs[30:]), everything(model, graphs[30:]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sum", "product, nystrom", "SVMs of a product", "features"])
 def test_pickled_model_predicts_the_same_to_the_last_bit(name):
     model, new = fitted(name), MODELS[name][1][30:]

@@ -295,6 +295,7 @@ def test_long_text_is_wrapped(tmp_path):
     assert height > float(small.get("viewBox").split()[3]) + 14 * len(titles)
 
 
+@pytest.mark.slow
 def test_margins_stay_white(tmp_path):
     for options in ({"smiles": ASPIRIN}, {"width": 2}, {"width": 2, "smiles": ASPIRIN}):
         text = "A title that is rather long gjpq " * 3
@@ -349,6 +350,7 @@ def test_colours_are_linear_between_white_and_the_ends():
 # Pixels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("smiles", [None, ASPIRIN])
 def test_png_has_the_requested_width_and_colours(tmp_path, smiles):
     values = np.zeros(13)
@@ -396,6 +398,7 @@ def test_colour_bar_is_white_in_the_middle_and_saturated_at_the_ends(tmp_path):
 # Files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".svg", ".png", ".SVG"])
 @pytest.mark.parametrize("smiles", [None, ASPIRIN])
 def test_output_is_deterministic(tmp_path, suffix, smiles):
@@ -550,6 +553,7 @@ def test_unused_packages_are_optional(tmp_path, monkeypatch, smiles):
     assert ET.parse(io.BytesIO((tmp_path / "a.svg").read_bytes()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("smiles", ["C", "[Na+]", "[H][H]", "CO", "[Na+].[Cl-]", "C[C@H](N)C(=O)O", "C" * 70])
 def test_molecules_are_drawn_inside_their_area(tmp_path, smiles):
     from rdkit import Chem

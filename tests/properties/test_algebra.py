@@ -11,6 +11,7 @@ from fastgntk import GNTK, Graph, GraphBatch, gram
 every_kernel = pytest.mark.parametrize("kernel", KERNELS)
 
 
+@pytest.mark.slow
 @every_kernel
 def test_symmetric_finite_and_positive_semidefinite(kernel):
     for family in FAMILIES:
@@ -40,6 +41,7 @@ def _with_features(graph: Graph, features: np.ndarray) -> Graph:
     return GraphBatch.from_graphs([graph]).with_features(features)[0]
 
 
+@pytest.mark.slow
 @every_kernel
 def test_node_order_does_not_matter(kernel):
     rng = np.random.default_rng(5)
@@ -51,6 +53,7 @@ def test_node_order_does_not_matter(kernel):
             FLOAT64.check(gram(shuffled, **how), gram(graphs, **how))
 
 
+@pytest.mark.slow
 @every_kernel
 def test_disjoint_union_adds(kernel):
     for engine, family in covering(ENGINES, kernel, list(FAMILIES)):
@@ -62,6 +65,7 @@ def test_disjoint_union_adds(kernel):
             FLOAT64.check(K[n, n], K[:n, :n].sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.01, 3.0, 1e6])
 @pytest.mark.parametrize("kernel", [name for name, kernel in KERNELS.items() if kernel.scale != "unit"])
 def test_scaled_features_scale_the_kernel_by_the_square(kernel, factor):

@@ -25,6 +25,7 @@ def test_cross_gram_is_a_part_of_gram(kernel):
             FLOAT64.check(cross_gram(batch, batch, **how), K)
 
 
+@pytest.mark.slow
 @every_kernel
 def test_diagonal_is_the_diagonal_of_gram(kernel):
     for engine, family in covering(ALL_ENGINES, kernel, list(FAMILIES)):
@@ -49,6 +50,7 @@ def test_gram_path_gives_every_depth(kernel):
             assert np.array_equal(path.at(), gram(graphs, **by_engine(engine, deepest)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ALL_ENGINES)
 @pytest.mark.parametrize("width", [1, 37, 60, 10_000])
 def test_cut_into_ragged_tiles_gives_the_same(engine, width, monkeypatch):
@@ -78,12 +80,12 @@ def test_memory_limit_changes_no_bit(engine):
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
-def test_prepared_graphs_and_blocks_survive_pickling(engine):
+def test_prepared_graphs_and_groups_survive_pickling(engine):
     batch = NodeFeatures().fit_transform(as_graphs(FAMILIES["weighted"]))
     runner = get_engine(engine)
     prepared = runner.prepare(batch, GNTK(blocks=2))
-    for task in runner.tasks(prepared):
-        runner.work(prepared, task, np.zeros(1, dtype=np.uint8))
+    for task in runner.preparation_tasks(prepared):
+        runner.run_task(prepared, task, np.zeros(1, dtype=np.uint8))
     prepared = runner.finish_preparation(prepared)
     some = np.array([0, 2])
     group = runner.build_group(prepared, some)

@@ -69,7 +69,7 @@ def test_bad_nodes_graphs_and_kernels_are_refused():
     graph = datasets.load("MUTAG").graphs[0]
     for nodes, words in (
         ([17], r"nodes must lie in 0\.\.16, but 17 was given"),
-        ([0.5], "whole numbers or a mask"),
+        ([0.5], "integers or a mask"),
         (np.ones(3, dtype=bool), "mask of nodes has 3 entries, but the graph has 17 nodes"),
     ):
         with pytest.raises(InputError, match=words):

@@ -72,6 +72,7 @@ def test_several_graphs_and_another_kernel_are_refused():
         node_contributions(some[0], prepare(some, GNTK(1)), GNTK(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["lossless", "decoupled", "sketched"])
 @pytest.mark.parametrize("nodes", [1, 40, 10_000])
 def test_contributions_of_many_graphs_are_those_of_one_at_a_time(engine, nodes):

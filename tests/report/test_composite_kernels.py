@@ -28,6 +28,8 @@ from fastgntk.report import report_evaluation, report_training
 from fastgntk.report.data._graphs import node_contributions
 from fastgntk.selection import GraphClassifierCV, evaluate, evaluation_out_of_fold
 
+pytestmark = pytest.mark.slow
+
 SHALLOW, DEEP = GNTK(1, 1, "degree"), GNTK(2, 1)
 KERNELS = {
     "sum": SHALLOW + 0.1 * DEEP,
@@ -35,7 +37,7 @@ KERNELS = {
     "square": DEEP * DEEP,
     "normalised mixture": (SHALLOW + DEEP.normalized() * GNTK(1, 2)).normalized(),
 }
-CASES = [name if name == "sum" else pytest.param(name, marks=pytest.mark.slow) for name in KERNELS]
+CASES = list(KERNELS)
 NUMBERS = np.unique(DATA.y, return_inverse=True)[1]
 
 
@@ -60,7 +62,6 @@ def evaluated(request, tmp_path_factory):
     return kernel, result, report_evaluation(path, DATA, result, compute=ONE_JOB), path
 
 
-@pytest.mark.slow
 def test_evaluation_predictions_match_scikit_learn_svms(evaluated):
     _, result, report, _ = evaluated
     assert [g["predicted"] for g in report["graphs"]] == svm_predictions(result, NUMBERS).tolist()
@@ -112,7 +113,6 @@ def test_evaluation_page_shows_the_kernel_and_no_table_of_options(evaluated):
     json.dumps(report, allow_nan=False)
 
 
-@pytest.mark.slow
 def test_evaluation_shows_the_kernel_that_most_folds_chose(tmp_path):
     poor, good = GNTK(1, 1, jump=(1.0, 0.0)).normalized(), KERNELS["sum"]  # proportions of elements, and more
     result = evaluate(DATA, kernels=[poor, good], folds=5, inner_folds=2, compute=ONE_JOB)
@@ -126,7 +126,6 @@ def test_evaluation_shows_the_kernel_that_most_folds_chose(tmp_path):
     assert np.mean(heat["low"] + (heat["high"] - heat["low"]) * shades / 255) == pytest.approx(mean, abs=SHADE)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore::fastgntk.UnseenLabelWarning")  # the training part may lack a rare element
 def test_classifier_contributions_add_up_to_the_out_of_fold_decision_value(name, tmp_path, monkeypatch):
@@ -166,7 +165,6 @@ def test_regressor_contributions_add_up_to_the_leave_one_out_prediction(name, tm
         assert graph["predicted"]["mean"] == pytest.approx(y.mean() + (1.0 + K[i, rest]) @ alpha, rel=PRINTED.relative)
 
 
-@pytest.mark.slow
 def test_search_over_combinations_is_reported(tmp_path):
     kernels = [DEEP.normalized(), *KERNELS.values()]
     model = GraphClassifierCV(kernels, compute=ONE_JOB).fit(DATA.graphs, DATA.y)

@@ -14,6 +14,8 @@ from fastgntk.report.data._graphs import Source, drawing_order, graph_data
 from fastgntk.report.data._training import training_data
 from fastgntk.selection import evaluation_out_of_fold
 
+pytestmark = pytest.mark.slow
+
 
 def test_small_graphs_are_drawn_completely(report):
     for i in (0, 50, 187):

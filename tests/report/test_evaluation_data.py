@@ -28,6 +28,8 @@ from fastgntk.report.data._graphs import node_contributions
 from fastgntk.report.data._scores import score_surface
 from fastgntk.selection import evaluate, evaluation_out_of_fold
 
+pytestmark = pytest.mark.slow
+
 
 def test_confusion_matches_scikit_learn_svms(report, result):
     predicted = svm_predictions(result, DATA.y)
@@ -39,7 +41,6 @@ def test_confusion_matches_scikit_learn_svms(report, result):
     assert [classes[g["truth"]] for g in report["graphs"]] == DATA.y.tolist()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("y", [DATA.y, SIZES], ids=["two classes", "three classes"])
 @pytest.mark.parametrize("protocol", ["nested", "du2019"])
 def test_refitted_svms_reproduce_the_accuracies_of_the_evaluation(y, protocol):
@@ -127,7 +128,6 @@ def test_neighbours_are_the_most_similar_training_graphs(report, result):
             np.testing.assert_allclose([c for _, c in near], [K[i, j] for j, _ in near], atol=COSINE)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("y", [DATA.y, SIZES], ids=["two classes", "three classes"])
 @pytest.mark.parametrize("normalized", [True, False])
 def test_contributions_and_offset_sum_to_the_decision_value_of_the_predicted_class(y, normalized):

@@ -20,6 +20,8 @@ from fastgntk.pairwise import normalize
 from fastgntk.report.data import _kernel_matrix, _scores
 from fastgntk.report.data._scores import classification_baselines, regression_baselines
 
+pytestmark = pytest.mark.slow
+
 
 def test_calibration_bins_hold_observed_frequencies():
     rng = np.random.default_rng(0)

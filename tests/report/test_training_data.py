@@ -12,6 +12,8 @@ from fastgntk.models import spread_folds
 from fastgntk.report.data._training import training_data
 from fastgntk.selection import GraphClassifierCV, GraphRegressorCV, Grid
 
+pytestmark = pytest.mark.slow
+
 
 def test_contributions_match_explain_of_a_model_without_the_graph():
     model = GraphClassifier(GNTK(2, 1, "degree"), C=10.0).fit(DATA.graphs, DATA.y)
@@ -118,7 +120,6 @@ def test_approximate_solvers_can_be_reported():
         assert ("heat_map" in report) == (solver == "nystrom")
 
 
-@pytest.mark.slow
 def test_surface_of_a_search_matches_its_results():
     grid = Grid(blocks=(1, 2), layers=(1,), scale=("uniform", "degree"), jump=(True,), normalize=(True,), C=(10.0,))
     y = DATA.graphs.sizes[:80].astype(float) + np.random.default_rng(1).normal(size=80)

@@ -18,6 +18,8 @@ from fastgntk.report.data._scores import baseline_warnings, calibration_warnings
 from fastgntk.report.data._training import training_data
 from fastgntk.selection import Grid, evaluate
 
+pytestmark = pytest.mark.slow
+
 
 def small(graph_list, y, name="odd"):
     return Dataset(as_graphs(graph_list), np.array(y), name)

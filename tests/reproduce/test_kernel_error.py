@@ -15,6 +15,8 @@ from fastgntk.reproduce import StudyOptions, get_study, run_study
 from fastgntk.reproduce import _kernel_error as module
 from fastgntk.selection import Grid, evaluate
 
+pytestmark = pytest.mark.slow
+
 QUICK = StudyOptions(quick=True)
 STUDY = get_study("kernel-error")
 
@@ -38,7 +40,6 @@ def test_sketch_of_the_size_of_the_graph_is_exact_without_a_warning():
     assert rows[-1]["accuracy"] == rows[-1]["exact_accuracy"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", module._VARIANTS, ids=lambda way: way.label)
 def test_error_decreases_with_the_rate(way):
     low, high = (list(STUDY.measure(cell(way, rate=rate), QUICK))[-1] for rate in (0.1, 0.9))
@@ -158,7 +159,6 @@ def test_verdict_compares_ways_and_sketches():
     assert STUDY.verdict(rows)[5] == "No sketch is better than another: all are exact here."
 
 
-@pytest.mark.slow
 def test_quick_run_writes_its_files_once(tmp_path):
     outcome = run_study(STUDY, tmp_path, QUICK)
     assert outcome.measured == 2 * 2 * 3 * 2

@@ -14,6 +14,8 @@ from fastgntk.reproduce import STUDIES, Study, StudyOptions, get_study, run_stud
 from fastgntk.reproduce import _study as frame
 from fastgntk.reproduce._study import _commit  # before it is replaced for the tests
 
+pytestmark = pytest.mark.slow
+
 
 def a_study(calls, fail_at=None, cells=((1, "a"), (2, "b"), (3, "c"))):
     def measure(cell, options):

@@ -16,6 +16,8 @@ from fastgntk.reproduce._study import PAPER_DATA
 from fastgntk.reproduce._table_accuracy import GIN_ACCURACY, GNTK_ACCURACY, nested_selection, subtree_kernels
 from fastgntk.selection import Grid, evaluate
 
+pytestmark = pytest.mark.slow
+
 STUDY = get_study("table-accuracy")
 PATH = (4, [(0, 1), (1, 2), (2, 3)], [0, 1, 0, 2])
 RING = (4, [(0, 1), (1, 2), (2, 0)], [0, 1, 1, 2])  # and a node alone
@@ -80,7 +82,6 @@ def test_nested_selection_equals_evaluate():
     assert len(set(found.Cs)) > 1
 
 
-@pytest.mark.slow
 def test_quick_run_writes_its_files_once_with_published_figures(tmp_path):
     options = StudyOptions(quick=True)
     outcome = run_study(STUDY, tmp_path, options)

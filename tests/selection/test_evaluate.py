@@ -188,7 +188,7 @@ def test_the_default_grid_shrinks_for_many_graphs():
         ({"inner_folds": 1}, "inner_folds must be 2 or more, but is 1"),
         ({"random_state": -1}, r"random_state must lie in 0\.\.4294967295, but is -1"),
         ({"folds": [0] * 60}, "folds must have at least two different numbers"),
-        ({"folds": [0, 1]}, "folds must hold one whole number for each of the 60 graphs"),
+        ({"folds": [0, 1]}, "folds must hold one integer for each of the 60 graphs"),
         ({"folds": np.arange(60) % 2}, "all members of class 0 are in fold 0, so nothing is left to learn it from"),
         ({"protocol": "loo"}, "protocol must be one of nested, du2019, but is 'loo'"),
         ({"compute": {"n_jobs": 1}}, r"compute must be a fastgntk\.Compute, such as .*, but is a dict"),
@@ -210,13 +210,13 @@ def test_graphs_without_classes_are_refused():
     ("options", "words"),
     [
         ({"blocks": ()}, "blocks must have at least one value"),
-        ({"blocks": (0, 2)}, "blocks must be a whole number, 1 or more, but is 0"),
-        ({"layers": (0,)}, "layers must be a whole number, 1 or more, but is 0"),
+        ({"blocks": (0, 2)}, "blocks must be an integer, 1 or more, but is 0"),
+        ({"layers": (0,)}, "layers must be an integer, 1 or more, but is 0"),
         ({"scale": ("loud",)}, "scale must be one of uniform, degree, unit, but is 'loud'"),
         ({"C": (1.0, -1.0)}, "every C must be a number above 0"),
         ({"C": ("a",)}, "every C must be a number above 0"),
         ({"blocks": 3}, "blocks must be a sequence of values to try, but is 3"),
-        ({"blocks": (1, 2.5)}, "blocks must be a whole number"),
+        ({"blocks": (1, 2.5)}, "blocks must be an integer"),
         ({"jump": ("no",)}, "every value of jump must be True or False"),
         ({"normalize": (1,)}, "every value of normalize must be True or False"),
     ],
@@ -244,6 +244,7 @@ def test_invalid_folds_file_is_refused(tmp_path, text, words):
         read_folds(tmp_path / "none.txt", 3)
 
 
+@pytest.mark.slow
 def test_composite_kernels_are_evaluated_as_precomputed_ones(rings):
     """The choice and the accuracies are those of the same kernels, computed one by one."""
     kernels = [

@@ -56,6 +56,7 @@ def brute_force_negative_log_likelihood(K, ridge: float, targets) -> float:
     return float(0.5 * (n * np.log(2 * np.pi * s2) + np.linalg.slogdet(A)[1] + n))
 
 
+@pytest.mark.slow
 def test_scores_equal_those_of_refitting():
     model = GraphRegressorCV(GRID, alphas=ALPHAS).fit(SOME, Y)
     assert len(model.cv_results_["score"]) == len(GRID) == 32
@@ -74,7 +75,7 @@ def test_likelihood_decides_between_ridges_of_similar_error():
     path, ridges = EigenPath(K), (1e-8, 1e-4, 1.0)
     errors = path.scores(noise, ridges)
     assert errors.max() < 1.05 * errors.min()
-    assert stable_ridge(path, noise, ridges)[0] == path.best_ridge(noise, ridges, by="likelihood") != ridges[0]
+    assert stable_ridge(path, noise, ridges)[0] == path.best_ridge(noise, ridges, criterion="likelihood") != ridges[0]
     # A ridge with a larger error is not taken, however likely.
     smooth = EigenPath(np.exp(-(np.subtract.outer(np.arange(30.0), np.arange(30.0)) ** 2) / 50) + 1e-6 * np.eye(30))
     waves = np.sin(np.arange(30.0) / 3)[:, None]
@@ -157,6 +158,7 @@ def test_classifier_chooses_and_predicts(method):
     assert ("C" in model.best_params_) == (method == "svm")
 
 
+@pytest.mark.slow
 def test_progress_increases_to_the_end():
     for model, y in ((GraphRegressorCV(GRID), Y), (GraphClassifierCV(GRID), DATA.y[:50]), (_mix(), Y)):
         seen = []
@@ -182,6 +184,7 @@ def test_mix_of_depths_has_level_weights_and_predicts():
     assert model.single_depth_score_ == GraphRegressorCV(GRID).fit(SOME, Y).best_score_
 
 
+@pytest.mark.slow
 def test_level_that_generates_the_targets_gets_the_weight():
     rng = np.random.default_rng(1)
     features = [rng.standard_normal((80, d)) for d in (3, 4, 5)]
@@ -238,8 +241,8 @@ def test_invalid_option_is_refused(options, words):
     [
         ({"depth": "deep"}, "depth must be best or mix, but is 'deep'"),
         ({"criterion": "aic"}, "criterion must be one of leave_one_out, likelihood, but is 'aic'"),
-        ({"screen": 0}, "screen must be a whole number, 1 or more, but is 0"),
-        ({"finalists": 1.5}, r"finalists must be a whole number, 1 or more, but is 1\.5"),
+        ({"screen": 0}, "screen must be an integer, 1 or more, but is 0"),
+        ({"finalists": 1.5}, r"finalists must be an integer, 1 or more, but is 1\.5"),
     ],
 )
 def test_invalid_search_is_refused(options, words):
@@ -294,6 +297,7 @@ def test_score_of_ridge_classification_is_the_leave_one_out_accuracy():
     assert model.best_score_ == right / 50
 
 
+@pytest.mark.slow
 def test_svms_are_compared_on_a_sample_past_the_limit(monkeypatch):
     monkeypatch.setattr("fastgntk.selection._search._MAX_SVM_GRAPHS", 40)
     model = GraphClassifierCV(GRID, search=Search(screen=30)).fit(SOME, DATA.y[:50])
@@ -348,6 +352,7 @@ def test_classifier_chooses_among_composite_kernels(method):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, -1], ids=["exact first", "sketched first"])
 def test_exact_and_sketched_kernels_are_compared_together(order):
     kernels = [GNTK(2, 1), GNTK(2, 1, sketch=Sketch(size=4)), GNTK(1, 1) + GNTK(1, 1, sketch=Sketch(size=4))][::order]

@@ -31,6 +31,7 @@ def test_a_projection_is_the_product_with_its_pieces_written_out(size, columns):
     EXACT.check(W(np.eye(columns)), dense)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "columns", "row"), [(4, 4, 2), (8, 3, 7), (3, 6, 1)])
 def test_each_row_of_a_projection_is_standard_gaussian(size, columns, row):
     draws = 6_000
@@ -57,6 +58,7 @@ def test_a_tensor_sketch_is_the_count_sketch_of_all_products(size, left, right):
     EXACT.check(T(a, b), expected)
 
 
+@pytest.mark.slow
 def test_inner_products_of_tensor_sketches_are_products_on_average():
     a, b = generator(6).standard_normal((3, 2)), generator(7).standard_normal((4, 2))
     rng = generator(8)

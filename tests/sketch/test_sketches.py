@@ -51,6 +51,7 @@ def test_left_and_right_are_products_with_the_matrix(name, columns, size):
     EXACT.check(sketch.right(sparse.csr_array(few.T)), few.toarray().T @ sketch.dense().T)
 
 
+@pytest.mark.slow
 @every_sketch
 def test_the_mean_of_the_square_is_the_identity(name):
     columns, size, draws = 6, 4, 4_000
@@ -147,7 +148,7 @@ def test_sizes_and_rates():
         ({"size": "64"}, "but is '64'."),
         ({"kind": "am"}, "the kind of a sketch must be one of ams, gaussian, srht, countsketch, sparse, but is 'am'."),
         ({"kind": 3}, "but is 3."),
-        ({"seed": 0.5}, "seed must be a whole number, 0 or more, but is 0.5."),
+        ({"seed": 0.5}, "seed must be an integer, 0 or more, but is 0.5."),
         ({"seed": -1}, "but is -1."),
         ({"seed": None}, "but is None."),
         ({"merge_nodes": 1}, "merge_nodes must be True or False, but is 1."),

@@ -92,7 +92,7 @@ def test_groups_that_are_not_equal_are_refused(monkeypatch):
         EigenPath(K, wrong)
     with pytest.raises(InputError, match="12 graphs of 6 kinds, but K has 7 rows"):
         EigenPath(case().K[:7, :7], MEMBER)
-    with pytest.raises(InputError, match="one whole number for each graph"):
+    with pytest.raises(InputError, match="one integer for each graph"):
         EigenPath(K, MEMBER + 0.5)
 
 
@@ -109,7 +109,7 @@ def test_best_ridge_has_the_least_error_of_refits():
     SOLVED.check(path.scores(problem.Y, ridges), errors)
     SOLVED.check(path.scores(problem.Y, ridges, "likelihood"), likelihoods)
     assert path.best_ridge(problem.Y, ridges) == ridges[np.argmin(errors)]
-    assert path.best_ridge(problem.Y, ridges, by="likelihood") == ridges[np.argmin(likelihoods)]
+    assert path.best_ridge(problem.Y, ridges, criterion="likelihood") == ridges[np.argmin(likelihoods)]
     assert np.argmin(errors) != np.argmin(likelihoods)
     assert 0 < np.argmin(errors) < len(ridges) - 1
 
@@ -133,7 +133,7 @@ def test_a_target_of_zeros_has_no_say():
 def test_what_cannot_be_used_is_refused():
     problem = case()
     path = EigenPath(problem.K)
-    with pytest.raises(InputError, match="by must be one of leave_one_out, likelihood, but is 'r2'"):
+    with pytest.raises(InputError, match="criterion must be one of leave_one_out, likelihood, but is 'r2'"):
         path.scores(problem.Y, RIDGES, "r2")
     with pytest.raises(InputError, match="at least one ridge"):
         path.best_ridge(problem.Y, [])

@@ -95,7 +95,7 @@ def test_what_is_saved_comes_back(solver, tmp_path):
         assert np.array_equal(getattr(back, name), getattr(found, name), equal_nan=True)
     assert {name: getattr(back, name) for name in numbers} == numbers
     assert numbers["solver"] == solver
-    with pytest.raises(InputError, match="alpha is missing or too many"):
+    with pytest.raises(InputError, match="alpha is missing or unknown"):
         Solution.from_arrays({n: a for n, a in loaded.items() if n != "alpha"}, numbers)
 
 
@@ -147,11 +147,11 @@ def test_default_rank_is_what_is_taken():
         ({"Y": np.r_[np.zeros(7), np.nan, np.zeros(31), np.inf]}, "2 of 40 targets .* first at index 7"),
         ({"weights": np.ones(3)}, "one number for each of the 40 graphs"),
         ({"weights": np.r_[np.ones(39), 0.0]}, "weight 39 is 0; leave that graph out"),
-        ({"rank": 0}, "rank must be a whole number, 1 or more, but is 0"),
-        ({"rank": 2.5}, "rank must be a whole number"),
-        ({"random_state": -1}, "random_state must be a whole number, 0 or more"),
+        ({"rank": 0}, "rank must be an integer, 1 or more, but is 0"),
+        ({"rank": 2.5}, "rank must be an integer"),
+        ({"random_state": -1}, "random_state must be an integer, 0 or more"),
         ({"tolerance": 0.0}, "tolerance must be a number between 0 and 1"),
-        ({"max_iterations": 0}, "max_iterations must be a whole number, 1 or more"),
+        ({"max_iterations": 0}, "max_iterations must be an integer, 1 or more"),
     ],
 )
 def test_what_cannot_be_solved_is_refused(change, message):

@@ -170,7 +170,7 @@ def test_labels_outside_the_range_are_refused_with_numbers():
         (lambda: LabelClass((2, 2), [1, 1], np.ones((2, 2))), "each at most once"),
         (lambda: LabelClass((1, 2), [1], np.ones((2, 2))), r"alpha must have shape \(2,\)"),
         (lambda: LabelClass((1,), [1], np.ones(2)), r"beta \(1, d\).*but have \(1,\) and \(2,\)"),
-        (lambda: LabelClass((0,), [1], np.ones((1, 2))), "t must be a whole number, 1 or more, but is 0"),
+        (lambda: LabelClass((0,), [1], np.ones((1, 2))), "t must be an integer, 1 or more, but is 0"),
         (lambda: LabelClass.random(0), "d must be 1 or more, but is 0"),
         (lambda: LabelClass.random(2).norm_bound("loose"), "form must be one of tight, sum, first, printed"),
         (lambda: LabelClass.random(2).labels(FAMILIES["path"]), "beta has width 2, but the nodes .* 3 features"),

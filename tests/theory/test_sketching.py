@@ -57,6 +57,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sketch", CASES)
 def test_mean_square_equals_the_average_over_all_sketches(sketch):
     sketches, b1, b2, n = CASES[sketch]
@@ -261,7 +262,7 @@ def test_nodes_of_norm_zero_do_not_change_the_size():
 def test_arguments_out_of_range_are_refused():
     with pytest.raises(InputError, match="epsilon must lie between 0 and 1, but is 1"):
         sketch_size(FAMILIES["path"], 1)
-    with pytest.raises(InputError, match="t must be a whole number, 1 or more, but is 0"):
+    with pytest.raises(InputError, match="t must be an integer, 1 or more, but is 0"):
         sketch_size(FAMILIES["path"], 0.5, 0)
     with pytest.raises(InputError, match="source must hold at least one graph, but holds none"):
         sketch_size([], 0.5)

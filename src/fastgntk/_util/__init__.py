@@ -1,7 +1,7 @@
 """Helpers that use neither graphs nor kernels.
 
 ============  =========================================================
-``files``     write files whole or not at all
+``files``     write files atomically
 ``text``      sizes and durations as text, and sizes from text
 ``threads``   run tasks on threads, with progress
 ``checks``    check arguments

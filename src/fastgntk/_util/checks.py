@@ -14,13 +14,13 @@ Workers = int | None
 
 
 def check_integer(name: str, value: Any, minimum: int) -> int:
-    """Return an option that must be a whole number.
+    """Return an option that must be an integer.
 
     >>> check_integer("rank", 3, 1)
     3
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < minimum:
-        raise InputError(f"{name} must be a whole number, {minimum} or more, but is {value!r}.")
+        raise InputError(f"{name} must be an integer, {minimum} or more, but is {value!r}.")
     return int(value)
 
 
@@ -44,9 +44,9 @@ def check_positive(name: str, value: Any) -> float:
 
 
 def worker_count(workers: Workers) -> int:
-    """Return the number of threads; None means every core this process may use."""
+    """Return the number of threads; None means all cores that this process may use."""
     if workers is None or (isinstance(workers, int) and workers == -1):
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
-        raise InputError(f"n_jobs must be a whole number, 1 or more, or -1 for every core, but is {workers!r}.")
+        raise InputError(f"n_jobs must be an integer, 1 or more, or -1 for all cores, but is {workers!r}.")
     return int(workers)

@@ -1,4 +1,4 @@
-"""Write files whole or not at all, where they can be written."""
+"""Write files atomically, where they can be written."""
 
 import os
 import secrets
@@ -43,5 +43,5 @@ def atomic_save(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def atomic_write(path: Path, content: bytes) -> None:
-    """Write ``content`` to ``path`` whole or not at all."""
+    """Write ``content`` to ``path`` atomically."""
     atomic_save(path, lambda stream: stream.write(content))

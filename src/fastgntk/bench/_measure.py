@@ -27,7 +27,7 @@ from fastgntk.kernels import GNTK
 
 __all__ = ["CASES", "Case", "Measurement", "installed_versions", "machine", "measure", "time_start_up"]
 
-_MIN_PAIRS, _MAX_PAIRS = 200, 60_000  # of the baseline
+_MIN_PAIRS, _MAX_PAIRS = 200, 60_000  # pairs of the baseline
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,9 @@ class StoreOptions(OptionGroup):
         """Refuse options that do not go together."""
         changed = self.changed("shard", "scheduler", "cluster")
         if changed and self.store is None:
-            raise InputError(f"{changed[0]} is for --store; give that too.")
+            raise InputError(f"{changed[0]} requires --store.")
         if len(changed) > 1:
-            raise InputError(f"{' and '.join(changed)} are different ways to share the work; give one of them.")
+            raise InputError(f"{' and '.join(changed)} are mutually exclusive; give one of them.")
         if self.cluster not in (None, "local"):
             raise InputError(f"--cluster must be local, but is {self.cluster!r}; use --scheduler for other workers.")
         self.parse_shard()

@@ -11,7 +11,7 @@ from fastgntk.cli._console import print_warning, progress_bar
 from fastgntk.cli._option_groups import OptionGroup, argument, option
 from fastgntk.cli._options import parse_words
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, load, read_edge_list, read_node_link, read_table
-from fastgntk.errors import InputError, some
+from fastgntk.errors import InputError, format_numbers
 from fastgntk.graphs import UnusedAttributesWarning
 
 __all__ = ["DATA_HELP", "Inputs", "check_targets", "graph_name", "load_data", "skipped_rows", "warn_skipped"]
@@ -152,7 +152,7 @@ def skipped_rows(dataset: Dataset) -> list[int]:
 def warn_skipped(dataset: Dataset) -> None:
     """Print which rows of a table were skipped."""
     if rows := skipped_rows(dataset):
-        print_warning(f"skipped {some('row', rows)}, whose SMILES cannot be read.")
+        print_warning(f"skipped {format_numbers('row', rows)}, whose SMILES cannot be read.")
 
 
 def _read_edge_list(inputs: Inputs, target: Any) -> NamedDataset:
@@ -189,7 +189,7 @@ def _messages_with_options() -> Iterator[None]:
     for warning in caught:
         text = str(warning.message)
         if issubclass(warning.category, UnusedAttributesWarning):
-            text = _arguments_to_options(text).replace("pass () there", "pass '' there")
+            text = _arguments_to_options(text).replace("pass () to", "pass '' to")
         print_warning(text)
 
 

@@ -151,7 +151,7 @@ class ComputeOptions(OptionGroup):
     engine: str = option(
         "lossless, decoupled, kronecker (slow), or auto, the fastest; all give the same numbers.", "auto"
     )
-    n_jobs: int | None = option("Number of threads or processes.", show_default="every core")
+    n_jobs: int | None = option("Number of threads or processes.", show_default="all cores")
     max_memory: str | None = option("Memory limit, such as 2GB.", show_default="a quarter of RAM")
 
     def build(self, progress: Progress | None = None) -> Compute:
@@ -236,7 +236,7 @@ def parse_words(text: str, name: str) -> tuple[str, ...]:
 
 
 def _parse_ints(text: str, name: str) -> tuple[int, ...]:
-    """Parse a list of whole numbers and ranges.
+    """Parse a list of integers and ranges.
 
     >>> _parse_ints("1-3,8", "--blocks")
     (1, 2, 3, 8)
@@ -245,7 +245,7 @@ def _parse_ints(text: str, name: str) -> tuple[int, ...]:
     for part in parse_words(text, name):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
         if not match:
-            raise InputError(f"{name} takes whole numbers such as 1,2,5 or 1-5, but has {part!r}.")
+            raise InputError(f"{name} takes integers such as 1,2,5 or 1-5, but has {part!r}.")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise InputError(f"{name}: the range {part} runs backwards.")

@@ -63,9 +63,10 @@ def predict(
     start = time.perf_counter()
     with progress_bar("predicting", quiet=output.json) as bar:
         loaded.set_params(compute=compute.build(bar))
-        review = loaded.review(dataset.graphs) if is_classifier(loaded) else loaded.review(dataset.graphs, coverage)
+        options = () if is_classifier(loaded) else (coverage,)
+        details = loaded.predict_details(dataset.graphs, *options)
     seconds = time.perf_counter() - start
-    columns = _make_columns(loaded, dataset, review, coverage)
+    columns = _make_columns(loaded, dataset, details, coverage)
     if file is not None:
         atomic_write(file, _format_csv(columns).encode())
     if output.json:
@@ -120,7 +121,7 @@ def _labels_as_trained(dataset: Dataset, model: Any) -> Dataset:
     return replace(dataset, graphs=replace(batch, labels=labels, edge_labels=edge_labels))
 
 
-def _make_columns(model: Any, dataset: Dataset, review: Any, coverage: float) -> dict[str, list[Any]]:
+def _make_columns(model: Any, dataset: Dataset, details: Any, coverage: float) -> dict[str, list[Any]]:
     """Return columns with their headings, one entry for each graph."""
     columns: dict[str, Any] = {"row": np.arange(1, len(dataset) + 1)}
     if isinstance(dataset, MoleculeTable):
@@ -128,20 +129,20 @@ def _make_columns(model: Any, dataset: Dataset, review: Any, coverage: float) ->
     if isinstance(dataset, NamedDataset):
         columns["graph"] = dataset.names
     if is_classifier(model):
-        columns["class"] = review.label
-        if review.probabilities is not None:
-            columns |= {f"probability of {c}": review.probabilities[:, i] for i, c in enumerate(model.classes_)}
+        columns["class"] = details.label
+        if details.probabilities is not None:
+            columns |= {f"probability of {c}": details.probabilities[:, i] for i, c in enumerate(model.classes_)}
     else:
         targets, percent = target_names(model), f"{100 * coverage:g}%"
         headings = ("value", "std", f"low {percent}", f"high {percent}")
         for i, target in enumerate(targets):
-            for heading, values in zip(headings, review[:4], strict=True):
+            for heading, values in zip(headings, details[:4], strict=True):
                 name = heading if len(targets) == 1 else f"{target}: {heading}"
                 columns[name] = values if values.ndim == 1 else values[:, i]
     if model.expansion_.rows.keeps_graphs:
         names = getattr(model, "names_", None)
-        columns["nearest"] = [names[i] if names else i + 1 for i in review.nearest.tolist()]
-        columns["similarity"] = review.similarity
+        columns["nearest"] = [names[i] if names else i + 1 for i in details.nearest.tolist()]
+        columns["similarity"] = details.similarity
     return {name: v.tolist() if isinstance(v, np.ndarray) else list(v) for name, v in columns.items()}
 
 

@@ -16,21 +16,21 @@ from fastgntk.cli._inputs import Inputs, check_targets, graph_name, load_data, s
 from fastgntk.cli._option_groups import REQUIRED, OptionGroup, option, random_state_option, with_groups
 from fastgntk.cli._options import CandidateOptions, ComputeOptions, ReportOutput, SketchOptions, parse_floats
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
-from fastgntk.errors import InputError, some
+from fastgntk.errors import InputError, format_numbers
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.report import report_training
 from fastgntk.solvers import SOLVER_NAMES
 
 __all__ = ["ModelOptions", "train"]
 
-_FEW_CLASSES = 10  # whole numbers with no more distinct values than this are taken for classes
+_FEW_CLASSES = 10  # integers with no more distinct values than this are taken for classes
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
     kind: Literal["regression", "classification"]
     y: NDArray[Any]
-    names: list[str]  # of the targets
+    names: list[str]  # names of the targets
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class ModelOptions(OptionGroup):
 
     panel = "Model"
 
-    task: str = option("regression, classification, or auto: text and whole numbers of few values are classes.", "auto")
+    task: str = option(
+        "regression, classification, or auto: text and integers with few distinct values are classes.", "auto"
+    )
     method: str | None = option("Classification by svm or ridge.", show_default="svm")
     depth: str = option("best: one depth; mix: a weighted sum of all depths.", "best")
     alphas: str | None = option(
@@ -128,7 +130,7 @@ def train(
 def _find_task(dataset: Dataset, requested: str) -> _Task:
     """Return the task, with targets of its kind; refuse targets from which nothing can be learned.
 
-    Text is classes, and so are whole numbers of few values; other numbers are regression.
+    Text is classes, and so are integers with few distinct values; other numbers are regression.
     """
     if requested not in ("auto", "regression", "classification"):
         raise InputError(f"--task must be auto, regression or classification, but is {requested!r}.")
@@ -166,8 +168,9 @@ def _check_text(dataset: Dataset, y: NDArray[np.str_], requested: str, column: s
     looks_numeric = len(np.unique(y)) > _FEW_CLASSES and is_word.mean() < 0.5
     if requested == "regression" or (requested == "auto" and (has_decimals or looks_numeric)):
         raise InputError(
-            f"column {column!r} has text where numbers are needed, in {some('row', rows[is_word].tolist())}; correct "
-            "it, or pass --task classification if these are classes."
+            f"column {column!r} has text where numbers are needed, in "
+            f"{format_numbers('row', rows[is_word].tolist())}; correct it, or pass --task classification if these are "
+            "classes."
         )
 
 
@@ -209,7 +212,7 @@ def _format_rows(record: dict[str, Any], kernel: Kernel) -> list[tuple[str, str]
     if record["equal_graphs"]:
         rows.append(("equal graphs", f"the kernel cannot distinguish {record['equal_graphs']:,} from an earlier one"))
     if record["skipped_rows"]:
-        rows.append(("skipped", f"{some('row', record['skipped_rows'], 10)}, whose SMILES cannot be read"))
+        rows.append(("skipped", f"{format_numbers('row', record['skipped_rows'], 10)}, whose SMILES cannot be read"))
     rows.append(("kernel", repr(kernel)))
     for leaf in kernel.leaves():
         if isinstance(leaf, GNTK) and isinstance(leaf.jump, tuple):  # a mix of depths

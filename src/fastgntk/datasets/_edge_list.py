@@ -48,14 +48,14 @@ def read_edge_list(
         A second table with a row for each node: the columns ``graph`` and ``node``, and attributes. It is needed for
         nodes without edges. Without it, the nodes are those of the edges.
     node : str
-        The column of nodes there.
+        The column of nodes in that table.
     node_labels, node_features : str or sequence of str, optional
-        Columns there, as in :func:`fastgntk.as_graphs`.
+        Columns of that table, as in :func:`fastgntk.as_graphs`.
     targets : str or Path, optional
         A third table with a row for each graph: the column ``graph``, and targets. It determines the order of the
         graphs; without it, they are in the order of their first appearance.
     y : str or sequence of str, optional
-        The column of targets there, shape (n,), or several, shape (n, k); by default the only one.
+        The column of targets in that table, shape (n,), or several, shape (n, k); by default the only one.
     directed : bool
         Whether an edge goes from source to target only; the source then sums over the target.
 

@@ -37,7 +37,7 @@ def from_networkx(
 ) -> Dataset:
     """Create a data set from NetworkX graphs with targets ``G.graph[target]``.
 
-    A target is a whole number or a string for a class, a float, or a sequence of k numbers. Several names give k
+    A target is an integer or a string for a class, a float, or a sequence of k numbers. Several names give k
     columns. The options ``node_labels``, ``node_features``, ``edge_labels``, ``edge_weights`` and ``directed`` are
     those of :func:`fastgntk.as_graphs`.
 
@@ -84,7 +84,7 @@ def from_geometric(data: Any, *, name: str = "geometric", **options: Unpack[_Con
     y = np.stack([np.asarray(target) for target in targets]).reshape(len(targets), -1)
     y = y[:, 0] if first.ndim < 2 and y.shape[1] == 1 else y
     if y.dtype.kind not in "biuf":
-        raise InputError(f"y must hold numbers, but has dtype {y.dtype}; give classes as whole numbers.")
+        raise InputError(f"y must hold numbers, but has dtype {y.dtype}; give classes as integers.")
     return Dataset(batch, _as_target(y), name)
 
 

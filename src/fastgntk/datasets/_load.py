@@ -161,7 +161,7 @@ def _read_verified(path: Path, row: Row | None) -> Dataset:
 
 
 def _download(row: Row, folder: Path, progress: Callable[[int, int], None] | None) -> Path:
-    """Download a data set into a folder and return its path; the file appears whole or not at all."""
+    """Download a data set into a folder and return its path; the file is written atomically."""
     import pooch  # takes a third of a second, and most calls never download
 
     file = f"{row.name}.zip"

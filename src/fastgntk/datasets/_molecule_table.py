@@ -9,7 +9,7 @@ import numpy as np
 from fastgntk._util.arrays import Ints
 from fastgntk.datasets._dataset import Dataset
 from fastgntk.datasets._text_table import TextTable, read_text_table, target_names
-from fastgntk.errors import InputError, some
+from fastgntk.errors import InputError, format_numbers
 from fastgntk.graphs import molecules
 
 __all__ = ["MoleculeTable", "read_columns", "read_table"]
@@ -98,7 +98,8 @@ def read_table(
             f"with smiles= (--smiles) among {', '.join(map(repr, table.columns))}."
         )
     if len(unread) and not skip_invalid:
-        rows, lines = some("data row", [int(i) + 1 for i in unread]), some("line", [table.lines[i] for i in unread])
+        rows = format_numbers("data row", [int(i) + 1 for i in unread])
+        lines = format_numbers("line", [table.lines[i] for i in unread])
         raise InputError(
             f"{path} has SMILES that RDKit cannot read, in {rows} ({lines} of the file); "
             "correct them, or leave them out with skip_invalid=True (--skip-invalid)."

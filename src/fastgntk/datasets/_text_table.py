@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.errors import InputError, some
+from fastgntk.errors import InputError, format_numbers
 
 __all__ = ["TextTable", "read_text", "read_text_table", "target_names", "without_gz"]
 
@@ -75,7 +75,7 @@ class TextTable:
         return texts
 
     def _cell_error(self, problem: str, index: int, rows: Sequence[int], advice: str = "") -> InputError:
-        places = some("data row", [row + 1 for row in rows])
+        places = format_numbers("data row", [row + 1 for row in rows])
         return InputError(f"{self.path} has {problem} in column {self.columns[index]!r} in {places}{advice}.")
 
     def attribute(self, index: int, *, numbers: bool) -> list[Any] | Array:

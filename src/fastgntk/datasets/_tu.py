@@ -240,23 +240,27 @@ def _is_regular(compact: bytes, lines: int, width: int) -> bool:
 
 
 def _find_invalid_line(text: bytes, dtype: type, file: str, width: int) -> InputError:
-    kind = "whole numbers" if np.issubdtype(dtype, np.integer) else "numbers"
+    kind = "integers" if np.issubdtype(dtype, np.integer) else "numbers"
     for number, raw in enumerate(text.split(b"\n"), start=1):
         line = raw.decode("ascii", errors="replace").strip()
         fields = [field.strip() for field in line.split(",")]
         try:
-            numbers = [int(f) if kind == "whole numbers" else float(f) for f in fields]
+            numbers = [int(f) if kind == "integers" else float(f) for f in fields]
         except ValueError:
             numbers = []
         if len(numbers) != width:
             shown = line if len(line) <= 40 else line[:37] + "..."
-            expected = f"{width} {kind} separated by commas" if width > 1 else f"a {kind.removesuffix('s')}"
+            expected = (
+                f"{width} {kind} separated by commas"
+                if width > 1
+                else {"integers": "an integer", "numbers": "a number"}[kind]
+            )
             return InputError(f"{file}, line {number}: expected {expected}, found {shown!r}.")
     return InputError(f"{file} cannot be read as {kind}, {width} a line.")
 
 
 def write_tu(dataset: Dataset, folder: str | Path) -> Path:
-    """Write ``folder/NAME/NAME_A.txt`` and its companions, each file whole or not at all; return the folder.
+    """Write ``folder/NAME/NAME_A.txt`` and its companions, each file atomically; return the folder.
 
     Every edge is written in both directions, node and graph numbers from 1, floats with all their digits; files of
     an older set of that name in that folder are replaced or removed. An InputError is raised for what the format
@@ -306,6 +310,6 @@ def _check_writable(dataset: Dataset) -> None:
     if len(graphs) and graphs.sizes[-1] == 0:
         raise InputError("the last graph in the TU format must have nodes; move the empty graph forward.")
     if y is not None and (y.dtype.kind not in "biuf" or (y.dtype.kind != "f" and y.ndim != 1)):
-        raise InputError("targets must be one whole number or real numbers for each graph in the TU format.")
+        raise InputError("targets must be one integer or real numbers for each graph in the TU format.")
     if y is not None and real is not None and y.dtype.kind == "f" and not np.array_equal(y.reshape(real.shape), real):
         raise InputError("y and graph_attributes are both real and differ; the TU format holds one of them.")

@@ -49,7 +49,7 @@ class Extent(NamedTuple):
     levels: int = 1
     features: int = 0
     building: int = 0  # bytes needed to build the part of the group that belongs to its most expensive graph
-    parts: int = 1  # of the aggregation
+    parts: int = 1  # number of parts of the aggregation
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from fastgntk.kernels import GNTK
 
 __all__ = ["NodePairs"]
 
-_PANEL = 512  # rows of N × N that are in work at a time
+_PANEL = 512  # rows of N × N that are in progress at a time
 
 
 class NodePairs:

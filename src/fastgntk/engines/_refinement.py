@@ -29,11 +29,11 @@ class Operator:
 
     ptr: Ints
     index: Int32s
-    part: Int32s  # of each entry its type plus 1, or 0 for the node itself; 0 throughout without types
+    part: Int32s  # the type of each entry plus 1, or 0 for the node itself; 0 throughout without types
     value: Array
     magnitude: Array  # the same with |weights|
     terms: Ints  # |N(u)| + 1
-    sums: Array  # of the weights, plus one for the node itself
+    sums: Array  # sum of the weights, plus one for the node itself
     first: Ints  # the first node that has the colour
 
 
@@ -42,7 +42,7 @@ class Colouring:
     """The colours of levels 0..L of all nodes of a batch."""
 
     colours: Int32s  # (L + 1, N)
-    hashes: tuple[NDArray[np.uint64], ...]  # of each level's colours; a function of their content alone
+    hashes: tuple[NDArray[np.uint64], ...]  # hashes of each level's colours, a function of their content alone
     operators: tuple[Operator, ...]  # of levels 1..L, if wanted
     features: sparse.csr_array  # (m_0, d), one row for each colour of level 0
 
@@ -68,7 +68,7 @@ def refine_colours(
     colours[0], hashes, first = _merge_equal_rows(features, mask)
     neighbours = batch.global_indices
     weights = np.zeros(0) if batch.weights is None else np.ascontiguousarray(batch.weights)
-    parts = np.zeros(0, dtype=np.int32)  # of each edge its type plus 1; empty without types
+    parts = np.zeros(0, dtype=np.int32)  # the type of each edge plus 1; empty without types
     if typed and batch.edge_labels is not None:
         parts = (batch.edge_labels + 1).astype(np.int32)
     tags = _tag_edges(batch, typed)

@@ -19,7 +19,7 @@ from fastgntk.engines._simd._vector import LANES, apply_layers, scatter
 __all__ = ["PATCH_COLS", "PATCH_ROWS", "GroupLevel", "GraphLevel", "advance"]
 
 
-# Entries of λ in work at once: these and as many of θ take 4 MB, which the caches of a core and its neighbours hold.
+# Entries of λ at a time: these and as many of θ take 4 MB, which the caches of a core and its neighbours hold.
 PATCH_ROWS, PATCH_COLS = 256, 1024
 
 

@@ -171,7 +171,7 @@ class GraphBatch(Sequence[Graph]):
             kind, count = chosen.dtype.kind, len(chosen)
             if count and kind not in "biu":
                 dtype = chosen.dtype
-                raise IndexError(f"graphs are chosen by whole numbers or a mask, but the index has dtype {dtype}.")
+                raise IndexError(f"graphs are chosen by integers or a mask, but the index has dtype {dtype}.")
             if count and kind == "b" and count != len(self):
                 raise IndexError(f"the mask has {count} entries, but the batch has {len(self)} graphs.")
             return self._take(np.flatnonzero(chosen) if kind == "b" else chosen.astype(np.int64))

@@ -81,12 +81,12 @@ class Graph:
         try:
             pairs = np.asarray(edges)
         except ValueError:
-            raise InputError("edges must be pairs of whole numbers, but their lengths differ.") from None
+            raise InputError("edges must be pairs of integers, but their lengths differ.") from None
         if pairs.size == 0:
             pairs = np.empty((0, 2), dtype=np.int64)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
             raise InputError(
-                f"edges must be pairs of whole numbers, (m, 2), but has shape {pairs.shape} and dtype {pairs.dtype}."
+                f"edges must be pairs of integers, (m, 2), but has shape {pairs.shape} and dtype {pairs.dtype}."
             )
         weights = None if weights is None else _check_weights(weights, len(pairs))
         edge_labels = None if edge_labels is None else check_labels(edge_labels, len(pairs), of="edge")
@@ -196,4 +196,4 @@ def check_labels(labels: Any, count: int, of: Literal["node", "edge"] = "node") 
     # Compared in the given type, so that neither fractions nor numbers beyond 64 bits pass.
     if np.array_equal(whole.astype(array.dtype), array) and (array.dtype.kind != "u" or (whole >= 0).all()):
         return whole
-    raise InputError(f"{name} must be whole numbers or strings; pass {instead}.")
+    raise InputError(f"{name} must be integers or strings; pass {instead}.")

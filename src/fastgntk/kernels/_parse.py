@@ -8,7 +8,7 @@ of the names in ``_NAMES`` and literals are allowed in it; any other node is an 
 
 import ast
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, NoReturn
 
 from fastgntk._util.values import Value
@@ -47,9 +47,10 @@ def value_from_dict(options: Any, depth: int = 0) -> Any:
     if not isinstance(options, Mapping) or not isinstance(options.get("is"), str):
         raise InputError('a kernel must be a JSON object with its class in "is".')
     make = (_NAMES | _COMPOSITE).get(options["is"])
-    if make is None or depth > _MAX_DEPTH:
-        what = f"kernels nested more than {_MAX_DEPTH} times" if make else f"unknown kernel {options['is']!r}"
-        raise InputError(f"{what}; the kernels are {', '.join([*_NAMES, *_COMPOSITE])}.")
+    if make is None:
+        raise InputError(f"unknown kernel {options['is']!r}; the kernels are {', '.join([*_NAMES, *_COMPOSITE])}.")
+    if depth > _MAX_DEPTH:
+        raise InputError(f"the kernel has more than {_MAX_DEPTH} nested operations; give a simpler one.")
     names = [f.name for f in fields(make)]  # type: ignore[arg-type]
     unknown = sorted(set(map(str, options)) - {"is", *names})
     if unknown:
@@ -59,10 +60,10 @@ def value_from_dict(options: Any, depth: int = 0) -> Any:
         for name, value in options.items()
         if name != "is"
     }
-    try:
-        return make(**arguments)
-    except TypeError:
-        raise InputError(f"options of {make.__name__} are missing; it needs {', '.join(names)}.") from None
+    missing = [f.name for f in fields(make) if f.default is MISSING and f.name not in arguments]  # type: ignore[arg-type]
+    if missing:
+        raise InputError(f"{make.__name__} lacks {' and '.join(missing)}; its options are {', '.join(names)}.")
+    return make(**arguments)
 
 
 class _Parser:

@@ -40,7 +40,7 @@ class GraphEstimator(FrozenParameters, BaseEstimator):  # type: ignore[misc]  # 
     def _seed(self) -> int:
         seed = 0 if self.random_state is None else self.random_state  # results never depend on the moment
         if check_integer("random_state", seed, 0) >= 2**32:
-            raise InputError(f"random_state must be a whole number in 0..{2**32 - 1}, but is {seed!r}.")
+            raise InputError(f"random_state must be an integer in 0..{2**32 - 1}, but is {seed!r}.")
         return int(seed)
 
     def __sklearn_tags__(self) -> Any:
@@ -76,7 +76,7 @@ def _check_attributes(step: NodeFeatures, batch: GraphBatch) -> None:
 
 
 def _check_labels(step: NodeFeatures, batch: GraphBatch) -> None:
-    kinds = {"U": "text", "i": "whole numbers"}
+    kinds = {"U": "text", "i": "integers"}
     kind = step.categories_[0].dtype.kind if step.categories_ else "i"
     if batch.labels is None or batch.labels.dtype.kind != kind:
         found = "none" if batch.labels is None else f"labels that are {kinds[batch.labels.dtype.kind]}"

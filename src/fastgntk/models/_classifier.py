@@ -22,7 +22,7 @@ from fastgntk.pairwise import Compute
 __all__ = ["ClassificationModel", "GraphClassifier"]
 
 
-class ClassReview(NamedTuple):
+class ClassificationDetails(NamedTuple):
     """Predictions for t graphs."""
 
     label: NDArray[Any]
@@ -109,7 +109,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             raise InputError("probabilities were not calibrated; fit with probability=True.")
         return self.sigmoids_.probabilities(decisions)
 
-    def review(self, X: Any) -> ClassReview:
+    def predict_details(self, X: Any) -> ClassificationDetails:
         """Return all predictions for each graph in one pass: class, probabilities, most similar training graph."""
         batch = self._check_new(X)
         decisions = np.zeros((len(batch), len(self.expansion_.offsets)))
@@ -118,7 +118,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             decisions[part] = self.expansion_.values(rows)
             nearest[part], similarity[part] = self._nearest_in_chunk(rows, diagonal)
         probabilities = None if self.sigmoids_ is None else self.sigmoids_.probabilities(decisions)
-        return ClassReview(self._predicted_classes(decisions), probabilities, nearest, similarity)
+        return ClassificationDetails(self._predicted_classes(decisions), probabilities, nearest, similarity)
 
     def explain(self, graph: Any, of_class: Any = None) -> Explanation:
         """Decompose the decision value of a class for one graph: exact contributions of nodes and training graphs.
@@ -218,7 +218,7 @@ class GraphClassifier(ClassificationModel):
         self.compute = compute
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, gram: Any = None) -> Self:
-        """Learn from graphs X (n) and their classes y (n,), integers or strings.
+        """Fit the model to graphs X (n) and their classes y (n,), integers or strings.
 
         ``sample_weight`` is for ``method="ridge"``; ``gram`` as in :meth:`GraphRegressor.fit`.
         """

@@ -222,7 +222,7 @@ class GraphModel(GraphEstimator):
         return self
 
     def save(self, path: str | Path) -> None:
-        """Write the model to a file (``.fgntk``), whole or not at all; :func:`fastgntk.load_model` reads it."""
+        """Write the model to a file (``.fgntk``), atomically; :func:`fastgntk.load_model` reads it."""
         from fastgntk.persistence import save_model
 
         check_is_fitted(self)
@@ -238,7 +238,7 @@ def check_alpha(alpha: Any) -> float:
 
 
 def check_alphas(alphas: Sequence[float] | None) -> tuple[float, ...]:
-    """Return the regularisations to try, which are numbers above 0; None is the default."""
+    """Return the regularisations to try, which are numbers above 0; None means the default."""
     if alphas is None:
         return _ALPHAS
     try:

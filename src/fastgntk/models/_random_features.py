@@ -63,7 +63,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
     dtype : {"float32", "float64"}
         Precision of vectors, in the work and as returned. Norms are double, and rounding is far below the error.
     random_state : int, optional
-        Seed of the draws; None is 0.
+        Seed of the draws; None means 0.
     compute : Compute
         Threads, memory and progress; engines do not apply.
 

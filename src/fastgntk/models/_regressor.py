@@ -16,10 +16,10 @@ from fastgntk.models._targets import Targets, check_sample_weight, check_targets
 from fastgntk.pairwise import Compute
 from fastgntk.solvers import Solution
 
-__all__ = ["GraphRegressor", "RegressionModel", "Review"]
+__all__ = ["GraphRegressor", "RegressionModel", "RegressionDetails"]
 
 
-class Review(NamedTuple):
+class RegressionDetails(NamedTuple):
     """Predictions for t graphs; with several targets the first four have a column for each."""
 
     value: Array
@@ -75,10 +75,10 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         Its width comes from the leave-one-out residuals, in standard deviations of each graph's own prediction; with
         ``calibrate=False`` from the Gaussian distribution.
         """
-        review = self.review(X, coverage)
-        return review.low, review.high
+        details = self.predict_details(X, coverage)
+        return details.low, details.high
 
-    def review(self, X: Any, coverage: float = 0.9) -> Review:
+    def predict_details(self, X: Any, coverage: float = 0.9) -> RegressionDetails:
         """Return all predictions for each graph in one pass, with the most similar training graph."""
         batch = self._check_new(X)
         shape = (len(batch), len(self.expansion_.offsets))
@@ -93,7 +93,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
             std[part], half[part] = self._factor() * deviation, width * deviation
             nearest[part], similarity[part] = self._nearest_in_chunk(rows, diagonal)
         value, low, high = self._shaped(mean), self._shaped(mean - half), self._shaped(mean + half)
-        return Review(value, self._shaped(std), low, high, nearest, similarity)
+        return RegressionDetails(value, self._shaped(std), low, high, nearest, similarity)
 
     def _factor(self) -> Any:
         return self.intervals_.factor if self.calibrate else 1.0
@@ -190,7 +190,7 @@ class GraphRegressor(RegressionModel):
         self.compute = compute
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, gram: Any = None) -> Self:
-        """Learn from graphs X (n) and targets y, shape (n,) or (n, k).
+        """Fit the model to graphs X (n) and targets y, shape (n,) or (n, k).
 
         ``gram`` is a stored matrix of X (:func:`fastgntk.open_gram`), or its path: kernel values are then
         read from there and not computed. One of another kernel or of other graphs is refused.

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.errors import InputError, some
+from fastgntk.errors import InputError, format_numbers
 
 __all__ = ["Targets", "check_classes", "check_sample_weight", "check_targets", "class_signs"]
 
@@ -60,12 +60,12 @@ def check_targets(y: Any, n_graphs: int) -> Array:
     if table.dtype.kind not in "buif":
         wrong = [i for i, row in enumerate(table.tolist()) if not _numbers(row)]
         if wrong or np.iscomplexobj(table):
-            found = f"there is text for {some('graph', wrong)}" if wrong else "complex numbers were given"
+            found = f"there is text for {format_numbers('graph', wrong)}" if wrong else "complex numbers were given"
             raise InputError(f"regression needs numbers as targets, but {found}; for classes use a classifier.")
     values = np.array(table, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
     if len(bad):
-        raise InputError(f"targets must be finite, but those of {some('graph', bad.tolist())} are not.")
+        raise InputError(f"targets must be finite, but those of {format_numbers('graph', bad.tolist())} are not.")
     return values
 
 
@@ -83,7 +83,7 @@ def check_sample_weight(weights: Any, n_graphs: int) -> Array | None:
         raise InputError(f"sample_weight must have shape ({n_graphs},), but has {values.shape}.")
     if not np.isfinite(values).all() or (values <= 0).any():
         bad = np.flatnonzero(~(np.isfinite(values) & (values > 0))).tolist()
-        raise InputError(f"sample_weight must be above 0, but is not for {some('graph', bad)}.")
+        raise InputError(f"sample_weight must be above 0, but is not for {format_numbers('graph', bad)}.")
     return values
 
 

@@ -21,7 +21,7 @@ from fastgntk.solvers import KernelSource
 
 __all__ = ["SELECTIONS", "KernelTransformer", "Nystroem"]
 
-# Of the largest eigenvalue: values are right to 1e-8 where κ0 is steep, and less so of no two graphs alike.
+# Eigenvalues below this fraction of the largest are noise: kernel values have errors of up to 1e-8 where κ0 is steep.
 _NOISE = 1e-10
 _BLOCK = 512  # rows whitened at a time: all of them would be another matrix
 _DRAWS = 16  # landmarks of kmeans++ drawn before distances are updated: columns are cheaper in company
@@ -93,7 +93,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
         found with as many uniform landmarks, which takes twice as long. Where graphs are much alike, all do equally
         well (docs/scaling.md has figures).
     random_state : int, optional
-        Seed of the draw; None is 0.
+        Seed of the draw; None means 0.
     compute : Compute
 
     Examples

@@ -27,9 +27,9 @@ class Compute(Value):
         slow literal formula. ``"auto"`` takes the fastest by a cost model, and logs why. All give the same numbers up
         to rounding. A kernel with a sketch has an engine of its own, which only ``"auto"`` allows.
     n_jobs : int, optional
-        Threads; None or −1 is every core. The numbers are the same for any count.
+        Threads; None or −1 means all cores. The numbers are the same for any count.
     max_memory : int or str, optional
-        Upper limit for the result and the tiles in work, as bytes or ``"2GB"``; a quarter of RAM by default.
+        Upper limit for the result and the tiles in progress, as bytes or ``"2GB"``; a quarter of RAM by default.
     progress : callable, optional
         Called as ``progress(done, total)`` in units of work; only their ratio has a meaning. It is not part of the
         value: two options that differ in it alone are equal.
@@ -85,7 +85,7 @@ def check_fits_memory(result_bytes: int, memory: int) -> None:
 
 
 def check_compute(compute: Any) -> Compute:
-    """Return the options of a computation; None is the default."""
+    """Return the options of a computation; None means the default."""
     if compute is None:
         return Compute()
     if not isinstance(compute, Compute):

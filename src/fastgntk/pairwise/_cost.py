@@ -101,7 +101,7 @@ class CostEstimate:
     seconds : float
         Expected time, from a cost model; for ``lossless`` scaled to this machine by a short measurement.
     bytes : int
-        Expected peak memory of result, tiles in work and prepared graphs, beside what Python itself takes.
+        Expected peak memory of result, tiles in progress and prepared graphs, beside what Python itself takes.
     leaves : list of LeafCost
         One for each tangent kernel that the kernel is made of.
     cluster : ClusterCost, optional

@@ -21,7 +21,7 @@ def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind =
     Two graphs are equal if colour refinement (1-WL) cannot distinguish them: nodes start with the features of the
     kernel (``features``, as in :class:`fastgntk.GNTK`) and look at their neighbours, with weights, in every round,
     until no round separates more nodes. All message-passing methods give equal graphs equal values, so equal graphs
-    with different targets bound their scores: whole numbers and text are classes and bound the accuracy; real numbers
+    with different targets bound their scores: integers and text are classes and bound the accuracy; real numbers
     bound the root mean square error.
 
     Examples

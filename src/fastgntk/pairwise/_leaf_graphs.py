@@ -223,7 +223,7 @@ class LeafGraphs:
         compute: Compute,
     ) -> None:
         """Compute every tile of the plan from the two groups that ``pick`` returns."""
-        cancelled = np.zeros(1, dtype=np.uint8)  # of this call alone: prepared graphs may be in use elsewhere
+        cancelled = np.zeros(1, dtype=np.uint8)  # a flag of this call alone: prepared graphs may be in use elsewhere
 
         def compute_tile(tile: tuple[int, int]) -> None:
             rows, cols = pick(*tile)

@@ -162,9 +162,7 @@ def check_nodes(nodes: Any, size: int) -> Ints:
     if chosen.size == 0:
         return np.zeros(0, dtype=np.int64)
     if chosen.ndim != 1 or chosen.dtype.kind not in "biu":
-        raise InputError(
-            f"nodes must be whole numbers or a mask, but has shape {chosen.shape} and dtype {chosen.dtype}."
-        )
+        raise InputError(f"nodes must be integers or a mask, but has shape {chosen.shape} and dtype {chosen.dtype}.")
     if chosen.dtype.kind == "b":
         if len(chosen) != size:
             raise InputError(f"the mask of nodes has {len(chosen)} entries, but the graph has {size} nodes.")

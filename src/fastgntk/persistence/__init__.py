@@ -4,7 +4,7 @@
 ``_models``       :func:`load_model`, :func:`save_model`: classifiers and regressors
 ``_array_codec``  the kernel with its training graphs, or random features, as plain arrays
 ``_schema``       tables of the entries and arrays that a file must hold
-``_archive``      the zip: written whole or not at all, checked in reading
+``_archive``      the zip: written atomically, checked in reading
 ================  ==================================================================
 """
 

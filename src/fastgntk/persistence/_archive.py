@@ -52,7 +52,7 @@ _MAX_PARTS = 1000
 _MAX_DOCUMENT = 2**25
 _MAX_MODEL = _MAX_DOCUMENT + 2**20  # the parts of a full file, each with the longest name, need less than that
 _MAX_CHECKSUM = 1000
-_MAX_DIRECTORY = 2**18  # of the zip, for _MAX_PARTS with the longest names
+_MAX_DIRECTORY = 2**18  # bytes of the directory of the zip, for _MAX_PARTS with the longest names
 
 # Fixed widths only: what a "long double" is depends on the system.
 _DTYPES = re.compile(r"\|b1|\|[iu]1|<[iu][248]|<f[248]|<U[1-9][0-9]{0,5}")
@@ -221,7 +221,9 @@ def _read(stream: BinaryIO) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             if name not in by_name:
                 raise _damaged(f"it lacks the part {_show(name)}")
             if name not in parts or not name.endswith(".npy"):
-                raise InputError(f"holds the part {name}, which is none of a model; get it from where it was made.")
+                raise InputError(
+                    f"holds the part {name}, which does not belong to a model; get it from where it was made."
+                )
         # All entries are checked before the first array is read.
         expected = {name: _check_part(name, parts[name]) for name in sorted(parts)}
         arrays = {name: _read_array(archive, by_name[name], *entry) for name, entry in expected.items()}
@@ -327,7 +329,7 @@ def _read_array(
     with _zip_faults(f"the part {name}"), archive.open(member) as source:
         start = source.read(len(_MAGIC) + 2)
         if len(start) < len(_MAGIC) + 2 or not start.startswith(_MAGIC):
-            raise _damaged(f"the part {name} does not begin as an array")
+            raise _damaged(f"the part {name} has no valid .npy header")
         length = int.from_bytes(start[-2:], "little")
         # Python's own integers: these products cannot overflow.
         if len(start) + length + math.prod(shape) * dtype.itemsize != member.file_size:

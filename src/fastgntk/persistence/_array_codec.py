@@ -41,9 +41,9 @@ _ROWS = {
     "unit": finite_number("a number above 0", lambda value: value > 0),
 }
 _DRAWS = {
-    "size": Entry(int, "a whole number", lambda value: value >= 1),
-    "width": Entry(int, "a whole number", lambda value: value >= 0),
-    "types": Entry(int, "a whole number", lambda value: value >= 1),
+    "size": Entry(int, "an integer", lambda value: value >= 1),
+    "width": Entry(int, "an integer", lambda value: value >= 0),
+    "types": Entry(int, "an integer", lambda value: value >= 1),
     "seed": Entry(int, "a seed", lambda value: 0 <= value < 2**32),
 }
 _MAX_DEPTH = 1000  # blocks and layers
@@ -51,7 +51,7 @@ _KIND = Entry(str, f"one of {', '.join(get_args(FeatureKind))}", lambda kind: ki
 _FEATURES = {
     "kind": _KIND,
     "fitted_kind": _KIND,
-    "width": Entry(int, f"a whole number in 0..{_MAX_COLUMNS}", lambda width: 0 <= width <= _MAX_COLUMNS),
+    "width": Entry(int, f"an integer in 0..{_MAX_COLUMNS}", lambda width: 0 <= width <= _MAX_COLUMNS),
     "categories": Entry(int, "a number of arrays", lambda count: count >= 0),
 }
 
@@ -281,7 +281,7 @@ def _check_pointers(arrays: Arrays, name: str, part: Part, sizes: dict[str, int]
     (pointers,) = check_parts(arrays, {name: part}, sizes)
     # Compared and not subtracted: the difference of two hostile numbers can overflow and look harmless.
     if not len(pointers) or pointers[0] != 0 or np.any(pointers[1:] < pointers[:-1]):
-        raise InputError(f"the array {name} must start at 0 and never fall.")
+        raise InputError(f"the array {name} must start at 0 and be non-decreasing.")
     return pointers
 
 

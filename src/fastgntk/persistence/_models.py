@@ -68,7 +68,7 @@ _REGRESSION_PARTS = {
 
 
 def save_model(model: GraphModel, path: Path) -> None:
-    """Write a fitted model to a file, whole or not at all."""
+    """Write a fitted model to a file, atomically."""
     kind = "classifier" if isinstance(model, ClassificationModel) else "regressor"
     pack = _pack_classification if isinstance(model, ClassificationModel) else _pack_regression
     expansion = model.expansion_

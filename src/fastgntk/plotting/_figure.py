@@ -30,7 +30,7 @@ __all__ = [
     "write_value_labels",
 ]
 
-PIXELS_PER_POINT = 3  # of PNG files: 216 pixels for each inch. A whole number, so that drawings are never resampled
+PIXELS_PER_POINT = 3  # of PNG files: 216 pixels for each inch. An integer, so that drawings are never resampled
 # Light enough for black text, and distinguishable without red-green colour vision.
 _BELOW, _ABOVE = (62, 134, 202), (226, 93, 67)
 _MARGIN, _GAP = 12, 6

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_molecule", "read_molecule"]
 
 _BOND = 42  # length of a bond in points, where there is room
-_RADIUS = 0.28  # of the circles, in lengths of a bond
+_RADIUS = 0.28  # radius of the circles, in lengths of a bond
 _AROUND = 0.9  # margin around the outermost atoms, in bond lengths
 _RDKIT_BOND = 1.5  # length of a bond in RDKit's own coordinates
 

@@ -19,7 +19,7 @@ __all__ = ["draw_network"]
 
 _EDGE = 44  # length of an edge in points, where there is room
 _RADIUS = (1.2, 9.0)  # of nodes, smallest and largest, in points
-_MIN_HEIGHT = 60  # of a drawing, in points
+_MIN_HEIGHT = 60  # height of a drawing, in points
 
 
 def draw_network(graph: Graph, colours: list[str], value_labels: list[str], frame: Frame, suffix: str) -> bytes:

@@ -111,7 +111,7 @@ class Drawing(TypedDict):
     nodes: int  # number of nodes drawn: all, or the most connected ones of a large graph
     edges: list[int]  # u0, v0, u1, v1, ... between nodes drawn
     labels: NotRequired[list[int]]  # index of each node's label in ``ReportData.node_labels``
-    contributions: NotRequired[list[float]]  # of each node, to the predicted class or value
+    contributions: NotRequired[list[float]]  # contribution of each node to the predicted class or value
     places: NotRequired[list[float]]  # x0, y0, x1, y1, ... if known, as for molecules
     orders: NotRequired[list[float]]  # bond order of each edge: 1, 1.5, 2 or 3
 
@@ -122,7 +122,7 @@ class GraphData(TypedDict):
     name: str
     truth: int | float  # index of its class in ``ReportData.classes``, or its target
     predicted: NotRequired[int | Interval]
-    probability: NotRequired[list[float]]  # of each class
+    probability: NotRequired[list[float]]  # probability of each class
     neighbours: NotRequired[list[tuple[int, float]]]  # most similar training graphs: index and cosine
     nodes: int
     edges: int

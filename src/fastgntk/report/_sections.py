@@ -18,7 +18,7 @@ __all__ = ["SECTIONS"]
 
 _MATRIX_CLASSES = 20  # with more classes a confusion matrix is unreadable
 _LARGE_CELLS = 5  # classes up to which cells are large
-_MAX_ROWS = 400  # of the table behind a scatter plot
+_MAX_ROWS = 400  # rows of the table behind a scatter plot
 
 
 def score(report: ReportData) -> Parts:

@@ -11,7 +11,7 @@ else:  # matplotlib is an extra, imported when a figure is drawn
 __all__ = ["ENGINE_COLOURS", "RC", "SKETCH_STYLES", "Axes", "Figure", "Row", "column", "distinct", "matching", "plot"]
 
 Row = dict[str, Any]
-"""A line of the CSV file: the entries of its cell, and measurements. None is an empty field."""
+"""A line of the CSV file: the entries of its cell, and measurements. None means an empty field."""
 
 # Okabe and Ito's palette, for colour-blind readers: one colour per engine and per sketch.
 ENGINE_COLOURS = {"kronecker": "#000000", "decoupled": "#56B4E9", "sketched": "#E69F00", "lossless": "#009E73"}

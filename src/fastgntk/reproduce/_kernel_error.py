@@ -40,7 +40,7 @@ _DATA = ("MUTAG", "PTC", "IMDB-BINARY", "PROTEINS", "dense-200")
 # Large dense random graphs, the intended use of sketching: number of graphs, nodes, and densities of the classes, six
 # standard deviations apart: the exact kernel separates the classes, and a bad approximation does not.
 _DENSE = {"dense-200": (24, 200, (0.44, 0.46)), "dense-60": (20, 60, (0.41, 0.48))}
-_GRAPHS, _QUICK_GRAPHS = 120, 60  # of each set, for a study of minutes: time grows with the square
+_GRAPHS, _QUICK_GRAPHS = 120, 60  # graphs of each set, for a study of minutes: time grows with the square
 _SEEDS, _FOLDS = 2, 10
 _C = 10.0  # in units of variance, as in `evaluate`; the best for the exact kernel on most of the sets
 _SMALL, _ROUNDING = 0.1, 1e-7  # a small error, and that of an exact computation

@@ -32,9 +32,9 @@ Advance = Callable[[float], None]
 _SECOND_ROUND = 3  # times as many graphs as in the first
 _MAX_MIXED = 3  # kernels whose levels are weighed
 
-_JITTER = 1e-10  # of the diagonal, added to the ridge
+_JITTER = 1e-10  # fraction of the diagonal, added to the ridge
 _INTERCEPT_VARIANCE = 10.0  # about that of all levels together
-_BOUND = 14.0  # of the logarithms: weights and ridge stay within a factor of a million
+_BOUND = 14.0  # bound of the logarithms: weights and ridge stay within a factor of a million
 _MIN_WEIGHT = 1e-3  # a level with less than this fraction of the largest weight is left out
 
 

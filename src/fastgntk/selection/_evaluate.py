@@ -199,7 +199,7 @@ def outer_splits(y: NDArray[Any], folds: int | Sequence[int] | NDArray[Any], ran
     fold_of_graph = np.asarray(folds)
     if fold_of_graph.shape != y.shape or fold_of_graph.dtype.kind not in "iu":
         found = f"shape {fold_of_graph.shape} and dtype {fold_of_graph.dtype}"
-        raise InputError(f"folds must hold one whole number for each of the {len(y)} graphs, but has {found}.")
+        raise InputError(f"folds must hold one integer for each of the {len(y)} graphs, but has {found}.")
     numbers = np.unique(fold_of_graph)
     if len(numbers) < 2:
         raise InputError("folds must have at least two different numbers.")

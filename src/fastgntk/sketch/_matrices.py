@@ -1,7 +1,7 @@
 """Random matrices and maps: the five sketches, the Walsh–Hadamard transform, and maps for random features.
 
 Each sketch is S = scale · Z with Z drawn at random, of shape (b, N), and E[SᵀS] = I. Z is kept apart from the scale
-because for all but the Gaussian it holds −1, 0 and 1 only: products with counts of neighbours are then whole numbers,
+because for all but the Gaussian it holds −1, 0 and 1 only: products with counts of neighbours are then integers,
 and what cancels, cancels exactly. SciPy's ``clarkson_woodruff_transform`` draws and applies in one step, so that the
 same S could not be used twice, and scikit-learn's random projections are estimators over samples.
 

@@ -100,28 +100,28 @@ class EigenPath:
         """Return the logarithm of the marginal likelihood at that s², of shape (R, k)."""
         return self._likelihood(Y, ridges)[1]
 
-    def scores(self, Y: Any, ridges: Any, by: Criterion = "leave_one_out") -> Array:
+    def scores(self, Y: Any, ridges: Any, criterion: Criterion = "leave_one_out") -> Array:
         """Return the loss of each ridge, of shape (R,); less is better.
 
         ``"leave_one_out"``: the weighted mean square of the residuals over that of the target, then the mean over
         targets. ``"likelihood"``: minus the logarithm of the marginal likelihood, the mean over targets. A target
         that is 0 throughout does not count.
         """
-        if by not in get_args(Criterion):
-            raise InputError(f"by must be one of {', '.join(get_args(Criterion))}, but is {by!r}.")
+        if criterion not in get_args(Criterion):
+            raise InputError(f"criterion must be one of {', '.join(get_args(Criterion))}, but is {criterion!r}.")
         targets = as_targets(Y, self.n)
         targets = targets[:, np.any(targets != 0.0, axis=0)]
         if not targets.size:
             raise InputError("all targets are 0, so all ridges score the same; give targets that vary.")
-        if by == "likelihood":
+        if criterion == "likelihood":
             return np.asarray(-self.log_marginal_likelihood(targets, ridges).mean(axis=1))
         fractions = self._weights / self._weights.sum()
         errors = np.einsum("n,rnk->rk", fractions, self.leave_one_out(targets, ridges) ** 2)
         return np.asarray((errors / (fractions @ targets**2)).mean(axis=1))
 
-    def best_ridge(self, Y: Any, ridges: Any, by: Criterion = "leave_one_out") -> float:
+    def best_ridge(self, Y: Any, ridges: Any, criterion: Criterion = "leave_one_out") -> float:
         """Return the ridge with the least of the ``scores``, the first of equals."""
-        return float(_as_ridges(ridges)[self.scores(Y, ridges, by).argmin()])
+        return float(_as_ridges(ridges)[self.scores(Y, ridges, criterion).argmin()])
 
     def solution(self, Y: Any, ridge: float) -> Solution:
         """Return everything for one ridge."""
@@ -255,7 +255,7 @@ def _group_rows(K: Array, groups: Any) -> tuple[Ints, Ints, Array]:
     labels = np.asarray(groups)
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise InputError(
-            f"groups must be one whole number for each graph, but has shape {labels.shape} and dtype {labels.dtype}."
+            f"groups must be one integer for each graph, but has shape {labels.shape} and dtype {labels.dtype}."
         )
     numbers, first, member = np.unique(labels, return_index=True, return_inverse=True)
     if len(K) < len(labels) and np.array_equal(numbers, np.arange(len(K))):

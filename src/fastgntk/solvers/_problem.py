@@ -148,7 +148,7 @@ def as_ridge(ridge: Any) -> float:
 
 
 def as_weights(weights: Any, n: int) -> Array:
-    """Return weights as an array of shape (n,); None is 1 for all."""
+    """Return weights as an array of shape (n,); None means 1 for all."""
     if weights is None:
         return np.ones(n)
     values = np.asarray(weights, dtype=np.float64)
@@ -167,7 +167,7 @@ class Jitter:
     """Additions to a ridge that make A positive definite, in powers of ten of the mean of the diagonal of K."""
 
     ridge: float
-    mean: float  # of the diagonal of K
+    mean: float  # mean of the diagonal of K
 
     def candidates(self) -> list[float]:
         """Return the additions in the order in which they are tried, starting with 0."""

@@ -100,7 +100,7 @@ class Solution:
         names = {f.name for f in fields(cls)}
         if set(parts) != names:
             wrong = sorted(set(parts) ^ names)
-            raise InputError(f"a solution has the parts {', '.join(sorted(names))}; {wrong[0]} is missing or too many.")
+            raise InputError(f"a solution has the parts {', '.join(sorted(names))}; {wrong[0]} is missing or unknown.")
         return cls(**parts)
 
     def _checked(self, cross: Any) -> Array:

@@ -271,11 +271,11 @@ def moment(t: int, source: Any) -> Array:
 
 
 def check_power(t: Any, minimum: int) -> int:
-    """Return t as an int; raise an error unless it is a whole number of at least ``minimum``."""
+    """Return t as an int; raise an error unless it is an integer of at least ``minimum``."""
     try:
         power = operator.index(t)
     except TypeError:
         power = minimum - 1
     if power < minimum:
-        raise InputError(f"t must be a whole number, {minimum} or more, but is {t!r}.")
+        raise InputError(f"t must be an integer, {minimum} or more, but is {t!r}.")
     return power

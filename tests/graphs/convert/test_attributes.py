@@ -61,7 +61,7 @@ def test_unused_attributes_raise_one_warning_for_all_graphs():
         batch = as_graphs([G, path({"pos": [1, 2, 3], "x": [4, 5, 6]}, {"weight": [1, 1]})])
     assert [str(w.message) for w in caught] == [
         "not used: node attributes 'element', 'pos' and edge attribute 'length'; name what you need in node_labels=, "
-        "node_features=, edge_labels=, edge_weights= or pass () there to do without."
+        "node_features=, edge_labels=, edge_weights= or pass () to them to ignore it."
     ]
     assert batch.features.ravel().tolist() == [1, 2, 3, 4, 5, 6]
 
@@ -159,9 +159,9 @@ def test_valid_labels(values, expected):
     [
         (
             [[1, 2], [2, 3], [3, 4]],
-            "graph 0, node 'a' has 'label' = [1, 2]; a label must be a whole number or a string",
+            "graph 0, node 'a' has 'label' = [1, 2]; a label must be an integer or a string",
         ),
-        ([1, [2, 3], 4], "graph 0, node 'b' has 'label' = [2, 3]; a label must be a whole number or a string: pass "),
+        ([1, [2, 3], 4], "graph 0, node 'b' has 'label' = [2, 3]; a label must be an integer or a string: pass "),
         ([1, 2.5, 4], "node 'b' has 'label' = 2.5; a label must be"),
         ([1, float("nan"), 4], "node 'b' has 'label' = nan; a label must be"),
         ([1, 2, 2**63], f"node 'c' has 'label' = {2**63}; a label must be"),
@@ -235,7 +235,7 @@ def test_long_values_are_truncated_in_messages():
 
 @pytest.mark.parametrize("value", [10**400, 2**64])
 def test_integers_beyond_float64_are_rejected_as_features(value):
-    assert "a label must be a whole number or a string" in refused(path({"label": [1, 2, value]}), node_labels="label")
+    assert "a label must be an integer or a string" in refused(path({"label": [1, 2, value]}), node_labels="label")
     if value > 2**64:
         message = refused(path({"x": [1, 2, value]}), node_features="x")
         assert "graph 0, node 'c' has 'x' = 1000000" in message
@@ -279,7 +279,7 @@ def test_enum_members_become_their_text():
 @pytest.mark.parametrize("number", [1, 300])
 def test_number_like_objects_are_no_labels(number):
     values = [np.array(number), np.array(number), np.array(number)]
-    assert "a label must be a whole number or a string" in refused(path({"label": values}))
+    assert "a label must be an integer or a string" in refused(path({"label": values}))
 
 
 def test_repeated_strings():

@@ -126,7 +126,7 @@ def test_attribute_missing_in_some_graphs():
     [
         ([Data(edge_index=PATH, num_nodes=2)], "graph 0: edge 2 is (1, 2), but the graph has 2 nodes; set num_nodes"),
         ([Data(edge_index=PATH.T, num_nodes=5)], "graph 0: edge_index must have shape (2, m), but has shape (4, 2)"),
-        ([Data(edge_index=PATH * 1.0, num_nodes=5)], "edge_index must hold whole numbers, but has dtype float32"),
+        ([Data(edge_index=PATH * 1.0, num_nodes=5)], "edge_index must hold integers, but has dtype float32"),
         (
             [Data(edge_index=PATH, num_nodes=3), Data(num_nodes=1), Data(edge_index=PATH, num_nodes=2)],
             "graph 2: edge 2 is (1, 2), but the graph has 2 nodes",

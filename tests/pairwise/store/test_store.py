@@ -27,6 +27,7 @@ def matrix():
     return fg.gram(GRAPHS, KERNEL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [*ENGINES, "auto"])
 def test_a_stored_matrix_is_the_matrix(tmp_path, engine, matrix):
     few = GRAPHS[:40] if engine == "kronecker" else GRAPHS
@@ -36,6 +37,7 @@ def test_a_stored_matrix_is_the_matrix(tmp_path, engine, matrix):
     assert (np.asarray(stored) == np.asarray(stored).T).all()
 
 
+@pytest.mark.slow
 def test_a_sketched_matrix_can_be_stored(tmp_path):
     kernel = GNTK(2, 1, sketch=Sketch(size=0.9, seed=3))
     stored = fg.gram(GRAPHS, kernel, store=tmp_path / "K.zarr")
@@ -121,6 +123,7 @@ def _noting(written, write):
     return noted
 
 
+@pytest.mark.slow
 def test_shares_make_the_whole(tmp_path, monkeypatch):
     path = tmp_path / "K.zarr"
     written = []
@@ -139,6 +142,7 @@ def test_threads_and_memory_change_no_bit(tmp_path):
     assert np.array_equal(np.asarray(one), np.asarray(two))
 
 
+@pytest.mark.slow
 def test_the_matrix_need_not_fit_into_memory(tmp_path):
     graphs = fg.datasets.synthetic.erdos_renyi(700, 3, random_state=1).graphs
     how = Compute("decoupled", n_jobs=1, max_memory="2MB")
@@ -194,6 +198,7 @@ def test_another_matrix_is_refused(tmp_path_factory, graphs, kernel, more, words
         fg.gram(graphs, kernel, store=path, **more)
 
 
+@pytest.mark.slow
 def test_an_equivalent_kernel_continues_a_store_in_its_own_form(tmp_path, monkeypatch):
     path = tmp_path / "K.zarr"
     whole = np.asarray(fg.gram(GRAPHS, GNTK(3, 1), store=path))
@@ -281,6 +286,7 @@ def test_a_store_without_an_id_is_refused(tmp_path):
         fg.open_gram(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [KERNEL, GNTK(3, 1)])
 def test_what_is_open_is_not_mixed_with_what_was_made_anew(tmp_path, kernel):
     path = tmp_path / "K.zarr"

@@ -29,12 +29,12 @@ class ColourRows(NamedTuple):
     at: Ints
     ptr: Ints
     columns: Int32s  # at level 1 part · features + j, above it colours of the level below
-    part: Int32s  # of each entry
+    part: Int32s  # part of the aggregation that each entry belongs to
     value: Array
-    magnitude: Array  # of each entry, with |weights|
-    terms: Ints  # of each row |N(u)| + 1
-    sums: Array  # of each row the sum of the weights, plus one for the node itself
-    owner: Ints  # of each row the first graph that has the colour
+    magnitude: Array  # each entry as it would be with |weights|
+    terms: Ints  # |N(u)| + 1 for each row
+    sums: Array  # for each row the sum of the weights, plus one for the node itself
+    owner: Ints  # for each row the first graph that has the colour
     q: Array
     p: Array
     sum_ptr: Ints  # feature sums of the graphs, a CSR matrix (n, d)

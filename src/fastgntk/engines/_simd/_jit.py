@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -33,19 +32,13 @@ _DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdi
 class _Cache(FunctionCache):
     """Machine code on disk, so that the second process need not compile; void when any file of this folder changed.
 
-    Numba's own key covers only the file that a function is in.
+    Numba's own key covers only the file that a function is in. An index of another version is not read any further, so
+    that it may name modules that are gone.
     """
 
-    def _index_key(self, sig: Any, codegen: Any) -> Any:
-        return (*super()._index_key(sig, codegen), _DIGEST)  # type: ignore[no-untyped-call]
-
-    def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            return super()._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        except (ImportError, AttributeError, EOFError, pickle.UnpicklingError):
-            # Left behind by another version of the package, whose modules are gone, or damaged.
-            self.flush()  # type: ignore[no-untyped-call]
-            return None
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        self._cache_file._version += _DIGEST
 
 
 def compiled(function: Function) -> Function:
@@ -53,7 +46,7 @@ def compiled(function: Function) -> Function:
     dispatcher = numba.njit(**_FLAGS)(function)
     if not getattr(numba.config, "DISABLE_JIT", False):
         try:
-            dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
+            dispatcher._cache = _Cache(function)
         except RuntimeError:  # neither this folder nor the user's cache folder can be written
             _log.info("machine code cannot be kept on disk, so it is compiled anew in every process")
     return cast(Function, dispatcher)

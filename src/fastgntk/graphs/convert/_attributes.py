@@ -101,7 +101,7 @@ class Attribute:
                 return whole
         else:
             wrong = next((row for row in range(len(array)) if not _is_label(self.values[row])), 0)
-        raise self._invalid(wrong, f"a label must be a whole number or a string: {self.hint}")
+        raise self._invalid(wrong, f"a label must be an integer or a string: {self.hint}")
 
     def numbers(self) -> Array:
         """Return (N, d) from numbers, or from vectors of length d."""
@@ -136,7 +136,7 @@ class Attribute:
             text = isinstance(values[0], str)
             row = next(row for row, value in enumerate(values) if isinstance(value, str) != text)
             raise InputError(
-                f"{self._entry(row)}, but {self.row_name(0)} has {_short(values[0])}; labels must be all whole numbers "
+                f"{self._entry(row)}, but {self.row_name(0)} has {_short(values[0])}; labels must be all integers "
                 "or all strings."
             )
         if all(issubclass(kind, numbers.Real | np.bool_) for kind in kinds):
@@ -265,7 +265,7 @@ def warn_unused(*selections: Selection) -> None:
     if unused:
         warnings.warn(
             f"not used: {' and '.join(unused)}; name what you need in node_labels=, node_features=, "
-            "edge_labels=, edge_weights= or pass () there to do without.",
+            "edge_labels=, edge_weights= or pass () to them to ignore it.",
             UnusedAttributesWarning,
             stacklevel=user_stacklevel(),
         )

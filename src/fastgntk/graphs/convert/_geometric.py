@@ -96,7 +96,7 @@ def _parse_edges(stored: list[dict[str, Any]], sizes: list[int]) -> tuple[list[i
     parts = [index for index in indices if index is not None]
     ends = _concatenate(parts, axis=1) if parts else np.zeros((2, 0), dtype=np.int64)
     if ends.dtype.kind not in "iu" and ends.size:
-        raise InputError(f"edge_index must hold whole numbers, but has dtype {ends.dtype}.")
+        raise InputError(f"edge_index must hold integers, but has dtype {ends.dtype}.")
     limits = np.repeat(np.array(sizes, dtype=np.int64), np.array(counts, dtype=np.int64))
     outside = (ends < 0) | (ends >= limits)
     wrong = first_true(outside[0] | outside[1])
@@ -150,7 +150,7 @@ def _is_whole(column: Any) -> bool:
 
 
 def _edge_types(column: Any) -> NDArray[Any] | None:
-    """Return whole numbers unchanged, and the columns of one-hot rows, the form in which it reads TU files."""
+    """Return integers unchanged, and the columns of one-hot rows, the form in which it reads TU files."""
     if _is_whole(column):
         return np.asarray(column)
     if not isinstance(column, np.ndarray) or column.ndim != 2 or column.shape[1] < 2 or not len(column):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Bools, Ints
-from fastgntk.errors import InputError, some
+from fastgntk.errors import InputError, format_numbers
 from fastgntk.graphs._batch import GraphBatch
 from fastgntk.graphs._csr import row_offsets
 from fastgntk.graphs._graph import Graph
@@ -61,7 +61,7 @@ BOND_KINDS = {0: "other", 1: "single", 2: "double", 3: "triple", 4: "aromatic"}
 
 _AROMATIC = 4
 _KIND_OF_ORDER = {1.0: 1, 2.0: 2, 3.0: 3, 1.5: _AROMATIC}
-_ATOMIC_NUMBERS = np.array([5, 6, 7, 8, 9, 14, 15, 16, 17, 35, 53])  # of the elements in ATOM_FEATURES
+_ATOMIC_NUMBERS = np.array([5, 6, 7, 8, 9, 14, 15, 16, 17, 35, 53])  # elements in ATOM_FEATURES
 
 
 def molecule(mol: "Mol") -> Graph:
@@ -131,8 +131,8 @@ def from_smiles_list(smiles: Sequence[str]) -> GraphBatch:
     batch, unread = molecules(smiles)
     if len(unread):
         raise InputError(
-            f"RDKit cannot read the SMILES of {some('graph', unread.tolist())} ({smiles[unread[0]]!r}); correct them "
-            "or leave them out."
+            f"RDKit cannot read the SMILES of {format_numbers('graph', unread.tolist())} ({smiles[unread[0]]!r}); "
+            "correct them or leave them out."
         )
     return batch
 

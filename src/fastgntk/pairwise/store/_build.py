@@ -46,7 +46,7 @@ def build_gram(
     build = Build.start(batch, kernel, compute, path)
     with writing(path, shard):
         if shard == (1, 1):  # others are locked out
-            build.stored.sweep()
+            build.stored.remove_partial_files()
         missing = build.missing(shard)
         if client is None:
             build.compute(missing, compute.threads, compute.progress)
@@ -56,7 +56,7 @@ def build_gram(
 
 
 def check_shard(shard: Any) -> Shard:
-    """Return (k, K) with 1 ≤ k ≤ K; None is everything."""
+    """Return (k, K) with 1 ≤ k ≤ K; None means everything."""
     if shard is None:
         return 1, 1
     pair = tuple(shard) if isinstance(shard, tuple | list) else ()

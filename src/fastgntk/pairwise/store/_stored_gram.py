@@ -1,7 +1,7 @@
 """A kernel matrix on disk: a Zarr array of tiles of the upper triangle.
 
 Rows and columns stand in the order in which graphs were cut into groups, so that a tile is what a task computes;
-``order`` is the graph of each row. Each tile is one file with its checksum, which Zarr writes whole or not at all and
+``order`` is the graph of each row. Each tile is one file with its checksum, which Zarr writes atomically and
 checks in reading. A tile that is there is finished.
 
 One process writes at a time, or several with a shard each. Locks belong to the operating system, so that none is left
@@ -32,7 +32,7 @@ __all__ = ["StoredGram", "Tile", "as_path", "is_store", "on_disk", "open_gram", 
 Tile = tuple[int, int]
 """Its row and column among tiles."""
 
-_NAME = "fastgntk"  # of the attribute that holds the manifest
+_NAME = "fastgntk"  # name of the attribute that holds the manifest
 
 # Windows has no such locks; there two processes may compute one tile, with the same result.
 _LOCKS = sys.platform != "win32"
@@ -101,7 +101,7 @@ class StoredGram:
 
     @classmethod
     def create(cls, path: Path, manifest: Manifest, order: Ints) -> Self:
-        """Make an empty store, whole or not at all; if another process was quicker, the store is that one's."""
+        """Make an empty store, atomically; if another process was quicker, the store is that one's."""
         zarr = _zarr()
         temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
         n, size = manifest.graphs, max(manifest.tile_size, 1)
@@ -177,7 +177,7 @@ class StoredGram:
         return self.order[i * self.tile_size : (i + 1) * self.tile_size]
 
     def write(self, tile: Tile, values: Array) -> None:
-        """Put a tile in place, whole or not at all."""
+        """Put a tile in place, atomically."""
         row, col = (place * self.tile_size for place in tile)
         writable = self._writable
         # Last of all, as computing takes long: a tile that is there is taken for one of the store that it is in.
@@ -196,7 +196,7 @@ class StoredGram:
         if now != self.manifest.id:
             raise InputError(f"{self.path} was replaced by a new store after it was opened; open it again.")
 
-    def sweep(self) -> None:
+    def remove_partial_files(self) -> None:
         """Delete what processes left behind that were killed while writing a tile; call it under the lock only.
 
         An abandoned task on a cluster has no lock and may still be writing. It loses its file and fails, which does no

@@ -19,7 +19,7 @@ from fastgntk.selection import OutOfFold
 
 __all__ = ["Source", "drawing_order", "graph_data", "node_contributions"]
 
-_MAX_BYTES = 2_400_000  # of all graphs; the whole page then stays below 3 MB
+_MAX_BYTES = 2_400_000  # bytes of all graphs; the whole page then stays below 3 MB
 _CONTRIBUTION_BYTES = 7  # of one node
 _MAX_MOLECULES = 2_000  # up to which RDKit computes the layout
 _NAME_LENGTH = 120
@@ -32,7 +32,7 @@ class Source:
 
     batch: GraphBatch
     name: str
-    names: list[str]  # of the graphs
+    names: list[str]  # names of the graphs
     smiles: tuple[str, ...] | None
     skipped: int  # rows of a table that could not be read
     targets: tuple[str, ...]

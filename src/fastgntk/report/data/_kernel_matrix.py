@@ -29,7 +29,7 @@ __all__ = [
     "rank_warnings",
 ]
 
-_ROWS = 300  # of the heat map
+_ROWS = 300  # rows of the heat map
 _TREE_GRAPHS = 3000  # up to which a clustering tree is built
 _CLUSTERS = 6
 _FULL = 2000  # graphs up to which all eigenvalues are computed, and t-SNE uses the kernel's own distances
