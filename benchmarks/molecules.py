@@ -77,7 +77,7 @@ def gntk(split: Split, depth: str = "best", edges: str = "plain") -> Outcome:
     grid = replace(fg.selection.Grid.full(), edges=(edges,))
     model = fg.GraphRegressorCV(grid, search=fg.selection.Search(depth=depth)).fit(train, split.y)
     predicting = time.perf_counter()
-    found = model.review(test)  # prediction, standard deviation, interval and nearest molecule
+    found = model.predict_details(test)  # prediction, standard deviation, interval and nearest molecule
     end = time.perf_counter()
     mean, deviation = found.value, found.std / model.intervals_.factor
     half = {

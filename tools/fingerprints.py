@@ -94,7 +94,7 @@ def classifiers() -> Iterator[tuple[str, str]]:
     }
     for name, model in models.items():
         model.fit(train, data.y[:140])
-        found = model.review(test)
+        found = model.predict_details(test)
         yield f"classifier/{name}/review", digest(*found)
         yield f"classifier/{name}/proba", digest(model.predict_proba(test), model.decision_function(test))
         explained = model.explain(test[0])
@@ -116,7 +116,7 @@ def regressors() -> Iterator[tuple[str, str]]:
     }
     for name, model in models.items():
         model.fit(train, y[:250])
-        yield f"regressor/{name}/review", digest(*model.review(test))
+        yield f"regressor/{name}/review", digest(*model.predict_details(test))
         yield f"regressor/{name}/std", digest(*model.predict(test, return_std=True))
         explained = model.explain(test[0])
         yield f"regressor/{name}/explain", digest(explained.contributions, explained.intercept)

@@ -25,6 +25,7 @@ _CACHED_SIZE = 400  # the graphs up to this size stay in cache
 _NEIGHBOUR_NUMPY, _DENSE = 2.2, 0.09  # one neighbour of a pair in a sparse product, one node in a dense one
 _NORM = 1.0  # one neighbour of a pair of nodes of one graph, in the norms
 _START = 0.3e9  # loading compiled code, once in a process
+_REUSED_PAIRS = 1e12  # taken as computed where graphs are used again and again, so that starting compiled code pays
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,18 @@ def choose_engine(
     kernel: GNTK,
     pairs: float | None = None,
     *,
-    more_to_come: bool = False,
+    reused: bool = False,
 ) -> Choice:
     """Return the engine of that name; for ``"auto"`` the exact one that is expected to take the least time.
 
-    ``cols`` is None for a symmetric matrix; ``pairs`` are the pairs of nodes where not all are computed. Equal nodes
-    are not counted as one here, so the lossless engine is usually faster than expected. A kernel with a sketch has the
-    sketched engine, unless no graph, nor any to come, is larger than its sketch.
+    ``cols`` is None for a symmetric matrix; ``pairs`` are the pairs of nodes where not all are computed; ``reused`` if
+    the graphs are for many computations, with graphs to come. Equal nodes are not counted as one here, so the lossless
+    engine is usually faster than expected. A kernel with a sketch has the sketched engine, unless no graph, nor any to
+    come, is larger than its sketch.
     """
-    if pairs is None:
+    if reused:
+        pairs = _REUSED_PAIRS
+    elif pairs is None:
         pairs = rows.n_nodes**2 / 2 if cols is None else float(rows.n_nodes) * cols.n_nodes
     total = pairs * kernel.blocks
     if kernel.sketch is not None:
@@ -61,7 +65,7 @@ def choose_engine(
                 "the sketch."
             )
         sizes = rows.sizes if cols is None else np.concatenate([rows.sizes, cols.sizes])
-        if more_to_come or any(kernel.sketch.rows(size) is not None for size in np.unique(sizes).tolist()):
+        if reused or any(kernel.sketch.rows(size) is not None for size in np.unique(sizes).tolist()):
             larger = rows if cols is None else max(rows, cols, key=_mean_size)
             seconds = _sketched_seconds(larger, kernel, total, kernel.sketch)
             return Choice(get_engine("sketched", kernel.sketch), "the kernel has a sketch", seconds)

@@ -27,7 +27,7 @@ from fastgntk.engines._activation import layer_gain
 from fastgntk.engines._aggregation import sum_features
 from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphRange, Outline, announce_compilation
 from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, scale_norms, unit_rows
-from fastgntk.engines._refinement import refine_colours
+from fastgntk.engines._refinement import Operator, refine_colours
 from fastgntk.engines._simd._group import ColourRows, Group, build_group
 from fastgntk.engines._simd._norms import SCALES, measure_norms
 from fastgntk.engines._simd._tile import Buffers, buffer_sizes, compute_tile
@@ -66,15 +66,7 @@ class Lossless(Engine[PreparedColours, tuple[GNTK, Group]]):
         colouring = refine_colours(batch, kernel.blocks, typed=kernel.typed)
         first, deeper = colouring.operators[0], colouring.operators[1:]
         parts = 1 + int(first.part.max(initial=0))
-        n_old = colouring.counts[0]
-        columns = first.part.astype(np.int64) * n_old + first.index
-        Q = sparse.csr_array((first.value, columns, first.ptr), shape=(len(first.terms), parts * n_old))
-        magnitude = sparse.csr_array((first.magnitude, first.index, first.ptr), shape=(len(first.terms), n_old))
-        aggregated = Q @ sparse.block_diag([colouring.features] * parts, format="csr")
-        directions, norm = unit_rows(sparse.csr_array(aggregated))
-        directions.sort_indices()
-        bound = magnitude @ unit_rows(colouring.features)[1]
-        norm = np.where(is_zero_norm(norm, bound, first.terms, squared=False), 0.0, norm)
+        directions, norm = _aggregate_features(first, colouring.features, parts)
         at = np.concatenate([[0, 0], np.cumsum(colouring.counts[1:])]).astype(np.int64)
         q, p = np.zeros(at[-1]), np.zeros(at[-1])
         q[: len(norm)] = norm
@@ -191,6 +183,18 @@ class Lossless(Engine[PreparedColours, tuple[GNTK, Group]]):
         graphs = max(rows.graphs, cols.graphs)
         values = 5 * 8 * rows.levels * rows.graphs * cols.graphs
         return levels + panel + 8 * graphs * max(m, k) + values + _THREAD_BYTES
+
+
+def _aggregate_features(Q: Operator, features: Any, parts: int) -> tuple[sparse.csr_array, Array]:
+    """Return the aggregated features of the colours of level 1 as unit vectors, with the parts side by side; norms."""
+    n_rows, n_old = len(Q.terms), features.shape[0]
+    columns = Q.part.astype(np.int64) * n_old + Q.index
+    sums = sparse.csr_array((Q.value, columns, Q.ptr), shape=(n_rows, parts * n_old))
+    directions, norm = unit_rows(sparse.csr_array(sums @ sparse.block_diag([features] * parts, format="csr")))
+    directions.sort_indices()
+    magnitude = sparse.csr_array((Q.magnitude, Q.index, Q.ptr), shape=(n_rows, n_old))
+    bound = magnitude @ unit_rows(features)[1]
+    return directions, np.where(is_zero_norm(norm, bound, Q.terms, squared=False), 0.0, norm)
 
 
 def _feature_sums(matrix: sparse.csr_array) -> dict[str, Any]:

@@ -24,7 +24,7 @@ With typed edges there is an M̂ for the nodes themselves and for each type, wit
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -97,7 +97,7 @@ class Sketched(GroupwiseEngine[_Group]):
         built = []
         for i in range(len(batch)):
             graph_colours = None if colours is None else colours[:, batch.offsets[i] : batch.offsets[i + 1]]
-            built.append(_Graph(batch[i : i + 1], graph_colours, kernel, self.sketch, types))
+            built.append(_SketchedGraph.build(batch[i : i + 1], graph_colours, kernel, self.sketch, types))
         sums = inner = np.zeros((0, prepared.batch.features.shape[1]))
         if built:
             sums = np.stack([graph.feature_sum for graph in built])
@@ -108,7 +108,7 @@ class Sketched(GroupwiseEngine[_Group]):
     def build_nodes(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> _Group:
         """Read out every row of each level for itself."""
         kernel = prepared.kernel
-        graph = _Graph(batch, self._colours(batch, kernel), kernel, self.sketch, count_edge_types(batch))
+        graph = _SketchedGraph.build(batch, self._colours(batch, kernel), kernel, self.sketch, count_edge_types(batch))
         levels = [GroupLevel([level], node_by_node=True) for level in graph.levels]
         places = [graph.place_of_node(level) for level in range(1, kernel.blocks + 1)]
         return _Group(kernel, to_dense(batch.features), graph.inner_features, levels, places)
@@ -158,8 +158,8 @@ _Distinct = tuple[Ints, Array]
 """The first node with each colour, and the number of nodes that have the colour."""
 
 
-class _Graph:
-    """Build one graph: distinct nodes, sketch, M, and the norms from the recursion of the graph with itself."""
+class _SketchedGraph:
+    """One graph: distinct nodes, sketch, M, and the norms from the recursion of the graph with itself."""
 
     def __init__(self, graph: GraphBatch, colours: Int32s | None, kernel: GNTK, sketch: Sketch, types: int) -> None:
         self._kernel, self._sketch = kernel, sketch
@@ -175,10 +175,16 @@ class _Graph:
         self.inner_features = np.zeros((0, graph.features.shape[1]))
         self.levels: list[GraphLevel] = []
         self._drawn: dict[int, Array] = {}  # the latest sketch, by block
-        below = self._distinct(0)
-        inner = self._first_level(graph.features[below[0]], below)
-        for level in range(2, self._kernel.blocks + 1):
-            inner = self._next_level(level, inner)
+
+    @classmethod
+    def build(cls, graph: GraphBatch, colours: Int32s | None, kernel: GNTK, sketch: Sketch, types: int) -> Self:
+        """Build all levels of the one graph of a batch."""
+        out = cls(graph, colours, kernel, sketch, types)
+        below = out._distinct(0)
+        inner = out._first_level(graph.features[below[0]], below)
+        for level in range(2, kernel.blocks + 1):
+            inner = out._next_level(level, inner)
+        return out
 
     def _first_level(self, X: Any, below: _Distinct) -> Array:
         """Build level 1 from the features X of distinct nodes; returns P of the next level."""

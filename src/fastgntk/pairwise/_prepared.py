@@ -33,9 +33,6 @@ __all__ = [
 ]
 
 
-_MANY_PAIRS = 1e12  # of nodes; prepared graphs are used again and again, so starting compiled code pays
-
-
 class NotSketchedWarning(UserWarning):
     """Graphs are not larger than their sketch, and so computed exactly."""
 
@@ -181,8 +178,7 @@ def prepare_batch(
         engine = names.get(leaf, compute.engine)
         # A stored matrix of graphs that are all smaller than their sketch has an exact engine, and keeps it.
         exact = replace(leaf, sketch=None) if leaf in names and engine != "sketched" else leaf
-        node_pairs = pairs if once else _MANY_PAIRS
-        return choose_engine(engine, encoded[0], None, exact, node_pairs, more_to_come=not once)
+        return choose_engine(engine, encoded[0], None, exact, pairs, reused=not once)
 
     (out,) = _prepare([batch], kernel, compute, fit_features, choose)
     return out
@@ -229,7 +225,7 @@ def _prepare(
 
 def choose_engine_for_reuse(name: str, batch: GraphBatch, kernel: GNTK) -> str:
     """Return the name of the engine that :func:`prepare` takes for these graphs."""
-    return choose_engine(name, batch, None, kernel, _MANY_PAIRS, more_to_come=True).engine.name
+    return choose_engine(name, batch, None, kernel, reused=True).engine.name
 
 
 def tangent_leaves(kernel: Kernel) -> list[GNTK]:

@@ -19,7 +19,7 @@ from fastgntk.kernels import Kernel, Normalized
 from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute
 from fastgntk.pairwise._leaf_graphs import BuiltGroup, compute_levels
-from fastgntk.pairwise._plan import Plan, largest_extent, plan_gram
+from fastgntk.pairwise._plan import largest_extent, plan_gram
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch
 from fastgntk.pairwise.store._manifest import Manifest
 from fastgntk.pairwise.store._stored_gram import StoredGram, Tile, writing
@@ -124,15 +124,9 @@ class Build:
             kernel = stored.manifest.same_kernel(kernel)
             engines = stored.manifest.engines_for(kernel, compute.engine)
         prepared = prepare_batch(batch, kernel, compute, engines=engines, once=True)
-        by_leaf = prepared.graphs_by_leaf
-        plans = [plan_gram(graphs.groups) for graphs in by_leaf.values()]
-        tile_size = _choose_tile_size(plans) if stored is None else stored.manifest.tile_size
+        tile_size = _choose_tile_size(prepared) if stored is None else stored.manifest.tile_size
         manifest = Manifest.from_prepared(prepared, tile_size, secrets.token_hex(8))
-        first, *others = by_leaf
-        by_leaf[first] = by_leaf[first].cut(tile_size)
-        order = np.concatenate([np.zeros(0, dtype=np.int64), *(group.graphs for group in by_leaf[first].groups)])
-        for leaf in others:
-            by_leaf[leaf] = by_leaf[leaf].cut(tile_size, order)
+        order = _cut_into_tiles(prepared, tile_size)
         if stored is None:
             stored = StoredGram.create(path, manifest, order)
         stored.manifest.check(manifest, path, "give another path, or delete the store first")
@@ -275,8 +269,20 @@ def _leaf_values(
     return out
 
 
-def _choose_tile_size(plans: list[Plan]) -> int:
+def _cut_into_tiles(prepared: PreparedGraphs, tile_size: int) -> Ints:
+    """Cut the graphs of every leaf into groups that make up tiles of that size; return their common order."""
+    by_leaf = prepared.graphs_by_leaf
+    first, *others = by_leaf
+    by_leaf[first] = by_leaf[first].cut(tile_size)
+    order = np.concatenate([np.zeros(0, dtype=np.int64), *(group.graphs for group in by_leaf[first].groups)])
+    for leaf in others:
+        by_leaf[leaf] = by_leaf[leaf].cut(tile_size, order)
+    return order
+
+
+def _choose_tile_size(prepared: PreparedGraphs) -> int:
     """Choose how many graphs a tile has on each side: what is lost by an interruption is small, and so are files."""
+    plans = [plan_gram(graphs.groups) for graphs in prepared.graphs_by_leaf.values()]
     graphs = sum(len(group.graphs) for group in plans[0].rows)
     pairs = float(sum(plan.pairs().sum() for plan in plans))
     affordable = graphs * np.sqrt(_MAX_TILE_PAIRS / (2 * pairs)) if pairs else graphs
