@@ -6,7 +6,7 @@ import numpy as np
 from _style import BLUE, GREY, SEVERAL, blank, draw_edge, draw_node, plt, save
 
 import fastgntk as fg
-from fastgntk.engines import colour
+from fastgntk.engines import refine_colours
 
 LEVELS = 4
 turn = np.pi / 3
@@ -19,7 +19,7 @@ molecule = fg.Graph.from_edges(edges, 10, labels=elements)
 
 def colours_of(graphs: fg.GraphBatch) -> np.ndarray:
     """Return the colour of each node at each level, shape (levels, nodes)."""
-    return colour(fg.NodeFeatures("auto").fit(graphs).transform(graphs), LEVELS - 1).colours
+    return refine_colours(fg.NodeFeatures("auto").fit(graphs).transform(graphs), LEVELS - 1).colours
 
 
 mine = colours_of(fg.as_graphs([molecule]))

@@ -157,7 +157,7 @@ def test_srht_at_full_padded_size_is_exact(merge_nodes, monkeypatch):
     exact = fg.gram(graphs, GNTK(blocks=3), compute=DECOUPLED)
     monkeypatch.setattr(Sketch, "rows", lambda self, n: padded_size(n))
     if merge_nodes:  # otherwise a level with few distinct nodes is exact without a sketch
-        monkeypatch.setattr(_sketched._Graph, "_sketch_matrix", always_sketch)
+        monkeypatch.setattr(_sketched._SketchedGraph, "_sketch_matrix", always_sketch)
     sketch = Sketch("srht", merge_nodes=merge_nodes, sketch_features=True)
     full = fg.gram(graphs, GNTK(blocks=3, sketch=sketch))
     np.testing.assert_allclose(full, exact, rtol=1e-8)
