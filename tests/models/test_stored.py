@@ -229,7 +229,7 @@ def test_incomplete_and_missing_stores_are_refused(store, tmp_path):
     part = fg.open_gram(shutil.copytree(store.path, tmp_path / "part.zarr"))
     part.file((0, 1)).unlink()
     tiles = len(part.all_tiles())
-    with pytest.raises(fg.InputError, match=f"has {tiles - 1} of its {tiles} tiles; compute the others first, by the"):
+    with pytest.raises(fg.InputError, match=f"has {tiles - 1} of its {tiles} tiles; finish it first by repeating"):
         regressor().fit(GRAPHS, EDGES, gram=part)
 
 

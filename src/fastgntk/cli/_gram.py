@@ -20,7 +20,7 @@ from fastgntk.cli._options import ComputeOptions, KernelOptions, OutputOptions, 
 from fastgntk.datasets import Dataset
 from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel
-from fastgntk.pairwise.store import StoredGram, check_shard, connected, local_workers
+from fastgntk.pairwise.store import StoredGram, check_shard, connect, local_workers
 
 __all__ = ["StoreOptions", "gram", "show_cost", "describe_store"]
 
@@ -61,7 +61,7 @@ class StoreOptions(OptionGroup):
     def connect(self, threads: int) -> AbstractContextManager[Any]:
         """Return a Dask client as a context, or None for threads."""
         if self.scheduler is not None:
-            return connected(self.scheduler)
+            return connect(self.scheduler)
         return nullcontext() if self.cluster is None else local_workers(threads)
 
 
@@ -168,7 +168,7 @@ def _write_store(
 def describe_store(stored: StoredGram) -> dict[str, Any]:
     """Return the progress and the manifest of a store, with the kernel as text."""
     kernel = Kernel.from_dict(stored.manifest.kernel)
-    return {**stored.progress(), **stored.manifest.to_dict(), "kernel": repr(kernel)}
+    return {**stored.status(), **stored.manifest.to_dict(), "kernel": repr(kernel)}
 
 
 def show_cost(
