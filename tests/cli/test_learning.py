@@ -422,7 +422,7 @@ EXPLAIN = ["explain", "number.fgntk", "oils.csv", "--row", "1"]
         (["train", "some", "--skip-invalid", "-o", "m.fgntk"], "--skip-invalid is for tables"),
         ([*TRAIN, "--task", "sorting"], "--task must be auto, regression or classification, but is 'sorting'"),
         ([*TRAIN, "--task", "classification"], "numbers that are not whole in column 'boils'"),
-        ([*TRAIN, "--target", "weight", "--task", "classification"], "but there are several targets"),
+        ([*TRAIN, "--target", "weight", "--task", "classification"], "but DATA has several targets"),
         ([*CLASSES, "--task", "regression"], "text where numbers are needed, in rows 1, 2, 3, 4, 5 and 19 more"),
         ([*CLASSES, "--method", "tree"], "method must be svm or ridge, but is 'tree'"),
         ([*TRAIN, *TWO, "--solver", "lu"], "must be one of auto, cholesky, eigen, nystrom, sketched, cg, features"),

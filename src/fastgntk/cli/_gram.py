@@ -29,7 +29,7 @@ _CLUSTERS = (1, 10, 100)  # workers, in an estimate
 
 @dataclass(frozen=True)
 class StoreOptions(OptionGroup):
-    """Where tiles are written, and by which processes they are computed."""
+    """The store of the tiles, and the processes that compute them."""
 
     panel = "Store: a matrix on disk, written tile by tile"
 
@@ -59,7 +59,7 @@ class StoreOptions(OptionGroup):
         return check_shard((int(k), int(count)))
 
     def connect(self, threads: int) -> AbstractContextManager[Any]:
-        """Return a Dask client as a context, or None for threads."""
+        """Return a context of a Dask client, or of None for threads."""
         if self.scheduler is not None:
             return connect(self.scheduler)
         return nullcontext() if self.cluster is None else local_workers(threads)

@@ -23,7 +23,7 @@ from fastgntk.solvers import SOLVER_NAMES
 
 __all__ = ["ModelOptions", "train"]
 
-_FEW_CLASSES = 10  # integers with no more distinct values than this are taken for classes
+_FEW_CLASSES = 10  # integers with at most this many distinct values are treated as classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def _find_task(dataset: Dataset, requested: str) -> _Task:
         is_class = requested == "classification" or (requested == "auto" and few_values)
         if is_class and (y.ndim != 1 or not whole):
             problem = "several targets" if y.ndim != 1 else f"numbers that are not whole in column {column!r}"
-            raise InputError(f"classification needs one column of classes, but there are {problem}.")
+            raise InputError(f"classification needs one column of classes, but DATA has {problem}.")
         y = y.astype(int if is_class else float)
     if is_class and distinct == len(y) > 2:
         raise InputError(
