@@ -39,7 +39,7 @@ class StoreOptions(OptionGroup):
     cluster: str | None = option("Compute on --n-jobs Dask processes of this machine.", metavar="local")
 
     def check(self) -> None:
-        """Refuse options that do not go together."""
+        """Reject options that do not go together."""
         changed = self.changed("shard", "scheduler", "cluster")
         if changed and self.store is None:
             raise InputError(f"{changed[0]} requires --store.")
@@ -81,7 +81,7 @@ def gram(
     _check_destination(file, estimate, store, inputs)
     configure_logging(output.verbose)
     chosen = kernel.build(sketch)
-    compute.build()  # refuses wrong options before graphs are read
+    compute.build()  # rejects invalid options before graphs are read
     dataset = load_data(inputs, quiet=output.json)
     warn_skipped(dataset)
     if estimate:
@@ -93,7 +93,7 @@ def gram(
 
 
 def _check_destination(file: Path | None, estimate: bool, store: StoreOptions, inputs: Inputs) -> None:
-    """Refuse options that do not go together."""
+    """Reject options that do not go together."""
     target = inputs.changed("target")
     if estimate:
         unused = [*(["--output"] if file is not None else []), *store.changed(), *target]

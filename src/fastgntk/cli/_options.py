@@ -285,7 +285,7 @@ def _parse_size(text: str) -> int | float:
 
 
 def _refuse_replaced_options(group: KernelOptions | CandidateOptions, sketch: SketchOptions) -> None:
-    """Refuse options that the text of a kernel replaces."""
+    """Reject options that the text of a kernel replaces."""
     replaced = [name for name in (*group.changed(), *sketch.changed()) if name not in ("--kernel", "--c")]
     if replaced:
         raise InputError(f"use either --kernel or {', '.join(replaced)}, not both.")

@@ -103,7 +103,7 @@ class CostEstimate:
     bytes : int
         Expected peak memory of result, tiles in progress and prepared graphs, on top of Python itself.
     leaves : list of LeafCost
-        One for each tangent kernel that the kernel is made of.
+        One for each tangent kernel in the kernel.
     cluster : ClusterCost, optional
     """
 

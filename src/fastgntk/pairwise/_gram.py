@@ -57,7 +57,7 @@ def gram(
         Engine, threads, memory and progress; nothing in it changes values beyond rounding.
     store : str or Path, optional
         A folder for the matrix, such as ``"gram.zarr"``. It is written tile by tile and never held in memory; after an
-        interruption the same call computes what is missing. Needs the extra ``store``.
+        interruption the same call computes the missing tiles. Needs the extra ``store``.
     shard : (k, K), optional
         Compute only the k-th of K shards into the store, k = 1..K; several processes, on one machine or on many that
         see the same folder, can compute one each.

@@ -52,7 +52,7 @@ def node_contributions(graph: Any, cols: Any, kernel: Kernel | None = None, *, c
 def node_contributions_in_chunks(
     graphs: Any, cols: PreparedGraphs, *, nodes: int = _NODES_PER_PASS, compute: Compute | None = None
 ) -> Iterator[tuple[slice, Array]]:
-    """Yield what :func:`node_contributions` gives for each of many graphs, some graphs at a time, in order.
+    """Yield the results of :func:`node_contributions` for many graphs, in order, several graphs at a time.
 
     Each item is a slice of graphs and the rows of all their nodes, one row for each node and m columns. Graphs with up
     to ``nodes`` nodes in total are computed in one pass, as one graph: their disjoint union. A sketch, a normalisation

@@ -264,7 +264,7 @@ def tangent_leaves(kernel: Kernel) -> list[GNTK]:
 
 
 def _check(kernel: GNTK, batches: list[GraphBatch]) -> None:
-    """Raise if graphs lack edge labels that the kernel needs; warn if some are too small for the sketch."""
+    """Raise if the kernel does not apply to the edges of the graphs; warn if some are too small for the sketch."""
     for batch in batches:
         check_edges(batch, kernel)
     if kernel.sketch is None:
