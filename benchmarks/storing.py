@@ -187,7 +187,7 @@ def build_large(args: argparse.Namespace) -> None:
     loaded = peak()
     start = time.perf_counter()
     stored = fg.gram(graphs, kernel, compute=fg.Compute("lossless", max_memory=LIMIT), store=args.store)
-    print(len(graphs), time.perf_counter() - start, loaded, peak(), stored.progress()["bytes"])
+    print(len(graphs), time.perf_counter() - start, loaded, peak(), stored.status()["bytes"])
 
 
 def trees(count: int) -> fg.GraphBatch:

@@ -93,9 +93,9 @@ MUTANTS = [
     Mutant("pairwise._combine._apply", "constant", "np.add -> np.multiply", 1, "kernels/test_combinations.py"),
     Mutant("pairwise.combine_levels", "drop if", "", 1, EQUALS),
     Mutant("pairwise.normalize", "drop factor", "", 1, "pairwise/test_gram.py"),
-    Mutant("pairwise._write_both_triangles", "unwrap", "swapaxes", 2, CONSISTENCY),
+    Mutant("pairwise._write_both_triangles", "unwrap", "swapaxes", 1, CONSISTENCY),
     Mutant("pairwise._union", "operator", "+ -> -", 1, "properties/test_nodes.py"),
-    Mutant("pairwise.store._leaf_values", "drop transpose", "", 2, "pairwise/store/test_store.py"),
+    Mutant("pairwise.store._leaf_values", "drop transpose", "", 1, "pairwise/store/test_store.py"),
     Mutant("pairwise.store.Manifest.from_dict", "drop if", "", 2, "pairwise/store/test_store.py"),
     # kernels
     Mutant("kernels._Parser.literal", "drop if", "", 1, "kernels"),

@@ -15,7 +15,7 @@ class InputError(ValueError):
 
 
 class DownloadError(InputError):
-    """Raised when a data set could not be fetched; nothing half-written is left behind."""
+    """Raised when a data set could not be downloaded; no partial file is left behind."""
 
 
 def format_numbers(noun: str, numbers: Sequence[int], max_items: int = 5) -> str:

@@ -25,7 +25,7 @@ def test_memory_is_read(given, expected):
 
 @pytest.mark.parametrize("given", ["lots", "-1GB", "0", "GB", "1.2.3GB", 0, -5, float("nan"), "1 XB"])
 def test_bad_memory_is_refused(given):
-    with pytest.raises(InputError, match="max_memory must be a number of bytes or a text such as '2GB'"):
+    with pytest.raises(InputError, match="max_memory must be a number of bytes or a string such as '2GB'"):
         memory_budget(given)
 
 

@@ -219,7 +219,7 @@ GRAM = ["gram", "MUTAG", "-o", "K.npy"]
         (["reproduce", "table-time", "--data", "MUTAGG"], "did you mean MUTAG?"),
         (["bench", "MUTAG:3"], "write NAME:BLOCKS,LAYERS"),
         (["bench", "MUTAG:0,2"], "write NAME:BLOCKS,LAYERS"),
-        (["bench", "MUTAG", "-o", "no/r.json"], "make it first"),
+        (["bench", "MUTAG", "-o", "no/r.json"], "create it first"),
         (["bench", "MUTAG", "--time", "0"], "--time must be above 0"),
         (["bench", "MUTAGG"], "MUTAGG"),
         (["info", "[red]x[/red]"], "'[red]x[/red]'"),

@@ -102,7 +102,7 @@ def test_unwritable_report_is_refused_before_any_work(command, tmp_path, monkeyp
     (tmp_path / "folder.html").mkdir()
     for place, words in [
         ("out.pdf", "--report must end in .html, but is out.pdf"),
-        ("nowhere/out.html", "the folder nowhere does not exist; make it first"),
+        ("nowhere/out.html", "the folder nowhere does not exist; create it first"),
         ("folder.html", "--report must be a file, but folder.html is a folder"),
     ]:
         done = run(*command, "--report", place)

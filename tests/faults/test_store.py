@@ -96,31 +96,31 @@ def test_two_processes_on_one_store(tmp_path, data):
     holder = subprocess.Popen(
         [
             sys.executable, "-c",
-            "import sys, time\nfrom pathlib import Path\nfrom fastgntk.pairwise.store._stored_gram import writing\n"
-            "Path(sys.argv[1]).mkdir()\nwith writing(Path(sys.argv[1]), (1, 3)):\n    print('held', flush=True)\n"
+            "import sys, time\nfrom pathlib import Path\nfrom fastgntk.pairwise.store._stored_gram import lock_store\n"
+            "Path(sys.argv[1]).mkdir()\nwith lock_store(Path(sys.argv[1]), (1, 3)):\n    print('held', flush=True)\n"
             "    time.sleep(100)",
             str(tmp_path / "locked"),
         ],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    from fastgntk.pairwise.store._stored_gram import writing
+    from fastgntk.pairwise.store._stored_gram import lock_store
 
     try:
         assert holder.stdout.readline() == "held\n"
         for shard in ((1, 1), (1, 3)):
             with (
                 pytest.raises(
-                    fg.InputError, match=r"another process is writing into .*locked; wait until it has ended"
+                    fg.InputError, match=r"another process is writing into .*locked; wait until it has finished"
                 ),
-                writing(tmp_path / "locked", shard),
+                lock_store(tmp_path / "locked", shard),
             ):
                 pass
-        with writing(tmp_path / "locked", (2, 3)):  # another share goes on
+        with lock_store(tmp_path / "locked", (2, 3)):  # another share goes on
             pass
     finally:
         holder.kill()
         holder.communicate()
-    with writing(tmp_path / "locked", (1, 1)):  # a lock dies with its process
+    with lock_store(tmp_path / "locked", (1, 1)):  # a lock dies with its process
         pass
     processes = [build(store, data, tmp_path / "log", tmp_path / f"errors-{i}") for i in range(2)]
     codes = sorted(process.wait(120) for process in processes)

@@ -58,6 +58,8 @@ def test_repr_leaves_out_defaults():
         ({"c_phi": 0.0}, "c_phi must be a number above 0"),
         ({"c_phi": float("nan")}, "c_phi must be a number above 0"),
         ({"c_phi": "two"}, "c_phi must be a number above 0"),
+        ({"c_phi": "2"}, "c_phi must be a number above 0, but is '2'"),
+        ({"c_phi": True}, "c_phi must be a number above 0, but is True"),
         ({"c_phi": 10**400}, "c_phi must be a number above 0"),
         ({"sketch": "ams"}, "sketch must be a fastgntk.Sketch or None, but is 'ams'"),
         ({"sketch": True}, "sketch must be a fastgntk.Sketch or None, but is True"),

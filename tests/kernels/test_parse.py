@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fastgntk import GNTK, InputError, Kernel, Sketch, parse_kernel
 
 EXPECTED_KERNEL = "a kernel, a sum or a product, such as GNTK(blocks=3) or 0.5 * GNTK(2) + GNTK(3)"
-EXPECTED_LITERAL = "a number, a text in quotes, True, False or a tuple"
+EXPECTED_LITERAL = "a number, a quoted string, True, False or a tuple"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_bad_values_in_a_text_are_named(text, words):
 
 @pytest.mark.parametrize("given", [None, 3, b"GNTK()", ["GNTK()"], GNTK()])
 def test_other_types_are_refused(given):
-    with pytest.raises(InputError, match=f"a kernel must be given as text, but is a {type(given).__name__}"):
+    with pytest.raises(InputError, match=f"a kernel must be given as a string, but is a {type(given).__name__}"):
         parse_kernel(given)
 
 

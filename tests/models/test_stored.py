@@ -97,6 +97,13 @@ def test_composite_kernel_from_a_store_is_the_same(tmp_path, stored, fitted, sol
     SOLVED.check(model.explain(NEW[0]).nodes, plain.explain(NEW[0]).nodes)
 
 
+def test_normalised_kernel_with_unit_weights_uses_the_stored_form(tmp_path):
+    fg.gram(FEW, KERNEL, compute=LOSSLESS, store=tmp_path / "K.zarr")
+    weighted, plain = fg.GNTK(2, 1, jump=(1, 1, 1)).normalized(), KERNEL.normalized()
+    model = regressor(weighted).fit(FEW, FEW_EDGES, gram=tmp_path / "K.zarr")
+    SOLVED.check(model.predict(NEW_OF_FEW), regressor(plain).fit(FEW, FEW_EDGES).predict(NEW_OF_FEW))
+
+
 def test_raw_kernel_from_a_normalised_store_is_refused(tmp_path):
     fg.gram(FEW, KERNEL.normalized(), compute=LOSSLESS, store=tmp_path / "K.zarr")
     with pytest.raises(fg.InputError, match=r"with kernel GNTK\(.*\)\.normalized\(\), not kernel GNTK\([^)]*\); give"):
@@ -229,7 +236,7 @@ def test_incomplete_and_missing_stores_are_refused(store, tmp_path):
     part = fg.open_gram(shutil.copytree(store.path, tmp_path / "part.zarr"))
     part.file((0, 1)).unlink()
     tiles = len(part.all_tiles())
-    with pytest.raises(fg.InputError, match=f"has {tiles - 1} of its {tiles} tiles; compute the others first, by the"):
+    with pytest.raises(fg.InputError, match=f"has {tiles - 1} of its {tiles} tiles; finish it first by repeating"):
         regressor().fit(GRAPHS, EDGES, gram=part)
 
 

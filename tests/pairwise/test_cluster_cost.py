@@ -24,22 +24,22 @@ def _small_tiles(monkeypatch):
 def clock(monkeypatch):
     """Time that passes by the work of a tile: a second for each unit of its cost; the first one loads code for long."""
     now = [0.0]
-    compute = _build.Build.compute
+    compute_tiles = _build.StoreBuilder.compute_tiles
     computed = []
 
     def timed(self, tiles, workers, progress):
-        compute(self, tiles, workers, progress)
+        compute_tiles(self, tiles, workers, progress)
         now[0] += sum(map(self.cost, tiles)) if computed else 1e9
         computed.extend(tiles)
 
-    monkeypatch.setattr(_build.Build, "compute", timed)
+    monkeypatch.setattr(_build.StoreBuilder, "compute_tiles", timed)
     monkeypatch.setattr(_cost.time, "perf_counter", lambda: now[0])
     return computed
 
 
 def costs(tmp_path) -> np.ndarray:
-    build = _build.Build.start(GRAPHS, KERNEL, fg.Compute(), tmp_path / "K.zarr")
-    return np.array([build.cost(tile) for tile in build.by_cost(build.stored.all_tiles())], dtype=float)
+    builder = _build.StoreBuilder.start(GRAPHS, KERNEL, fg.Compute(), tmp_path / "K.zarr")
+    return np.array([builder.cost(tile) for tile in builder.by_cost(builder.stored.all_tiles())], dtype=float)
 
 
 @pytest.mark.parametrize("sample", [1.0, 1e12])
@@ -58,7 +58,7 @@ def test_a_sample_gives_the_time_of_all(tmp_path, clock, sample):
 def test_disk_and_tiles_are_those_of_the_store(tmp_path):
     found = fg.estimate_cost(GRAPHS, KERNEL, cluster=(1,), sample_seconds=1e-9).cluster
     stored = fg.gram(GRAPHS, KERNEL, store=tmp_path / "K.zarr")
-    built = stored.progress()
+    built = stored.status()
     assert (found.tiles, found.tile_size, found.disk_bytes) == (built["tiles"], stored.tile_size, built["bytes"])
     assert found.worker_bytes > 8 * stored.tile_size**2
 

@@ -32,7 +32,7 @@ def test_all_cores_of_this_process_are_the_default(n_jobs):
     ("text", "count"), [("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), ("300kB", 300_000), (12, 12), ("7", 7)]
 )
 def test_max_memory_is_read_in_bytes(text, count):
-    assert Compute(max_memory=text).budget == count
+    assert Compute(max_memory=text).memory_budget == count
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_max_memory_is_read_in_bytes(text, count):
         ({"n_jobs": 1.5}, "n_jobs must be an integer, .* but is 1.5"),
         ({"n_jobs": True}, "n_jobs must be an integer, .* but is True"),
         ({"n_jobs": "2"}, "n_jobs must be an integer, .* but is '2'"),
-        ({"max_memory": "much"}, "max_memory must be a number of bytes or a text such as '2GB', but is 'much'"),
-        ({"max_memory": 0}, "max_memory must be a number of bytes or a text such as '2GB', but is 0"),
+        ({"max_memory": "much"}, "max_memory must be a number of bytes or a string such as '2GB', but is 'much'"),
+        ({"max_memory": 0}, "max_memory must be a number of bytes or a string such as '2GB', but is 0"),
         ({"max_memory": -1}, "max_memory must be a number of bytes .* but is -1"),
         ({"max_memory": [1]}, r"max_memory must be a number of bytes .* but is \[1\]"),
         ({"max_memory": 10**400}, "max_memory must be a number of bytes"),
@@ -94,5 +94,5 @@ def test_other_types_are_no_kernel(given):
     words = r"kernel must be a kernel such as fastgntk\.GNTK\(\), but is a "
     with pytest.raises(InputError, match=rf"{words}{type(given).__name__}\.$"):
         check_kernel(given)
-    with pytest.raises(InputError, match=rf"{words}str; read a text with fastgntk\.parse_kernel\.$"):
+    with pytest.raises(InputError, match=rf"{words}str; parse a string with fastgntk\.parse_kernel\.$"):
         check_kernel("GNTK()")

@@ -48,7 +48,7 @@ FUNCTIONS = [
 def test_kernels_and_options_of_another_type_are_refused(call):
     with pytest.raises(InputError, match=r"kernel must be a kernel such as fastgntk\.GNTK\(\), but is a int\."):
         call(FAMILIES["path"], 3)
-    with pytest.raises(InputError, match=r"but is a str; read a text with fastgntk\.parse_kernel\."):
+    with pytest.raises(InputError, match=r"but is a str; parse a string with fastgntk\.parse_kernel\."):
         call(FAMILIES["path"], "GNTK()")
     for wrong in ("lossless", 2, {"n_jobs": 2}, GNTK()):
         words = rf"compute must be a fastgntk\.Compute, such as Compute\(n_jobs=2\), but is a {type(wrong).__name__}\."
@@ -130,8 +130,8 @@ def test_a_value_depends_on_its_two_graphs_alone(engine):
     FLOAT64.check(cross_gram(test, train, **how), whole[:2, 2:])
     prepared = prepare(train, **how)
     FLOAT64.check(cross_gram(test, prepared), whole[:2, 2:])
-    FLOAT64.check(gram(prepared.prepare_rows(test)), whole[:2, :2])
-    FLOAT64.check(diagonal(prepared.prepare_rows(test)), np.diagonal(whole)[:2])
+    FLOAT64.check(gram(prepared.prepare_others(test)), whole[:2, :2])
+    FLOAT64.check(diagonal(prepared.prepare_others(test)), np.diagonal(whole)[:2])
 
 
 def test_an_error_in_a_worker_names_its_graphs(monkeypatch):
@@ -175,7 +175,7 @@ def test_features_of_prepared_graphs_serve_rows_columns_and_diagonals():
     train = [chain, Graph.from_edges([(0, 1)], 2, labels=["C", "O"])]
     new = [Graph.from_edges([(0, 1)], 2, labels=["C", "Cl"])]
     prepared = prepare(train)
-    rows = prepared.prepare_rows(new)
+    rows = prepared.prepare_others(new)
     K = normalize(cross_gram(rows, prepared), diagonal(rows), diagonal(prepared))
     FLOAT64.check(K, normalize(gram([*new, *train]))[:1, 1:])
     assert (np.abs(K) <= 1).all()
@@ -213,7 +213,7 @@ def test_normalize_gives_zero_for_graphs_similar_to_nothing():
     [
         ((np.ones((2, 3)),), "needs the diagonals"),
         ((np.ones((2, 3)), np.ones(2)), "needs the diagonals"),
-        ((np.ones((2, 3)), np.ones(3), np.ones(3)), "lengths 3 and 3, but kernel has shape"),
+        ((np.ones((2, 3)), np.ones(3), np.ones(3)), "lengths 3 and 3, but K has shape"),
         ((np.ones(3),), "must be a matrix"),
         ((-np.eye(2),), "must not be negative"),
         (([[np.nan, 1], [1, 1]],), "must be finite"),

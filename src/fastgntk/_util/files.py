@@ -1,4 +1,4 @@
-"""Write files atomically, where they can be written."""
+"""Write files atomically, and check output paths."""
 
 import os
 import secrets
@@ -12,19 +12,19 @@ __all__ = ["atomic_save", "atomic_write", "check_output_path"]
 
 
 def check_output_path(path: Path, called: str, *suffixes: str) -> None:
-    """Raise an error if no file can be written to ``path``, before the work; ``called`` is its argument name."""
+    """Raise an error before the work if ``path`` cannot be written; ``called`` is its argument name."""
     if suffixes and path.suffix.lower() not in suffixes:
         raise InputError(f"{called} must end in {' or '.join(suffixes)}, but is {path}.")
     if path.is_dir():
         raise InputError(f"{called} must be a file, but {path} is a folder.")
     if not path.parent.is_dir():
-        raise InputError(f"the folder {path.parent} does not exist; make it first.")
+        raise InputError(f"the folder {path.parent} does not exist; create it first.")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"{path} cannot be written (Permission denied); choose another place.")
 
 
 def atomic_save(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Let ``write`` fill a temporary file beside ``path``, then put it in place in one step.
+    """Let ``write`` fill a temporary file next to ``path``, then rename it to ``path``.
 
     A crash, a full disk or Ctrl-C leaves the old file unchanged and no partial file.
     """

@@ -14,7 +14,7 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 
 
 def memory_budget(memory: Memory) -> int:
-    """Return the budget in bytes; None means a quarter of this machine's memory.
+    """Return a memory limit in bytes; None means a quarter of this machine's memory.
 
     >>> memory_budget("1.5 GB"), memory_budget("2GiB"), memory_budget(1000)
     (1500000000, 2147483648, 1000)
@@ -23,7 +23,7 @@ def memory_budget(memory: Memory) -> int:
         try:
             return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
         except (AttributeError, ValueError, OSError):
-            return 2 * 2**30  # unknown: what a small laptop can spare
+            return 2 * 2**30  # unknown: assume a small laptop
     number, unit = memory, ""
     if isinstance(memory, str):
         match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", memory.lower())
@@ -33,12 +33,12 @@ def memory_budget(memory: Memory) -> int:
     except (TypeError, ValueError, KeyError, OverflowError):
         value = math.nan
     if not (math.isfinite(value) and value > 0):
-        raise InputError(f"max_memory must be a number of bytes or a text such as '2GB', but is {memory!r}.")
+        raise InputError(f"max_memory must be a number of bytes or a string such as '2GB', but is {memory!r}.")
     return int(value)
 
 
 def round_up_bytes(count: int) -> str:
-    """Write a number of bytes as a text for ``memory=`` that is enough, rounded up to two digits.
+    """Return a value for ``max_memory=`` that suffices for a number of bytes, rounded up to two digits.
 
     >>> round_up_bytes(1_234_567), memory_budget(round_up_bytes(1_234_567)) >= 1_234_567
     ('1.3MB', True)
@@ -50,7 +50,7 @@ def round_up_bytes(count: int) -> str:
 
 
 def format_bytes(count: float) -> str:
-    """Write a number of bytes for people.
+    """Format a number of bytes for display.
 
     >>> format_bytes(1_536_000_000)
     '1.5 GB'
@@ -63,7 +63,7 @@ def format_bytes(count: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Write a duration for people, with two digits or two units; a dash for NaN and infinity.
+    """Format a duration for display, with two digits or two units; a dash for NaN and infinity.
 
     >>> format_duration(0.0172), format_duration(0.4), format_duration(3.27), format_duration(12.3)
     ('17 ms', '0.4 s', '3.3 s', '12 s')

@@ -1,7 +1,7 @@
 """Run independent tasks on threads.
 
-Threads, not processes: NumPy, SciPy's sparse products and BLAS all release the interpreter lock, nothing has
-to be pickled, and results go straight into the matrix (benchmarks/workers.py compares both).
+Threads, not processes: NumPy, SciPy's sparse products and BLAS all release the interpreter lock, nothing has to be
+pickled, and results are written directly into the matrix (benchmarks/workers.py compares both).
 """
 
 import sys
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 __all__ = ["Progress", "run", "single_threaded_blas"]
 
 Progress = Callable[[int, int], None]
-"""Called as progress(done, total) in units of work, so that done/total is the fraction of the time."""
+"""Called as progress(done, total) in units of work; done/total approximates the fraction of the time."""
 
 Task = TypeVar("Task")
 
@@ -32,9 +32,9 @@ def run(
 ) -> None:
     """Call ``function(task)`` for every task, in order of the sequence, on at most ``workers`` threads.
 
-    An exception stops all workers after their current task and is raised here; so is Ctrl-C. ``cancelled[0]`` is set to
-    1 then, so that current tasks can return early. Even a single worker is a thread of its own: Python hands Ctrl-C to
-    the main thread, which must not be inside compiled code.
+    An exception, or Ctrl-C, stops all workers after their current task and is raised here. It also sets
+    ``cancelled[0]`` to 1, so that current tasks can return early. Even a single worker runs in its own thread: Python
+    delivers Ctrl-C to the main thread, which must not be inside compiled code.
     """
     total = sum(cost(task) for task in tasks) if progress else 0
     pending = iter(tasks)
@@ -55,7 +55,7 @@ def run(
                     task = next(pending, stop)
                 if task is stop:
                     return
-                function(task)  # type: ignore[arg-type]  # `stop` itself was sorted out above
+                function(task)  # type: ignore[arg-type]  # `stop` itself was handled above
                 if progress:
                     with lock:
                         done += cost(task)  # type: ignore[arg-type]
@@ -78,7 +78,7 @@ def run(
 
 
 class _BlasLimit:
-    """The setting is one for the whole process, so calls from several threads share it: first in, last out."""
+    """A process-wide limit, shared by calls from several threads: set by the first one, restored by the last one."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -88,7 +88,7 @@ class _BlasLimit:
         self._modules = 0
 
     def set(self) -> None:
-        """Limit every BLAS that is loaded; to find them takes 2 ms, so they are looked for after imports only."""
+        """Limit all loaded BLAS libraries; finding them takes 2 ms, so it is repeated only after imports."""
         from threadpoolctl import ThreadpoolController
 
         if self._modules != len(sys.modules):
@@ -103,7 +103,7 @@ _blas_limit = _BlasLimit()
 def single_threaded_blas() -> Iterator[None]:
     """Keep BLAS to one thread while our own threads share the cores; restored on leaving.
 
-    It also keeps results equal for every number of workers: a product split among threads sums in another order.
+    It also makes results independent of the number of workers: a product split among threads sums in another order.
     """
     with _blas_limit.lock:
         if _blas_limit.users == 0:

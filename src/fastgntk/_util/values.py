@@ -9,9 +9,9 @@ __all__ = ["Value"]
 
 
 class Value:
-    """Base of frozen dataclasses that scikit-learn can search through, as in ``kernel__blocks``.
+    """Base of frozen dataclasses with scikit-learn's parameter interface, so that ``kernel__blocks`` can be searched.
 
-    ``repr`` leaves out fields that have their default. As the value is frozen, ``set_params`` returns a new one.
+    ``repr`` leaves out fields with default values. As the value is frozen, ``set_params`` returns a new one.
     """
 
     def __repr__(self) -> str:
@@ -20,7 +20,7 @@ class Value:
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; with ``deep`` those of nested values too, as ``outer__inner``."""
+        """Return the parameters by name; with ``deep`` also those of nested values, as ``outer__inner``."""
         params = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
         if not deep:
             return params

@@ -48,7 +48,7 @@ def bench(
     record = {
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
-        "max_memory": settings.budget,
+        "max_memory": settings.memory_budget,
         "cold_start_seconds": cold,
         "warm_start_seconds": warm,
         "rows": [measurement.to_dict() for measurement in measurements],
@@ -64,7 +64,7 @@ def bench(
 
 def _measure_all(cases: list[Case], compute: Compute, time_limit: float) -> tuple[float, float, list[Measurement]]:
     """Return start-up times without and with compiled code, and the measurements of each case."""
-    workers, memory = compute.threads, compute.budget
+    workers, memory = compute.threads, compute.memory_budget
     measurements: list[Measurement] = []
     with Console(stderr=True).status("start-up", spinner="dots") as status:
         cold, warm = time_start_up(workers)

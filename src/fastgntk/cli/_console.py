@@ -28,7 +28,7 @@ __all__ = [
     "progress_bar",
 ]
 
-_SHOW_AFTER = 1.0  # seconds; what is quicker needs no bar
+_SHOW_AFTER = 1.0  # seconds; quicker work needs no bar
 
 
 def print_error(message: str, style: str = "bold red") -> None:

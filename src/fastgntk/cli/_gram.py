@@ -20,7 +20,7 @@ from fastgntk.cli._options import ComputeOptions, KernelOptions, OutputOptions, 
 from fastgntk.datasets import Dataset
 from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel
-from fastgntk.pairwise.store import StoredGram, check_shard, connected, local_workers
+from fastgntk.pairwise.store import StoredGram, check_shard, connect, local_workers
 
 __all__ = ["StoreOptions", "gram", "show_cost", "describe_store"]
 
@@ -29,7 +29,7 @@ _CLUSTERS = (1, 10, 100)  # workers, in an estimate
 
 @dataclass(frozen=True)
 class StoreOptions(OptionGroup):
-    """Where tiles are written, and by which processes they are computed."""
+    """The store of the tiles, and the processes that compute them."""
 
     panel = "Store: a matrix on disk, written tile by tile"
 
@@ -39,7 +39,7 @@ class StoreOptions(OptionGroup):
     cluster: str | None = option("Compute on --n-jobs Dask processes of this machine.", metavar="local")
 
     def check(self) -> None:
-        """Refuse options that do not go together."""
+        """Reject options that do not go together."""
         changed = self.changed("shard", "scheduler", "cluster")
         if changed and self.store is None:
             raise InputError(f"{changed[0]} requires --store.")
@@ -59,9 +59,9 @@ class StoreOptions(OptionGroup):
         return check_shard((int(k), int(count)))
 
     def connect(self, threads: int) -> AbstractContextManager[Any]:
-        """Return a Dask client as a context, or None for threads."""
+        """Return a context of a Dask client, or of None for threads."""
         if self.scheduler is not None:
-            return connected(self.scheduler)
+            return connect(self.scheduler)
         return nullcontext() if self.cluster is None else local_workers(threads)
 
 
@@ -81,7 +81,7 @@ def gram(
     _check_destination(file, estimate, store, inputs)
     configure_logging(output.verbose)
     chosen = kernel.build(sketch)
-    compute.build()  # refuses wrong options before graphs are read
+    compute.build()  # rejects invalid options before graphs are read
     dataset = load_data(inputs, quiet=output.json)
     warn_skipped(dataset)
     if estimate:
@@ -93,7 +93,7 @@ def gram(
 
 
 def _check_destination(file: Path | None, estimate: bool, store: StoreOptions, inputs: Inputs) -> None:
-    """Refuse options that do not go together."""
+    """Reject options that do not go together."""
     target = inputs.changed("target")
     if estimate:
         unused = [*(["--output"] if file is not None else []), *store.changed(), *target]
@@ -168,7 +168,7 @@ def _write_store(
 def describe_store(stored: StoredGram) -> dict[str, Any]:
     """Return the progress and the manifest of a store, with the kernel as text."""
     kernel = Kernel.from_dict(stored.manifest.kernel)
-    return {**stored.progress(), **stored.manifest.to_dict(), "kernel": repr(kernel)}
+    return {**stored.status(), **stored.manifest.to_dict(), "kernel": repr(kernel)}
 
 
 def show_cost(

@@ -53,7 +53,7 @@ def info(
     if is_store(inputs.data):
         _show_store(Path(inputs.data), output)
         return
-    compute.build()  # refuses wrong options before graphs are read
+    compute.build()  # rejects invalid options before graphs are read
     dataset = load_data(inputs, quiet=output.json)
     if not output.json:
         warn_skipped(dataset)

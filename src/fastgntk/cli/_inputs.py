@@ -67,7 +67,7 @@ class Inputs(OptionGroup):
         }
 
     def refuse(self, names: tuple[str, ...], purpose: str) -> None:
-        """Refuse options that do not apply to DATA."""
+        """Reject options that do not apply to DATA."""
         if changed := self.changed(*names):
             raise InputError(f"{changed[0]} is for {purpose}; leave it out.")
 
@@ -124,7 +124,7 @@ def load_data(inputs: Inputs, *, quiet: bool = False) -> Dataset:
 
 
 def check_targets(dataset: Dataset, inputs: Inputs) -> None:
-    """Refuse graphs without targets."""
+    """Reject graphs without targets."""
     if dataset.y is not None:
         return
     advice = "it has neither graph labels nor graph attributes"

@@ -61,7 +61,7 @@ def main() -> None:
         print_error(str(error))
         sys.exit(2)
     except MemoryError:
-        print_error("there is not enough memory; use fewer graphs, or a smaller --max-memory or --n-jobs.")
+        print_error("not enough memory; use fewer graphs, or a smaller --max-memory or --n-jobs.")
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(1)

@@ -127,7 +127,7 @@ class CandidateOptions(OptionGroup):
     )
 
     def build(self, default: "Grid", sketch: SketchOptions, seed: int) -> "Grid | Candidates":
-        """Return the kernels, or the default grid with other values where they were given."""
+        """Return the kernels, or the default grid with the given values in place of its own."""
         if self.kernel:
             _refuse_replaced_options(self, sketch)
             C = default.C if self.c is None else parse_floats(self.c, "--c")
@@ -199,12 +199,12 @@ class ReportOutput(OutputOptions):
     )
 
     def check(self) -> None:
-        """Refuse a path to which no page can be written, before any work."""
+        """Raise before any work if the page cannot be written."""
         if self.report is not None:
             check_output_path(self.report, "--report", ".html")
 
     def report_record(self) -> dict[str, str]:
-        """Return the entry of the page in JSON output, if there is one."""
+        """Return the entry of the page in JSON output, empty if no page is written."""
         return {} if self.report is None else {"report": str(self.report)}
 
     def write_report(self, write: Callable[..., Any], compute: ComputeOptions, *results: Any, **options: Any) -> None:
@@ -285,7 +285,7 @@ def _parse_size(text: str) -> int | float:
 
 
 def _refuse_replaced_options(group: KernelOptions | CandidateOptions, sketch: SketchOptions) -> None:
-    """Refuse options that the text of a kernel replaces."""
+    """Reject options that the text of a kernel replaces."""
     replaced = [name for name in (*group.changed(), *sketch.changed()) if name not in ("--kernel", "--c")]
     if replaced:
         raise InputError(f"use either --kernel or {', '.join(replaced)}, not both.")

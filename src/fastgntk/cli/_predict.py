@@ -95,7 +95,7 @@ def target_names(model: Any) -> list[str]:
 
 
 def load_new_graphs(inputs: Inputs, model: Any, *, quiet: bool) -> Dataset:
-    """Read graphs for a model; options that were not given are those of its training."""
+    """Read graphs for a model; options default to those of its training."""
     metadata = getattr(model, "about_", {})
     inputs = inputs.from_model(metadata.get("inputs"))
     if inputs.format == "edge list":

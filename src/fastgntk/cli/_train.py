@@ -23,7 +23,7 @@ from fastgntk.solvers import SOLVER_NAMES
 
 __all__ = ["ModelOptions", "train"]
 
-_FEW_CLASSES = 10  # integers with no more distinct values than this are taken for classes
+_FEW_CLASSES = 10  # integers with at most this many distinct values are treated as classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class ModelOptions(OptionGroup):
     random_state: int = random_state_option("folds, samples, landmarks and the sketch")
 
     def check(self, task: _Task, c: str | None) -> None:
-        """Refuse options that do not fit the task, and unknown names."""
+        """Reject options that do not fit the task, and unknown names."""
         for name, value in (("--method (svm or ridge)", self.method), ("--c", c)):
             if task.kind == "regression" and value is not None:
                 targets = ", ".join(task.names)
@@ -128,7 +128,7 @@ def train(
 
 
 def _find_task(dataset: Dataset, requested: str) -> _Task:
-    """Return the task, with targets of its kind; refuse targets from which nothing can be learned.
+    """Return the task, with targets of its kind; reject targets from which nothing can be learned.
 
     Text is classes, and so are integers with few distinct values; other numbers are regression.
     """
@@ -147,7 +147,7 @@ def _find_task(dataset: Dataset, requested: str) -> _Task:
         is_class = requested == "classification" or (requested == "auto" and few_values)
         if is_class and (y.ndim != 1 or not whole):
             problem = "several targets" if y.ndim != 1 else f"numbers that are not whole in column {column!r}"
-            raise InputError(f"classification needs one column of classes, but there are {problem}.")
+            raise InputError(f"classification needs one column of classes, but DATA has {problem}.")
         y = y.astype(int if is_class else float)
     if is_class and distinct == len(y) > 2:
         raise InputError(
@@ -160,7 +160,7 @@ def _find_task(dataset: Dataset, requested: str) -> _Task:
 
 
 def _check_text(dataset: Dataset, y: NDArray[np.str_], requested: str, column: str) -> None:
-    """Refuse text that is probably meant as numbers: for regression, or if it has decimals or is mostly numbers."""
+    """Reject text that is probably meant as numbers: for regression, or if it has decimals or is mostly numbers."""
     numbers = np.array([_parse_number(text) for text in y.ravel().tolist()])
     rows = dataset.rows if isinstance(dataset, MoleculeTable) else np.arange(1, len(numbers) + 1)
     is_word = np.isnan(numbers)

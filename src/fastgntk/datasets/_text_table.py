@@ -110,7 +110,7 @@ class TextTable:
         return np.stack([self._target(index, rows, classes=False) for index in columns], axis=1)
 
     def _target(self, index: int, rows: Ints, *, classes: bool) -> NDArray[Any]:
-        """Return a column as numbers, or as strings if ``classes`` allows them and some are no numbers."""
+        """Return a column as numbers, or as strings if ``classes`` allows them and some are not numbers."""
         texts = {int(row): self.cells[index][row].strip() for row in rows}
         numbers = {row: _parse_number(text) for row, text in texts.items()}
         infinite = {row for row, number in numbers.items() if number is not None and not math.isfinite(number)}

@@ -204,7 +204,7 @@ def parse_table(text: bytes, dtype: type, file: str, columns: int | None = None)
     Raises
     ------
     InputError
-        With file and line number, if a field is no number or a line differs in length from the first.
+        With file and line number, if a field is not a number or a line differs in length from the first.
     """
     text = text.removeprefix(b"\xef\xbb\xbf").rstrip()  # the byte order mark of some editors
     if not text:
@@ -285,7 +285,7 @@ def write_tu(dataset: Dataset, folder: str | Path) -> Path:
     for part, table in tables.items():
         path = target / f"{dataset.name}_{part}.txt"
         if table is None:
-            path.unlink(missing_ok=True)  # it would be read as a part of this set
+            path.unlink(missing_ok=True)  # it would be read as part of this set
         else:
             buffer = io.BytesIO()
             np.savetxt(buffer, table, fmt="%.17g" if table.dtype.kind == "f" else "%d", delimiter=", ")

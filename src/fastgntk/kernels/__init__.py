@@ -14,16 +14,16 @@ Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjace
     κ0(λ) = (π − arccos λ)/π        κ1(λ) = (λ (π − arccos λ) + sqrt(1 − λ²))/π
 
 ====================  ===================  =======================================================
-paper                 code                 meaning
+papers                code                 meaning
 ====================  ===================  =======================================================
 L                     ``blocks``           Aggregate + Combine blocks
 R                     ``layers``           ReLU layers in each Combine
-c_u                   ``scale``            1, 1/(\|N(u)\|+1), or what makes the aggregated node a unit vector
+c_u                   ``scale``            1, 1/(\|N(u)\|+1), or the inverse norm of the aggregated node
 jumping knowledge     ``jump``             read out every level
-c_φ                   ``c_phi``            2 keeps norms: then p_u does not change inside a block
+c_φ                   ``c_phi``            2 preserves norms: p_u does not change within a block
 X                     ``features``         attributes, one-hot labels or one-hot degrees
 S                     ``sketch``           B SᵀS in place of B: an approximation
-not there             ``edges``            ``"typed"``: B = Σ_r B_r, the node itself and each edge label being one r
+(not in the papers)   ``edges``            ``"typed"``: B = Σ_r B_r, one r for the node itself and one per edge label
 ====================  ===================  =======================================================
 
 A node of norm 0 (zero features, or exact cancellation) contributes 0. Where this departs from the papers, and
@@ -35,12 +35,12 @@ Kernels combine entry by entry, and stay positive semi-definite:
     (k1 * k2)(G, G') = k1(G, G') k2(G, G')                   k.normalized()(G, G') = k(G, G') / sqrt(k(G, G) k(G', G'))
 
 ====================  ==========================================================================
-``_gntk``             :class:`GNTK`, everything that changes its values
+``_gntk``             :class:`GNTK`, with all parameters that change its values
 ``_base``             :class:`Kernel` and the algebra: sums, products, factors, normalisation
-``_parse``            :func:`parse_kernel`: kernels from text and JSON
+``_parse``            :func:`parse_kernel`, kernels from strings and JSON
 ====================  ==========================================================================
 
-How the recursion is computed is in :mod:`fastgntk.engines`.
+The recursion is implemented in :mod:`fastgntk.engines`.
 """
 
 from fastgntk.kernels._base import Kernel, Normalized, Product, Scaled, Sum

@@ -17,21 +17,22 @@ __all__ = ["Kernel", "Normalized", "Product", "Scaled", "Sum"]
 
 
 class Kernel(Value):
-    """A positive semi-definite function k(G, G') of two graphs; a frozen value.
+    """Description of a positive semi-definite function k(G, G') of two graphs, as a frozen value.
 
-    ``2.0 * k``, ``k1 + k2``, ``k1 * k2`` and ``k.normalized()`` are kernels again. ``repr`` is a text that
-    :func:`fastgntk.parse_kernel` reads, and ``to_json`` one that :meth:`from_json` reads.
+    A kernel is not callable: :func:`fastgntk.gram` computes its values. ``2.0 * k``, ``k1 + k2``, ``k1 * k2`` and
+    ``k.normalized()`` are kernels again. :func:`fastgntk.parse_kernel` parses the output of ``repr``, and
+    :meth:`from_json` that of ``to_json``.
     """
 
     _precedence: ClassVar[int] = 3
     """Precedence of the outermost operation in ``repr``: 1 for a sum, 2 for a product, 3 without parentheses."""
-    __array_ufunc__ = None  # so that a NumPy number times a kernel comes here
+    __array_ufunc__ = None  # so that a NumPy number times a kernel calls __rmul__
 
     def __add__(self, other: Any) -> Kernel:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __radd__(self, other: Any) -> Kernel:
-        return self if type(other) is int and other == 0 else NotImplemented  # where ``sum`` starts
+        return self if type(other) is int and other == 0 else NotImplemented  # the start value of ``sum``
 
     def __mul__(self, other: Any) -> Kernel:
         return Product(self, other) if isinstance(other, Kernel) else self.__rmul__(other)
@@ -49,12 +50,12 @@ class Kernel(Value):
         return self if isinstance(self, Normalized) else Normalized(self)
 
     def leaves(self) -> list[Kernel]:
-        """Return the distinct kernels that this one is made of, in order of their first occurrence."""
+        """Return the distinct kernels from which this one is composed, in order of first occurrence."""
         parts = [value for value in vars(self).values() if isinstance(value, Kernel)]
         return list(dict.fromkeys(leaf for part in parts for leaf in part.leaves())) if parts else [self]
 
     def map_leaves(self, change: Callable[[Kernel], Kernel]) -> Kernel:
-        """Return the same combination of other leaves."""
+        """Return the same combination with every leaf replaced by ``change(leaf)``."""
         parts = {name: value for name, value in self.get_params(deep=False).items() if isinstance(value, Kernel)}
         if not parts:
             return change(self)
@@ -70,7 +71,7 @@ class Kernel(Value):
 
     @classmethod
     def from_dict(cls, options: Any) -> Self:
-        """Make a kernel from what :meth:`to_dict` gave; called on a subclass, raise unless the result is one."""
+        """Return a kernel from the output of :meth:`to_dict`; on a subclass, raise unless it is an instance of it."""
         from fastgntk.kernels._parse import value_from_dict
 
         found = value_from_dict(options)
@@ -80,15 +81,19 @@ class Kernel(Value):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what :meth:`to_json` wrote."""
+        """Return a kernel from the output of :meth:`to_json`."""
         try:
             options = json.loads(text)
-        except (ValueError, TypeError, RecursionError) as error:  # a ValueError is bad JSON, or bytes that are no text
+        except (
+            ValueError,
+            TypeError,
+            RecursionError,
+        ) as error:  # also ValueError for undecodable bytes
             raise InputError(f"the kernel is not valid JSON: {error}.") from None
         return cls.from_dict(options)
 
     def _within(self, precedence: int) -> str:
-        """Return ``repr`` as an operand, in parentheses where the operation around it binds more tightly."""
+        """Return ``repr`` as an operand, in parentheses if the enclosing operation binds more tightly."""
         return repr(self) if self._precedence >= precedence else f"({self!r})"
 
 
@@ -137,7 +142,7 @@ class Scaled(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class Normalized(Kernel):
-    """The cosine of ``kernel``; made by :meth:`Kernel.normalized`."""
+    """The cosine of ``kernel``, as returned by :meth:`Kernel.normalized`."""
 
     kernel: Kernel
 

@@ -1,4 +1,4 @@
-"""The tangent kernel as a value: everything that changes its numbers."""
+"""The tangent kernel as a frozen value that holds all parameters of its values."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fastgntk._util.checks import check_integer
+from fastgntk._util.checks import check_integer, check_positive
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind
 from fastgntk.kernels._base import Kernel
@@ -31,17 +31,17 @@ class GNTK(Kernel):
         Number R of fully connected ReLU layers in each Combine.
     scale : {"uniform", "degree", "unit"}
         The factor c_u of an aggregated node: 1, 1 / (|N(u)| + 1) (with weights, one over the sum of weights
-        plus one), or whatever makes the node a unit vector.
+        plus one), or the factor that makes the node a unit vector.
     jump : bool, or L + 1 numbers
         Jumping knowledge: read out every level 0..L, not only the last. Numbers are the weights of the levels, 0 or
-        more and not all 0: True is all ones, False is ``(0, …, 0, 1)``.
+        more and not all 0: True means all ones, False means ``(0, …, 0, 1)``.
     c_phi : float, above 0
-        Variance factor of the ReLU layers; 2 keeps the norm of a node through a layer.
+        Variance factor of the ReLU layers; with 2 a layer preserves the norms of nodes.
     edges : {"plain", "typed"}
         ``"typed"`` gives every edge label, and the node itself, a weight matrix of its own in the first layer of a
         block: Σ ← Σ_r B_r Σ B'_rᵀ. ``"plain"`` ignores edge labels.
     features : {"auto", "attributes", "labels", "all", "degree"}
-        What nodes start with, as in :class:`fastgntk.NodeFeatures`: continuous attributes, one-hot labels, both, or
+        Initial node features, as in :class:`fastgntk.NodeFeatures`: continuous attributes, one-hot labels, both, or
         one-hot degrees. ``"auto"`` takes attributes if the graphs have them, else labels, else degrees.
     sketch : Sketch, optional
         Approximate the aggregation by random matrices; for large dense graphs.
@@ -72,13 +72,7 @@ class GNTK(Kernel):
             if not isinstance(value, str) or value not in get_args(allowed):
                 raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}.")
         object.__setattr__(self, "jump", _check_jump(self.jump, self.blocks))
-        try:
-            c_phi = float(self.c_phi)
-        except (TypeError, ValueError, OverflowError):
-            c_phi = math.nan
-        if not (math.isfinite(c_phi) and c_phi > 0):
-            raise InputError(f"c_phi must be a number above 0, but is {self.c_phi!r}.")
-        object.__setattr__(self, "c_phi", c_phi)
+        object.__setattr__(self, "c_phi", check_positive("c_phi", self.c_phi))
         if self.sketch is not None and not isinstance(self.sketch, Sketch):
             raise InputError(f"sketch must be a fastgntk.Sketch or None, but is {self.sketch!r}.")
 
@@ -95,7 +89,7 @@ class GNTK(Kernel):
 
     @cached_property
     def typed(self) -> bool:
-        """Whether edge labels count."""
+        """Whether edge labels matter."""
         return self.edges == "typed"
 
 

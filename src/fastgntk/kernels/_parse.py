@@ -1,9 +1,9 @@
-"""Kernels from text and from JSON: a parser for names of kernels and literals, which runs nothing.
+"""Parse kernels from strings and from JSON, without evaluating code.
 
     GNTK(blocks=3) + 0.5 * GNTK(blocks=1, features='degree').normalized()
 
-The text is read as a Python expression into a syntax tree (:mod:`ast`). Only sums, products, ``.normalized()``, calls
-of the names in ``_NAMES`` and literals are allowed in it; any other node is an error with its position.
+The string is parsed as a Python expression into a syntax tree (:mod:`ast`). Only sums, products, ``.normalized()``,
+calls of the names in ``_NAMES`` and literals are allowed; any other node is an error with its position.
 """
 
 import ast
@@ -26,7 +26,7 @@ _MAX_DEPTH = 200  # nested operations
 
 
 def parse_kernel(text: str) -> Kernel:
-    """Read a kernel from its text, the inverse of ``repr``.
+    """Parse a kernel from a string, the inverse of ``repr``.
 
     Examples
     --------
@@ -38,12 +38,12 @@ def parse_kernel(text: str) -> Kernel:
     fastgntk.errors.InputError: the kernel 'GNTK(2) - GNTK(1)' cannot be read at position 8: expected + or *.
     """
     if not isinstance(text, str):
-        raise InputError(f"a kernel must be given as text, but is a {type(text).__name__}.")
+        raise InputError(f"a kernel must be given as a string, but is a {type(text).__name__}.")
     return _Parser(text).kernel()
 
 
 def value_from_dict(options: Any, depth: int = 0) -> Any:
-    """Make a kernel, or a value inside one, from plain values."""
+    """Return a kernel, or a nested value of one, from plain values."""
     if not isinstance(options, Mapping) or not isinstance(options.get("is"), str):
         raise InputError('a kernel must be a JSON object with its class in "is".')
     make = (_NAMES | _COMPOSITE).get(options["is"])
@@ -70,7 +70,7 @@ class _Parser:
     """Parser of one kernel expression."""
 
     def __init__(self, text: str) -> None:
-        self.text = text.strip().replace("\n", " ")  # on one line, so that columns are positions in the text
+        self.text = text.strip().replace("\n", " ")  # on one line, so that columns are positions in the string
 
     def kernel(self) -> Kernel:
         if not self.text or len(self.text) > _MAX_LENGTH:
@@ -78,14 +78,14 @@ class _Parser:
         try:
             tree = ast.parse(self.text, mode="eval")
         except SyntaxError as error:
-            end = len(self.text) + 1  # Python gives column 0 for it
+            end = len(self.text) + 1  # Python reports column 0 in this case
             self.fail((error.offset or end) - 1, f"a complete kernel ({error.msg})")
         except (RecursionError, MemoryError, ValueError):
             self.fail(0, "fewer parentheses")
         return self.expression(tree.body, 0)
 
     def expression(self, node: ast.expr, depth: int) -> Kernel:
-        """Read a node that must be a kernel."""
+        """Parse a node that must be a kernel."""
         if depth > _MAX_DEPTH:
             self.fail(node.col_offset, f"at most {_MAX_DEPTH} nested operations")
         match node:
@@ -111,7 +111,7 @@ class _Parser:
         )
 
     def call(self, node: ast.Call) -> Value:
-        """Read ``NAME(options)``."""
+        """Parse ``NAME(options)``."""
         assert isinstance(node.func, ast.Name)
         make = _NAMES.get(node.func.id)
         if make is None:
@@ -132,13 +132,13 @@ class _Parser:
         return self.literal(node)
 
     def literal(self, node: ast.expr) -> Any:
-        """Read a number, a text, True, False, None, or a tuple of these."""
+        """Parse a number, a string, True, False, None, or a tuple of these."""
         try:
             value = ast.literal_eval(node)
         except (ValueError, TypeError, MemoryError, RecursionError):
-            self.fail(node.col_offset, "a number, a text in quotes, True, False or a tuple")
+            self.fail(node.col_offset, "a number, a quoted string, True, False or a tuple")
         if isinstance(value, dict | set | bytes | complex):
-            self.fail(node.col_offset, "a number, a text in quotes, True, False or a tuple")
+            self.fail(node.col_offset, "a number, a quoted string, True, False or a tuple")
         return value
 
     def fail(self, position: int, expected: str) -> NoReturn:

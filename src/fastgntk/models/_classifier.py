@@ -81,7 +81,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     def _check_memory(self, n: int, compute: Compute) -> None:
         """Raise an error if the kernel matrix of an SVM exceeds the memory limit, before anything is computed."""
-        matrix, room = 8 * n**2, compute.budget
+        matrix, room = 8 * n**2, compute.memory_budget
         if self.method == "svm" and matrix > room:
             raise InputError(
                 f"support vector machines need the whole kernel matrix of {n:,} graphs, {format_bytes(matrix)}, which "

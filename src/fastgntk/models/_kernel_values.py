@@ -74,13 +74,13 @@ class KernelRows:
     def chunks(self, batch: GraphBatch, progress: Progress | None = None, *, diagonal: bool = True) -> Iterator[Chunk]:
         """Yield the rows of new graphs in chunks, with their k(G, G) if ``diagonal``."""
         for part, report_progress in split_into_chunks(len(batch), len(self), self.compute, progress):
-            new = self.prepared.prepare_rows(batch[part])
+            new = self.prepared.prepare_others(batch[part])
             rows = self._rows(new, report_progress)
             yield part, rows, new.diagonal(self.compute.with_progress(None)) / self.unit if diagonal else np.zeros(0)
 
     def values(self, batch: GraphBatch, progress: Progress | None = None) -> Array:
         """Return all rows (t, m) at once."""
-        return self._rows(self.prepared.prepare_rows(batch), progress)
+        return self._rows(self.prepared.prepare_others(batch), progress)
 
     def _rows(self, new: PreparedGraphs, progress: Progress | None) -> Array:
         rows = cross_gram(new, self.prepared, compute=self.compute.with_progress(progress))
@@ -206,7 +206,7 @@ class TrainingKernel:
         return self.stored.diagonal()
 
     def _read(self, stored: StoredGram) -> Array:
-        check_fits_memory(8 * self.n**2, self.prepared.compute.budget)
+        check_fits_memory(8 * self.n**2, self.prepared.compute.memory_budget)
         K: Array = np.asarray(stored, dtype=np.float64)
         self.__dict__["_stored_diagonal"] = np.diagonal(K).copy()  # so that it is not read again
         return normalize(K) if self.normalized else K
@@ -217,7 +217,7 @@ def split_into_chunks(
 ) -> Iterator[tuple[slice, Progress | None]]:
     """Cut n graphs into chunks whose rows memory holds, each with a callback for its part of the progress."""
     # Rows, rows plus the constant, cosines and what the variance needs are there at a time.
-    affordable = compute.budget // (6 * 8 * max(columns, 1))
+    affordable = compute.memory_budget // (6 * 8 * max(columns, 1))
     step = int(np.clip(affordable, 1, max_rows))
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))

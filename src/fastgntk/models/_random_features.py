@@ -144,7 +144,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         ready = self.ready(batch)
         options = check_compute(self.compute)
         normalized, workers = isinstance(self.kernel, Normalized), options.threads
-        check_fits_memory(len(batch) * self._n_features_out * np.dtype(self.dtype).itemsize, options.budget)
+        check_fits_memory(len(batch) * self._n_features_out * np.dtype(self.dtype).itemsize, options.memory_budget)
         out = np.empty((len(batch), self._n_features_out), dtype=self.dtype)
 
         def write_part(part: slice) -> None:
@@ -158,7 +158,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         def cost(part: slice) -> int:
             return int(ready.offsets[part.stop] - ready.offsets[part.start]) + 1
 
-        parts = self._split(ready, workers, options.budget)
+        parts = self._split(ready, workers, options.memory_budget)
         with single_threaded_blas():
             run_on_threads(write_part, parts, workers=workers, cost=cost, progress=progress)
         wrong = np.flatnonzero(~np.isfinite(out).all(axis=1))
@@ -276,7 +276,7 @@ class _TrainingFeatures:
     def __init__(self, training: TrainingKernel, rows: FeatureRows) -> None:
         self._training, self._rows = training, rows
         self.n, self.columns = training.n, len(rows)
-        fits = 8 * self.n * self.columns <= rows.compute.budget // 2  # the other half is for everything else
+        fits = 8 * self.n * self.columns <= rows.compute.memory_budget // 2  # the other half is for everything else
         self._kept: list[tuple[slice, Array]] | None = [] if fits else None
         self._passes = 0
 

@@ -145,7 +145,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
         batch = as_graphs(X)
         check_features(self.rows_.features, batch)
         compute = check_compute(self.compute)
-        check_fits_memory(8 * len(batch) * len(self.landmarks_), compute.budget)
+        check_fits_memory(8 * len(batch) * len(self.landmarks_), compute.memory_budget)
         return self._whitened(self.rows_.values(batch, compute.progress))
 
     def _whitened(self, rows: Array) -> Array:
@@ -162,7 +162,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
         training = TrainingKernel.from_graphs(X, self.kernel, self.compute, in_units=False)
         count = min(max_landmarks, training.n)
         if self.selection != "uniform":
-            check_fits_memory(8 * training.n * count, training.prepared.compute.budget)
+            check_fits_memory(8 * training.n * count, training.prepared.compute.memory_budget)
         landmarks, columns = SELECTIONS[self.selection](training, count, generator(self._seed()))
         if columns is None and whole:
             columns = training.columns(landmarks)

@@ -1,15 +1,15 @@
-"""Kernel matrices: which pairs are computed, in which pieces, by how many threads.
+"""Kernel matrices: which pairs are computed, in which tiles, on how many threads.
 
 ========================  ==================================================================
 ``_gram``                 :func:`gram`, :func:`cross_gram`, :func:`diagonal`, :func:`gram_path`
-``_prepared``             :func:`prepare`, :class:`PreparedGraphs`: what all of them compute from
+``_prepared``             :func:`prepare`, :class:`PreparedGraphs`: the input of all computations
 ``_compute``              :class:`Compute`: engine, threads, memory, progress
 ``_leaf_graphs``          graphs prepared for one tangent kernel, and its values, tile by tile
-``_combine``              from the values of leaves to those of a kernel; :func:`normalize`
-``_nodes``                :func:`node_contributions`, what each node of a graph adds to its kernel;
+``_combine``              combine values of leaves to values of a kernel; :func:`normalize`
+``_nodes``                :func:`node_contributions` of each node to the kernel of its graph;
                           :func:`node_gram`, the kernel between nodes of one graph
 ``_cost``                 :func:`estimate_cost`, time and memory of a matrix, on clusters too
-``_describe``             :func:`describe`, what is in a set of graphs
+``_describe``             :func:`describe`, sizes and attributes of graphs, and equal graphs
 ``_plan``                 groups and tiles, pure functions of sizes and colours
 ``store/``                matrices on disk: :func:`open_gram`, :class:`StoredGram`
 ========================  ==================================================================

@@ -1,7 +1,7 @@
 """From the values of leaves to the values of a kernel: levels, sums, products, factors, normalisation.
 
-A combination is computed entry by entry. Normalising needs the kernel of each graph with itself too: a Gram matrix has
-it on its diagonal, other values come with the diagonals of the leaves.
+A combination is computed entry by entry. Normalising also needs the kernel of each graph with itself: the diagonal of
+a Gram matrix, or the diagonals of the leaves for other matrices.
 """
 
 from collections.abc import Callable
@@ -14,10 +14,18 @@ from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel, Normalized, Product, Scaled, Sum
 
-__all__ = ["combine", "combine_diagonals", "combine_levels", "combine_nodes", "needs_diagonals", "normalize"]
+__all__ = [
+    "combine",
+    "combine_diagonals",
+    "combine_levels",
+    "combine_nodes",
+    "mirror_upper_triangle",
+    "needs_diagonals",
+    "normalize",
+]
 
 Diagonals = dict[Kernel, Array]
-"""For each leaf of a kernel, its value of each graph with itself (n,)."""
+"""For each leaf of a kernel, the diagonal (n,): its value of each graph with itself."""
 
 
 def combine_levels(levels: Array, kernel: GNTK) -> Array:
@@ -25,6 +33,11 @@ def combine_levels(levels: Array, kernel: GNTK) -> Array:
     if isinstance(kernel.jump, tuple):
         return np.asarray(np.einsum("l,l...->...", np.array(kernel.jump), levels))
     return np.asarray(levels.sum(axis=0)) if kernel.jump else np.array(levels[-1])
+
+
+def mirror_upper_triangle(values: Array) -> Array:
+    """Return matrices (…, n, n) with the lower triangle replaced by the upper one, so that they are symmetric."""
+    return np.asarray(np.triu(values) + np.swapaxes(np.triu(values, 1), -1, -2))
 
 
 def combine(
@@ -36,7 +49,7 @@ def combine(
     """Return the values (n, m) of a kernel from those of its leaves; ``compute_leaf`` is called once for each.
 
     ``rows`` and ``cols`` are the diagonals of row graphs and of column graphs, for a cross matrix of a kernel that
-    :func:`needs_diagonals`; a Gram matrix has its own.
+    :func:`needs_diagonals`; without them, values must be a Gram matrix.
     """
 
     def normalize_part(part: Kernel, values: Array) -> Array:
@@ -48,12 +61,12 @@ def combine(
 
 
 def combine_diagonals(kernel: Kernel, leaves: Diagonals) -> Array:
-    """Return the kernel of graphs with themselves (n,) from that of its leaves."""
+    """Return the diagonal (n,) of a kernel from those of its leaves."""
     return _apply(kernel, leaves.__getitem__, lambda _, values: (values > 0).astype(np.float64))
 
 
 def combine_nodes(kernel: Kernel, contributions: dict[Kernel, Array], row: Diagonals, cols: Diagonals) -> Array:
-    """Return the contribution of each node of one graph to its row, (N, m), from those to the rows of leaves.
+    """Return the contribution of each node of one graph to its row, (N, m), from its contributions to each leaf.
 
     ``row`` and ``cols`` are the diagonals of the graph (1,) and of the column graphs (m,), for a kernel that
     :func:`needs_diagonals`. A sum adds contributions. In a product k1 · k2 the nodes are those of k1, and k2 weights
@@ -100,20 +113,20 @@ def needs_diagonals(kernel: Kernel) -> bool:
             return isinstance(kernel, Normalized)
 
 
-def normalize(kernel: ArrayLike, row_diagonal: ArrayLike | None = None, col_diagonal: ArrayLike | None = None) -> Array:
-    """Divide each entry by the roots of the diagonals: K_ij / sqrt(K_ii K_jj).
+def normalize(K: ArrayLike, row_diagonal: ArrayLike | None = None, col_diagonal: ArrayLike | None = None) -> Array:
+    """Divide each entry of a kernel matrix by the roots of the diagonals: K_ij / sqrt(K_ii K_jj).
 
-    For a Gram matrix the diagonals are its own. For a cross matrix pass :func:`fastgntk.diagonal` of the row graphs
-    and of the column graphs. The entries of a graph whose diagonal is 0 (no nodes, or zero features) are 0.
+    By default, K is a Gram matrix with its own diagonal. For a cross matrix pass :func:`fastgntk.diagonal` of the row
+    graphs and of the column graphs. The entries of a graph whose diagonal is 0 (no nodes, or zero features) are 0.
 
     Examples
     --------
     >>> normalize([[4.0, 2.0], [2.0, 9.0]]).round(3).tolist()
     [[1.0, 0.333], [0.333, 1.0]]
     """
-    K = np.array(kernel, dtype=np.float64)
+    K = np.array(K, dtype=np.float64)
     if K.ndim != 2:
-        raise InputError(f"kernel must be a matrix, but has shape {K.shape}.")
+        raise InputError(f"K must be a matrix, but has shape {K.shape}.")
     if (row_diagonal is None) != (col_diagonal is None) or (row_diagonal is None and K.shape[0] != K.shape[1]):
         raise InputError(
             f"a cross matrix of shape {K.shape} needs the diagonals of its rows and of its columns; pass "
@@ -122,9 +135,9 @@ def normalize(kernel: ArrayLike, row_diagonal: ArrayLike | None = None, col_diag
     rows = np.diagonal(K).copy() if row_diagonal is None else np.atleast_1d(np.asarray(row_diagonal, dtype=np.float64))
     cols = np.diagonal(K).copy() if col_diagonal is None else np.atleast_1d(np.asarray(col_diagonal, dtype=np.float64))
     if (len(rows), len(cols)) != K.shape:
-        raise InputError(f"the diagonals have lengths {len(rows)} and {len(cols)}, but kernel has shape {K.shape}.")
+        raise InputError(f"the diagonals have lengths {len(rows)} and {len(cols)}, but K has shape {K.shape}.")
     if not all(np.isfinite(values).all() for values in (K, rows, cols)):
-        raise InputError("kernel and diagonals must be finite; this is not a kernel matrix.")
+        raise InputError("K and the diagonals must be finite; this is not a kernel matrix.")
     if len(rows) and len(cols) and min(rows.min(), cols.min()) < 0:
         raise InputError("diagonals must not be negative; this is not a kernel matrix.")
     K *= _inverse_root(rows)[:, None]  # one side at a time: the product of both factors could overflow

@@ -24,15 +24,15 @@ class Compute(Value):
     ----------
     engine : {"auto", "lossless", "decoupled", "kronecker"}
         ``"lossless"`` merges equal nodes and is compiled, ``"decoupled"`` uses NumPy and SciPy, ``"kronecker"`` is the
-        slow literal formula. ``"auto"`` takes the fastest by a cost model, and logs why. All give the same numbers up
-        to rounding. A kernel with a sketch has an engine of its own, which only ``"auto"`` allows.
+        slow literal formula. ``"auto"`` takes the fastest by a cost model, and logs why. All give the same values up to
+        rounding. A kernel with a sketch has an engine of its own, which requires ``"auto"``.
     n_jobs : int, optional
-        Threads; None or −1 means all cores. The numbers are the same for any count.
+        Number of threads; None or −1 means all cores. Results do not depend on it.
     max_memory : int or str, optional
         Upper limit for the result and the tiles in progress, as bytes or ``"2GB"``; a quarter of RAM by default.
     progress : callable, optional
-        Called as ``progress(done, total)`` in units of work; only their ratio has a meaning. It is not part of the
-        value: two options that differ in it alone are equal.
+        Called as ``progress(done, total)`` in units of work; only their ratio has a meaning. It is ignored in
+        comparisons: options that differ in nothing else are equal.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Compute(Value):
 
     def __post_init__(self) -> None:
         check_engine(self.engine)
-        _ = self.threads, self.budget  # raise an error for invalid values
+        _ = self.threads, self.memory_budget  # raise an error for invalid values
         if self.progress is not None and not callable(self.progress):
             raise InputError(f"progress must be a function of (done, total), but is {self.progress!r}.")
 
@@ -57,7 +57,7 @@ class Compute(Value):
         return worker_count(self.n_jobs)
 
     @cached_property
-    def budget(self) -> int:
+    def memory_budget(self) -> int:
         """The memory limit in bytes."""
         return memory_budget(self.max_memory)
 
@@ -68,24 +68,24 @@ class Compute(Value):
         return out
 
     def for_part(self, number: int, count: int) -> Self:
-        """Return a copy for one of ``count`` parts of equal length, whose progress is that of the whole."""
+        """Return a copy for one of ``count`` equal parts of a computation, which reports the progress of the whole."""
         progress = self.progress
         if progress is None or count == 1:
             return self
         return self.with_progress(lambda done, total: progress(number * total + done, count * total))
 
 
-def check_fits_memory(result_bytes: int, memory: int) -> None:
-    """Raise an error if the result would not fit in memory."""
-    if result_bytes > memory:
+def check_fits_memory(result_bytes: int, budget: int) -> None:
+    """Raise an error if the result alone exceeds the memory limit."""
+    if result_bytes > budget:
         raise InputError(
-            f"max_memory={format_bytes(memory)} is too small: the result alone takes {format_bytes(result_bytes)}; "
+            f"max_memory={format_bytes(budget)} is too small: the result alone takes {format_bytes(result_bytes)}; "
             f"pass max_memory={round_up_bytes(result_bytes + result_bytes // 8)!r} or fewer graphs."
         )
 
 
 def check_compute(compute: Any) -> Compute:
-    """Return the options of a computation; None means the default."""
+    """Return ``compute``, or the default for None; raise an error for any other type."""
     if compute is None:
         return Compute()
     if not isinstance(compute, Compute):
@@ -98,6 +98,6 @@ def check_compute(compute: Any) -> Compute:
 def check_kernel(kernel: Any) -> Kernel:
     """Return ``kernel``, or raise an error if it is not a kernel."""
     if not isinstance(kernel, Kernel):
-        hint = "; read a text with fastgntk.parse_kernel" if isinstance(kernel, str) else ""
+        hint = "; parse a string with fastgntk.parse_kernel" if isinstance(kernel, str) else ""
         raise InputError(f"kernel must be a kernel such as fastgntk.GNTK(), but is a {type(kernel).__name__}{hint}.")
     return kernel

@@ -1,4 +1,4 @@
-"""What a Gram matrix will cost, before it is computed: engine and why, merging, time, memory; on clusters too."""
+"""Estimate the cost of a Gram matrix before it is computed: engine, merging, time and memory, also on clusters."""
 
 import heapq
 import time
@@ -21,27 +21,27 @@ from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._plan import largest_extent, plan_gram
 from fastgntk.pairwise._prepared import prepare_batch
-from fastgntk.pairwise.store import Build
+from fastgntk.pairwise.store import StoreBuilder
 
 __all__ = ["ClusterCost", "CostEstimate", "LeafCost", "estimate_cost", "makespan"]
 
 
 @dataclass(frozen=True)
 class LeafCost:
-    """What one tangent kernel of a combination costs.
+    """The expected cost of one tangent kernel of a combination.
 
     Attributes
     ----------
     kernel, engine, reason : str
-        The kernel, its engine, and why this one was chosen.
+        The kernel, its engine, and the reason for this choice.
     groups, tiles : int
-        Graphs are cut into groups, and a tile is a pair of groups.
+        Numbers of groups of graphs, and of tiles; a tile is a pair of groups.
     widest : int
-        The most distinct nodes of a group.
+        The largest number of distinct nodes in a group.
     pairs : list of int
-        Pairs of distinct nodes that are computed, level by level.
+        Number of pairs of distinct nodes that are computed at each level.
     compression : list of float
-        The same over all pairs of nodes.
+        ``pairs`` divided by the number of all pairs of nodes.
     seconds : float
     """
 
@@ -58,23 +58,23 @@ class LeafCost:
 
 @dataclass(frozen=True)
 class ClusterCost:
-    """What a matrix in a store costs on other numbers of workers, from a sample of its tiles.
+    """The expected cost of a stored matrix on clusters of several sizes, from a sample of its tiles.
 
     Attributes
     ----------
     tiles, tile_size : int
-        Tiles are tasks, of that many graphs on each side.
+        Number of tiles, each of them one task, and number of graphs on each side of a tile.
     sampled : int
-        How many tiles were computed to measure their time.
+        Number of tiles that were computed to measure their time.
     preparing : float
-        Seconds before the first tile, which more workers do not change: measured.
+        Measured seconds before the first tile; they do not depend on the number of workers.
     longest : float
-        Seconds of the longest tile: no number of workers takes less.
+        Seconds of the longest tile, a lower bound for any number of workers.
     workers : list of int
     seconds : list of float
-        The time with each of these numbers of workers of one thread, preparing included, starting the workers not.
+        The time with each number of single-threaded workers, including preparation but not worker start-up.
     worker_bytes : int
-        Memory that a worker takes at most, beside Python itself.
+        Maximum memory of a worker, on top of Python itself.
     disk_bytes : int
     """
 
@@ -91,19 +91,19 @@ class ClusterCost:
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What :func:`fastgntk.gram` would cost.
+    """The expected cost of :func:`fastgntk.gram`.
 
     Attributes
     ----------
     graphs, nodes, threads : int
     node_pairs : int
-        Pairs of nodes, the diagonal and one triangle.
+        Number of pairs of nodes in the diagonal and one triangle.
     seconds : float
         Expected time, from a cost model; for ``lossless`` scaled to this machine by a short measurement.
     bytes : int
-        Expected peak memory of result, tiles in progress and prepared graphs, beside what Python itself takes.
+        Expected peak memory of result, tiles in progress and prepared graphs, on top of Python itself.
     leaves : list of LeafCost
-        One for each tangent kernel that the kernel is made of.
+        One for each tangent kernel in the kernel.
     cluster : ClusterCost, optional
     """
 
@@ -134,10 +134,10 @@ def estimate_cost(
     cluster: Sequence[int] | None = None,
     sample_seconds: float = 4.0,
 ) -> CostEstimate:
-    """Estimate what :func:`gram` with the same arguments would cost, without computing the matrix.
+    """Estimate the cost of :func:`gram` with the same arguments, without computing the matrix.
 
-    Graphs are prepared and cut for it, which takes seconds where the matrix takes minutes. A limit of memory that is
-    too low is refused, as by :func:`gram`.
+    This prepares and groups the graphs, which takes seconds where the matrix takes minutes. A memory limit that is too
+    low raises an error, as in :func:`gram`.
 
     Parameters
     ----------
@@ -146,9 +146,10 @@ def estimate_cost(
     cluster : sequence of int, optional
         Numbers of workers, such as ``(1, 10, 100)``: estimate ``gram(..., store=path)`` on clusters of these sizes too.
         Tiles drawn at random are computed for about ``sample_seconds``, one after the other, into a temporary folder;
-        their mean time for each pair of distinct nodes gives the time of all others. Workers are expected to be as fast
-        as this machine. ``compute.progress`` is that of the sample. Needs the extra ``store``.
+        the times of all other tiles follow from their mean time per pair of distinct nodes. Workers are assumed to be
+        as fast as this machine. ``compute.progress`` reports the progress of the sample. Needs the extra ``store``.
     sample_seconds : float
+        Time budget of the sample.
 
     Examples
     --------
@@ -158,32 +159,32 @@ def estimate_cost(
     >>> cost.engine, cost.graphs, [round(ratio, 3) for ratio in cost.leaves[0].compression]
     ('lossless', 188, [0.0, 0.004, 0.039])
     """
-    kernel, options = check_kernel(kernel), check_compute(compute)
+    kernel, compute = check_kernel(kernel), check_compute(compute)
     counts = None if cluster is None else _check_cluster(cluster)
-    seconds = check_positive("sample_seconds", sample_seconds)
+    time_budget = check_positive("sample_seconds", sample_seconds)
     start = time.perf_counter()
     batch = as_graphs(graphs)
-    result = 8 * len(batch) ** 2
-    check_fits_memory(result, options.budget)
-    prepared = prepare_batch(batch, kernel, options, once=True)
-    costs = [_leaf_cost(graphs, options, result) for graphs in prepared.graphs_by_leaf.values()]
+    result_bytes = 8 * len(batch) ** 2
+    check_fits_memory(result_bytes, compute.memory_budget)
+    prepared = prepare_batch(batch, kernel, compute, once=True)
+    costs = [_leaf_cost(graphs, compute, result_bytes) for graphs in prepared.graphs_by_leaf.values()]
     return CostEstimate(
         graphs=len(batch),
         nodes=batch.n_nodes,
         threads=min(threads for _, threads, _ in costs),
         node_pairs=batch.n_nodes * (batch.n_nodes + 1) // 2,
         seconds=sum(cost.seconds for cost, _, _ in costs),
-        bytes=max(peak for _, _, peak in costs) + (0 if len(costs) == 1 else len(costs) * result),
+        bytes=max(peak for _, _, peak in costs) + (0 if len(costs) == 1 else len(costs) * result_bytes),
         leaves=[cost for cost, _, _ in costs],
-        cluster=None if counts is None else _cluster_cost(batch, kernel, options, counts, seconds, start),
+        cluster=None if counts is None else _cluster_cost(batch, kernel, compute, counts, time_budget, start),
     )
 
 
-def _leaf_cost(graphs: LeafGraphs, compute: Compute, result: int) -> tuple[LeafCost, int, int]:
-    """Return what a tangent kernel costs, on how many threads, and its peak memory."""
+def _leaf_cost(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> tuple[LeafCost, int, int]:
+    """Return the cost of a tangent kernel, the number of threads, and the peak memory in bytes."""
     engine, kernel, n = graphs.choice.engine, graphs.kernel, graphs.batch.n_nodes
     plan = plan_gram(graphs.groups)
-    threads = graphs.affordable_workers(plan, compute, result)
+    threads = graphs.affordable_workers(plan, compute, result_bytes)
     largest = largest_extent(graphs.groups) if graphs.groups else Extent(0)
     pairs = plan.pairs().tolist()
     if len(pairs) < kernel.blocks:  # an engine that merges nothing has the same pairs at every level
@@ -200,32 +201,32 @@ def _leaf_cost(graphs: LeafGraphs, compute: Compute, result: int) -> tuple[LeafC
         compression=[count / max(n * (n + 1) // 2, 1) for count in pairs],
         seconds=seconds / min(threads, max(len(plan.tiles), 1)),
     )
-    peak = result + engine.kept_bytes(graphs.prepared) + threads * engine.tile_bytes(largest, largest)
-    return cost, threads, peak
+    peak_bytes = result_bytes + engine.kept_bytes(graphs.prepared) + threads * engine.tile_bytes(largest, largest)
+    return cost, threads, peak_bytes
 
 
 def _cluster_cost(
-    batch: GraphBatch, kernel: Kernel, compute: Compute, counts: list[int], budget: float, start: float
+    batch: GraphBatch, kernel: Kernel, compute: Compute, counts: list[int], time_budget: float, start: float
 ) -> ClusterCost:
     with TemporaryDirectory() as folder:
-        # Begun as the real one is, so that tiles, and what it takes to write them, are the same.
-        build = Build.start(batch, kernel, compute, Path(folder) / "gram.zarr")
-        build.build_groups(build.affordable_workers())
+        # Started like the real computation, so that tiles and the cost of writing them are the same.
+        builder = StoreBuilder.start(batch, kernel, compute, Path(folder) / "gram.zarr")
+        builder.build_groups(builder.affordable_workers())
         preparing = time.perf_counter() - start
-        tiles = build.by_cost(build.stored.all_tiles())
-        sampled, rate = _timed_sample(build, tiles, budget, compute.progress)
-        on_disk = build.stored.progress()
-    seconds = rate * np.array([build.cost(tile) for tile in tiles])
+        tiles = builder.by_cost(builder.stored.all_tiles())
+        sampled, rate = _timed_sample(builder, tiles, time_budget, compute.progress)
+        status = builder.stored.status()
+    seconds = rate * np.array([builder.cost(tile) for tile in tiles])
     return ClusterCost(
         tiles=len(tiles),
-        tile_size=build.stored.tile_size,
+        tile_size=builder.stored.tile_size,
         sampled=sampled,
         preparing=preparing,
         longest=float(seconds.max(initial=0.0)),
         workers=counts,
         seconds=[preparing + makespan(seconds, count) for count in counts],
-        worker_bytes=build.worker_bytes(),
-        disk_bytes=on_disk["bytes"] * len(tiles) // max(on_disk["finished"], 1),
+        worker_bytes=builder.worker_bytes(),
+        disk_bytes=status["bytes"] * len(tiles) // max(status["finished"], 1),
     )
 
 
@@ -238,7 +239,7 @@ def _check_cluster(cluster: Any) -> list[int]:
 
 
 def makespan(seconds: Array, count: int) -> float:
-    """Return when the last of some workers ends, if each takes the next task as soon as it is free.
+    """Return the time at which the last of ``count`` workers finishes, if each takes the next task once it is free.
 
     >>> makespan(np.array([3.0, 3.0, 2.0]), 2), makespan(np.array([3.0, 3.0, 2.0]), 9)
     (5.0, 3.0)
@@ -250,22 +251,22 @@ def makespan(seconds: Array, count: int) -> float:
 
 
 def _timed_sample(
-    build: Build, tiles: list[tuple[int, int]], budget: float, progress: Progress | None
+    builder: StoreBuilder, tiles: list[tuple[int, int]], time_budget: float, progress: Progress | None
 ) -> tuple[int, float]:
-    """Compute tiles until the time is over; return how many, and the seconds for each unit of their cost."""
+    """Compute tiles until the time budget is used up; return their number, and seconds per unit of their cost."""
     if not tiles:
         return 0, 0.0
     spent, cost, count = 0.0, 0, 0
     with single_threaded_blas():
-        build.compute(tiles[-1:], 1, None)  # loads compiled code, and what Zarr needs
+        builder.compute_tiles(tiles[-1:], 1, None)  # loads compiled code and Zarr
         for i in np.random.default_rng(0).permutation(len(tiles)).tolist():
             start = time.perf_counter()
-            build.compute([tiles[i]], 1, None)
+            builder.compute_tiles([tiles[i]], 1, None)
             spent += time.perf_counter() - start
-            cost += build.cost(tiles[i])
+            cost += builder.cost(tiles[i])
             count += 1
-            if progress:  # over when the time is, or when there are no more tiles
-                progress(round(1000 * min(1.0, max(spent / budget, count / len(tiles)))), 1000)
-            if spent >= budget:
+            if progress:  # complete when the time budget or the tiles are used up
+                progress(round(1000 * min(1.0, max(spent / time_budget, count / len(tiles)))), 1000)
+            if spent >= time_budget:
                 break
     return count, spent / cost

@@ -1,4 +1,4 @@
-"""What is in a set of graphs: sizes, what nodes and edges carry, and which graphs no kernel can distinguish."""
+"""Describe a set of graphs: sizes, attributes of nodes and edges, and graphs that no kernel can distinguish."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ __all__ = ["describe"]
 
 
 def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind = "auto") -> Description:
-    """Count what graphs carry, find equal graphs, and bound what any model can reach on targets ``y``.
+    """Summarise graphs, find equal ones, and bound the score that any model can reach on targets ``y``.
 
     Two graphs are equal if colour refinement (1-WL) cannot distinguish them: nodes start with the features of the
-    kernel (``features``, as in :class:`fastgntk.GNTK`) and look at their neighbours, with weights, in every round,
-    until no round separates more nodes. All message-passing methods give equal graphs equal values, so equal graphs
-    with different targets bound their scores: integers and text are classes and bound the accuracy; real numbers
-    bound the root mean square error.
+    kernel (``features``, as in :class:`fastgntk.GNTK`), and each round takes their neighbours with the edge weights
+    into account, until no round separates more nodes. All message-passing methods give equal graphs equal values, so
+    equal graphs with different targets bound their scores: integers and text are classes and bound the accuracy; real
+    numbers bound the root mean square error.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind =
     mutual = np.array_equal(pattern.indices, transposed.indices) and np.array_equal(pattern.indptr, transposed.indptr)
     pairs = pattern if mutual else (pattern + pattern.T).tocsr()
     edges = np.diff(pairs.indptr[batch.offsets]) // 2
-    # Where every edge has its counterpart, strong components are the weak ones, and need no second copy.
+    # If every edge has its counterpart, strong components equal weak ones, and need no second copy of the edges.
     count, component = connected_components(pattern, connection="strong" if mutual else "weak")
     first = np.full(count, batch.n_nodes)
     np.minimum.at(first, component, np.arange(batch.n_nodes))
@@ -81,7 +81,7 @@ def _pattern(batch: GraphBatch) -> Any:
 
 
 def _same_both_ways(batch: GraphBatch) -> bool:
-    """Return whether weights are symmetric, where edges are."""
+    """Return whether weights are symmetric; edges must be."""
     if batch.weights is None:
         return True
     matrix = batch.adjacency()
@@ -116,7 +116,7 @@ def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> E
     duplicates, groups, graphs = len(first) - len(kinds), int(shared.sum()), int(sizes[shared].sum())
     if targets is None or not len(first):
         return EqualGraphs(duplicates, groups, graphs, rounds)
-    # Each target of each group, and how many graphs of the group have it.
+    # Each distinct target of each group, and the number of its graphs with this target.
     _, value = np.unique(targets, axis=0, return_inverse=True)
     owner, votes = _count_pairs(group, value.ravel())
     contradictory = int(sizes[np.bincount(owner, minlength=len(kinds)) > 1].sum())
@@ -134,7 +134,7 @@ def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> E
 
 
 def _count_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints]:
-    """Return the first member of each distinct pair, and how often the pair is there."""
+    """Return the first member of each distinct pair, and how often the pair occurs."""
     base = int(second.max(initial=0)) + 1
     pairs, counts = np.unique(first * base + second, return_counts=True)
     return pairs // base, counts

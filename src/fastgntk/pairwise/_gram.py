@@ -12,12 +12,12 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.pairwise._combine import combine, combine_levels
-from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
+from fastgntk.pairwise._compute import Compute, check_fits_memory
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
-from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, prepare_pair
+from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare_batch, prepare_pair, resolve
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
 
-__all__ = ["GramPath", "check_options", "cross_gram", "diagonal", "gram", "gram_columns", "gram_path"]
+__all__ = ["GramPath", "cross_gram", "diagonal", "gram", "gram_columns", "gram_path"]
 
 
 @overload
@@ -57,10 +57,10 @@ def gram(
         Engine, threads, memory and progress; nothing in it changes values beyond rounding.
     store : str or Path, optional
         A folder for the matrix, such as ``"gram.zarr"``. It is written tile by tile and never held in memory; after an
-        interruption the same call computes what is missing. Needs the extra ``store``.
+        interruption the same call computes the missing tiles. Needs the extra ``store``.
     shard : (k, K), optional
         Compute only the k-th of K shards into the store, k = 1..K; several processes, on one machine or on many that
-        see the same folder, can each have one.
+        see the same folder, can compute one each.
     client : dask.distributed.Client, optional
         Compute the tiles on the workers of a Dask cluster, into a store in a folder that all of them see; graphs are
         prepared on threads here. Needs the extra ``cluster``.
@@ -85,68 +85,66 @@ def gram(
         path, checked = as_path(store, "store"), check_shard(shard)
         if isinstance(graphs, PreparedGraphs):
             raise InputError("a store prepares its graphs itself; give the graphs, not prepared ones.")
-        return build_gram(as_graphs(graphs), _check_kernel(kernel), check_compute(compute), path, checked, client)
+        return build_gram(*resolve(graphs, kernel, compute), path, checked, client)
     if shard is not None or client is not None:
         raise InputError(f"{'client' if shard is None else 'shard'} is for a store; give store=path too.")
-    if isinstance(graphs, PreparedGraphs):
-        prepared, options = graphs, check_options(graphs, kernel, compute)
-        result_bytes = _count_result(len(prepared.graphs_by_leaf), len(prepared), len(prepared), options)
-    else:
-        kernel, options, batch = _check_kernel(kernel), check_compute(compute), as_graphs(graphs)
-        result_bytes = _count_result(len(kernel.leaves()), len(batch), len(batch), options)
-        prepared = prepare_batch(batch, kernel, options, once=True)
+    graphs, kernel, compute = resolve(graphs, kernel, compute)
+    result_bytes = _check_result_fits(kernel, len(graphs), len(graphs), compute)
+    prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, kernel, compute, once=True)
 
     def compute_leaf(graphs: LeafGraphs, compute: Compute) -> Array:
         values = graphs.gram(compute, result_bytes)
         prepared.set_leaf_diagonal(graphs.kernel, np.diagonal(values).copy())
         return values
 
-    return combine(prepared.kernel, _by_leaf(prepared, options, compute_leaf))
+    return combine(kernel, _by_leaf(prepared, compute, compute_leaf))
 
 
 def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
     """Compute the kernel between n graphs (rows, such as test graphs) and m graphs (cols, such as training graphs).
 
-    Features are fitted on ``cols``; a node label in ``rows`` that ``cols`` does not have is a label like any other, and
-    equal to none of ``cols``. So this is a part of ``gram`` over all graphs. ``cols`` may be prepared graphs; then
-    leave out the kernel. ``rows`` may be ``cols.prepare_rows(graphs)``.
+    Features are fitted on ``cols``; a node label that occurs only in ``rows`` is a label like any other, different from
+    all labels of ``cols``. So the result is a block of ``gram`` over all graphs. ``cols`` may be prepared graphs; then
+    leave out the kernel. ``rows`` may then be ``cols.prepare_others(graphs)``.
 
     Returns
     -------
     array of shape (n, m), float64
     """
+    cols, kernel, compute = resolve(cols, kernel, compute)
+    if not (isinstance(cols, PreparedGraphs) and isinstance(rows, PreparedGraphs)):
+        rows = as_graphs(rows)
+    result_bytes = _check_result_fits(kernel, len(rows), len(cols), compute)
+    row_graphs: PreparedGraphs
+    col_graphs: PreparedGraphs
     if isinstance(cols, PreparedGraphs):
-        col_graphs, options = cols, check_options(cols, kernel, compute)
-        row_graphs = rows if isinstance(rows, PreparedGraphs) else cols.prepare_rows(rows)
-        result_bytes = _count_result(len(cols.graphs_by_leaf), len(row_graphs), len(cols), options)
+        row_graphs, col_graphs = rows if isinstance(rows, PreparedGraphs) else cols.prepare_others(rows), cols
     else:
-        kernel, options, rows, cols = _check_kernel(kernel), check_compute(compute), as_graphs(rows), as_graphs(cols)
-        result_bytes = _count_result(len(kernel.leaves()), len(rows), len(cols), options)
-        row_graphs, col_graphs = prepare_pair(rows, cols, kernel, options)
-    row_diagonals, col_diagonals = row_graphs.needed_diagonals(options), col_graphs.needed_diagonals(options)
+        row_graphs, col_graphs = prepare_pair(rows, cols, kernel, compute)
+    row_diagonals, col_diagonals = row_graphs.needed_diagonals(compute), col_graphs.needed_diagonals(compute)
 
     def compute_leaf(graphs: LeafGraphs, compute: Compute) -> Array:
         return row_graphs.graphs_by_leaf[graphs.kernel].cross(graphs, compute, result_bytes)
 
-    return combine(col_graphs.kernel, _by_leaf(col_graphs, options, compute_leaf), row_diagonals, col_diagonals)
+    return combine(kernel, _by_leaf(col_graphs, compute, compute_leaf), row_diagonals, col_diagonals)
 
 
 def gram_columns(prepared: PreparedGraphs, indices: Ints, compute: Compute | None = None) -> Array:
     """Compute some columns of the Gram matrix of prepared graphs, shape (n, m)."""
-    options = check_options(prepared, None, compute)
-    result_bytes = _count_result(len(prepared.graphs_by_leaf), len(prepared), len(indices), options)
-    cols = prepared.prepare_rows(prepared.batch[indices])
-    diagonals = prepared.needed_diagonals(options)
+    compute = check_call(prepared, None, compute)
+    result_bytes = _check_result_fits(prepared.kernel, len(prepared), len(indices), compute)
+    cols = prepared.prepare_others(prepared.batch[indices])
+    diagonals = prepared.needed_diagonals(compute)
     col_diagonals = {leaf: values[indices] for leaf, values in diagonals.items()}
 
     def compute_leaf(graphs: LeafGraphs, compute: Compute) -> Array:
         return np.ascontiguousarray(cols.graphs_by_leaf[graphs.kernel].cross(graphs, compute, result_bytes).T)
 
-    return combine(prepared.kernel, _by_leaf(prepared, options, compute_leaf), diagonals, col_diagonals)
+    return combine(prepared.kernel, _by_leaf(prepared, compute, compute_leaf), diagonals, col_diagonals)
 
 
 def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
-    """Compute the kernel of each graph with itself, the diagonal of :func:`gram`, without the rest of it.
+    """Compute the kernel of each graph with itself, the diagonal of :func:`gram`, without its other entries.
 
     ``graphs`` may be prepared graphs; then leave out the kernel.
 
@@ -154,12 +152,12 @@ def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | No
     -------
     array of shape (n,), float64
     """
+    graphs, kernel, compute = resolve(graphs, kernel, compute)
     if isinstance(graphs, PreparedGraphs):
-        return graphs.diagonal(check_options(graphs, kernel, compute)).copy()
-    kernel, options, batch = _check_kernel(kernel), check_compute(compute), as_graphs(graphs)
-    check_fits_memory(8 * len(batch), options.budget)
-    pairs = float(np.sum(batch.sizes.astype(np.float64) ** 2))
-    return prepare_batch(batch, kernel, options, once=True, pairs=pairs).diagonal(options)
+        return np.array(graphs.diagonal(compute))
+    check_fits_memory(8 * len(graphs), compute.memory_budget)
+    pairs = float(np.sum(graphs.sizes.astype(np.float64) ** 2))
+    return prepare_batch(graphs, kernel, compute, once=True, pairs=pairs).diagonal(compute)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +171,7 @@ class GramPath:
     levels : array of shape (blocks + 1, n, n)
         ``levels[l]`` is Σ_uv K(l)_uv of every pair; level 0 is the features alone.
     engine : str
-        What computed it.
+        The engine that computed the levels.
     """
 
     kernel: GNTK
@@ -181,7 +179,7 @@ class GramPath:
     engine: str
 
     def at(self, blocks: int | None = None, jump: bool | tuple[float, ...] | None = None) -> Array:
-        """Return the Gram matrix of that depth; what is left out comes from ``kernel``."""
+        """Return the Gram matrix of a depth; arguments that are left out come from ``kernel``."""
         wanted = replace(
             self.kernel,
             blocks=self.kernel.blocks if blocks is None else blocks,
@@ -205,46 +203,26 @@ def gram_path(graphs: Any, kernel: GNTK | None = None, *, compute: Compute | Non
     >>> path.at(blocks=2, jump=False).shape
     (5, 5)
     """
-    prepared = graphs if isinstance(graphs, PreparedGraphs) else None
-    options = check_compute(compute) if prepared is None else check_options(prepared, kernel, compute)
-    deepest = _check_kernel(kernel) if prepared is None else prepared.kernel
-    if not isinstance(deepest, GNTK):
-        raise InputError(f"only a GNTK has depths, but the kernel is {deepest}; compute its parts one by one.")
-    batch = as_graphs(graphs) if prepared is None else prepared.batch
-    check_fits_memory(8 * (deepest.blocks + 1) * len(batch) ** 2, options.budget)
-    if prepared is None:
-        prepared = prepare_batch(batch, deepest, options, once=True)
-    leaf_graphs = prepared.graphs_by_leaf[deepest]
-    return GramPath(deepest, leaf_graphs.levels(options), leaf_graphs.choice.engine.name)
+    graphs, checked, compute = resolve(graphs, kernel, compute)
+    if not isinstance(checked, GNTK):
+        raise InputError(f"only a GNTK has depths, but the kernel is {checked}; compute its parts one by one.")
+    check_fits_memory(8 * (checked.blocks + 1) * len(graphs) ** 2, compute.memory_budget)
+    prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, checked, compute, once=True)
+    leaf_graphs = prepared.graphs_by_leaf[checked]
+    return GramPath(checked, leaf_graphs.levels(compute), leaf_graphs.choice.engine.name)
 
 
-def _check_kernel(kernel: Any) -> Kernel:
-    return GNTK() if kernel is None else check_kernel(kernel)
-
-
-def check_options(prepared: PreparedGraphs, kernel: Any, compute: Any) -> Compute:
-    """Return the options of a call with prepared graphs; refuse what preparing has settled already."""
-    if kernel is not None and kernel != prepared.kernel:
-        raise InputError(f"the graphs were prepared for {prepared.kernel}, but the kernel is {kernel}; leave it out.")
-    if compute is None:
-        return prepared.compute
-    options = check_compute(compute)
-    if options.engine != "auto" and set(prepared.engines) != {options.engine}:
-        used = " and ".join(dict.fromkeys(prepared.engines))
-        raise InputError(f"the graphs were prepared with engine {used}, but engine={options.engine!r}; leave it out.")
-    return options
-
-
-def _count_result(leaves: int, n: int, m: int, compute: Compute) -> int:
-    """Count the bytes of the result, and of the matrices of leaves beside it; refuse more than the limit."""
+def _check_result_fits(kernel: Kernel, n: int, m: int, compute: Compute) -> int:
+    """Return the size of the result and of the matrices of leaves alongside it; raise if it exceeds the limit."""
+    leaves = len(kernel.leaves())
     result_bytes = 8 * n * m * (1 if leaves == 1 else leaves + 1)
-    check_fits_memory(result_bytes, compute.budget)
+    check_fits_memory(result_bytes, compute.memory_budget)
     return result_bytes
 
 
 def _by_leaf(
     prepared: PreparedGraphs, compute: Compute, compute_leaf: Callable[[LeafGraphs, Compute], Array]
 ) -> Callable[[Kernel], Array]:
-    """Return the function of a leaf that :func:`combine` takes; each leaf is an equal part of the progress."""
+    """Return the ``compute_leaf`` argument of :func:`combine`; each leaf is an equal part of the progress."""
     numbers = {leaf: i for i, leaf in enumerate(prepared.graphs_by_leaf)}
     return lambda leaf: compute_leaf(prepared.graphs_by_leaf[leaf], compute.for_part(numbers[leaf], len(numbers)))

@@ -1,4 +1,4 @@
-"""The graphs of one leaf of a kernel, prepared: engine, colours, groups; and the values of the leaf, tile by tile."""
+"""Graphs prepared for one leaf of a kernel: engine, colours and groups; and the values of the leaf, tile by tile."""
 
 import logging
 import threading
@@ -16,7 +16,7 @@ from fastgntk.engines import Choice, Engine, GraphRange, equal_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
-from fastgntk.pairwise._combine import combine_levels
+from fastgntk.pairwise._combine import combine_levels, mirror_upper_triangle
 from fastgntk.pairwise._compute import Compute, check_fits_memory
 from fastgntk.pairwise._plan import (
     GraphGroup,
@@ -33,11 +33,11 @@ __all__ = ["BuiltGroup", "LeafGraphs", "compute_levels"]
 _log = logging.getLogger("fastgntk")
 
 Write = Callable[[Ints, Ints, Array], None]
-"""Called as write(row graphs, column graphs, levels) for every tile."""
+"""Called as write(row graphs, column graphs, levels) for each tile."""
 
 
 class BuiltGroup(NamedTuple):
-    """A group of graphs, and what the engine built of it for tiles of the kernel."""
+    """A group of graphs, and the engine's data of it, from which tiles of the kernel are computed."""
 
     group: GraphGroup
     kernel: GNTK
@@ -49,17 +49,17 @@ class BuiltGroup(NamedTuple):
 class LeafGraphs:
     """Graphs prepared for one tangent kernel.
 
-    Methods that compute values take the options of the call, and ``result_bytes``, the size of the whole result;
-    a method may return only a part of it.
+    Methods that compute values take the options of the call, and ``result_bytes``, the size of the whole result, which
+    may be larger than the array that the method returns.
     """
 
     kernel: GNTK
-    batch: GraphBatch  # with its features
+    batch: GraphBatch  # with encoded node features
     choice: Choice
     prepared: Any  # by the engine
     groups: tuple[GraphGroup, ...]
-    built: list[BuiltGroup] = field(default_factory=list)  # when they are first needed
-    lock: Any = field(default_factory=threading.Lock)
+    built: list[BuiltGroup] = field(default_factory=list)  # filled when groups are first needed
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def n(self) -> int:
@@ -68,9 +68,9 @@ class LeafGraphs:
 
     @classmethod
     def prepare(cls, kernel: GNTK, batch: GraphBatch, choice: Choice) -> Self:
-        """Do what needs one graph only, and cut the graphs into groups."""
+        """Do all work that needs one graph only, and cut the graphs into groups."""
         engine = choice.engine
-        with np.errstate(all="ignore"):  # an overflow shows in the tiles, which refuse it
+        with np.errstate(all="ignore"):  # an overflow makes tiles infinite, and those raise an error
             prepared = engine.prepare(batch, kernel)
         return cls(kernel, batch, choice, prepared, cut_into_groups(engine.outline(prepared), engine.width))
 
@@ -95,7 +95,7 @@ class LeafGraphs:
         return out
 
     def cross(self, cols: Self, compute: Compute, result_bytes: int) -> Array:
-        """Return the kernel (n, m) with other graphs that were prepared alike."""
+        """Return the kernel (n, m) with other graphs that were prepared the same way."""
         out = np.zeros((self.n, cols.n))
 
         def write(rows: Ints, cols: Ints, levels: Array) -> None:
@@ -121,10 +121,10 @@ class LeafGraphs:
         self._run_tiles(plan, pick, write, workers, compute)
         return out
 
-    def nodes(self, cols: Self, compute: Compute) -> Array:
-        """Return the contribution of each node of the one graph to its row, shape (N, m)."""
+    def node_contributions(self, cols: Self, compute: Compute) -> Array:
+        """Return the contributions (N, m) of the nodes of a single graph to its row of the matrix."""
         out = np.zeros((self.batch.n_nodes, cols.n))
-        check_fits_memory(out.nbytes, compute.budget)
+        check_fits_memory(out.nbytes, compute.memory_budget)
         if not len(out):
             return out
         plan = plan_cross(self.groups, cols.groups)
@@ -152,43 +152,43 @@ class LeafGraphs:
                 finished = self._finish_preparation(workers)
                 built: list[Any] = [None] * len(self.groups)
 
-                def compute(i: int) -> None:
+                def build_group(i: int) -> None:
                     built[i] = self._build_group(finished, self.groups[i])
 
                 with single_threaded_blas():
-                    run(compute, range(len(built)), workers)
+                    run(build_group, range(len(built)), workers)
                 self.built[:] = built
         return self.built
 
     def affordable_workers(
         self, plan: Plan, compute: Compute, result_bytes: int, cols: Self | None = None, readouts: int = 1
     ) -> int:
-        """Return how many tiles may be in progress at once beside result and prepared graphs; refuse if not even one.
+        """Return how many tiles fit in memory alongside the result and the prepared graphs; raise if not even one fits.
 
-        ``cols`` are other graphs of the columns, which take memory too. A group has at least that many ``readouts``:
-        one for each of its graphs, or for each node.
+        ``cols`` are the column graphs if they differ from these, and take memory too. ``readouts`` is a lower bound for
+        the readouts of a group: one for each of its graphs, or one for each node.
         """
         groups = [*plan.rows, *plan.cols]
         if not groups:
             return 1
-        # Preparing a group takes what a tile of the group against itself takes, so the largest group decides.
+        # Building a group takes as much memory as a tile of the group with itself, so the largest group decides.
         largest = largest_extent(groups)
         largest = largest._replace(graphs=max(largest.graphs, readouts))
-        engine, memory = self.choice.engine, compute.budget
+        engine, budget = self.choice.engine, compute.memory_budget
         tile_bytes = engine.tile_bytes(largest, largest)
-        kept = result_bytes + engine.kept_bytes(self.prepared)
+        kept_bytes = result_bytes + engine.kept_bytes(self.prepared)
         if cols is not None:
-            kept += engine.kept_bytes(cols.prepared)
-        if kept + tile_bytes > memory:
+            kept_bytes += engine.kept_bytes(cols.prepared)
+        if kept_bytes + tile_bytes > budget:
             raise InputError(
-                f"max_memory={format_bytes(memory)} is too small: result and graphs take {format_bytes(kept)} and the "
-                f"largest tile {format_bytes(tile_bytes)}; pass max_memory={round_up_bytes(kept + tile_bytes)!r} or "
-                "fewer graphs."
+                f"max_memory={format_bytes(budget)} is too small: result and graphs take {format_bytes(kept_bytes)} "
+                f"and the largest tile {format_bytes(tile_bytes)}; pass "
+                f"max_memory={round_up_bytes(kept_bytes + tile_bytes)!r} or fewer graphs."
             )
-        return max(1, min(compute.threads, (memory - kept) // max(tile_bytes, 1)))
+        return max(1, min(compute.threads, (budget - kept_bytes) // max(tile_bytes, 1)))
 
     def _build_group(self, finished: Any, group: GraphGroup) -> BuiltGroup:
-        # Threads start with NumPy's own settings, so this belongs here and not around the loop.
+        # New threads start with NumPy's default error state, so `errstate` belongs here and not around the loop.
         try:
             with np.errstate(all="ignore"):
                 content = self.choice.engine.build_group(finished, group.graphs)
@@ -198,7 +198,7 @@ class LeafGraphs:
         return BuiltGroup(group, self.kernel, self.choice.engine, content)
 
     def _finish_preparation(self, workers: int) -> Any:
-        """Do the part of preparing that takes time, on threads."""
+        """Do the slow part of the preparation on threads."""
         engine = self.choice.engine
         cancelled = np.zeros(1, dtype=np.uint8)
 
@@ -209,7 +209,7 @@ class LeafGraphs:
         return engine.finish_preparation(self.prepared)
 
     def _compute_tiles(self, cols: Self, plan: Plan, write: Write, compute: Compute, result_bytes: int) -> None:
-        """Compute every tile of the plan, against these graphs or others, and hand it to ``write``."""
+        """Compute every tile of the plan, with these graphs or others as columns, and pass it to ``write``."""
         workers = self.affordable_workers(plan, compute, result_bytes, None if cols is self else cols)
         row_groups, col_groups = self.build(workers), cols.build(workers)
         self._run_tiles(plan, lambda i, j: (row_groups[i], col_groups[j]), write, workers, compute)
@@ -223,7 +223,7 @@ class LeafGraphs:
         compute: Compute,
     ) -> None:
         """Compute every tile of the plan from the two groups that ``pick`` returns."""
-        cancelled = np.zeros(1, dtype=np.uint8)  # a flag of this call alone: prepared graphs may be in use elsewhere
+        cancelled = np.zeros(1, dtype=np.uint8)  # one flag per call: other calls may use these graphs at the same time
 
         def compute_tile(tile: tuple[int, int]) -> None:
             rows, cols = pick(*tile)
@@ -258,8 +258,8 @@ def _write_both_triangles(out: Array, reduce: Callable[[Array], Array]) -> Write
 
     def write(rows: Ints, cols: Ints, levels: Array) -> None:
         values = reduce(levels)
-        if rows is cols:  # both triangles were computed; keep one
-            values = np.triu(values) + np.swapaxes(np.triu(values, 1), -1, -2)
+        if rows is cols:  # rounding differs between the two triangles; keep one
+            values = mirror_upper_triangle(values)
         out[..., rows[:, None], cols] = values
         out[..., cols[:, None], rows] = np.swapaxes(values, -1, -2)
 

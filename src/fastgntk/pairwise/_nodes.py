@@ -1,4 +1,4 @@
-"""The kernel node by node: what each node of a graph adds to its values, and the kernel between nodes of one graph."""
+"""The kernel node by node: contributions of nodes to the values of their graph, and the kernel between its nodes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,23 +16,22 @@ from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.pairwise._combine import combine_nodes
 from fastgntk.pairwise._compute import Compute, check_compute
-from fastgntk.pairwise._gram import check_options
-from fastgntk.pairwise._prepared import PreparedGraphs, prepare, tangent_leaves
+from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare, tangent_leaves
 
 __all__ = ["check_nodes", "node_contributions", "node_contributions_in_chunks", "node_diagonal", "node_gram"]
 
-_NODES_PER_PASS = 1024  # enough to merge many and to make calls few, and rows that stay in the cache
+_NODES_PER_PASS = 1024  # enough to merge many nodes in few calls, while rows stay in the cache
 _ARRAYS_PER_CHUNK = 8  # arrays of a chunk's size that exist at the same time
-_CHUNKS_PER_WORKER = 4  # so that none waits long for the last
+_CHUNKS_PER_WORKER = 4  # so that no worker waits long for the last one to finish
 
 
 def node_contributions(graph: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
     """Compute the contribution of each node of one graph to its kernel with m graphs.
 
-    A tangent kernel is a sum over pairs of nodes, Σ_u Σ_l Σ_v K(l)_uv, and this is the part of each u. The rows add up
-    to the row that :func:`cross_gram` gives, at the same cost. Contributions to a sum of kernels add up; in a product
-    k1 · k2 the nodes are those of k1, and k2 weights the m graphs. ``cols`` may be prepared graphs; then leave out the
-    kernel.
+    A tangent kernel is a sum over pairs of nodes, Σ_u Σ_l Σ_v K(l)_uv, and row u of the result holds the terms of node
+    u. The rows add up to the row that :func:`cross_gram` returns, at the same cost. Contributions to a sum of kernels
+    add up; in a product k1 · k2 the nodes are those of k1, and k2 weights the m graphs. ``cols`` may be prepared
+    graphs; then leave out the kernel.
 
     Returns
     -------
@@ -46,26 +45,22 @@ def node_contributions(graph: Any, cols: Any, kernel: Kernel | None = None, *, c
     >>> parts.shape, bool(np.allclose(parts.sum(axis=0), fg.gram(data[:5])[0]))
     ((17, 5), True)
     """
-    if isinstance(cols, PreparedGraphs):
-        prepared, options = cols, check_options(cols, kernel, compute)
-    else:
-        prepared = prepare(cols, kernel, compute=compute)
-        options = prepared.compute
-    return _contributions(_check_one(as_graphs(graph)), prepared, options)
+    prepared = cols if isinstance(cols, PreparedGraphs) else prepare(cols, kernel, compute=compute)
+    return _contributions(_check_one(as_graphs(graph)), prepared, check_call(prepared, kernel, compute))
 
 
 def node_contributions_in_chunks(
     graphs: Any, cols: PreparedGraphs, *, nodes: int = _NODES_PER_PASS, compute: Compute | None = None
 ) -> Iterator[tuple[slice, Array]]:
-    """Yield what :func:`node_contributions` gives for each of many graphs, some graphs at a time, in order.
+    """Yield the results of :func:`node_contributions` for many graphs, in order, several graphs at a time.
 
-    Each item is a slice of graphs and the rows of all their nodes, shape (their nodes, m). Graphs of up to ``nodes``
-    nodes together are one pass: they are computed as one graph, their disjoint union, in which the nodes are the same.
-    A sketch, a normalisation and a product depend on the whole graph, so such graphs come one at a time.
+    Each item is a slice of graphs and the rows of all their nodes, one row for each node and m columns. Graphs with up
+    to ``nodes`` nodes in total are computed in one pass, as one graph: their disjoint union. A sketch, a normalisation
+    and a product depend on the whole graph, so for such kernels graphs come one at a time.
     """
-    options = check_options(cols, None, compute)
+    compute = check_call(cols, None, compute)
     batch = as_graphs(graphs)
-    max_nodes = max(1, min(nodes, options.budget // (16 * 8 * max(len(cols), 1))))
+    max_nodes = max(1, min(nodes, compute.memory_budget // (16 * 8 * max(len(cols), 1))))
     leaves = tangent_leaves(cols.kernel)
     together = cols.kernel == leaves[0] and leaves[0].sketch is None
     start = 0
@@ -73,7 +68,7 @@ def node_contributions_in_chunks(
         stop = start + 1
         if together:
             stop = max(stop, int(np.searchsorted(batch.offsets, batch.offsets[start] + max_nodes, side="right")) - 1)
-        yield slice(start, stop), _contributions(_union(batch[start:stop]), cols, options)
+        yield slice(start, stop), _contributions(_union(batch[start:stop]), cols, compute)
         start = stop
 
 
@@ -90,8 +85,11 @@ def _union(batch: GraphBatch) -> GraphBatch:
 
 def _contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute) -> Array:
     """Return the contributions (N, m) of the nodes of one graph."""
-    row = cols.prepare_rows(batch)
-    parts = {leaf: row.graphs_by_leaf[leaf].nodes(cols.graphs_by_leaf[leaf], compute) for leaf in cols.graphs_by_leaf}
+    row = cols.prepare_others(batch)
+    parts = {
+        leaf: graphs.node_contributions(cols.graphs_by_leaf[leaf], compute)
+        for leaf, graphs in row.graphs_by_leaf.items()
+    }
     return combine_nodes(cols.kernel, parts, row.needed_diagonals(compute), cols.needed_diagonals(compute))
 
 
@@ -106,8 +104,8 @@ def node_gram(graph: Any, kernel: GNTK = GNTK(), *, nodes: Any = None, compute: 
     kernel : GNTK
         A single tangent kernel without a sketch.
     nodes : sequence of int, or mask of length N, optional
-        The m columns that are wanted; all by default. From two blocks on the norms take one matrix of N × N in any case
-        (with typed edges two), but nothing else does.
+        The m columns to compute; all by default. With two or more blocks the norms always need one N × N matrix (two
+        with typed edges); nothing else does.
     compute : Compute, optional
         Threads, memory and progress; there is one way to compute this, so engines do not apply.
 
@@ -125,14 +123,14 @@ def node_gram(graph: Any, kernel: GNTK = GNTK(), *, nodes: Any = None, compute: 
     >>> fg.node_gram(graph, fg.GNTK(blocks=2), nodes=[3, 5]).shape
     (17, 2)
     """
-    options, batch = check_compute(compute), _prepare_graph(graph, kernel)
+    compute, batch = check_compute(compute), _prepare_graph(graph, kernel)
     chosen = check_nodes(nodes, batch.n_nodes)
     out = np.zeros((batch.n_nodes, len(chosen)))
 
     def write(places: Ints, values: Array) -> None:
         out[:, places] = values.T
 
-    _compute_columns(batch, kernel, options, chosen, out.nbytes, write)
+    _compute_columns(batch, kernel, compute, chosen, out.nbytes, write)
     return out
 
 
@@ -143,14 +141,14 @@ def node_diagonal(graph: Any, kernel: GNTK = GNTK(), *, nodes: Any = None, compu
     -------
     array of shape (m,), float64
     """
-    options, batch = check_compute(compute), _prepare_graph(graph, kernel)
+    compute, batch = check_compute(compute), _prepare_graph(graph, kernel)
     chosen = check_nodes(nodes, batch.n_nodes)
     out = np.zeros(len(chosen))
 
     def write(places: Ints, values: Array) -> None:
         out[places] = values[np.arange(len(places)), chosen[places]]
 
-    _compute_columns(batch, kernel, options, chosen, out.nbytes, write)
+    _compute_columns(batch, kernel, compute, chosen, out.nbytes, write)
     return out
 
 
@@ -174,7 +172,7 @@ def check_nodes(nodes: Any, size: int) -> Ints:
 
 
 def _prepare_graph(graph: Any, kernel: Any) -> GraphBatch:
-    """Return one graph with its features, for the kernel between its nodes."""
+    """Return a batch of one graph with node features, for the kernel between its nodes."""
     if not isinstance(kernel, GNTK) or kernel.sketch is not None:
         raise InputError(f"the kernel between nodes must be one GNTK without a sketch, but is {kernel!r}.")
     batch = _check_one(as_graphs(graph if isinstance(graph, GraphBatch | list) else [graph]))
@@ -184,17 +182,22 @@ def _prepare_graph(graph: Any, kernel: Any) -> GraphBatch:
 
 
 def _compute_columns(
-    batch: GraphBatch, kernel: GNTK, compute: Compute, chosen: Ints, result: int, write: Callable[[Ints, Array], None]
+    batch: GraphBatch,
+    kernel: GNTK,
+    compute: Compute,
+    chosen: Ints,
+    result_bytes: int,
+    write: Callable[[Ints, Array], None],
 ) -> None:
-    """Compute the chosen columns and hand them to ``write(their places, rows)``, on threads."""
-    matrices = 0 if kernel.blocks == 1 else 2 if kernel.typed else 1
-    norms = 8 * matrices * batch.n_nodes**2
-    _check_memory(compute, result + norms, f"the norms of {batch.n_nodes} nodes, and the result,")
+    """Compute the chosen columns on threads, and pass them to ``write(places in chosen, rows)``."""
+    n_matrices = 0 if kernel.blocks == 1 else 2 if kernel.typed else 1
+    norm_bytes = 8 * n_matrices * batch.n_nodes**2
+    _check_memory(compute, result_bytes + norm_bytes, f"the norms of {batch.n_nodes} nodes, and the result,")
     if not len(chosen):
         return
     with single_threaded_blas(), np.errstate(all="ignore"):
         pairs = NodePairs(batch, kernel)
-    chunks, workers = _split_into_chunks(pairs, batch, chosen, compute, result)
+    chunks, workers = _split_into_chunks(pairs, batch, chosen, compute, result_bytes)
 
     def work(places: Ints) -> None:
         with np.errstate(all="ignore"):
@@ -211,41 +214,41 @@ def _compute_columns(
 
 
 def _split_into_chunks(
-    pairs: NodePairs, batch: GraphBatch, chosen: Ints, compute: Compute, result: int
+    pairs: NodePairs, batch: GraphBatch, chosen: Ints, compute: Compute, result_bytes: int
 ) -> tuple[list[Ints], int]:
-    """Return which columns are computed together, and by how many workers.
+    """Return chunks of columns to compute together, and the number of workers.
 
-    Columns that are close in the graph need the same columns of the levels below, so they are put together.
+    Columns of nodes that are close in the graph need the same columns of lower levels, so they share a chunk.
     """
     order = np.argsort(_closeness(batch)[chosen], kind="stable")
 
-    def most_bytes(chunks: list[Ints]) -> int:
+    def largest_bytes(chunks: list[Ints]) -> int:
         return max(8 * _ARRAYS_PER_CHUNK * batch.n_nodes * len(pairs.needed(chosen[chunk])[0]) for chunk in chunks)
 
     workers = compute.threads
     while True:
         length = max(1, len(chosen) // (_CHUNKS_PER_WORKER * workers))
         chunks = [order[start : start + length] for start in range(0, len(order), length)]
-        available = (compute.budget - result) // workers
-        while (needed := most_bytes(chunks)) > available and len(chunks[0]) > 1:
+        available_bytes = (compute.memory_budget - result_bytes) // workers
+        while (chunk_bytes := largest_bytes(chunks)) > available_bytes and len(chunks[0]) > 1:
             chunks = [half for chunk in chunks for half in np.array_split(chunk, 2) if len(half)]
-        if needed <= available or workers == 1:
+        if chunk_bytes <= available_bytes or workers == 1:
             break
         workers -= 1
-    _check_memory(compute, result + needed, "one column and those that it needs")
+    _check_memory(compute, result_bytes + chunk_bytes, "one column and those that it needs")
     return chunks, workers
 
 
-def _check_memory(compute: Compute, needed: int, what: str) -> None:
-    if needed > compute.budget:
+def _check_memory(compute: Compute, needed_bytes: int, what: str) -> None:
+    if needed_bytes > compute.memory_budget:
         raise InputError(
-            f"max_memory={format_bytes(compute.budget)} is too small: {what} take {format_bytes(needed)}; pass "
-            f"max_memory={round_up_bytes(needed)!r}, or fewer blocks."
+            f"max_memory={format_bytes(compute.memory_budget)} is too small: {what} take {format_bytes(needed_bytes)}; "
+            f"pass max_memory={round_up_bytes(needed_bytes)!r}, or fewer blocks."
         )
 
 
 def _closeness(batch: GraphBatch) -> Ints:
-    """Return for each node its place in an order in which neighbours are near each other."""
+    """Return the position of each node in an order that keeps neighbours close together."""
     order = sparse.csgraph.reverse_cuthill_mckee(sparse.csr_array(batch.adjacency()), symmetric_mode=False)
     return np.argsort(order)
 

@@ -1,4 +1,4 @@
-"""How the work is cut into groups and tiles: pure functions of sizes and colours."""
+"""Divide the work into groups and tiles: pure functions of sizes and colours."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ __all__ = [
     "plan_gram",
 ]
 
-MAX_GRAPHS = 256  # in a group: values of a tile take memory and time too, however few its distinct nodes are
+MAX_GRAPHS = 256  # in a group: the values of a tile take memory and time even if it has few distinct nodes
 
 
 @dataclass(frozen=True, eq=False)
 class GraphGroup:
-    """Graphs, by number, and how many distinct nodes they have together at each level."""
+    """Numbers of graphs, and the number of distinct nodes that they have together at each level."""
 
     graphs: Ints
     counts: Ints
@@ -35,12 +35,12 @@ class GraphGroup:
 
     @property
     def width(self) -> int:
-        """The most distinct nodes of any level."""
+        """The largest number of distinct nodes of any level."""
         return int(self.counts.max(initial=0))
 
     @property
     def extent(self) -> Extent:
-        """What memory depends on."""
+        """The sizes that determine memory."""
         return Extent(self.width, len(self.graphs), len(self.counts) + 1, self.features, self.building, self.parts)
 
     def __str__(self) -> str:
@@ -85,9 +85,9 @@ def cut_into_groups(
 ) -> tuple[GraphGroup, ...]:
     """Cut graphs into groups of at most ``width`` distinct nodes and 256 graphs; a larger graph is its own group.
 
-    Graphs that are likely to share nodes come next to each other. The cut depends on the graphs only, never on workers
-    or memory, so neither can change a result. With ``tile_size`` a group also ends after that many graphs, so that
-    whole groups make up the tiles of a store; ``order`` fixes the order of the graphs.
+    Graphs that are likely to share nodes come next to each other. Groups depend on the graphs only, never on workers or
+    memory, so neither can change a result. With ``tile_size`` a group also ends after every ``tile_size`` graphs, so
+    that tiles of a store consist of whole groups; ``order`` fixes the order of the graphs.
 
     >>> groups = cut_into_groups(Outline(np.array([0, 2, 4, 13, 14])), 4)
     >>> [(str(group), group.width) for group in groups]
@@ -95,9 +95,9 @@ def cut_into_groups(
     """
     if order is None:
         order = np.arange(len(outline.offsets) - 1) if outline.keys is None else np.lexsort([*outline.keys[::-1]])
-    if outline.colours is None:  # every node counts for itself
+    if outline.colours is None:  # all nodes are distinct
         level = np.arange(outline.offsets[-1])
-    else:  # distinct colours of the level that has most; the others are narrower or about as wide
+    else:  # the level with most colours; others have fewer or about as many
         level = outline.colours[int(np.argmax(_count_distinct(outline.colours)))]
     last_seen = np.full(int(level.max(initial=-1)) + 1, -1)  # the latest group that has the colour
     members: list[list[int]] = []
@@ -117,23 +117,23 @@ def cut_into_groups(
 
 
 def plan_gram(groups: tuple[GraphGroup, ...]) -> Plan:
-    """Plan the upper triangle of a symmetric matrix, largest tiles first so that workers end together."""
+    """Plan the upper triangle of a symmetric matrix, largest tiles first so that workers finish together."""
     return _largest_first(groups, groups, [(i, j) for i in range(len(groups)) for j in range(i, len(groups))])
 
 
 def plan_cross(rows: tuple[GraphGroup, ...], cols: tuple[GraphGroup, ...]) -> Plan:
-    """Plan a rectangular matrix, largest tiles first so that workers end together."""
+    """Plan a rectangular matrix, largest tiles first so that workers finish together."""
     return _largest_first(rows, cols, [(i, j) for i in range(len(rows)) for j in range(len(cols))])
 
 
 def plan_diagonal(outline: Outline) -> Plan:
-    """Plan each graph against itself, one graph a group, largest first."""
+    """Plan each graph with itself, each graph as its own group, largest first."""
     groups = _make_groups(outline, [np.array([i]) for i in range(len(outline.offsets) - 1)])
     return _largest_first(groups, groups, [(i, i) for i in range(len(groups))])
 
 
 def _make_groups(outline: Outline, members: list[Ints]) -> tuple[GraphGroup, ...]:
-    """Make a group of each list of graphs, together all of them, and count distinct colours level by level."""
+    """Make a group of each list of graphs, and count distinct colours level by level; lists must cover all graphs."""
     sizes = np.diff(outline.offsets)
     group_of_graph = np.empty(len(sizes), dtype=np.int64)
     for number, graphs in enumerate(members):

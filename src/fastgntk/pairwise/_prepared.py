@@ -1,6 +1,6 @@
 """Graphs prepared once: converted, with features, an engine for each leaf of the kernel, coloured and cut into groups.
 
-Everything that computes kernel values takes this value; nothing below the public functions converts or refines again.
+All computations of kernel values start from this value; only the public functions convert graphs and refine colours.
 """
 
 from __future__ import annotations
@@ -25,21 +25,23 @@ from fastgntk.pairwise._plan import plan_gram
 __all__ = [
     "NotSketchedWarning",
     "PreparedGraphs",
+    "check_call",
     "choose_engine_for_reuse",
     "prepare",
     "prepare_batch",
     "prepare_pair",
+    "resolve",
     "tangent_leaves",
 ]
 
 
 class NotSketchedWarning(UserWarning):
-    """Graphs are not larger than their sketch, and so computed exactly."""
+    """Some graphs are not larger than their sketch, so they are computed exactly."""
 
 
 @dataclass(eq=False, repr=False)
 class PreparedGraphs:
-    """Hold n graphs ready for many computations; made by :func:`prepare`.
+    """Hold n graphs prepared for many computations; returned by :func:`prepare`.
 
     Attributes
     ----------
@@ -48,7 +50,7 @@ class PreparedGraphs:
     batch : GraphBatch
         The graphs as given, before node features are encoded.
     features : dict of str to NodeFeatures
-        For each kind of features in the kernel, the node features that were fitted.
+        The fitted node features, for each kind of features in the kernel.
     engines : list of str
         The engine of each leaf of the kernel.
     """
@@ -72,7 +74,7 @@ class PreparedGraphs:
         return f"PreparedGraphs({len(self)} graphs, {self.kernel}, engine={' and '.join(dict.fromkeys(self.engines))})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Prepared again on loading: prepared graphs are larger than the graphs, and compiled code must own its arrays.
+        # Graphs are prepared again on loading: their prepared form is larger, and compiled code must own its arrays.
         kept = ("kernel", "batch", "features", "_diagonals")
         state = {name: getattr(self, name) for name in kept}
         return state | {"compute": self.compute.with_progress(None), "engines": self.engines}
@@ -82,8 +84,8 @@ class PreparedGraphs:
         again = prepare_batch(**state, engines=engines)
         self.__dict__.update(again.__dict__, _diagonals=diagonals)
 
-    def prepare_rows(self, graphs: Any) -> PreparedGraphs:
-        """Prepare other graphs the same way, as rows against these; labels that these do not have get new columns."""
+    def prepare_others(self, graphs: Any) -> PreparedGraphs:
+        """Prepare other graphs the same way, as rows of a cross matrix with these; new labels get new columns."""
         batch = as_graphs(graphs) if not isinstance(graphs, GraphBatch) else graphs
 
         def extend_features(kind: FeatureKind) -> NodeFeatures:
@@ -95,7 +97,7 @@ class PreparedGraphs:
         return out
 
     def subset(self, indices: Ints) -> PreparedGraphs:
-        """Return some of the graphs, prepared by themselves; what is known of their diagonals is kept."""
+        """Return some of the graphs, prepared on their own; diagonals that were computed already are kept."""
         if np.array_equal(indices, np.arange(len(self))):
             return self
         out = prepare_batch(self.batch[indices], self.kernel, self.compute, self.features, engines=self.engines)
@@ -107,7 +109,7 @@ class PreparedGraphs:
         compute = self.compute if compute is None else compute
         missing = [kernel for kernel in self.graphs_by_leaf if kernel not in self._diagonals]
         if missing:
-            check_fits_memory(8 * len(self) * len(missing), compute.budget)
+            check_fits_memory(8 * len(self) * len(missing), compute.memory_budget)
         for i, kernel in enumerate(missing):
             self._diagonals[kernel] = self.graphs_by_leaf[kernel].diagonal(compute.for_part(i, len(missing)))
         return self._diagonals
@@ -136,8 +138,8 @@ class PreparedGraphs:
 def prepare(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> PreparedGraphs:
     """Prepare graphs once for many computations, such as the training set of a model.
 
-    ``gram``, ``cross_gram``, ``diagonal`` and ``node_contributions`` take the result in place of graphs, without a
-    kernel; the values are the same. ``cross_gram(new, prepare(graphs, kernel))`` pays only for the new graphs.
+    ``gram``, ``cross_gram``, ``diagonal`` and ``node_contributions`` accept the result in place of graphs, without a
+    kernel; the values are the same. ``cross_gram(new, prepare(graphs, kernel))`` prepares only the new graphs.
 
     Examples
     --------
@@ -154,6 +156,30 @@ def prepare(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | Non
     return prepared
 
 
+def resolve(graphs: Any, kernel: Kernel | None, compute: Compute | None) -> tuple[Any, Kernel, Compute]:
+    """Return converted or prepared graphs, and the kernel and options of a call; None means those of prepared graphs.
+
+    For graphs that are not prepared, None means the default.
+    """
+    if isinstance(graphs, PreparedGraphs):
+        return graphs, graphs.kernel, check_call(graphs, kernel, compute)
+    kernel, compute = GNTK() if kernel is None else check_kernel(kernel), check_compute(compute)
+    return as_graphs(graphs), kernel, compute
+
+
+def check_call(prepared: PreparedGraphs, kernel: Kernel | None, compute: Compute | None) -> Compute:
+    """Return the options of a call with prepared graphs; raise if kernel or engine differ from theirs."""
+    if kernel is not None and kernel != prepared.kernel:
+        raise InputError(f"the graphs were prepared for {prepared.kernel}, but the kernel is {kernel}; leave it out.")
+    if compute is None:
+        return prepared.compute
+    compute = check_compute(compute)
+    if compute.engine != "auto" and set(prepared.engines) != {compute.engine}:
+        used = " and ".join(dict.fromkeys(prepared.engines))
+        raise InputError(f"the graphs were prepared with engine {used}, but engine={compute.engine!r}; leave it out.")
+    return compute
+
+
 def prepare_batch(
     batch: GraphBatch,
     kernel: Kernel,
@@ -166,8 +192,8 @@ def prepare_batch(
 ) -> PreparedGraphs:
     """Prepare converted graphs; features are fitted on them unless they are given.
 
-    ``engines`` fixes the engine of each leaf. ``once`` chooses engines for one Gram matrix, or for that many ``pairs``
-    of nodes; otherwise for many computations, with graphs to come.
+    ``engines`` fixes the engine of each leaf. With ``once`` engines are chosen for one Gram matrix, or for a number
+    ``pairs`` of node pairs; otherwise for many computations, including some with other graphs.
     """
     names = {} if engines is None else dict(zip(kernel.leaves(), engines, strict=True))
 
@@ -176,7 +202,7 @@ def prepare_batch(
 
     def choose(leaf: GNTK, encoded: list[GraphBatch]) -> Choice:
         engine = names.get(leaf, compute.engine)
-        # A stored matrix of graphs that are all smaller than their sketch has an exact engine, and keeps it.
+        # If all graphs are smaller than their sketch, a stored matrix has an exact engine, and keeps it.
         exact = replace(leaf, sketch=None) if leaf in names and engine != "sketched" else leaf
         return choose_engine(engine, encoded[0], None, exact, pairs, reused=not once)
 
@@ -203,10 +229,10 @@ def _prepare(
     fit_features: Callable[[FeatureKind], NodeFeatures],
     choose: Callable[[GNTK, list[GraphBatch]], Choice],
 ) -> list[PreparedGraphs]:
-    """Prepare sets of graphs alike.
+    """Prepare several sets of graphs with the same features and engines.
 
-    ``fit_features(kind)`` returns the features of a kind for all of them, and ``choose(leaf, encoded batches)`` the
-    engine of a leaf; it is called for one leaf after the other.
+    ``fit_features(kind)`` returns the features of a kind for all sets, and ``choose(leaf, encoded batches)`` the engine
+    of a leaf; it is called for one leaf after the other.
     """
     leaves = tangent_leaves(kernel)
     features: dict[str, NodeFeatures] = {}
@@ -238,13 +264,13 @@ def tangent_leaves(kernel: Kernel) -> list[GNTK]:
 
 
 def _check(kernel: GNTK, batches: list[GraphBatch]) -> None:
-    """Refuse graphs without what the kernel needs; warn if graphs are not sketched because of the sketch's size."""
+    """Raise if the kernel does not apply to the edges of the graphs; warn if some are too small for the sketch."""
     for batch in batches:
         check_edges(batch, kernel)
     if kernel.sketch is None:
         return
     sizes = np.concatenate([batch.sizes for batch in batches])
-    distinct, counts = np.unique(sizes[sizes > 1], return_counts=True)  # of one node nothing can be left out
+    distinct, counts = np.unique(sizes[sizes > 1], return_counts=True)  # a single-node graph cannot be sketched
     pairs = zip(distinct.tolist(), counts.tolist(), strict=True)
     exact = sum(count for size, count in pairs if kernel.sketch.rows(size) is None)
     if exact:

@@ -125,7 +125,7 @@ def _unpack_draws(
     if types > len(step.edge_types_) + 1 or not (size == probe.size or only_features):
         raise InputError("the number of its random features is wrong.")
     # Draws for the first layer take some 100 bytes for each column and type; a file can claim any number of columns.
-    if 100 * width * (types + 1) > compute.budget:
+    if 100 * width * (types + 1) > compute.memory_budget:
         raise InputError(f"its node features have {width:,} columns, which is too much for the memory.")
     rows = FeatureRows.restore(TangentFeatures(tangent, size, width, types, seed), step, kernel, compute, unit)
     (expected,) = check_parts(arrays, {"probe": Part("m")}, {"m": len(rows)})

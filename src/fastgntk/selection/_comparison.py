@@ -160,7 +160,7 @@ class Comparison:
                 advance((number + done / total) / len(passes))
 
             # A decomposition takes some seven matrices beside the levels.
-            spare = self.compute.budget - sum(path.levels.nbytes for path in paths)
+            spare = self.compute.memory_budget - sum(path.levels.nbytes for path in paths)
             workers = min(self.compute.threads, max(1, spare // (7 * 8 * len(sample.distinct) ** 2 + 1)))
             with single_threaded_blas():
                 run_on_threads(score, group.members, workers=workers, progress=report)

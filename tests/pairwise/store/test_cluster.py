@@ -91,7 +91,7 @@ def test_a_tile_that_is_there_is_not_computed_by_the_next_worker(tmp_path):
     (stored.path / _cluster._TOKEN).write_text("token")
     written = stored.file((0, 0)).stat()
     nothing = None, None, None  # to compute it from
-    _cluster.compute_tile(*nothing, (0, 0), (str(stored.path), "token", stored.manifest.id, fg.__version__))
+    _cluster.compute_and_store_tile(*nothing, (0, 0), (str(stored.path), "token", stored.manifest.id, fg.__version__))
     again = stored.file((0, 0)).stat()
     assert (again.st_ino, again.st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
 
@@ -116,7 +116,7 @@ def test_an_abandoned_task_writes_nothing_into_a_new_store(tmp_path, monkeypatch
     if when == "before":
         made_anew()
     with pytest.raises(fg.InputError, match=r"K.zarr was replaced by a new store (during|after it was)"):
-        _cluster.compute_tile(None, None, None, (0, 0), (str(path), "token", old.manifest.id, fg.__version__))
+        _cluster.compute_and_store_tile(None, None, None, (0, 0), (str(path), "token", old.manifest.id, fg.__version__))
     assert not fg.open_gram(path).finished()
     assert not list((path / "gram").rglob("*.partial"))
 

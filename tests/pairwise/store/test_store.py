@@ -90,7 +90,7 @@ def test_what_is_there_is_kept_and_the_rest_is_computed(tmp_path, monkeypatch):
     damaged[1000] ^= 1
     stored.file(turned).write_bytes(damaged)
     assert repr(stored) == f"StoredGram(150 × 150, {len(files) - 1} of {len(files)} tiles)"
-    with pytest.raises(fg.InputError, match=r"tile \(0, 1\) is not there; compute what is missing by the same call"):
+    with pytest.raises(fg.InputError, match=r"tile \(0, 1\) is missing; complete the store by repeating the gram call"):
         np.asarray(stored)
     with pytest.raises(fg.InputError, match=r"tile \(2, 2\) is damaged"):
         stored.tile(turned)
@@ -325,5 +325,5 @@ def test_graphs_in_another_order_of_blocks_are_refused(tmp_path):
     fg.gram(GRAPHS[::-1], KERNEL, store=other, compute=Compute(engine="lossless"))
     shutil.rmtree(path / "order")
     shutil.copytree(other / "order", path / "order")
-    with pytest.raises(fg.InputError, match=r"was begun by fastgntk .*, which cuts graphs differently"):
+    with pytest.raises(fg.InputError, match=r"was started by fastgntk .*, which groups graphs differently"):
         fg.gram(GRAPHS, KERNEL, store=path)

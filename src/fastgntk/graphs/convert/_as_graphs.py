@@ -90,7 +90,7 @@ def as_graphs(
 
 
 def _list_graphs(source: Any) -> Sequence[Any]:
-    """Return the graphs as a list; raise for a single matrix, a string, or what cannot be iterated."""
+    """Return the graphs as a list; raise for a single matrix, a string, or an object that cannot be iterated."""
     if sparse.issparse(source) or (isinstance(source, np.ndarray) and source.ndim == 2):
         raise InputError("graphs must be a sequence of graphs, but got one matrix; for a single graph pass [matrix].")
     if isinstance(source, tuple) and len(source) == 2 and all(getattr(part, "ndim", 0) == 2 for part in source):
@@ -125,7 +125,7 @@ def _common_kind(items: Sequence[Any]) -> str:
 
 
 def _kind(item: Any) -> str | None:
-    """Return the kind of a graph that is no object of another library, None if it is no graph."""
+    """Return the kind of a graph that does not belong to another library, None if it is not a graph."""
     if isinstance(item, Graph) or sparse.issparse(item) or isinstance(item, np.ndarray):
         return "arrays"
     if isinstance(item, str):

@@ -1,7 +1,7 @@
 """Assemble a batch from the nodes and edges of many graphs, listed one graph after the other.
 
 Every converter ends here, so that parallel edges, directions and attributes mean the same for every source, and so
-that arrays are made once for all graphs.
+that arrays are created once for all graphs.
 """
 
 from collections.abc import Sequence

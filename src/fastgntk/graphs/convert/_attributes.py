@@ -59,7 +59,7 @@ _HINTS = {
     "node": ("pass numbers that measure something as node_features=", "pass discrete values as node_labels="),
     "edge": ("pass a number that measures something as edge_weights=", "pass discrete values as edge_labels="),
 }
-"""For each table what to do about values that are no labels, and about those that are no numbers."""
+"""For each table, advice for values that are not labels, and for values that are not numbers."""
 
 
 def _check_names(names: Names, argument: str) -> tuple[str, ...] | None:
@@ -81,7 +81,7 @@ class Attribute:
     values: Any
     row_name: RowName
     hint: str
-    """What to do about values that are no labels, or no numbers."""
+    """Advice for values that are not labels, or not numbers."""
 
     def labels(self) -> NDArray[Any]:
         """Return labels as int64 or strings, (N,), or (N, k) from tuples of length k."""
@@ -120,7 +120,7 @@ class Attribute:
         return rows
 
     def _discrete(self) -> NDArray[Any]:
-        """Return an array of the values; of dtype object if they are no labels."""
+        """Return an array of the values; of dtype object if they are not labels."""
         values = self.values
         kinds = set(map(type, values))
         if kinds == {int}:

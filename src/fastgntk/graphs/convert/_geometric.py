@@ -25,7 +25,7 @@ _EDGE_WEIGHTS = ("edge_weight", "weight")
 
 
 def data_list(items: Iterable[Any]) -> list[Any]:
-    """Return one ``Data`` for each graph; a ``Batch`` is split into the graphs it was made from."""
+    """Return one ``Data`` for each graph; a ``Batch`` is split into its graphs."""
     graphs: list[Any] = []
     for i, item in enumerate(items):
         kind = type(item)  # hasattr on an object would search its stores first

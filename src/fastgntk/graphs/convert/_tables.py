@@ -35,7 +35,7 @@ class Table(Protocol):
 
 
 class Records:
-    """A table with a mapping for each row; the keys ``exclude`` are no attributes.
+    """A table with a mapping for each row; the keys ``exclude`` are not attributes.
 
     All rows are added before anything is read. ``tuples_as_lists`` means that several labels come as lists, which is
     how JSON stores tuples.

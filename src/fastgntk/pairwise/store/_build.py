@@ -1,8 +1,8 @@
-"""Compute a matrix into a store, or use a stored one: finished tiles are kept, missing and damaged ones computed."""
+"""Compute a matrix into a store, or use a stored one; finished tiles are kept, missing and damaged ones computed."""
 
 import logging
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -16,47 +16,47 @@ from fastgntk._util.threads import Progress, run, single_threaded_blas
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel, Normalized
-from fastgntk.pairwise._combine import combine, combine_levels
+from fastgntk.pairwise._combine import combine, combine_levels, mirror_upper_triangle
 from fastgntk.pairwise._compute import Compute
 from fastgntk.pairwise._leaf_graphs import BuiltGroup, compute_levels
 from fastgntk.pairwise._plan import largest_extent, plan_gram
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch
 from fastgntk.pairwise.store._manifest import Manifest
-from fastgntk.pairwise.store._stored_gram import StoredGram, Tile, writing
+from fastgntk.pairwise.store._stored_gram import StoredGram, Tile, lock_store
 
-__all__ = ["Build", "Shard", "TileGraphs", "build_gram", "check_shard", "compute_tile_values", "use_stored"]
+__all__ = ["StoreBuilder", "Shard", "TileGraphs", "build_gram", "check_shard", "compute_tile_values", "use_stored"]
 
 _log = logging.getLogger("fastgntk")
 
 Shard = tuple[int, int]
 
-_MAX_TILE_PAIRS = 1e8  # pairs of distinct nodes in a tile: at most a second of work is lost by an interruption
+_MAX_TILE_PAIRS = 1e8  # pairs of distinct nodes in a tile: an interruption loses at most a second of work
 _TILE_SIZES = (32, 1024)  # graphs on a side of a tile: neither thousands of small files nor few large ones
-_ADVICE = "give the graphs and the kernel that it was built with, or leave it out"
+_ADVICE = "give the graphs and the kernel from which it was computed, or leave it out"
 
 
 def build_gram(
     batch: GraphBatch, kernel: Kernel, compute: Compute, path: Path, shard: Shard, client: Any = None
 ) -> StoredGram:
     """Compute the missing tiles of a shard, on threads or by a Dask client, and return the store."""
-    from fastgntk.pairwise.store import _cluster  # which imports this module
+    from fastgntk.pairwise.store import _cluster  # imported here, because it imports this module
 
     if client is not None:
         _cluster.check_client(client)
-    build = Build.start(batch, kernel, compute, path)
-    with writing(path, shard):
-        if shard == (1, 1):  # others are locked out
-            build.stored.remove_partial_files()
-        missing = build.missing(shard)
+    builder = StoreBuilder.start(batch, kernel, compute, path)
+    with lock_store(path, shard):
+        if shard == (1, 1):  # all other processes are locked out
+            builder.stored.remove_partial_files()
+        missing = builder.missing(shard)
         if client is None:
-            build.compute(missing, compute.threads, compute.progress)
+            builder.compute_tiles(missing, compute.threads, compute.progress)
         else:
-            _cluster.compute_on_cluster(build, missing, client, compute.progress)
-    return build.stored
+            _cluster.compute_on_cluster(builder, missing, client, compute.progress)
+    return builder.stored
 
 
 def check_shard(shard: Any) -> Shard:
-    """Return (k, K) with 1 ≤ k ≤ K; None means everything."""
+    """Return (k, K) with 1 ≤ k ≤ K; None means (1, 1), the whole matrix."""
     if shard is None:
         return 1, 1
     pair = tuple(shard) if isinstance(shard, tuple | list) else ()
@@ -67,16 +67,16 @@ def check_shard(shard: Any) -> Shard:
 
 
 def use_stored(gram: Any, batch: GraphBatch, kernel: Kernel, compute: Compute) -> tuple[StoredGram, PreparedGraphs]:
-    """Return a stored matrix, passed itself or by its path, and its graphs prepared as it was computed.
+    """Return a stored matrix, given as an object or a path, and its graphs, prepared as for computing it.
 
-    It must be complete, and that of the kernel, or for a normalised kernel of what is normalised; any other is refused.
+    It must be complete and belong to this kernel, or, if the kernel is normalised, to the kernel before normalisation.
     """
     if not isinstance(gram, StoredGram | str | Path):
         raise InputError(
             f"gram must be a matrix that fastgntk stored, or its path, but is a {type(gram).__name__}; store one with "
             "gram(..., store=path)."
         )
-    # Opened again even if it is open: the folder may have been made anew, and what is in memory is of the old one.
+    # Reopened even if open: the folder may have been recreated, so the metadata in memory may be stale.
     stored = StoredGram(gram.path if isinstance(gram, StoredGram) else Path(gram))
     manifest = stored.manifest
     if manifest.graphs != len(batch):
@@ -84,101 +84,108 @@ def use_stored(gram: Any, batch: GraphBatch, kernel: Kernel, compute: Compute) -
             f"{stored.path} holds the matrix of {manifest.graphs} graphs, but there are {len(batch)} to learn from; "
             f"{_ADVICE}."
         )
-    raw = isinstance(kernel, Normalized) and manifest.same_kernel(kernel.kernel) == Kernel.from_dict(manifest.kernel)
-    stored_kernel = manifest.same_kernel(kernel.kernel if raw and isinstance(kernel, Normalized) else kernel)
+    stored_kernel = _match_stored_kernel(manifest, kernel)
     prepared = prepare_batch(batch, stored_kernel, compute, engines=manifest.engines_for(stored_kernel, compute.engine))
     manifest.check(Manifest.from_prepared(prepared, manifest.tile_size, manifest.id), stored.path, _ADVICE)
     tiles, finished = len(stored.all_tiles()), len(stored.finished())
     if finished < tiles:
         raise InputError(
-            f"{stored.path} has {finished} of its {tiles} tiles; compute the others first, by the same call of gram "
-            "(fastgntk gram --store) that began it."
+            f"{stored.path} has {finished} of its {tiles} tiles; finish it first by repeating the gram call "
+            "(fastgntk gram --store) that started it."
         )
-    if raw:
+    if isinstance(kernel, Normalized) and not isinstance(stored_kernel, Normalized):
+        kernel = stored_kernel.normalized()
         prepared = PreparedGraphs(kernel, compute, batch, prepared.features, prepared.graphs_by_leaf)
     return stored, prepared
 
 
+def _match_stored_kernel(manifest: Manifest, kernel: Kernel) -> Kernel:
+    """Return the kernel that the store should hold: ``kernel``, or its inner kernel if that is the stored one."""
+    if isinstance(kernel, Normalized) and manifest.as_stored(kernel.kernel) == Kernel.from_dict(manifest.kernel):
+        kernel = kernel.kernel
+    return manifest.as_stored(kernel)
+
+
 @dataclass(frozen=True, eq=False)
 class TileGraphs:
-    """The graphs of a row or column of tiles: for each leaf their groups, and diagonals where the kernel needs them."""
+    """The graphs of a row or column of tiles: their groups for each leaf, and diagonals if the kernel needs them."""
 
     groups: dict[Kernel, list[BuiltGroup]]
     diagonals: dict[Kernel, Array]
 
 
 @dataclass(frozen=True, eq=False)
-class Build:
+class StoreBuilder:
     """A stored matrix under construction."""
 
     prepared: PreparedGraphs
-    """Graphs in groups that fit into rows of tiles."""
+    """Graphs in groups that do not cross the borders of tiles."""
     stored: StoredGram
 
     @classmethod
     def start(cls, batch: GraphBatch, kernel: Kernel, compute: Compute, path: Path) -> Self:
-        """Open the store, or make it; refuse one of another matrix."""
+        """Open or create the store; raise if it holds another matrix."""
         stored = StoredGram(path) if path.exists() else None
         engines = None
         if stored is not None:
-            kernel = stored.manifest.same_kernel(kernel)
+            kernel = stored.manifest.as_stored(kernel)
             engines = stored.manifest.engines_for(kernel, compute.engine)
         prepared = prepare_batch(batch, kernel, compute, engines=engines, once=True)
         tile_size = _choose_tile_size(prepared) if stored is None else stored.manifest.tile_size
         manifest = Manifest.from_prepared(prepared, tile_size, secrets.token_hex(8))
-        order = _cut_into_tiles(prepared, tile_size)
+        prepared, order = _cut_into_tiles(prepared, tile_size)
         if stored is None:
             stored = StoredGram.create(path, manifest, order)
         stored.manifest.check(manifest, path, "give another path, or delete the store first")
         if not np.array_equal(stored.order, order):
             raise InputError(
-                f"{path} was begun by fastgntk {stored.manifest.version}, which cuts graphs differently; go on with "
-                "that version, or delete the store first."
+                f"{path} was started by fastgntk {stored.manifest.version}, which groups graphs differently; continue "
+                "with that version, or delete the store first."
             )
         return cls(prepared, stored)
 
     def missing(self, shard: Shard) -> list[Tile]:
-        """Return the tiles of a shard that have to be computed, and log what was found."""
+        """Return the tiles of a shard that have to be computed, and log the numbers of finished and damaged ones."""
         k, count = shard
-        # Dealt out like cards from the most expensive on, so that shards take about as long.
+        # Dealt out in turn from the most expensive one on, so that all shards take about the same time.
         tiles = self.by_cost(self.stored.all_tiles())[k - 1 :: count]
         finished = self.stored.finished() & set(tiles)
         damaged = set(self.stored.damaged(finished))
         if damaged:
-            _log.warning("%d tiles of %s are damaged and computed again", len(damaged), self.stored.path)
-        _log.info("%s: %d of %d tiles are there", self.stored.path, len(finished) - len(damaged), len(tiles))
+            _log.warning("%d tiles of %s are damaged and will be recomputed", len(damaged), self.stored.path)
+        _log.info("%s: %d of %d tiles are finished", self.stored.path, len(finished) - len(damaged), len(tiles))
         return [tile for tile in tiles if tile not in finished or tile in damaged]
 
     def by_cost(self, tiles: list[Tile]) -> list[Tile]:
-        """Return tiles with the most expensive first."""
+        """Return the tiles, most expensive first."""
         return sorted(tiles, key=lambda tile: (-self.cost(tile), tile))
 
     def cost(self, tile: Tile) -> int:
-        """Estimate the work of a tile: its pairs of distinct nodes, plus one so that nothing is free."""
+        """Estimate the work of a tile as :meth:`Plan.cost` does, summed over leaves; symmetric tiles count half."""
         pairs = sum(int(np.dot(counts[tile[0]], counts[tile[1]])) for counts in self._counts)
         return pairs // (2 if tile[0] == tile[1] else 1) + 1
 
     @cached_property
     def _members(self) -> dict[Kernel, list[range]]:
-        """For each leaf the groups that make up each row of tiles."""
+        """For each leaf, the groups of each row of tiles."""
         out = {}
         bounds = np.arange(0, len(self.stored) + self.stored.tile_size, self.stored.tile_size)
         for leaf, graphs in self.prepared.graphs_by_leaf.items():
             starts = np.cumsum([0, *(len(group.graphs) for group in graphs.groups)])
             ends = np.minimum(np.searchsorted(starts, bounds), len(graphs.groups)).tolist()
-            out[leaf] = [range(first, last) for first, last in pairwise(ends)]
+            out[leaf] = [range(start, stop) for start, stop in pairwise(ends)]
         return out
 
     @cached_property
     def _counts(self) -> list[list[Ints]]:
-        """For each leaf, how many distinct nodes each row of tiles has at each level, group by group."""
+        """For each leaf and row of tiles, the number of distinct nodes at each level, summed over groups."""
         return [
             [np.sum([graphs.groups[i].counts for i in groups], axis=0) for groups in self._members[leaf]]
             for leaf, graphs in self.prepared.graphs_by_leaf.items()
         ]
 
     def tile_graphs(self, number: int) -> TileGraphs:
-        """Return the graphs of a row of tiles, with their groups built."""
+        """Return the graphs of a row of tiles; builds all groups if needed."""
         groups = {}
         for leaf, graphs in self.prepared.graphs_by_leaf.items():
             built = graphs.build(self.prepared.compute.threads)
@@ -187,18 +194,18 @@ class Build:
         return TileGraphs(groups, {leaf: values[numbers] for leaf, values in diagonals.items()})
 
     def affordable_workers(self, workers: int | None = None) -> int:
-        """Return how many tiles may be in progress at once; refuse if not even one."""
+        """Return how many tiles fit in memory at once; raise if not even one fits."""
         compute, by_leaf = self.prepared.compute, self.prepared.graphs_by_leaf.values()
-        kept = [graphs.choice.engine.kept_bytes(graphs.prepared) for graphs in by_leaf]
-        # Values of the tiles in progress are held twice, once by Zarr.
-        tiles = (compute.threads if workers is None else workers) * 2 * 8 * self.stored.tile_size**2
+        kept_bytes = [graphs.choice.engine.kept_bytes(graphs.prepared) for graphs in by_leaf]
+        # The values of tiles in progress are held twice, once by Zarr.
+        value_bytes = (compute.threads if workers is None else workers) * 2 * 8 * self.stored.tile_size**2
         return min(
-            graphs.affordable_workers(plan_gram(graphs.groups), compute, tiles + sum(kept) - kept_here)
-            for graphs, kept_here in zip(by_leaf, kept, strict=True)
+            graphs.affordable_workers(plan_gram(graphs.groups), compute, value_bytes + sum(kept_bytes) - own_bytes)
+            for graphs, own_bytes in zip(by_leaf, kept_bytes, strict=True)
         )
 
     def worker_bytes(self) -> int:
-        """Count what a worker holds: all groups in the end, the values of a tile twice, and what computing it takes."""
+        """Return the maximum memory of a worker: all groups, working memory of a tile, and its values twice."""
         total = 0
         for graphs in self.prepared.graphs_by_leaf.values():
             if graphs.groups:
@@ -212,32 +219,32 @@ class Build:
             graphs.build(workers)
         self.prepared.needed_diagonals(self.prepared.compute)
 
-    def compute(self, tiles: list[Tile], workers: int, progress: Progress | None) -> None:
-        """Compute tiles on threads and store each when it is computed."""
+    def compute_tiles(self, tiles: list[Tile], workers: int, progress: Progress | None) -> None:
+        """Compute tiles on threads and store each as soon as it is computed."""
         if not tiles:
             return
         workers = self.affordable_workers(workers)
         self.build_groups(workers)
         cancelled = np.zeros(1, dtype=np.uint8)
 
-        def compute_tile(tile: Tile) -> None:
+        def compute_and_store(tile: Tile) -> None:
             _log.debug("computing tile %d %d of %s", *tile, self.stored.path)
             rows = self.tile_graphs(tile[0])
             cols = rows if tile[0] == tile[1] else self.tile_graphs(tile[1])
             values = compute_tile_values(self.prepared.kernel, rows, cols, cancelled)
-            if not cancelled[0]:  # values of no meaning otherwise
+            if not cancelled[0]:  # otherwise the values are meaningless
                 self.stored.write(tile, values)
 
         shown = (" and ".join(self.prepared.engines), len(tiles), self.stored.path, workers)
         _log.info("engine %s: %d tiles of %s on %d threads", *shown)
         with single_threaded_blas():
-            run(compute_tile, tiles, workers, self.cost, progress, cancelled)
+            run(compute_and_store, tiles, workers, self.cost, progress, cancelled)
 
 
 def compute_tile_values(kernel: Kernel, rows: TileGraphs, cols: TileGraphs, cancelled: NDArray[np.uint8]) -> Array:
     """Compute a tile (rows, cols), which is symmetric if both are the same object.
 
-    Once ``cancelled[0]`` is not 0 it returns as soon as it can, with values of no meaning.
+    Once ``cancelled[0]`` is not 0 it returns meaningless values as soon as it can.
     """
 
     def compute_leaf(leaf: Kernel) -> Array:
@@ -260,8 +267,8 @@ def _leaf_values(
             if symmetric and j < i:
                 continue
             values = combine_levels(compute_levels(row, col, cancelled), row.kernel)
-            if symmetric and i == j:  # both triangles were computed; keep one
-                values = np.triu(values) + np.triu(values, 1).T
+            if symmetric and i == j:  # rounding differs between the two triangles; keep one
+                values = mirror_upper_triangle(values)
             row_slice, col_slice = slice(*row_starts[i : i + 2]), slice(*col_starts[j : j + 2])
             out[row_slice, col_slice] = values
             if symmetric:
@@ -269,24 +276,22 @@ def _leaf_values(
     return out
 
 
-def _cut_into_tiles(prepared: PreparedGraphs, tile_size: int) -> Ints:
-    """Cut the graphs of every leaf into groups that make up tiles of that size; return their common order."""
-    by_leaf = prepared.graphs_by_leaf
-    first, *others = by_leaf
-    by_leaf[first] = by_leaf[first].cut(tile_size)
+def _cut_into_tiles(prepared: PreparedGraphs, tile_size: int) -> tuple[PreparedGraphs, Ints]:
+    """Return the graphs in groups that make up tiles of this size, and their order, common to all leaves."""
+    first, *others = prepared.graphs_by_leaf
+    by_leaf = {first: prepared.graphs_by_leaf[first].cut(tile_size)}
     order = np.concatenate([np.zeros(0, dtype=np.int64), *(group.graphs for group in by_leaf[first].groups)])
-    for leaf in others:
-        by_leaf[leaf] = by_leaf[leaf].cut(tile_size, order)
-    return order
+    by_leaf |= {leaf: prepared.graphs_by_leaf[leaf].cut(tile_size, order) for leaf in others}
+    return replace(prepared, graphs_by_leaf=by_leaf), order
 
 
 def _choose_tile_size(prepared: PreparedGraphs) -> int:
-    """Choose how many graphs a tile has on each side: what is lost by an interruption is small, and so are files."""
+    """Choose the number of graphs on each side of a tile, so that an interruption loses little and files stay small."""
     plans = [plan_gram(graphs.groups) for graphs in prepared.graphs_by_leaf.values()]
     graphs = sum(len(group.graphs) for group in plans[0].rows)
     pairs = float(sum(plan.pairs().sum() for plan in plans))
     affordable = graphs * np.sqrt(_MAX_TILE_PAIRS / (2 * pairs)) if pairs else graphs
     low, high = _TILE_SIZES
-    # Tiles of equal size: on disk the last tile takes as much as the others, however little is in it.
+    # Tiles of equal size: on disk a partial last tile takes as much as a full one.
     count = -(-graphs // int(max(low, min(high, affordable))))
     return -(-graphs // max(count, 1)) or 1

@@ -1,15 +1,15 @@
 """Compute tiles on the workers of a Dask cluster, which write them straight into the store.
 
 The groups of each row of tiles are sent once, when a tile first needs them; workers pass them on to each other. A tile
-is one task and returns nothing, so that this process stays as small as it was. Whatever happens to workers, tiles that
-are in the store stay there, and only those that are not are computed again:
+is one task and returns nothing, so this process needs no memory for results. If workers fail, stored tiles are kept,
+and only missing ones are recomputed:
 
-- a worker dies: Dask gives its task to another one;
-- groups die with the only worker that had them: Dask cannot make them again and cancels the tasks that need them; both
-  are sent again from here;
-- the scheduler goes away: all tasks are cancelled, and the same call goes on later.
+- a worker dies: Dask reassigns its task to another one;
+- groups are lost with the only worker that held them: Dask cannot recreate them and cancels the tasks that need them;
+  this process resends both;
+- the scheduler goes away: all tasks are cancelled, and repeating the call resumes the computation.
 
-Clients are those of a scheduler at an address (:func:`connected`), or of new workers on this machine
+A client connects to a scheduler at an address (:func:`connect`), or to new workers on this machine
 (:func:`local_workers`).
 """
 
@@ -32,16 +32,16 @@ from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._version import __version__
 from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel
-from fastgntk.pairwise.store._build import Build, TileGraphs, compute_tile_values
-from fastgntk.pairwise.store._stored_gram import StoredGram, Tile, on_disk
+from fastgntk.pairwise.store._build import StoreBuilder, TileGraphs, compute_tile_values
+from fastgntk.pairwise.store._stored_gram import StoredGram, Tile, explain_os_errors
 
-__all__ = ["check_client", "compute_on_cluster", "connected", "local_workers"]
+__all__ = ["check_client", "compute_on_cluster", "connect", "local_workers"]
 
 _log = logging.getLogger("fastgntk")
 
-_IN_FLIGHT = 1000  # tasks that the scheduler holds: enough for hundreds of workers, little to remember
-_LOSSES = 5  # times that one tile may be sent again before it counts as one that cannot be computed
-_PATIENCE = 60  # seconds without any worker before we give up
+_IN_FLIGHT = 1000  # tasks that the scheduler holds at once: enough for hundreds of workers, little memory
+_LOSSES = 5  # times that a tile is resent before the computation fails
+_PATIENCE = 60  # seconds to wait for a worker
 _KEPT = "finished tiles are kept; rerun the same command to resume"
 _TOKEN = ".cluster"  # file that identifies the shared folder
 _CONNECT = 5.0  # seconds
@@ -55,28 +55,28 @@ def check_client(client: Any) -> None:
             f"client must be a dask.distributed Client that is not asynchronous, but is a {type(client).__name__}."
         )
     if client.status != "running":
-        raise InputError("client is a Client without a scheduler; connect again.")
+        raise InputError("client has lost its scheduler; connect again.")
 
 
-def compute_on_cluster(build: Build, tiles: list[Tile], client: Any, progress: Progress | None) -> None:
-    """Compute tiles, the first ones first, and return when all are in the store."""
+def compute_on_cluster(builder: StoreBuilder, tiles: list[Tile], client: Any, progress: Progress | None) -> None:
+    """Compute tiles in the given order, and return when all are in the store."""
     if not tiles:
         return
-    build.build_groups(build.affordable_workers())
-    path = build.stored.path.resolve()
+    builder.build_groups(builder.affordable_workers())
+    path = builder.stored.path.resolve()
     token = secrets.token_hex(8)
-    with on_disk(path):
-        for tile in tiles:  # what is there of them is damaged; a tile that a worker finds is one that another finished
-            build.stored.file(tile).unlink(missing_ok=True)
+    with explain_os_errors(path):
+        for tile in tiles:  # any existing file for these tiles is damaged; workers take existing files for finished
+            builder.stored.file(tile).unlink(missing_ok=True)
         (path / _TOKEN).write_text(token)
-    target = str(path), token, build.stored.manifest.id, __version__
-    _log.info("engine %s: %d tiles of %s on %s", " and ".join(build.prepared.engines), len(tiles), path, client)
+    target = str(path), token, builder.stored.manifest.id, __version__
+    _log.info("engine %s: %d tiles of %s on %s", " and ".join(builder.prepared.engines), len(tiles), path, client)
     try:
-        with _explained(client, path):
+        with _explain_cluster_errors(client, path):
             client.wait_for_workers(1, timeout=_PATIENCE)
-            _Work(build, client, target, progress).run(tiles)
+            _Work(builder, client, target, progress).run(tiles)
     finally:
-        if _token(path) == token:  # not that of another run, if the store was deleted and made anew meanwhile
+        if _token(path) == token:  # unless the store was recreated meanwhile and belongs to another run
             (path / _TOKEN).unlink(missing_ok=True)
 
 
@@ -84,20 +84,20 @@ def compute_on_cluster(build: Build, tiles: list[Tile], client: Any, progress: P
 class _Work:
     """Tiles being computed on a cluster."""
 
-    build: Build
+    builder: StoreBuilder
     client: Any
     target: tuple[str, str, str, str]
     """The arguments of ``_open_target``."""
     progress: Progress | None
     sides: dict[int, Any] = field(default_factory=dict)
-    """Futures of the groups that were sent."""
+    """Futures of the groups that were sent, by row of tiles."""
     sent: dict[Any, Tile] = field(default_factory=dict)
     losses: Counter[Tile] = field(default_factory=Counter)
 
     def run(self, tiles: list[Tile]) -> None:
-        """Keep workers busy until all tiles are there."""
+        """Keep workers busy until all tiles are finished."""
         waiting = iter(tiles)
-        total = sum(map(self.build.cost, tiles))
+        total = sum(map(self.builder.cost, tiles))
         done = 0
         futures = _import_distributed().as_completed(loop=self.client.loop)
         try:
@@ -109,8 +109,8 @@ class _Work:
                     futures.add(self.send_again(tile))
                     continue
                 if future.status == "error":
-                    future.result()  # raises what the worker raised; of others nothing is fetched: it may be gone
-                done += self.build.cost(tile)
+                    future.result()  # raises the error of the worker; other results may be lost and are not fetched
+                done += self.builder.cost(tile)
                 if self.progress:
                     self.progress(done, total)
                 for following in islice(waiting, 1):
@@ -120,15 +120,15 @@ class _Work:
                 self.client.cancel([*self.sent, *self.sides.values()])
 
     def send(self, tile: Tile) -> Any:
-        """Make a task of a tile."""
+        """Submit the task of a tile."""
         rows, cols = (self.tile_graphs(number) for number in tile)
-        task = (self.build.prepared.kernel, rows, cols, tile, self.target)
-        future = self.client.submit(compute_tile, *task, pure=False, priority=self.build.cost(tile))
+        task = (self.builder.prepared.kernel, rows, cols, tile, self.target)
+        future = self.client.submit(compute_and_store_tile, *task, pure=False, priority=self.builder.cost(tile))
         self.sent[future] = tile
         return future
 
     def send_again(self, tile: Tile) -> Any:
-        """Send a tile that was cancelled because its groups are lost, and these too."""
+        """Resend a tile that was cancelled because its groups were lost, together with these."""
         if self.client.status != "running":
             raise ConnectionError("all tasks were cancelled")
         self.losses[tile] += 1
@@ -138,16 +138,16 @@ class _Work:
         return self.send(tile)
 
     def tile_graphs(self, number: int) -> Any:
-        """Return the future of the graphs of a row of tiles; they are sent to some worker unless one has them."""
+        """Return the future of the graphs of a row of tiles; sends them to a worker unless one has them already."""
         future = self.sides.get(number)
         if future is not None and future.status != "cancelled":
             return future
         for _ in range(_LOSSES):
             try:
-                (future,) = self.client.scatter([self.build.tile_graphs(number)], hash=False, timeout=_PATIENCE)
-            except TimeoutError:  # an OSError too
+                (future,) = self.client.scatter([self.builder.tile_graphs(number)], hash=False, timeout=_PATIENCE)
+            except TimeoutError:  # TimeoutError is an OSError
                 raise
-            except OSError:  # the worker died meanwhile: send them to another
+            except OSError:  # the worker died meanwhile: try another
                 if self.client.status != "running":
                     raise
             else:
@@ -156,18 +156,18 @@ class _Work:
         raise _workers_died(self.target[0])
 
 
-def compute_tile(
+def compute_and_store_tile(
     kernel: Kernel, rows: TileGraphs, cols: TileGraphs, tile: Tile, target: tuple[str, str, str, str]
 ) -> None:
     """Compute a tile and store it: the task of a worker.
 
-    Its client may have gone: a task that runs is not ended with its client. If meanwhile another store was made in the
-    same place, nothing is written.
+    A running task continues after its client has gone. If another store was created in the same folder meanwhile,
+    nothing is written.
     """
     stored = _open_target(*target)
     if stored.file(tile).is_file():  # finished by a worker that died before it could report it
         return
-    # Arrays that came over the network may be read-only or not aligned, for which machine code would be compiled anew.
+    # Arrays from the network may be read-only or unaligned, and Numba would compile new code for them.
     rows = deepcopy(rows)
     cols = rows if tile[0] == tile[1] else deepcopy(cols)
     with single_threaded_blas():
@@ -176,7 +176,7 @@ def compute_tile(
 
 
 def _open_target(folder: str, token: str, store_id: str, version: str) -> StoredGram:
-    """Open the store; refuse another one that happens to have the same path on this machine."""
+    """Open the store; raise if a different store has the same path on this machine."""
     path, host = Path(folder), socket.gethostname()
     if version != __version__:
         raise InputError(
@@ -193,7 +193,7 @@ def _open_target(folder: str, token: str, store_id: str, version: str) -> Stored
 
 
 def _token(path: Path) -> str:
-    """Return what the file holds by which workers see that their folder is the right one."""
+    """Return the token by which workers verify the shared folder, or an empty string if there is none."""
     try:
         return (path / _TOKEN).read_text()
     except OSError:
@@ -201,8 +201,8 @@ def _token(path: Path) -> str:
 
 
 @contextmanager
-def _explained(client: Any, path: Path) -> Iterator[None]:
-    """Turn failures of the cluster into errors that explain what to do."""
+def _explain_cluster_errors(client: Any, path: Path) -> Iterator[None]:
+    """Turn failures of the cluster into an :class:`InputError` with advice."""
     try:
         yield
     except InputError:
@@ -215,7 +215,7 @@ def _explained(client: Any, path: Path) -> Iterator[None]:
                 f"the connection to the Dask scheduler was lost while computing {path}; restart it: {_KEPT}."
             ) from None
         missing = re.search(r"No module named [\w.']*", str(error))
-        if missing:  # Dask makes a plain Exception of it
+        if missing:  # Dask raises a plain Exception for it
             raise InputError(
                 f"a worker cannot import what it needs ({missing[0]}); install 'fastgntk[cluster]' where workers run."
             ) from None
@@ -232,7 +232,7 @@ def _workers_died(path: Path | str) -> InputError:
 
 
 def _import_distributed() -> Any:
-    """Import dask.distributed; an error explains how to install it."""
+    """Import dask.distributed; if it is missing, raise an error with installation advice."""
     try:
         import distributed
     except ImportError:
@@ -243,7 +243,7 @@ def _import_distributed() -> Any:
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Any]:
+def connect(address: str) -> Iterator[Any]:
     """Yield a client of the scheduler at an address."""
     distributed = _import_distributed()
     _check_address(address, distributed)
@@ -260,19 +260,19 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def _check_address(address: str, distributed: Any) -> None:
-    """Refuse what no client can be made for: one that fails while it is made prints a traceback when it is deleted."""
+    """Reject addresses no client can use: a client that fails in its constructor prints a traceback on deletion."""
     found = _ADDRESS.fullmatch(address)
     if found is None or not 1 <= int(found["port"]) <= 65535:
         raise InputError(f"--scheduler must be an address such as tcp://host:8786, but is {address!r}.")
     if found[1] == "tls://" and distributed.Security().get_connection_args("client").get("ssl_context") is None:
         raise InputError(
-            f"{address} needs certificates; name them in the configuration of Dask, at distributed.comm.tls."
+            f"{address} needs certificates; set them in the Dask configuration under distributed.comm.tls."
         )
 
 
 @contextmanager
 def local_workers(count: int) -> Iterator[Any]:
-    """Yield a client of that many new processes on this machine, each with one thread."""
+    """Yield a client of ``count`` new single-threaded worker processes on this machine."""
     distributed = _import_distributed()
     _silence()
     with (
@@ -280,7 +280,7 @@ def local_workers(count: int) -> Iterator[Any]:
             n_workers=count,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=":0",  # any port: several of these on one machine must not get in each other's way
+            dashboard_address=":0",  # any free port, so that several clusters on one machine do not collide
             scheduler_kwargs={"dashboard": False},
             silence_logs=logging.CRITICAL,
         ) as cluster,
@@ -290,5 +290,5 @@ def local_workers(count: int) -> Iterator[Any]:
 
 
 def _silence() -> None:
-    """Silence Dask's tracebacks of lost connections; errors explain what happened."""
+    """Silence Dask's tracebacks of lost connections, which our own errors replace."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)

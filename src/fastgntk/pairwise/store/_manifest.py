@@ -23,20 +23,20 @@ _SHOWN = 12  # digits of a fingerprint that messages show
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that determines the values, and which tile holds which of them."""
+    """Everything that determines the values and their distribution over tiles."""
 
     kernel: dict[str, Any]
     features: list[str]
-    """The kind of node features that was taken for each kind in the kernel."""
+    """The kind of node features that each kind in the kernel resolved to."""
     engines: list[str]
-    """Of each leaf of the kernel."""
+    """The engine of each leaf of the kernel."""
     data: str
     """The fingerprint of the graphs with their features."""
     graphs: int
     tile_size: int
-    """How many graphs a tile has on each side."""
+    """Number of graphs on each side of a tile."""
     id: str
-    """Drawn at random when the store is made, so that one made later in the same place has another."""
+    """Drawn at random when the store is created, so that a later store in the same folder has another one."""
     version: str = __version__
     format: int = FORMAT
 
@@ -53,7 +53,7 @@ class Manifest:
 
     @classmethod
     def from_dict(cls, entries: Any, path: Any) -> Self:
-        """Read what :meth:`to_dict` gave; ``path`` names the store in messages."""
+        """Read the output of :meth:`to_dict`; ``path`` names the store in messages."""
         if not isinstance(entries, Mapping) or "format" not in entries:
             raise InputError(f"{path} is not a matrix stored by fastgntk, or is damaged; give another path.")
         if entries["format"] != FORMAT:
@@ -66,11 +66,11 @@ class Manifest:
         except TypeError:
             raise InputError(f"{path} has a manifest with missing or unknown entries; rebuild the store.") from None
 
-    def same_kernel(self, wanted: Kernel) -> Kernel:
-        """Return the kernel as the store has it if ``wanted`` is equivalent to it, or else ``wanted``.
+    def as_stored(self, wanted: Kernel) -> Kernel:
+        """Return the kernel in its stored form if ``wanted`` is equivalent to it, or else ``wanted``.
 
-        Weights of one on all levels are ``jump=True``; sums with and without weights may round differently, so that
-        tiles of one store are computed from the same form.
+        Weights of one on all levels are equivalent to ``jump=True``. Sums with and without weights may round
+        differently, so all tiles of a store are computed from the same form.
         """
         stored = Kernel.from_dict(self.kernel)
         return stored if stored.map_leaves(_explicit) == wanted.map_leaves(_explicit) else wanted
@@ -80,9 +80,9 @@ class Manifest:
         return self.engines if engine == "auto" and len(self.engines) == len(kernel.leaves()) else None
 
     def check(self, wanted: Self, path: Any, advice: str) -> None:
-        """Refuse another kernel, other graphs or another engine; ``advice`` names what to do then."""
+        """Raise if kernel, graphs or engine differ; ``advice`` ends the message."""
         for what, stored, other in (
-            ("kernel", Kernel.from_dict(self.kernel), self.same_kernel(Kernel.from_dict(wanted.kernel))),
+            ("kernel", Kernel.from_dict(self.kernel), self.as_stored(Kernel.from_dict(wanted.kernel))),
             ("features", self.features, wanted.features),
             ("data", self.data[:_SHOWN], wanted.data[:_SHOWN]),
             ("engine", self.engines, wanted.engines),
@@ -99,7 +99,7 @@ class Manifest:
 
 
 def fingerprint(prepared: PreparedGraphs) -> str:
-    """Return a checksum of everything that the kernel uses of graphs and their features."""
+    """Return a checksum of all parts of graphs and features that the kernel uses."""
     digest = hashlib.sha256()
     batch, by_leaf = prepared.batch, list(prepared.graphs_by_leaf.values())
     for array in (batch.offsets, batch.indptr, batch.indices, batch.weights):
@@ -122,7 +122,7 @@ def _text(value: Any) -> str:
 
 
 def _add(digest: Any, array: Any) -> None:
-    """Add an array with its shape; integers count by value, whatever their width."""
+    """Add an array with its shape; the width of integers has no influence."""
     if array is None:
         digest.update(b"none")
         return

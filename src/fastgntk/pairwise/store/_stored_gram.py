@@ -1,11 +1,11 @@
 """A kernel matrix on disk: a Zarr array of tiles of the upper triangle.
 
-Rows and columns stand in the order in which graphs were cut into groups, so that a tile is what a task computes;
-``order`` is the graph of each row. Each tile is one file with its checksum, which Zarr writes atomically and
-checks in reading. A tile that is there is finished.
+Rows and columns are in the order of the groups of graphs, so that each task computes one tile; ``order`` holds the
+graph of each row. Each tile is one file with a checksum, which Zarr writes atomically and checks when reading. A tile
+whose file exists is finished.
 
-One process writes at a time, or several with a shard each. Locks belong to the operating system, so that none is left
-over when a process dies.
+One process writes at a time, or several with a shard each. Locks are held by the operating system, so none is left
+behind when a process dies.
 """
 
 import errno
@@ -27,19 +27,19 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.pairwise.store._manifest import Manifest
 
-__all__ = ["StoredGram", "Tile", "as_path", "is_store", "on_disk", "open_gram", "writing"]
+__all__ = ["StoredGram", "Tile", "as_path", "is_store", "explain_os_errors", "open_gram", "lock_store"]
 
 Tile = tuple[int, int]
-"""Its row and column among tiles."""
+"""The row and column of a tile."""
 
 _NAME = "fastgntk"  # name of the attribute that holds the manifest
 
-# Windows has no such locks; there two processes may compute one tile, with the same result.
+# Windows has no such locks; two processes may compute the same tile there, with the same result.
 _LOCKS = sys.platform != "win32"
 
 
 def open_gram(path: str | Path) -> "StoredGram":
-    """Open a kernel matrix that :func:`fastgntk.gram` stored; nothing of it is read yet.
+    """Open a kernel matrix stored by :func:`fastgntk.gram`, without reading its values.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def open_gram(path: str | Path) -> "StoredGram":
 
 
 def as_path(path: Any, name: str) -> Path:
-    """Return the path of a store; ``name`` is that of the argument."""
+    """Return the path of a store; ``name`` is the argument name."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"{name} must be the path of a folder such as 'gram.zarr', but is {path!r}.")
     return Path(path)
@@ -67,13 +67,13 @@ def is_store(path: str | Path) -> bool:
 
 
 class StoredGram:
-    """Read a stored matrix like an array (n, n): ``K[rows, cols]`` and ``np.asarray(K)`` read what they need.
+    """Read a stored matrix like an array (n, n): ``K[rows, cols]`` and ``np.asarray(K)`` read the tiles they need.
 
     Attributes
     ----------
     path : Path
     manifest : Manifest
-        What the matrix is of.
+        Kernel, graphs and engines of the matrix.
     order : int64 array of shape (n,)
         The graph of each row on disk.
     """
@@ -101,12 +101,12 @@ class StoredGram:
 
     @classmethod
     def create(cls, path: Path, manifest: Manifest, order: Ints) -> Self:
-        """Make an empty store, atomically; if another process was quicker, the store is that one's."""
+        """Create an empty store atomically; if another process creates it first, open that one."""
         zarr = _zarr()
         temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
         n, size = manifest.graphs, max(manifest.tile_size, 1)
         try:
-            with on_disk(path):
+            with explain_os_errors(path):
                 group = zarr.open_group(str(temporary), mode="w", zarr_format=3)
                 group.create_array(
                     "gram",
@@ -114,7 +114,7 @@ class StoredGram:
                     chunks=(size, size),
                     dtype="float64",
                     fill_value=np.nan,
-                    compressors=zarr.codecs.Crc32cCodec(),  # floats do not shrink, so this alone
+                    compressors=zarr.codecs.Crc32cCodec(),  # no compression, because floats hardly shrink
                 )
                 group.create_array("order", data=order, chunks=(max(n, 1),), compressors=zarr.codecs.Crc32cCodec())
                 group.attrs[_NAME] = manifest.to_dict()
@@ -139,7 +139,7 @@ class StoredGram:
 
     @property
     def tile_size(self) -> int:
-        """How many graphs a tile has on each side."""
+        """Number of graphs on each side of a tile."""
         return max(self.manifest.tile_size, 1)
 
     def __len__(self) -> int:
@@ -149,8 +149,8 @@ class StoredGram:
         n, done, total = len(self), len(self.finished()), len(self.all_tiles())
         return f"StoredGram({n} × {n}, {'complete' if done == total else f'{done} of {total} tiles'})"
 
-    def progress(self) -> dict[str, int]:
-        """Return how many tiles there are, how many of them are finished, and their bytes on disk."""
+    def status(self) -> dict[str, int]:
+        """Return the number of tiles, the number of finished ones, and their bytes on disk."""
         finished = self.finished()
         taken = sum(self.file(tile).stat().st_size for tile in finished)
         return {"tiles": len(self.all_tiles()), "finished": len(finished), "bytes": taken}
@@ -165,11 +165,11 @@ class StoredGram:
         return {tile for tile in self.all_tiles() if self.file(tile).is_file()}
 
     def damaged(self, tiles: set[Tile]) -> list[Tile]:
-        """Return those whose checksum is wrong; all of them are read for it."""
+        """Return the tiles with a wrong checksum; reads all of ``tiles``."""
         return [tile for tile in sorted(tiles) if self._read(tile) is None]
 
     def file(self, tile: Tile) -> Path:
-        """Return where a tile is."""
+        """Return the path of a tile."""
         return self.path / "gram" / "c" / str(tile[0]) / str(tile[1])
 
     def graphs(self, i: int) -> Ints:
@@ -177,53 +177,53 @@ class StoredGram:
         return self.order[i * self.tile_size : (i + 1) * self.tile_size]
 
     def write(self, tile: Tile, values: Array) -> None:
-        """Put a tile in place, atomically."""
+        """Write a tile atomically."""
         row, col = (place * self.tile_size for place in tile)
         writable = self._writable
-        # Last of all, as computing takes long: a tile that is there is taken for one of the store that it is in.
+        # Checked right before writing, because any tile file found in a store is assumed to belong to it.
         self.check_same()
-        with on_disk(self.path):
+        with explain_os_errors(self.path):
             writable[row : row + len(values), col : col + values.shape[1]] = values
 
     def check_same(self) -> None:
-        """Refuse to go on if the folder was deleted, or deleted and made anew, since this was opened."""
+        """Raise if the folder was deleted or recreated since it was opened."""
         try:
             now = json.loads((self.path / "zarr.json").read_text())["attributes"][_NAME]["id"]
         except (FileNotFoundError, NotADirectoryError):
             raise InputError(f"{self.path} was deleted since it was opened; build it again.") from None
-        except (KeyError, TypeError, ValueError):  # of another version, or no store at all
+        except (KeyError, TypeError, ValueError):  # a store of another version, or not a store
             now = None
         if now != self.manifest.id:
             raise InputError(f"{self.path} was replaced by a new store after it was opened; open it again.")
 
     def remove_partial_files(self) -> None:
-        """Delete what processes left behind that were killed while writing a tile; call it under the lock only.
+        """Delete files of processes that were killed while writing a tile; requires the lock.
 
-        An abandoned task on a cluster has no lock and may still be writing. It loses its file and fails, which does no
-        harm: a tile that is missing when the lock is taken is computed by the process with the lock.
+        An abandoned task on a cluster has no lock and may still be writing. It loses its file and fails, which is
+        harmless: the process with the lock computes all tiles that were missing when it took the lock.
         """
-        for left in (self.path / "gram").rglob("*.partial"):  # Zarr's name for a file that is not whole yet
-            with on_disk(self.path):
+        for left in (self.path / "gram").rglob("*.partial"):  # Zarr's name for a file that is still being written
+            with explain_os_errors(self.path):
                 left.unlink(missing_ok=True)
 
     @cached_property
     def _writable(self) -> Any:
-        """The array opened for writing: once, as that reads files."""
+        """The array opened for writing; cached, because opening reads files."""
         try:
             return _zarr().open_array(str(self.path), path="gram", mode="r+", zarr_format=3)
         except FileNotFoundError:
-            self.check_same()  # raises an error that explains it
+            self.check_same()  # raises an error with an explanation
             raise
 
     def tile(self, tile: Tile) -> Array:
         """Read a tile (rows, cols) of the upper triangle."""
         values = self._read(tile) if self.file(tile).is_file() else None
-        self.check_same()  # after reading: what was the same then was the same before
+        self.check_same()  # after reading: if the store is unchanged now, it was unchanged during the read
         if values is None:
-            state = "damaged" if self.file(tile).is_file() else "not there"
+            state = "damaged" if self.file(tile).is_file() else "missing"
             raise InputError(
-                f"{self.path}: tile {tile} is {state}; compute what is missing by the same call of gram "
-                "(fastgntk gram --store) that began the store."
+                f"{self.path}: tile {tile} is {state}; complete the store by repeating the gram call "
+                "(fastgntk gram --store) that started it."
             )
         return values
 
@@ -247,14 +247,14 @@ class StoredGram:
     __rmul__ = __add__ = __radd__ = __mul__
 
     def diagonal(self) -> Array:
-        """Return the diagonal (n,), from the tiles that have it."""
+        """Return the diagonal (n,), reading only the tiles that contain it."""
         out = np.empty(len(self))
         for i in range(-(-len(self) // self.tile_size)):
             out[self.graphs(i)] = np.diagonal(self.tile((i, i)))
         return out
 
     def _gather(self, rows: Ints, cols: Ints) -> Array:
-        """Return K[rows][:, cols]; every tile that is needed is read once."""
+        """Return K[rows][:, cols]; each tile is read at most once."""
         out = np.empty((len(rows), len(cols)))
         by_row, by_col = (_group_by_tile(self._place[graphs], self.tile_size) for graphs in (rows, cols))
         needed = sorted({(min(i, j), max(i, j)) for i in by_row for j in by_col})
@@ -271,18 +271,18 @@ class StoredGram:
         i, j = tile
         try:
             return np.asarray(self._tiles.blocks[i, j], dtype=np.float64)
-        except ValueError:  # what Zarr raises for a wrong checksum, and for a file too short to have one
+        except ValueError:  # raised by Zarr for a wrong checksum, and for a file too short to contain one
             return None
 
 
 def _group_by_tile(places: Ints, tile_size: int) -> dict[int, tuple[Ints, Ints]]:
-    """Return for each row of tiles which of the places lie in it, and where there."""
+    """Return for each row of tiles the indices of the places in it, and these places relative to its start."""
     number = places // tile_size
     return {i: (np.flatnonzero(number == i), places[number == i] - i * tile_size) for i in np.unique(number).tolist()}
 
 
 def _numbers(key: Any, n: int) -> tuple[Ints, bool]:
-    """Return what an index of one axis means, and whether it is a single number."""
+    """Return the numbers that an index of one axis selects, and whether it is a single number."""
     if isinstance(key, int | np.integer):
         return np.arange(n)[int(key)].reshape(1), True
     chosen = key if isinstance(key, slice) else np.asarray(key) if np.size(key) else np.zeros(0, dtype=np.int64)
@@ -299,12 +299,12 @@ def _zarr() -> Any:
 
 
 @contextmanager
-def writing(path: Path, shard: tuple[int, int]) -> Iterator[None]:
-    """Keep others from computing the same tiles; ``shard`` is (k, K), and (1, 1) is everything."""
+def lock_store(path: Path, shard: tuple[int, int]) -> Iterator[None]:
+    """Prevent other processes from computing the same tiles; ``shard`` is (k, K), (1, 1) for the whole matrix."""
     k, count = shard
     with ExitStack() as locks:
         if _LOCKS:
-            # A shard goes together with other shards, everything with nothing.
+            # A shard may run alongside other shards, the whole matrix alongside nothing.
             _lock(path, ".lock", locks, shared=count > 1)
             if count > 1:
                 _lock(path, f".lock-{k}-of-{count}", locks, shared=False)
@@ -314,20 +314,20 @@ def writing(path: Path, shard: tuple[int, int]) -> Iterator[None]:
 def _lock(path: Path, name: str, locks: ExitStack, *, shared: bool) -> None:
     import fcntl
 
-    with on_disk(path):
+    with explain_os_errors(path):
         stream = locks.enter_context((path / name).open("ab"))
     try:
         fcntl.flock(stream, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         raise InputError(
-            f"another process is writing into {path}; wait until it has ended, or give each process a part with "
+            f"another process is writing into {path}; wait until it has finished, or give each process a part with "
             "shard=(k, K) (--shard k/K)."
         ) from None
 
 
 @contextmanager
-def on_disk(path: Path) -> Iterator[None]:
-    """Turn a full disk and missing permissions into errors that explain what to do."""
+def explain_os_errors(path: Path) -> Iterator[None]:
+    """Turn errors of a full disk or missing permissions into an :class:`InputError` with advice."""
     try:
         yield
     except OSError as error:

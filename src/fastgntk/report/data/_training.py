@@ -85,7 +85,7 @@ class _FittedModel:
         self.kernel_seconds = 0.0
         n = len(source.batch)
         with timer.time("kernel") as progress:
-            if rows.keeps_graphs and n <= _MAX_GRAPHS and 4 * 8 * n**2 <= silent.budget:
+            if rows.keeps_graphs and n <= _MAX_GRAPHS and 4 * 8 * n**2 <= silent.memory_budget:
                 start = time.perf_counter()
                 training = TrainingKernel(prepared, progress)
                 self.K = training.full()
