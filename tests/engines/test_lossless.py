@@ -30,7 +30,7 @@ def molecules():
 def test_no_width_of_blocks_changes_values(kernel, molecules, monkeypatch):
     expected = gram(molecules[:100], kernel, compute=LOSSLESS)
     for width in (1, 20, 100, 10_000):
-        monkeypatch.setattr(type(get_engine("lossless")), "width", width)
+        monkeypatch.setattr(type(get_engine("lossless")), "max_group_nodes", width)
         with case(width):
             PLAN.check(gram(molecules[:100], kernel, compute=LOSSLESS), expected)
 
@@ -196,7 +196,7 @@ def test_tiles_allocate_no_more_than_estimated(molecules):
 
 
 def test_empty_graphs_are_blocks_too(monkeypatch):
-    monkeypatch.setattr(type(get_engine("lossless")), "width", 1)
+    monkeypatch.setattr(type(get_engine("lossless")), "max_group_nodes", 1)
     batch = FAMILIES["empty graph"]
     FLOAT64.check(gram(batch, compute=LOSSLESS), gram(batch, compute=DECOUPLED))
     assert cross_gram(batch[:1], batch, compute=LOSSLESS).tolist() == [[0.0, 0.0, 0.0]]

@@ -65,8 +65,8 @@ def test_operators_keep_types_apart(kind):
                 key = (1 + int(batch.edge_labels[k]), int(old[A.coords[1][k]]))
                 expected[key] = expected.get(key, 0.0) + float(A.data[k])
             row = range(Q.ptr[new[u]], Q.ptr[new[u] + 1])
-            assert {(int(Q.part[k]), int(Q.index[k])): Q.value[k] for k in row} == pytest.approx(expected)
-            assert list(Q.part[row.start : row.stop]) == sorted(Q.part[row.start : row.stop])
+            assert {(int(Q.relation[k]), int(Q.index[k])): Q.value[k] for k in row} == pytest.approx(expected)
+            assert list(Q.relation[row.start : row.stop]) == sorted(Q.relation[row.start : row.stop])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -134,7 +134,7 @@ def test_patches_and_blocks_change_nothing(patch, kind, way, monkeypatch):
         monkeypatch.setattr(module, "PATCH_ROWS", patch[0])
         monkeypatch.setattr(module, "PATCH_COLS", patch[1])
     FLOAT64.check(fg.gram(LARGER, kernel), expected)
-    monkeypatch.setattr(Sketched, "width", 30)
+    monkeypatch.setattr(Sketched, "max_group_nodes", 30)
     FLOAT64.check(fg.gram(LARGER, kernel), expected)
 
 

@@ -28,6 +28,7 @@ from fastgntk.engines._base import (
     Extent,
     GraphRange,
     Outline,
+    available_engines,
     check_engine,
     compiled_code_runs,
     get_engine,
@@ -38,7 +39,7 @@ from fastgntk.engines._random_features import TangentFeatures
 from fastgntk.engines._refinement import equal_graphs, inseparable_graphs, refine_colours
 
 __all__ = ["COMPILING", "EXACT_ENGINES", "Engine", "Extent", "GraphRange", "Outline"]
-__all__ += ["check_engine", "compiled_code_runs", "get_engine"]
+__all__ += ["available_engines", "check_engine", "compiled_code_runs", "get_engine"]
 __all__ += ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds"]
 __all__ += ["Aggregation", "check_edges", "safe_reciprocal", "kappa0", "kappa1", "kappas", "unit_rows", "is_zero_norm"]
 __all__ += ["NodePairs", "TangentFeatures", "refine_colours", "equal_graphs", "inseparable_graphs"]

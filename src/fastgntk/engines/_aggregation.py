@@ -13,7 +13,14 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 
 __all__ = ["SPARSE_OVER_DENSE", "Aggregation", "add_up", "aggregate_features", "check_edges", "count_edge_types"]
-__all__ += ["count_parts", "keep_shared_columns", "multiply_directions", "row_sums", "split_by_type", "sum_features"]
+__all__ += [
+    "count_relations",
+    "keep_shared_columns",
+    "multiply_directions",
+    "row_sums",
+    "split_by_type",
+    "sum_features",
+]
 
 # A multiply-add in a dense product costs about a twentieth of one in a sparse product (benchmarks/operators.py).
 SPARSE_OVER_DENSE = 20.0
@@ -29,7 +36,7 @@ class Aggregation:
         self.terms = np.diff(matrix.indptr)  # |N(u)| + 1
         self.sums = row_sums(batch)
         self.matrix = matrix
-        self.parts = [_Part(batch, part) for part in (split_by_type(batch) if typed else [matrix])]
+        self.relations = [_Relation(batch, part) for part in (split_by_type(batch) if typed else [matrix])]
 
     def scaled_norms(self, q: Array, previous: Array, kernel: GNTK, *, squared: bool) -> tuple[Array, Array]:
         """Return q, with 0 where it is 0 up to rounding, and p = c_u q_u; ``previous`` are the norms before Â."""
@@ -37,7 +44,7 @@ class Aggregation:
         return q, scale_norms(q, self.sums, kernel)
 
 
-class _Part:
+class _Relation:
     """Apply a block-diagonal matrix from the left, sparse or dense by density."""
 
     def __init__(self, batch: GraphBatch, matrix: sparse.csr_array) -> None:
@@ -65,7 +72,7 @@ def count_edge_types(batch: GraphBatch) -> int:
     return 0 if batch.edge_labels is None else int(batch.edge_labels.max(initial=-1)) + 1
 
 
-def count_parts(batch: GraphBatch, kernel: GNTK) -> int:
+def count_relations(batch: GraphBatch, kernel: GNTK) -> int:
     """Return the number of parts of Â: one, or with typed edges one for the node and for each type."""
     return 1 + count_edge_types(batch) if kernel.typed else 1
 

@@ -24,7 +24,7 @@ from fastgntk.engines._aggregation import (
     multiply_directions,
     sum_features,
 )
-from fastgntk.engines._base import CancelFlag, Extent, GroupwiseEngine, UnpreparedGraphs
+from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine
 from fastgntk.engines._norms import safe_reciprocal, to_dense, unit_rows
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
@@ -33,7 +33,7 @@ __all__ = ["Decoupled"]
 
 
 @dataclass(frozen=True)
-class _Group:
+class _DecoupledGroup:
     """The disjoint union of some graphs (N nodes together), with all that needs one graph only."""
 
     kernel: GNTK
@@ -48,26 +48,28 @@ class _Group:
         return len(self.offsets) - 1
 
 
-class Decoupled(GroupwiseEngine[_Group]):
+class Decoupled(GroupwiseEngine[_DecoupledGroup]):
     """Compute the kernel by two-sided products, sparse or dense by density, without compiled code."""
 
     name = "decoupled"
-    width = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/groups.py)
+    max_group_nodes = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/groups.py)
 
-    def build_group(self, prepared: UnpreparedGraphs, graphs: Ints) -> _Group:
+    def build_group(self, state: BatchAndKernel, graphs: Ints) -> _DecoupledGroup:
         """Aggregate the features once and find the norms of every level."""
-        batch, kernel = prepared.select(graphs), prepared.kernel
+        batch, kernel = state.select(graphs), state.kernel
         aggregation = Aggregation(batch, typed=kernel.typed)
-        directions, q = aggregate_features([part.matrix for part in aggregation.parts], batch.features)
+        directions, q = aggregate_features([relation.matrix for relation in aggregation.relations], batch.features)
         inverse_q, p = _norms(aggregation, unit_rows(batch.features)[1], directions, q, kernel)
-        return _Group(kernel, batch.offsets, to_dense(sum_features(batch)), aggregation, directions, inverse_q, p)
+        return _DecoupledGroup(
+            kernel, batch.offsets, to_dense(sum_features(batch)), aggregation, directions, inverse_q, p
+        )
 
-    def build_nodes(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> _Group:
+    def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> _DecoupledGroup:
         """Read out every node as if it were a graph."""
-        group = self.build_group(prepared, np.arange(len(batch)))
+        group = self.build_group(state, np.arange(len(batch)))
         return replace(group, offsets=np.arange(batch.n_nodes + 1), feature_sums=to_dense(batch.features))
 
-    def tile(self, rows: _Group, cols: _Group, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
+    def tile(self, rows: _DecoupledGroup, cols: _DecoupledGroup, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Run the recursion on all node pairs of two groups and read out every level."""
         kernel = rows.kernel
         gain = kernel.c_phi / 2
@@ -109,13 +111,13 @@ class Decoupled(GroupwiseEngine[_Group]):
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count Σ, K, two of work, and up to four in flight while SciPy takes a product."""
-        return 8 * 8 * rows.width * cols.width
+        return 8 * 8 * rows.nodes * cols.nodes
 
 
 def _aggregate(rows: Aggregation, cols: Aggregation, matrix: Array) -> Array:
     """Return Σ_r B'_r (B_r M)ᵀ, the aggregation of both sides, transposed; types of one side alone add nothing."""
-    out = cols.parts[0].left(rows.parts[0].left(matrix).T)
-    for a, b in zip(rows.parts[1:], cols.parts[1:], strict=False):
+    out = cols.relations[0].left(rows.relations[0].left(matrix).T)
+    for a, b in zip(rows.relations[1:], cols.relations[1:], strict=False):
         out += b.left(a.left(matrix).T)
     return out
 

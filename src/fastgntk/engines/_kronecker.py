@@ -15,7 +15,7 @@ import numpy as np
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._activation import kappa0, kappa1
 from fastgntk.engines._aggregation import keep_shared_columns, split_by_type
-from fastgntk.engines._base import CancelFlag, Extent, GroupwiseEngine, UnpreparedGraphs
+from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine
 from fastgntk.engines._norms import safe_reciprocal, to_dense
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
@@ -44,12 +44,12 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
     """Compute the kernel by the literal Kronecker formula."""
 
     name = "kronecker"
-    width = 1  # every graph is a group: the formula is for a pair
+    max_group_nodes = 1  # every graph is a group: the formula is for a pair
 
-    def build_group(self, prepared: UnpreparedGraphs, graphs: Ints) -> list[_Graph]:
+    def build_group(self, state: BatchAndKernel, graphs: Ints) -> list[_Graph]:
         """Find B and p of every block by running the recursion of each graph against itself."""
-        batch = prepared.select(graphs)
-        return [self._prepare_graph(batch[i : i + 1], prepared.kernel) for i in range(len(batch))]
+        batch = state.select(graphs)
+        return [self._prepare_graph(batch[i : i + 1], state.kernel) for i in range(len(batch))]
 
     def _prepare_graph(self, graph: GraphBatch, kernel: GNTK) -> _Graph:
         X = to_dense(graph.features)
@@ -78,9 +78,9 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
                 sigma = gain * pp * kappa1(lam)
         return _Graph(kernel, X, operators, norms)
 
-    def build_nodes(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> list[_Graph]:
+    def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> list[_Graph]:
         """Return one graph, to be read out node by node."""
-        return _NodeByNode(self.build_group(prepared, np.arange(len(batch))))
+        return _NodeByNode(self.build_group(state, np.arange(len(batch))))
 
     def tile(self, rows: list[_Graph], cols: list[_Graph], cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Return all levels for every pair of a row graph and a column graph; one that fits into memory is short."""
@@ -115,7 +115,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count the Kronecker product and a few matrices of the pair."""
-        pairs = rows.width * cols.width
+        pairs = rows.nodes * cols.nodes
         return 8 * pairs * (pairs + 8)
 
     def _check_size(self, n: int, m: int) -> None:

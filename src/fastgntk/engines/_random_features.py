@@ -71,14 +71,14 @@ class TangentFeatures:
     def __init__(self, kernel: GNTK, size: int, width: int, types: int, seed: int, *, exact_norms: bool = True) -> None:
         self.kernel, self.size, self.width, self.exact_norms = kernel, size, width, exact_norms
         self.types, self.seed = types, seed
-        self._parts = 1 + types if kernel.typed else 1
+        self._n_relations = 1 + types if kernel.typed else 1
         rng = generator(seed)
         self._n_first, sizes = _divide(kernel, size, width)
         self._first = CountSketch.draw(width, self._n_first, rng) if 0 < self._n_first < width else None
         self._blocks: list[list[_Layer]] = []
         s, k = width, width
         for block_size in sizes:
-            s, k = self._parts * s, self._parts * k
+            s, k = self._n_relations * s, self._n_relations * k
             layers = []
             for _ in range(kernel.layers):
                 sketched = _fast_fourier_length(block_size // 2)
@@ -160,12 +160,12 @@ class TangentFeatures:
         sizes = operator.magnitude[entries] * old.p[index]
         bound: Array = np.bincount(row, sizes, minlength=len(lengths)).astype(np.float64)
         value = (operator.value[entries] * old.p[index] * safe_reciprocal(bound)[row]).astype(old.s.dtype)
-        part = np.minimum(operator.part[entries], self._parts - 1)
-        by_part = [
-            sparse.csr_array((np.where(part == r, value, 0), index, ptr - ptr[0]), shape=(len(lengths), len(old.p)))
-            for r in range(self._parts)
+        relation = np.minimum(operator.relation[entries], self._n_relations - 1)
+        by_relation = [
+            sparse.csr_array((np.where(relation == r, value, 0), index, ptr - ptr[0]), shape=(len(lengths), len(old.p)))
+            for r in range(self._n_relations)
         ]
-        s, k = (np.concatenate([np.ascontiguousarray((Q @ v).T) for Q in by_part]) for v in (old.s, old.k))
+        s, k = (np.concatenate([np.ascontiguousarray((Q @ v).T) for Q in by_relation]) for v in (old.s, old.k))
         length = np.sqrt(np.einsum("ij,ij->j", s, s, dtype=np.float64))
         length[length <= (operator.terms[rows] + 8.0) * np.finfo(s.dtype).eps] = 0.0  # cancelled up to rounding
         q = bound * length

@@ -29,7 +29,7 @@ class Operator:
 
     ptr: Ints
     index: Int32s
-    part: Int32s  # the type of each entry plus 1, or 0 for the node itself; 0 throughout without types
+    relation: Int32s  # the type of each entry plus 1, or 0 for the node itself; 0 throughout without types
     value: Array
     magnitude: Array  # the same with |weights|
     terms: Ints  # |N(u)| + 1
@@ -68,9 +68,9 @@ def refine_colours(
     colours[0], hashes, first = _merge_equal_rows(features, mask)
     neighbours = batch.global_indices
     weights = np.zeros(0) if batch.weights is None else np.ascontiguousarray(batch.weights)
-    parts = np.zeros(0, dtype=np.int32)  # the type of each edge plus 1; empty without types
+    relations = np.zeros(0, dtype=np.int32)  # the type of each edge plus 1; empty without types
     if typed and batch.edge_labels is not None:
-        parts = (batch.edge_labels + 1).astype(np.int32)
+        relations = (batch.edge_labels + 1).astype(np.int32)
     tags = _tag_edges(batch, typed)
     all_hashes, found = [hashes], []
     sums = row_sums(batch)
@@ -81,7 +81,7 @@ def refine_colours(
         colours[level], hashes, first = merge_neighbourhoods(batch.indptr, *tokens, mask)
         all_hashes.append(hashes)
         if operators:
-            rows = operator_rows(first, batch.indptr, neighbours, weights, parts, old, old_hashes)
+            rows = operator_rows(first, batch.indptr, neighbours, weights, relations, old, old_hashes)
             found.append(Operator(*rows, terms=batch.degrees[first] + 1, sums=sums[first], first=first))
     return Colouring(colours, tuple(all_hashes), tuple(found), distinct_rows)
 
@@ -187,20 +187,20 @@ _Tags = tuple[Ints, int, NDArray[np.uint64]]
 
 
 def _tag_edges(batch: GraphBatch, typed: bool) -> _Tags | None:
-    """Assign a number to each distinct (weight, part): of edges, of a node itself, and hashes; None if all agree."""
+    """Assign numbers and hashes to distinct pairs (weight, relation) of edges and nodes; None if all agree."""
     from fastgntk.engines._simd._refine import hash_pairs
 
     if batch.weights is None and not typed:
         return None
     weights = np.ones(len(batch.indices)) if batch.weights is None else batch.weights + 0.0
-    bits = np.append(weights, 1.0).view(np.uint64)  # a node itself has weight 1 and part 0
-    parts = np.zeros(len(bits), dtype=np.int32)
+    bits = np.append(weights, 1.0).view(np.uint64)  # a node itself has weight 1 and relation 0
+    relations = np.zeros(len(bits), dtype=np.int32)
     if typed and batch.edge_labels is not None:
-        parts[:-1] = batch.edge_labels + 1
+        relations[:-1] = batch.edge_labels + 1
     distinct_bits, bit = np.unique(bits, return_inverse=True)
-    distinct, number = np.unique(bit.astype(np.int64) * (int(parts.max()) + 1) + parts, return_inverse=True)
-    bit_of, part_of = np.divmod(distinct, int(parts.max()) + 1)
-    return number[:-1], int(number[-1]), hash_pairs(distinct_bits[bit_of], part_of.astype(np.uint64))
+    distinct, number = np.unique(bit.astype(np.int64) * (int(relations.max()) + 1) + relations, return_inverse=True)
+    bit_of, relation_of = np.divmod(distinct, int(relations.max()) + 1)
+    return number[:-1], int(number[-1]), hash_pairs(distinct_bits[bit_of], relation_of.astype(np.uint64))
 
 
 def _tokens(
