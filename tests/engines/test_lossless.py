@@ -228,9 +228,9 @@ def test_norms_do_not_depend_on_how_they_are_shared_out(molecules):
     engine.run_task(one, (0, len(batch)), never)
     for start in reversed(range(0, len(batch), 7)):
         engine.run_task(two, (start, min(start + 7, len(batch))), never)
-    assert np.array_equal(one.rows.p, two.rows.p)
+    assert np.array_equal(one.rows.p_out, two.rows.p_out)
     assert np.array_equal(one.rows.q, two.rows.q)
-    assert (one.rows.p > 0).all()
+    assert (one.rows.p_out > 0).all()
 
 
 def test_tasks_cover_every_graph_once(molecules):

@@ -154,4 +154,4 @@ def _terms(batch: GraphBatch) -> float:
 @cache
 def _warn_about_numba() -> None:
     """Log a warning, once in a process."""
-    _log.warning("numba cannot be imported: engine 'decoupled' is used, which is right but much slower.")
+    _log.warning("numba cannot be imported; using engine 'decoupled', which is correct but much slower.")

@@ -1,9 +1,9 @@
 """The kernel between nodes of one graph, some columns at a time.
 
 K(l) of a column v needs Σ(l − 1) and K(l − 1) of the columns in its closed neighbourhood, and so on down to the
-features: columns C_L = S, C_(l−1) = N[C_l]. So columns can be computed without the others, apart from norms: those of
-level l need the diagonal of Â Σ(l − 1) Âᵀ, for which one matrix N × N is updated in place. As in `_lossless` everything
-is normalised by P, the norms with the factor of the layers.
+features: columns C_L = S, C_(l−1) = N[C_l]. Columns can therefore be computed independently once the norms are known.
+The norms of level l need the diagonal of Â Σ(l − 1) Âᵀ, for which one matrix N × N is updated in place. As in
+`_lossless` everything is normalised by p_out, the norms after the layers.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ _PANEL = 512  # rows of N × N that are in progress at a time
 
 
 class NodePairs:
-    """One graph with N nodes, ready for :meth:`columns`; finding the norms takes most of the time."""
+    """One graph with N nodes, ready for :meth:`columns`; most of the time goes into the norms."""
 
     def __init__(self, batch: GraphBatch, kernel: GNTK) -> None:
         self.kernel, self.size = kernel, batch.n_nodes
@@ -60,7 +60,7 @@ class NodePairs:
         return out
 
     def needed(self, chosen: Ints) -> list[Ints]:
-        """Return the columns that each level 1..L has to have, sorted."""
+        """Return the columns that are needed at each level 1..L, sorted."""
         sets = [np.unique(chosen)]
         for _ in range(self.kernel.blocks - 1):
             sets.append(np.unique(self._pattern[sets[-1]].indices).astype(np.int64))
@@ -71,7 +71,7 @@ class NodePairs:
         return add_up((relation @ (relation[new][:, old] @ matrix).T).T for relation in self._relations)
 
     def _measure(self, aggregation: Aggregation, q: Array) -> None:
-        """Find the norms of every level, from Σ of all pairs."""
+        """Compute the norms of every level, from Σ of all pairs."""
         kernel = self.kernel
         previous = unit_rows(self._X)[1]
         sigma = np.empty((0, 0))
@@ -104,7 +104,7 @@ class NodePairs:
         return out
 
     def _next(self, sigma: Array, inverse_q: Array) -> Array:
-        """Return λ of the next level; in the place of Σ if the aggregation is one matrix."""
+        """Return λ of the next level; overwrites Σ if there is one relation."""
         if len(self._relations) == 1:
             B = self._relations[0]
             for rows in self._panels():  # Σ is symmetric: its rows are its columns
@@ -136,7 +136,7 @@ def _apply_layers(lam: Array, theta: Array, layers: int) -> tuple[Array, Array]:
     from fastgntk.engines._simd._vector import LANES, apply_layers
 
     entries = lam.size
-    # Loops take whole panels; entries past the matrices are changed too, and ignored.
+    # The loops process whole panels; the padding is computed too, and ignored.
     flat = np.zeros((2, -(-entries // LANES) * LANES))
     flat[0, :entries], flat[1, :entries] = lam.ravel(), theta.ravel()
     apply_layers(flat[0], flat[1], entries, layers)

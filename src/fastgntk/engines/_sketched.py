@@ -26,12 +26,12 @@ With typed edges there is an M̂ for each relation, with one S for all, and λ =
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy import sparse
 
-from fastgntk._util.arrays import Array, Int32s, Ints
+from fastgntk._util.arrays import Array, Int32s, Ints, Matrix
 from fastgntk.engines._activation import layer_gain
 from fastgntk.engines._aggregation import (
     SPARSE_OVER_DENSE,
@@ -190,7 +190,7 @@ class _SketchedGraph:
             out._build_level(level, P)
         return out
 
-    def _build_first_level(self, X: Any, below: _Colours) -> Array:
+    def _build_first_level(self, X: Matrix, below: _Colours) -> Array:
         """Build level 1 from the features X of the colours of level 0; return its P (1, b, b)."""
         norms = unit_rows(X)[1]
         if not self._sketch.sketch_features:
@@ -223,7 +223,7 @@ class _SketchedGraph:
         q = np.where(is_zero_norm(q, _norm_bound(M, S, self.levels[-1].p_out), self._terms(q), squared=True), 0.0, q)
         self._append_level(level, M, q)
 
-    def _append_level(self, level: int, M: Array, q: Array, directions: list[Any] | None = None) -> None:
+    def _append_level(self, level: int, M: Array, q: Array, directions: list[Matrix] | None = None) -> None:
         """Append a level to ``levels``, from M and the norms q."""
         kernel = self._kernel
         first, counts = distinct = self._colours_of(level)

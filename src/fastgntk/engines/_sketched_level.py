@@ -6,12 +6,11 @@ The formula is in `_sketched`: λ = M̂ P M̂'ᵀ, layers, P ← Ŝ λ Ŝ'ᵀ, a
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from fastgntk._util.arrays import Array, Ints
+from fastgntk._util.arrays import Array, Ints, Matrix
 from fastgntk.engines._aggregation import multiply_directions
 from fastgntk.engines._base import CancelFlag
 from fastgntk.engines._simd._vector import LANES, apply_layers, scatter
@@ -32,7 +31,7 @@ class GraphLevel:
     buckets: Ints | None  # (m,), the row of the only entry in each column of Ŝ; None if columns have several entries
     p_out: Array  # (m,), norms after the layers
     counts: Array  # (m,), the number of nodes of each colour
-    directions: list[Any] | None = None  # at level 1 if features are not sketched: (m, d) per relation, dense or CSR
+    directions: list[Matrix] | None = None  # at level 1 if features are not sketched: (m, d) per relation, dense or CSR
 
 
 class GroupLevel:
@@ -78,7 +77,7 @@ def _offsets(lengths: list[int]) -> list[int]:
     return [0, *np.cumsum(lengths, dtype=np.int64).tolist()]
 
 
-def _stack(matrices: Sequence[Any]) -> Any:
+def _stack(matrices: Sequence[Matrix]) -> Matrix:
     if any(sparse.issparse(matrix) for matrix in matrices):
         return sparse.csr_array(sparse.vstack([sparse.csr_array(matrix) for matrix in matrices]))
     return np.concatenate(matrices)

@@ -1,4 +1,4 @@
-"""The colours of a batch as flat arrays; the part that some graphs need, renumbered and laid out for the tile loop."""
+"""The colours of a batch as flat arrays; and those of some graphs, renumbered and laid out for the tile loop."""
 
 from typing import Any, NamedTuple
 

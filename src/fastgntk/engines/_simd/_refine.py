@@ -1,9 +1,9 @@
-"""Colour refinement: nodes whose closed neighbourhoods hold the same colours get the same colour.
+"""Colour refinement: nodes whose closed neighbourhoods contain the same multiset of colours get the same colour.
 
-A node's multiset of tokens (colours of its closed neighbourhood, with weights if there are any) is hashed by a sum,
-which does not depend on order. A hash only proposes: two nodes share a colour when their multisets were
-compared and found equal. Hashes depend on content alone, never on numbering, so they also give the order in
-which neighbours are summed.
+A node's multiset of tokens (colours of its closed neighbourhood, combined with weights and types if there are any) is
+hashed by a sum, which does not depend on order. Nodes with equal hashes are compared, and get the same colour only if
+their multisets are equal. Hashes depend on content alone, never on numbering, so they also determine the order in which
+neighbours are summed.
 """
 
 import numpy as np
@@ -49,10 +49,10 @@ def _empty_table(entries: int) -> Int32s:
 
 @compiled
 def group_rows(indptr: Ints, indices: Int32s, bits: Hashes, used_bits: np.uint64) -> tuple[Int32s, Hashes, Ints]:
-    """Give numbers to the distinct rows of a canonical CSR matrix whose values are given as 64-bit patterns.
+    """Assign numbers to the distinct rows of a canonical CSR matrix whose values are given as 64-bit patterns.
 
-    Returns the number of each row, the hash of each number, and the first row that has it. ``used_bits`` masks
-    the hashes; tests make them collide with it.
+    Returns the number of each row, the hash of each number, and its first row. ``used_bits`` masks the hashes, so that
+    tests can make them collide.
     """
     n = len(indptr) - 1
     table = _empty_table(n)
@@ -92,9 +92,9 @@ def group_rows(indptr: Ints, indices: Int32s, bits: Hashes, used_bits: np.uint64
 def merge_neighbourhoods(
     indptr: Ints, tokens: Int32s, node_tokens: Int32s, token_hashes: Hashes, used_bits: np.uint64
 ) -> tuple[Int32s, Hashes, Ints]:
-    """Give numbers to the distinct multisets {node_tokens[u]} ∪ {tokens[indptr[u]:indptr[u + 1]]}.
+    """Assign numbers to the distinct multisets {node_tokens[u]} ∪ {tokens[indptr[u]:indptr[u + 1]]}.
 
-    Returns the number of each node, the hash of each number, and the first node that has it.
+    Returns the number of each node, the hash of each number, and its first node.
     """
     n = len(node_tokens)
     table = _empty_table(n)
@@ -134,7 +134,7 @@ def _same_multiset(indptr: Ints, tokens: Int32s, node_tokens: Int32s, u: int, v:
     tally[node_tokens[v]] -= 1
     for k in range(indptr[v], indptr[v + 1]):
         tally[tokens[k]] -= 1
-    same = bool(tally[node_tokens[u]] == 0)  # as many in both: if all tokens of u balance, v has no others
+    same = bool(tally[node_tokens[u]] == 0)  # equal sizes: if all tokens of u balance, v has no others
     tally[node_tokens[u]] = 0
     for k in range(indptr[u], indptr[u + 1]):
         same = same and bool(tally[tokens[k]] == 0)
@@ -194,7 +194,7 @@ def operator_rows(
 @compiled
 def _sort_row(index: Int32s, relation: Int32s, value: Array, magnitude: Array, hashes: Hashes) -> None:
     """Sort the entries of a row by relation, then by the hash of their colour."""
-    if len(index) > 24:  # below, insertion is faster than what np.argsort allocates
+    if len(index) > 24:  # for shorter rows insertion sort is faster, as it does not allocate
         order = np.argsort(hashes[index])
         order = order[np.argsort(relation[order], kind="mergesort")]
         index[:], relation[:], value[:], magnitude[:] = index[order], relation[order], value[order], magnitude[order]
