@@ -1,8 +1,7 @@
 """Aggregation by Â = A + I, as one relation, or with typed edges as a sum over relations as in an R-GCN.
 
-Relation 0 is the identity, which joins each node to itself, and relation 1 + t holds the edges of type t. Edge types
-are numbered over all graphs that are computed together, because `NodeFeatures.transform` replaces ``edge_labels`` by
-such numbers. Two batches may have different numbers of types: a relation that only one side has contributes nothing.
+Relation 0 is the identity, relation 1 + t the edges of type t. `NodeFeatures.transform` replaces ``edge_labels`` by
+types numbered over all graphs that are computed together; a batch may lack the last ones.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

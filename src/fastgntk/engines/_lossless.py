@@ -28,7 +28,7 @@ from fastgntk.engines._aggregation import sum_features
 from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphRange, Outline, announce_compilation
 from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, scale_norms, unit_rows
 from fastgntk.engines._refinement import Operator, refine_colours
-from fastgntk.engines._simd._group import ColourRows, LosslessGroup, build_group
+from fastgntk.engines._simd._group import ColourGroup, ColourRows, build_group
 from fastgntk.engines._simd._norms import SCALES, measure_norms
 from fastgntk.engines._simd._tile import Buffers, buffer_sizes, compute_tile
 from fastgntk.graphs import GraphBatch
@@ -55,7 +55,7 @@ class ColourState:
     rows: ColourRows
 
 
-class Lossless(Engine[ColourState, tuple[GNTK, LosslessGroup]]):
+class Lossless(Engine[ColourState, tuple[GNTK, ColourGroup]]):
     """Compute the kernel on colours, in compiled loops."""
 
     name = "lossless"
@@ -146,7 +146,7 @@ class Lossless(Engine[ColourState, tuple[GNTK, LosslessGroup]]):
                 key[filled] = np.minimum.reduceat(shuffled[colours], rows.offsets[filled])
         return Outline(rows.offsets, rows.colours[1:], keys, rows.n_features, n_relations=rows.n_relations)
 
-    def build_group(self, state: ColourState, graphs: Ints) -> tuple[GNTK, LosslessGroup]:
+    def build_group(self, state: ColourState, graphs: Ints) -> tuple[GNTK, ColourGroup]:
         """Copy the rows of the colours of some graphs."""
         place = _buffer("place", len(state.rows.p_out), np.int32, -1)
         try:
@@ -154,9 +154,9 @@ class Lossless(Engine[ColourState, tuple[GNTK, LosslessGroup]]):
         except BaseException:  # the buffer may not be −1 everywhere
             del _buffers.place
             raise
-        return state.kernel, LosslessGroup(*rows, *readouts, *sums)
+        return state.kernel, ColourGroup(*rows, *readouts, *sums)
 
-    def build_nodes(self, state: ColourState, batch: GraphBatch) -> tuple[GNTK, LosslessGroup]:
+    def build_nodes(self, state: ColourState, batch: GraphBatch) -> tuple[GNTK, ColourGroup]:
         """Read out every node as if it were a graph, with the same colours, norms and operators."""
         nodes = np.arange(batch.n_nodes + 1)
         features = sparse.csr_array(batch.features)
@@ -165,7 +165,7 @@ class Lossless(Engine[ColourState, tuple[GNTK, LosslessGroup]]):
         return self.build_group(replace(state, rows=rows), nodes[:-1])
 
     def tile(
-        self, rows: tuple[GNTK, LosslessGroup], cols: tuple[GNTK, LosslessGroup], cancelled: CancelFlag | None = None
+        self, rows: tuple[GNTK, ColourGroup], cols: tuple[GNTK, ColourGroup], cancelled: CancelFlag | None = None
     ) -> Array:
         """Run the recursion on all pairs of colours of two groups and read out every level."""
         (kernel, row_group), (_, col_group) = rows, cols

@@ -8,7 +8,7 @@ from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._vector import LANES
 
-__all__ = ["CHUNK", "LosslessGroup", "ColourRows", "build_group"]
+__all__ = ["CHUNK", "ColourGroup", "ColourRows", "build_group"]
 
 
 CHUNK = 16
@@ -42,7 +42,7 @@ class ColourRows(NamedTuple):
     sum_value: Array
 
 
-class LosslessGroup(NamedTuple):
+class ColourGroup(NamedTuple):
     """n graphs as rows of the normalised operators, level by level, in flat arrays.
 
     Row u of level l is ``columns[ptr[level_start[l] + u] : ptr[level_start[l] + u + 1]]`` with its ``value``: at level
@@ -75,7 +75,7 @@ class LosslessGroup(NamedTuple):
 
 @compiled
 def build_group(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple[tuple[Any, ...], ...]:
-    """Return the fields of the `LosslessGroup` of some graphs in three tuples: rows, readouts, feature sums.
+    """Return the fields of the `ColourGroup` of some graphs in three tuples: rows, readouts, feature sums.
 
     Colours are numbered as they first occur, so that neighbours lie close together in memory. ``place`` has one
     entry for each row of the colouring, −1 before and after.

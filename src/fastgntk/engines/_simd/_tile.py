@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array
-from fastgntk.engines._simd._group import CHUNK, LosslessGroup
+from fastgntk.engines._simd._group import CHUNK, ColourGroup
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._vector import LANES, add_rows, apply_layer, sum_row_pairs, sum_rows_twice, transpose4
 
@@ -41,7 +41,7 @@ class Buffers(NamedTuple):
     readout: Array  # (column graphs, row colours)
 
 
-def buffer_sizes(rows: LosslessGroup, cols: LosslessGroup) -> dict[str, int]:
+def buffer_sizes(rows: ColourGroup, cols: ColourGroup) -> dict[str, int]:
     """Return the number of entries of each of `Buffers`."""
     m, k = int(rows.widest) + LANES, int(cols.widest) + LANES
     graphs = max(len(rows.sum_ptr), len(cols.sum_ptr))
@@ -53,8 +53,8 @@ def buffer_sizes(rows: LosslessGroup, cols: LosslessGroup) -> dict[str, int]:
 
 @compiled
 def compute_tile(
-    rows: LosslessGroup,
-    cols: LosslessGroup,
+    rows: ColourGroup,
+    cols: ColourGroup,
     layers: int,
     symmetric: bool,
     buffers: Buffers,
@@ -105,7 +105,7 @@ def compute_tile(
 
 
 @compiled
-def _feature_products(rows: LosslessGroup, cols: LosslessGroup, dense: Array, out: Array) -> None:
+def _feature_products(rows: ColourGroup, cols: ColourGroup, dense: Array, out: Array) -> None:
     """Write the products of feature sums, level 0."""
     dense[: rows.counts[0]] = 0.0
     for i in range(len(rows.sum_ptr) - 1):
@@ -121,13 +121,10 @@ def _feature_products(rows: LosslessGroup, cols: LosslessGroup, dense: Array, ou
 
 
 @compiled
-def _spread_features(
-    rows: LosslessGroup, cols: LosslessGroup, first: int, last: int, turned: Array, full: bool
-) -> None:
+def _spread_features(rows: ColourGroup, cols: ColourGroup, first: int, last: int, turned: Array, full: bool) -> None:
     """Write unit vectors of row colours into ``turned`` as (features of cols, LANES), which is zero elsewhere.
 
-    With ``full`` False write zeros in their place. One side may have more labels and relations than the other; only
-    shared ones contribute.
+    With ``full`` False write zeros in their place. Labels and relations that only one side has contribute nothing.
     """
     row_features, col_features = rows.counts[0], cols.counts[0]
     for u in range(first, last):
@@ -141,7 +138,7 @@ def _spread_features(
 
 @compiled
 def _turn(
-    rows: LosslessGroup, cols: LosslessGroup, level: int, first: int, last: int, old: Array, patch: Array, turned: Array
+    rows: ColourGroup, cols: ColourGroup, level: int, first: int, last: int, old: Array, patch: Array, turned: Array
 ) -> None:
     """Sum over the neighbours of row colours first..last − 1; writes (relations, old column colours, 2, LANES)."""
     padded = -(-rows.counts[level - 1] // LANES) * LANES  # columns between two relations of a row
@@ -168,7 +165,7 @@ def _turn(
 
 @compiled
 def _sum_and_apply_layers(
-    cols: LosslessGroup,
+    cols: ColourGroup,
     level: int,
     stop: int,
     layers: int,
@@ -215,7 +212,7 @@ def _mirror(m: int, panels: int, stride: int, new: Array) -> None:
 
 @compiled
 def _read_chunk(
-    cols: LosslessGroup, level: int, chunk: int, new: Array, start: int, first: int, width: int, readout: Array
+    cols: ColourGroup, level: int, chunk: int, new: Array, start: int, first: int, width: int, readout: Array
 ) -> None:
     """Add θ of one chunk of column colours to readout[column graph, row colour] of one panel."""
     k, stop = cols.read_ptr[cols.read_start[level] + chunk], cols.read_ptr[cols.read_start[level] + chunk + 1]
@@ -229,7 +226,7 @@ def _read_chunk(
 
 @compiled
 def _read_rows(
-    rows: LosslessGroup, cols: LosslessGroup, level: int, width: int, readout: Array, out: Array, turn: bool
+    rows: ColourGroup, cols: ColourGroup, level: int, width: int, readout: Array, out: Array, turn: bool
 ) -> None:
     """Sum the readout over the colours of each row graph; with ``turn`` row graphs are the columns of ``out``."""
     out[:] = 0.0
