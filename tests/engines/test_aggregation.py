@@ -37,6 +37,6 @@ def test_degree_scale_refuses_weights_without_a_positive_sum_and_names_the_node(
     assert np.isfinite(gram([good, bad], GNTK(scale="uniform"))).all()
 
 
-def test_a_batch_without_nodes_has_an_operator():
+def test_relation_of_an_empty_batch_is_empty():
     empty = GraphBatch.from_graphs([Graph.from_edges([], 0)])
     assert Aggregation(empty).relations[0].left(np.zeros((0, 3))).shape == (0, 3)

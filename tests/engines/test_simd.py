@@ -77,7 +77,7 @@ def test_compiled_layer_numpy_layer_and_definition_agree():
         np.testing.assert_allclose(pair[LANES + 1 : -1], two[part], rtol=0, atol=20 * EPS)
 
 
-def test_lambda_that_is_one_up_to_rounding_is_one():
+def test_lambda_within_rounding_of_one_counts_as_one():
     for sign in (1.0, -1.0):
         noisy = sign * (1.0 + np.linspace(-6, 6, LANES) * EPS)
         pair = np.concatenate([noisy, np.ones(LANES)])

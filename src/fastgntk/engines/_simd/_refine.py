@@ -160,12 +160,8 @@ def operator_rows(
     for c in range(count):
         room += indptr[first[c] + 1] - indptr[first[c]]
     ptr = np.zeros(count + 1, np.int64)
-    index, relation, value, magnitude = (
-        np.empty(room, np.int32),
-        np.zeros(room, np.int32),
-        np.empty(room),
-        np.empty(room),
-    )
+    index, relation = np.empty(room, np.int32), np.zeros(room, np.int32)
+    value, magnitude = np.empty(room), np.empty(room)
     n_relations = 1 + relations.max() if len(relations) else 1
     place = np.full(n_relations * len(hashes), -1, np.int64)
     filled = 0
@@ -203,11 +199,7 @@ def _sort_row(index: Int32s, relation: Int32s, value: Array, magnitude: Array, h
         c, s, v, m = index[i], relation[i], value[i], magnitude[i]
         j = i - 1
         while j >= 0 and (relation[j] > s or (relation[j] == s and hashes[index[j]] > hashes[c])):
-            index[j + 1], relation[j + 1], value[j + 1], magnitude[j + 1] = (
-                index[j],
-                relation[j],
-                value[j],
-                magnitude[j],
-            )
+            index[j + 1], relation[j + 1] = index[j], relation[j]
+            value[j + 1], magnitude[j + 1] = value[j], magnitude[j]
             j -= 1
         index[j + 1], relation[j + 1], value[j + 1], magnitude[j + 1] = c, s, v, m
