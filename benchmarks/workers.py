@@ -29,7 +29,7 @@ def with_processes(batch: fg.GraphBatch, workers: int) -> None:
     engine = get_engine(ENGINE)
     batch = fg.NodeFeatures().fit_transform(batch)
     prepared = engine.finish_preparation(engine.prepare(batch, KERNEL))
-    plan = plan_gram(cut_into_groups(engine.outline(prepared), engine.width))
+    plan = plan_gram(cut_into_groups(engine.outline(prepared), engine.max_group_nodes))
     blocks = [engine.build_group(prepared, b.graphs) for b in plan.rows]
     # "spawn" is the only way to start that is safe in a program with threads, on every system.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:

@@ -10,13 +10,13 @@ from fastgntk.engines import kappa0, kappa1, kappas
 ANGLES = np.linspace(0.0, np.pi, 41)
 
 
-def test_values_at_the_ends_and_the_middle():
+def test_values_at_minus_one_zero_and_one():
     EXACT.check(kappa0([1.0, 0.0, -1.0]), [1.0, 0.5, 0.0])
     EXACT.check(kappa1([1.0, 0.0, -1.0]), [1.0, 1 / np.pi, 0.0])
 
 
 @pytest.mark.parametrize("angle", ANGLES)
-def test_equal_the_gaussian_expectations_they_stand_for(angle):
+def test_kappas_equal_gaussian_expectations(angle):
     # In the plane of x and y a standard normal w has a uniform direction t, and E r² = 2.
     both_positive = (angle - np.pi / 2, np.pi / 2)
     step = 2 * quad(lambda t: 1.0, *both_positive)[0] / (2 * np.pi)

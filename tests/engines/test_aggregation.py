@@ -16,7 +16,7 @@ def test_sparse_and_dense_products_equal_the_matrix(family, ratio, monkeypatch):
     batch = as_graphs(FAMILIES[family])
     matrix = np.random.default_rng(0).standard_normal((batch.n_nodes, 5))
     whole = batch.adjacency().toarray() + np.eye(batch.n_nodes)
-    operator = Aggregation(batch).parts[0]
+    operator = Aggregation(batch).relations[0]
     assert operator.is_sparse == (ratio == 0.0 or batch.n_nodes == 0)
     EXACT.check(operator.left(matrix), whole @ matrix)
     transposed = np.ascontiguousarray(matrix.T).T
@@ -37,6 +37,6 @@ def test_degree_scale_refuses_weights_without_a_positive_sum_and_names_the_node(
     assert np.isfinite(gram([good, bad], GNTK(scale="uniform"))).all()
 
 
-def test_a_batch_without_nodes_has_an_operator():
+def test_relation_of_an_empty_batch_is_empty():
     empty = GraphBatch.from_graphs([Graph.from_edges([], 0)])
-    assert Aggregation(empty).parts[0].left(np.zeros((0, 3))).shape == (0, 3)
+    assert Aggregation(empty).relations[0].left(np.zeros((0, 3))).shape == (0, 3)

@@ -6,12 +6,12 @@ from tests.tables import ALL_ENGINES, ENGINES
 
 from fastgntk import GNTK, Compute, Graph, InputError, gram
 from fastgntk.engines import EXACT_ENGINES, get_engine
-from fastgntk.engines._base import _ENGINES
+from fastgntk.engines._base import ENGINES as TABLE
 
 
 def test_the_table_of_tests_has_every_engine():
     assert tuple(ENGINES) == EXACT_ENGINES
-    assert sorted(ALL_ENGINES) == sorted(_ENGINES)
+    assert sorted(ALL_ENGINES) == sorted(TABLE)
 
 
 @pytest.mark.parametrize("given", ["fast", "", None, 3, ["lossless"], "Lossless"])

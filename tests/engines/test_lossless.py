@@ -27,10 +27,10 @@ def molecules():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", [GNTK(3, 2), GNTK(5, 1, "degree"), GNTK(3, 1, "unit", False)])
-def test_no_width_of_blocks_changes_values(kernel, molecules, monkeypatch):
+def test_values_do_not_depend_on_the_group_size(kernel, molecules, monkeypatch):
     expected = gram(molecules[:100], kernel, compute=LOSSLESS)
     for width in (1, 20, 100, 10_000):
-        monkeypatch.setattr(type(get_engine("lossless")), "width", width)
+        monkeypatch.setattr(type(get_engine("lossless")), "max_group_nodes", width)
         with case(width):
             PLAN.check(gram(molecules[:100], kernel, compute=LOSSLESS), expected)
 
@@ -132,7 +132,7 @@ def test_values_beyond_float64_are_refused_with_the_block():
 
 
 @pytest.mark.parametrize("factor", [1e-160, 1e-20, 1e150])
-def test_features_of_any_size(factor):
+def test_features_of_any_magnitude(factor):
     small = [Graph.from_edges([(0, 1), (1, 2)], 3, np.array([[1.0, 2.0], [0.5, -1.0], [3.0, 0.1]]))]
     scaled = [Graph.from_edges([(0, 1), (1, 2)], 3, factor * np.array([[1.0, 2.0], [0.5, -1.0], [3.0, 0.1]]))]
     ratio = gram(scaled, GNTK(3, 2), compute=LOSSLESS) / factor / factor
@@ -141,7 +141,7 @@ def test_features_of_any_size(factor):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_more_blocks_than_the_graph_is_wide(family):
+def test_more_blocks_than_the_diameter_of_the_graph(family):
     batch = FAMILIES[family]
     kernel = GNTK(6, 1)
     FLOAT64.check(gram(batch, kernel, compute=LOSSLESS), reference_gram(batch, one_hot(batch), kernel))
@@ -195,14 +195,14 @@ def test_tiles_allocate_no_more_than_estimated(molecules):
     tracemalloc.stop()
 
 
-def test_empty_graphs_are_blocks_too(monkeypatch):
-    monkeypatch.setattr(type(get_engine("lossless")), "width", 1)
+def test_empty_graphs_can_form_groups(monkeypatch):
+    monkeypatch.setattr(type(get_engine("lossless")), "max_group_nodes", 1)
     batch = FAMILIES["empty graph"]
     FLOAT64.check(gram(batch, compute=LOSSLESS), gram(batch, compute=DECOUPLED))
     assert cross_gram(batch[:1], batch, compute=LOSSLESS).tolist() == [[0.0, 0.0, 0.0]]
 
 
-def test_unit_scale_does_not_hide_what_leaves_the_range_of_numbers():
+def test_unit_scale_does_not_hide_overflow():
     A = np.zeros((4, 4))
     A[0, 1:] = A[1, 2] = A[2, 1] = 1e308
     graph = Graph(A, np.array([[1.0, 0], [0, 1], [0, 1], [1, 1]]), directed=True)
@@ -220,7 +220,7 @@ def test_degree_scale_divides_by_the_sum_that_was_checked():
     )
 
 
-def test_norms_do_not_depend_on_how_they_are_shared_out(molecules):
+def test_norms_do_not_depend_on_the_division_into_tasks(molecules):
     engine = get_engine("lossless")
     batch = NodeFeatures().fit_transform(molecules)
     one, two = engine.prepare(batch, GNTK(4)), engine.prepare(batch, GNTK(4))
@@ -228,9 +228,9 @@ def test_norms_do_not_depend_on_how_they_are_shared_out(molecules):
     engine.run_task(one, (0, len(batch)), never)
     for start in reversed(range(0, len(batch), 7)):
         engine.run_task(two, (start, min(start + 7, len(batch))), never)
-    assert np.array_equal(one.rows.p, two.rows.p)
+    assert np.array_equal(one.rows.p_out, two.rows.p_out)
     assert np.array_equal(one.rows.q, two.rows.q)
-    assert (one.rows.p > 0).all()
+    assert (one.rows.p_out > 0).all()
 
 
 def test_tasks_cover_every_graph_once(molecules):
@@ -242,7 +242,7 @@ def test_tasks_cover_every_graph_once(molecules):
 
 
 @pytest.mark.parametrize("engine", ["lossless", "decoupled"])
-def test_a_sum_that_cancels_past_the_first_block_counts_as_zero(engine):
+def test_sums_that_cancel_after_the_first_block_are_zero(engine):
     # Node 0 sees ten equal nodes with weight -0.1 each and is twice as long as they are. After one block it equals
     # them, and after two it is 1 - 10 · 0.1, which in floating point is 1e-16 and no direction.
     a = np.array([0.1, 0.7, 0.3])

@@ -40,7 +40,7 @@ def errors(batch: GraphBatch, kernel: GNTK, size: int, seeds: range, **options) 
     return np.array([(V @ V.T - K) / scale for V in vectors])
 
 
-def test_what_cancels_is_nothing():
+def test_exact_cancellation_gives_zero():
     triangle = [(0, 1), (1, 2), (2, 0)]
     batch = GraphBatch.from_graphs(
         [Graph.from_edges(triangle, 3, np.array(x)[:, None]) for x in ([0.1, 0.2, -0.3], [1.0, 2.0, 3.0])]
@@ -54,7 +54,7 @@ def test_what_cancels_is_nothing():
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["path", "weighted", "directed", "cancellation", "zero features", "without labels"])
 @pytest.mark.parametrize("kernel", ONE_LAYER.values(), ids=ONE_LAYER)
-def test_one_layer_is_right_on_average(family, kernel):
+def test_one_layer_is_unbiased(family, kernel):
     batch = ready(family)
     off = errors(batch, kernel, 24, range(400), exact_norms=False)
     assert (np.abs(off.mean(axis=0)) < 5 * off.std(axis=0) / np.sqrt(len(off)) + 1e-9).all()
@@ -81,18 +81,18 @@ def test_the_error_falls_with_the_square_root_of_the_size(exact_norms):
     assert 3.0 < error(128) / error(2048) < 5.5  # sqrt(16) is 4
 
 
-def test_exact_norms_make_less_error():
+def test_exact_norms_reduce_the_error():
     batch, kernel = ready("clique"), GNTK(blocks=2, layers=1)
     off = {exact: np.mean(errors(batch, kernel, 512, range(40), exact_norms=exact) ** 2) for exact in (True, False)}
     assert off[True] < off[False] / 9
 
 
-def test_a_node_alone_has_the_norm_that_it_should_have():
+def test_single_node_has_its_exact_norm():
     batch, kernel = ready("single node")[:2], GNTK(blocks=3, layers=2, c_phi=1.3)
     assert np.abs(np.diag(errors(batch, kernel, 64, range(1))[0])).max() < 1e-7  # of κ0 at 1 in the kernel itself
 
 
-def test_each_graph_has_its_vector_whatever_comes_with_it():
+def test_vectors_do_not_depend_on_the_batch():
     batch, kernel = ready("duplicate nodes"), GNTK(blocks=2, layers=2, edges="typed")
     features = drawn(batch, kernel, 100, 0)
     together = features(batch, np.float64)
@@ -116,7 +116,7 @@ def test_vectors_have_the_given_size():
             assert features(batch).shape == (2, size) == (2, features.n_columns)
 
 
-def test_level_0_alone_is_exact_and_takes_no_more_than_it_needs():
+def test_level_0_alone_is_exact_and_as_wide_as_the_features():
     batch, kernel = ready("path"), GNTK(blocks=2, jump=(4.0, 0.0, 0.0))
     features = drawn(batch, kernel, 50, 0)
     vectors = features(batch, np.float64)
@@ -143,7 +143,7 @@ def test_further_types_count_as_the_last():
     np.testing.assert_allclose(features(batch, np.float64), features(fewer, np.float64), rtol=1e-10)
 
 
-def test_the_seed_decides():
+def test_vectors_depend_on_the_seed():
     batch = ready("star")
     first, again, other = (drawn(batch, GNTK(), 64, seed)(batch) for seed in (0, 0, 1))
     assert np.array_equal(first, again)

@@ -53,7 +53,7 @@ def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_operators_keep_types_apart(kind):
+def test_operators_separate_edge_types(kind):
     batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
     found = refine_colours(batch, 2, typed=True)
     A = batch.adjacency().tocoo()
@@ -65,8 +65,8 @@ def test_operators_keep_types_apart(kind):
                 key = (1 + int(batch.edge_labels[k]), int(old[A.coords[1][k]]))
                 expected[key] = expected.get(key, 0.0) + float(A.data[k])
             row = range(Q.ptr[new[u]], Q.ptr[new[u] + 1])
-            assert {(int(Q.part[k]), int(Q.index[k])): Q.value[k] for k in row} == pytest.approx(expected)
-            assert list(Q.part[row.start : row.stop]) == sorted(Q.part[row.start : row.stop])
+            assert {(int(Q.relation[k]), int(Q.index[k])): Q.value[k] for k in row} == pytest.approx(expected)
+            assert list(Q.relation[row.start : row.stop]) == sorted(Q.relation[row.start : row.stop])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -87,7 +87,7 @@ def test_operators_sum_the_weights_of_each_colour(kind):
             assert Q.terms[new[u]] == np.count_nonzero(whole[u])
 
 
-def test_rows_of_an_operator_are_in_an_order_given_by_content():
+def test_operator_rows_are_sorted_by_content():
     batch = NodeFeatures().fit_transform(datasets.load("MUTAG").graphs[:30])
     backwards = batch[np.arange(30)[::-1]]
     one, two = refine_colours(batch, 3), refine_colours(backwards, 3)
@@ -101,7 +101,7 @@ def test_rows_of_an_operator_are_in_an_order_given_by_content():
         assert rows[0] == rows[1]
 
 
-def test_long_neighbourhoods_are_ordered_as_short_ones_are():
+def test_long_neighbourhoods_are_sorted_like_short_ones():
     leaves = 60
     star = Graph.from_edges([(0, i) for i in range(1, leaves + 1)], leaves + 1, np.eye(leaves + 1))
     found = refine_colours(as_graphs([star]), 1)
@@ -141,12 +141,12 @@ def test_counts_of_large_sets(name, counts, shared_data):
     assert refine_colours(batch, len(counts) - 1).counts == counts
 
 
-def test_graphs_that_refinement_cannot_tell_apart_have_one_number():
+def test_inseparable_graphs_share_a_number():
     batch = NodeFeatures().fit_transform([PATH, RING, TURNED, TRIANGLES, Graph.from_edges([], 0), RING])
     assert equal_graphs(batch, 3).tolist() == [0, 1, 0, 1, 4, 1]
 
 
-def test_deeper_refinement_tells_more_apart():
+def test_deeper_refinement_distinguishes_more():
     # Two trees of one degree sequence in which neighbours of neighbours differ.
     one = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (2, 5), (5, 6)], 7, labels=[0] * 7)
     other = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (1, 6)], 7, labels=[0] * 7)

@@ -43,7 +43,7 @@ def turn(source, s, s_stride, out, o, o_stride):
 
 @pytest.mark.parametrize("terms", [0, 1, 3, 9])
 @pytest.mark.parametrize(("name", "width", "copies"), [(0, 2 * LANES, 1), (1, LANES, 2), (2, LANES, 1)])
-def test_sums_of_rows(name, width, copies, terms):
+def test_row_operations_sum_weighted_rows(name, width, copies, terms):
     rng = np.random.default_rng(terms)
     base, stride, first, at = rng.random(40 * width), width + 3, 5, 7
     index, weight = rng.integers(0, 30, terms + 4).astype(np.int32), rng.standard_normal(terms + 4)
@@ -59,7 +59,7 @@ def test_sums_of_rows(name, width, copies, terms):
     np.testing.assert_allclose(out, expected, rtol=1e-14, atol=1e-14)
 
 
-def test_the_two_ways_of_a_layer_and_the_definition_agree():
+def test_compiled_layer_numpy_layer_and_definition_agree():
     lam = np.concatenate([np.linspace(-1, 1, 1001), [1 - 1e-9, 1 - 1e-13, -1 + 1e-12, 0.0, -0.0, 1e-300]])
     lam = np.resize(lam, -(-len(lam) // LANES) * LANES)
     theta = np.random.default_rng(0).standard_normal(len(lam))
@@ -77,7 +77,7 @@ def test_the_two_ways_of_a_layer_and_the_definition_agree():
         np.testing.assert_allclose(pair[LANES + 1 : -1], two[part], rtol=0, atol=20 * EPS)
 
 
-def test_lambda_that_is_one_up_to_rounding_is_one():
+def test_lambda_within_rounding_of_one_counts_as_one():
     for sign in (1.0, -1.0):
         noisy = sign * (1.0 + np.linspace(-6, 6, LANES) * EPS)
         pair = np.concatenate([noisy, np.ones(LANES)])
@@ -90,7 +90,7 @@ def test_lambda_that_is_one_up_to_rounding_is_one():
         np.testing.assert_allclose(theta, pair[LANES:], atol=EPS)
 
 
-def test_transpose():
+def test_transpose4_transposes_four_by_four():
     source = np.arange(200.0)
     out = np.zeros(200)
     turn(source, 3, 20, out, 5, 11)
@@ -101,7 +101,7 @@ def test_transpose():
     assert np.array_equal(out, expected)
 
 
-def test_the_operations_without_the_compiler_are_the_same():
+def test_operations_agree_with_the_jit_off():
     rng = np.random.default_rng(1)
     base, index, weight = rng.random(2000), rng.integers(0, 9, 6).astype(np.int32), rng.standard_normal(6)
     kinds = [(2 * LANES, 1, False), (LANES, 2, False), (LANES, 1, True)]
@@ -164,7 +164,7 @@ def test_the_tile_loop_allocates_nothing(assembly):
 
 
 @pytest.mark.slow
-def test_everything_runs_with_the_compiler_off():
+def test_engines_run_with_the_jit_off():
     program = (
         "import numpy as np, fastgntk as fg\n"
         "from fastgntk.engines._simd import _tile\n"
@@ -183,7 +183,7 @@ def test_everything_runs_with_the_compiler_off():
 
 
 @pytest.mark.slow
-def test_a_second_process_loads_machine_code_instead_of_compiling():
+def test_second_process_loads_the_cache_instead_of_compiling():
     gram(datasets.load("MUTAG").graphs[:4], compute=Compute(engine="lossless"))  # compiles unless that was done
     program = (
         "import fastgntk as fg\n"
@@ -196,7 +196,7 @@ def test_a_second_process_loads_machine_code_instead_of_compiling():
 
 
 @pytest.mark.slow
-def test_a_change_in_any_file_voids_the_machine_code(tmp_path):
+def test_change_in_any_file_invalidates_the_cache(tmp_path):
     import shutil
 
     import fastgntk
@@ -222,7 +222,7 @@ def test_a_change_in_any_file_voids_the_machine_code(tmp_path):
     assert run() > kappa1(0.5) + 0.1
 
 
-def test_machine_code_of_another_version_is_replaced(tmp_path, monkeypatch):
+def test_cache_of_another_version_is_replaced(tmp_path, monkeypatch):
     import pickle
 
     from numba.core import config
@@ -246,7 +246,7 @@ def test_machine_code_of_another_version_is_replaced(tmp_path, monkeypatch):
     assert (compiled.stats.cache_hits, loaded.stats.cache_hits) == ({}, {loaded.signatures[0]: 1})
 
 
-def test_without_a_place_for_machine_code_it_is_compiled_each_time(monkeypatch, caplog):
+def test_unwritable_cache_is_logged_and_code_still_runs(monkeypatch, caplog):
     import logging
 
     from fastgntk.engines._simd import _jit
@@ -257,4 +257,4 @@ def test_without_a_place_for_machine_code_it_is_compiled_each_time(monkeypatch, 
     monkeypatch.setattr(_jit, "_Cache", nowhere)
     with caplog.at_level(logging.INFO, logger="fastgntk"):
         assert _jit.compiled(lambda x: x + 1)(2) == 3
-    assert "cannot be kept on disk" in caplog.text
+    assert "cannot cache compiled code on disk" in caplog.text

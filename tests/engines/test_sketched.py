@@ -127,14 +127,14 @@ def test_a_fresh_sketch_for_each_block(way):
 @every_way
 @pytest.mark.parametrize("kind", ["ams", "countsketch"])
 @pytest.mark.parametrize("patch", [(7, 11), (11, 7)])
-def test_patches_and_blocks_change_nothing(patch, kind, way, monkeypatch):
+def test_values_do_not_depend_on_patches_and_groups(patch, kind, way, monkeypatch):
     kernel = GNTK(blocks=2, sketch=Sketch(kind, 0.3, **way))
     expected = fg.gram(LARGER, kernel)
     for module in (_sketched, _sketched_level):
         monkeypatch.setattr(module, "PATCH_ROWS", patch[0])
         monkeypatch.setattr(module, "PATCH_COLS", patch[1])
     FLOAT64.check(fg.gram(LARGER, kernel), expected)
-    monkeypatch.setattr(Sketched, "width", 30)
+    monkeypatch.setattr(Sketched, "max_group_nodes", 30)
     FLOAT64.check(fg.gram(LARGER, kernel), expected)
 
 
@@ -185,7 +185,7 @@ def test_levels_are_unbiased_up_to_the_first_norm(merge_nodes):
     assert error.max() > 0
 
 
-def test_merged_nodes_spread_less_than_all_nodes():
+def test_merging_nodes_reduces_the_variance():
     one = prepared_batch(LARGER[:1])
     kernel = GNTK(blocks=1)
     exact = (one.adjacency().toarray() + np.eye(one.n_nodes)) @ one.features.toarray()
@@ -251,7 +251,7 @@ def test_wide_sparse_features_stay_sparse_and_are_right():
     )
 
 
-def test_the_sketch_depends_on_which_nodes_are_joined():
+def test_the_sketch_depends_on_the_edges():
     hexagon = fg.Graph.from_edges([(i, (i + 1) % 6) for i in range(6)], 6)
     triangles = fg.Graph.from_edges([(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)], 6)
     weighted = fg.Graph.from_edges([(i, (i + 1) % 6) for i in range(6)], 6, weights=np.full(6, 2.0))
@@ -365,7 +365,7 @@ def test_a_cancelled_tile_returns_at_once():
     assert engine.tile(group, group, np.zeros(1, dtype=np.uint8))[1:].all()
 
 
-def test_dense_products_in_parts_are_the_same(monkeypatch):
+def test_dense_products_do_not_depend_on_the_chunk_size(monkeypatch):
     graphs = fg.datasets.synthetic.erdos_renyi(2, 60, 0.6).graphs
     kernel = GNTK(blocks=2, sketch=Sketch(size=9))
     expected = fg.gram(graphs, kernel)

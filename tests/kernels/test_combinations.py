@@ -143,7 +143,7 @@ def test_contributions_follow_the_algebra(leaves):
 def test_ragged_tiles_and_threads_change_nothing(kernel, combined, leaves, monkeypatch):
     how = options(kernel, "decoupled" if kernel.leaves()[1:] else "lossless")
     for name in {*prepare(GRAPHS[:2], kernel, compute=how).engines}:
-        monkeypatch.setattr(type(get_engine(name)), "width", 37)
+        monkeypatch.setattr(type(get_engine(name)), "max_group_nodes", 37)
     expected = combined(*leaves)
     one = gram(GRAPHS, kernel, compute=Compute(how.engine, n_jobs=1))
     FLOAT64.check(one, expected)

@@ -58,7 +58,7 @@ def test_kernels_and_options_of_another_type_are_refused(call):
 
 def test_each_pair_is_computed_once(monkeypatch):
     engine = type(get_engine("decoupled"))
-    monkeypatch.setattr(engine, "width", 1)
+    monkeypatch.setattr(engine, "max_group_nodes", 1)
     pairs = []
     original = engine.tile
     monkeypatch.setattr(engine, "tile", lambda self, r, c, x: pairs.append((id(r), id(c))) or original(self, r, c))

@@ -57,14 +57,14 @@ def test_cut_into_ragged_tiles_gives_the_same(engine, width, monkeypatch):
     batch = datasets.load("MUTAG").graphs[: 5 if engine == "kronecker" else 14]
     how = by_engine(engine, GNTK(blocks=2, layers=2))
     expected = gram(batch, **how)
-    monkeypatch.setattr(type(get_engine(engine)), "width", width)
+    monkeypatch.setattr(type(get_engine(engine)), "max_group_nodes", width)
     FLOAT64.check(gram(batch, **how), expected)
     FLOAT64.check(cross_gram(batch[:4], batch[2:], **how), expected[:4, 2:])
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_number_of_threads_changes_no_bit(engine, monkeypatch):
-    monkeypatch.setattr(type(get_engine(engine)), "width", 40)
+    monkeypatch.setattr(type(get_engine(engine)), "max_group_nodes", 40)
     batch = datasets.load("MUTAG").graphs[: 4 if engine == "kronecker" else 20]
     one = gram(batch, **by_engine(engine, GNTK(blocks=2), n_jobs=1))
     for n_jobs in (2, 5):

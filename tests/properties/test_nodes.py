@@ -56,7 +56,7 @@ def test_sketched_contributions_add_up_and_are_equal_for_equal_nodes(kernel, opt
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_rows_of_many_tiles_are_in_their_places(engine, monkeypatch):
-    monkeypatch.setattr(type(get_engine(engine)), "width", 40)
+    monkeypatch.setattr(type(get_engine(engine)), "max_group_nodes", 40)
     batch = datasets.load("MUTAG").graphs[: 4 if engine == "kronecker" else 12]
     sketch = Sketch(size=5) if engine == "sketched" else None
     train = prepare(batch, **by_engine(engine, GNTK(blocks=2, sketch=sketch)))

@@ -1,6 +1,6 @@
 """The baseline: the decoupled method on one pair of graphs at a time, B Σ B'ᵀ in dense NumPy, as in the paper.
 
-The engine ``decoupled`` does the same arithmetic on many pairs at once, which is faster on small graphs.
+The engine ``decoupled`` computes the same on many pairs at once, which is faster for small graphs.
 """
 
 import time
@@ -20,14 +20,14 @@ __all__ = ["Baseline"]
 @dataclass(frozen=True)
 class _Graph:
     A_hat: Array  # (N, N)
-    directions: Array  # (N, d), rows of Â X made unit vectors
+    directions: Array  # (N, d), rows of Â X as unit vectors
     feature_sum: Array  # (d,)
     inverse_q: Array  # (L, N)
     p: Array  # (L, N)
 
 
 class Baseline:
-    """Prepare graphs when they first occur, and time pairs of them."""
+    """Time pairs of graphs, each graph prepared at its first occurrence."""
 
     def __init__(self, batch: GraphBatch, kernel: GNTK) -> None:
         self.kernel = kernel

@@ -1,4 +1,4 @@
-"""One row of the table: the same kernel by the baseline, by ``decoupled`` and by ``lossless``."""
+"""Measure one row of the table: the same kernel by the baseline, ``decoupled`` and ``lossless``."""
 
 import hashlib
 import json
@@ -60,8 +60,8 @@ class Measurement(Case):
     nodes: int
     checksum: str
     baseline_seconds: float
-    baseline_pairs: int  # that were timed
-    baseline_scaled: bool  # whether these are a sample
+    baseline_pairs: int  # timed
+    baseline_scaled: bool  # whether the time is extrapolated from a sample of pairs
     decoupled_seconds: float
     decoupled_scaled: bool
     lossless_seconds: float
@@ -94,8 +94,8 @@ def measure(
 ) -> Measurement:
     """Measure one case.
 
-    Baseline and ``decoupled`` are timed in full if they take less than about ``time_limit`` seconds; otherwise random
-    pairs and random graphs are timed and scaled. Each runs in a process of its own. The baseline has one process per
+    Baseline and ``decoupled`` are timed in full if they take less than about ``time_limit`` seconds; otherwise the time
+    is extrapolated from random pairs and random graphs. Each runs in its own process. The baseline has one process per
     worker, because threads would contend for the interpreter lock.
     """
     batch = datasets.load(case.name).graphs
@@ -142,7 +142,7 @@ def measure(
 
 
 def time_start_up(workers: int = 2) -> tuple[float, float]:
-    """Return the time of the first kernel of a process, with an empty and with a filled cache of compiled code."""
+    """Return the time to the first kernel of a process with an empty and with a filled cache of compiled code."""
     with tempfile.TemporaryDirectory(prefix="fastgntk-bench-") as folder:
         cache, inputs = str(Path(folder, "cache")), [{"workers": workers}]
         cold, warm = (_run("start", inputs, folder, NUMBA_CACHE_DIR=cache)[0]["seconds"] for _ in range(2))

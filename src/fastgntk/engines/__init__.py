@@ -1,21 +1,36 @@
 """Engines: how tangent kernels are computed. :mod:`fastgntk.kernels` defines what they compute.
 
 ====================  ==========================================================================
-``_base``             the contract that engines share, the outline for the plan, the table of engines
-``_kronecker``        the literal formula, slow and right
+``_base``             the interface of engines, sizes for the plan, the table of engines
+``_kronecker``        the literal formula, a slow reference
 ``_decoupled``        two-sided products in NumPy and SciPy
-``_lossless``         the same on distinct nodes only, in compiled loops
+``_lossless``         the same on colours only, in compiled loops
 ``_sketched``         an approximation: aggregation through random matrices
 ``_sketched_level``   one level of it between two groups, in patches
-``_auto``             which engine ``auto`` takes, and why
-``_activation``       what a ReLU layer does: κ0 and κ1
-``_aggregation``      Â = A + I, in parts where edges have types, and features summed by it
+``_auto``             the choice of ``auto``, and the reason for it
+``_activation``       the effect of a ReLU layer: κ0 and κ1
+``_aggregation``      Â = A + I as a list of relations, and aggregated features
 ``_norms``            norms of nodes and the scale c_u
-``_refinement``       colour refinement: which nodes are the same, and which graphs
+``_refinement``       colour refinement: which nodes are equal, and which graphs
 ``_node_kernel``      the kernel between nodes of one graph
 ``_random_features``  vectors whose inner products approximate the kernel
 ``_simd``             the compiled loops; they take plain arrays only
 ====================  ==========================================================================
+
+``kronecker``, ``decoupled`` and ``sketched`` are named after the steps of Jiang et al. (2022); ``lossless`` because it
+merges equal nodes without any error. Terms that all engines share:
+
+===============  ==========================================================================================
+level            the matrices after a block, 0 (the features) to L; its readout is a sum over pairs of nodes
+λ, θ             ``lam``, ``theta``: Σ and K divided by the norms of both nodes
+q, p, P          norms of nodes: ``q`` after Â, ``p`` = c_u q_u before the layers, ``p_out`` after them; P = diag(p_out)
+colour           a class of equal nodes: at level l they have identical rows in Σ(l) and K(l)
+Q, D             operators between the colours of two levels: ``Operator``, and D = q⁻¹ Q P normalised
+relation         an operator that is applied on its own: Â itself, or with typed edges I and one for each type
+state            the result of ``prepare`` for a batch; tasks complete it in place
+outline, extent  the sizes of a batch, and of a group, from which groups and memory are planned
+group, tile      graphs that are computed together, and the values between two groups
+===============  ==========================================================================================
 """
 
 from fastgntk.engines._activation import kappa0, kappa1, kappas
@@ -28,6 +43,7 @@ from fastgntk.engines._base import (
     Extent,
     GraphRange,
     Outline,
+    available_engines,
     check_engine,
     compiled_code_runs,
     get_engine,
@@ -38,7 +54,7 @@ from fastgntk.engines._random_features import TangentFeatures
 from fastgntk.engines._refinement import equal_graphs, inseparable_graphs, refine_colours
 
 __all__ = ["COMPILING", "EXACT_ENGINES", "Engine", "Extent", "GraphRange", "Outline"]
-__all__ += ["check_engine", "compiled_code_runs", "get_engine"]
+__all__ += ["available_engines", "check_engine", "compiled_code_runs", "get_engine"]
 __all__ += ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds"]
 __all__ += ["Aggregation", "check_edges", "safe_reciprocal", "kappa0", "kappa1", "kappas", "unit_rows", "is_zero_norm"]
 __all__ += ["NodePairs", "TangentFeatures", "refine_colours", "equal_graphs", "inseparable_graphs"]

@@ -1,4 +1,4 @@
-"""What a ReLU layer does to cosines and norms: κ0 and κ1, and the factor c_φ.
+"""The effect of a ReLU layer on cosines and norms: κ0, κ1, and the factor c_φ.
 
 For unit vectors at angle arccos λ, and w standard normal, a ReLU layer has the two arc-cosine functions
 
@@ -18,7 +18,7 @@ __all__ = ["kappa0", "kappa1", "kappas", "layer_gain"]
 
 
 def kappa0(cosine: ArrayLike) -> Array:
-    """Return κ0(λ); λ outside [−1, 1] by rounding counts as ±1.
+    """Return κ0(λ); values outside [−1, 1] by rounding count as ±1.
 
     Near λ = 1 the slope is infinite: an error of ε in λ becomes sqrt(2 ε)/π here, about 1e-8 in float64.
 
@@ -30,7 +30,7 @@ def kappa0(cosine: ArrayLike) -> Array:
 
 
 def kappa1(cosine: ArrayLike) -> Array:
-    """Return κ1(λ); λ outside [−1, 1] by rounding counts as ±1.
+    """Return κ1(λ); values outside [−1, 1] by rounding count as ±1.
 
     >>> kappa1([1.0, 0.0, -1.0]).round(6).tolist()
     [1.0, 0.31831, 0.0]
@@ -42,9 +42,9 @@ def kappa1(cosine: ArrayLike) -> Array:
 
 
 def kappas(lam: Array, k0: Array, k1: Array, work: Array) -> None:
-    """Write κ0(λ) to ``k0`` and κ1(λ) to ``k1`` with one arccos for both; ``lam`` is clipped in place.
+    """Write κ0(λ) to ``k0`` and κ1(λ) to ``k1``, with one arccos for both; ``lam`` is clipped in place.
 
-    ``k1`` may be the same array as ``lam``: κ0 is taken first, at the incoming λ.
+    ``k1`` may be the same array as ``lam``: κ0 is computed first, at the incoming λ.
     """
     np.clip(lam, -1.0, 1.0, out=lam)
     np.subtract(1.0, lam, out=work)

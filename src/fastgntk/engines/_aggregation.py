@@ -1,26 +1,33 @@
-"""Aggregation by Â = A + I, in one part, or with typed edges one for the nodes themselves and for each type."""
+"""Aggregation by Â = A + I, as one relation, or with typed edges as a sum over relations as in an R-GCN.
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+Relation 0 is the identity, relation 1 + t the edges of type t. `NodeFeatures.transform` replaces ``edge_labels`` by
+types numbered over all graphs that are computed together; a batch may lack the last ones.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 from scipy import sparse
 
-from fastgntk._util.arrays import Array
+from fastgntk._util.arrays import Array, Matrix
 from fastgntk.engines._norms import is_zero_norm, scale_norms, to_dense, unit_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 
 __all__ = ["SPARSE_OVER_DENSE", "Aggregation", "add_up", "aggregate_features", "check_edges", "count_edge_types"]
-__all__ += ["count_parts", "keep_shared_columns", "multiply_directions", "row_sums", "split_by_type", "sum_features"]
+__all__ += ["count_relations", "keep_shared_columns", "multiply_directions", "row_sums", "shared_relations"]
+__all__ += ["split_by_type", "sum_features"]
+
+Item = TypeVar("Item")
 
 # A multiply-add in a dense product costs about a twentieth of one in a sparse product (benchmarks/operators.py).
 SPARSE_OVER_DENSE = 20.0
 
 
 class Aggregation:
-    """The aggregation Â of a group of graphs, in one part; or with typed edges one for the node and for each type."""
+    """The aggregation Â of a group of graphs, as a list of relations."""
 
     def __init__(self, batch: GraphBatch, *, typed: bool = False) -> None:
         matrix = sparse.csr_array(batch.adjacency() + sparse.eye_array(batch.n_nodes, format="csr"))
@@ -29,16 +36,19 @@ class Aggregation:
         self.terms = np.diff(matrix.indptr)  # |N(u)| + 1
         self.sums = row_sums(batch)
         self.matrix = matrix
-        self.parts = [_Part(batch, part) for part in (split_by_type(batch) if typed else [matrix])]
+        self.relations = [_Relation(batch, B) for B in (split_by_type(batch) if typed else [matrix])]
 
     def scaled_norms(self, q: Array, previous: Array, kernel: GNTK, *, squared: bool) -> tuple[Array, Array]:
-        """Return q, with 0 where it is 0 up to rounding, and p = c_u q_u; ``previous`` are the norms before Â."""
+        """Return q, with values that are 0 up to rounding set to 0, and p = c_u q_u.
+
+        ``previous`` are the norms before the aggregation, those of the level below after its layers.
+        """
         q = np.where(is_zero_norm(q, self.magnitude @ previous, self.terms, squared=squared), 0.0, q)
         return q, scale_norms(q, self.sums, kernel)
 
 
-class _Part:
-    """Apply a block-diagonal matrix from the left, sparse or dense by density."""
+class _Relation:
+    """A block-diagonal matrix to multiply by from the left, sparse or dense depending on its density."""
 
     def __init__(self, batch: GraphBatch, matrix: sparse.csr_array) -> None:
         dense_cost = float(np.sum(batch.sizes.astype(np.float64) ** 2))
@@ -61,25 +71,25 @@ class _Part:
 
 
 def count_edge_types(batch: GraphBatch) -> int:
-    """Return the number of types of edges: the edge labels, numbered from 0."""
+    """Return the number of edge types, which ``edge_labels`` numbers from 0 after `NodeFeatures.transform`."""
     return 0 if batch.edge_labels is None else int(batch.edge_labels.max(initial=-1)) + 1
 
 
-def count_parts(batch: GraphBatch, kernel: GNTK) -> int:
-    """Return the number of parts of Â: one, or with typed edges one for the node and for each type."""
+def count_relations(batch: GraphBatch, kernel: GNTK) -> int:
+    """Return the number of relations: one, or with typed edges one for the nodes themselves and for each type."""
     return 1 + count_edge_types(batch) if kernel.typed else 1
 
 
 def split_by_type(batch: GraphBatch, types: int | None = None) -> list[sparse.csr_array]:
-    """Return Â as a sum: the nodes themselves, then the edges of each type, by default of those that occur."""
+    """Return the relations, which sum to Â; ``types`` is the number of types, by default of those that occur."""
     adjacency = batch.adjacency().tocoo()
-    parts = [sparse.csr_array(sparse.eye_array(batch.n_nodes, format="csr"))]
+    relations = [sparse.csr_array(sparse.eye_array(batch.n_nodes, format="csr"))]
     labels = np.zeros(0, dtype=np.int64) if batch.edge_labels is None else batch.edge_labels
     for edge_type in range(count_edge_types(batch) if types is None else types):
         edges = labels == edge_type
         rows, cols = adjacency.coords[0][edges], adjacency.coords[1][edges]
-        parts.append(sparse.csr_array((adjacency.data[edges], (rows, cols)), shape=adjacency.shape))
-    return parts
+        relations.append(sparse.csr_array((adjacency.data[edges], (rows, cols)), shape=adjacency.shape))
+    return relations
 
 
 def check_edges(batch: GraphBatch, kernel: GNTK) -> None:
@@ -108,12 +118,13 @@ def row_sums(batch: GraphBatch) -> Array:
     return np.asarray(sums + 1.0, dtype=np.float64)
 
 
-def aggregate_features(parts: Sequence[Any], features: Any) -> tuple[list[Any], Array]:
-    """Return the aggregated features of nodes as unit vectors, and their norms, from features X (N, d).
+def aggregate_features(relations: Sequence[Matrix], features: Matrix) -> tuple[list[Matrix], Array]:
+    """Return the directions of the aggregated features X (N, d), and their norms.
 
-    A vector is the products of all ``parts`` of Â with X side by side; they are returned part by part, each (N, d).
+    A node's vector holds its rows of B X for all relations B side by side; its direction is that vector divided by its
+    norm. Directions are returned as one matrix (N, d) for each relation.
     """
-    products = [part @ features for part in parts]
+    products = [B @ features for B in relations]
     joined = products[0]
     if len(products) > 1:
         joined = sparse.csr_array(sparse.hstack(products)) if sparse.issparse(features) else np.hstack(products)
@@ -121,17 +132,23 @@ def aggregate_features(parts: Sequence[Any], features: Any) -> tuple[list[Any], 
         joined = joined.toarray()  # products of directions are then faster dense
     unit, norms = unit_rows(joined)
     width = features.shape[1]
-    directions = [unit[:, r * width : (r + 1) * width] for r in range(len(parts))] if len(parts) > 1 else [unit]
-    return directions, norms
+    if len(relations) == 1:
+        return [unit], norms
+    return [unit[:, r * width : (r + 1) * width] for r in range(len(relations))], norms
 
 
-def multiply_directions(rows: Sequence[Any], cols: Sequence[Any]) -> Array:
-    """Return the inner products of such vectors, from the parts that both sides have."""
-    return add_up(to_dense(keep_shared_columns(a, b) @ b.T) for a, b in zip(rows, cols, strict=False))
+def multiply_directions(rows: Sequence[Matrix], cols: Sequence[Matrix]) -> Array:
+    """Return the inner products of the directions of two sets of nodes, each given by relation."""
+    return add_up(to_dense(keep_shared_columns(a, b) @ b.T) for a, b in shared_relations(rows, cols))
+
+
+def shared_relations(rows: Sequence[Item], cols: Sequence[Item]) -> Iterator[tuple[Item, Item]]:
+    """Pair the relations of two sides; those that only one side has contribute nothing and are left out."""
+    return zip(rows, cols, strict=False)
 
 
 def add_up(arrays: Iterable[Array]) -> Array:
-    """Return the sum of one array or more, written to the first."""
+    """Return the sum of at least one array, accumulated in the first."""
     each = iter(arrays)
     out = np.ascontiguousarray(next(each))
     for array in each:
@@ -139,12 +156,12 @@ def add_up(arrays: Iterable[Array]) -> Array:
     return out
 
 
-def keep_shared_columns(rows: Any, cols: Any) -> Any:
-    """Return rows with as many columns as cols have; products with the others are zero."""
+def keep_shared_columns(rows: Matrix, cols: Matrix) -> Matrix:
+    """Return the columns of ``rows`` that ``cols`` has too; the others do not contribute to inner products."""
     return rows if rows.shape[1] == cols.shape[1] else rows[:, : cols.shape[1]]
 
 
-def sum_features(batch: GraphBatch) -> Any:
+def sum_features(batch: GraphBatch) -> Matrix:
     """Return Σ_u x_u of each graph, shape (n, d), sparse if the features are."""
     shape = len(batch.offsets) - 1, batch.n_nodes
     return sparse.csr_array((np.ones(shape[1]), np.arange(shape[1]), batch.offsets), shape=shape) @ batch.features

@@ -1,4 +1,4 @@
-"""Which engine ``engine="auto"`` takes: a cost model of the exact engines, and the reason in words."""
+"""The choice of ``engine="auto"``: a cost model of the exact engines, and the reason in words."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -13,28 +13,28 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 from fastgntk.sketch import Sketch
 
-__all__ = ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds", "lossless_seconds"]
+__all__ = ["Choice", "choose_engine", "estimate_seconds", "layer_nanoseconds"]
+__all__ += ["decoupled_seconds", "lossless_seconds", "sketched_seconds"]
 
 _log = logging.getLogger("fastgntk")
 
 # Nanoseconds on one core of a server of 2021; only their ratios matter here (benchmarks/scaling.py measures them).
 _LAYER, _LAYER_NUMPY = 1.3, 14.0  # one ReLU layer on one pair
-_PAIR, _PAIR_NUMPY = 1.8, 12.0  # moving one pair of a level
+_PAIR, _PAIR_NUMPY = 1.8, 12.0  # moving one pair of nodes of a level
 _NEIGHBOUR, _NEIGHBOUR_UNCACHED = 0.15, 0.35  # one neighbour of a pair
-_CACHED_SIZE = 400  # the graphs up to this size stay in cache
+_CACHED_SIZE = 400  # graphs of up to this many nodes stay in cache
 _NEIGHBOUR_NUMPY, _DENSE = 2.2, 0.09  # one neighbour of a pair in a sparse product, one node in a dense one
 _NORM = 1.0  # one neighbour of a pair of nodes of one graph, in the norms
 _START = 0.3e9  # loading compiled code, once in a process
-_REUSED_PAIRS = 1e12  # taken as computed where graphs are used again and again, so that starting compiled code pays
+_REUSED_PAIRS = 1e12  # assumed number of pairs for reused graphs, large enough that loading compiled code pays off
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An engine, the reason for it, and the time it is expected to take on one core, in seconds."""
+    """An engine, and the reason for choosing it."""
 
     engine: Engine[Any, Any]
     reason: str
-    seconds: float
 
 
 def choose_engine(
@@ -48,16 +48,12 @@ def choose_engine(
 ) -> Choice:
     """Return the engine of that name; for ``"auto"`` the exact one that is expected to take the least time.
 
-    ``cols`` is None for a symmetric matrix; ``pairs`` are the pairs of nodes where not all are computed; ``reused`` if
-    the graphs are for many computations, with graphs to come. Equal nodes are not counted as one here, so the lossless
-    engine is usually faster than expected. A kernel with a sketch has the sketched engine, unless no graph, nor any to
-    come, is larger than its sketch.
+    ``cols`` is None for a symmetric matrix. ``pairs`` is the number of pairs of nodes, by default all pairs of ``rows``
+    and ``cols``. ``reused`` is for graphs that take part in many computations, with graphs still unknown: ``pairs`` is
+    then irrelevant, and new graphs may be of any size. The estimate counts equal nodes separately, so the lossless
+    engine is usually faster than expected. A kernel with a sketch takes the sketched engine, unless no graph is, or can
+    become, larger than its sketch.
     """
-    if reused:
-        pairs = _REUSED_PAIRS
-    elif pairs is None:
-        pairs = rows.n_nodes**2 / 2 if cols is None else float(rows.n_nodes) * cols.n_nodes
-    total = pairs * kernel.blocks
     if kernel.sketch is not None:
         if name not in ("auto", "sketched"):
             raise InputError(
@@ -66,48 +62,50 @@ def choose_engine(
             )
         sizes = rows.sizes if cols is None else np.concatenate([rows.sizes, cols.sizes])
         if reused or any(kernel.sketch.rows(size) is not None for size in np.unique(sizes).tolist()):
-            larger = rows if cols is None else max(rows, cols, key=_mean_size)
-            seconds = _sketched_seconds(larger, kernel, total, kernel.sketch)
-            return Choice(get_engine("sketched", kernel.sketch), "the kernel has a sketch", seconds)
+            return Choice(get_engine("sketched", kernel.sketch), "the kernel has a sketch")
         exact = choose_engine("auto", rows, cols, replace(kernel, sketch=None), pairs)
         reason = f"no graph has more nodes than its sketch would have rows, so all is exact; {exact.reason}"
-        return Choice(exact.engine, reason, exact.seconds)
-    decoupled, lossless = decoupled_seconds(rows, cols, kernel, total), lossless_seconds(rows, cols, kernel, total)
+        return Choice(exact.engine, reason)
     if name != "auto":
-        return Choice(get_engine(name), "chosen by name", lossless if name == "lossless" else decoupled)
+        return Choice(get_engine(name), "chosen by name")
+    if reused:
+        pairs = _REUSED_PAIRS
+    elif pairs is None:
+        pairs = rows.n_nodes**2 / 2 if cols is None else float(rows.n_nodes) * cols.n_nodes
+    level_pairs = pairs * kernel.blocks
+    decoupled = decoupled_seconds(rows, cols, kernel, level_pairs)
+    lossless = lossless_seconds(rows, cols, kernel, level_pairs)
     if decoupled < _START / 1e9 + lossless:
         reason = "so little work that loading compiled code would take longer"
         if lossless > _START / 1e9:
             reason = f"graphs so dense that NumPy's products are expected to win ({decoupled:.3g} s, {lossless:.3g} s)"
-        return Choice(get_engine("decoupled"), reason, decoupled)
+        return Choice(get_engine("decoupled"), reason)
     if not compiled_code_runs():
         _warn_about_numba()
-        return Choice(get_engine("decoupled"), "numba cannot be imported, so there is no compiled code", decoupled)
+        return Choice(get_engine("decoupled"), "numba cannot be imported, so there is no compiled code")
     reason = f"about {decoupled / lossless:.0f} times faster than decoupled, before equal nodes are merged"
-    return Choice(get_engine("lossless"), reason, lossless)
+    return Choice(get_engine("lossless"), reason)
 
 
-def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, pairs: float) -> float:
-    """Estimate the time of the lossless engine on one core, from ``pairs`` of distinct nodes over all levels."""
+def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, level_pairs: float) -> float:
+    """Estimate the time of the lossless engine on one core, from the pairs of colours over all levels."""
     aggregation, norms = 0.0, 0.0
     for side in (rows, rows if cols is None else cols):
         cached = _mean_size(side) <= _CACHED_SIZE
         aggregation += (_NEIGHBOUR if cached else _NEIGHBOUR_UNCACHED) * _terms(side)
         squares = float(np.sum(side.sizes.astype(np.float64) ** 2))
         norms += 0.5 * squares * (kernel.blocks - 1) * _NORM * _terms(side)
-    return (pairs * (_LAYER * kernel.layers + _PAIR + aggregation) + norms) / 1e9
+    return (level_pairs * (_LAYER * kernel.layers + _PAIR + aggregation) + norms) / 1e9
 
 
-def estimate_seconds(name: str, batch: GraphBatch, kernel: GNTK, pairs: float) -> float:
-    """Estimate the time on one core of this machine, from ``pairs`` of distinct nodes over all levels.
+def estimate_seconds(name: str, batch: GraphBatch, kernel: GNTK, level_pairs: float) -> float:
+    """Estimate the time of an engine on one core of this machine, from the pairs of nodes that it computes.
 
-    For the lossless engine a short measurement scales the model to this machine.
+    ``level_pairs`` are summed over all levels, and are pairs of colours where equal nodes are merged. For the lossless
+    engine a short measurement scales the model to this machine.
     """
-    if name == "sketched" and kernel.sketch is not None:
-        return _sketched_seconds(batch, kernel, pairs, kernel.sketch)
-    if name != "lossless":
-        return decoupled_seconds(batch, None, kernel, pairs)
-    return lossless_seconds(batch, None, kernel, pairs) * layer_nanoseconds() / _LAYER
+    seconds = _SECONDS[name](batch, None, kernel, level_pairs)
+    return seconds * layer_nanoseconds() / _LAYER if name == "lossless" else seconds
 
 
 def layer_nanoseconds() -> float:
@@ -117,25 +115,34 @@ def layer_nanoseconds() -> float:
     return _vector.layer_nanoseconds()
 
 
-def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, pairs: float) -> float:
-    """Estimate the time of the decoupled engine on one core, from ``pairs`` of nodes over all levels."""
+def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, level_pairs: float) -> float:
+    """Estimate the time of the decoupled engine on one core, from the pairs of nodes over all levels."""
     aggregation = 0.0
     for side in (rows, rows if cols is None else cols):
         aggregation += min(_DENSE * _mean_size(side), _NEIGHBOUR_NUMPY * _terms(side))
-    return pairs * (_LAYER_NUMPY * kernel.layers + _PAIR_NUMPY + aggregation) / 1e9
+    return level_pairs * (_LAYER_NUMPY * kernel.layers + _PAIR_NUMPY + aggregation) / 1e9
 
 
-def _sketched_seconds(batch: GraphBatch, kernel: GNTK, pairs: float, sketch: Sketch) -> float:
-    """Estimate the time of the sketched engine on one core, from ``pairs`` of nodes over all levels."""
-    size = max(round(_mean_size(batch)), 1)
-    b = sketch.rows(size) or size
-    # Two dense products of b multiply-adds a side, and the last level needs one of them.
+def sketched_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, level_pairs: float) -> float:
+    """Estimate the time of the sketched engine on one core, from the pairs of nodes over all levels."""
+    larger = rows if cols is None else max(rows, cols, key=_mean_size)
+    size = max(round(_mean_size(larger)), 1)
+    b = (kernel.sketch or Sketch()).rows(size) or size
+    # Two dense products with b multiply-adds per side; the last level needs one of them.
     products = 2 * _DENSE * b * (2 * kernel.blocks - 1) / kernel.blocks
-    return pairs * (_LAYER * kernel.layers + _PAIR + products) / 1e9
+    return level_pairs * (_LAYER * kernel.layers + _PAIR + products) / 1e9
+
+
+_SECONDS = {
+    "lossless": lossless_seconds,
+    "decoupled": decoupled_seconds,
+    "kronecker": decoupled_seconds,  # far too low, but nothing is planned by the time of the literal formula
+    "sketched": sketched_seconds,
+}
 
 
 def _mean_size(batch: GraphBatch) -> float:
-    """Return the size of a node's graph, on average over nodes."""
+    """Return the average, over nodes, of the size of the node's graph."""
     return float(np.sum(batch.sizes.astype(np.float64) ** 2)) / max(batch.n_nodes, 1)
 
 
@@ -147,4 +154,4 @@ def _terms(batch: GraphBatch) -> float:
 @cache
 def _warn_about_numba() -> None:
     """Log a warning, once in a process."""
-    _log.warning("numba cannot be imported: engine 'decoupled' is used, which is right but much slower.")
+    _log.warning("numba cannot be imported; using engine 'decoupled', which is correct but much slower.")

@@ -1,7 +1,7 @@
-"""The contract of every engine, what the plan of a matrix uses of prepared graphs, and the table of engines.
+"""The interface of every engine, the sizes from which tiles are planned, and the table of engines.
 
-To add an engine: derive a class from `Engine` or `GroupwiseEngine` in a file ``_NAME.py``, add a row to ``_ENGINES``,
-and its name to ``EXACT_ENGINES`` (and to ``_COMPILED`` if it needs Numba); every property test then runs on it.
+To add an engine: derive a class from `Engine` or `GroupwiseEngine` in a file ``_NAME.py``, add a row to ``ENGINES``,
+and a row with its estimated time to ``_SECONDS`` in `_auto`; every property test then runs on it.
 """
 
 import logging
@@ -16,68 +16,68 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._aggregation import count_parts
+from fastgntk.engines._aggregation import count_relations
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 from fastgntk.sketch import Sketch
 
-__all__ = ["COMPILING", "EXACT_ENGINES", "CancelFlag", "Engine", "Extent", "GraphRange", "GroupwiseEngine", "Outline"]
-__all__ += ["UnpreparedGraphs"]
-__all__ += ["announce_compilation", "check_engine", "compiled_code_runs", "get_engine"]
+__all__ = ["COMPILING", "ENGINES", "EXACT_ENGINES", "BatchAndKernel", "CancelFlag", "Engine", "EngineRow", "Extent"]
+__all__ += ["GraphRange", "GroupwiseEngine", "Outline"]
+__all__ += ["announce_compilation", "available_engines", "check_engine", "compiled_code_runs", "get_engine"]
 
 _log = logging.getLogger("fastgntk")
 
-Prepared = TypeVar("Prepared")
-"""What an engine keeps of all graphs of a batch."""
+State = TypeVar("State")
+"""The state of an engine for all graphs of a batch."""
 
 Built = TypeVar("Built")
-"""What an engine makes of a group of graphs for tiles."""
+"""The representation of a group of graphs from which an engine computes tiles."""
 
 GraphRange = tuple[int, int]
 """Graphs start..stop − 1."""
 
 CancelFlag = NDArray[np.uint8]
-"""One entry, set to 1 from another thread when work is cancelled."""
+"""An array of one entry; another thread sets it to 1 to cancel the work."""
 
 
 class Extent(NamedTuple):
-    """The size of a group, as far as memory depends on it."""
+    """The sizes of a group that determine the memory of a tile."""
 
-    width: int  # nodes, distinct ones where equal nodes are merged; the maximum over levels
+    nodes: int  # colours where equal nodes are merged; the maximum over levels
     graphs: int = 1
     levels: int = 1
-    features: int = 0
-    building: int = 0  # bytes needed to build the part of the group that belongs to its most expensive graph
-    parts: int = 1  # number of parts of the aggregation
+    n_features: int = 0
+    building_bytes: int = 0  # memory to build the share of the group's most expensive graph
+    n_relations: int = 1
 
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """Describe n graphs to the plan.
+    """The sizes of n graphs, from which tiles are planned.
 
     Attributes
     ----------
     offsets : int64, (n + 1,)
         Nodes of graph i are offsets[i]..offsets[i + 1] − 1.
     colours : int32, (levels, N), or None
-        Nodes of one group that share a number are computed once at that level; None means that none do.
+        Nodes of a group with the same colour are computed once at that level; None if no nodes are merged.
     keys : uint64, (k, n), or None
-        Graphs whose keys agree are likely to share colours, so it pays to put them into one group.
-    features : int
-        Width of the features, where an engine needs memory in proportion to it.
-    building : int64, (n,), or None
-        Bytes that each graph takes while its part of a group is built, where that is more than a tile takes.
-    parts : int
-        Number of parts of the aggregation: more than one with typed edges.
+        Graphs with equal keys are likely to share colours and should be in the same group.
+    n_features : int
+        Number of feature columns, or 0 if the memory of a tile does not depend on it.
+    building_bytes : int64, (n,), or None
+        Memory to build the share of each graph in its group, if that can exceed the memory of a tile.
+    n_relations : int
+        Number of relations: more than one with typed edges.
     """
 
     offsets: Ints
     colours: Int32s | None = None
     keys: NDArray[np.uint64] | None = None
-    features: int = 0
-    building: Ints | None = None
-    parts: int = 1
+    n_features: int = 0
+    building_bytes: Ints | None = None
+    n_relations: int = 1
 
     @property
     def sizes(self) -> Ints:
@@ -89,109 +89,127 @@ class Outline:
 
 
 @dataclass(frozen=True)
-class UnpreparedGraphs:
-    """A batch for an engine that does all of its work group by group, where memory is bounded."""
+class BatchAndKernel:
+    """The state of an engine that does all of its work in ``build_group``, where memory is bounded."""
 
     batch: GraphBatch
     kernel: GNTK
 
     def select(self, graphs: Ints) -> GraphBatch:
-        """Return the graphs of a group; consecutive ones share memory with the batch."""
+        """Return the graphs of a group, as a view if they are consecutive."""
         if len(graphs) and np.array_equal(graphs, np.arange(graphs[0], graphs[0] + len(graphs))):
             return self.batch[int(graphs[0]) : int(graphs[0]) + len(graphs)]
         return self.batch[graphs]
 
 
-class Engine(ABC, Generic[Prepared, Built]):
-    """Compute kernel values between groups of graphs: the formula, without tiles and threads.
+class Engine(ABC, Generic[State, Built]):
+    """Compute kernel values between groups of graphs; plans and threads are the caller's.
 
-    ``prepare`` → ``run_task`` for each of ``preparation_tasks`` → ``finish_preparation`` → ``build_group`` for each
-    group → ``tile`` for each pair of groups. By default nothing is prepared before ``build_group``.
+    The stages are ``prepare`` → ``run_task`` for each of ``preparation_tasks`` → ``finish_preparation`` →
+    ``build_group`` for each group → ``tile`` for each pair of groups. ``prepare`` allocates the arrays of the state;
+    ``run_task`` fills entries of them in place, each task its own, so that tasks can run on threads. An engine without
+    tasks inherits empty stages.
     """
 
     name: str
-    width: int
-    """Number of nodes (distinct ones, where equal nodes are merged) of small graphs to put into one group."""
+    max_group_nodes: int
+    """Limit on the nodes of a group (on its colours, where equal nodes are merged); a larger graph is a group alone."""
 
     @abstractmethod
-    def prepare(self, batch: GraphBatch, kernel: GNTK) -> Prepared:
-        """Do what is quick and needs one graph only, for all graphs; the result is a picklable value."""
+    def prepare(self, batch: GraphBatch, kernel: GNTK) -> State:
+        """Do the cheap per-graph work for the whole batch and return the state, a picklable value."""
 
     @abstractmethod
-    def outline(self, prepared: Prepared) -> Outline:
-        """Describe the graphs to the plan."""
+    def outline(self, state: State) -> Outline:
+        """Return the sizes of the graphs, from which tiles are planned."""
 
-    def colours(self, prepared: Prepared) -> Int32s | None:  # noqa: ARG002
-        """Return the colours of all nodes at all levels, (L + 1, N), if the engine has refined them."""
+    def colours(self, state: State) -> Int32s | None:  # noqa: ARG002
+        """Return the colours of all nodes at all levels, (L + 1, N), or None if the engine does not refine colours."""
         return None
 
-    def preparation_tasks(self, prepared: Prepared) -> Sequence[GraphRange]:  # noqa: ARG002
-        """Return ranges of graphs for what else needs one graph only, and may take time and the memory of a tile."""
+    def preparation_tasks(self, state: State) -> Sequence[GraphRange]:  # noqa: ARG002
+        """Return ranges of graphs for the remaining per-graph work.
+
+        Each task may be slow and use as much memory as a tile.
+        """
         return ()
 
-    def run_task(self, prepared: Prepared, task: GraphRange, cancelled: CancelFlag) -> None:
-        """Do one task; tasks are independent. Once ``cancelled[0]`` is not 0 it returns as soon as it can."""
+    def run_task(self, state: State, task: GraphRange, cancelled: CancelFlag) -> None:
+        """Run one task, which fills arrays of the state in place; tasks write to disjoint entries.
 
-    def finish_preparation(self, prepared: Prepared) -> Prepared:
-        """Return the argument of ``build_group``, when all tasks are done."""
-        return prepared
+        Once ``cancelled[0]`` is not 0 the task returns early, with its entries incomplete.
+        """
+
+    def finish_preparation(self, state: State) -> State:
+        """Return the state for ``build_group``, once all tasks are done."""
+        return state
 
     @abstractmethod
-    def build_group(self, prepared: Prepared, graphs: Ints) -> Built:
-        """Return what tiles need of some graphs; the result is a picklable value."""
+    def build_group(self, state: State, graphs: Ints) -> Built:
+        """Return the representation of some graphs that ``tile`` takes, a picklable value."""
 
     @abstractmethod
-    def build_nodes(self, prepared: Prepared, batch: GraphBatch) -> Built:
-        """Return the one graph of a batch as rows of a tile, one for each node: their sum is the graph's row."""
+    def build_nodes(self, state: State, batch: GraphBatch) -> Built:
+        """Return the rows of a tile for the nodes of a single graph; they add up to the graph's row."""
 
     @abstractmethod
     def tile(self, rows: Built, cols: Built, cancelled: CancelFlag | None = None) -> Array:
         """Return the readout of every level between two groups, shape (blocks + 1, len(rows), len(cols)).
 
-        Entry [l, i, j] is Σ_uv K(l)_uv between row graph i and column graph j; entry 0 is level 0. Features of the
-        rows may have more columns than those of the cols, for labels that the cols do not have. Once
-        ``cancelled[0]`` is not 0 a long tile returns as soon as it can, with meaningless values.
+        Entry [l, i, j] is Σ_uv K(l)_uv between row graph i and column graph j; l = 0 is level 0. The row graphs may
+        have more feature columns than the column graphs, for labels that the latter lack. Once ``cancelled[0]`` is
+        not 0 a long tile returns early, with meaningless values.
         """
 
     @abstractmethod
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
-        """Bound the memory that ``tile``, or preparing the larger group, allocates.
+        """Return an upper bound on the memory that ``tile``, or building the larger group, allocates.
 
-        Counted are matrices over pairs; what is kept for each node comes on top.
+        Counts pairwise matrices only; per-node storage is additional.
         """
 
     @abstractmethod
-    def kept_bytes(self, prepared: Prepared) -> int:
-        """Estimate the memory of prepared graphs and their groups."""
+    def kept_bytes(self, state: State) -> int:
+        """Estimate the memory of the state and of all groups."""
 
 
-class GroupwiseEngine(Engine[UnpreparedGraphs, Built]):
-    """An engine that does all of its work group by group."""
+class GroupwiseEngine(Engine[BatchAndKernel, Built]):
+    """An engine that does all of its work in ``build_group`` and ``tile``."""
 
-    def prepare(self, batch: GraphBatch, kernel: GNTK) -> UnpreparedGraphs:
+    def prepare(self, batch: GraphBatch, kernel: GNTK) -> BatchAndKernel:
         """Keep the graphs."""
-        return UnpreparedGraphs(batch, kernel)
+        return BatchAndKernel(batch, kernel)
 
-    def outline(self, prepared: UnpreparedGraphs) -> Outline:
-        """Count every node for itself."""
-        batch = prepared.batch
-        return Outline(batch.offsets - batch.offsets[0], parts=count_parts(batch, prepared.kernel))
+    def outline(self, state: BatchAndKernel) -> Outline:
+        """Treat every node as distinct."""
+        batch = state.batch
+        return Outline(batch.offsets, n_relations=count_relations(batch, state.kernel))
 
-    def kept_bytes(self, prepared: UnpreparedGraphs) -> int:
-        """Count two matrices of neighbours."""
-        return 2 * 12 * (len(prepared.batch.indices) + int(prepared.batch.n_nodes))
-
-
-_ENGINES = {"lossless": "Lossless", "decoupled": "Decoupled", "kronecker": "Kronecker", "sketched": "Sketched"}
-_COMPILED = ("lossless", "sketched")
+    def kept_bytes(self, state: BatchAndKernel) -> int:
+        """Count two sparse matrices with the structure of Â."""
+        return 2 * 12 * (len(state.batch.indices) + int(state.batch.n_nodes))
 
 
-EXACT_ENGINES = ("lossless", "decoupled", "kronecker")
-"""Those that give the same numbers; the sketched engine belongs to kernels with a sketch."""
+class EngineRow(NamedTuple):
+    """The properties of an engine that must be readable without importing its module, which may load numba."""
+
+    class_name: str
+    exact: bool  # exact engines agree up to rounding; the others are for kernels with a sketch
+    compiled: bool  # needs numba
+
+
+ENGINES = {
+    "lossless": EngineRow("Lossless", exact=True, compiled=True),
+    "decoupled": EngineRow("Decoupled", exact=True, compiled=False),
+    "kronecker": EngineRow("Kronecker", exact=True, compiled=False),
+    "sketched": EngineRow("Sketched", exact=False, compiled=True),
+}
+EXACT_ENGINES = tuple(name for name, row in ENGINES.items() if row.exact)
+"""The values of ``engine=`` besides ``"auto"``; the sketched engine is chosen by the kernel."""
 
 
 def check_engine(engine: Any) -> None:
-    """Raise an error for anything but ``"auto"`` and the names of exact engines."""
+    """Raise an error for anything other than ``"auto"`` and the names of exact engines."""
     if engine not in ("auto", *EXACT_ENGINES):
         hint = "; give the kernel a sketch instead: GNTK(sketch=Sketch())" if engine == "sketched" else ""
         raise InputError(f"engine must be one of auto, {', '.join(EXACT_ENGINES)}, but is {engine!r}{hint}.")
@@ -199,20 +217,25 @@ def check_engine(engine: Any) -> None:
 
 def get_engine(name: str, sketch: Sketch | None = None) -> Engine[Any, Any]:
     """Return the engine of that name; ``sketch`` is for the sketched one."""
-    if name not in _ENGINES:
-        raise InputError(f"engine must be one of {', '.join(_ENGINES)}, but is {name!r}.")
-    if name in _COMPILED and not compiled_code_runs():
+    if name not in ENGINES:
+        raise InputError(f"engine must be one of {', '.join(ENGINES)}, but is {name!r}.")
+    if ENGINES[name].compiled and not compiled_code_runs():
         raise InputError(
             f"engine={name!r} needs numba, which cannot be imported here; install numba, or use engine='decoupled'."
         )
     # Imported when used: compiled engines load numba, which takes longer than the rest of the package.
-    make = getattr(import_module(f"fastgntk.engines._{name}"), _ENGINES[name])
+    make = getattr(import_module(f"fastgntk.engines._{name}"), ENGINES[name].class_name)
     engine: Engine[Any, Any] = make(sketch or Sketch()) if name == "sketched" else make()
     return engine
 
 
+def available_engines() -> list[str]:
+    """Return the names of the engines that run on this machine."""
+    return [name for name, row in ENGINES.items() if not row.compiled or compiled_code_runs()]
+
+
 def compiled_code_runs() -> bool:
-    """Return whether numba can be imported; new versions of Python have to wait for it."""
+    """Return whether numba can be imported; it supports new versions of Python with a delay."""
     try:
         import_module("numba")
     except ImportError:
@@ -224,7 +247,7 @@ COMPILING = "compiling the fast loops, once for this installation; this takes ab
 
 
 def announce_compilation() -> None:
-    """Log a line if numba has no machine code of the tile loop on disk; log nothing where that cannot be seen."""
+    """Log a message if the compiled tile loop is not cached on disk, or nothing if that cannot be determined."""
     from fastgntk.engines._simd._tile import compute_tile
 
     folder = getattr(getattr(compute_tile, "_cache", None), "cache_path", None)

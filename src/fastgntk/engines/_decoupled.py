@@ -1,30 +1,31 @@
 """The decoupled engine: (B ⊗ B') vec(Σ) computed as B Σ B'ᵀ, the paper's first step, in NumPy and SciPy.
 
-A group of several graphs is their disjoint union, on which the same recursion holds entry by entry, so that
-small graphs share their NumPy calls; only the readout separates them. Since C is diagonal, the product is
-with Â alone: with q_u the norm of node u after Â and p_u = c_u q_u after the scale,
+A group of several graphs is treated as their disjoint union, on which the same recursion holds entry by entry, so that
+small graphs share NumPy calls; only the readout separates them. Since C is diagonal, the product is with Â alone: with
+q_u the norm of node u after Â and p_u = c_u q_u after the scale, both before the layers,
 
     λ = (Â Σ Â'ᵀ)_uv / (q_u q_v),   layers: θ ← (c_φ/2) κ0(λ) θ + (c_φ/2)^r κ1(λ),   λ ← κ1(λ)
     Σ = (c_φ/2)^R p_u p_v λ,         K = p_u p_v θ.
 
-With typed edges Â Σ Â'ᵀ is a sum of such products, one for the nodes themselves and one for each type.
+With typed edges Â Σ Â'ᵀ is a sum of such products over the relations.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from fastgntk._util.arrays import Array, Ints
+from fastgntk._util.arrays import Array, Ints, Matrix
 from fastgntk.engines._activation import kappa1, kappas, layer_gain
 from fastgntk.engines._aggregation import (
     Aggregation,
+    add_up,
     aggregate_features,
     keep_shared_columns,
     multiply_directions,
+    shared_relations,
     sum_features,
 )
-from fastgntk.engines._base import CancelFlag, Extent, GroupwiseEngine, UnpreparedGraphs
+from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine
 from fastgntk.engines._norms import safe_reciprocal, to_dense, unit_rows
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
@@ -33,41 +34,43 @@ __all__ = ["Decoupled"]
 
 
 @dataclass(frozen=True)
-class _Group:
-    """The disjoint union of some graphs (N nodes together), with all that needs one graph only."""
+class _DecoupledGroup:
+    """The disjoint union of some graphs, with N nodes in total."""
 
     kernel: GNTK
     offsets: Ints
     feature_sums: Array  # (n, d), Σ_u x_u of each graph
     aggregation: Aggregation
-    directions: list[Any]  # rows of Â X made unit vectors, (N, d) for each part of the aggregation, dense or CSR
+    directions: list[Matrix]  # rows of Â X as unit vectors, (N, d) for each relation
     inverse_q: Array  # (L, N), 1/q, or 0 where q is 0
-    p: Array  # (L, N)
+    p: Array  # (L, N), before the layers
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
 
-class Decoupled(GroupwiseEngine[_Group]):
+class Decoupled(GroupwiseEngine[_DecoupledGroup]):
     """Compute the kernel by two-sided products, sparse or dense by density, without compiled code."""
 
     name = "decoupled"
-    width = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/groups.py)
+    max_group_nodes = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/groups.py)
 
-    def build_group(self, prepared: UnpreparedGraphs, graphs: Ints) -> _Group:
-        """Aggregate the features once and find the norms of every level."""
-        batch, kernel = prepared.select(graphs), prepared.kernel
+    def build_group(self, state: BatchAndKernel, graphs: Ints) -> _DecoupledGroup:
+        """Aggregate the features and compute the norms of every level."""
+        batch, kernel = state.select(graphs), state.kernel
         aggregation = Aggregation(batch, typed=kernel.typed)
-        directions, q = aggregate_features([part.matrix for part in aggregation.parts], batch.features)
+        directions, q = aggregate_features([relation.matrix for relation in aggregation.relations], batch.features)
         inverse_q, p = _norms(aggregation, unit_rows(batch.features)[1], directions, q, kernel)
-        return _Group(kernel, batch.offsets, to_dense(sum_features(batch)), aggregation, directions, inverse_q, p)
+        return _DecoupledGroup(
+            kernel, batch.offsets, to_dense(sum_features(batch)), aggregation, directions, inverse_q, p
+        )
 
-    def build_nodes(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> _Group:
+    def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> _DecoupledGroup:
         """Read out every node as if it were a graph."""
-        group = self.build_group(prepared, np.arange(len(batch)))
+        group = self.build_group(state, np.arange(len(batch)))
         return replace(group, offsets=np.arange(batch.n_nodes + 1), feature_sums=to_dense(batch.features))
 
-    def tile(self, rows: _Group, cols: _Group, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
+    def tile(self, rows: _DecoupledGroup, cols: _DecoupledGroup, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Run the recursion on all node pairs of two groups and read out every level."""
         kernel = rows.kernel
         gain = kernel.c_phi / 2
@@ -75,12 +78,12 @@ class Decoupled(GroupwiseEngine[_Group]):
         out[0] = keep_shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
         # The first λ comes from unit vectors: as products of features it could leave the range of float64.
         lam = multiply_directions(rows.directions, cols.directions)
-        theta = lam.copy()  # K(0) = Σ(0), so one aggregation serves both
+        theta = lam.copy()  # K(0) = Σ(0) needs no aggregation of its own
         outer, work = np.empty_like(lam), np.empty_like(lam)
         for level in range(kernel.blocks):
             if level:
                 # An aggregation leaves the matrices transposed, so that both of its products run along contiguous
-                # rows; the two groups trade places from level to level.
+                # rows; rows and cols swap from level to level.
                 lam = _aggregate(rows.aggregation, cols.aggregation, lam)
                 theta = _aggregate(rows.aggregation, cols.aggregation, theta)
                 rows, cols = cols, rows
@@ -100,7 +103,7 @@ class Decoupled(GroupwiseEngine[_Group]):
             np.multiply.outer(rows.p[level], cols.p[level], out=outer)
             theta *= outer
             readout = _segment_sums(_segment_sums(theta, rows.offsets).T, cols.offsets)
-            out[level + 1] = readout if level % 2 else readout.T  # an odd number of trades
+            out[level + 1] = readout if level % 2 else readout.T  # rows and cols are swapped at even levels
             if level + 1 < kernel.blocks:  # from λ back to Σ
                 lam *= outer
                 if gain != 1.0:
@@ -108,26 +111,23 @@ class Decoupled(GroupwiseEngine[_Group]):
         return out
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
-        """Count Σ, K, two of work, and up to four in flight while SciPy takes a product."""
-        return 8 * 8 * rows.width * cols.width
+        """Count Σ, K, two work arrays, and up to four temporaries of a SciPy product."""
+        return 8 * 8 * rows.nodes * cols.nodes
 
 
 def _aggregate(rows: Aggregation, cols: Aggregation, matrix: Array) -> Array:
-    """Return Σ_r B'_r (B_r M)ᵀ, the aggregation of both sides, transposed; types of one side alone add nothing."""
-    out = cols.parts[0].left(rows.parts[0].left(matrix).T)
-    for a, b in zip(rows.parts[1:], cols.parts[1:], strict=False):
-        out += b.left(a.left(matrix).T)
-    return out
+    """Return Σ_r B'_r (B_r M)ᵀ, the aggregation of both sides, transposed."""
+    return add_up(b.left(a.left(matrix).T) for a, b in shared_relations(rows.relations, cols.relations))
 
 
 def _norms(
-    aggregation: Aggregation, previous: Array, directions: list[Any], q: Array, kernel: GNTK
+    aggregation: Aggregation, previous: Array, directions: list[Matrix], q: Array, kernel: GNTK
 ) -> tuple[Array, Array]:
     """Return 1/q and p, each (L, N), from the recursion of the group against itself.
 
-    ``previous`` are the norms of the features, ``q`` and ``directions`` those of the aggregated features: the first
-    norm comes from the vectors themselves, where cancellation costs ε, and not from the quadratic form, where it
-    costs sqrt(ε).
+    ``previous`` are the norms of the features, ``q`` and ``directions`` the norms and unit vectors of the aggregated
+    features. The first norm is computed from the vectors, where cancellation costs ε, and not from the quadratic form,
+    where it costs sqrt(ε).
     """
     inverse_q, p = np.zeros((kernel.blocks, len(q))), np.zeros((kernel.blocks, len(q)))
     sigma = multiply_directions(directions, directions)
@@ -148,7 +148,7 @@ def _norms(
 
 
 def _segment_sums(matrix: Array, offsets: Ints) -> Array:
-    """Sum the rows offsets[i]:offsets[i + 1] for each i; an empty graph gives zero."""
+    """Sum the rows offsets[i]:offsets[i + 1] for each i; the sum of an empty graph is zero."""
     out = np.zeros((len(offsets) - 1, matrix.shape[1]))
     filled = np.flatnonzero(np.diff(offsets))
     if len(filled):

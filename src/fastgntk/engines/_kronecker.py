@@ -2,10 +2,10 @@
 
     vec(Σ) ← (B ⊗ B') vec(Σ)          vec(K) ← (B ⊗ B') vec(K)
 
-as the papers print it, with NumPy's row order for vec; with typed edges B ⊗ B' is Σ_r B_r ⊗ B'_r. It costs N⁴ a pair
-and exists to be checked against. Norms come from the quadratic form Σ_uu as printed, which cannot resolve
-values below 1e-7 of what was summed: where features cancel that closely the other engines, which take
-the first norm from the vectors themselves, are more exact.
+as printed in the papers, with vec in the row-major order of NumPy; with typed edges B ⊗ B' is Σ_r B_r ⊗ B'_r. It costs
+N⁴ per pair and is a reference for tests. Norms come from the quadratic form Σ_uu as printed, which cannot resolve
+values below 1e-7 of the summed terms: where features cancel that closely, the other engines are more accurate, because
+they compute the first norm from the vectors.
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._activation import kappa0, kappa1
-from fastgntk.engines._aggregation import keep_shared_columns, split_by_type
-from fastgntk.engines._base import CancelFlag, Extent, GroupwiseEngine, UnpreparedGraphs
+from fastgntk.engines._aggregation import keep_shared_columns, shared_relations, split_by_type
+from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine
 from fastgntk.engines._norms import safe_reciprocal, to_dense
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
@@ -23,12 +23,12 @@ from fastgntk.kernels import GNTK
 
 __all__ = ["Kronecker"]
 
-_MAX_BYTES = 4 * 2**30  # bytes of one Kronecker product; past this the engine is certainly a mistake
+_MAX_BYTES = 4 * 2**30  # of one Kronecker product; beyond this the choice of the engine is certainly a mistake
 
 
 @dataclass(frozen=True)
 class _Graph:
-    """One graph: features X (N, d), and for each block B = C Â (N, N), in as many parts as Â has, and norms p (N,)."""
+    """One graph: features X (N, d), and for each block B = C Â (N, N) by relation and norms p before layers."""
 
     kernel: GNTK
     X: Array
@@ -44,23 +44,23 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
     """Compute the kernel by the literal Kronecker formula."""
 
     name = "kronecker"
-    width = 1  # every graph is a group: the formula is for a pair
+    max_group_nodes = 1  # every graph is a group, since the formula is for a pair
 
-    def build_group(self, prepared: UnpreparedGraphs, graphs: Ints) -> list[_Graph]:
-        """Find B and p of every block by running the recursion of each graph against itself."""
-        batch = prepared.select(graphs)
-        return [self._prepare_graph(batch[i : i + 1], prepared.kernel) for i in range(len(batch))]
+    def build_group(self, state: BatchAndKernel, graphs: Ints) -> list[_Graph]:
+        """Compute B and p of every block by running the recursion of each graph against itself."""
+        batch = state.select(graphs)
+        return [self._prepare_graph(batch[i : i + 1], state.kernel) for i in range(len(batch))]
 
     def _prepare_graph(self, graph: GraphBatch, kernel: GNTK) -> _Graph:
         X = to_dense(graph.features)
         A_hat = graph.adjacency().toarray() + np.eye(graph.n_nodes)
-        parts = [part.toarray() for part in split_by_type(graph)] if kernel.typed else [A_hat]
+        relations = [relation.toarray() for relation in split_by_type(graph)] if kernel.typed else [A_hat]
         self._check_size(len(X), len(X))
         gain = kernel.c_phi / 2
         operators, norms = [], []
         sigma = X @ X.T
         for _ in range(kernel.blocks):
-            raw = _kron_apply(parts, parts, sigma)
+            raw = _kron_apply(relations, relations, sigma)
             bound = np.abs(A_hat) @ np.sqrt(np.diag(sigma))
             square = np.diag(raw).copy()
             square[square <= 1e-14 * bound**2] = 0.0  # exact cancellation, up to rounding
@@ -69,7 +69,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
                 c = safe_reciprocal(norm)
             else:
                 c = 1.0 / A_hat.sum(axis=1) if kernel.scale == "degree" else np.ones(len(X))
-            B, p = [c[:, None] * part for part in parts], c * norm
+            B, p = [c[:, None] * relation for relation in relations], c * norm
             operators.append(B)
             norms.append(p)
             sigma = _kron_apply(B, B, sigma)
@@ -78,12 +78,12 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
                 sigma = gain * pp * kappa1(lam)
         return _Graph(kernel, X, operators, norms)
 
-    def build_nodes(self, prepared: UnpreparedGraphs, batch: GraphBatch) -> list[_Graph]:
-        """Return one graph, to be read out node by node."""
-        return _NodeByNode(self.build_group(prepared, np.arange(len(batch))))
+    def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> list[_Graph]:
+        """Return a single graph that is read out node by node."""
+        return _NodeByNode(self.build_group(state, np.arange(len(batch))))
 
     def tile(self, rows: list[_Graph], cols: list[_Graph], cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
-        """Return all levels for every pair of a row graph and a column graph; one that fits into memory is short."""
+        """Return all levels for every pair of graphs; a tile that fits in memory is too short to be cancelled."""
         if isinstance(rows, _NodeByNode):
             return np.stack([self.pair(rows[0], h) for h in cols], axis=2)
         kernel = (rows or cols)[0].kernel
@@ -115,7 +115,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count the Kronecker product and a few matrices of the pair."""
-        pairs = rows.width * cols.width
+        pairs = rows.nodes * cols.nodes
         return 8 * pairs * (pairs + 8)
 
     def _check_size(self, n: int, m: int) -> None:
@@ -127,12 +127,12 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
 
 
 def _kron_apply(B: list[Array], B_prime: list[Array], matrix: Array) -> Array:
-    """Apply Σ_r B_r ⊗ B'_r; a type that one side does not have adds nothing."""
-    product = sum(np.kron(part, other) for part, other in zip(B, B_prime, strict=False))
+    """Apply Σ_r B_r ⊗ B'_r."""
+    product = sum(np.kron(B_r, B_prime_r) for B_r, B_prime_r in shared_relations(B, B_prime))
     return np.asarray(product @ matrix.ravel()).reshape(matrix.shape)
 
 
 def _cosine(sigma: Array, p: Array, p_prime: Array) -> tuple[Array, Array]:
-    """Return λ (0 where a norm is 0) and the product of norms."""
+    """Return λ (0 where a norm is 0) and the products of norms."""
     pp = np.outer(p, p_prime)
     return np.divide(sigma, pp, out=np.zeros_like(sigma), where=pp > 0), pp

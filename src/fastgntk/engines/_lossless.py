@@ -1,16 +1,16 @@
-"""The lossless engine: the same numbers as `decoupled`, computed on distinct colours only, in compiled loops.
+"""The lossless engine: the same values as `decoupled`, computed once for each pair of colours, in compiled loops.
 
-Nodes that colour refinement cannot distinguish (`_refinement`) have identical rows in Σ(l) and K(l), so each level is
-computed once for each pair of colours. With Q_l the operator between colours of two levels, p_l their norms, and
-P_l = diag(p_l) times sqrt((c_φ/2)^R), everything is kept normalised:
+Nodes of equal colour (`_refinement`) have identical rows in Σ(l) and K(l), so merging them loses nothing. With Q_l the
+operator between the colours of two levels, q_l the norms after Q_l, p_l = c q_l those after the scale,
+p_out = (c_φ/2)^(R/2) p_l those after the layers, and P_l = diag(p_out), everything is kept normalised:
 
     Λ = P⁻¹ Σ P'⁻¹,  Θ = P⁻¹ K P'⁻¹      aggregate   Λ ← D Λ D'ᵀ,  Θ ← D Θ D'ᵀ      with D_l = q_l⁻¹ Q_l P_(l−1)
                                          layers      Θ ← κ0(Λ) Θ + κ1(Λ),  Λ ← κ1(Λ)
-                                         readout     Σ_uv n_u p_u Θ_uv p'_v n'_v
+                                         readout     Σ_uv n_u P_u Θ_uv P'_v n'_v,  n_u nodes of colour u
 
-so the loops hold no division and no scale, and depth does not overflow before the result itself does. The first Λ
-comes from unit vectors D_1 = unit(Q_1 X). With typed edges D Λ D'ᵀ is a sum of such products over the node itself and
-each type, which are called parts here, and D_1 has the Q_1 X of all parts side by side.
+The loops contain no division and no scale, and deep kernels overflow only where their values do. The first Λ is
+computed from unit vectors, the rows of D_1 = unit(Q_1 X). With typed edges D Λ D'ᵀ is a sum over relations, and D_1
+has the Q_1 X of all relations side by side.
 """
 
 import threading
@@ -28,13 +28,13 @@ from fastgntk.engines._aggregation import sum_features
 from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphRange, Outline, announce_compilation
 from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, scale_norms, unit_rows
 from fastgntk.engines._refinement import Operator, refine_colours
-from fastgntk.engines._simd._group import ColourRows, Group, build_group
+from fastgntk.engines._simd._group import ColourGroup, ColourRows, build_group
 from fastgntk.engines._simd._norms import SCALES, measure_norms
 from fastgntk.engines._simd._tile import Buffers, buffer_sizes, compute_tile
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 
-__all__ = ["Lossless", "PreparedColours"]
+__all__ = ["Lossless", "ColourState"]
 
 
 _THREAD_BYTES = 4 * 2**20  # memory of an idle thread: stack and the allocator's arena
@@ -43,10 +43,11 @@ _buffers = threading.local()  # one set for each thread, kept between tiles
 
 
 @dataclass(frozen=True)
-class PreparedColours:
+class ColourState:
     """All graphs of a batch: colours, their norms, and the operators of all levels in one CSR matrix.
 
-    ``prepare`` fills in level 1 of q and p, ``run_task`` the others; ``finish_preparation`` normalises ``rows.value``.
+    ``prepare`` fills in level 1 of ``rows.q`` and ``rows.p_out``, ``run_task`` fills in the other levels in place, and
+    ``finish_preparation`` returns a state with normalised ``rows.value``.
     """
 
     kernel: GNTK
@@ -54,114 +55,118 @@ class PreparedColours:
     rows: ColourRows
 
 
-class Lossless(Engine[PreparedColours, tuple[GNTK, Group]]):
-    """Compute the kernel on distinct colours, in compiled loops."""
+class Lossless(Engine[ColourState, tuple[GNTK, ColourGroup]]):
+    """Compute the kernel on colours, in compiled loops."""
 
     name = "lossless"
-    width = 384  # past this tiles leave the second-level cache, below it less is merged (benchmarks/groups.py)
+    max_group_nodes = 384  # larger tiles leave the second-level cache, smaller groups merge less (benchmarks/groups.py)
 
-    def prepare(self, batch: GraphBatch, kernel: GNTK) -> PreparedColours:
-        """Colour all graphs, and find the norms and directions of level 1."""
+    def prepare(self, batch: GraphBatch, kernel: GNTK) -> ColourState:
+        """Refine the colours of all graphs, and compute the norms and unit vectors of level 1."""
         announce_compilation()
         colouring = refine_colours(batch, kernel.blocks, typed=kernel.typed)
         first, deeper = colouring.operators[0], colouring.operators[1:]
-        parts = 1 + int(first.part.max(initial=0))
-        directions, norm = _aggregate_features(first, colouring.features, parts)
-        at = np.concatenate([[0, 0], np.cumsum(colouring.counts[1:])]).astype(np.int64)
-        q, p = np.zeros(at[-1]), np.zeros(at[-1])
+        n_relations = 1 + int(first.relation.max(initial=0))
+        directions, norm = _aggregate_features(first, colouring.features, n_relations)
+        level_start = np.concatenate([[0, 0], np.cumsum(colouring.counts[1:])]).astype(np.int64)
+        q, p_out = np.zeros(level_start[-1]), np.zeros(level_start[-1])
         q[: len(norm)] = norm
-        p[: len(norm)] = layer_gain(kernel) * scale_norms(norm, first.sums, kernel)
+        p_out[: len(norm)] = layer_gain(kernel) * scale_norms(norm, first.sums, kernel)
         lengths = [np.diff(directions.indptr), *(np.diff(o.ptr) for o in deeper)]
         sums = sparse.csr_array(sum_features(batch))
         sums.sort_indices()
         rows = ColourRows(
             offsets=batch.offsets,
             colours=colouring.colours,
-            features=sums.shape[1],
-            parts=parts,
-            at=at,
+            n_features=sums.shape[1],
+            n_relations=n_relations,
+            level_start=level_start,
             ptr=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64),
             columns=np.concatenate([directions.indices.astype(np.int32, copy=False), *(o.index for o in deeper)]),
-            part=np.concatenate([np.zeros(len(directions.data), dtype=np.int32), *(o.part for o in deeper)]),
+            relation=np.concatenate([np.zeros(len(directions.data), dtype=np.int32), *(o.relation for o in deeper)]),
             value=np.concatenate([directions.data, *(o.value for o in deeper)]),
             magnitude=np.concatenate([directions.data, *(o.magnitude for o in deeper)]),
             terms=np.concatenate([o.terms for o in colouring.operators]),
             sums=np.concatenate([o.sums for o in colouring.operators]),
             owner=batch.graph_of_node[np.concatenate([o.first for o in colouring.operators])],
             q=q,
-            p=p,
+            p_out=p_out,
             **_feature_sums(sums),
         )
-        return PreparedColours(kernel, colouring.hashes, rows)
+        return ColourState(kernel, colouring.hashes, rows)
 
-    def colours(self, prepared: PreparedColours) -> Int32s:
+    def colours(self, state: ColourState) -> Int32s:
         """Return the colours of all levels."""
-        return prepared.rows.colours
+        return state.rows.colours
 
-    def preparation_tasks(self, prepared: PreparedColours) -> list[GraphRange]:
-        """Cut the graphs into ranges whose norms take a fraction of a second each."""
-        rows, blocks = prepared.rows, prepared.kernel.blocks
+    def preparation_tasks(self, state: ColourState) -> list[GraphRange]:
+        """Divide the graphs into ranges whose norms take a fraction of a second each."""
+        rows, blocks = state.rows, state.kernel.blocks
         if blocks == 1 or len(rows.offsets) == 1:
-            return []  # level 1 has its norms already
+            return []  # the norms of level 1 are known
         sizes = np.diff(rows.offsets).astype(np.float64)
-        cost = np.cumsum(sizes**2 * (len(rows.columns) / max(len(rows.p), 1)) * blocks + 1.0)
+        cost = np.cumsum(sizes**2 * (len(rows.columns) / max(len(rows.p_out), 1)) * blocks + 1.0)
         step = min(max(cost[-1] / 16, 1e6), 1e8)
         stops = np.unique(np.searchsorted(cost, np.arange(step, cost[-1] + step, step)) + 1)
         bounds = [0, *np.minimum(stops, len(sizes)).tolist()]
         return [(a, b) for a, b in pairwise(bounds) if a < b]
 
-    def run_task(self, prepared: PreparedColours, task: GraphRange, cancelled: CancelFlag) -> None:
-        """Find the norms of all levels, for the colours that these graphs have first."""
-        kernel = prepared.kernel
-        measure_norms(*task, prepared.rows, kernel.layers, SCALES[kernel.scale], layer_gain(kernel), cancelled)
+    def run_task(self, state: ColourState, task: GraphRange, cancelled: CancelFlag) -> None:
+        """Fill in q and p_out of all colours that occur in these graphs and in no earlier one."""
+        kernel = state.kernel
+        measure_norms(*task, state.rows, kernel.layers, SCALES[kernel.scale], layer_gain(kernel), cancelled)
 
-    def finish_preparation(self, prepared: PreparedColours) -> PreparedColours:
-        """Normalise the operators: D = q⁻¹ Q P of the level below."""
-        at, ptr, columns = prepared.rows.at, prepared.rows.ptr, prepared.rows.columns
-        value = prepared.rows.value.copy()
-        for level in range(2, prepared.kernel.blocks + 1):
-            inverse_q = safe_reciprocal(prepared.rows.q[at[level] : at[level + 1]])
-            entries = slice(ptr[at[level]], ptr[at[level + 1]])
-            below = prepared.rows.p[at[level - 1] + columns[entries]]
-            value[entries] *= below * np.repeat(inverse_q, np.diff(ptr[at[level] : at[level + 1] + 1]))
-        return replace(prepared, rows=prepared.rows._replace(value=value))
+    def finish_preparation(self, state: ColourState) -> ColourState:
+        """Normalise the operators: D_l = q_l⁻¹ Q_l P_(l−1)."""
+        level_start, ptr, columns = state.rows.level_start, state.rows.ptr, state.rows.columns
+        value = state.rows.value.copy()
+        for level in range(2, state.kernel.blocks + 1):
+            inverse_q = safe_reciprocal(state.rows.q[level_start[level] : level_start[level + 1]])
+            entries = slice(ptr[level_start[level]], ptr[level_start[level + 1]])
+            below = state.rows.p_out[level_start[level - 1] + columns[entries]]
+            value[entries] *= below * np.repeat(
+                inverse_q, np.diff(ptr[level_start[level] : level_start[level + 1] + 1])
+            )
+        return replace(state, rows=state.rows._replace(value=value))
 
-    def outline(self, prepared: PreparedColours) -> Outline:
-        """Give the colours of every level, and for each graph three keys that graphs with shared colours share.
+    def outline(self, state: ColourState) -> Outline:
+        """Return the colours of every level, and three keys for each graph that similar graphs are likely to share.
 
-        A key is the minimum of the graph's colours in a random order (minhash): two graphs agree in it with the
-        probability that a colour of either is a colour of both.
+        A key is a minhash, the minimum of the graph's colours in a random order: the probability that two graphs agree
+        is the fraction of their colours that both have.
         """
-        rows = prepared.rows
-        level = min(2, prepared.kernel.blocks)  # deeper colours are rarely shared, shallower ones nearly always
-        hashes, colours = prepared.hashes[level], rows.colours[level]
+        rows = state.rows
+        level = min(2, state.kernel.blocks)  # deeper colours are rarely shared, shallower ones nearly always
+        hashes, colours = state.hashes[level], rows.colours[level]
         filled = np.flatnonzero(np.diff(rows.offsets))
         keys = np.zeros((3, len(rows.offsets) - 1), dtype=np.uint64)
         for i, key in enumerate(keys):
             shuffled = hashes * np.uint64(2 * i + 1) ^ (hashes >> np.uint64(29 + i))
             if len(filled):
                 key[filled] = np.minimum.reduceat(shuffled[colours], rows.offsets[filled])
-        return Outline(rows.offsets, rows.colours[1:], keys, rows.features, parts=rows.parts)
+        return Outline(rows.offsets, rows.colours[1:], keys, rows.n_features, n_relations=rows.n_relations)
 
-    def build_group(self, prepared: PreparedColours, graphs: Ints) -> tuple[GNTK, Group]:
-        """Pick what some graphs need."""
-        place = _buffer("place", len(prepared.rows.p), np.int32, -1)
+    def build_group(self, state: ColourState, graphs: Ints) -> tuple[GNTK, ColourGroup]:
+        """Copy the rows of the colours of some graphs."""
+        place = _buffer("place", len(state.rows.p_out), np.int32, -1)
         try:
-            rows, readouts, sums = build_group(np.asarray(graphs, dtype=np.int64), prepared.rows, place)
-        except BaseException:  # it may have ended without cleaning up
+            rows, readouts, sums = build_group(np.asarray(graphs, dtype=np.int64), state.rows, place)
+        except BaseException:  # the buffer may not be −1 everywhere
             del _buffers.place
             raise
-        return prepared.kernel, Group(*rows, *readouts, *sums)
+        return state.kernel, ColourGroup(*rows, *readouts, *sums)
 
-    def build_nodes(self, prepared: PreparedColours, batch: GraphBatch) -> tuple[GNTK, Group]:
-        """Read out every node as if it were a graph; colours, norms and operators stay the same."""
+    def build_nodes(self, state: ColourState, batch: GraphBatch) -> tuple[GNTK, ColourGroup]:
+        """Read out every node as if it were a graph, with the same colours, norms and operators."""
         nodes = np.arange(batch.n_nodes + 1)
         features = sparse.csr_array(batch.features)
         features.sort_indices()
-        rows = prepared.rows._replace(offsets=nodes, **_feature_sums(features))
-        return self.build_group(replace(prepared, rows=rows), nodes[:-1])
+        rows = state.rows._replace(offsets=nodes, **_feature_sums(features))
+        return self.build_group(replace(state, rows=rows), nodes[:-1])
 
-    def tile(self, rows: tuple[GNTK, Group], cols: tuple[GNTK, Group], cancelled: CancelFlag | None = None) -> Array:
+    def tile(
+        self, rows: tuple[GNTK, ColourGroup], cols: tuple[GNTK, ColourGroup], cancelled: CancelFlag | None = None
+    ) -> Array:
         """Run the recursion on all pairs of colours of two groups and read out every level."""
         (kernel, row_group), (_, col_group) = rows, cols
         sizes = buffer_sizes(row_group, col_group)
@@ -171,26 +176,26 @@ class Lossless(Engine[PreparedColours, tuple[GNTK, Group]]):
         compute_tile(row_group, col_group, kernel.layers, row_group is col_group, buffers, cancelled, out)
         return out
 
-    def kept_bytes(self, prepared: PreparedColours) -> int:
-        """Count all arrays twice: groups hold what the whole holds."""
-        return int(2 * sum(array.nbytes for array in prepared.rows if isinstance(array, np.ndarray)))
+    def kept_bytes(self, state: ColourState) -> int:
+        """Count all arrays twice, for the state and for its copies in the groups."""
+        return int(2 * sum(array.nbytes for array in state.rows if isinstance(array, np.ndarray)))
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
-        """Count two levels of pairs of λ and θ, a panel of features, readouts, and the values with copies of them."""
-        m, k = rows.width + 32, cols.width + 32
+        """Count λ and θ of two levels, a panel of features, the readouts, and the values with copies of them."""
+        m, k = rows.nodes + 32, cols.nodes + 32
         levels = 2 * 16 * m * k
-        panel = 8 * 64 * max(rows.parts, cols.parts) * max(m, k, rows.features // 2)
+        panel = 8 * 64 * max(rows.n_relations, cols.n_relations) * max(m, k, rows.n_features // 2)
         graphs = max(rows.graphs, cols.graphs)
         values = 5 * 8 * rows.levels * rows.graphs * cols.graphs
         return levels + panel + 8 * graphs * max(m, k) + values + _THREAD_BYTES
 
 
-def _aggregate_features(Q: Operator, features: Any, parts: int) -> tuple[sparse.csr_array, Array]:
-    """Return the aggregated features of the colours of level 1 as unit vectors, with the parts side by side; norms."""
+def _aggregate_features(Q: Operator, features: Any, n_relations: int) -> tuple[sparse.csr_array, Array]:
+    """Return the aggregated features of colours as unit vectors, with the relations side by side, and their norms."""
     n_rows, n_old = len(Q.terms), features.shape[0]
-    columns = Q.part.astype(np.int64) * n_old + Q.index
-    sums = sparse.csr_array((Q.value, columns, Q.ptr), shape=(n_rows, parts * n_old))
-    directions, norm = unit_rows(sparse.csr_array(sums @ sparse.block_diag([features] * parts, format="csr")))
+    columns = Q.relation.astype(np.int64) * n_old + Q.index
+    sums = sparse.csr_array((Q.value, columns, Q.ptr), shape=(n_rows, n_relations * n_old))
+    directions, norm = unit_rows(sparse.csr_array(sums @ sparse.block_diag([features] * n_relations, format="csr")))
     directions.sort_indices()
     magnitude = sparse.csr_array((Q.magnitude, Q.index, Q.ptr), shape=(n_rows, n_old))
     bound = magnitude @ unit_rows(features)[1]
@@ -204,9 +209,9 @@ def _feature_sums(matrix: sparse.csr_array) -> dict[str, Any]:
 
 
 def _buffer(name: str, size: int, kind: type, fill: float) -> NDArray[Any]:
-    """Return this thread's buffer of that name, at least that long; it keeps its content between calls.
+    """Return a buffer of this thread by name, with at least ``size`` entries; it keeps its content between calls.
 
-    The first entry starts a cache line: half of all vector loads would straddle two otherwise.
+    The buffer is aligned to cache lines; otherwise half of all vector loads would straddle two lines.
     """
     buffer: NDArray[Any] | None = getattr(_buffers, name, None)
     if buffer is None or len(buffer) < size:

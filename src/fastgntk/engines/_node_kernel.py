@@ -1,9 +1,9 @@
 """The kernel between nodes of one graph, some columns at a time.
 
 K(l) of a column v needs Σ(l − 1) and K(l − 1) of the columns in its closed neighbourhood, and so on down to the
-features: columns C_L = S, C_(l−1) = N[C_l]. So columns can be computed without the others, apart from norms: those of
-level l need the diagonal of Â Σ(l − 1) Âᵀ, for which one matrix N × N is updated in place. As in `_lossless` everything
-is normalised by P, the norms with the factor of the layers.
+features: columns C_L = S, C_(l−1) = N[C_l]. Columns can therefore be computed independently once the norms are known.
+The norms of level l need the diagonal of Â Σ(l − 1) Âᵀ, for which one matrix N × N is updated in place. As in
+`_lossless` everything is normalised by p_out, the norms after the layers.
 """
 
 import numpy as np
@@ -22,16 +22,16 @@ _PANEL = 512  # rows of N × N that are in progress at a time
 
 
 class NodePairs:
-    """One graph with N nodes, ready for :meth:`columns`; finding the norms takes most of the time."""
+    """One graph with N nodes, ready for :meth:`columns`; most of the time goes into the norms."""
 
     def __init__(self, batch: GraphBatch, kernel: GNTK) -> None:
         self.kernel, self.size = kernel, batch.n_nodes
         self._X = batch.features
         aggregation = Aggregation(batch, typed=kernel.typed)
-        self._parts = [part.matrix for part in aggregation.parts]
+        self._relations = [relation.matrix for relation in aggregation.relations]
         self._pattern = aggregation.magnitude
-        self._directions, q = aggregate_features(self._parts, self._X)
-        self._inverse_q, self._P = np.zeros((kernel.blocks, self.size)), np.zeros((kernel.blocks, self.size))
+        self._directions, q = aggregate_features(self._relations, self._X)
+        self._inverse_q, self._p_out = np.zeros((kernel.blocks, self.size)), np.zeros((kernel.blocks, self.size))
         self._measure(aggregation, q)
 
     def columns(self, chosen: Ints) -> Array:
@@ -41,7 +41,7 @@ class NodePairs:
         out = np.zeros((len(chosen), self.size))
         if kernel.level_weights[0]:
             out += kernel.level_weights[0] * to_dense(self._X[chosen] @ self._X.T)
-        lam = multiply_directions([part[needed[0]] for part in self._directions], self._directions)
+        lam = multiply_directions([relation[needed[0]] for relation in self._directions], self._directions)
         theta = lam.copy()
         for level, nodes in enumerate(needed):
             if level:
@@ -51,7 +51,7 @@ class NodePairs:
                 theta = self._aggregate(theta, needed[level - 1], nodes)
                 theta *= outer
             lam, theta = _apply_layers(lam, theta, kernel.layers)
-            norms = np.multiply.outer(self._P[level, nodes], self._P[level])
+            norms = np.multiply.outer(self._p_out[level, nodes], self._p_out[level])
             theta *= norms
             if kernel.level_weights[level + 1]:
                 out += kernel.level_weights[level + 1] * theta[np.searchsorted(nodes, chosen)]
@@ -60,7 +60,7 @@ class NodePairs:
         return out
 
     def needed(self, chosen: Ints) -> list[Ints]:
-        """Return the columns that each level 1..L has to have, sorted."""
+        """Return the columns that are needed at each level 1..L, sorted."""
         sets = [np.unique(chosen)]
         for _ in range(self.kernel.blocks - 1):
             sets.append(np.unique(self._pattern[sets[-1]].indices).astype(np.int64))
@@ -68,10 +68,10 @@ class NodePairs:
 
     def _aggregate(self, matrix: Array, old: Ints, new: Ints) -> Array:
         """Return Σ_r B_r M B_rᵀ on rows ``new``, from rows ``old`` of M."""
-        return add_up((part @ (part[new][:, old] @ matrix).T).T for part in self._parts)
+        return add_up((relation @ (relation[new][:, old] @ matrix).T).T for relation in self._relations)
 
     def _measure(self, aggregation: Aggregation, q: Array) -> None:
-        """Find the norms of every level, from Σ of all pairs."""
+        """Compute the norms of every level, from Σ of all pairs."""
         kernel = self.kernel
         previous = unit_rows(self._X)[1]
         sigma = np.empty((0, 0))
@@ -79,7 +79,9 @@ class NodePairs:
             if level == 1:
                 sigma = np.empty((self.size, self.size))
                 for rows in self._panels():
-                    sigma[rows] = multiply_directions([part[rows] for part in self._directions], self._directions)
+                    sigma[rows] = multiply_directions(
+                        [relation[rows] for relation in self._directions], self._directions
+                    )
             if level:
                 for rows in self._panels():  # from λ before the layers of the level below to Σ after them
                     lam = sigma[rows]
@@ -89,22 +91,22 @@ class NodePairs:
                 q = np.sqrt(np.maximum(self._aggregated_diagonal(sigma), 0.0))
             q, p = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
             self._inverse_q[level] = safe_reciprocal(q)
-            self._P[level] = previous = layer_gain(kernel) * p
+            self._p_out[level] = previous = layer_gain(kernel) * p
             if 0 < level < kernel.blocks - 1:
                 sigma = self._next(sigma, self._inverse_q[level])
 
     def _aggregated_diagonal(self, sigma: Array) -> Array:
         """Return the diagonal of Σ_r B_r Σ B_rᵀ."""
         out = np.zeros(self.size)
-        for part in self._parts:
+        for relation in self._relations:
             for rows in self._panels():
-                out[rows] += np.asarray(part[rows].multiply(part[rows] @ sigma).sum(axis=1)).ravel()
+                out[rows] += np.asarray(relation[rows].multiply(relation[rows] @ sigma).sum(axis=1)).ravel()
         return out
 
     def _next(self, sigma: Array, inverse_q: Array) -> Array:
-        """Return λ of the next level; in the place of Σ if the aggregation is one matrix."""
-        if len(self._parts) == 1:
-            B = self._parts[0]
+        """Return λ of the next level; overwrites Σ if there is one relation."""
+        if len(self._relations) == 1:
+            B = self._relations[0]
             for rows in self._panels():  # Σ is symmetric: its rows are its columns
                 sigma[:, rows] = B @ np.ascontiguousarray(sigma[:, rows])
             for rows in self._panels():
@@ -113,7 +115,7 @@ class NodePairs:
         else:
             out = np.empty_like(sigma)
             for rows in self._panels():
-                out[rows] = add_up((part @ (part[rows] @ sigma).T).T for part in self._parts)
+                out[rows] = add_up((relation @ (relation[rows] @ sigma).T).T for relation in self._relations)
         out *= inverse_q[:, None]
         out *= inverse_q
         return out
@@ -134,7 +136,7 @@ def _apply_layers(lam: Array, theta: Array, layers: int) -> tuple[Array, Array]:
     from fastgntk.engines._simd._vector import LANES, apply_layers
 
     entries = lam.size
-    # Loops take whole panels; entries past the matrices are changed too, and ignored.
+    # The loops process whole panels; the padding is computed too, and ignored.
     flat = np.zeros((2, -(-entries // LANES) * LANES))
     flat[0, :entries], flat[1, :entries] = lam.ravel(), theta.ravel()
     apply_layers(flat[0], flat[1], entries, layers)

@@ -1,12 +1,10 @@
-"""Norms of nodes: the scale c_u, which norms are zero up to rounding, and rows as unit vectors."""
-
-from typing import Any
+"""Norms of nodes: the scale c_u, norms that are zero up to rounding, and rows as unit vectors."""
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fastgntk._util.arrays import Array, Bools
+from fastgntk._util.arrays import Array, Bools, Matrix
 from fastgntk.kernels import GNTK
 
 __all__ = ["is_zero_norm", "safe_reciprocal", "scale_norms", "to_dense", "unit_rows"]
@@ -15,27 +13,27 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def scale_norms(q: Array, sums: Array, kernel: GNTK) -> Array:
-    """Return p = c_u q_u from row sums of Â; NaN stays NaN and shows in the result."""
+    """Return p = c_u q_u from row sums of Â; NaNs propagate to the result."""
     if kernel.scale == "unit":
         return q * 0.0 + (q > 0)
     return q / sums if kernel.scale == "degree" else q
 
 
 def is_zero_norm(norm: Array, bound: Array, terms: NDArray[np.integer] | Array, *, squared: bool) -> Bools:
-    """Return which aggregated nodes have norm zero up to rounding.
+    """Return a mask of the aggregated nodes whose norm is zero up to rounding.
 
     ``bound`` is |Â| times the norms before aggregation, which bounds the norm after it; ``terms`` are |N(u)| + 1. A
-    sum that cancels exactly in real numbers leaves a remainder of a few ε of that bound; its direction is noise, which
-    ``scale="unit"`` would blow up to a full vector. ``squared`` if ``norm`` came from a quadratic
-    form, whose remainder is ε of the squared bound.
+    sum that is exactly zero in real numbers leaves a remainder of a few ε of that bound; its direction is noise, which
+    ``scale="unit"`` would scale up to a unit vector. ``squared`` means that ``norm`` comes from a quadratic form, whose
+    remainder is a few ε of the squared bound.
     """
     if squared:
         return np.asarray(norm**2 <= (2.0 * terms + 8.0) * _EPS * bound**2)
     return np.asarray(norm <= (terms + 8.0) * _EPS * bound)
 
 
-def unit_rows(matrix: Any) -> tuple[Any, Array]:
-    """Return the rows as unit vectors (a zero row stays zero) and their norms, safe from overflow and underflow."""
+def unit_rows(matrix: Matrix) -> tuple[Matrix, Array]:
+    """Return the rows as unit vectors (zero rows stay zero) and their norms, without overflow or underflow."""
     if 0 in matrix.shape:
         return matrix, np.zeros(matrix.shape[0])
     largest = np.asarray(to_dense(abs(matrix).max(axis=1)), dtype=np.float64).ravel()
@@ -45,7 +43,7 @@ def unit_rows(matrix: Any) -> tuple[Any, Array]:
     return _scale_rows(scaled, safe_reciprocal(root)), largest * root
 
 
-def _scale_rows(matrix: Any, factor: Array) -> Any:
+def _scale_rows(matrix: Matrix, factor: Array) -> Matrix:
     if sparse.issparse(matrix):
         return sparse.csr_array(sparse.diags_array(factor) @ matrix)
     return matrix * factor[:, None]
@@ -56,6 +54,6 @@ def safe_reciprocal(values: Array) -> Array:
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
-def to_dense(matrix: Any) -> Array:
-    """Return a matrix as an array."""
+def to_dense(matrix: Matrix) -> Array:
+    """Return a dense or sparse matrix as an array."""
     return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)

@@ -1,22 +1,22 @@
-"""Random features: a vector for each graph, with inner products that approximate the kernel; no pair is ever formed.
+"""Random features: vectors of graphs whose inner products approximate the kernel, without computing any pair.
 
 A node has a norm p, a vector s and a vector k with p_u p_v ⟨s_u, s_v⟩ ≈ Σ_uv and p_u p_v ⟨k_u, k_v⟩ ≈ K_uv. At the
 start p = ‖x‖ and s = k = x / ‖x‖. Then
 
     aggregate    s ← Σ_v B_uv p_v s_v / q_u,  k ← Σ_v B_uv p_v k_v / q_u,  p_u ← q_u, with q_u such that ‖s_u‖ = 1
-                 (typed: the sums over each type below each other)
+                 (typed: one sum for each relation, stacked vertically)
     layer        z = W s with W (m, ·) Gaussian,  s ← sqrt(2/m) max(z, 0),  p ← sqrt(c_φ/2) p
                  k ← [TensorSketch(k, sqrt(2/m) [z > 0]), s]      (⟨·, ·⟩ of the first ≈ Θ κ0, of s ≈ κ1)
     readout      the sum of p k over the nodes, of each level that counts
 
-which is the construction of Zandieh et al. (2021) for fully connected networks, carried to graphs. Work is linear in
-nodes and edges. Nodes of equal colour have equal vectors, so each level is computed on distinct colours. Norms are kept
-apart in double precision, so that depth and large features do not overflow vectors in single precision.
+which is the construction of Zandieh et al. (2021) for fully connected networks, extended to graphs. The cost is linear
+in nodes and edges. Nodes of equal colour have equal vectors, so each level is computed on colours. Norms are stored
+separately in double precision, so that deep kernels and large features do not overflow vectors in single precision.
 
-Given what enters it, each step has the right expectation. The sum of all does not quite: κ0 and κ1 are not linear in
-the error of Σ, so that from the second layer on there is a bias of order 1/m. With ``exact_norms`` s and the sketched
-part of k are scaled to the norms that they should have, those before the layer, since κ0(1) = κ1(1) = 1. That makes a
-bias of order 1/m in the first layer too, and several times less error.
+Each step is unbiased given its input, but their composition is not: κ0 and κ1 are nonlinear in the error of Σ, which
+causes a bias of order 1/m from the second layer on. With ``exact_norms`` s and the sketched part of k are rescaled to
+their exact norms, which are those before the layer, since κ0(1) = κ1(1) = 1. This adds a bias of order 1/m in the first
+layer, but reduces the error several times.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ __all__ = ["TangentFeatures"]
 
 
 _PANEL = 256
-"""Colours that go through the layers of a block at a time, so that their vectors stay in the cache."""
+"""Number of colours that pass through the layers of a block together; their vectors stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -62,23 +62,23 @@ class _ColourVectors(NamedTuple):
 
 
 class TangentFeatures:
-    """The draws that turn graphs into vectors of ``size`` numbers.
+    """A random map from graphs to vectors of length ``size``.
 
-    Graphs have features of at most ``width`` columns, and with typed edges ``types`` types, the last of which includes
-    all further ones. The draws depend on these numbers, the kernel and the seed alone.
+    Graphs may have up to ``width`` feature columns, and with typed edges ``types`` edge types; any further types count
+    as the last one. The map depends only on these numbers, the kernel and the seed.
     """
 
     def __init__(self, kernel: GNTK, size: int, width: int, types: int, seed: int, *, exact_norms: bool = True) -> None:
         self.kernel, self.size, self.width, self.exact_norms = kernel, size, width, exact_norms
         self.types, self.seed = types, seed
-        self._parts = 1 + types if kernel.typed else 1
+        self._n_relations = 1 + types if kernel.typed else 1
         rng = generator(seed)
         self._n_first, sizes = _divide(kernel, size, width)
         self._first = CountSketch.draw(width, self._n_first, rng) if 0 < self._n_first < width else None
         self._blocks: list[list[_Layer]] = []
         s, k = width, width
         for block_size in sizes:
-            s, k = self._parts * s, self._parts * k
+            s, k = self._n_relations * s, self._n_relations * k
             layers = []
             for _ in range(kernel.layers):
                 sketched = _fast_fourier_length(block_size // 2)
@@ -89,18 +89,18 @@ class TangentFeatures:
 
     @property
     def n_columns(self) -> int:
-        """Length of a vector: ``size``, or less if only level 0 counts and has fewer features."""
+        """Length of a vector: ``size``, or less if only level 0 is read out and has fewer features."""
         counting = zip(self._blocks, self.kernel.level_weights[1:], strict=False)
         return self._n_first + sum(layers[-1].width for layers, weight in counting if weight)
 
     @property
     def node_bytes(self) -> int:
-        """Bytes of a distinct node in single precision: vectors of two levels, and one in double for sums."""
+        """Memory for one colour in bytes: vectors of two levels in single precision, and one in double for sums."""
         widest = max([layer.width + layer.projection.size for layers in self._blocks for layer in layers], default=0)
         return 4 * 2 * max(widest, self.width) + 8 * widest
 
     def __call__(self, batch: GraphBatch, dtype: Any = np.float32) -> Array:
-        """Return the vectors of the graphs of a batch, shape (n, size), computed in that precision."""
+        """Return the vectors of the graphs of a batch, shape (n, size), computed with precision ``dtype``."""
 
         def read_out(colours: Int32s, found: _ColourVectors) -> Array:
             shape = len(batch), len(found.p)
@@ -110,7 +110,7 @@ class TangentFeatures:
         return self._levels(batch, sum_features(batch), read_out, dtype)
 
     def nodes(self, batch: GraphBatch, dtype: Any = np.float64) -> Array:
-        """Return the vectors of the nodes of a batch, shape (N, size); those of a graph add up to its vector."""
+        """Return the vectors of the nodes of a batch, shape (N, size); the nodes of a graph add up to its vector."""
 
         def read_out(colours: Int32s, found: _ColourVectors) -> Array:
             return np.asarray(found.p[colours, None] * found.k[colours])
@@ -120,10 +120,10 @@ class TangentFeatures:
     def _levels(
         self, batch: GraphBatch, features: Any, read_out: Callable[[Int32s, _ColourVectors], Array], dtype: Any
     ) -> Array:
-        """Return the levels that count side by side: level 0 from ``features``, all further ones by ``read_out``."""
+        """Return the levels of nonzero weight side by side: level 0 from ``features``, the others by ``read_out``."""
         weights = self.kernel.level_weights
         out = []
-        if weights[0]:  # exact if there is room for it
+        if weights[0]:  # exact if the features fit
             padded = _pad(features, self.width)
             values = padded.toarray() if self._first is None else self._first.right(padded)
             out.append(np.asarray(np.sqrt(weights[0]) * values))
@@ -151,23 +151,23 @@ class TangentFeatures:
         return _ColourVectors(p * layer_gain(self.kernel), s, k)
 
     def _aggregate(self, operator: Operator, rows: slice, old: _ColourVectors) -> tuple[Array, Floats, Floats]:
-        """Return norms and vectors of aggregated nodes; vectors are columns, those of all types below each other."""
+        """Return norms and vectors of aggregated nodes; vectors are columns, with the relations stacked vertically."""
         ptr = operator.ptr[rows.start : rows.stop + 1]
         entries = slice(int(ptr[0]), int(ptr[-1]))
         index, lengths = operator.index[entries], np.diff(ptr)
         row = np.repeat(np.arange(len(lengths)), lengths)
-        # Relative to what the norm can be at most, so that single precision holds it, whatever the size.
+        # Relative to an upper bound of the norm, so that large values do not overflow single precision.
         sizes = operator.magnitude[entries] * old.p[index]
         bound: Array = np.bincount(row, sizes, minlength=len(lengths)).astype(np.float64)
         value = (operator.value[entries] * old.p[index] * safe_reciprocal(bound)[row]).astype(old.s.dtype)
-        part = np.minimum(operator.part[entries], self._parts - 1)
-        by_part = [
-            sparse.csr_array((np.where(part == r, value, 0), index, ptr - ptr[0]), shape=(len(lengths), len(old.p)))
-            for r in range(self._parts)
+        relation = np.minimum(operator.relation[entries], self._n_relations - 1)
+        by_relation = [
+            sparse.csr_array((np.where(relation == r, value, 0), index, ptr - ptr[0]), shape=(len(lengths), len(old.p)))
+            for r in range(self._n_relations)
         ]
-        s, k = (np.concatenate([np.ascontiguousarray((Q @ v).T) for Q in by_part]) for v in (old.s, old.k))
+        s, k = (np.concatenate([np.ascontiguousarray((Q @ v).T) for Q in by_relation]) for v in (old.s, old.k))
         length = np.sqrt(np.einsum("ij,ij->j", s, s, dtype=np.float64))
-        length[length <= (operator.terms[rows] + 8.0) * np.finfo(s.dtype).eps] = 0.0  # cancelled up to rounding
+        length[length <= (operator.terms[rows] + 8.0) * np.finfo(s.dtype).eps] = 0.0  # zero up to rounding
         q = bound * length
         if self.kernel.scale == "degree":
             q *= safe_reciprocal(operator.sums[rows])
@@ -177,7 +177,7 @@ class TangentFeatures:
         return q, s * factor, k * factor
 
     def _apply_layer(self, layer: _Layer, s: Floats, k: Floats) -> tuple[Floats, Floats]:
-        """Apply a layer to the vectors of nodes, which are columns here."""
+        """Apply a layer to the vectors of nodes, given as columns."""
         z = layer.projection(s)
         factor = np.sqrt(2.0 / len(z))
         sketched = layer.product(k, (z > 0) * z.dtype.type(factor))
@@ -189,27 +189,27 @@ class TangentFeatures:
 
 
 def _fast_fourier_length(n: int) -> int:
-    """Return the largest number up to n with fast Fourier transforms."""
+    """Return the largest length up to n with a fast Fourier transform."""
     while fft.next_fast_len(n, real=True) != n:
         n -= 1
     return n
 
 
 def _scale_to(vectors: Floats, like: Floats) -> Floats:
-    """Scale columns to the norms of the columns of another matrix; zeros stay zeros."""
+    """Scale columns to the norms of the columns of another matrix; zero columns stay zero."""
     found, wanted = (np.sqrt(np.einsum("ij,ij->j", matrix, matrix)) for matrix in (vectors, like))
     vectors *= wanted * safe_reciprocal(found)
     return vectors
 
 
 def _pad(features: Any, width: int) -> sparse.csr_array:
-    """Return features with ``width`` columns."""
+    """Pad features with zero columns to ``width`` columns."""
     matrix = sparse.csr_array(features)
     return sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
 
 
 def _divide(kernel: GNTK, size: int, width: int) -> tuple[int, list[int]]:
-    """Divide the features among level 0 and each block up to the last that counts."""
+    """Divide the features among level 0 and the blocks up to the last one of nonzero weight."""
     counting = [weight > 0 for weight in kernel.level_weights]
     n_blocks = sum(counting[1:])
     minimum = max(2 * n_blocks + counting[0], 2)

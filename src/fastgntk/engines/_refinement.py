@@ -1,9 +1,9 @@
-"""Colour refinement: which nodes share their row of Σ(l) and K(l), level by level, and which graphs are equal.
+"""Colour refinement: which nodes have identical rows in Σ(l) and K(l), level by level, and which graphs are equal.
 
-Level 0 merges nodes with equal features. Level l merges nodes whose closed neighbourhoods hold the same multiset of
-level l − 1 colours (with weights or types of edges, of weight, type and colour together). Such nodes have identical
-rows against every node of every graph, so merging is exact; it is colour refinement (1-WL), except that without types
-a node's own colour is one among its neighbours'.
+At level 0 nodes with equal features get the same colour. At level l they do if their closed neighbourhoods contain the
+same multiset of level l − 1 colours, with weights or edge types the same multiset of (weight, type, colour). Such nodes
+have identical rows against every node of every graph, so merging them is exact. This is colour refinement (1-WL),
+except that without types a node's own colour is not distinguished from the colours of its neighbours.
 """
 
 from dataclasses import dataclass, replace
@@ -22,19 +22,19 @@ __all__ = ["Colouring", "Operator", "refine_colours", "equal_graphs", "inseparab
 
 @dataclass(frozen=True)
 class Operator:
-    """Q (m_l, m_(l−1)): for each colour how often, or with what weight, each old colour is in its neighbourhood.
+    """Q (m_l, m_(l−1)): the count, or total weight, of each old colour in the neighbourhood of each new colour.
 
-    With typed edges there is a Q for each type, and a row holds those of all types, one after the other.
+    With typed edges a row holds the entries of all relations, one relation after the other.
     """
 
     ptr: Ints
     index: Int32s
-    part: Int32s  # the type of each entry plus 1, or 0 for the node itself; 0 throughout without types
+    relation: Int32s  # of each entry: its type plus 1, or 0 for the node itself; all 0 without types
     value: Array
     magnitude: Array  # the same with |weights|
     terms: Ints  # |N(u)| + 1
     sums: Array  # sum of the weights, plus one for the node itself
-    first: Ints  # the first node that has the colour
+    first: Ints  # the first node of the colour
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Colouring:
     """The colours of levels 0..L of all nodes of a batch."""
 
     colours: Int32s  # (L + 1, N)
-    hashes: tuple[NDArray[np.uint64], ...]  # hashes of each level's colours, a function of their content alone
+    hashes: tuple[NDArray[np.uint64], ...]  # of the colours of each level, a function of their content alone
     operators: tuple[Operator, ...]  # of levels 1..L, if wanted
     features: sparse.csr_array  # (m_0, d), one row for each colour of level 0
 
@@ -57,8 +57,8 @@ def refine_colours(
 ) -> Colouring:
     """Refine the colours of all graphs together down to level ``depth``; ``typed`` distinguishes edge labels.
 
-    Costs about a tenth of a microsecond for each edge and level, a tenth of that without operators. ``used_bits``
-    keeps only some bits of the hashes: results are the same with any, since equal hashes are verified and not trusted.
+    Costs about a tenth of a microsecond per edge and level, a tenth of that without operators. ``used_bits`` masks the
+    hashes; results do not depend on it, since nodes with equal hashes are compared before they are merged.
     """
     from fastgntk.engines._simd._refine import ALL_BITS, merge_neighbourhoods, operator_rows
 
@@ -68,9 +68,9 @@ def refine_colours(
     colours[0], hashes, first = _merge_equal_rows(features, mask)
     neighbours = batch.global_indices
     weights = np.zeros(0) if batch.weights is None else np.ascontiguousarray(batch.weights)
-    parts = np.zeros(0, dtype=np.int32)  # the type of each edge plus 1; empty without types
+    relations = np.zeros(0, dtype=np.int32)  # the type of each edge plus 1; empty without types
     if typed and batch.edge_labels is not None:
-        parts = (batch.edge_labels + 1).astype(np.int32)
+        relations = (batch.edge_labels + 1).astype(np.int32)
     tags = _tag_edges(batch, typed)
     all_hashes, found = [hashes], []
     sums = row_sums(batch)
@@ -81,24 +81,24 @@ def refine_colours(
         colours[level], hashes, first = merge_neighbourhoods(batch.indptr, *tokens, mask)
         all_hashes.append(hashes)
         if operators:
-            rows = operator_rows(first, batch.indptr, neighbours, weights, parts, old, old_hashes)
+            rows = operator_rows(first, batch.indptr, neighbours, weights, relations, old, old_hashes)
             found.append(Operator(*rows, terms=batch.degrees[first] + 1, sums=sums[first], first=first))
     return Colouring(colours, tuple(all_hashes), tuple(found), distinct_rows)
 
 
 def equal_graphs(batch: GraphBatch, blocks: int, *, typed: bool = False, colours: Int32s | None = None) -> Ints:
-    """Return for each graph the number of the first graph that certainly has the same values in such kernels.
+    """Return for each graph the number of the first graph that certainly has the same kernel values.
 
-    These are the graphs whose nodes have the same colours equally often after each of ``blocks`` rounds of refinement
-    (1-WL, on nodes with features, and with ``typed`` on edges with types); fewer blocks distinguish fewer. A graph that
-    no earlier one equals gets its own number; so do all where numba, which refines colours, is missing. A kernel may
-    confuse a few more: ReLU layers scale with their input, so that two nodes may count as much as one of twice the
-    length. ``colours`` of shape (blocks + 1, N) are those of an engine that has refined the graphs already.
+    Two graphs are equal if they have the same multiset of colours after each of ``blocks`` rounds of refinement (1-WL
+    on nodes with features, and if ``typed`` on edges with types); fewer blocks distinguish fewer graphs. A graph with
+    no earlier equal one gets its own number. So does every graph if numba, which refines colours, is missing. A kernel
+    may fail to distinguish a few more: ReLU layers are homogeneous, so two nodes may contribute as much as one with
+    features of twice the length. ``colours`` (blocks + 1, N) may be passed if an engine has already refined the graphs.
     """
     if colours is None:
         if not compiled_code_runs():
             return np.arange(len(batch))
-        # All levels: colours of closed neighbourhoods do not count the colours of the level below.
+        # All levels: a colour does not determine the node's own colour at the level below.
         colours = refine_colours(batch, blocks, typed=typed, operators=False).colours
     return _first_equal(batch.offsets, colours)
 
@@ -106,10 +106,10 @@ def equal_graphs(batch: GraphBatch, blocks: int, *, typed: bool = False, colours
 def inseparable_graphs(batch: GraphBatch, *, typed: bool = False) -> tuple[Ints, int] | None:
     """Return for each graph the number of the first one that refinement cannot distinguish from it, and the rounds.
 
-    This is 1-WL in full: a node keeps its own colour besides those of its neighbours (with weights, and with ``typed``
-    with types of edges), and rounds follow until none distinguishes more nodes. Such graphs are equal to every
-    message-passing network and to every kernel of :func:`equal_graphs`, which may confuse more. The number of rounds is
-    that after which no more graphs were distinguished. Returns None where numba is missing.
+    This is the full 1-WL test: a node's own colour is distinguished from those of its neighbours (with weights, and if
+    ``typed`` with edge types), and refinement continues until it is stable. No message-passing network can distinguish
+    such graphs, nor can any kernel of :func:`equal_graphs`, which may distinguish fewer. The number of rounds is the
+    last one that distinguished more graphs. Returns None if numba is missing.
     """
     if not compiled_code_runs():
         return None
@@ -142,7 +142,7 @@ def _refine(batch: GraphBatch, colours: Int32s, count: int, typed: bool) -> tupl
     from fastgntk.engines._simd._refine import ALL_BITS, hash_pairs, merge_neighbourhoods
 
     numbers = np.arange(count, dtype=np.uint64)
-    hashes = hash_pairs(numbers, numbers)  # any will do: they propose what is then compared
+    hashes = hash_pairs(numbers, numbers)  # any hashes will do, since equal ones are compared
     tokens = _tokens(colours[batch.global_indices], colours, hashes, _tag_edges(batch, typed))
     around, found, _ = merge_neighbourhoods(batch.indptr, *tokens, ALL_BITS)
     return _number(colours.astype(np.int64) * max(len(found), 1) + around)
@@ -155,7 +155,7 @@ def _number(values: NDArray[np.integer]) -> tuple[int, Int32s]:
 
 
 def _first_equal(offsets: Ints, colours: Int32s) -> Ints:
-    """Return for each graph the first whose nodes have the same colours equally often, in each row of (levels, N)."""
+    """Return for each graph the first one with the same multiset of colours in each row of (levels, N)."""
     first: dict[bytes, int] = {}
     out = np.empty(len(offsets) - 1, dtype=np.int64)
     for i in range(len(out)):
@@ -165,7 +165,7 @@ def _first_equal(offsets: Ints, colours: Int32s) -> Ints:
 
 
 def _merge_equal_rows(features: sparse.csr_array, mask: np.uint64) -> tuple[Int32s, NDArray[np.uint64], Ints]:
-    """Give numbers to distinct rows; returns those, a hash of each number, and the first row that has it."""
+    """Assign numbers to distinct rows; return the number of each row, and the hash and first row of each number."""
     from fastgntk.engines._simd._refine import group_rows
 
     indptr = np.ascontiguousarray(features.indptr, dtype=np.int64)
@@ -174,7 +174,7 @@ def _merge_equal_rows(features: sparse.csr_array, mask: np.uint64) -> tuple[Int3
 
 
 def _canonical(features: sparse.csr_array | Array) -> sparse.csr_array:
-    """Return features as CSR with sorted columns and without explicit zeros, so that equal rows look equal."""
+    """Return features as CSR with sorted columns and without explicit zeros, so that equal rows are stored equally."""
     matrix = sparse.csr_array(features)
     if not matrix.has_canonical_format or not np.all(matrix.data):
         matrix = matrix.copy()
@@ -187,20 +187,20 @@ _Tags = tuple[Ints, int, NDArray[np.uint64]]
 
 
 def _tag_edges(batch: GraphBatch, typed: bool) -> _Tags | None:
-    """Assign a number to each distinct (weight, part): of edges, of a node itself, and hashes; None if all agree."""
+    """Assign numbers and hashes to distinct pairs (weight, relation) of edges and nodes; None if all agree."""
     from fastgntk.engines._simd._refine import hash_pairs
 
     if batch.weights is None and not typed:
         return None
     weights = np.ones(len(batch.indices)) if batch.weights is None else batch.weights + 0.0
-    bits = np.append(weights, 1.0).view(np.uint64)  # a node itself has weight 1 and part 0
-    parts = np.zeros(len(bits), dtype=np.int32)
+    bits = np.append(weights, 1.0).view(np.uint64)  # a node itself has weight 1 and relation 0
+    relations = np.zeros(len(bits), dtype=np.int32)
     if typed and batch.edge_labels is not None:
-        parts[:-1] = batch.edge_labels + 1
+        relations[:-1] = batch.edge_labels + 1
     distinct_bits, bit = np.unique(bits, return_inverse=True)
-    distinct, number = np.unique(bit.astype(np.int64) * (int(parts.max()) + 1) + parts, return_inverse=True)
-    bit_of, part_of = np.divmod(distinct, int(parts.max()) + 1)
-    return number[:-1], int(number[-1]), hash_pairs(distinct_bits[bit_of], part_of.astype(np.uint64))
+    distinct, number = np.unique(bit.astype(np.int64) * (int(relations.max()) + 1) + relations, return_inverse=True)
+    bit_of, relation_of = np.divmod(distinct, int(relations.max()) + 1)
+    return number[:-1], int(number[-1]), hash_pairs(distinct_bits[bit_of], relation_of.astype(np.uint64))
 
 
 def _tokens(

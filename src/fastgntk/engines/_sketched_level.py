@@ -1,17 +1,16 @@
 """One level of the sketched engine between two groups of graphs, in patches of λ and θ that stay in the cache.
 
-`_sketched` has the formula: λ = M̂ P M̂'ᵀ, layers, P ← Ŝ λ Ŝ'ᵀ, and the same for θ and T.
+The formula is in `_sketched`: λ = M̂ P M̂'ᵀ, layers, P ← Ŝ λ Ŝ'ᵀ, and the same for θ and T.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from fastgntk._util.arrays import Array, Ints
+from fastgntk._util.arrays import Array, Ints, Matrix
 from fastgntk.engines._aggregation import multiply_directions
 from fastgntk.engines._base import CancelFlag
 from fastgntk.engines._simd._vector import LANES, apply_layers, scatter
@@ -19,41 +18,41 @@ from fastgntk.engines._simd._vector import LANES, apply_layers, scatter
 __all__ = ["PATCH_COLS", "PATCH_ROWS", "GroupLevel", "GraphLevel", "advance"]
 
 
-# Entries of λ at a time: these and as many of θ take 4 MB, which the caches of a core and its neighbours hold.
+# The size of a patch: λ and θ together take 4 MB, which fits in the caches.
 PATCH_ROWS, PATCH_COLS = 256, 1024
 
 
 @dataclass(frozen=True, eq=False)
 class GraphLevel:
-    """One level of one graph, with m distinct nodes and b rows of its sketch."""
+    """One level of one graph, with m colours (of nodes, if they are not merged) and b rows of its sketch."""
 
-    spread: Array  # M̂, (parts, m, b): one part, or one for the node and each type; no columns if there are directions
-    gather: Array | None  # Ŝ of the next level, (b_next, m); None on the last level
-    buckets: Ints | None  # (m,), the one row of Ŝ that each column has an entry in; None if there are more
-    p: Array  # (m,), norms, with the factor of the layers
-    counts: Array  # (m,), the number of nodes that each distinct node represents
-    directions: list[Any] | None = None  # (m, d) a part, level 1 where features are not sketched, dense or CSR
+    M_hat: Array  # M̂, (n_relations, m, b); b is 0 if there are directions
+    S_hat: Array | None  # Ŝ of the next level, (b_next, m); None on the last level
+    buckets: Ints | None  # (m,), the row of the only entry in each column of Ŝ; None if columns have several entries
+    p_out: Array  # (m,), norms after the layers
+    counts: Array  # (m,), the number of nodes of each colour
+    directions: list[Matrix] | None = None  # at level 1 if features are not sketched: (m, d) per relation, dense or CSR
 
 
 class GroupLevel:
-    """One level of all graphs of a group, with the distinct nodes of the graphs as rows.
+    """One level of all graphs of a group, with the colours of each graph as rows.
 
-    Graph g has rows offsets[g]..offsets[g + 1], rows inner[g].. of the sketches, and rows following[g].. of the
-    sketches of the next level. With ``node_by_node`` every row is read out for itself.
+    Graph g has the rows from offsets[g], the rows of P from P_start[g], and the rows of the next P from
+    P_next_start[g]. With ``node_by_node`` each row is read out separately.
     """
 
     def __init__(self, graphs: list[GraphLevel], *, node_by_node: bool = False) -> None:
         self.graphs, self.node_by_node = graphs, node_by_node
-        self.offsets = _offsets([len(graph.p) for graph in graphs])
-        self.inner = _offsets([graph.spread.shape[2] for graph in graphs])
-        self.following = _offsets([0 if graph.gather is None else len(graph.gather) for graph in graphs])
-        self.weights = np.concatenate([np.zeros(0), *(graph.counts * graph.p for graph in graphs)])
-        # Instead of M̂ and P, on level 1 if features are not sketched: (rows, d) a part.
-        parts = [graph.directions for graph in graphs if graph.directions is not None]
-        self.directions = [_stack(part) for part in zip(*parts, strict=True)] if parts else None
+        self.offsets = _offsets([len(graph.p_out) for graph in graphs])
+        self.P_start = _offsets([graph.M_hat.shape[2] for graph in graphs])
+        self.P_next_start = _offsets([0 if graph.S_hat is None else len(graph.S_hat) for graph in graphs])
+        self.weights = np.concatenate([np.zeros(0), *(graph.counts * graph.p_out for graph in graphs)])
+        # In place of M̂ and P at level 1 if features are not sketched: (rows, d) per relation.
+        by_graph = [graph.directions for graph in graphs if graph.directions is not None]
+        self.directions = [_stack(relation) for relation in zip(*by_graph, strict=True)] if by_graph else None
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[int, slice, slice]]:
-        """Yield for each graph in start..stop: its number, its rows counted from its first row, and from start."""
+        """Yield each graph with rows in start..stop, and those rows counted from its first row, and from start."""
         for g in range(bisect_right(self.offsets, start) - 1, len(self.graphs)):
             low, high = max(self.offsets[g], start), min(self.offsets[g + 1], stop)
             if low >= stop:
@@ -63,7 +62,7 @@ class GroupLevel:
                 yield g, slice(low - begin, high - begin), slice(low - start, high - start)
 
     def weights_by_readout(self, start: int, stop: int) -> tuple[list[int], Array]:
-        """Return the readouts with rows in start..stop, and (rows, readouts): each row's weight in its column."""
+        """Return the readouts that rows start..stop contribute to, and the weights (rows, readouts)."""
         weights = self.weights[start:stop]
         if self.node_by_node:
             return list(range(start, stop)), np.diag(weights)
@@ -78,48 +77,48 @@ def _offsets(lengths: list[int]) -> list[int]:
     return [0, *np.cumsum(lengths, dtype=np.int64).tolist()]
 
 
-def _stack(parts: Sequence[Any]) -> Any:
-    if any(sparse.issparse(part) for part in parts):
-        return sparse.csr_array(sparse.vstack([sparse.csr_array(part) for part in parts]))
-    return np.concatenate(parts)
+def _stack(matrices: Sequence[Matrix]) -> Matrix:
+    if any(sparse.issparse(matrix) for matrix in matrices):
+        return sparse.csr_array(sparse.vstack([sparse.csr_array(matrix) for matrix in matrices]))
+    return np.concatenate(matrices)
 
 
 def advance(
-    inner: Array, rows: GroupLevel, cols: GroupLevel, layers: int, out: Array | None, cancelled: CancelFlag | None
+    P: Array, rows: GroupLevel, cols: GroupLevel, layers: int, out: Array | None, cancelled: CancelFlag | None
 ) -> Array:
-    """Go through one level in patches: read it out into ``out`` (n, n'), and return P and T of the next (2, b, b').
+    """Compute one level in patches: write its readout to ``out`` (n, n'), and return the next P and T, (2, b, b').
 
-    ``inner`` is P and T stacked, or P alone where both are the same. Without ``out`` only λ is wanted: P is returned.
-    A group against itself is symmetric: only patches on and above the diagonal are made, what is on it counts half, and
-    the mirror image is added at the end.
+    ``P`` is P and T stacked, or P alone if they are equal. Without ``out`` only λ is computed, and only P returned.
+    A group against itself is symmetric: only patches on and above the diagonal are computed, blocks on it count half,
+    and the transposed result is added at the end.
     """
     if out is not None:
         out[:] = 0.0
-    patches = _Patches(inner, rows, cols, layers, kinds=1 if out is None else 2)
-    following = np.zeros((patches.kinds, rows.following[-1], cols.following[-1]))
+    patches = _Patches(P, rows, cols, layers, n_matrices=1 if out is None else 2)
+    P_next = np.zeros((patches.n_matrices, rows.P_next_start[-1], cols.P_next_start[-1]))
     for start in range(0, rows.offsets[-1], PATCH_ROWS):
         if cancelled is not None and cancelled[0]:
             break
         stop = min(start + PATCH_ROWS, rows.offsets[-1])
         right = patches.panel(slice(start, stop), out)
         for g, nodes, place in rows.pieces(start, stop):
-            gather = rows.graphs[g].gather
-            if gather is not None:
-                following[:, rows.following[g] : rows.following[g + 1]] += gather[:, nodes] @ right[:, place]
+            S_hat = rows.graphs[g].S_hat
+            if S_hat is not None:
+                P_next[:, rows.P_next_start[g] : rows.P_next_start[g + 1]] += S_hat[:, nodes] @ right[:, place]
     if rows is cols:
-        following = following + following.swapaxes(1, 2)
+        P_next = P_next + P_next.swapaxes(1, 2)
         if out is not None:
             out += out.T.copy()
-    return following
+    return P_next
 
 
 class _Patches:
     """One level between two groups, computed in patches of λ and θ."""
 
-    def __init__(self, inner: Array, rows: GroupLevel, cols: GroupLevel, layers: int, kinds: int) -> None:
-        self.inner, self.row_level, self.col_level, self.layers, self.kinds = inner, rows, cols, layers, kinds
-        # Parts of the aggregation that both sides have.
-        self.parts = min((len(graph.spread) for level in (rows, cols) for graph in level.graphs), default=1)
+    def __init__(self, P: Array, rows: GroupLevel, cols: GroupLevel, layers: int, n_matrices: int) -> None:
+        self.P, self.row_level, self.col_level, self.layers, self.n_matrices = P, rows, cols, layers, n_matrices
+        # Relations that only one side has contribute nothing.
+        self.n_relations = min((len(graph.M_hat) for level in (rows, cols) for graph in level.graphs), default=1)
         entries = min(rows.offsets[-1], PATCH_ROWS) * min(cols.offsets[-1], PATCH_COLS)
         self.room = np.zeros((2, -(-entries // LANES) * LANES))
 
@@ -127,8 +126,8 @@ class _Patches:
         """Compute the patches of some rows, read them out, and return λ Ŝ'ᵀ and θ Ŝ'ᵀ."""
         row_level, col_level, height = self.row_level, self.col_level, rows.stop - rows.start
         symmetric, n_cols = row_level is col_level, col_level.offsets[-1]
-        left = self._spread_rows(rows)
-        right = np.zeros((self.kinds, height, col_level.following[-1]))
+        left = self._multiply_rows(rows)
+        right = np.zeros((self.n_matrices, height, col_level.P_next_start[-1]))
         for start in range(rows.start if symmetric else 0, n_cols, PATCH_COLS):
             cols = slice(start, min(start + PATCH_COLS, n_cols))
             width = cols.stop - start
@@ -140,48 +139,48 @@ class _Patches:
             if out is not None:
                 row_readouts, row_weights = row_level.weights_by_readout(rows.start, rows.stop)
                 col_readouts, col_weights = col_level.weights_by_readout(cols.start, cols.stop)
-                # Σ_uv n_u p_u θ_uv p'_v n'_v of each pair of graphs.
+                # Σ_uv n_u P_u θ_uv P'_v n'_v of each pair of graphs, with P the norms p_out.
                 out[np.ix_(row_readouts, col_readouts)] += row_weights.T @ (patch[1] @ col_weights)
             self._sketch_columns(patch, cols, right)
         return right
 
-    def _spread_rows(self, rows: slice) -> Array:
-        """Return M̂ P and M̂ T for some rows, part by part."""
-        level, inner = self.row_level, self.inner
-        left = np.empty((self.parts, len(inner), rows.stop - rows.start, inner.shape[2]))
+    def _multiply_rows(self, rows: slice) -> Array:
+        """Return M̂ P and M̂ T for some rows and each relation."""
+        level, P = self.row_level, self.P
+        left = np.empty((self.n_relations, len(P), rows.stop - rows.start, P.shape[2]))
         for g, nodes, place in level.pieces(rows.start, rows.stop):
-            for r in range(self.parts):
-                graph_inner = inner[:, level.inner[g] : level.inner[g + 1]]
-                np.matmul(level.graphs[g].spread[r, nodes], graph_inner, out=left[r, :, place])
+            for r in range(self.n_relations):
+                P_rows = P[:, level.P_start[g] : level.P_start[g + 1]]
+                np.matmul(level.graphs[g].M_hat[r, nodes], P_rows, out=left[r, :, place])
         return left
 
     def _aggregate(self, left: Array, rows: slice, cols: slice, patch: Array) -> None:
         """Fill a patch with λ and θ before the layers."""
-        level, kinds = self.col_level, len(self.inner)
+        level, n_matrices = self.col_level, len(self.P)
         if self.row_level.directions is not None and level.directions is not None:
-            row_directions = [part[rows] for part in self.row_level.directions]
-            patch[0] = multiply_directions(row_directions, [part[cols] for part in level.directions])
+            row_directions = [relation[rows] for relation in self.row_level.directions]
+            patch[0] = multiply_directions(row_directions, [relation[cols] for relation in level.directions])
         else:
             for g, nodes, place in level.pieces(cols.start, cols.stop):
-                spread, inner = level.graphs[g].spread, slice(level.inner[g], level.inner[g + 1])
-                np.matmul(left[0, :, :, inner], spread[0, nodes].T, out=patch[:kinds, :, place])
-                for r in range(1, self.parts):
-                    patch[:kinds, :, place] += left[r, :, :, inner] @ spread[r, nodes].T
-        if kinds == 1:
+                M_hat, P_cols = level.graphs[g].M_hat, slice(level.P_start[g], level.P_start[g + 1])
+                np.matmul(left[0, :, :, P_cols], M_hat[0, nodes].T, out=patch[:n_matrices, :, place])
+                for r in range(1, self.n_relations):
+                    patch[:n_matrices, :, place] += left[r, :, :, P_cols] @ M_hat[r, nodes].T
+        if n_matrices == 1:
             patch[1] = patch[0]
 
     def _sketch_columns(self, patch: Array, cols: slice, right: Array) -> None:
-        """Add a patch times Ŝ'ᵀ of its columns."""
+        """Multiply a patch by Ŝ'ᵀ of its columns and add the product to ``right``."""
         level = self.col_level
         for g, nodes, place in level.pieces(cols.start, cols.stop):
-            gather, buckets = level.graphs[g].gather, level.graphs[g].buckets
-            if gather is None:  # the last level
+            S_hat, buckets = level.graphs[g].S_hat, level.graphs[g].buckets
+            if S_hat is None:  # the last level
                 return
             if buckets is None:
-                # Sketch first: the same product the other way round is a sixth slower.
-                product = gather[:, nodes] @ patch[: self.kinds, :, place].swapaxes(1, 2)
-                right[:, :, level.following[g] : level.following[g + 1]] += product.swapaxes(1, 2)
+                # Ŝ' on the left: the transposed product is a sixth slower.
+                product = S_hat[:, nodes] @ patch[: self.n_matrices, :, place].swapaxes(1, 2)
+                right[:, :, level.P_next_start[g] : level.P_next_start[g + 1]] += product.swapaxes(1, 2)
             else:
-                entries = gather[buckets[nodes], np.arange(nodes.start, nodes.stop)]
-                for kind in range(self.kinds):
-                    scatter(patch[kind], place.start, entries, buckets[nodes] + level.following[g], right[kind])
+                entries = S_hat[buckets[nodes], np.arange(nodes.start, nodes.stop)]
+                for i in range(self.n_matrices):
+                    scatter(patch[i], place.start, entries, buckets[nodes] + level.P_next_start[g], right[i])

@@ -196,7 +196,7 @@ def _leaf_cost(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> tuple
         reason=graphs.choice.reason,
         groups=len(graphs.groups),
         tiles=len(plan.tiles),
-        widest=largest.width,
+        widest=largest.nodes,
         pairs=pairs,
         compression=[count / max(n * (n + 1) // 2, 1) for count in pairs],
         seconds=seconds / min(threads, max(len(plan.tiles), 1)),

@@ -72,12 +72,12 @@ class LeafGraphs:
         engine = choice.engine
         with np.errstate(all="ignore"):  # an overflow makes tiles infinite, and those raise an error
             prepared = engine.prepare(batch, kernel)
-        return cls(kernel, batch, choice, prepared, cut_into_groups(engine.outline(prepared), engine.width))
+        return cls(kernel, batch, choice, prepared, cut_into_groups(engine.outline(prepared), engine.max_group_nodes))
 
     def cut(self, tile_size: int, order: Ints | None = None) -> Self:
         """Return the same graphs in other groups; ``tile_size`` and ``order`` as in `cut_into_groups`."""
         engine = self.choice.engine
-        groups = cut_into_groups(engine.outline(self.prepared), engine.width, tile_size, order)
+        groups = cut_into_groups(engine.outline(self.prepared), engine.max_group_nodes, tile_size, order)
         return replace(self, groups=groups, built=[], lock=threading.Lock())
 
     def gram(self, compute: Compute, result_bytes: int) -> Array:

@@ -29,9 +29,9 @@ class GraphGroup:
     graphs: Ints
     counts: Ints
 
-    features: int = 0
-    building: int = 0
-    parts: int = 1
+    n_features: int = 0
+    building_bytes: int = 0
+    n_relations: int = 1
 
     @property
     def width(self) -> int:
@@ -41,7 +41,8 @@ class GraphGroup:
     @property
     def extent(self) -> Extent:
         """The sizes that determine memory."""
-        return Extent(self.width, len(self.graphs), len(self.counts) + 1, self.features, self.building, self.parts)
+        sizes = self.width, len(self.graphs), len(self.counts) + 1
+        return Extent(*sizes, self.n_features, self.building_bytes, self.n_relations)
 
     def __str__(self) -> str:
         first, last = int(self.graphs[0]), int(self.graphs[-1])
@@ -147,9 +148,9 @@ def _make_groups(outline: Outline, members: list[Ints]) -> tuple[GraphGroup, ...
         for i, (level, distinct) in enumerate(zip(outline.colours, _count_distinct(outline.colours), strict=True)):
             pairs = np.unique(group_of_node * distinct + level)
             counts[:, i] = np.bincount(pairs // max(distinct, 1), minlength=len(members))
-    building = np.zeros(len(sizes), dtype=np.int64) if outline.building is None else outline.building
+    building = np.zeros(len(sizes), dtype=np.int64) if outline.building_bytes is None else outline.building_bytes
     return tuple(
-        GraphGroup(graphs, count, outline.features, int(building[graphs].max(initial=0)), outline.parts)
+        GraphGroup(graphs, count, outline.n_features, int(building[graphs].max(initial=0)), outline.n_relations)
         for graphs, count in zip(members, counts, strict=True)
     )
 

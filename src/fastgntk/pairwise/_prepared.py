@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines import Choice, check_edges, choose_engine
+from fastgntk.engines import EXACT_ENGINES, Choice, check_edges, choose_engine
 from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel
@@ -203,7 +203,7 @@ def prepare_batch(
     def choose(leaf: GNTK, encoded: list[GraphBatch]) -> Choice:
         engine = names.get(leaf, compute.engine)
         # If all graphs are smaller than their sketch, a stored matrix has an exact engine, and keeps it.
-        exact = replace(leaf, sketch=None) if leaf in names and engine != "sketched" else leaf
+        exact = replace(leaf, sketch=None) if leaf in names and engine in EXACT_ENGINES else leaf
         return choose_engine(engine, encoded[0], None, exact, pairs, reused=not once)
 
     (out,) = _prepare([batch], kernel, compute, fit_features, choose)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Int32s, Ints
-from fastgntk.engines import TangentFeatures, compiled_code_runs
+from fastgntk.engines import TangentFeatures, available_engines
 from fastgntk.errors import InputError
 from fastgntk.graphs import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, Kernel, Normalized
@@ -105,8 +105,7 @@ def _check_engines(engines: list[str], leaves: list[GNTK]) -> list[str] | None:
     """Return the engines of the file if this machine has all of them; they must fit the leaves of the kernel."""
     if [name == "sketched" for name in engines] != [leaf.sketch is not None for leaf in leaves]:
         raise InputError("its engines do not fit its kernel.")
-    available = {"decoupled", "kronecker", *(("lossless", "sketched") if compiled_code_runs() else ())}
-    return engines if set(engines) <= available else None
+    return engines if set(engines) <= set(available_engines()) else None
 
 
 def _unpack_draws(

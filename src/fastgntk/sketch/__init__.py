@@ -1,13 +1,13 @@
-"""The five sketches: random b × N matrices S with E[SᵀS] = I; how they are chosen for a graph; maps to random features.
+"""The five sketches, random b × N matrices S with E[SᵀS] = I; their choice for a graph; maps to random features.
 
 ====================  ==========================================================================
-``_sketch``           :class:`Sketch`: which sketch, how large, from which seed
+``_sketch``           :class:`Sketch`: kind, size and seed of a sketch
 ``_matrices``         :class:`AMS`, :class:`Gaussian`, :class:`SRHT`, :class:`CountSketch`,
-                      :class:`SparseEmbedding`: draw, apply from the left and from the right;
+                      :class:`SparseEmbedding`: drawn at random, applied from the left or right;
                       :class:`GaussianProjection`, :class:`TensorSketch`: maps for random features
 ====================  ==========================================================================
 
-To add a sketch: a class in ``_matrices`` and a row in ``SKETCHES`` there; every test of the folder then runs on it.
+To add a sketch, add a class to ``_matrices`` and a row to ``SKETCHES`` there; every test of the folder then runs on it.
 """
 
 from fastgntk.sketch._matrices import (

@@ -1,9 +1,9 @@
 """Random matrices and maps: the five sketches, the Walsh–Hadamard transform, and maps for random features.
 
-Each sketch is S = scale · Z with Z drawn at random, of shape (b, N), and E[SᵀS] = I. Z is kept apart from the scale
-because for all but the Gaussian it holds −1, 0 and 1 only: products with counts of neighbours are then integers,
-and what cancels, cancels exactly. SciPy's ``clarkson_woodruff_transform`` draws and applies in one step, so that the
-same S could not be used twice, and scikit-learn's random projections are estimators over samples.
+Each sketch is S = scale · Z with a random Z of shape (b, N), and E[SᵀS] = I. Z is stored apart from the scale, because
+its entries are −1, 0 and 1 for all but the Gaussian: products with counts of neighbours are then integers, and
+cancellation is exact. SciPy's ``clarkson_woodruff_transform`` draws and applies a sketch in one step, so the same S
+cannot be used twice, and scikit-learn's random projections are estimators over samples.
 
 The Walsh–Hadamard transform H_n x, for n a power of two, takes O(n log n) operations or a few matrix products. H_n has
 entries ±1 and is a Kronecker product of smaller ones, H_ab = H_a ⊗ H_b. Factors of 64 make every step a matrix
@@ -41,9 +41,9 @@ class SketchMatrix(ABC):
     size : int
         Number b of rows.
     columns : int
-        Number N of columns, the size of what is sketched.
+        Number N of columns, the length of the vectors to sketch.
     nonzeros : int
-        How many entries of each column are not zero.
+        Number of nonzero entries in each column.
     unit_columns : bool
         Whether every column has norm 1, not only on average.
     """
@@ -71,7 +71,7 @@ class SketchMatrix(ABC):
 
 
 class _StoredSketch(SketchMatrix):
-    """A sketch whose entries are stored, dense or as CSR; one product takes ``nonzeros`` · N multiply-adds a column."""
+    """A sketch whose entries are stored, dense or as CSR; a product takes ``nonzeros`` · N multiply-adds per column."""
 
     def __init__(self, values: Any, nonzeros: int) -> None:
         self.size, self.columns = values.shape
@@ -80,7 +80,7 @@ class _StoredSketch(SketchMatrix):
 
     def left(self, matrix: Any) -> Array:
         values = self._values
-        if sparse.issparse(values) and matrix.dtype == np.float32:  # the product is then in single precision too
+        if sparse.issparse(values) and matrix.dtype == np.float32:  # to compute the product in single precision
             values = values.astype(np.float32)
         product = values @ matrix
         return np.asarray(product.toarray() if sparse.issparse(product) else product) * self._scale
@@ -146,7 +146,7 @@ class SRHT(SketchMatrix):
         return cls(np.sort(rng.choice(padded, size, replace=False)), flips)
 
     def left(self, matrix: Any) -> Array:
-        """Return S M by the fast transform, or by the rows themselves where these are few or M is sparse."""
+        """Return S M by the fast transform, or by a product with the rows if there are few or M is sparse."""
         if sparse.issparse(matrix) or self._transform_cost >= self.size * self.columns:
             return np.asarray(self._flipped() @ matrix) * self._scale
         padded = np.zeros((self._padded, matrix.shape[1]))
@@ -203,13 +203,13 @@ SKETCHES: dict[str, Callable[[int, int, np.random.Generator], SketchMatrix]] = {
     "countsketch": CountSketch.draw,
     "sparse": SparseEmbedding.draw,
 }
-"""How to draw each sketch from (columns, size, rng)."""
+"""The function that draws each kind of sketch from (columns, size, rng)."""
 
 
 def generator(seed: int | Sequence[int]) -> np.random.Generator:
-    """Return a generator from a seed, or from several numbers that make up one seed.
+    """Return a generator seeded by a number or a sequence of numbers.
 
-    PCG64 by name: the default of NumPy may change, and the same seed must draw the same.
+    PCG64 is named explicitly: NumPy may change its default, but a seed must always give the same draws.
 
     >>> int(generator(0).integers(100)), int(generator([0, 1]).integers(100))
     (85, 52)
@@ -218,11 +218,11 @@ def generator(seed: int | Sequence[int]) -> np.random.Generator:
 
 
 class GaussianProjection:
-    """A random matrix W of shape (size, columns); each row by itself is standard Gaussian, rows are not independent.
+    """A random matrix W of shape (size, columns); each row is standard Gaussian, but the rows are not independent.
 
     W is made of square pieces H G Π H S / sqrt(D), with D the power of two that columns are padded to: H Hadamard
     matrices, S random signs, Π a random order, G independent Gaussians. A row is linear in G and has the covariance
-    SᵀHᵀΠᵀ diag(H_rk²) ΠHS / D = I. So any mean of functions of one row each has the expectation that it has for a
+    SᵀHᵀΠᵀ diag(H_rk²) ΠHS / D = I. A mean of functions of single rows therefore has the same expectation as for a
     matrix of independent Gaussians.
 
     >>> W = GaussianProjection(3, 2, np.random.default_rng(0))
@@ -255,8 +255,8 @@ class GaussianProjection:
 class TensorSketch:
     """A random map of pairs (a, b) to vectors t of ``size`` entries with E ⟨t, t'⟩ = ⟨a, a'⟩ ⟨b, b'⟩.
 
-    Each of the two is count-sketched, and the sketches are convolved: that is the count sketch of all products a_i b_j
-    with the sum of both hashes as hash, in O(size log size) operations.
+    Both vectors are count-sketched and the sketches convolved, which gives the count sketch of all products a_i b_j
+    under the sum of both hashes, in O(size log size) operations.
 
     >>> T = TensorSketch(4, 2, 3, np.random.default_rng(0))
     >>> T(np.ones((2, 5)), np.ones((3, 5))).shape
@@ -268,7 +268,7 @@ class TensorSketch:
         self._left, self._right = CountSketch.draw(left, size, rng), CountSketch.draw(right, size, rng)
 
     def __call__(self, left: Floats, right: Floats) -> Floats:
-        """Return the sketches of m pairs, columns of two matrices with m columns each, in their precision."""
+        """Return the sketches of m pairs, given as the columns of two matrices, in the precision of these."""
         spectrum = fft.rfft(self._left.left(left), axis=0)
         spectrum *= fft.rfft(self._right.left(right), axis=0)
         product: Floats = fft.irfft(spectrum, n=self.size, axis=0, overwrite_x=True)
@@ -285,7 +285,7 @@ def padded_size(n: int) -> int:
 
 
 def hadamard_entries(rows: Ints, cols: Ints) -> Array:
-    """Return H[rows, cols] = (−1)^(number of ones that the two numbers share in binary).
+    """Return H[rows, cols] = (−1)^(number of ones common to the binary forms of the two numbers).
 
     >>> hadamard_entries(np.arange(2), np.arange(2)).tolist()
     [[1.0, 1.0], [1.0, -1.0]]
@@ -312,7 +312,7 @@ def hadamard_transform(matrix: NDArray[Number]) -> NDArray[Number]:
 
 
 def _factors(n: int) -> list[int]:
-    """Return the factors of the transform; their sum is its number of multiply-adds for each entry."""
+    """Return the factors of the transform; their sum is its number of multiply-adds per entry."""
     factors = []
     while n > 1:
         factors.append(min(n, _LARGEST_FACTOR))

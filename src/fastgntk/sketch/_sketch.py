@@ -1,4 +1,4 @@
-"""Which sketch: kind, size, seed. One frozen value, from which the same graph always gets the same sketch."""
+"""The choice of a sketch (kind, size, seed) as a frozen value that determines the sketch of each graph."""
 
 import math
 from dataclasses import astuple, dataclass
@@ -25,15 +25,15 @@ class Sketch(Value):
     size : int, or float in (0, 1]
         Rows b of the sketch; a float is a rate, b = ceil(rate · N). A graph with N ≤ b is computed exactly.
     seed : int, 0 or more
-        Together with a graph's content it determines the graph's sketch.
+        Determines the sketch of a graph together with the graph's content.
     fresh_each_block : bool
         Draw a new sketch for every block of the kernel instead of one for all.
     merge_nodes : bool
-        Sketch distinct nodes, each weighted by how often it occurs, instead of all nodes: less error at the same b,
-        and less work. False is the paper's choice.
+        Merge equal nodes of a graph before sketching, with weights for their number: less error at the same b, and
+        less work. False is the paper's choice.
     sketch_features : bool
-        Sketch the first aggregation too, that of the features. True is the paper's choice; it saves no time, since
-        features are aggregated once for each graph and not for each pair.
+        Sketch the first aggregation too, the one of the features. True is the paper's choice; it saves no time, since
+        features are aggregated once per graph and not once per pair.
 
     Examples
     --------
@@ -66,12 +66,12 @@ class Sketch(Value):
 
     def rows(self, n_nodes: int) -> int | None:
         """Return b for a graph of that many nodes, or None where it is computed exactly."""
-        # 0.55 · 100 is a little more than 55 in floating point, and must not become 56.
+        # 0.55 · 100 is slightly above 55 in floating point and must not be rounded up to 56.
         b = self.size if isinstance(self.size, int) else max(1, math.ceil((self.size - 1e-12) * n_nodes))
         return b if b < n_nodes else None
 
     def draw(self, columns: int, size: int, content: bytes, block: int) -> SketchMatrix:
-        """Draw the sketch of a graph for a block (1..L), the same in every call with the same arguments."""
+        """Draw the sketch of a graph for a block (1..L); the same arguments always give the same sketch."""
         words = np.frombuffer(content, dtype="<u4").tolist()
         number = block if self.fresh_each_block else 0
         rng = generator([self.seed, number, *words])

@@ -1,12 +1,12 @@
-"""Compiled loops of the lossless and the sketched engine. They see plain arrays only; this folder alone imports numba.
+"""Compiled loops of the lossless and the sketched engine. They take plain arrays; only this folder imports numba.
 
 ====================  ==========================================================================
-``_jit``              the compiler's flags, each with its reason
-``_vector``           vector operations that plain loops do not compile to; layers on whole arrays
+``_jit``              the flags of the compiler, each with its reason, and the cache
+``_vector``           vector operations that LLVM does not derive from plain loops; layers on whole arrays
 ``_layer``            one ReLU layer in a single pass: κ0 and κ1 from one square root
-``_refine``           colour refinement: equal neighbourhoods get equal numbers
+``_refine``           colour refinement: equal neighbourhoods get equal colours
 ``_norms``            the norm of every colour, graph by graph
-``_group``            a colouring as flat arrays; the part that some graphs need, and its layout
+``_group``            the colours of a batch as flat arrays, and those of some graphs, laid out for tiles
 ``_tile``             the recursion between two groups
 ====================  ==========================================================================
 """

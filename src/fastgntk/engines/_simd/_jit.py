@@ -1,4 +1,4 @@
-"""The flags of every compiled function, and where machine code is kept, in one place."""
+"""Compilation: the flags of every compiled function, and the cache of compiled code on disk."""
 
 import hashlib
 import logging
@@ -18,22 +18,22 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _FLAGS: dict[str, Any] = {
     "nogil": True,  # tiles run on threads
     "error_model": "numpy",  # x / 0 is inf, as in NumPy; the check would keep loops from vectorising
-    # One rounding for a·b + c where the machine has it. Nothing more: reordering sums or assuming that no NaN
-    # appears would break equal results for every plan and the check for overflow.
+    # Fused a·b + c where the processor has it, and nothing more: reordering sums would make results depend on the
+    # plan, and assuming that there are no NaNs would disable the check for overflow.
     "fastmath": {"contract"},
 }
 
 
-# Of every source file of this folder: functions are compiled into each other across files.
+# Every file in this folder counts, because functions are inlined across files.
 _SOURCES = sorted(Path(__file__).parent.glob("*.py"))
 _DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest()
 
 
 class _Cache(FunctionCache):
-    """Machine code on disk, so that the second process need not compile; void when any file of this folder changed.
+    """Compiled code on disk, shared by processes; invalidated when any file in this folder changes.
 
-    Numba's own key covers only the file that a function is in. An index of another version is not read any further, so
-    that it may name modules that are gone.
+    Numba's own key covers only the file of the function. An index of another version is not unpickled, so it may refer
+    to modules that no longer exist.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -42,11 +42,11 @@ class _Cache(FunctionCache):
 
 
 def compiled(function: Function) -> Function:
-    """Compile on first call."""
+    """Return the function, to be compiled when it is first called."""
     dispatcher = numba.njit(**_FLAGS)(function)
     if not getattr(numba.config, "DISABLE_JIT", False):
         try:
             dispatcher._cache = _Cache(function)
-        except RuntimeError:  # neither this folder nor the user's cache folder can be written
-            _log.info("machine code cannot be kept on disk, so it is compiled anew in every process")
+        except RuntimeError:  # neither this folder nor the user's cache folder is writable
+            _log.info("cannot cache compiled code on disk; it will be recompiled in every process")
     return cast(Function, dispatcher)

@@ -5,7 +5,7 @@ On [0, 1], arccos(a) = π sqrt(1 − a²) P(a) with P smooth, so that one root s
     κ0(λ) = 1 − s P(λ) for λ ≥ 0,   s P(−λ) for λ < 0          κ1(λ) = λ κ0(λ) + s/π
 
 P interpolates arccos(a) / (π sqrt(1 − a²)) at the 19 Chebyshev points of [0, 1]; the error of κ0 and κ1 is below
-1e-15. It is summed as even part + a · odd part, two chains that the machine runs side by side.
+1e-15. It is summed as even part + a · odd part, two chains that the processor runs in parallel.
 """
 
 import math
@@ -21,10 +21,10 @@ from fastgntk.engines._activation import kappas
 __all__ = ["NEAR_ONE", "emit_layer", "layer_in_numpy"]
 
 NEAR_ONE = 8 * float(np.finfo(np.float64).eps)
-"""λ within this of ±1 counts as ±1.
+"""λ within this distance of ±1 counts as ±1.
 
-A sum of neighbours that is 1 in real numbers comes out as 1 ± a few ε, and κ0 has an infinite slope there: the noise
-would show as 1e-8 and depend on the order of the sum.
+A sum over neighbours that is 1 in real numbers is computed as 1 ± a few ε, and κ0 has an infinite slope there: the
+rounding error would grow to 1e-8 and depend on the order of summation.
 """
 
 _EVEN = (
@@ -53,7 +53,7 @@ _ODD = (
 
 
 def emit_layer(builder: Any, lam: Any, theta: Any) -> tuple[Any, Any]:
-    """Emit the layer for two vectors of the same kind; returns the new λ and θ."""
+    """Emit the layer for two vectors of the same LLVM type; return the new λ and θ."""
     kind = lam.type
 
     def constant(value: float) -> Any:
@@ -92,7 +92,7 @@ def emit_layer(builder: Any, lam: Any, theta: Any) -> tuple[Any, Any]:
 
 
 def layer_in_numpy(lam: Array, theta: Array) -> None:
-    """Do the same in place, with the JIT off."""
+    """Apply the layer in place in NumPy, for use with the JIT off."""
     np.copyto(lam, np.sign(lam), where=1.0 - np.abs(lam) <= NEAR_ONE)
     kappa0, work = np.empty_like(lam), np.empty_like(lam)
     kappas(lam, kappa0, lam, work)

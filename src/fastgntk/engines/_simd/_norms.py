@@ -1,4 +1,4 @@
-"""Norms of colours: the recursion of each graph with itself, on its distinct colours."""
+"""Norms of colours, from the recursion of each graph with itself."""
 
 import math
 
@@ -22,20 +22,21 @@ _EPS = float(np.finfo(np.float64).eps)
 def measure_norms(
     start: int, stop: int, colouring: ColourRows, layers: int, scale: int, gain: float, cancelled: NDArray[np.uint8]
 ) -> None:
-    """Fill q and p of every colour from level 2 on whose owner is one of graphs start..stop − 1.
+    """Fill in place q and p_out of every colour from level 2 on whose owner is one of graphs start..stop − 1.
 
-    With P the norms of level l − 1 and Λ its λ after the layers, q_u² = Σ_ab w_a P_a w_b P_b Λ_ab over the entries a
-    and b of a row that are in the same part, and p_u = c_u q_u · gain. A sum that is zero up to rounding gives
-    q = p = 0 (the rule of `is_zero_norm`). A norm depends on the content of its colour only; the first graph that has
-    the colour writes it, so that threads agree to the last bit. A graph that owns nothing is skipped.
+    With P the norms p_out of level l − 1 and Λ its λ after the layers, q_u² = Σ_ab w_a P_a w_b P_b Λ_ab over the
+    entries a and b of a row with the same relation, and p_out = c_u q_u · gain. A sum that is zero up to rounding gives
+    q = p_out = 0 (the rule of `is_zero_norm`). A norm depends only on the content of its colour; the first graph with
+    the colour owns it and alone writes its norm, so results do not depend on threads. Graphs without colours of their
+    own are skipped.
     """
-    offsets, colours, at, owner = colouring.offsets, colouring.colours, colouring.at, colouring.owner
-    ptr, columns, part, value = colouring.ptr, colouring.columns, colouring.part, colouring.value
-    q, p, parts = colouring.q, colouring.p, colouring.parts
+    offsets, colours, level_start, owner = colouring.offsets, colouring.colours, colouring.level_start, colouring.owner
+    ptr, columns, relation, value = colouring.ptr, colouring.columns, colouring.relation, colouring.value
+    q, p_out, n_relations = colouring.q, colouring.p_out, colouring.n_relations
     deepest = colours.shape[0] - 1
     most_colours = 1
     for level in range(1, deepest + 1):
-        most_colours = max(most_colours, at[level + 1] - at[level])
+        most_colours = max(most_colours, level_start[level + 1] - level_start[level])
     place = np.full(most_colours, -1, np.int64)
     most_nodes = 0
     for g in range(start, stop):
@@ -43,19 +44,19 @@ def measure_norms(
     old, new = np.empty(most_nodes, np.int64), np.empty(most_nodes, np.int64)
     widest = 0
     for g in range(start, stop):
-        if _owns(g, colours, at, offsets[g], offsets[g + 1], owner):
+        if _owns(g, colours, level_start, offsets[g], offsets[g + 1], owner):
             for level in range(1, deepest + 1):
                 widest = max(widest, _distinct(colours[level], offsets[g], offsets[g + 1], place, old))
-    lam, sums = np.empty((widest, widest)), np.empty((widest, parts * widest))
+    lam, sums = np.empty((widest, widest)), np.empty((widest, n_relations * widest))
     old_p, new_p, new_q = np.empty(widest), np.empty(widest), np.empty(widest)
-    dense = np.zeros(parts * colouring.features)
+    dense = np.zeros(n_relations * colouring.n_features)
     for g in range(start, stop):
         first, last = offsets[g], offsets[g + 1]
-        if not _owns(g, colours, at, first, last, owner):
+        if not _owns(g, colours, level_start, first, last, owner):
             continue
         n_old = _distinct(colours[1], first, last, place, old)
         for i in range(n_old):
-            old_p[i] = p[at[1] + old[i]]
+            old_p[i] = p_out[level_start[1] + old[i]]
         _first_level(colouring, old, n_old, layers, dense, lam, cancelled)
         for level in range(2, deepest + 1):
             n_new = _distinct(colours[level], first, last, place, new)
@@ -64,22 +65,22 @@ def measure_norms(
             for i in range(n_new):
                 if cancelled[0]:
                     return
-                row = at[level] + new[i]
+                row = level_start[level] + new[i]
                 new_q[i] = _measure_row(row, colouring, old_p, place, lam, n_old, sums[i])
                 new_p[i] = gain * _scale_norm(new_q[i], colouring.sums[row], scale)
                 if owner[row] == g:
-                    q[row], p[row] = new_q[i], new_p[i]
+                    q[row], p_out[row] = new_q[i], new_p[i]
             if level < deepest:
                 for i in range(n_new):
                     if cancelled[0]:
                         return
                     for j in range(i + 1):
-                        row = at[level] + new[j]
+                        row = level_start[level] + new[j]
                         dot = 0.0
                         if new_q[j] > 0.0:
                             for k in range(ptr[row], ptr[row + 1]):
                                 other = place[columns[k]]
-                                dot += value[k] * (old_p[other] / new_q[j]) * sums[i, part[k] * n_old + other]
+                                dot += value[k] * (old_p[other] / new_q[j]) * sums[i, relation[k] * n_old + other]
                         for _ in range(layers):
                             dot = _kappa1(dot)
                         lam[i, j] = dot
@@ -95,7 +96,7 @@ def measure_norms(
 
 @compiled
 def _kappa1(lam: float) -> float:
-    """Return κ1(λ), with λ that is ±1 up to rounding taken as ±1."""
+    """Return κ1(λ); λ within rounding error of ±1 counts as ±1."""
     if lam > 1.0 - NEAR_ONE:
         return 1.0
     if lam < NEAR_ONE - 1.0:
@@ -104,11 +105,11 @@ def _kappa1(lam: float) -> float:
 
 
 @compiled
-def _owns(g: int, colours: Int32s, at: Ints, first: int, last: int, owner: Ints) -> bool:
-    """Return whether any colour from level 2 on is to be written by graph g."""
+def _owns(g: int, colours: Int32s, level_start: Ints, first: int, last: int, owner: Ints) -> bool:
+    """Return whether graph g owns any colour from level 2 on."""
     for level in range(2, colours.shape[0]):
         for u in range(first, last):
-            if owner[at[level] + colours[level, u]] == g:
+            if owner[level_start[level] + colours[level, u]] == g:
                 return True
     return False
 
@@ -132,7 +133,7 @@ def _first_level(
     colouring: ColourRows, nodes: Ints, count: int, layers: int, dense: Array, lam: Array, cancelled: NDArray[np.uint8]
 ) -> None:
     """Fill ``lam`` with κ1(…κ1(⟨x_i, x_j⟩)) of unit vectors; ``dense`` is zero before and after."""
-    ptr, columns, value, base = colouring.ptr, colouring.columns, colouring.value, colouring.at[1]
+    ptr, columns, value, base = colouring.ptr, colouring.columns, colouring.value, colouring.level_start[1]
     for i in range(count):
         if cancelled[0]:
             return
@@ -156,44 +157,44 @@ def _first_level(
 def _measure_row(
     row: int, colouring: ColourRows, old_p: Array, place: Ints, lam: Array, count: int, sums: Array
 ) -> float:
-    """Return q of a colour, 0 if it is 0 up to rounding, and write Σ_a w_a P_a Λ_a· / q to ``sums``, part by part.
+    """Return q of a colour, 0 if it is 0 up to rounding, and write Σ_a w_a P_a Λ_a· / q to ``sums`` by relation.
 
-    Everything is divided by the largest |w_a P_a|, so that nothing overflows.
+    All terms are divided by the largest |w_a P_a| to avoid overflow.
     """
-    ptr, columns, part, value = colouring.ptr, colouring.columns, colouring.part, colouring.value
-    # Fields are looked up once: inside the loops each look-up would count references.
-    magnitude, terms, parts = colouring.magnitude, colouring.terms, colouring.parts
-    for j in range(parts * count):
+    ptr, columns, relation, value = colouring.ptr, colouring.columns, colouring.relation, colouring.value
+    # Fields are read once, because reading one inside a loop updates its reference count.
+    magnitude, terms, n_relations = colouring.magnitude, colouring.terms, colouring.n_relations
+    for j in range(n_relations * count):
         sums[j] = 0.0
     largest = 0.0
     for k in range(ptr[row], ptr[row + 1]):
         size = abs(value[k] * old_p[place[columns[k]]])
-        if size > largest or size != size:  # NaN stays and shows in the result
+        if size > largest or size != size:  # NaN propagates to the result
             largest = size
     if largest == 0.0:
         return 0.0
     for k in range(ptr[row], ptr[row + 1]):
         factor = value[k] * old_p[place[columns[k]]] / largest
         source = lam[place[columns[k]]]
-        start = part[k] * count
+        start = relation[k] * count
         for j in range(count):
             sums[start + j] += factor * source[j]
     square, bound = 0.0, 0.0
     for k in range(ptr[row], ptr[row + 1]):
         weight = old_p[place[columns[k]]] / largest
-        square += value[k] * weight * sums[part[k] * count + place[columns[k]]]
+        square += value[k] * weight * sums[relation[k] * count + place[columns[k]]]
         bound += magnitude[k] * weight
     if square <= (2.0 * terms[row] + 8.0) * _EPS * bound * bound:
         square = 0.0
     factor = 1.0 / math.sqrt(square) if square != 0.0 else 0.0
-    for j in range(parts * count):
+    for j in range(n_relations * count):
         sums[j] *= factor
     return largest * math.sqrt(square)
 
 
 @compiled
 def _scale_norm(q: float, sum_of_weights: float, scale: int) -> float:
-    """Return c_u q_u; NaN stays NaN."""
+    """Return c_u q_u; NaNs propagate."""
     if scale == _UNIT:
         return q * 0.0 + (1.0 if q > 0.0 else 0.0)
     return q / sum_of_weights if scale == _DEGREE else q

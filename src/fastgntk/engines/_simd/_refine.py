@@ -1,9 +1,9 @@
-"""Colour refinement: nodes whose closed neighbourhoods hold the same colours get the same colour.
+"""Colour refinement: nodes whose closed neighbourhoods contain the same multiset of colours get the same colour.
 
-A node's multiset of tokens (colours of its closed neighbourhood, with weights if there are any) is hashed by a sum,
-which does not depend on order. A hash only proposes: two nodes share a colour when their multisets were
-compared and found equal. Hashes depend on content alone, never on numbering, so they also give the order in
-which neighbours are summed.
+A node's multiset of tokens (colours of its closed neighbourhood, combined with weights and types if there are any) is
+hashed by a sum, which does not depend on order. Nodes with equal hashes are compared, and get the same colour only if
+their multisets are equal. Hashes depend on content alone, never on numbering, so they also determine the order in which
+neighbours are summed.
 """
 
 import numpy as np
@@ -49,10 +49,10 @@ def _empty_table(entries: int) -> Int32s:
 
 @compiled
 def group_rows(indptr: Ints, indices: Int32s, bits: Hashes, used_bits: np.uint64) -> tuple[Int32s, Hashes, Ints]:
-    """Give numbers to the distinct rows of a canonical CSR matrix whose values are given as 64-bit patterns.
+    """Assign numbers to the distinct rows of a canonical CSR matrix whose values are given as 64-bit patterns.
 
-    Returns the number of each row, the hash of each number, and the first row that has it. ``used_bits`` masks
-    the hashes; tests make them collide with it.
+    Returns the number of each row, the hash of each number, and its first row. ``used_bits`` masks the hashes, so that
+    tests can make them collide.
     """
     n = len(indptr) - 1
     table = _empty_table(n)
@@ -92,9 +92,9 @@ def group_rows(indptr: Ints, indices: Int32s, bits: Hashes, used_bits: np.uint64
 def merge_neighbourhoods(
     indptr: Ints, tokens: Int32s, node_tokens: Int32s, token_hashes: Hashes, used_bits: np.uint64
 ) -> tuple[Int32s, Hashes, Ints]:
-    """Give numbers to the distinct multisets {node_tokens[u]} ∪ {tokens[indptr[u]:indptr[u + 1]]}.
+    """Assign numbers to the distinct multisets {node_tokens[u]} ∪ {tokens[indptr[u]:indptr[u + 1]]}.
 
-    Returns the number of each node, the hash of each number, and the first node that has it.
+    Returns the number of each node, the hash of each number, and its first node.
     """
     n = len(node_tokens)
     table = _empty_table(n)
@@ -134,7 +134,7 @@ def _same_multiset(indptr: Ints, tokens: Int32s, node_tokens: Int32s, u: int, v:
     tally[node_tokens[v]] -= 1
     for k in range(indptr[v], indptr[v + 1]):
         tally[tokens[k]] -= 1
-    same = bool(tally[node_tokens[u]] == 0)  # as many in both: if all tokens of u balance, v has no others
+    same = bool(tally[node_tokens[u]] == 0)  # equal sizes: if all tokens of u balance, v has no others
     tally[node_tokens[u]] = 0
     for k in range(indptr[u], indptr[u + 1]):
         same = same and bool(tally[tokens[k]] == 0)
@@ -147,22 +147,23 @@ def _same_multiset(indptr: Ints, tokens: Int32s, node_tokens: Int32s, u: int, v:
 
 @compiled
 def operator_rows(
-    first: Ints, indptr: Ints, neighbours: Ints, weights: Array, parts: Int32s, colours: Int32s, hashes: Hashes
+    first: Ints, indptr: Ints, neighbours: Ints, weights: Array, relations: Int32s, colours: Int32s, hashes: Hashes
 ) -> tuple[Ints, Int32s, Int32s, Array, Array]:
     """Write the rows of Q, one for each new colour: old colours in the closed neighbourhood with summed weights.
 
-    ``first`` holds a node of each new colour, ``colours`` and ``hashes`` are the old ones, ``weights`` is empty when
-    all are 1, ``parts`` when edges have no types. Returns Q as CSR (ptr, index, part, value), each row in order of
-    parts and then of hashes, and |Q| summed entry by entry.
+    ``first`` holds a node of each new colour; ``colours`` and ``hashes`` are the old ones; ``weights`` is empty if all
+    are 1, and ``relations`` if edges have no types. Returns Q as CSR (ptr, index, relation, value), with each row
+    sorted by relation and then by hash, and the sums of absolute weights, entry by entry.
     """
     count = len(first)
     room = count
     for c in range(count):
         room += indptr[first[c] + 1] - indptr[first[c]]
     ptr = np.zeros(count + 1, np.int64)
-    index, part, value, magnitude = np.empty(room, np.int32), np.zeros(room, np.int32), np.empty(room), np.empty(room)
-    n_parts = 1 + parts.max() if len(parts) else 1
-    place = np.full(n_parts * len(hashes), -1, np.int64)
+    index, relation = np.empty(room, np.int32), np.zeros(room, np.int32)
+    value, magnitude = np.empty(room), np.empty(room)
+    n_relations = 1 + relations.max() if len(relations) else 1
+    place = np.full(n_relations * len(hashes), -1, np.int64)
     filled = 0
     for c in range(count):
         u, start = first[c], filled
@@ -170,34 +171,35 @@ def operator_rows(
             itself = k < indptr[u]
             colour = colours[u] if itself else colours[neighbours[k]]
             weight = 1.0 if itself or len(weights) == 0 else weights[k]
-            edge_part = 0 if itself or len(parts) == 0 else parts[k]
-            key = edge_part * len(hashes) + colour
+            edge_relation = 0 if itself or len(relations) == 0 else relations[k]
+            key = edge_relation * len(hashes) + colour
             if place[key] < 0:
                 place[key] = filled
-                index[filled], part[filled], value[filled], magnitude[filled] = colour, edge_part, 0.0, 0.0
+                index[filled], relation[filled], value[filled], magnitude[filled] = colour, edge_relation, 0.0, 0.0
                 filled += 1
             value[place[key]] += weight
             magnitude[place[key]] += abs(weight)
         for k in range(start, filled):
-            place[part[k] * len(hashes) + index[k]] = -1
+            place[relation[k] * len(hashes) + index[k]] = -1
         row = slice(start, filled)
-        _sort_row(index[row], part[row], value[row], magnitude[row], hashes)
+        _sort_row(index[row], relation[row], value[row], magnitude[row], hashes)
         ptr[c + 1] = filled
-    return ptr, index[:filled].copy(), part[:filled].copy(), value[:filled].copy(), magnitude[:filled].copy()
+    return ptr, index[:filled].copy(), relation[:filled].copy(), value[:filled].copy(), magnitude[:filled].copy()
 
 
 @compiled
-def _sort_row(index: Int32s, part: Int32s, value: Array, magnitude: Array, hashes: Hashes) -> None:
-    """Sort the entries of a row by part, then by the hash of their colour."""
-    if len(index) > 24:  # below, insertion is faster than what np.argsort allocates
+def _sort_row(index: Int32s, relation: Int32s, value: Array, magnitude: Array, hashes: Hashes) -> None:
+    """Sort the entries of a row by relation, then by the hash of their colour."""
+    if len(index) > 24:  # for shorter rows insertion sort is faster, as it does not allocate
         order = np.argsort(hashes[index])
-        order = order[np.argsort(part[order], kind="mergesort")]
-        index[:], part[:], value[:], magnitude[:] = index[order], part[order], value[order], magnitude[order]
+        order = order[np.argsort(relation[order], kind="mergesort")]
+        index[:], relation[:], value[:], magnitude[:] = index[order], relation[order], value[order], magnitude[order]
         return
     for i in range(1, len(index)):
-        c, s, v, m = index[i], part[i], value[i], magnitude[i]
+        c, s, v, m = index[i], relation[i], value[i], magnitude[i]
         j = i - 1
-        while j >= 0 and (part[j] > s or (part[j] == s and hashes[index[j]] > hashes[c])):
-            index[j + 1], part[j + 1], value[j + 1], magnitude[j + 1] = index[j], part[j], value[j], magnitude[j]
+        while j >= 0 and (relation[j] > s or (relation[j] == s and hashes[index[j]] > hashes[c])):
+            index[j + 1], relation[j + 1] = index[j], relation[j]
+            value[j + 1], magnitude[j + 1] = value[j], magnitude[j]
             j -= 1
-        index[j + 1], part[j + 1], value[j + 1], magnitude[j + 1] = c, s, v, m
+        index[j + 1], relation[j + 1], value[j + 1], magnitude[j + 1] = c, s, v, m

@@ -5,9 +5,9 @@ LANES row colours: ``[panel, v, 0, lane]`` is λ and ``[panel, v, 1, lane]`` is 
 panel · LANES + lane and column colour v. The two groups trade places from level to level. One level takes, for each
 panel of LANES row colours:
 
-    gather       sum over the neighbours of row colours            contiguous, in registers; type by type
+    sum          over the neighbours of row colours        contiguous, in registers; one relation at a time
     transpose    four rows at a time, while in the first-level cache
-    gather       sum over the neighbours of column colours         contiguous, in registers; over all types at once
+    sum          over the neighbours of column colours     contiguous, in registers; over all relations at once
     layers       row by row, right after the sum
     readout      sum by column graph
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array
-from fastgntk.engines._simd._group import CHUNK, Group
+from fastgntk.engines._simd._group import CHUNK, ColourGroup
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._vector import LANES, add_rows, apply_layer, sum_row_pairs, sum_rows_twice, transpose4
 
@@ -28,36 +28,43 @@ __all__ = ["Buffers", "buffer_sizes", "compute_tile"]
 
 
 _PAIR = 2 * LANES
+_NO_READOUT = -1
 
 
 class Buffers(NamedTuple):
-    """The memory of `compute_tile`: flat arrays of any finite content, with at least `buffer_sizes` entries."""
+    """The memory of `compute_tile`: flat arrays with at least `buffer_sizes` entries and any finite content."""
 
     front: Array  # a level
     back: Array  # the level before
     patch: Array  # four row colours, to be transposed
-    turned: Array  # a panel after the first gather
+    turned: Array  # a panel after the first sum, transposed
     readout: Array  # (column graphs, row colours)
 
 
-def buffer_sizes(rows: Group, cols: Group) -> dict[str, int]:
+def buffer_sizes(rows: ColourGroup, cols: ColourGroup) -> dict[str, int]:
     """Return the number of entries of each of `Buffers`."""
     m, k = int(rows.widest) + LANES, int(cols.widest) + LANES
     graphs = max(len(rows.sum_ptr), len(cols.sum_ptr))
-    parts = max(int(rows.parts), int(cols.parts))
-    features = max(int(rows.counts[0]), int(cols.counts[0])) * parts
-    turned = max(features * LANES, parts * max(m, k) * _PAIR)
+    n_relations = max(int(rows.n_relations), int(cols.n_relations))
+    features = max(int(rows.counts[0]), int(cols.counts[0])) * n_relations
+    turned = max(features * LANES, n_relations * max(m, k) * _PAIR)
     return {"front": 2 * m * k, "back": 2 * m * k, "patch": 4 * _PAIR, "turned": turned, "readout": graphs * max(m, k)}
 
 
 @compiled
 def compute_tile(
-    rows: Group, cols: Group, layers: int, symmetric: bool, buffers: Buffers, cancelled: NDArray[np.uint8], out: Array
+    rows: ColourGroup,
+    cols: ColourGroup,
+    layers: int,
+    symmetric: bool,
+    buffers: Buffers,
+    cancelled: NDArray[np.uint8],
+    out: Array,
 ) -> None:
     """Write the readout of every level to ``out`` (L + 1, n, m).
 
-    ``symmetric`` if both groups are the same, which halves the work. The loop ends early once ``cancelled[0]`` is
-    not 0.
+    ``symmetric`` means that both groups are the same, which halves the work. The loop ends early once
+    ``cancelled[0]`` is not 0.
     """
     turned, readout = buffers.turned, buffers.readout
     deepest = len(rows.counts) - 1
@@ -67,10 +74,10 @@ def compute_tile(
         m, k = rows.counts[level], cols.counts[level]
         panels = -(-m // LANES)
         stride = -(-k // 4) * 4 * _PAIR  # entries of one panel
-        keep = symmetric or level < deepest  # the last level is read out panel by panel and dropped
+        keep = symmetric or level < deepest  # the last level is read out panel by panel and discarded
         width = panels * LANES
         if level == 1:
-            turned[: cols.counts[0] * cols.parts * LANES] = 0.0
+            turned[: cols.counts[0] * cols.n_relations * LANES] = 0.0
         readout[: width * (len(cols.sum_ptr) - 1)] = 0.0
         for panel in range(panels):
             if cancelled[0]:
@@ -83,7 +90,8 @@ def compute_tile(
                 _spread_features(rows, cols, first, last, turned, True)
             else:
                 _turn(rows, cols, level, first, last, old, buffers.patch, turned)
-            _combine(cols, level, stop, layers, turned, new, start, readout, width, -1 if symmetric else first)
+            read_to = _NO_READOUT if symmetric else first
+            _sum_and_apply_layers(cols, level, stop, layers, turned, new, start, readout, width, read_to)
             if level == 1:
                 _spread_features(rows, cols, first, last, turned, False)
         if symmetric:
@@ -97,7 +105,7 @@ def compute_tile(
 
 
 @compiled
-def _feature_products(rows: Group, cols: Group, dense: Array, out: Array) -> None:
+def _feature_products(rows: ColourGroup, cols: ColourGroup, dense: Array, out: Array) -> None:
     """Write the products of feature sums, level 0."""
     dense[: rows.counts[0]] = 0.0
     for i in range(len(rows.sum_ptr) - 1):
@@ -113,49 +121,51 @@ def _feature_products(rows: Group, cols: Group, dense: Array, out: Array) -> Non
 
 
 @compiled
-def _spread_features(rows: Group, cols: Group, first: int, last: int, turned: Array, full: bool) -> None:
+def _spread_features(rows: ColourGroup, cols: ColourGroup, first: int, last: int, turned: Array, full: bool) -> None:
     """Write unit vectors of row colours into ``turned`` as (features of cols, LANES), which is zero elsewhere.
 
-    With ``full`` False zeros are written in their place. One side may have more labels and types than the other.
+    With ``full`` False write zeros in their place. Labels and relations that only one side has contribute nothing.
     """
     row_features, col_features = rows.counts[0], cols.counts[0]
     for u in range(first, last):
-        for k in range(rows.ptr[rows.at[1] + u], rows.ptr[rows.at[1] + u + 1]):
-            feature, part = rows.columns[k], 0
-            if rows.parts > 1:
-                part, feature = feature // row_features, feature % row_features
-            if feature < col_features and part < cols.parts:
-                turned[(part * col_features + feature) * LANES + u - first] = rows.value[k] if full else 0.0
+        for k in range(rows.ptr[rows.level_start[1] + u], rows.ptr[rows.level_start[1] + u + 1]):
+            feature, relation = rows.columns[k], 0
+            if rows.n_relations > 1:
+                relation, feature = feature // row_features, feature % row_features
+            if feature < col_features and relation < cols.n_relations:
+                turned[(relation * col_features + feature) * LANES + u - first] = rows.value[k] if full else 0.0
 
 
 @compiled
-def _turn(rows: Group, cols: Group, level: int, first: int, last: int, old: Array, patch: Array, turned: Array) -> None:
-    """Sum over the neighbours of row colours first..last − 1; writes (parts, old column colours, 2, LANES)."""
-    padded = -(-rows.counts[level - 1] // LANES) * LANES  # columns between two parts of a row
+def _turn(
+    rows: ColourGroup, cols: ColourGroup, level: int, first: int, last: int, old: Array, patch: Array, turned: Array
+) -> None:
+    """Sum over the neighbours of row colours first..last − 1; writes (relations, old column colours, 2, LANES)."""
+    padded = -(-rows.counts[level - 1] // LANES) * LANES  # columns between two relations of a row
     stride = -(-rows.counts[level - 1] // 4) * 4 * _PAIR
     panels = -(-cols.counts[level - 1] // LANES)
-    for part in range(cols.parts):
-        to = part * panels * LANES * _PAIR
-        if part >= rows.parts:
+    for relation in range(cols.n_relations):
+        to = relation * panels * LANES * _PAIR
+        if relation >= rows.n_relations:
             turned[to : to + panels * LANES * _PAIR] = 0.0
             continue
-        cuts = rows.cuts[rows.at[level] * rows.parts + part :]
+        cuts = rows.cuts[rows.level_start[level] * rows.n_relations + relation :]
         for panel in range(panels):
-            source = panel * stride - part * padded * _PAIR
-            for group in range(first, last, 4):
-                for u in range(group, min(group + 4, last)):
-                    start, stop = cuts[u * rows.parts], cuts[u * rows.parts + 1]
-                    to_row = (u - group) * _PAIR
+            source = panel * stride - relation * padded * _PAIR
+            for four in range(first, last, 4):
+                for u in range(four, min(four + 4, last)):
+                    start, stop = cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]
+                    to_row = (u - four) * _PAIR
                     sum_row_pairs(patch, to_row, old, source, _PAIR, rows.columns, rows.value, start, stop)
                 for half in range(0, _PAIR, LANES):
                     for j in range(0, LANES, 4):
-                        transpose4(patch, half + j, _PAIR, turned, to + j * _PAIR + half + group - first, _PAIR)
+                        transpose4(patch, half + j, _PAIR, turned, to + j * _PAIR + half + four - first, _PAIR)
             to += LANES * _PAIR
 
 
 @compiled
-def _combine(
-    cols: Group,
+def _sum_and_apply_layers(
+    cols: ColourGroup,
     level: int,
     stop: int,
     layers: int,
@@ -164,10 +174,13 @@ def _combine(
     start: int,
     readout: Array,
     width: int,
-    first: int,
+    read_to: int,
 ) -> None:
-    """Sum over the neighbours of column colours below ``stop``, apply the layers, read out unless ``first`` is −1."""
-    base = cols.at[level]
+    """Sum over the neighbours of column colours below ``stop``, apply the layers, and read out.
+
+    ``read_to`` is the first row colour of the panel, or _NO_READOUT if the panel is read out later.
+    """
+    base = cols.level_start[level]
     for chunk in range(0, stop, CHUNK):
         last = min(chunk + CHUNK, stop)
         for v in range(chunk, last):
@@ -179,13 +192,13 @@ def _combine(
                 sum_row_pairs(new, to, turned, 0, _PAIR, cols.columns, cols.value, row, end)
             for _ in range(layers):  # row by row: the root of one row overlaps with the sums of the next
                 apply_layer(new, to, new, to + LANES)
-        if first >= 0:
-            _read_chunk(cols, level, chunk // CHUNK, new, start, first, width, readout)
+        if read_to != _NO_READOUT:
+            _read_chunk(cols, level, chunk // CHUNK, new, start, read_to, width, readout)
 
 
 @compiled
 def _mirror(m: int, panels: int, stride: int, new: Array) -> None:
-    """Fill panel p, colours of later panels, from those panels."""
+    """Copy the entries above the diagonal, transposed, to below it: the columns of later panels in each panel."""
     for p in range(panels):
         for later in range(p + 1, panels):
             height = min(LANES, m - later * LANES)
@@ -199,10 +212,10 @@ def _mirror(m: int, panels: int, stride: int, new: Array) -> None:
 
 @compiled
 def _read_chunk(
-    cols: Group, level: int, chunk: int, new: Array, start: int, first: int, width: int, readout: Array
+    cols: ColourGroup, level: int, chunk: int, new: Array, start: int, first: int, width: int, readout: Array
 ) -> None:
     """Add θ of one chunk of column colours to readout[column graph, row colour] of one panel."""
-    k, stop = cols.read_ptr[cols.read_at[level] + chunk], cols.read_ptr[cols.read_at[level] + chunk + 1]
+    k, stop = cols.read_ptr[cols.read_start[level] + chunk], cols.read_ptr[cols.read_start[level] + chunk + 1]
     while k < stop:
         graph, begin = cols.read_graph[k], k
         while k < stop and cols.read_graph[k] == graph:
@@ -212,11 +225,13 @@ def _read_chunk(
 
 
 @compiled
-def _read_rows(rows: Group, cols: Group, level: int, width: int, readout: Array, out: Array, turn: bool) -> None:
+def _read_rows(
+    rows: ColourGroup, cols: ColourGroup, level: int, width: int, readout: Array, out: Array, turn: bool
+) -> None:
     """Sum the readout over the colours of each row graph; with ``turn`` row graphs are the columns of ``out``."""
     out[:] = 0.0
-    first = rows.read_ptr[rows.read_at[level]]
-    stop = rows.read_ptr[rows.read_at[level] + -(-rows.counts[level] // CHUNK)]
+    first = rows.read_ptr[rows.read_start[level]]
+    stop = rows.read_ptr[rows.read_start[level] + -(-rows.counts[level] // CHUNK)]
     for j in range(len(cols.sum_ptr) - 1):
         for k in range(first, stop):
             value = rows.read_value[k] * readout[j * width + rows.read_index[k]]

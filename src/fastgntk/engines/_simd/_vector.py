@@ -1,13 +1,13 @@
-"""A few operations on short vectors that LLVM does not find in plain loops, and loops over whole arrays of layers.
+"""Operations on short vectors that LLVM does not derive from plain loops, and layers on whole arrays.
 
-Sums of a few short rows: as a plain loop each row costs a check for overlapping memory and a round trip of the sum
-through memory; here the sum stays in registers (2.7 → 0.9 ns per pair, at 3 rows of 32 pairs). Layers: the same.
-Transposing 4 × 4: four shuffles instead of sixteen scalar stores. LLVM splits vectors of eight for machines that have
-shorter ones. With the JIT off, the same operations run in NumPy.
+Sums of a few short rows: in a plain loop each row costs a check for overlapping memory and a round trip of the sum
+through memory; here the sum stays in registers (2.7 → 0.9 ns per pair, at 3 rows of 32 pairs). The same holds for the
+layers. Transposing 4 × 4 takes four shuffles instead of sixteen scalar stores. LLVM splits vectors of eight on
+processors with shorter ones. With the JIT off, the same operations run in NumPy.
 
-All arrays are flat, and nothing is checked: offsets come from `_group` and `_tile` alone. A pair is LANES entries of
-λ followed by LANES of θ. ROWS are the arguments (base, first, stride, index, weight, start, stop), which
-mean Σ_k weight[k] · base[first + index[k] · stride : …] over start ≤ k < stop.
+All arrays are flat and without bounds checks, since offsets come only from `_group` and `_tile`. A pair is LANES
+entries of λ followed by LANES of θ. ROWS stands for the arguments (base, first, stride, index, weight, start, stop),
+which define the sum Σ_k weight[k] · base[first + index[k] · stride : …] over start ≤ k < stop.
 
 =============================================  ==================================================================
 ``sum_row_pairs(out, at, ROWS)``               write the sum of pairs to out[at : at + 2 LANES]
@@ -38,7 +38,7 @@ __all__ = ["LANES", "add_rows", "apply_layer", "sum_row_pairs", "sum_rows_twice"
 __all__ += ["apply_layers", "layer_nanoseconds", "scatter"]
 
 LANES = 32
-"""Width of a panel: entries of one row that are worked on together."""
+"""Width of a panel: the number of entries that are processed together."""
 
 _WIDTH = 8
 _INT, _LONG = ir.IntType(64), types.int64
@@ -46,7 +46,7 @@ _VECTOR, _TWO = ir.VectorType(ir.DoubleType(), _WIDTH), ir.VectorType(ir.DoubleT
 
 
 def _operation(in_numpy: Callable[..., None]) -> Callable[[Callable[..., Any]], Any]:
-    """Make an intrinsic of a function, or with the JIT off use ``in_numpy`` instead."""
+    """Turn a function into an intrinsic, or replace it by ``in_numpy`` if the JIT is off."""
     jit_is_off = getattr(numba.config, "DISABLE_JIT", False)
     return lambda function: in_numpy if jit_is_off else intrinsic(function)
 
@@ -74,7 +74,7 @@ def _shuffle(builder: Any, a: Any, b: Any, lanes: list[int]) -> Any:
 
 
 def _emit_sums(entries: int, context: Any, builder: Any, kinds: Any, rows: Any) -> list[Any]:
-    """Emit the loop over k; returns the sums of ``entries`` entries, still in registers."""
+    """Emit the loop over k; return the sums of ``entries`` entries, which stay in registers."""
     source, numbers, factors = (_pointer(context, builder, kinds[i], rows[i]) for i in (0, 3, 4))
     _, first, stride, _, _, start, stop = rows
     zero = ir.Constant(_VECTOR, [0.0] * _WIDTH)
@@ -109,7 +109,7 @@ def _emit_sums(entries: int, context: Any, builder: Any, kinds: Any, rows: Any) 
 
 
 def _row_operation(entries: int, *, copies: int = 1, add: bool = False) -> Any:
-    """Make the operation that sums rows of ``entries`` entries and writes copies of the sums, or adds them."""
+    """Return the operation that sums rows of ``entries`` entries, and writes ``copies`` of the sum or adds it."""
 
     @_operation(_row_operation_in_numpy(entries, copies, add))
     def operation(typing: Any, out: Any, at: Any, base: Any, first: Any, stride: Any, index: Any, weight: Any, start: Any, stop: Any) -> Any:  # noqa: ARG001, E501  # fmt: skip
@@ -181,7 +181,7 @@ def transpose4(typing: Any, source: Any, s: Any, s_stride: Any, out: Any, o: Any
         def place(start: Any, stride: Any, row: int, column: int) -> Any:
             return _plus(builder, builder.add(start, builder.mul(stride, ir.Constant(_INT, row))), column)
 
-        # Halves of rows i and i + 2 are joined while they are loaded, which costs no shuffle.
+        # Halves of rows i and i + 2 are joined while loading, which costs no shuffle.
         joined = []
         for half in (0, 2):
             for i in (0, 1):
@@ -199,7 +199,7 @@ def transpose4(typing: Any, source: Any, s: Any, s_stride: Any, out: Any, o: Any
 def apply_layers(lam: Array, theta: Array, entries: int, layers: int) -> None:
     """Apply ``layers`` ReLU layers in place to the first ``entries`` of two flat arrays.
 
-    The arrays must hold ``entries`` rounded up to a multiple of LANES; what is beyond is changed too.
+    The arrays must have room for ``entries`` rounded up to a multiple of LANES; the padding is overwritten.
     """
     for at in range(0, entries, LANES):
         for _ in range(layers):  # 32 entries stay in the first-level cache from layer to layer
@@ -210,7 +210,7 @@ def apply_layers(lam: Array, theta: Array, entries: int, layers: int) -> None:
 def scatter(matrix: Array, first: int, factors: Array, buckets: Ints, out: Array) -> None:
     """Add factors[k] times column first + k of the matrix to column buckets[k] of ``out``, for every k.
 
-    It is the product with a sketch that has one entry in each column, at one multiply-add for each entry.
+    This is the product with a sketch that has one entry per column, at one multiply-add per matrix entry.
     """
     for row in range(matrix.shape[0]):
         for k in range(len(factors)):
