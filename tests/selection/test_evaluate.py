@@ -182,7 +182,7 @@ def test_the_default_grid_shrinks_for_many_graphs():
             {"y": [0] * 56 + [1] * 4, "folds": 4},
             "3 members in the training part of outer fold 1, fewer than inner_folds=5; use at most inner_folds=3",
         ),
-        ({"y": [0, 1] * 2 + [2] * 56, "folds": 2, "inner_folds": 2}, "1 member .* more graphs of it are needed"),
+        ({"y": [0, 1] * 2 + [2] * 56, "folds": 2, "inner_folds": 2}, "1 member .* add graphs of this class"),
         ({"folds": ["a"] * 60}, r"but has shape \(60,\) and dtype <U1"),
         ({"folds": 1}, "folds must be 2 or more, but is 1"),
         ({"inner_folds": 1}, "inner_folds must be 2 or more, but is 1"),
@@ -292,6 +292,6 @@ def test_out_of_fold_predictions_reproduce_the_accuracies(rings):
     function = found.function(np.arange(60))
     for i, kernel in enumerate(found.kernels):
         mine = found.kernel_of == i
-        values = np.einsum("ij,ij->i", function.weights, gram(rings.graphs, kernel)) + function.offsets
+        values = np.einsum("ij,ij->i", function.weights, gram(rings.graphs, kernel)) + function.intercepts
         sign = np.where(found.predicted == 1, 1.0, -1.0)
         np.testing.assert_allclose(values[mine], (sign * found.values[:, 0])[mine], rtol=1e-6, atol=1e-8)

@@ -53,7 +53,7 @@ class GrakelKernel(KernelTransformer):
         Normalising divides by the roots of these, so they are the same for a kernel and its normalised form.
         """
         check_is_fitted(self)
-        prepared = self.rows_.prepared
+        prepared = self.basis_.prepared
         inner = prepared.kernel.kernel if isinstance(prepared.kernel, Normalized) else prepared.kernel
         fitted = combine_diagonals(inner, prepared.leaf_diagonals()).copy()
         if self._transformed is None:

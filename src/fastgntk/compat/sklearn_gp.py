@@ -14,7 +14,7 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import Graph, GraphBatch, as_graphs
 from fastgntk.kernels import GNTK
 from fastgntk.kernels import Kernel as GraphKernel
-from fastgntk.models import FrozenParameters, KernelRows, TrainingKernel, check_features
+from fastgntk.models import FrozenParameters, KernelBasis, TrainingKernel, check_features
 from fastgntk.pairwise import Compute, check_compute, check_kernel, prepare_batch
 
 __all__ = ["ProcessKernel"]
@@ -30,8 +30,8 @@ class _CachedKernel:
     training: TrainingKernel
 
     @cached_property
-    def rows(self) -> KernelRows:
-        return self.training.rows_to(np.arange(self.training.n))
+    def rows(self) -> KernelBasis:
+        return self.training.basis(np.arange(self.training.n))
 
 
 class ProcessKernel(FrozenParameters, GenericKernelMixin, Kernel):  # type: ignore[misc]  # scikit-learn ships no types
@@ -98,7 +98,7 @@ class ProcessKernel(FrozenParameters, GenericKernelMixin, Kernel):  # type: igno
             found = next((cached for cached in candidates if _same_graphs(cached.batch, batch)), None)
             if found is None:
                 copied = X.copy() if isinstance(X, np.ndarray) else None  # the caller may put other graphs into it
-                training = TrainingKernel(prepare_batch(batch, *options), in_units=False)
+                training = TrainingKernel(prepare_batch(batch, *options), scaled=False)
                 found = _CachedKernel(copied, batch, options, training)
         if keep:
             self._cache[:] = [found, *[cached for cached in self._cache if cached is not found][:1]]

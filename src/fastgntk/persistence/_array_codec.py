@@ -1,4 +1,4 @@
-"""Rows of a model as plain arrays, and back: training graphs with fitted node features, or random features.
+"""Basis of a model as plain arrays, and back: training graphs with fitted node features, or random features.
 
 Graphs are kept in the form in which they were given, as far as the kernel uses them, with the fitted node features;
 colours and norms are computed again on loading, which takes a fraction of a second. A model on random features has no
@@ -21,11 +21,11 @@ from fastgntk.engines import TangentFeatures, compiled_code_runs
 from fastgntk.errors import InputError
 from fastgntk.graphs import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, Kernel, Normalized
-from fastgntk.models import FeatureRows, KernelRows, Rows, drawn_width
+from fastgntk.models import Basis, FeatureBasis, KernelBasis, drawn_width
 from fastgntk.pairwise import Compute, prepare_batch, tangent_leaves
 from fastgntk.persistence._schema import Arrays, Entry, Part, check_document, check_names, check_parts, finite_number
 
-__all__ = ["pack_features", "pack_graphs", "pack_rows", "unpack_features", "unpack_graphs", "unpack_rows"]
+__all__ = ["pack_features", "pack_graphs", "pack_basis", "unpack_features", "unpack_graphs", "unpack_basis"]
 
 _FIELDS = ("offsets", "indptr", "indices", "weights", "labels", "edge_labels", "self_loops")
 _SPARSE = ("features.data", "features.indices", "features.indptr", "features.shape")
@@ -38,7 +38,7 @@ _ROWS = {
     "kernel": Entry(dict, "a kernel"),
     "engines": Entry(list, "a list of engines", lambda names: all(isinstance(name, str) for name in names)),
     "features": Entry(list, "a list of node features"),
-    "unit": finite_number("a number above 0", lambda value: value > 0),
+    "kernel_scale": finite_number("a number above 0", lambda value: value > 0),
 }
 _DRAWS = {
     "size": Entry(int, "an integer", lambda value: value >= 1),
@@ -56,29 +56,34 @@ _FEATURES = {
 }
 
 
-def pack_rows(rows: Rows) -> tuple[dict[str, Any], Arrays]:
+def pack_basis(rows: Basis) -> tuple[dict[str, Any], Arrays]:
     """Return the document and the arrays of the rows."""
-    document: dict[str, Any] = {"kernel": rows.kernel.to_dict(), "unit": rows.unit, "features": [], "engines": []}
+    document: dict[str, Any] = {
+        "kernel": rows.kernel.to_dict(),
+        "kernel_scale": rows.kernel_scale,
+        "features": [],
+        "engines": [],
+    }
     arrays: Arrays = {}
     for i, step in enumerate(rows.features.values()):
         described, packed = pack_features(step, f"features.{i}.")
         document["features"].append(described)
         arrays |= packed
-    if isinstance(rows, KernelRows):
+    if isinstance(rows, KernelBasis):
         document["engines"] = rows.prepared.engines
         arrays |= pack_graphs(_drop_unused(rows.prepared.batch, rows.features, rows.kernel))
         diagonals = rows.prepared.leaf_diagonals(rows.compute.with_progress(None))
         arrays |= {f"diagonal.{i}": diagonals[leaf] for i, leaf in enumerate(rows.prepared.graphs_by_leaf)}
-    elif isinstance(rows, FeatureRows):
+    elif isinstance(rows, FeatureBasis):
         document["draws"] = {name: int(getattr(rows.draws, name)) for name in _DRAWS}
         arrays["probe"] = rows.probe()
         arrays |= _pack_edge_types(rows.transformer.node_features_.edge_types_) if rows.draws.kernel.typed else {}
     return document, arrays
 
 
-def unpack_rows(document: dict[str, Any], arrays: Arrays, compute: Compute) -> Rows:
-    """Return the rows that :func:`pack_rows` packed; inconsistent ones raise an :class:`InputError`."""
-    options, engines, described, unit = check_document(document, _ROWS)
+def unpack_basis(document: dict[str, Any], arrays: Arrays, compute: Compute) -> Basis:
+    """Return the rows that :func:`pack_basis` packed; inconsistent ones raise an :class:`InputError`."""
+    options, engines, described, kernel_scale = check_document(document, _ROWS)
     kernel = Kernel.from_dict(options)
     leaves = tangent_leaves(kernel)
     for leaf in leaves:
@@ -90,7 +95,7 @@ def unpack_rows(document: dict[str, Any], arrays: Arrays, compute: Compute) -> R
     if len(described) != len(kinds) or [step.kind for step in steps] != kinds:
         raise InputError("its node features do not fit its kernel.")
     if "draws" in document:
-        return _unpack_draws(document, arrays, kernel, steps[0], compute, float(unit))
+        return _unpack_draws(document, arrays, kernel, steps[0], compute, float(kernel_scale))
     batch = unpack_graphs(arrays)
     diagonal_parts = {f"diagonal.{i}": Part("m", minimum=0.0) for i in range(len(leaves))}
     diagonals = check_parts(arrays, diagonal_parts, {"m": len(batch)})
@@ -98,7 +103,7 @@ def unpack_rows(document: dict[str, Any], arrays: Arrays, compute: Compute) -> R
     prepared = prepare_batch(batch, kernel, compute, features, engines=_check_engines(engines, leaves))
     for leaf, values in zip(leaves, diagonals, strict=True):
         prepared.set_leaf_diagonal(leaf, values)
-    return KernelRows(prepared, float(unit))
+    return KernelBasis(prepared, float(kernel_scale))
 
 
 def _check_engines(engines: list[str], leaves: list[GNTK]) -> list[str] | None:
@@ -110,8 +115,8 @@ def _check_engines(engines: list[str], leaves: list[GNTK]) -> list[str] | None:
 
 
 def _unpack_draws(
-    document: dict[str, Any], arrays: Arrays, kernel: Kernel, step: NodeFeatures, compute: Compute, unit: float
-) -> Rows:
+    document: dict[str, Any], arrays: Arrays, kernel: Kernel, step: NodeFeatures, compute: Compute, kernel_scale: float
+) -> Basis:
     """Draw the random features of the file again, and check that they are the same."""
     (draws,) = check_document(document, {"draws": Entry(dict)})
     check_names(draws, _DRAWS)
@@ -127,9 +132,9 @@ def _unpack_draws(
     # Draws for the first layer take some 100 bytes for each column and type; a file can claim any number of columns.
     if 100 * width * (types + 1) > compute.budget:
         raise InputError(f"its node features have {width:,} columns, which is too much for the memory.")
-    rows = FeatureRows.restore(TangentFeatures(tangent, size, width, types, seed), step, kernel, compute, unit)
+    rows = FeatureBasis.restore(TangentFeatures(tangent, size, width, types, seed), step, kernel, compute, kernel_scale)
     (expected,) = check_parts(arrays, {"probe": Part("m")}, {"m": len(rows)})
-    if not np.allclose(expected, rows.probe(), rtol=1e-6, atol=1e-9 * unit):
+    if not np.allclose(expected, rows.probe(), rtol=1e-6, atol=1e-9 * kernel_scale):
         raise InputError("its random features are drawn differently by this version of NumPy; train it again.")
     return rows
 

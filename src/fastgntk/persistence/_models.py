@@ -20,7 +20,7 @@ from fastgntk.models import (
 )
 from fastgntk.pairwise import Compute, check_compute
 from fastgntk.persistence._archive import read_container, write_container
-from fastgntk.persistence._array_codec import pack_rows, unpack_rows
+from fastgntk.persistence._array_codec import pack_basis, unpack_basis
 from fastgntk.persistence._schema import Arrays, Entry, Part, check_document, check_names, check_parts, finite_number
 from fastgntk.solvers import Solution
 
@@ -55,7 +55,7 @@ _SOLUTION = {
 # Lengths: n training graphs, m rows, k outputs.
 _SOLUTION_PARTS = {
     "basis": Part("m", "int64"),
-    "alpha": Part("m k"),
+    "coefficients": Part("m k"),
     "scale2": Part("k", minimum=0.0),
     "leave_one_out": Part("n k"),
     "leave_one_out_variance": Part("n"),
@@ -82,8 +82,12 @@ def save_model(model: GraphModel, path: Path) -> None:
         "params": _plain_params(model, _CLASSES[kind]),
         "solver": model.solver_,
     }
-    arrays: Arrays = {"coefficients": expansion.coefficients, "offsets": expansion.offsets, "basis": expansion.basis}
-    for entries, parts in (pack_rows(expansion.rows), pack(model)):
+    arrays: Arrays = {
+        "coefficients": expansion.coefficients,
+        "intercepts": expansion.intercepts,
+        "training_indices": expansion.training_indices,
+    }
+    for entries, parts in (pack_basis(expansion.basis), pack(model)):
         document |= entries
         arrays |= parts
     write_container(path, document, arrays)
@@ -116,15 +120,15 @@ def load_model(path: str | Path, *, compute: Compute | None = None) -> GraphClas
 
 def _unpack(document: dict[str, Any], arrays: Arrays, compute: Compute) -> GraphClassifier | GraphRegressor:
     kind, outputs, n, n_equal, about, params, solver = check_document(document, _DOCUMENT)
-    rows = unpack_rows(document, arrays, compute)
+    rows = unpack_basis(document, arrays, compute)
     check_names(params, set(_CLASSES[kind]().get_params(deep=False)) - set(_NOT_SAVED))
     model = _CLASSES[kind](**params, kernel=rows.kernel, compute=compute)
     sizes = {"m": len(rows), "k": len(outputs), "b": len(rows) if rows.keeps_graphs else 0}
-    expected = {"coefficients": Part("m k"), "offsets": Part("k"), "basis": Part("b", "int64", minimum=0)}
-    coefficients, offsets, basis = check_parts(arrays, expected, sizes)
+    expected = {"coefficients": Part("m k"), "intercepts": Part("k"), "training_indices": Part("b", "int64", minimum=0)}
+    coefficients, intercepts, basis = check_parts(arrays, expected, sizes)
     if not len(rows) or basis.max(initial=0) >= n:
         raise InputError("its training graphs are missing or have invalid indices.")
-    model.expansion_ = Expansion(rows, coefficients, offsets, basis, tuple(str(name) for name in outputs))
+    model.expansion_ = Expansion(rows, coefficients, intercepts, basis, tuple(str(name) for name in outputs))
     model.n_graphs_, model.n_equal_graphs_, model.about_, model.solver_ = n, n_equal, about, solver
     if document.get("names") is not None:
         names = Entry(list, f"a list of {n} names", lambda names: len(names) == n)
@@ -153,7 +157,7 @@ def _pack_classification(model: ClassificationModel) -> tuple[dict[str, Any], Ar
 
 
 def _unpack_classification(model: GraphClassifier, arrays: Arrays) -> None:
-    k = len(model.expansion_.offsets)
+    k = len(model.expansion_.intercepts)
     classes = arrays.get("classes")
     if classes is None or classes.ndim != 1 or len(classes) != (2 if k == 1 else k) or k == 2:
         raise InputError("its classes do not fit its decision functions.")
@@ -167,7 +171,7 @@ def _unpack_classification(model: GraphClassifier, arrays: Arrays) -> None:
 def _pack_regression(model: RegressionModel) -> tuple[dict[str, Any], Arrays]:
     """Return the solution of ridge regression, from which variances are computed, and the calibrated intervals."""
     parts, numbers = model.solution_.to_arrays()
-    if not model.expansion_.rows.keeps_graphs:
+    if not model.expansion_.basis.keeps_graphs:
         parts["noise_factor"] = _pack_triangle(parts["noise_factor"].T)
     if numbers["triangular"]:
         parts["factor"] = _pack_triangle(parts["factor"])
@@ -182,7 +186,7 @@ def _unpack_regression(model: GraphRegressor, document: dict[str, Any], arrays: 
     numbers, single, noise = check_document(document, _REGRESSION)
     triangular = check_document(numbers, _SOLUTION)[0]
     parts = {name.removeprefix("solution."): array for name, array in arrays.items() if name.startswith("solution.")}
-    rows, k = model.expansion_.rows, len(model.expansion_.offsets)
+    rows, k = model.expansion_.basis, len(model.expansion_.intercepts)
     m = len(rows) + (not rows.keeps_graphs)  # one more is constant
     sizes = {"n": model.n_graphs_, "m": m, "k": k}
     (landmarks,) = check_parts(parts, {"landmarks": Part("any", "int64", minimum=0)}, sizes)
@@ -190,7 +194,7 @@ def _unpack_regression(model: GraphRegressor, document: dict[str, Any], arrays: 
     if p > m or landmarks.max(initial=-1) >= m:
         raise InputError("its landmarks are not among its training graphs.")
     basis = check_parts(parts, _SOLUTION_PARTS, sizes)[0]
-    if not np.array_equal(basis, model.expansion_.basis if rows.keeps_graphs else np.arange(m)):
+    if not np.array_equal(basis, model.expansion_.training_indices if rows.keeps_graphs else np.arange(m)):
         raise InputError("its solution does not match its training graphs.")
     if triangular:
         parts["factor"] = _unpack_triangle(parts, "factor", p)

@@ -19,7 +19,7 @@ from fastgntk.engines import equal_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, Kernel, Normalized
-from fastgntk.models import INTERCEPT
+from fastgntk.models import KERNEL_CONSTANT
 from fastgntk.pairwise import Compute, GramPath, gram_path, normalize, tangent_leaves
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
 from fastgntk.solvers import EigenPath, Score
@@ -60,7 +60,7 @@ class _Sample:
         """Decompose a kernel among distinct graphs, in the units of ridge regression."""
         if not normalized:
             K = K / (float(np.average(K.diagonal()[self.kinds], weights=self.weights)) or 1.0)
-        return EigenPath(INTERCEPT + K, self.kinds, weights=self.weights)
+        return EigenPath(KERNEL_CONSTANT + K, self.kinds, weights=self.weights)
 
 
 @dataclass(frozen=True, eq=False)

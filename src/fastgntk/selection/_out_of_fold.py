@@ -18,7 +18,7 @@ from fastgntk.engines import EXACT_ENGINES
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel
 from fastgntk.models import (
-    INTERCEPT,
+    KERNEL_CONSTANT,
     FittedSVMs,
     Sigmoids,
     Split,
@@ -39,10 +39,10 @@ _CHUNK = 500  # graphs whose functions are held together
 
 
 class Function(NamedTuple):
-    """Decision functions of t graphs: offset + Σ_j weight_j k(G, G_j) over all n graphs of the data."""
+    """Decision functions of t graphs: intercept + Σ_j weight_j k(G, G_j) over all n graphs of the data."""
 
     weights: Array  # (t, n), 0 for graphs that the model did not see
-    offsets: Array  # (t,)
+    intercepts: Array  # (t,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class OutOfFold:
     cosines: Array
     """Their cosines (n, 3), 0 where there are fewer."""
     _function: Callable[[Ints], Function] | None
-    unit: float = 1.0
+    kernel_scale: float = 1.0
     """Values of the kernel are divided by this before functions apply."""
 
     @property
@@ -140,18 +140,18 @@ def svm_out_of_fold(
     C: float,
     random_state: int,
     *,
-    unit: float = 1.0,
+    kernel_scale: float = 1.0,
     balanced: bool = False,
     compute: Compute | None = None,
 ) -> OutOfFold:
     """Fit the SVMs of a classifier on five folds: the values are those that its calibration is learned from.
 
-    K (n, n) is the kernel as the classifier has it: cosines, or values over their ``unit``.
+    K (n, n) is the kernel as the classifier has it: cosines, or values over their ``kernel_scale``.
     """
     splits = spread_folds(numbers, random_state)
     fit = partial(_fit_fold, K, numbers, random_state, vote=False, balanced=balanced)
     folds = _fit_folds(fit, cosine, splits, [C] * len(splits), check_compute(compute))
-    return replace(_join_folds([kernel], [engine], [0] * len(folds), folds), unit=unit)
+    return replace(_join_folds([kernel], [engine], [0] * len(folds), folds), kernel_scale=kernel_scale)
 
 
 def ridge_out_of_fold(
@@ -165,7 +165,7 @@ def ridge_out_of_fold(
     engine: str,
     *,
     classes: bool,
-    unit: float = 1.0,
+    kernel_scale: float = 1.0,
     probabilities: Array | None = None,
 ) -> OutOfFold:
     """Take leave-one-out values (n, k) of ridge regression on targets Y (n, k) and their mean (k,).
@@ -182,7 +182,7 @@ def ridge_out_of_fold(
         nearest, cosines = _find_nearest(to_others, np.arange(n))
     function = None
     if K is not None:
-        inverse = np.linalg.inv(K + INTERCEPT + np.diag(np.broadcast_to(ridge, n)))
+        inverse = np.linalg.inv(K + KERNEL_CONSTANT + np.diag(np.broadcast_to(ridge, n)))
         alpha = inverse @ (Y - mean)  # (n, k)
         diagonal = np.diagonal(inverse)
         column, sign = _predicted_column(predicted, k) if classes else (np.zeros(n, dtype=np.int64), np.ones(n))
@@ -191,20 +191,30 @@ def ridge_out_of_fold(
             all_graphs = alpha[:, column[chosen]].T
             weights = all_graphs - inverse[chosen] * (alpha[chosen, column[chosen]] / diagonal[chosen])[:, None]
             weights[np.arange(len(chosen)), chosen] = 0.0  # up to rounding
-            offsets = mean[column[chosen]] + INTERCEPT * weights.sum(axis=1)
-            return Function(sign[chosen][:, None] * weights, sign[chosen] * offsets)
+            intercepts = mean[column[chosen]] + KERNEL_CONSTANT * weights.sum(axis=1)
+            return Function(sign[chosen][:, None] * weights, sign[chosen] * intercepts)
 
         restored = np.zeros(n)
         for chunk in np.array_split(np.arange(n), -(-n // _CHUNK)):
-            weights, offsets = decompose(chunk)
-            restored[chunk] = np.einsum("ij,ij->i", weights, K[chunk]) + offsets
+            weights, intercepts = decompose(chunk)
+            restored[chunk] = np.einsum("ij,ij->i", weights, K[chunk]) + intercepts
         expected = sign * out_of_fold[np.arange(n), column]
         spread = float(np.abs(expected - np.mean(expected)).max(initial=0.0)) + 1e-300
         if np.abs(restored - expected).max(initial=0.0) <= 1e-3 * spread:  # false for weighted graphs
             function = decompose
     zeros = np.zeros(n, dtype=np.int64)
     return OutOfFold(
-        (kernel,), (engine,), zeros, zeros, out_of_fold, predicted, probabilities, nearest, cosines, function, unit
+        (kernel,),
+        (engine,),
+        zeros,
+        zeros,
+        out_of_fold,
+        predicted,
+        probabilities,
+        nearest,
+        cosines,
+        function,
+        kernel_scale,
     )
 
 
@@ -240,7 +250,7 @@ def _fit_fold(
         among = K[np.ix_(train, train)]
         folds = spread_folds(numbers[train], random_state) if len(train) > 1 else ()
         svms = fit_svms(among, signs, C, balanced=balanced, folds=folds)
-        values = K[np.ix_(test, train)] @ svms.coefficients + svms.offsets
+        values = K[np.ix_(test, train)] @ svms.coefficients + svms.intercepts
         predicted = predicted_class(values)
         if vote and n_classes > 2:
             predicted = next(predict_split(K, numbers, split, [C]))[0].astype(np.int64)
@@ -280,13 +290,13 @@ def _join_folds(
     column, sign = _predicted_column(joined["predicted"], joined["values"].shape[1])
 
     def decompose(chosen: Ints) -> Function:
-        weights, offsets = np.zeros((len(chosen), n)), np.zeros(len(chosen))
+        weights, intercepts = np.zeros((len(chosen), n)), np.zeros(len(chosen))
         for number, fold in enumerate(folds):
             places = np.flatnonzero(fold_of[chosen] == number)
             columns, signs = column[chosen[places]], sign[chosen[places]]
             weights[np.ix_(places, fold.train)] = signs[:, None] * fold.svms.coefficients[:, columns].T
-            offsets[places] = signs * fold.svms.offsets[columns]
-        return Function(weights, offsets)
+            intercepts[places] = signs * fold.svms.intercepts[columns]
+        return Function(weights, intercepts)
 
     kernel_of = np.asarray(kernel_of_fold)[fold_of]
     return OutOfFold(tuple(kernels), tuple(engines), kernel_of, fold_of, **joined, _function=decompose)

@@ -26,7 +26,7 @@ To add a solver: a file with a function from :class:`Problem` to :class:`Solutio
 
 from fastgntk.solvers._eigen import Criterion, EigenPath, Score, misclassification, stable_ridge
 from fastgntk.solvers._low_rank import FeatureSource, regress_on_features
-from fastgntk.solvers._problem import KernelSource, MatrixSource
+from fastgntk.solvers._problem import KernelSource, MatrixSource, as_ridge, as_weights
 from fastgntk.solvers._solution import Solution
 from fastgntk.solvers._solve import SOLVER_NAMES, SOLVERS, SolverChoice, choose_solver, default_rank, solve
 
@@ -40,6 +40,8 @@ __all__ = [
     "regress_on_features",
     "KernelSource",
     "MatrixSource",
+    "as_ridge",
+    "as_weights",
     "Solution",
     "SOLVERS",
     "SOLVER_NAMES",

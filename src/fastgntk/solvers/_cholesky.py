@@ -28,7 +28,7 @@ def cholesky(problem: Problem) -> Solution:
     return Solution(
         solver="cholesky",
         basis=np.arange(n),
-        alpha=np.ascontiguousarray(alpha),
+        coefficients=np.ascontiguousarray(alpha),
         ridge=problem.ridge,
         jitter=jitter,
         scale2=scale2,

@@ -52,7 +52,7 @@ def conjugate_gradients(problem: Problem) -> Solution:
     return Solution(
         solver="cg",
         basis=np.arange(n),
-        alpha=alpha,
+        coefficients=alpha,
         ridge=problem.ridge,
         jitter=jitter,
         scale2=np.maximum(np.einsum("ij,ij->j", problem.Y, alpha), 0.0) / n,

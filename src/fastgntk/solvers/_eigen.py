@@ -7,7 +7,7 @@ Q = W^½ E Ω^(−½), whose columns are orthonormal,
     W^½ A W^½ = Q M Qᵀ + ρ I,        M = Ω^½ K_d Ω^½ = V Λ Vᵀ,
     (W^½ A W^½)⁻¹ = Q V (Λ + ρ)⁻¹ Vᵀ Qᵀ + (I − Q Qᵀ) / ρ.
 
-So m³ operations do instead of n³, and nothing is lost. Without equal rows Q is the unit matrix.
+So m³ operations do instead of n³, and nothing is lost. Without equal rows Q is the identity matrix.
 """
 
 from collections.abc import Callable, Sequence
@@ -132,7 +132,7 @@ class EigenPath:
         return Solution(
             solver="eigen",
             basis=self.basis,
-            alpha=self.coefficients(targets, [ridge])[0],
+            coefficients=self.coefficients(targets, [ridge])[0],
             ridge=float(ridge),
             jitter=jitter,
             scale2=scale2[0],

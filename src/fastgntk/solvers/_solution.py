@@ -27,8 +27,8 @@ class Solution:
     solver: str
     basis: Ints
     """The graphs that carry coefficients, m of n: all of them, landmarks, or one of each kind of equal ones."""
-    alpha: Array
-    """Coefficients (m, k): f(x) = Σ_j alpha_j k(x, basis_j)."""
+    coefficients: Array
+    """α, of shape (m, k): f(x) = Σ_j α_j k(x, basis_j)."""
     ridge: float
     """The ridge that was given."""
     jitter: float
@@ -56,7 +56,7 @@ class Solution:
 
     def predict(self, cross: Any) -> Array:
         """Return f, of shape (t, k), from the kernel between t graphs and the basis, of shape (t, m)."""
-        predicted: Array = self._checked(cross) @ self.alpha
+        predicted: Array = self._checked(cross) @ self.coefficients
         return predicted
 
     def variance(self, cross: Any, diagonal: Any) -> Array:
@@ -86,6 +86,10 @@ class Solution:
         # The difference of two equal numbers may come out below 0.
         rest = np.maximum(k_xx - np.einsum("ij,ij->j", explained, explained), 0.0)
         return np.asarray(rest + np.einsum("ij,ij->i", uncertain, uncertain))
+
+    def predictive_deviation(self, cross: Any, diagonal: Any, noise: float) -> Array:
+        """Return standard deviations (t, k) of new measurements with this variance of the noise in units of s²."""
+        return np.sqrt(np.multiply.outer(self.variance(cross, diagonal) + noise, self.scale2))
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, str | float | bool]]:
         """Return arrays for .npy and plain values for JSON."""

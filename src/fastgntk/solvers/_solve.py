@@ -86,7 +86,7 @@ def solve(
     --------
     >>> from fastgntk.solvers import MatrixSource
     >>> found = solve(MatrixSource(np.array([[2.0, 1.0], [1.0, 2.0]])), [1.0, -1.0], 1.0)
-    >>> found.alpha.round(3).tolist(), found.predict([[1.0, 0.0]]).round(3).tolist()
+    >>> found.coefficients.round(3).tolist(), found.predict([[1.0, 0.0]]).round(3).tolist()
     ([[0.5], [-0.5]], [[0.5]])
     """
     if not isinstance(solver, str) or solver not in SOLVERS:
