@@ -681,7 +681,7 @@ def test_graphs_of_another_kind_are_refused(estimator, graphs, words):
         (
             fg.GraphRegressorCV,
             {"kernels": [_SUM], "search": MIX},
-            "depth='mix' is for a single GNTK",
+            "depth='mix' needs a single GNTK",
         ),
         (fg.GraphRegressorCV, {"alphas": ()}, "alphas must be numbers above 0"),
         (fg.GraphClassifier, {"C": 0.0}, r"C must be a number above 0, but is 0\.0"),

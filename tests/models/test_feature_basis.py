@@ -116,7 +116,7 @@ def test_result_does_not_depend_on_the_blocks(step):
     assert source.passes == 2
     FLOAT64.check(unit, whole)
     FLOAT64.check(unit, np.average((features**2).sum(axis=1), weights=weights))
-    for name in ("alpha", "scale2", "leave_one_out", "leave_one_out_variance", "log_marginal_likelihood"):
+    for name in ("coefficients", "scale2", "leave_one_out", "leave_one_out_variance", "log_marginal_likelihood"):
         FLOAT64.check(getattr(found, name), getattr(expected, name))
     FLOAT64.check(found.noise_factor @ found.noise_factor.T, expected.noise_factor @ expected.noise_factor.T)
 
@@ -258,7 +258,7 @@ def test_jitter_at_alpha_0_is_logged(caplog):
         ),
         (
             {"kernel": GNTK(1) + GNTK(2)},
-            r"for one GNTK without a sketch, .* is GNTK\(blocks=1\) \+ GNTK\(blocks=2\); use",
+            r"a single GNTK without a sketch, .* is GNTK\(blocks=1\) \+ GNTK\(blocks=2\); use",
         ),
         (
             {"kernel": 2.0 * GNTK(1)},

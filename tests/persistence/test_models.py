@@ -264,7 +264,7 @@ def test_other_files_are_refused(tmp_path):
         assert str(found.value).startswith(str(path))
 
 
-# Files with valid checksums and inconsistent parts.
+# Files with valid checksums and inconsistent content.
 
 
 @cache
@@ -322,7 +322,7 @@ def _more_landmarks(document, arrays):
 
 def _no_classes(document, arrays):
     document["outputs"] = []
-    arrays["coefficients"], arrays["offsets"] = arrays["coefficients"][:, :0], arrays["offsets"][:0]
+    arrays["coefficients"], arrays["intercepts"] = arrays["coefficients"][:, :0], arrays["intercepts"][:0]
     for name in ("classes", "sigmoids.slope", "sigmoids.shift"):
         arrays[name] = arrays[name][:0]
 

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from fastgntk import GNTK, Compute, InputError, datasets, gram, parse_kernel
 from fastgntk.datasets import synthetic
 from fastgntk.models import _svm
-from fastgntk.selection import Choice, Grid, _grid, evaluate, evaluation_out_of_fold, inner_splits, read_folds
+from fastgntk.selection import FoldChoice, Grid, _grid, evaluate, evaluation_out_of_fold, inner_splits, read_folds
 from fastgntk.selection import _evaluate as module
 
 SINGLE = Compute(n_jobs=1)
@@ -187,7 +187,7 @@ def test_the_default_grid_shrinks_for_many_graphs():
         ({"folds": 1}, "folds must be 2 or more, but is 1"),
         ({"inner_folds": 1}, "inner_folds must be 2 or more, but is 1"),
         ({"random_state": -1}, r"random_state must lie in 0\.\.4294967295, but is -1"),
-        ({"folds": [0] * 60}, "folds must have at least two different numbers"),
+        ({"folds": [0] * 60}, "folds must have at least two distinct values"),
         ({"folds": [0, 1]}, "folds must hold one integer for each of the 60 graphs"),
         ({"folds": np.arange(60) % 2}, "all members of class 0 are in fold 0, so nothing is left to learn it from"),
         ({"protocol": "loo"}, "protocol must be one of nested, du2019, but is 'loo'"),
@@ -261,7 +261,7 @@ def test_composite_kernels_are_evaluated_as_precomputed_ones(rings):
     for fold in range(3):
         inner = scores[:, 3 + 2 * fold : 5 + 2 * fold].mean(axis=1)
         kernel, C = np.unravel_index(inner.argmax(), inner.shape)
-        assert found.choices[fold] == Choice(kernels[kernel], Grid().C[C])
+        assert found.choices[fold] == FoldChoice(kernels[kernel], Grid().C[C])
         assert found.accuracies[fold] == scores[kernel, fold, C]
 
 

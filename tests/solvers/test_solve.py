@@ -95,8 +95,8 @@ def test_what_is_saved_comes_back(solver, tmp_path):
         assert np.array_equal(getattr(back, name), getattr(found, name), equal_nan=True)
     assert {name: getattr(back, name) for name in numbers} == numbers
     assert numbers["solver"] == solver
-    with pytest.raises(InputError, match="alpha is missing or unknown"):
-        Solution.from_arrays({n: a for n, a in loaded.items() if n != "alpha"}, numbers)
+    with pytest.raises(InputError, match="coefficients is missing or unknown"):
+        Solution.from_arrays({n: a for n, a in loaded.items() if n != "coefficients"}, numbers)
 
 
 @pytest.mark.parametrize("solver", NAMES)
@@ -145,7 +145,7 @@ def test_default_rank_is_what_is_taken():
         ({"Y": np.zeros(3)}, r"one row for each of the 40 graphs .* shape \(3,\)"),
         ({"Y": np.zeros((40, 0))}, "at least one column"),
         ({"Y": np.r_[np.zeros(7), np.nan, np.zeros(31), np.inf]}, "2 of 40 targets .* first at index 7"),
-        ({"weights": np.ones(3)}, "one number for each of the 40 graphs"),
+        ({"weights": np.ones(3)}, r"weights must have shape \(40,\), one weight for each graph"),
         ({"weights": np.r_[np.ones(39), 0.0]}, "is not for graph 39; leave them out"),
         ({"rank": 0}, "rank must be an integer, 1 or more, but is 0"),
         ({"rank": 2.5}, "rank must be an integer"),

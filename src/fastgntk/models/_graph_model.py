@@ -32,7 +32,9 @@ __all__ = ["Basis", "Expansion", "Explanation", "GraphModel", "check_alphas", "c
 _log = logging.getLogger("fastgntk")
 _ALPHAS = tuple(float(alpha) for alpha in 10.0 ** np.arange(-8.0, 2.0))  # the default candidates
 
-_NO_TRAINING_GRAPHS = "a model with solver='features' keeps no training graphs to compare with; fit with another solver, such as 'nystrom'."
+_NO_TRAINING_GRAPHS = (
+    "a model of solver='features' keeps no training graphs to compare with; fit with another solver, such as 'nystrom'."
+)
 
 Basis = KernelBasis | FeatureBasis
 """Basis functions of an expansion: kernel values with m training graphs, or m random features."""

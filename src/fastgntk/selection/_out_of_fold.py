@@ -1,8 +1,8 @@
 """Out-of-fold predictions and their decision functions, for reports.
 
-SVMs of an evaluation are fitted again, one for each outer fold, with the options that were chosen there; those of
-a classifier on five folds; of ridge regression the closed form of leave-one-out is used. Probabilities are made as
-:class:`GraphClassifier` makes them, from decision values of training graphs alone.
+The SVM of each outer fold of an evaluation is refitted with the options chosen there; SVMs of a classifier are fitted
+on five folds; ridge regression has leave-one-out in closed form. Probabilities are calibrated as in
+:class:`GraphClassifier`, on decision values of training graphs alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,13 +35,13 @@ from fastgntk.selection._grid import StageProgress, gram_from_paths, group_into_
 __all__ = ["OutOfFold", "evaluation_out_of_fold", "ridge_out_of_fold", "ridge_probabilities", "svm_out_of_fold"]
 
 _N_NEAREST = 3
-_CHUNK = 500  # graphs whose functions are held together
+_CHUNK = 500  # graphs whose functions are in memory at a time
 
 
 class Function(NamedTuple):
     """Decision functions of t graphs: intercept + Σ_j weight_j k(G, G_j) over all n graphs of the data."""
 
-    weights: Array  # (t, n), 0 for graphs that the model did not see
+    weights: Array  # (t, n), 0 for graphs that the model was not trained on
     intercepts: Array  # (t,)
 
 
@@ -53,21 +53,21 @@ class OutOfFold:
     engines: tuple[str, ...]
     """The engine of each kernel."""
     kernel_of: Ints
-    """For each graph, the index in ``kernels`` of the kernel of its model."""
+    """Index in ``kernels`` of the kernel of the model of each graph."""
     fold_of: Ints
-    """For each graph, the number of the model that left it out; all 0 with leave-one-out."""
+    """Number of the model that left each graph out; all 0 with leave-one-out."""
     values: Array
     """Decision values (n, k), one column for each class, or the second of two; or the prediction (n, 1)."""
     predicted: Ints
     """Numbers of classes; all 0 for regression."""
     probabilities: Array | None
     nearest: Ints
-    """Indices (n, 3) of the most similar graphs that the model was trained on, −1 where there are fewer."""
+    """Indices (n, 3) of the most similar training graphs, −1 if there are fewer."""
     cosines: Array
-    """Their cosines (n, 3), 0 where there are fewer."""
+    """Their cosines (n, 3), 0 if there are fewer."""
     _function: Callable[[Ints], Function] | None
     kernel_scale: float = 1.0
-    """Values of the kernel are divided by this before functions apply."""
+    """Divisor of kernel values in the functions."""
 
     @property
     def can_be_explained(self) -> bool:
@@ -75,7 +75,7 @@ class OutOfFold:
         return self._function is not None
 
     def function(self, chosen: Ints) -> Function:
-        """Return the functions of chosen graphs: those of the predicted class, or of the target."""
+        """Return the decision functions of the predicted class, or of the target, for chosen graphs."""
         assert self._function is not None  # `can_be_explained` is checked first
         return self._function(chosen)
 
@@ -101,16 +101,16 @@ def evaluation_out_of_fold(
     compute: Compute | None = None,
     progress: StageProgress | None = None,
 ) -> OutOfFold:
-    """Fit the SVMs of an evaluation again: the same accuracies, and more details.
+    """Refit the SVMs of an evaluation, with the same accuracies and more details.
 
-    With more than two classes the evaluation lets pairs of classes vote, and ``predicted`` is their result; values and
-    probabilities are those of an SVM for each class against the others, as in :class:`GraphClassifier`. ``progress``
+    With more than two classes the evaluation uses one-against-one voting, which gives ``predicted``; values and
+    probabilities are those of one-against-rest SVMs, as in :class:`GraphClassifier`. ``progress``
     is called as ``progress(stage, done, total)``, with stage "kernel" or "learning".
     """
     record, compute = result.record, check_compute(compute)
     chosen = list(dict.fromkeys(choice.kernel for choice in result.choices))
     folds: dict[int, _Fold] = {}
-    # The passes of the evaluation, as deep as they were there, so that values are the same.
+    # The same passes as in the evaluation, with the same depth, so that values are equal.
     passes = [p for p in group_into_passes(record.kernels) if any(record.kernels[i] in chosen for i in p.members)]
     watched = compute.with_progress(None if progress is None else partial(progress, "kernel"))
     for number, group in enumerate(passes):
@@ -144,9 +144,9 @@ def svm_out_of_fold(
     balanced: bool = False,
     compute: Compute | None = None,
 ) -> OutOfFold:
-    """Fit the SVMs of a classifier on five folds: the values are those that its calibration is learned from.
+    """Fit the SVMs of a classifier on five folds, whose values are those of its calibration.
 
-    K (n, n) is the kernel as the classifier has it: cosines, or values over their ``kernel_scale``.
+    K (n, n) is the kernel of the classifier: cosines, or values divided by ``kernel_scale``.
     """
     splits = spread_folds(numbers, random_state)
     fit = partial(_fit_fold, K, numbers, random_state, vote=False, balanced=balanced)
@@ -168,10 +168,11 @@ def ridge_out_of_fold(
     kernel_scale: float = 1.0,
     probabilities: Array | None = None,
 ) -> OutOfFold:
-    """Take leave-one-out values (n, k) of ridge regression on targets Y (n, k) and their mean (k,).
+    """Return leave-one-out predictions (n, k) of ridge regression on targets Y (n, k) with mean (k,).
 
-    With the kernel K (n, n) of the regression, without its constant, functions are known: without graph i the
-    coefficients are α − A⁻¹ e_i α_i / (A⁻¹)_ii, with A = K + 1 + ridge. They are kept only if they give the values.
+    With the kernel K (n, n) of the regression, without its constant, the functions follow in closed form: without graph
+    i the coefficients are α − A⁻¹ e_i α_i / (A⁻¹)_ii, with A = K + 1 + ridge. They are kept only if they reproduce the
+    predictions.
     """
     n, k = out_of_fold.shape
     predicted = predicted_class(out_of_fold) if classes else np.zeros(n, dtype=np.int64)
@@ -200,7 +201,7 @@ def ridge_out_of_fold(
             restored[chunk] = np.einsum("ij,ij->i", weights, K[chunk]) + intercepts
         expected = sign * out_of_fold[np.arange(n), column]
         spread = float(np.abs(expected - np.mean(expected)).max(initial=0.0)) + 1e-300
-        if np.abs(restored - expected).max(initial=0.0) <= 1e-3 * spread:  # false for weighted graphs
+        if np.abs(restored - expected).max(initial=0.0) <= 1e-3 * spread:  # not so for weighted graphs
             function = decompose
     zeros = np.zeros(n, dtype=np.int64)
     return OutOfFold(
@@ -219,7 +220,7 @@ def ridge_out_of_fold(
 
 
 def ridge_probabilities(out_of_fold: Array, numbers: Ints, random_state: int) -> Array:
-    """Return probabilities (n, c) from out-of-fold values, each fold's from sigmoids fitted on the other folds."""
+    """Return probabilities (n, c) from out-of-fold values, for each fold by sigmoids fitted on the other folds."""
     n_classes = int(numbers.max()) + 1
     out = np.zeros((len(numbers), n_classes))
     for train, test in spread_folds(numbers, random_state):
@@ -230,7 +231,7 @@ def ridge_probabilities(out_of_fold: Array, numbers: Ints, random_state: int) ->
 def _fit_folds(
     fit: Callable[[Split, float], Any], cosine: Array, splits: Sequence[Split], Cs: Sequence[float], compute: Compute
 ) -> list[_Fold]:
-    """Fit the SVMs of all splits, in processes where these pay, and find the nearest training graphs."""
+    """Fit the SVMs of all splits, in processes if worthwhile, and find the nearest training graphs."""
     from joblib import Parallel, delayed
 
     n_jobs = svm_processes(len(cosine), compute) if len(splits) > 1 else 1
@@ -245,7 +246,7 @@ def _fit_fold(
     """Return the SVMs of a split, and the classes, decision values and probabilities of its test graphs."""
     train, test = split
     n_classes = int(numbers.max()) + 1
-    with single_threaded_blas():  # once for all SVMs: setting it takes as long as a small fit
+    with single_threaded_blas():  # once for all SVMs, because entering takes as long as a small fit
         signs = class_signs(numbers, n_classes)[train]
         among = K[np.ix_(train, train)]
         folds = spread_folds(numbers[train], random_state) if len(train) > 1 else ()
@@ -262,9 +263,9 @@ def _fit_fold(
 
 
 def _find_nearest(cosine: Array, train: Ints) -> tuple[Ints, Array]:
-    """Return the most similar training graphs (t, 3) and their cosines, −1 and 0 where there are fewer."""
+    """Return the most similar training graphs (t, 3) and their cosines, −1 and 0 if there are fewer."""
     count = min(_N_NEAREST, cosine.shape[1])
-    best = np.argsort(-cosine, axis=1, kind="stable")[:, :count]  # of equal ones the first
+    best = np.argsort(-cosine, axis=1, kind="stable")[:, :count]  # the first of equals
     found = np.take_along_axis(cosine, best, axis=1)
     indices, values = np.full((len(cosine), _N_NEAREST), -1), np.zeros((len(cosine), _N_NEAREST))
     indices[:, :count] = np.where(np.isfinite(found), train[best], -1)
@@ -273,7 +274,7 @@ def _find_nearest(cosine: Array, train: Ints) -> tuple[Ints, Array]:
 
 
 def _predicted_column(predicted: Ints, k: int) -> tuple[Ints, Array]:
-    """Return for each graph the column of the predicted class, and the sign: two classes share one column."""
+    """Return the column and the sign of the predicted class of each graph; two classes share one column."""
     if k > 1:
         return predicted, np.ones(len(predicted))
     return np.zeros(len(predicted), dtype=np.int64), np.where(predicted == 1, 1.0, -1.0)

@@ -100,12 +100,12 @@ class Solution:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any]) -> Self:
         """Restore a solution from the output of :meth:`to_arrays`."""
-        parts = {**arrays, **numbers}
+        values = {**arrays, **numbers}
         names = {f.name for f in fields(cls)}
-        if set(parts) != names:
-            wrong = sorted(set(parts) ^ names)
-            raise InputError(f"a solution has the parts {', '.join(sorted(names))}; {wrong[0]} is missing or unknown.")
-        return cls(**parts)
+        if set(values) != names:
+            wrong = sorted(set(values) ^ names)
+            raise InputError(f"a solution has the fields {', '.join(sorted(names))}; {wrong[0]} is missing or unknown.")
+        return cls(**values)
 
     def _checked(self, cross: Any) -> Array:
         rows = np.asarray(cross, dtype=np.float64)
