@@ -80,8 +80,8 @@ class _SearchModel(GraphModel):
 
     kernels: Grid | Candidates | Sequence[Kernel] | None
     alphas: Sequence[float] | None
-    search: Search
-    _engine: str  # that of the comparison
+    search: Any  # a Search, which `_compare` checks
+    _engine: str  # the engine of the comparison
 
     def _compare(
         self, batch: GraphBatch, Y: Array, score: Score, weights: Array | None, finalists: int = _FINALISTS
