@@ -67,12 +67,8 @@ _FEATURES = {
 
 def pack_basis(basis: Basis) -> tuple[dict[str, Any], Arrays]:
     """Return the document and the arrays of a basis."""
-    document: dict[str, Any] = {
-        "kernel": basis.kernel.to_dict(),
-        "kernel_scale": basis.kernel_scale,
-        "features": [],
-        "engines": [],
-    }
+    document: dict[str, Any] = {"kernel": basis.kernel.to_dict(), "kernel_scale": basis.kernel_scale}
+    document |= {"features": [], "engines": []}
     arrays: Arrays = {}
     for i, encoder in enumerate(basis.features.values()):
         described, packed = pack_features(encoder, f"features.{i}.")
@@ -148,9 +144,8 @@ def _unpack_draws(
     # Draws for the first layer take some 100 bytes for each column and type; a file can claim any number of columns.
     if 100 * width * (types + 1) > compute.budget:
         raise InputError(f"its node features have {width:,} columns, which exceeds the memory limit.")
-    basis = FeatureBasis.restore(
-        TangentFeatures(tangent, size, width, types, sizes["seed"]), encoder, kernel, compute, kernel_scale
-    )
+    tangent_features = TangentFeatures(tangent, size, width, types, sizes["seed"])
+    basis = FeatureBasis.restore(tangent_features, encoder, kernel, compute, kernel_scale)
     expected = check_array(arrays, "probe", ArraySpec("m"), m=len(basis))
     if not np.allclose(expected, basis.probe(), rtol=1e-6, atol=1e-9 * kernel_scale):
         raise InputError("its random features are drawn differently by this version of NumPy; train it again.")
@@ -201,11 +196,8 @@ def unpack_graphs(arrays: Arrays) -> GraphBatch:
     sizes = {"graphs": len(offsets) - 1, "nodes": int(offsets[-1]), "nodes+1": int(offsets[-1]) + 1}
     indptr = _check_pointers(arrays, "graphs.indptr", ArraySpec("nodes+1", "int64"), **sizes)
     sizes["entries"] = int(indptr[-1])
-    required = {
-        "graphs.indices": ArraySpec("entries", "int32"),
-        "graphs.self_loops": ArraySpec("graphs", "int64", minimum=0),
-    }
-    _check_neighbours(offsets, indptr, check_arrays(arrays, required, sizes)["graphs.indices"])
+    check_array(arrays, "graphs.self_loops", ArraySpec("graphs", "int64", minimum=0), **sizes)
+    _check_neighbours(offsets, indptr, check_array(arrays, "graphs.indices", ArraySpec("entries", "int32"), **sizes))
     one_label = arrays.get("graphs.labels", offsets).ndim == 1
     optional = {
         "graphs.weights": ArraySpec("entries"),

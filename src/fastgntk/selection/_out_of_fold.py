@@ -204,19 +204,8 @@ def ridge_out_of_fold(
         if np.abs(restored - expected).max(initial=0.0) <= 1e-3 * spread:  # not so for weighted graphs
             function = decompose
     zeros = np.zeros(n, dtype=np.int64)
-    return OutOfFold(
-        (kernel,),
-        (engine,),
-        zeros,
-        zeros,
-        out_of_fold,
-        predicted,
-        probabilities,
-        nearest,
-        cosines,
-        function,
-        kernel_scale,
-    )
+    found = zeros, zeros, out_of_fold, predicted, probabilities, nearest, cosines, function, kernel_scale
+    return OutOfFold((kernel,), (engine,), *found)
 
 
 def ridge_probabilities(out_of_fold: Array, numbers: Ints, random_state: int) -> Array:

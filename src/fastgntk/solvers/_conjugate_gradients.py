@@ -90,9 +90,8 @@ def _solve(problem: Problem, model: LowRank, noise: Array, Y: Array, tolerances:
                 f"iterations, not to the tolerance of {tolerances[worst]:.1e}; raise rank (now {problem.rank}) or "
                 f"ridge (now {problem.ridge:.1e}), or use solver='cholesky'."
             )
-        update, steps = _round(
-            model, K, noise, residual[:, active], goals[active], problem.max_iterations - used, report
-        )
+        limit = problem.max_iterations - used
+        update, steps = _round(model, K, noise, residual[:, active], goals[active], limit, report)
         x[:, active] += update
         used += steps
 

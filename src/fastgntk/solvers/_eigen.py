@@ -58,9 +58,7 @@ class EigenPath:
         self._weights = as_weights(weights, self.n)
         self._member = member
         total = np.bincount(member, self._weights, self.m)  # Ω
-        self._q2 = (
-            self._weights / total[member]
-        )  # squared entries of Q, one in each row; exactly 1 for kinds of one row
+        self._q2 = self._weights / total[member]  # squared entries of Q, one in each row; 1 for kinds of one row
         self._root = np.sqrt(total)
         self._mean_diagonal = float(among.diagonal()[member].mean())
         M = np.empty((self.m, self.m), order="F")
