@@ -140,7 +140,7 @@ def transformers() -> Iterator[tuple[str, str]]:
     nodes = fg.NodeRegressor().fit(graph, graph.degrees.astype(float)[:10], nodes=np.arange(10))
     yield "nodes/regressor", digest(nodes.predict())
     found = fg.selection.evaluate(data.graphs, data.y, folds=3, kernels=GRID)
-    yield "evaluate", digest(np.array(found.accuracies), found.record.selection)
+    yield "evaluate", digest(np.array(found.accuracies), found.record.scores)
 
 
 def fingerprints() -> dict[str, str]:

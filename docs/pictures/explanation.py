@@ -20,7 +20,7 @@ graph = fg.as_graphs([new])[0]
 why = model.explain(graph)
 draw_attribution(
     graph,
-    why.nodes,
+    why.node_contributions,
     folder() / "explanation.svg",
     smiles=new,
     title="Boiling point of 3-methyl-1-butanol, by atom",

@@ -457,7 +457,7 @@ EXPLAIN = ["explain", "number.fgntk", "oils.csv", "--row", "1"]
         ([*EXPLAIN[:-1], "25"], "--row must lie in 1..24, but is 25"),
         (["explain", "some.fgntk", "some", "--row", "51"], "--row must lie in 1..50, but is 51"),
         (["explain", "some.fgntk", "oils.csv", "--row", "1"], "graphs with node labels that are integers"),
-        (["explain", "number.fgntk", "some", "--row", "1"], "give it graphs of the kind that it was trained on"),
+        (["explain", "number.fgntk", "some", "--row", "1"], "pass graphs of the same kind"),
         (["explain", "numbers.fgntk", "oils.csv", "--row", "1"], "name one with --target: boils, weight"),
         ([*EXPLAIN, "--target", "melts"], "--target must be one of boils, but is 'melts'"),
         ([*EXPLAIN, "--class", "alkane"], "--class is for classification, but this model predicts numbers"),

@@ -489,7 +489,7 @@ def test_several_targets_equal_single_ones(solver):
         for end, expected in zip(ends, alone.predict_interval(NEW, 0.8), strict=True):
             FLOAT64.check(end[:, k], expected)
         explained = model.explain(NEW[0], target=k)
-        FLOAT64.check(explained.nodes, alone.explain(NEW[0]).nodes)
+        FLOAT64.check(explained.node_contributions, alone.explain(NEW[0]).node_contributions)
 
 
 @pytest.mark.parametrize("kernel", [_ONE, _ONE.normalized()], ids=["raw", "normalised"])
@@ -610,10 +610,10 @@ def test_invalid_classes_are_refused(estimator, y, words):
 @pytest.mark.parametrize(
     ("weights", "words"),
     [
-        (np.ones(69), r"sample_weight must have shape \(70,\), but has \(69,\)"),
+        (np.ones(69), r"sample_weight must have shape \(70,\), one weight .* has shape \(69,\)"),
         (np.ones((70, 1)), r"sample_weight must have shape \(70,\)"),
-        (_with(np.ones(70), {3: 0.0}), "sample_weight must be above .* for graph 3"),
-        (_with(np.ones(70), {3: -1.0, 8: np.nan}), "sample_weight must be above .* for graphs 3 and 8"),
+        (_with(np.ones(70), {3: 0.0}), "sample_weight must be finite and above .* for graph 3"),
+        (_with(np.ones(70), {3: -1.0, 8: np.nan}), "sample_weight must be finite and above .* for graphs 3 and 8"),
         (["much"] * 70, "sample_weight"),
     ],
 )
@@ -681,7 +681,7 @@ def test_graphs_of_another_kind_are_refused(estimator, graphs, words):
         (
             fg.GraphRegressorCV,
             {"kernels": [_SUM], "search": MIX},
-            "depth='mix' is for a single GNTK",
+            "depth='mix' needs a single GNTK",
         ),
         (fg.GraphRegressorCV, {"alphas": ()}, "alphas must be numbers above 0"),
         (fg.GraphClassifier, {"C": 0.0}, r"C must be a number above 0, but is 0\.0"),
@@ -696,17 +696,17 @@ def test_graphs_of_another_kind_are_refused(estimator, graphs, words):
         (fg.RandomFeatures, {"n_components": 5}, "n_components must be 7 or more for 3 blocks, but is 5"),
         (fg.RandomFeatures, {"dtype": "int8"}, "dtype must be 'float32' or 'float64', but is 'int8'"),
         (fg.RandomFeatures, {"exact_norms": 1}, "exact_norms must be True or False, but is 1"),
-        (fg.RandomFeatures, {"kernel": _SUM}, "random features are for one GNTK without a sketch, normalised or not"),
-        (fg.RandomFeatures, {"kernel": GNTK(sketch=Sketch())}, "random features are for one GNTK without a sketch"),
+        (fg.RandomFeatures, {"kernel": _SUM}, "random features need a single GNTK without a sketch, normalised or not"),
+        (fg.RandomFeatures, {"kernel": GNTK(sketch=Sketch())}, "random features need a single GNTK without a sketch"),
         (
             fg.GraphRegressor,
             {"solver": "features", "kernel": _SUM},
-            "random features are for one GNTK without a sketch",
+            "random features need a single GNTK without a sketch",
         ),
         (
             fg.GraphClassifier,
             {"method": "ridge", "solver": "features", "kernel": GNTK(sketch=Sketch(size=4))},
-            "random features are for one GNTK without a sketch",
+            "random features need a single GNTK without a sketch",
         ),
     ],
 )

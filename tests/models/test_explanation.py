@@ -38,10 +38,12 @@ COMPOSITES = {
 
 def check(explanation, prediction):
     scale = max(1.0, abs(prediction))
-    assert explanation.nodes.sum() + explanation.intercept == pytest.approx(prediction, abs=1e-8 * scale)
-    assert explanation.training_graphs.sum() + explanation.intercept == pytest.approx(prediction, abs=1e-8 * scale)
+    assert explanation.node_contributions.sum() + explanation.intercept == pytest.approx(prediction, abs=1e-8 * scale)
+    assert explanation.training_contributions.sum() + explanation.intercept == pytest.approx(
+        prediction, abs=1e-8 * scale
+    )
     assert explanation.prediction == pytest.approx(prediction, abs=1e-8 * scale)
-    assert explanation.nodes.shape == (NEW.n_nodes,)
+    assert explanation.node_contributions.shape == (NEW.n_nodes,)
 
 
 @pytest.mark.parametrize("kernel", [GNTK(3, 1), GNTK(3, 1).normalized()], ids=["raw", "normalised"])
@@ -79,7 +81,7 @@ def test_contributions_are_coefficients_times_the_kernel_of_each_node():
     model = GraphRegressor(KERNEL.normalized(), alpha=1e-2).fit(TRAIN, TRAIN.sizes)
     norms = np.sqrt(diagonal([NEW], KERNEL)[0] * diagonal(TRAIN, KERNEL))
     rows = node_contributions(NEW, TRAIN, KERNEL) / norms
-    expected = rows * model.solution_.alpha[:, 0] * model.target_scale_
+    expected = rows * model.solution_.coefficients[:, 0] * model.target_scale_
     np.testing.assert_allclose(model.explain(NEW).contributions, expected, rtol=1e-6)
 
 
@@ -87,7 +89,7 @@ def test_contributions_through_a_product_weight_the_training_graphs():
     """f(G) = b + Σ_u Σ_i α_i k1(u, G_i) k2(G, G_i), with k1 of each node and k2 of the whole graph."""
     model = GraphRegressor(KERNEL * DEGREES, alpha=1e-2).fit(TRAIN, TRAIN.sizes)
     unit = np.mean(diagonal(TRAIN, KERNEL) * diagonal(TRAIN, DEGREES))
-    alpha = model.solution_.alpha[:, 0] * model.target_scale_ / unit
+    alpha = model.solution_.coefficients[:, 0] * model.target_scale_ / unit
     expected = node_contributions(NEW, TRAIN, KERNEL) * cross_gram([NEW], TRAIN, DEGREES)[0] * alpha
     found = model.explain(NEW)
     FLOAT64.check(found.contributions, expected)
@@ -97,7 +99,7 @@ def test_contributions_through_a_product_weight_the_training_graphs():
 def test_contributions_through_a_sum_are_those_of_its_terms():
     model = GraphRegressor(KERNEL + 0.5 * DEGREES, alpha=1e-2).fit(TRAIN, TRAIN.sizes)
     unit = np.mean(diagonal(TRAIN, KERNEL) + 0.5 * diagonal(TRAIN, DEGREES))
-    alpha = model.solution_.alpha[:, 0] * model.target_scale_ / unit
+    alpha = model.solution_.coefficients[:, 0] * model.target_scale_ / unit
     terms = node_contributions(NEW, TRAIN, KERNEL) + 0.5 * node_contributions(NEW, TRAIN, DEGREES)
     FLOAT64.check(model.explain(NEW).contributions, terms * alpha)
 
@@ -131,7 +133,7 @@ def test_contributions_to_every_class_add_up_to_its_decision_value(method):
 
 def test_equal_nodes_have_equal_contributions():
     star = Graph.from_edges([(0, i) for i in range(1, 6)], 6, labels=[0] * 6)
-    nodes = GraphRegressor(KERNEL).fit(TRAIN, TRAIN.sizes).explain(star).nodes
+    nodes = GraphRegressor(KERNEL).fit(TRAIN, TRAIN.sizes).explain(star).node_contributions
     np.testing.assert_allclose(nodes[1:], nodes[1], rtol=1e-9)
     assert nodes[0] != pytest.approx(nodes[1])
 
@@ -139,12 +141,12 @@ def test_equal_nodes_have_equal_contributions():
 def test_most_influential_training_graphs_come_first():
     explanation = GraphRegressor(KERNEL).fit(TRAIN, TRAIN.sizes).explain(NEW)
     first = explanation.most_influential(3)
-    assert [abs(value) for _, value in first] == sorted(np.abs(explanation.training_graphs), reverse=True)[:3]
-    assert explanation.training_graphs[first[0][0]] == first[0][1]
+    assert [abs(value) for _, value in first] == sorted(np.abs(explanation.training_contributions), reverse=True)[:3]
+    assert explanation.training_contributions[first[0][0]] == first[0][1]
 
 
 def test_explain_takes_one_graph():
     model = GraphRegressor(GNTK(1, 1)).fit(TRAIN, TRAIN.sizes)
     with pytest.raises(InputError, match="explain takes one graph, but 2 graphs were given"):
         model.explain(TRAIN[:2])
-    assert np.array_equal(model.explain(TRAIN[:1]).nodes, model.explain(TRAIN[0]).nodes)
+    assert np.array_equal(model.explain(TRAIN[:1]).node_contributions, model.explain(TRAIN[0]).node_contributions)

@@ -276,7 +276,7 @@ def test_memory_limit_holds():
     model = random(64, compute=Compute(n_jobs=1, max_memory="12 MB")).fit(graphs)
     tracemalloc.start()
     try:
-        ready = model.ready(graphs)
+        ready = model.encode(graphs)
         before = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
         model.vectors(ready)
@@ -312,6 +312,6 @@ def test_empty_batch_is_refused_in_fit_and_transformed():
     "kernel", [KERNEL + KERNEL, 2.0 * KERNEL, GNTK(2, 1, sketch=fg.Sketch()), KERNEL.normalized() * KERNEL]
 )
 def test_random_features_refuse_composite_and_sketched_kernels(kernel):
-    words = "random features are for one GNTK without a sketch, normalised or not, but the kernel is .*; use Nystroem"
+    words = "random features need a single GNTK without a sketch, normalised or not, but the kernel is .*; use Nystroem"
     with pytest.raises(fg.InputError, match=words):
         random(30, kernel).fit(TRAIN)

@@ -126,7 +126,7 @@ def test_invalid_nodes_and_targets_are_refused():
             model.fit(MOLECULE, SIZES, [0, 99])
         with pytest.raises(InputError, match="no node is labelled"):
             model.fit(MOLECULE, SIZES, [])
-        with pytest.raises(InputError, match="named twice"):
+        with pytest.raises(InputError, match="has an entry twice"):
             model.fit(MOLECULE, SIZES, [1, 1])
         with pytest.raises(InputError, match=r"for each of the 2 labelled nodes, .* but has 3"):
             model.fit(MOLECULE, [1.0, 2.0, 3.0], [0, 1])

@@ -90,7 +90,7 @@ def test_every_solver_predicts_the_same_at_full_rank(solver, kernel):
 
 def test_only_landmarks_have_coefficients():
     model = GraphRegressor(KERNEL, 1e-2, solver="nystrom", n_components=10).fit(TRAIN, edges(TRAIN))
-    assert len(model.expansion_.rows) == 10
+    assert len(model.expansion_.basis) == 10
     assert set(model.nearest(TEST)[0].tolist()) <= set(model.solution_.basis.tolist())
 
 
@@ -206,7 +206,7 @@ def test_training_predictions_are_targets_minus_regularisation():
     y = edges(TRAIN)
     model = GraphRegressor(GNTK(3, 1), 1e-8).fit(TRAIN, y)
     solution = model.solution_
-    left = (solution.ridge + solution.jitter) * solution.alpha[:, 0] * model.target_scale_[0]
+    left = (solution.ridge + solution.jitter) * solution.coefficients[:, 0] * model.target_scale_[0]
     np.testing.assert_allclose(model.predict(TRAIN), y - left, atol=1e-4 * y.std())
 
 

@@ -65,7 +65,7 @@ def test_regression_from_a_store_is_the_same(store, solver, kernel):
     SOLVED.check(np.array(model.predict(NEW, return_std=True)), np.array(plain.predict(NEW, return_std=True)))
     SOLVED.check(model.solution_.leave_one_out, plain.solution_.leave_one_out)
     SOLVED.check(model.similarities(NEW), plain.similarities(NEW))
-    basis = model.expansion_.rows.prepared, plain.expansion_.rows.prepared
+    basis = model.expansion_.basis.prepared, plain.expansion_.basis.prepared
     SOLVED.check(*(next(iter(prepared.leaf_diagonals().values())) for prepared in basis))
 
 
@@ -94,7 +94,7 @@ def test_composite_kernel_from_a_store_is_the_same(tmp_path, stored, fitted, sol
     )
     SOLVED.check(*(np.array(one.predict(NEW_OF_FEW, return_std=True)) for one in (model, plain)))
     SOLVED.check(model.similarities(NEW_OF_FEW), plain.similarities(NEW_OF_FEW))
-    SOLVED.check(model.explain(NEW[0]).nodes, plain.explain(NEW[0]).nodes)
+    SOLVED.check(model.explain(NEW[0]).node_contributions, plain.explain(NEW[0]).node_contributions)
 
 
 def test_normalised_kernel_with_unit_weights_uses_the_stored_form(tmp_path):
@@ -183,14 +183,14 @@ def test_memory_limit_holds(store):
 def test_predictions_use_the_engine_of_the_store(tmp_path):
     fg.gram(FEW, KERNEL, compute=fg.Compute("decoupled"), store=tmp_path / "K.zarr")
     model = fg.GraphRegressor(KERNEL).fit(FEW, FEW_EDGES, gram=tmp_path / "K.zarr")
-    assert model.expansion_.rows.prepared.engines == ["decoupled"]
+    assert model.expansion_.basis.prepared.engines == ["decoupled"]
 
 
 def test_sketched_matrix_needs_the_same_sketch(tmp_path):
     path, sketched = tmp_path / "K.zarr", fg.GNTK(2, 1, sketch=fg.Sketch(size=0.9, seed=3))
     fg.gram(FEW, sketched, store=path)
     model = fg.GraphRegressor(sketched, 1e-2).fit(FEW, FEW_EDGES, gram=path)
-    FLOAT64.check(model.expansion_.rows.prepared.diagonal(), fg.open_gram(path).diagonal())
+    FLOAT64.check(model.expansion_.basis.prepared.diagonal(), fg.open_gram(path).diagonal())
     with pytest.raises(fg.InputError, match=r"with kernel .*seed=3\)\), not kernel .*seed=4\)\)"):
         clone(model).set_params(kernel__sketch__seed=4).fit(FEW, FEW_EDGES, gram=path)
     with pytest.raises(

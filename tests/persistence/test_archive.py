@@ -53,8 +53,13 @@ def describe(content: bytes, dtype="<i8", shape=(3,)) -> dict:
     return {"sha256": hashlib.sha256(content).hexdigest(), "dtype": dtype, "shape": list(shape)}
 
 
-def model(parts=None, **changes) -> dict:
-    whole = {"format": "fastgntk model", "format_version": FORMAT_VERSION, "package_version": "1", "parts": parts or {}}
+def model(entries=None, **changes) -> dict:
+    whole = {
+        "format": "fastgntk model",
+        "format_version": FORMAT_VERSION,
+        "package_version": "1",
+        "members": entries or {},
+    }
     return {**whole, "document": {}, **changes}
 
 
@@ -155,8 +160,8 @@ def test_read_array_is_writable(saved):
     assert array[0, 0] == 7.0
 
 
-def test_parts_written_by_numpy_are_read(path):
-    """Other programs may write the same parts; NumPy pads headers in another way."""
+def test_members_written_by_numpy_are_read(path):
+    """Other programs may write the same members; NumPy pads headers in another way."""
     array = np.arange(3)
     seal(path, model({"a.npy": describe(npy(array))}), [("a.npy", npy(array))])
     assert same_content(read_container(path), {}, {"a": array})
@@ -177,15 +182,15 @@ def test_layout_of_the_file(saved):
     with zipfile.ZipFile(saved) as archive:
         assert archive.testzip() is None
         assert {m.compress_type for m in archive.infolist()} == {zipfile.ZIP_STORED}
-        parts = [f"{name}.npy" for name in sorted(ARRAYS)]
-        assert archive.namelist() == [*parts, "model.json", "checksum.txt"]
+        names = [f"{name}.npy" for name in sorted(ARRAYS)]
+        assert archive.namelist() == [*names, "model.json", "checksum.txt"]
         whole = json.loads(archive.read("model.json"))
         assert (whole["format"], whole["format_version"]) == ("fastgntk model", FORMAT_VERSION)
         assert whole["package_version"] == __version__
         assert whole["document"] == DOCUMENT
-        for name in parts:
+        for name in names:
             array = ARRAYS[name.removesuffix(".npy")]
-            assert whole["parts"][name] == describe(archive.read(name), array.dtype.str, array.shape)
+            assert whole["members"][name] == describe(archive.read(name), array.dtype.str, array.shape)
 
 
 @pytest.mark.skipif(shutil.which("sha256sum") is None, reason="sha256sum is not installed")
@@ -209,7 +214,7 @@ def test_writing_and_reading_copy_nothing_large(path):
     assert same_content(back, {}, arrays)
 
 
-def test_parts_and_files_over_four_gigabytes_have_64_bit_sizes(saved, path, monkeypatch):
+def test_members_and_files_over_four_gigabytes_have_64_bit_sizes(saved, path, monkeypatch):
     """With the limit of 32 bits moved down; zipfile reads what it wrote the same way."""
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)
     write_container(path, DOCUMENT, ARRAYS)
@@ -218,7 +223,7 @@ def test_parts_and_files_over_four_gigabytes_have_64_bit_sizes(saved, path, monk
     content = bytearray(path.read_bytes())
     content[-58:-50] = (2**40).to_bytes(8, "little")  # the length of the directory in the longer end record
     path.write_bytes(content)
-    refused(path, "its zip directory is larger than any model's")
+    refused(path, "its zip directory is larger than that of any model")
     content[-98:-94] = b"PK\x06\x05"
     path.write_bytes(content)
     refused(path, "is damaged: its zip directory cannot be read")
@@ -233,7 +238,7 @@ def test_offset_beyond_the_file_is_refused(path, monkeypatch):
     for place in (2**63, 2**64 - 1, 2**40):
         struct.pack_into("<Q", content, extra + 4 + 16, place)
         path.write_bytes(content)
-        refused(path, r"is damaged: the part model\.json cannot be read")
+        refused(path, r"is damaged: the member model\.json cannot be read")
 
 
 # Errors of writing
@@ -270,7 +275,7 @@ def test_full_disk_is_reported(path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(_archive, "atomic_save", full)
-    with pytest.raises(InputError, match=r"cannot be written \(No space left on device\); choose another place or"):
+    with pytest.raises(InputError, match=r"cannot be written \(No space left on device\); choose another folder or"):
         write_container(path, {}, {})
 
 
@@ -314,7 +319,7 @@ def test_invalid_array_names_are_not_written(path, name):
 @pytest.mark.parametrize(
     ("document", "words"),
     [
-        ([1], "must be a dict that is equal to itself"),
+        ([1], "must be a dict that JSON reads back unchanged"),
         ({"a": (1, 2)}, "use lists instead of tuples"),
         ({1: 2}, "strings as keys"),
         ({"a": float("nan")}, "plain JSON"),
@@ -349,7 +354,7 @@ def test_limits_hold_on_writing(path, monkeypatch):
 
 
 def test_file_at_all_limits_can_be_read(path, monkeypatch):
-    """The limits of directory and model.json must leave room for the most parts with the longest names."""
+    """The limits of directory and model.json must leave room for the most members with the longest names."""
     arrays = {f"{i:04}" + "n" * 96: np.zeros((1,) * 31 + (0,), dtype="<U99") for i in range(1000)}
     monkeypatch.setattr(_archive, "_MAX_DOCUMENT", 9)
     monkeypatch.setattr(_archive, "_MAX_MODEL", 9 + 2**20)
@@ -400,7 +405,7 @@ def test_other_zip_files_are_refused(path):
     with zipfile.ZipFile(path, "w") as archive:
         for i in range(10_000):
             archive.writestr(f"{i}", "")
-    refused(path, "its zip directory is larger than any model's")
+    refused(path, "its zip directory is larger than that of any model")
 
 
 @pytest.mark.slow
@@ -420,21 +425,21 @@ def test_trailing_bytes_are_refused(saved):
 
 
 @pytest.mark.parametrize("name", ["weights.npy", "model.json", "checksum.txt"])
-def test_damage_names_the_part(saved, name):
+def test_damage_names_the_member(saved, name):
     with zipfile.ZipFile(saved) as archive:
         member = archive.getinfo(name)
         last = member.header_offset + 30 + len(name) + member.file_size - 2
     content = bytearray(saved.read_bytes())
     content[last] ^= 1
     saved.write_bytes(content)
-    refused(saved, f"is damaged: the part {name} cannot be read; copy or download it again")
+    refused(saved, f"is damaged: the member {name} cannot be read; copy or download it again")
 
 
-def test_wrong_checksums_name_the_part(path):
+def test_wrong_checksums_name_the_member(path):
     content = npy(np.arange(3))
     wrong = {**describe(content), "sha256": "0" * 64}
     seal(path, model({"a.npy": wrong}), [("a.npy", content)])
-    refused(path, r"is damaged: the checksum of the part a\.npy is wrong")
+    refused(path, r"is damaged: the checksum of the member a\.npy is wrong")
     seal(path, model(), checksum="0" * 64 + "  model.json\n")
     refused(path, r"is damaged: the checksum of model\.json is wrong")
 
@@ -460,14 +465,14 @@ def test_older_format_is_refused_with_advice_to_train_again(path, version):
 def test_members_with_other_names_are_refused(path, name):
     content = npy(np.arange(3))
     seal(path, model({name: describe(content)}), [(name, content)])
-    refused(path, "holds a part with the name '.*, which no model has; do not use this file")
+    refused(path, "holds a member with the name '.*, which no model has; do not use this file")
 
 
 def test_name_with_a_nul_is_refused(path):
     content = npy(np.arange(3))
     seal(path, model({"a.npy": describe(content)}), [("a.npyXb", content)])
     path.write_bytes(path.read_bytes().replace(b"a.npyXb", b"a.npy\0b"))
-    refused(path, r"holds a part with the name 'a\.npy\\x00b', which no model has")
+    refused(path, r"holds a member with the name 'a\.npy\\x00b', which no model has")
 
 
 @pytest.mark.parametrize("name", ["a.npy", "model.json", "checksum.txt"])
@@ -477,24 +482,24 @@ def test_duplicate_members_are_refused(path, name):
     extra = {"a.npy": content, "model.json": text, "checksum.txt": ""}[name]
     with pytest.warns(UserWarning, match="Duplicate name"):
         seal(path, text.encode(), [(name, extra), ("a.npy", content)])
-    refused(path, f"holds the part {re.escape(name)} twice")
+    refused(path, f"holds the member {re.escape(name)} twice")
 
 
 @pytest.mark.parametrize("name", ["b.npy", "readme.txt"])
 def test_members_missing_from_model_json_are_refused(path, name):
     seal(path, model(), [(name, npy(np.arange(3)))])
-    refused(path, f"holds the part {re.escape(name)}, which does not belong to a model")
+    refused(path, f"holds the member {re.escape(name)}, which does not belong to a model")
 
 
-def test_parts_that_are_no_arrays_are_refused(path):
+def test_members_that_are_no_arrays_are_refused(path):
     content = npy(np.arange(3))
     seal(path, model({"a.txt": describe(content)}), [("a.txt", content)])
-    refused(path, r"holds the part a\.txt, which does not belong to a model")
+    refused(path, r"holds the member a\.txt, which does not belong to a model")
 
 
-def test_missing_parts_are_refused(path):
+def test_missing_members_are_refused(path):
     seal(path, model({"a.npy": describe(b"")}))
-    refused(path, r"is damaged: it lacks the part 'a\.npy'")
+    refused(path, r"is damaged: it lacks the member 'a\.npy'")
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("model.json", json.dumps(model()))
     refused(path, r"is damaged: it lacks checksum\.txt")
@@ -512,9 +517,9 @@ def test_compression_bomb_is_refused(path, compression):
         archive.writestr("model.json", text)
         archive.writestr("checksum.txt", hashlib.sha256(text.encode()).hexdigest() + "  model.json\n")
     assert path.stat().st_size < 20_000
-    refused(path, r"holds the compressed part 'a\.npy', but a model is stored uncompressed")
+    refused(path, r"holds the compressed member 'a\.npy', but a model is stored uncompressed")
     seal(path, model(document={"a": "x" * 10**7}), compression=compression)
-    refused(path, r"holds the compressed part 'model\.json'")
+    refused(path, r"holds the compressed member 'model\.json'")
 
 
 def patch_directory(path: Path, name: str, field: int, form: str, value: int) -> None:
@@ -529,31 +534,31 @@ def patch_directory(path: Path, name: str, field: int, form: str, value: int) ->
 @pytest.mark.parametrize("name", ["weights.npy", "model.json", "checksum.txt"])
 def test_encrypted_members_are_refused(saved, name):
     patch_directory(saved, name, 8, "<H", 1)
-    refused(saved, f"holds the encrypted part '{re.escape(name)}'")
+    refused(saved, f"holds the encrypted member '{re.escape(name)}'")
 
 
 @pytest.mark.parametrize("name", ["weights.npy", "model.json", "checksum.txt"])
 def test_false_size_in_the_directory_is_refused(saved, name):
     patch_directory(saved, name, 24, "<I", 2**31)
-    refused(saved, f"the part '{re.escape(name)}' claims 2147483648 bytes, which do not fit")
+    refused(saved, f"the member '{re.escape(name)}' claims 2147483648 bytes, which do not fit")
     patch_directory(saved, name, 20, "<I", 2**31)
-    refused(saved, f"the part '{re.escape(name)}' claims 2147483648 bytes, which do not fit")
+    refused(saved, f"the member '{re.escape(name)}' claims 2147483648 bytes, which do not fit")
     for field in (20, 24):
         patch_directory(saved, name, field, "<I", saved.stat().st_size - 10)
     refused(saved, "claim more bytes than it has|cannot be read")
 
 
-def test_overlapping_parts_cannot_exceed_the_file(path):
+def test_overlapping_members_cannot_exceed_the_file(path):
     """Each fits by itself; together they are ten times the file."""
     content = npy(np.zeros(50_000))
     names = [f"a{i}.npy" for i in range(10)]
-    parts = dict.fromkeys(names, describe(content, "<f8", (50_000,)))
+    entries = dict.fromkeys(names, describe(content, "<f8", (50_000,)))
     members = [(name, content if name == "a0.npy" else b"") for name in names]
-    seal(path, model(parts), members)
+    seal(path, model(entries), members)
     for name in names[1:]:
         for field in (20, 24):
             patch_directory(path, name, field, "<I", len(content))
-    refused(path, "its parts claim more bytes than it has")
+    refused(path, "its members claim more bytes than it has")
 
 
 def header(text: str, version=b"\x01\x00") -> bytes:
@@ -592,7 +597,7 @@ DATA = np.arange(3).tobytes()
 def test_invalid_headers_are_refused(path, content, words):
     """With valid checksums; model.json describes three 64-bit integers."""
     seal(path, model({"a.npy": describe(content)}), [("a.npy", content)])
-    refused(path, rf"is damaged: the part a\.npy .*{words}")
+    refused(path, rf"is damaged: the member a\.npy .*{words}")
     good = header(PLAIN) + DATA
     seal(path, model({"a.npy": describe(good)}), [("a.npy", good)])
     assert read_container(path)[1]["a"].tolist() == [0, 1, 2]
@@ -625,7 +630,7 @@ def test_invalid_shapes_are_refused(path, shape, words):
     described = tuple(shape) if isinstance(shape, list) else (3,)
     content = header(PLAIN.replace("(3,)", repr(described))) + DATA
     seal(path, model({"a.npy": {**describe(content), "shape": shape}}), [("a.npy", content)])
-    refused(path, rf"the part a\.npy .*{words}")
+    refused(path, rf"the member a\.npy .*{words}")
 
 
 @pytest.mark.parametrize(
@@ -636,7 +641,7 @@ def test_invalid_shapes_are_refused(path, shape, words):
 def test_unsupported_dtypes_are_refused(path, dtype):
     content = header(PLAIN.replace("<i8", str(dtype))) + DATA
     seal(path, model({"a.npy": {**describe(content), "dtype": dtype}}), [("a.npy", content)])
-    refused(path, r"holds the part a\.npy of dtype .*, which no model has")
+    refused(path, r"holds the member a\.npy of dtype .*, which no model has")
 
 
 @pytest.mark.parametrize(
@@ -675,7 +680,7 @@ def test_values_outside_of_a_dtype_are_refused(path, dtype, data, good):
         (model(format=["fastgntk model"]), "is not a fastgntk model"),
         *((model(format_version=v), "its format version is") for v in (0, -1, 1.0, True, "1", None, [1])),
         *((model(package_version=v), "has no usable package_version") for v in (1, None)),
-        *(({**model(), "parts": v}, "has no usable parts") for v in ([], None, "a")),
+        *(({**model(), "members": v}, "has no usable members") for v in ([], None, "a")),
         *((model(document=v), "has no usable document") for v in ([], None, "a")),
     ],
 )
@@ -687,7 +692,7 @@ def test_invalid_model_json_is_refused(path, text, words):
 @pytest.mark.parametrize("entry", [None, [], "a", {}, {"sha256": 3}, {"sha256": None, "dtype": "<i8", "shape": [3]}])
 def test_invalid_entries_are_refused(path, entry):
     seal(path, model({"a.npy": entry}), [("a.npy", npy(np.arange(3)))])
-    refused(path, r"model\.json has no usable entry for the part a\.npy")
+    refused(path, r"model\.json has no usable entry for the member a\.npy")
 
 
 def test_model_json_over_the_limit_is_refused(path):
@@ -780,7 +785,7 @@ def test_changes_with_valid_checksums_are_refused_or_harmless(saved, path):
                 )
             whole = json.loads(text)
             for name, content in members.items():
-                whole["parts"][name]["sha256"] = hashlib.sha256(content).hexdigest()
+                whole["members"][name]["sha256"] = hashlib.sha256(content).hexdigest()
             changed = bytearray(json.dumps(whole).encode())
             for _ in range(rng.choice((0, 1, 2))):
                 changed[rng.randrange(len(changed))] = rng.choice(b'0129-.,[]{}":etN <U|Ob\\')

@@ -186,8 +186,8 @@ LOW, HIGH = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         (_put("graphs.features", lambda a: a[:-1]), r"features must have dtype float64 and shape \(6, any\)"),
         (_put("graphs.features", lambda a: a[:, 0]), r"features must have dtype float64 and shape \(6, any\)"),
         (_put("graphs.features", lambda a: a.astype(int)), r"features must have dtype float64"),
-        (_put("graphs.features.data", lambda _: np.zeros(3)), r"features comes both dense and sparse"),
-        (_put("graphs.more", lambda _: np.zeros(3)), r"more belongs to no batch"),
+        (_put("graphs.features.data", lambda _: np.zeros(3)), r"features is given both dense and sparse"),
+        (_put("graphs.more", lambda _: np.zeros(3)), r"more does not belong to a batch"),
         *((lambda a, n=n: a.pop(f"graphs.{n}"), f"{n} must .* but is missing") for n in FIELDS[:3] + FIELDS[-1:]),
     ],
 )  # fmt: skip

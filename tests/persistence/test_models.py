@@ -125,7 +125,7 @@ def fitted(name: str):
 def everything(model, graphs) -> dict[str, np.ndarray]:
     """All predictions of a model."""
     out = {"predict": model.predict(graphs)}
-    if model.expansion_.rows.keeps_graphs:
+    if model.expansion_.basis.keeps_graphs:
         out |= {f"nearest {i}": part for i, part in enumerate(model.nearest(graphs))}
         out["similarities"] = model.similarities(graphs)
     if is_classifier(model):
@@ -137,7 +137,7 @@ def everything(model, graphs) -> dict[str, np.ndarray]:
     else:
         out["std"] = model.predict(graphs, return_std=True)[1]
         out["low"], out["high"] = model.predict_interval(graphs, 0.7)
-        outputs = [{"target": k} for k in range(len(model.expansion_.offsets))]
+        outputs = [{"target": k} for k in range(len(model.expansion_.intercepts))]
         details = model.predict_details(graphs, 0.95)
     out |= {f"details {name}": part for name, part in details._asdict().items() if part is not None}
     for which in outputs:
@@ -145,7 +145,7 @@ def everything(model, graphs) -> dict[str, np.ndarray]:
         name = f"explain {found.output}"
         out[f"{name} contributions"] = found.contributions
         out[f"{name} rest"] = np.array([found.intercept, found.prediction])
-        out[f"{name} training"] = found.training
+        out[f"{name} training"] = found.training_indices
     return out
 
 
@@ -166,7 +166,7 @@ def test_loaded_model_predicts_the_same_to_the_last_bit(tmp_path, name):
     assert type(again) is (fg.GraphClassifier if is_classifier(model) else fg.GraphRegressor)
     check_same(everything(again, new), everything(model, new))
     assert (again.n_graphs_, again.n_equal_graphs_) == (model.n_graphs_, model.n_equal_graphs_)
-    assert again.kernel == model.expansion_.rows.kernel
+    assert again.kernel == model.expansion_.basis.kernel
     assert again.solver_ == model.solver_
     if is_classifier(model):
         assert again.classes_.tolist() == model.classes_.tolist()
@@ -229,7 +229,7 @@ def test_compute_is_that_of_the_reader(tmp_path):
     model.save(tmp_path / "model.fgntk")
     compute = Compute(n_jobs=2, max_memory="2GB")
     again = fg.load_model(tmp_path / "model.fgntk", compute=compute)
-    assert again.compute == again.expansion_.rows.compute == compute
+    assert again.compute == again.expansion_.basis.compute == compute
     with pytest.raises(InputError, match=r"compute must be a fastgntk\.Compute, such as .*, but is a dict"):
         fg.load_model(tmp_path / "model.fgntk", compute={"n_jobs": 2})
     check_same(everything(again, LABELS[30:]), everything(model, LABELS[30:]))
@@ -264,7 +264,7 @@ def test_other_files_are_refused(tmp_path):
         assert str(found.value).startswith(str(path))
 
 
-# Files with valid checksums and inconsistent parts.
+# Files with valid checksums and inconsistent content.
 
 
 @cache
@@ -322,7 +322,7 @@ def _more_landmarks(document, arrays):
 
 def _no_classes(document, arrays):
     document["outputs"] = []
-    arrays["coefficients"], arrays["offsets"] = arrays["coefficients"][:, :0], arrays["offsets"][:0]
+    arrays["coefficients"], arrays["intercepts"] = arrays["coefficients"][:, :0], arrays["intercepts"][:0]
     for name in ("classes", "sigmoids.slope", "sigmoids.shift"):
         arrays[name] = arrays[name][:0]
 
@@ -352,11 +352,11 @@ INCONSISTENT = {
     "coefficients of another kind": ("cholesky", _part("coefficients", lambda a: a.astype(np.float32))),
     "no number among coefficients": ("cholesky", _part("coefficients", _put(np.nan, 2, 0))),
     "coefficients missing": ("cholesky", _part("coefficients", None)),
-    "offsets of another shape": ("several targets", _part("offsets", lambda a: a[:1])),
-    "infinite offset": ("SVM", _part("offsets", _put(np.inf, 0))),
-    "basis out of range": ("cholesky", _part("basis", _put(9, 0))),
-    "basis below 0": ("cholesky", _part("basis", _put(-1, 0))),
-    "basis of another length": ("SVM", _part("basis", lambda a: a[:-1])),
+    "intercepts of another shape": ("several targets", _part("intercepts", lambda a: a[:1])),
+    "infinite intercept": ("SVM", _part("intercepts", _put(np.inf, 0))),
+    "indices out of range": ("cholesky", _part("training_indices", _put(9, 0))),
+    "indices below 0": ("cholesky", _part("training_indices", _put(-1, 0))),
+    "indices of another length": ("SVM", _part("training_indices", lambda a: a[:-1])),
     "landmarks out of range": ("nystrom", _part("solution.landmarks", _put(9, 0))),
     "landmarks below 0": ("nystrom", _part("solution.landmarks", _put(-1, 0))),
     "landmarks as floats": ("nystrom", _part("solution.landmarks", lambda a: a.astype(float))),
@@ -388,9 +388,9 @@ INCONSISTENT = {
     "diagonal missing": ("cholesky", _part("diagonal.0", None)),
     "diagonal of the second kernel missing": ("sum", _part("diagonal.1", None)),
     "diagonal of the second kernel negative": ("sum", _part("diagonal.1", _put(-1.0, 0))),
-    "unit of 0": ("cholesky", _entry("unit", to=0.0)),
-    "unit is true": ("cholesky", _entry("unit", to=True)),
-    "unit past all floats": ("cholesky", _entry("unit", to=10**400)),
+    "kernel scale of 0": ("cholesky", _entry("kernel_scale", to=0.0)),
+    "kernel scale is true": ("cholesky", _entry("kernel_scale", to=True)),
+    "kernel scale past all floats": ("cholesky", _entry("kernel_scale", to=10**400)),
     "neighbours out of range": ("SVM", _part("graphs.indices", _put(1000, 0))),
     "graphs without an end": ("SVM", _part("graphs.offsets", lambda a: a[:-1])),
     "graphs without labels": ("SVM", _part("graphs.labels", None)),
@@ -460,7 +460,7 @@ INCONSISTENT = {
     "features of a sketch": ("features", _entry("kernel", "sketch", to={"is": "Sketch"})),
     "features of a sum": ("features", _entry("kernel", to=(ONE + GNTK(2)).to_dict())),
     "features of another kernel": ("features", _entry("kernel", "layers", to=1)),
-    "features with a basis": ("features", _part("basis", lambda a: np.zeros(15, dtype=np.int64))),
+    "features with training graphs": ("features", _part("training_indices", lambda a: np.zeros(15, dtype=np.int64))),
     "features without coefficients": ("features", _part("coefficients", lambda a: a[:-1])),
     "features of no graphs": ("features", _entry("n_graphs", to=0)),
     "a triangle too short": ("features", _part("solution.noise_factor", lambda a: a[:-1])),

@@ -141,7 +141,7 @@ def test_classifier_contributions_add_up_to_the_out_of_fold_decision_value(name,
             explained = one.explain(DATA.graphs[int(i)])
             assert explained.prediction == pytest.approx(abs(decisions[i]), abs=DECISION)
             drawing = report["graphs"][i]["drawing"]
-            CONTRIBUTIONS.check(drawing["contributions"], explained.nodes)
+            CONTRIBUTIONS.check(drawing["contributions"], explained.node_contributions)
             check_sum(drawing, abs(decisions[i]) - explained.intercept)
     data, sections = read_page(tmp_path / "page.html")
     assert dict(data["run"])["options"].startswith(f"kernel {kernel!r}, method svm, C 10")

@@ -72,7 +72,7 @@ def test_selection_scores_are_means_over_inner_folds_of_all_outer_folds(result):
             svm = SVC(kernel="precomputed", C=100.0, tol=0.01).fit(K[np.ix_(a, a)] / unit, DATA.y[a])
             scores.append(svm.score(K[np.ix_(b, a)] / unit, DATA.y[b]))
     place = result.record.kernels.index(kernel)
-    assert result.record.selection[place, 1] == pytest.approx(np.mean(scores), abs=1e-12)
+    assert result.record.scores[place, 1] == pytest.approx(np.mean(scores), abs=1e-12)
 
 
 def test_surface_is_the_best_over_the_other_options(report, result):
@@ -81,7 +81,7 @@ def test_surface_is_the_best_over_the_other_options(report, result):
     for i, layers in enumerate((1, 2)):
         for j, blocks in enumerate((1, 2)):
             these = [
-                result.record.selection[k].max()
+                result.record.scores[k].max()
                 for k, kernel in enumerate(result.record.kernels)
                 if kernel.leaves() == [GNTK(blocks, layers, "degree")]
             ]

@@ -24,7 +24,7 @@ def test_contributions_match_explain_of_a_model_without_the_graph():
     one = GraphClassifier(GNTK(2, 1, "degree"), C=10.0).fit(DATA.graphs[train], DATA.y[train])
     for i in test[:4]:
         explained = one.explain(DATA.graphs[int(i)])
-        CONTRIBUTIONS.check(report["graphs"][i]["drawing"]["contributions"], explained.nodes)
+        CONTRIBUTIONS.check(report["graphs"][i]["drawing"]["contributions"], explained.node_contributions)
         assert explained.prediction == pytest.approx(abs(decisions[i]), abs=DECISION)
     assert report["score"]["mean"] == pytest.approx(100 * np.mean((decisions > 0) == (numbers == 1)), abs=PERCENT)
 

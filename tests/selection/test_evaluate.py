@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from fastgntk import GNTK, Compute, InputError, datasets, gram, parse_kernel
 from fastgntk.datasets import synthetic
 from fastgntk.models import _svm
-from fastgntk.selection import Choice, Grid, _grid, evaluate, evaluation_out_of_fold, inner_splits, read_folds
+from fastgntk.selection import FoldChoice, Grid, _grid, evaluate, evaluation_out_of_fold, inner_splits, read_folds
 from fastgntk.selection import _evaluate as module
 
 SINGLE = Compute(n_jobs=1)
@@ -182,12 +182,12 @@ def test_the_default_grid_shrinks_for_many_graphs():
             {"y": [0] * 56 + [1] * 4, "folds": 4},
             "3 members in the training part of outer fold 1, fewer than inner_folds=5; use at most inner_folds=3",
         ),
-        ({"y": [0, 1] * 2 + [2] * 56, "folds": 2, "inner_folds": 2}, "1 member .* more graphs of it are needed"),
+        ({"y": [0, 1] * 2 + [2] * 56, "folds": 2, "inner_folds": 2}, "1 member .* add graphs of this class"),
         ({"folds": ["a"] * 60}, r"but has shape \(60,\) and dtype <U1"),
         ({"folds": 1}, "folds must be 2 or more, but is 1"),
         ({"inner_folds": 1}, "inner_folds must be 2 or more, but is 1"),
         ({"random_state": -1}, r"random_state must lie in 0\.\.4294967295, but is -1"),
-        ({"folds": [0] * 60}, "folds must have at least two different numbers"),
+        ({"folds": [0] * 60}, "folds must have at least two distinct values"),
         ({"folds": [0, 1]}, "folds must hold one integer for each of the 60 graphs"),
         ({"folds": np.arange(60) % 2}, "all members of class 0 are in fold 0, so nothing is left to learn it from"),
         ({"protocol": "loo"}, "protocol must be one of nested, du2019, but is 'loo'"),
@@ -261,7 +261,7 @@ def test_composite_kernels_are_evaluated_as_precomputed_ones(rings):
     for fold in range(3):
         inner = scores[:, 3 + 2 * fold : 5 + 2 * fold].mean(axis=1)
         kernel, C = np.unravel_index(inner.argmax(), inner.shape)
-        assert found.choices[fold] == Choice(kernels[kernel], Grid().C[C])
+        assert found.choices[fold] == FoldChoice(kernels[kernel], Grid().C[C])
         assert found.accuracies[fold] == scores[kernel, fold, C]
 
 
@@ -292,6 +292,6 @@ def test_out_of_fold_predictions_reproduce_the_accuracies(rings):
     function = found.function(np.arange(60))
     for i, kernel in enumerate(found.kernels):
         mine = found.kernel_of == i
-        values = np.einsum("ij,ij->i", function.weights, gram(rings.graphs, kernel)) + function.offsets
+        values = np.einsum("ij,ij->i", function.weights, gram(rings.graphs, kernel)) + function.intercepts
         sign = np.where(found.predicted == 1, 1.0, -1.0)
         np.testing.assert_allclose(values[mine], (sign * found.values[:, 0])[mine], rtol=1e-6, atol=1e-8)

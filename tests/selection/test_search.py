@@ -305,7 +305,7 @@ def test_svms_are_compared_on_a_sample_past_the_limit(monkeypatch):
 
 
 def test_svms_take_no_solver():
-    with pytest.raises(InputError, match="solver and n_components are for method='ridge'"):
+    with pytest.raises(InputError, match="solver and n_components apply to method='ridge' only"):
         GraphClassifierCV(GRID, solver="nystrom").fit(SOME, DATA.y[:50])
     with pytest.raises(InputError, match="solver must be one of"):
         GraphClassifierCV(GRID, method="ridge", solver="lu").fit(SOME, DATA.y[:50])

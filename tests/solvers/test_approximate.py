@@ -97,7 +97,7 @@ class TestLowRank:
         C, G = problem.K @ S.T, S @ problem.K @ S.T
         beta = np.linalg.solve(C.T / noise @ C + G, C.T / noise @ problem.Y)
         SOLVED.check(found.predict(problem.cross[:, found.basis]), problem.cross @ S.T @ beta)
-        assert found.alpha.shape == ((RANK if solver == "nystrom" else len(problem.K)), 3)
+        assert found.coefficients.shape == ((RANK if solver == "nystrom" else len(problem.K)), 3)
 
     def test_likelihood_is_that_of_the_model(self, solver, weighted):
         problem, noise, found, _, project = self.made(solver, weighted)
@@ -131,7 +131,7 @@ def test_the_whole_matrix_is_never_requested(solver, monkeypatch):
         assert max(len(block) for block in source.requested) == 7
         assert np.concatenate(source.requested).tolist() == source.order.tolist()
     expected = solve(problem.source, problem.Y, RIDGE, solver=solver, rank=RANK)
-    SOLVED.check(found.alpha, expected.alpha)
+    SOLVED.check(found.coefficients, expected.coefficients)
 
 
 @pytest.mark.parametrize("solver", LOW_RANK)
@@ -149,7 +149,7 @@ def test_every_kind_of_sketch_solves_in_its_row_space(sketch):
     problem = case()
     found = solve(problem.source, problem.Y, RIDGE, solver="sketched", rank=30, sketch=sketch)
     S = SKETCHES[sketch](len(problem.K), 30, np.random.Generator(np.random.PCG64(0))).dense()
-    SOLVED.check(S.T @ np.linalg.lstsq(S.T, found.alpha)[0], found.alpha)  # α = Sᵀ β for some β
+    SOLVED.check(S.T @ np.linalg.lstsq(S.T, found.coefficients)[0], found.coefficients)  # α = Sᵀ β for some β
 
 
 def test_landmarks_are_different_graphs_and_come_from_the_seed():
@@ -183,7 +183,7 @@ def test_a_ridge_of_zero_is_lifted_and_logged(solver, caplog):
     assert np.isfinite(found.leave_one_out).all()
     # The targets themselves come back as far as so small a ridge lets them.
     np.testing.assert_allclose(found.predict(problem.K[:, found.basis]), problem.Y, atol=1e-4)
-    with pytest.raises(InputError, match="ridge is 0 and so is every kernel value"):
+    with pytest.raises(InputError, match="the ridge and all kernel values are 0"):
         solve(MatrixSource(np.zeros((3, 3))), [1.0, 0.0, -1.0], 0.0, solver=solver)
 
 
@@ -195,11 +195,11 @@ def test_conjugate_gradients_solve_at_any_rank(weighted):
     few = solve(problem.source, problem.Y, RIDGE, solver="cg", rank=1, tolerance=CG_TOLERANCE, weights=weights)
     many = solve(problem.source, problem.Y, RIDGE, solver="cg", rank=100, tolerance=CG_TOLERANCE, weights=weights)
     for found in (few, many):
-        ITERATED.check(found.alpha, exact.alpha)
+        ITERATED.check(found.coefficients, exact.coefficients)
         ITERATED.check(found.scale2, exact.scale2)
     assert many.iterations < few.iterations / 2  # what the preconditioner is for
     A = problem.K + np.diag(RIDGE / (problem.weights if weighted else np.ones(200)))
-    residual = np.linalg.norm(problem.Y - A @ many.alpha, axis=0) / np.linalg.norm(problem.Y, axis=0)
+    residual = np.linalg.norm(problem.Y - A @ many.coefficients, axis=0) / np.linalg.norm(problem.Y, axis=0)
     assert (residual <= CG_TOLERANCE).all()
 
 
@@ -214,7 +214,7 @@ def test_conjugate_gradients_estimate_leave_one_out():
     errors = 1.0 / found.leave_one_out_variance - np.diagonal(precision)
     assert PROBED[0] < np.mean(errors**2 / ((rest**2).sum(axis=1) / 32)) < PROBED[1]
     SOLVED.check(1.0 / np.diagonal(precision), exact.leave_one_out_variance)
-    SOLVED.check(found.leave_one_out, found.alpha * found.leave_one_out_variance[:, None])
+    SOLVED.check(found.leave_one_out, found.coefficients * found.leave_one_out_variance[:, None])
     again = solve(problem.source, problem.Y, RIDGE, solver="cg", rank=40)
     assert np.array_equal(found.leave_one_out, again.leave_one_out)
 
@@ -253,5 +253,5 @@ def test_conjugate_gradients_leave_a_target_of_zeros_alone():
     problem = case()
     Y = np.stack([problem.Y[:, 0], np.zeros(len(problem.K))], axis=1)
     found = solve(problem.source, Y, RIDGE, solver="cg", rank=RANK)
-    assert not found.alpha[:, 1].any()
-    assert found.alpha[:, 0].any()
+    assert not found.coefficients[:, 1].any()
+    assert found.coefficients[:, 0].any()

@@ -103,7 +103,7 @@ def test_a_solver_chosen_by_name_is_not_logged(caplog):
 def test_svms_have_a_solver_of_their_own():
     assert fg.GraphClassifier(ONE).fit(GRAPHS, CLASSES).solver_ == "svm"
     assert fg.GraphClassifier(ONE, solver="auto").fit(GRAPHS, CLASSES).solver_ == "svm"
-    with pytest.raises(InputError, match="solver and n_components are for method='ridge'"):
+    with pytest.raises(InputError, match="solver and n_components apply to method='ridge' only"):
         fg.GraphClassifier(ONE, solver="features").fit(GRAPHS, CLASSES)
 
 
@@ -111,7 +111,7 @@ def test_svms_have_a_solver_of_their_own():
     "model", [fg.GraphClassifier(ONE, compute=LITTLE), fg.GraphClassifierCV(SMALL, compute=LITTLE)], ids=["one", "CV"]
 )
 def test_svms_beyond_the_memory_limit_are_refused_with_an_alternative(model):
-    words = "need the whole kernel matrix of 40 graphs, 13 kB, which is more than max_memory=12 kB; take method='ridge'"
+    words = "need the whole kernel matrix of 40 graphs, 13 kB, which is more than max_memory=12 kB; use method='ridge'"
     with pytest.raises(InputError, match=words):
         model.fit(GRAPHS, CLASSES)
 

@@ -29,7 +29,7 @@ def test_every_ridge_is_a_solution_of_its_own(weighted):
     path = EigenPath(problem.K, weights=weights)
     for i, ridge in enumerate(RIDGES):
         alone = solve(problem.source, problem.Y, ridge, weights=weights)
-        SOLVED.check(path.coefficients(problem.Y, RIDGES)[i], alone.alpha)
+        SOLVED.check(path.coefficients(problem.Y, RIDGES)[i], alone.coefficients)
         SOLVED.check(path.leave_one_out(problem.Y, RIDGES)[i], alone.leave_one_out)
         SOLVED.check(path.leave_one_out_variance(RIDGES)[i], alone.leave_one_out_variance)
         SOLVED.check(path.log_marginal_likelihood(problem.Y, RIDGES)[i], alone.log_marginal_likelihood)

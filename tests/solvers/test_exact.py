@@ -33,7 +33,7 @@ class TestFormulas:
     def test_coefficients_predictions_and_variances(self, solver, weighted):
         problem, noise, found = self.made(solver, weighted)
         alpha, f, variance = literal(problem.K, noise, problem.Y, problem.cross, problem.diagonal)
-        SOLVED.check(found.alpha, alpha)
+        SOLVED.check(found.coefficients, alpha)
         SOLVED.check(found.predict(problem.cross), f)
         CANCELLED.check(found.variance(problem.cross, problem.diagonal), variance)
         assert found.jitter == 0.0
@@ -139,7 +139,9 @@ def test_a_jitter_acts_as_a_ridge_of_that_size_also_with_weights(solver):
     source, Y = MatrixSource(problem.K[np.ix_(twice, twice)]), problem.Y[:40]
     found = solve(source, Y, 0.0, solver=solver, weights=problem.weights)
     assert found.jitter > 0.0
-    SOLVED.check(found.alpha, solve(source, Y, found.jitter, solver=solver, weights=problem.weights).alpha)
+    SOLVED.check(
+        found.coefficients, solve(source, Y, found.jitter, solver=solver, weights=problem.weights).coefficients
+    )
 
 
 @pytest.mark.parametrize("solver", EXACT_SOLVERS)
@@ -166,7 +168,9 @@ def test_a_kernel_of_zeros_needs_a_ridge(solver):
     zeros = MatrixSource(np.zeros((3, 3)))
     with pytest.raises(InputError, match="ridge"):
         solve(zeros, [1.0, 0.0, -1.0], 0.0, solver=solver)
-    assert solve(zeros, [1.0, 0.0, -1.0], 0.5, solver=solver).alpha[:, 0].tolist() == pytest.approx([2.0, 0.0, -2.0])
+    assert solve(zeros, [1.0, 0.0, -1.0], 0.5, solver=solver).coefficients[:, 0].tolist() == pytest.approx(
+        [2.0, 0.0, -2.0]
+    )
 
 
 def test_the_matrix_that_was_passed_is_not_written_to():

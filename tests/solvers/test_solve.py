@@ -26,7 +26,7 @@ def test_several_targets_are_each_alone(solver):
     together = run(solver, problem, problem.Y)
     for j in range(3):
         alone = run(solver, problem, problem.Y[:, j])
-        ITERATED.check(together.alpha[:, j], alone.alpha[:, 0])
+        ITERATED.check(together.coefficients[:, j], alone.coefficients[:, 0])
         ITERATED.check(together.leave_one_out[:, j], alone.leave_one_out[:, 0])
         ITERATED.check(together.scale2[j], alone.scale2[0])
         np.testing.assert_allclose(
@@ -63,7 +63,7 @@ def test_variance_is_never_negative_and_small_where_something_was_seen(solver):
 @pytest.mark.parametrize("solver", NAMES)
 def test_one_graph_is_enough(solver):
     found = solve(MatrixSource([[2.0]]), [3.0], 1.0, solver=solver)
-    assert found.alpha.tolist() == [[pytest.approx(1.0)]]
+    assert found.coefficients.tolist() == [[pytest.approx(1.0)]]
     assert found.leave_one_out[0, 0] == pytest.approx(3.0)
     assert found.leave_one_out_variance[0] == pytest.approx(3.0)
     assert found.variance([[2.0]], [2.0])[0] == pytest.approx(2.0 - 4.0 / 3.0)
@@ -73,7 +73,7 @@ def test_one_graph_is_enough(solver):
 def test_a_target_of_zeros_is_infinitely_likely(solver):
     problem = case()
     found = run(solver, problem, np.zeros(len(problem.K)))
-    assert not found.alpha.any()
+    assert not found.coefficients.any()
     assert found.scale2.tolist() == [0.0]
     assert found.log_marginal_likelihood[0] == np.inf or solver == "cg"
 
@@ -95,8 +95,8 @@ def test_what_is_saved_comes_back(solver, tmp_path):
         assert np.array_equal(getattr(back, name), getattr(found, name), equal_nan=True)
     assert {name: getattr(back, name) for name in numbers} == numbers
     assert numbers["solver"] == solver
-    with pytest.raises(InputError, match="alpha is missing or unknown"):
-        Solution.from_arrays({n: a for n, a in loaded.items() if n != "alpha"}, numbers)
+    with pytest.raises(InputError, match="coefficients is missing or unknown"):
+        Solution.from_arrays({n: a for n, a in loaded.items() if n != "coefficients"}, numbers)
 
 
 @pytest.mark.parametrize("solver", NAMES)
@@ -125,13 +125,13 @@ def test_results_depend_on_the_seed_only_where_solvers_draw():
     problem = case()
     for solver in ("nystrom", "sketched"):
         first, same, other = (run(solver, problem, problem.Y, random_state=seed) for seed in (1, 1, 2))
-        assert np.array_equal(first.alpha, same.alpha)
+        assert np.array_equal(first.coefficients, same.coefficients)
         assert not np.array_equal(first.leave_one_out, other.leave_one_out)
 
 
 def test_default_rank_is_what_is_taken():
     problem = case(130)
-    assert solve(problem.source, problem.Y, RIDGE, solver="nystrom").alpha.shape[0] == default_rank(130) == 115
+    assert solve(problem.source, problem.Y, RIDGE, solver="nystrom").coefficients.shape[0] == default_rank(130) == 115
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ def test_default_rank_is_what_is_taken():
         ({"Y": np.zeros(3)}, r"one row for each of the 40 graphs .* shape \(3,\)"),
         ({"Y": np.zeros((40, 0))}, "at least one column"),
         ({"Y": np.r_[np.zeros(7), np.nan, np.zeros(31), np.inf]}, "2 of 40 targets .* first at index 7"),
-        ({"weights": np.ones(3)}, "one number for each of the 40 graphs"),
-        ({"weights": np.r_[np.ones(39), 0.0]}, "weight 39 is 0; leave that graph out"),
+        ({"weights": np.ones(3)}, r"weights must have shape \(40,\), one weight for each graph"),
+        ({"weights": np.r_[np.ones(39), 0.0]}, "is not for graph 39; leave them out"),
         ({"rank": 0}, "rank must be an integer, 1 or more, but is 0"),
         ({"rank": 2.5}, "rank must be an integer"),
         ({"random_state": -1}, "random_state must be an integer, 0 or more"),

@@ -109,9 +109,9 @@ def _to_record(explanation: Any, model: Any, dataset: Dataset, index: int) -> di
     if not is_classifier(model):
         output = target_names(model)[model.expansion_.names.index(output)]
     influential, similar = [], []
-    if model.expansion_.rows.keeps_graphs:
+    if model.expansion_.basis.keeps_graphs:
         influential = explanation.most_influential(_INFLUENTIAL)
-        cosines, basis = model.similarities([dataset.graphs[index]])[0], model.expansion_.basis
+        cosines, basis = model.similarities([dataset.graphs[index]])[0], model.expansion_.training_indices
         similar = [(int(basis[i]), float(cosines[i])) for i in (-cosines).argsort(kind="stable")[:_SIMILAR]]
     node_names = None
     if isinstance(dataset, NamedDataset):
@@ -123,7 +123,7 @@ def _to_record(explanation: Any, model: Any, dataset: Dataset, index: int) -> di
         "output": output,
         "prediction": explanation.prediction,
         "intercept": explanation.intercept,
-        "nodes": explanation.nodes.tolist(),
+        "nodes": explanation.node_contributions.tolist(),
         "node_names": node_names,
         "training_graphs": [{"name": names[i] if names else str(i + 1), "contribution": v} for i, v in influential],
         "most_similar": [{"name": names[i] if names else str(i + 1), "similarity": v} for i, v in similar],

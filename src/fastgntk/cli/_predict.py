@@ -112,7 +112,7 @@ def _labels_as_trained(dataset: Dataset, model: Any) -> Dataset:
     In a table, 1 may be a number or a name: all cells of a column determine which, and those of another file may give
     another result.
     """
-    steps, batch = model.expansion_.rows.features.values(), dataset.graphs
+    steps, batch = model.expansion_.basis.features.values(), dataset.graphs
     labels, edge_labels = batch.labels, batch.edge_labels
     if labels is not None and any(values.dtype.kind == "U" for step in steps for values in step.categories_):
         labels = labels.astype(np.str_)
@@ -139,7 +139,7 @@ def _make_columns(model: Any, dataset: Dataset, details: Any, coverage: float) -
             for heading, values in zip(headings, details[:4], strict=True):
                 name = heading if len(targets) == 1 else f"{target}: {heading}"
                 columns[name] = values if values.ndim == 1 else values[:, i]
-    if model.expansion_.rows.keeps_graphs:
+    if model.expansion_.basis.keeps_graphs:
         names = getattr(model, "names_", None)
         columns["nearest"] = [names[i] if names else i + 1 for i in details.nearest.tolist()]
         columns["similarity"] = details.similarity

@@ -111,7 +111,7 @@ def train(
         model.set_params(compute=compute.build(bar)).fit(dataset.graphs, task.y)
     seconds = time.perf_counter() - start
     model.annotate(
-        [graph_name(dataset, i) for i in range(len(dataset))] if model.expansion_.rows.keeps_graphs else None,
+        [graph_name(dataset, i) for i in range(len(dataset))] if model.expansion_.basis.keeps_graphs else None,
         data=dataset.name,
         targets=task.names,
         molecules=isinstance(dataset, MoleculeTable),

@@ -1,4 +1,4 @@
-"""The kernel with the interfaces of other libraries.
+"""Kernels with the interfaces of other libraries.
 
 ================  ==================================================================
 ``sklearn_gp``    a kernel for the Gaussian processes of scikit-learn

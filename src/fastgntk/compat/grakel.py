@@ -14,12 +14,12 @@ __all__ = ["GrakelKernel"]
 
 
 class GrakelKernel(KernelTransformer):
-    """Compute a kernel as GraKeL's kernels do: in a script only the line that makes the kernel changes.
+    """A drop-in replacement for GraKeL's kernels: in a script only the line that creates the kernel changes.
 
-    ``fit``, ``transform`` (rows are new graphs, columns fitted ones), ``fit_transform`` and ``diagonal`` take and
-    return what they do there. The parameters are those of :class:`KernelTransformer`. It differs in two cases: a graph
-    that is 0 in the kernel has rows of 0 after normalising, not NaN, and ``fit`` drops graphs that were transformed
-    before, which some of GraKeL's kernels do and others do not.
+    ``fit``, ``transform`` (rows are new graphs, columns are fitted graphs), ``fit_transform`` and ``diagonal`` have the
+    signatures of GraKeL. The parameters are those of :class:`KernelTransformer`. There are two differences: a graph
+    whose kernel values are 0 has rows of 0, not NaN, after normalisation, and ``fit`` always discards graphs that were
+    transformed before, as only some of GraKeL's kernels do.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class GrakelKernel(KernelTransformer):
         return super()._fit(X)
 
     def transform(self, X: Any) -> Array:
-        """Return the kernel between graphs and the fitted ones, shape (t, n)."""
+        """Return the kernel between graphs and the fitted graphs, shape (t, n)."""
         check_is_fitted(self)
         batch = as_graphs(X)
         values = super().transform(batch)
@@ -48,12 +48,12 @@ class GrakelKernel(KernelTransformer):
         return values
 
     def diagonal(self) -> Array | tuple[Array, Array]:
-        """Return the kernel of each fitted graph with itself, and of each transformed one if there are any.
+        """Return the kernel of each fitted graph with itself and, after ``transform``, of each transformed graph.
 
-        Normalising divides by the roots of these, so they are the same for a kernel and its normalised form.
+        Values are those before normalisation, which divides by their square roots.
         """
         check_is_fitted(self)
-        prepared = self.rows_.prepared
+        prepared = self.basis_.prepared
         inner = prepared.kernel.kernel if isinstance(prepared.kernel, Normalized) else prepared.kernel
         fitted = combine_diagonals(inner, prepared.leaf_diagonals()).copy()
         if self._transformed is None:

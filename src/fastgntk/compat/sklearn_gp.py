@@ -1,4 +1,4 @@
-"""The kernel for the Gaussian processes of scikit-learn."""
+"""Kernels for the Gaussian processes of scikit-learn."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -14,7 +14,7 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import Graph, GraphBatch, as_graphs
 from fastgntk.kernels import GNTK
 from fastgntk.kernels import Kernel as GraphKernel
-from fastgntk.models import FrozenParameters, KernelRows, TrainingKernel, check_features
+from fastgntk.models import FrozenParameters, KernelBasis, TrainingKernel, check_features
 from fastgntk.pairwise import Compute, check_compute, check_kernel, prepare_batch
 
 __all__ = ["ProcessKernel"]
@@ -22,28 +22,28 @@ __all__ = ["ProcessKernel"]
 
 @dataclass
 class _CachedKernel:
-    """The kernel of a set of graphs, and where it came from."""
+    """The kernel of a set of graphs, with its input."""
 
-    X: Any  # a copy of the array of graphs, or None if it was no array
+    X: Any  # a copy of the array of graphs; None for other types
     batch: GraphBatch
     options: tuple[GraphKernel, Compute]
     training: TrainingKernel
 
     @cached_property
-    def rows(self) -> KernelRows:
-        return self.training.rows_to(np.arange(self.training.n))
+    def basis(self) -> KernelBasis:
+        return self.training.basis(np.arange(self.training.n))
 
 
 class ProcessKernel(FrozenParameters, GenericKernelMixin, Kernel):  # type: ignore[misc]  # scikit-learn ships no types
     """Give a kernel to ``GaussianProcessRegressor`` and ``GaussianProcessClassifier``, whose X are then graphs.
 
-    It has nothing to optimise itself; put scale and noise around it, and these are optimised as usual. Its matrix is
-    computed once for the same graphs, whatever the number of steps and restarts: the last two sets of graphs are
-    cached, by their content, and clones share this. X must be a list of :class:`fastgntk.Graph`, or what
-    :func:`fastgntk.as_graphs` returns.
+    The kernel has no hyperparameters to optimise; combine it with kernels of scale and noise, which are optimised as
+    usual. Its matrix is computed once for the same graphs, for any number of steps and restarts: the last two sets of
+    graphs are cached by content, and clones share the cache. X must be a list of :class:`fastgntk.Graph`, or the result
+    of :func:`fastgntk.as_graphs`.
 
-    The parameters are those of :class:`KernelTransformer`. Raw values grow with the squares of sizes and can pass the
-    bounds of scales around them; a normalised kernel has ones on the diagonal.
+    The parameters are those of :class:`KernelTransformer`. Raw values grow quadratically with the sizes of graphs and
+    can exceed the bounds of scale kernels; a normalised kernel has a diagonal of ones.
 
     Examples
     --------
@@ -73,11 +73,11 @@ class ProcessKernel(FrozenParameters, GenericKernelMixin, Kernel):  # type: igno
         """Return the kernel between graphs, (n, n) or (n, m), and on request its gradient, which has no entries."""
         if Y is not None:
             if eval_gradient:
-                raise InputError("the gradient is there for one set of graphs only; leave Y out.")
-            rows, batch = self._find(Y, keep=True).rows, as_graphs(X)
-            check_features(rows.features, batch)
-            return rows.values(batch)
-        K = self._find(X, keep=True).training.full().copy()  # scikit-learn adds to the diagonal of what it gets
+                raise InputError("the gradient is defined for one set of graphs only; leave Y out.")
+            basis, batch = self._find(Y, keep=True).basis, as_graphs(X)
+            check_features(basis.features, batch)
+            return basis.values(batch)
+        K = self._find(X, keep=True).training.full().copy()  # scikit-learn modifies the diagonal
         return (K, np.empty((*K.shape, 0))) if eval_gradient else K
 
     def diag(self, X: Any) -> Array:
@@ -85,11 +85,11 @@ class ProcessKernel(FrozenParameters, GenericKernelMixin, Kernel):  # type: igno
         return self._find(X, keep=False).training.diagonal().copy()
 
     def is_stationary(self) -> bool:
-        """Return False: the kernel is no function of differences."""
+        """Return False: the kernel is not a function of differences."""
         return False
 
     def _find(self, X: Any, *, keep: bool) -> _CachedKernel:
-        """Return the kernel of graphs; the last two are cached, those of fitting and those of a sample."""
+        """Return the kernel of graphs; the last two are cached, for fitting and for sampling."""
         options = check_kernel(self.kernel), check_compute(self.compute)
         candidates = [cached for cached in self._cache if cached.options == options]
         found = next((cached for cached in candidates if _same_objects(cached.X, X)), None)
@@ -97,8 +97,8 @@ class ProcessKernel(FrozenParameters, GenericKernelMixin, Kernel):  # type: igno
             batch = as_graphs(X)
             found = next((cached for cached in candidates if _same_graphs(cached.batch, batch)), None)
             if found is None:
-                copied = X.copy() if isinstance(X, np.ndarray) else None  # the caller may put other graphs into it
-                training = TrainingKernel(prepare_batch(batch, *options), in_units=False)
+                copied = X.copy() if isinstance(X, np.ndarray) else None  # the caller may modify the array
+                training = TrainingKernel(prepare_batch(batch, *options), scaled=False)
                 found = _CachedKernel(copied, batch, options, training)
         if keep:
             self._cache[:] = [found, *[cached for cached in self._cache if cached is not found][:1]]
@@ -121,14 +121,14 @@ class ProcessKernel(FrozenParameters, GenericKernelMixin, Kernel):  # type: igno
 
 
 def _same_objects(a: Any, b: Any) -> bool:
-    """Return whether two arrays hold the very same graphs, as they do from step to step of a fit."""
+    """Return whether two arrays hold identical objects, as in consecutive steps of a fit."""
     if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape):
         return False
-    return all(x is y and isinstance(x, Graph) for x, y in zip(a, b, strict=True))  # a Graph never changes
+    return all(x is y and isinstance(x, Graph) for x, y in zip(a, b, strict=True))  # graphs are immutable
 
 
 def _same_graphs(a: GraphBatch, b: GraphBatch) -> bool:
-    """Return whether two batches hold the same numbers throughout."""
+    """Return whether all arrays of two batches are equal."""
     return a is b or all(_same_arrays(getattr(a, f.name), getattr(b, f.name)) for f in fields(GraphBatch))
 
 

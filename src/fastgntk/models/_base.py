@@ -1,4 +1,4 @@
-"""Base of the estimators, and checks of the graphs that they are given."""
+"""Base class of the estimators, and checks of their input graphs."""
 
 import warnings
 from typing import Any, Self
@@ -11,15 +11,16 @@ from fastgntk._util.checks import check_integer
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs import GraphBatch, NodeFeatures, UnseenLabelWarning, as_graphs
+from fastgntk.pairwise import Compute
 
 __all__ = ["FrozenParameters", "GraphEstimator", "as_training_graphs", "check_features", "warn_unseen_labels"]
 
 
 class FrozenParameters:
-    """Mixin for estimators and kernels of scikit-learn with parameters that are frozen values."""
+    """Mixin for scikit-learn estimators and kernels whose parameters are frozen values."""
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``kernel__blocks=2`` replaces the kernel by one with that option."""
+        """Set parameters; ``kernel__blocks=2`` replaces the kernel by a copy with this option."""
         nested: dict[str, dict[str, Any]] = {}
         plain = {}
         for name, value in params.items():
@@ -28,17 +29,20 @@ class FrozenParameters:
                 nested.setdefault(outer, {})[inner] = value
             else:
                 plain[name] = value
-        super().set_params(**plain)  # type: ignore[misc]  # of BaseEstimator, or of a kernel of scikit-learn
+        super().set_params(**plain)  # type: ignore[misc]  # of BaseEstimator, or of a scikit-learn kernel
         for outer, options in nested.items():
             setattr(self, outer, getattr(self, outer).set_params(**options))
         return self
 
 
 class GraphEstimator(FrozenParameters, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Base of estimators with a ``kernel`` and a ``compute``, which are frozen values."""
+    """Base of all estimators."""
+
+    compute: Compute
+    random_state: int | None  # of estimators that call `_seed`
 
     def _seed(self) -> int:
-        seed = 0 if self.random_state is None else self.random_state  # results never depend on the moment
+        seed = 0 if self.random_state is None else self.random_state  # results are always reproducible
         if check_integer("random_state", seed, 0) >= 2**32:
             raise InputError(f"random_state must be an integer in 0..{2**32 - 1}, but is {seed!r}.")
         return int(seed)
@@ -52,7 +56,7 @@ class GraphEstimator(FrozenParameters, BaseEstimator):  # type: ignore[misc]  # 
 
 
 def as_training_graphs(X: Any) -> GraphBatch:
-    """Convert training graphs; there must be at least one."""
+    """Convert training graphs; raise an error if there are none."""
     batch = as_graphs(X)
     if not batch.n_graphs:
         raise InputError("there are no graphs to learn from.")
@@ -60,53 +64,52 @@ def as_training_graphs(X: Any) -> GraphBatch:
 
 
 def check_features(features: dict[str, NodeFeatures], batch: GraphBatch) -> None:
-    """Refuse graphs without the node labels or attributes on which node features were fitted."""
-    for step in features.values():
-        if batch.n_nodes and step.kind_ in ("attributes", "all"):
-            _check_attributes(step, batch)
-        if batch.n_nodes and step.kind_ in ("labels", "all"):
-            _check_labels(step, batch)
+    """Raise an error for graphs without the node labels or attributes on which node features were fitted."""
+    for encoder in features.values():
+        if batch.n_nodes and encoder.kind_ in ("attributes", "all"):
+            _check_attributes(encoder, batch)
+        if batch.n_nodes and encoder.kind_ in ("labels", "all"):
+            _check_labels(encoder, batch)
 
 
-def _check_attributes(step: NodeFeatures, batch: GraphBatch) -> None:
+def _check_attributes(encoder: NodeFeatures, batch: GraphBatch) -> None:
     width = None if batch.features is None else batch.features.shape[1]
-    if width != step.attributes_width_:
+    if width != encoder.attributes_width_:
         found = "none" if width is None else f"width {width}"
-        raise _wrong_features(f"node features of width {step.attributes_width_}", found)
+        raise _wrong_features(f"node features of width {encoder.attributes_width_}", found)
 
 
-def _check_labels(step: NodeFeatures, batch: GraphBatch) -> None:
+def _check_labels(encoder: NodeFeatures, batch: GraphBatch) -> None:
     kinds = {"U": "text", "i": "integers"}
-    kind = step.categories_[0].dtype.kind if step.categories_ else "i"
+    kind = encoder.categories_[0].dtype.kind if encoder.categories_ else "i"
     if batch.labels is None or batch.labels.dtype.kind != kind:
         found = "none" if batch.labels is None else f"labels that are {kinds[batch.labels.dtype.kind]}"
         raise _wrong_features(f"node labels that are {kinds[kind]}", found)
     columns = 1 if batch.labels.ndim == 1 else batch.labels.shape[1]
-    if columns != max(len(step.categories_), 1):
-        raise _wrong_features(f"{len(step.categories_)} labels a node", f"{columns} labels a node")
+    if columns != max(len(encoder.categories_), 1):
+        raise _wrong_features(f"{len(encoder.categories_)} labels a node", f"{columns} labels a node")
 
 
 def _wrong_features(trained: str, found: str) -> InputError:
     return InputError(
-        f"the model was trained on graphs with {trained}, but these have {found}; give it graphs of the kind that it "
-        "was trained on."
+        f"the model was trained on graphs with {trained}, but these have {found}; pass graphs of the same kind."
     )
 
 
 def warn_unseen_labels(features: dict[str, NodeFeatures], batch: GraphBatch, *, typed: bool) -> None:
-    """Warn if some nodes, or with typed edges some edges, have labels on which the features were not fitted."""
-    labelled = next((step for step in features.values() if step.kind_ in ("labels", "all")), None)
+    """Warn if nodes, or with typed edges also edges, have labels on which the features were not fitted."""
+    labelled = next((encoder for encoder in features.values() if encoder.kind_ in ("labels", "all")), None)
     if labelled is not None:
         unseen = labelled.unseen(batch)
         _warn_unseen(f"{int(unseen.sum())} nodes in", "these nodes themselves", batch.graph_of_node[unseen])
     if typed:
-        step = next(iter(features.values()))
+        encoder = next(iter(features.values()))
         graph_of_edge = np.repeat(batch.graph_of_node, batch.degrees)
-        _warn_unseen("edges of", "such edges", graph_of_edge[step.unseen_edges(batch)])
+        _warn_unseen("edges of", "such edges", graph_of_edge[encoder.unseen_edges(batch)])
 
 
 def _warn_unseen(items: str, pronoun: str, graphs: Ints) -> None:
-    """Warn if there are graphs, one for each node or edge with a label that no training graph has."""
+    """Warn about unseen labels; ``graphs`` has the graph of each node or edge with such a label."""
     if len(graphs):
         warnings.warn(
             f"{items} {len(np.unique(graphs))} graphs have a label that no training graph has; the model has "

@@ -1,4 +1,4 @@
-"""Calibrated probabilities and intervals from out-of-fold predictions, and the folds of these."""
+"""Probabilities and intervals calibrated on out-of-fold predictions, and the folds."""
 
 import math
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from fastgntk._util.arrays import Array, Bools, Ints
 from fastgntk.errors import InputError
+from fastgntk.solvers import Solution
 
 __all__ = ["Intervals", "Sigmoids", "Split", "spread_folds", "stratified_folds"]
 
@@ -21,31 +22,37 @@ Split = tuple[Ints, Ints]
 class Intervals:
     """Prediction intervals calibrated on leave-one-out residuals.
 
-    A Gaussian process gives each prediction a standard deviation; whether it has the right size depends on the kernel.
-    ``ratios`` (n, k) are the residuals over their standard deviations, without sign and sorted. Intervals of
-    coverage p are as many standard deviations wide as the fraction p of the ratios is, so that no shape of the errors
-    is assumed; the standard deviation is multiplied by the root mean square of the ratios.
+    The standard deviations of a Gaussian process may be too small or too large, depending on the kernel. ``ratios``
+    (n, k) are the sorted absolute residuals, each divided by its standard deviation. The half width of an interval of
+    coverage p is the p-quantile of the ratios in standard deviations, so that no distribution of the errors is assumed;
+    standard deviations are multiplied by the root mean square of the ratios.
     """
 
     ratios: Array
 
     @classmethod
     def from_residuals(cls, residuals: Array, variances: Array) -> Self:
-        """Take residuals (n, k) with their variances (n, k); a residual whose variance is 0 counts as 0."""
+        """Calibrate on residuals (n, k) with variances (n, k); a residual of variance 0 counts as 0."""
         deviations = np.sqrt(variances)
         ratios = np.divide(np.abs(residuals), deviations, out=np.zeros_like(residuals), where=deviations > 0)
-        return cls(np.ascontiguousarray(np.sort(ratios, axis=0)))  # sums come out the same after saving and loading
+        return cls(np.ascontiguousarray(np.sort(ratios, axis=0)))  # so that sums are the same after saving and loading
+
+    @classmethod
+    def from_solution(cls, solution: Solution) -> Self:
+        """Calibrate on the leave-one-out residuals of ridge regression."""
+        variances = np.multiply.outer(solution.leave_one_out_variance, solution.scale2)
+        return cls.from_residuals(solution.leave_one_out, variances)
 
     @property
     def factor(self) -> Array:
-        """What the standard deviations of each target (k,) are multiplied by."""
+        """Factor of the standard deviations of each target (k,)."""
         mean_square = np.mean(self.ratios**2, axis=0)
         return np.asarray(np.where(mean_square > 0, np.sqrt(mean_square), 1.0))
 
     def width(self, coverage: float) -> Array:
         """Return the half width (k,) of an interval, in standard deviations of the model before ``factor``.
 
-        As in conformal prediction the ⌈p (n + 1)⌉-th ratio is taken; past the largest, the Gaussian tail goes on.
+        As in conformal prediction, it is the ⌈p (n + 1)⌉-th ratio; beyond the largest ratio, a Gaussian tail is used.
 
         >>> Intervals(np.array([[0.1], [0.5], [1.0], [2.0]])).width(0.5).tolist()
         [1.0]
@@ -53,25 +60,25 @@ class Intervals:
         if not (isinstance(coverage, int | float | np.number) and 0 < coverage < 1):
             raise InputError(f"coverage must lie between 0 and 1, but is {coverage!r}.")
         n = len(self.ratios)
-        place = math.ceil(float(coverage) * (n + 1))
-        if place <= n:
-            return np.asarray(self.ratios[place - 1])
+        rank = math.ceil(float(coverage) * (n + 1))
+        if rank <= n:
+            return np.asarray(self.ratios[rank - 1])
         return np.asarray(np.maximum(self.ratios[-1], self.factor * ndtri(0.5 + float(coverage) / 2)))
 
 
 @dataclass(frozen=True, eq=False)
 class Sigmoids:
-    """Probabilities from decision values: 1 / (1 + exp(−(a f + b))) for each class, then made to add up to 1."""
+    """Probabilities from decision values: 1 / (1 + exp(−(a f + b))) for each class, normalised to sum to 1."""
 
     slope: Array  # (k,)
     shift: Array  # (k,)
 
     @classmethod
     def fit(cls, decisions: Array, classes: Ints, n_classes: int) -> Self:
-        """Fit one sigmoid for each column of decision values (n, k) of graphs that were left out.
+        """Fit one sigmoid for each column of out-of-fold decision values (n, k).
 
-        With two classes there is one column, of the second class. Platt's targets keep slopes finite where classes
-        do not overlap: of n₊ and n₋ graphs they are (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2) instead of 1 and 0.
+        With two classes there is one column, for the second class. Platt's targets keep slopes finite where classes do
+        not overlap: (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2) instead of 1 and 0, for n₊ positive and n₋ negative graphs.
         """
         columns = [1] if n_classes == 2 else range(n_classes)
         fitted = [_platt(decisions[:, k], classes == c) for k, c in enumerate(columns)]
@@ -89,20 +96,20 @@ class Sigmoids:
 def _platt(decisions: Array, positive: Bools) -> tuple[float, float]:
     from sklearn.linear_model import LogisticRegression
 
-    yes, no = int(positive.sum()), int((~positive).sum())
-    target = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
-    spread = float(np.std(decisions)) or 1.0  # the solver converges best for numbers of about 1
-    # Both classes for every graph, each with its weight: a logistic regression on targets between 0 and 1.
+    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
+    target = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
+    spread = float(np.std(decisions)) or 1.0  # the solver converges best on inputs of order 1
+    # Targets between 0 and 1: every graph is given once in each class, with weights that sum to 1.
     model = LogisticRegression(C=1e6, max_iter=1000)
     scaled = np.concatenate([decisions, decisions])[:, None] / spread
     model.fit(scaled, np.repeat([1, 0], len(decisions)), sample_weight=np.concatenate([target, 1.0 - target]))
     # A negative slope would reverse the ranking, so it is set to 0: the value carries no information.
     slope = max(float(model.coef_[0, 0]) / spread, 0.0)
-    return slope, float(model.intercept_[0]) if slope > 0 else float(np.log((yes + 1.0) / (no + 1.0)))
+    return slope, float(model.intercept_[0]) if slope > 0 else float(np.log((n_positive + 1.0) / (n_negative + 1.0)))
 
 
 def stratified_folds(y: NDArray[Any], n_folds: int, seed: int, *, name: str = "folds", where: str = "") -> list[Split]:
-    """Shuffle and split so that every fold has each class in proportion; ``name`` is the option in errors."""
+    """Return shuffled stratified folds; ``name`` and ``where`` appear in error messages."""
     from sklearn.model_selection import StratifiedKFold
 
     if n_folds < 2:
@@ -112,10 +119,10 @@ def stratified_folds(y: NDArray[Any], n_folds: int, seed: int, *, name: str = "f
     classes, counts = np.unique(y, return_counts=True)
     if counts.min() < n_folds:
         rare, few = classes[counts.argmin()], int(counts.min())
-        remedy = f"use at most {name}={few}" if few >= 2 else "more graphs of it are needed"
+        remedy = f"use at most {name}={few}" if few >= 2 else "add graphs of this class"
         members = "member" if few == 1 else "members"
         raise InputError(
-            f"class {rare} has {few} {members}{where}, fewer than {name}={n_folds}; {remedy}, or leave that class out."
+            f"class {rare} has {few} {members}{where}, fewer than {name}={n_folds}; {remedy}, or leave this class out."
         )
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     return [(train, test) for train, test in folds.split(np.zeros(len(y)), y)]
@@ -124,13 +131,13 @@ def stratified_folds(y: NDArray[Any], n_folds: int, seed: int, *, name: str = "f
 def spread_folds(classes: Ints, seed: int, n_folds: int = 5) -> list[Split]:
     """Split into stratified folds; a class with fewer members than folds is missing from some of them.
 
-    ``classes`` are numbers from 0 on.
+    ``classes`` are integers, numbered from 0.
     """
     if np.bincount(classes).min() >= n_folds:
         return stratified_folds(classes, n_folds, seed)
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(len(classes))
-    dealt = shuffled[np.argsort(classes[shuffled], kind="stable")]  # class after class
+    by_class = shuffled[np.argsort(classes[shuffled], kind="stable")]
     fold = np.empty(len(classes), dtype=np.int64)
-    fold[dealt] = np.arange(len(classes)) % min(n_folds, len(classes))
+    fold[by_class] = np.arange(len(classes)) % min(n_folds, len(classes))
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(int(fold.max()) + 1)]

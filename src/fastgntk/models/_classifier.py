@@ -1,4 +1,4 @@
-"""Classification: support vector machines or ridge regression on the kernel, one function for each class."""
+"""Classification: support vector machines or ridge regression on the kernel, one decision function for each class."""
 
 from typing import Any, NamedTuple, Self
 
@@ -13,11 +13,12 @@ from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._calibration import Sigmoids, spread_folds
-from fastgntk.models._graph_model import Expansion, Explanation, GraphModel, check_alpha, check_solver_options
+from fastgntk.models._graph_model import Expansion, Explanation, GraphModel, check_solver_options
 from fastgntk.models._kernel_values import TrainingKernel
 from fastgntk.models._svm import fit_svms, predicted_class
 from fastgntk.models._targets import Targets, check_classes, check_sample_weight, class_signs
 from fastgntk.pairwise import Compute
+from fastgntk.solvers import as_ridge
 
 __all__ = ["ClassificationModel", "GraphClassifier"]
 
@@ -26,28 +27,32 @@ class ClassificationDetails(NamedTuple):
     """Predictions for t graphs."""
 
     label: NDArray[Any]
-    probabilities: Array | None  # (t, classes), if they were calibrated
+    probabilities: Array | None  # (t, c); None if they were not calibrated
     nearest: Ints  # index of the most similar training graph; −1 if the model keeps none
-    similarity: Array  # its cosine, at most 1; NaN if the model keeps no training graphs
+    similarity: Array  # its cosine, at most 1; NaN if the model keeps none
 
 
 class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
-    """A fitted classification: what :class:`GraphClassifier` and :class:`GraphClassifierCV` share."""
+    """Base of :class:`GraphClassifier` and :class:`GraphClassifierCV`."""
+
+    method: str
+    class_weight: str | None
+    probability: bool
 
     classes_: NDArray[Any]
     sigmoids_: Sigmoids | None
     out_of_fold_: Array | None  # decision values (n, k) of the training graphs; None if they were not computed
 
     def _solve(self, training: TrainingKernel, y: NDArray[Any], weights: Array | None, C: float, alpha: float) -> None:
-        """Find the functions of all classes, from the kernel and checked classes."""
+        """Fit the decision functions of all classes to the kernel and checked classes."""
         self.classes_, numbers = np.unique(y, return_inverse=True)
         signs = class_signs(numbers, len(self.classes_))
         names = tuple(str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_))
         if self.method == "svm":
             folds = spread_folds(numbers, self._seed()) if self.probability else ()
             svms = fit_svms(training.full(), signs, C, balanced=self.class_weight == "balanced", folds=folds)
-            basis = np.arange(training.n)
-            self.expansion_ = Expansion(training.rows_to(basis), svms.coefficients, svms.offsets, basis, names)
+            indices = np.arange(training.n)
+            self.expansion_ = Expansion(training.basis(indices), svms.coefficients, svms.intercepts, indices, names)
             self.solver_, self.out_of_fold_ = "svm", svms.out_of_fold
         else:
             weights = self._ridge_weights(numbers, weights)
@@ -58,7 +63,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             self.sigmoids_ = Sigmoids.fit(self.out_of_fold_, numbers, len(self.classes_))
 
     def _ridge_weights(self, numbers: Ints, weights: Array | None) -> Array | None:
-        """Return the weight of each graph: the given one, times that of its class if classes are balanced."""
+        """Return the weight of each graph, multiplied by the weight of its class if classes are balanced."""
         if self.class_weight is None:
             return weights
         counts = np.bincount(numbers)
@@ -72,7 +77,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             raise InputError(f"class_weight must be None or 'balanced', but is {self.class_weight!r}.")
         if self.method == "svm" and (self.solver != "auto" or self.n_components is not None):
             raise InputError(
-                "solver and n_components are for method='ridge'; support vector machines have a solver of their own."
+                "solver and n_components apply to method='ridge' only; support vector machines have their own solver."
             )
         if self.method == "ridge":
             check_solver_options(self.solver, self.n_components)
@@ -85,12 +90,12 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         if self.method == "svm" and matrix > room:
             raise InputError(
                 f"support vector machines need the whole kernel matrix of {n:,} graphs, {format_bytes(matrix)}, which "
-                f"is more than max_memory={format_bytes(room)}; take method='ridge', which has solvers for any number "
+                f"is more than max_memory={format_bytes(room)}; use method='ridge', which has solvers for any number "
                 f"of graphs, or pass max_memory={round_up_bytes(matrix + matrix // 8)!r}."
             )
 
     def decision_function(self, X: Any) -> Array:
-        """Return decision values: (t, c), one for each class, or (t,) for the second of two classes."""
+        """Return decision values, of shape (t, c), or (t,) for two classes: that of the second."""
         values = self._decisions(X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
@@ -102,7 +107,8 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each graph, shape (t, c).
 
-        Near a border the most probable class can be another than the predicted one, as each class is calibrated apart.
+        Near a decision boundary the most probable class may differ from the predicted one, because each class is
+        calibrated separately.
         """
         decisions = self._decisions(X)
         if self.sigmoids_ is None:
@@ -110,21 +116,21 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         return self.sigmoids_.probabilities(decisions)
 
     def predict_details(self, X: Any) -> ClassificationDetails:
-        """Return all predictions for each graph in one pass: class, probabilities, most similar training graph."""
+        """Return class, probabilities and most similar training graph for each graph in one pass."""
         batch = self._check_new(X)
-        decisions = np.zeros((len(batch), len(self.expansion_.offsets)))
+        decisions = np.zeros((len(batch), len(self.expansion_.intercepts)))
         nearest, similarity = np.zeros(len(batch), dtype=np.int64), np.zeros(len(batch))
-        for part, rows, diagonal in self.expansion_.rows.chunks(batch, self._progress()):
-            decisions[part] = self.expansion_.values(rows)
-            nearest[part], similarity[part] = self._nearest_in_chunk(rows, diagonal)
+        for chunk, rows, diagonal in self.expansion_.basis.chunks(batch, self._progress()):
+            decisions[chunk] = self.expansion_.values(rows)
+            nearest[chunk], similarity[chunk] = self._nearest_in_chunk(rows, diagonal)
         probabilities = None if self.sigmoids_ is None else self.sigmoids_.probabilities(decisions)
         return ClassificationDetails(self._predicted_classes(decisions), probabilities, nearest, similarity)
 
     def explain(self, graph: Any, of_class: Any = None) -> Explanation:
         """Decompose the decision value of a class for one graph: exact contributions of nodes and training graphs.
 
-        ``of_class`` is one of ``classes_``; by default the one that is predicted. With two classes the contributions to
-        the first are those to the second with the other sign.
+        ``of_class`` is one of ``classes_``, by default the predicted class. With two classes, the contributions to the
+        first are those to the second with the opposite sign.
         """
         batch = self._check_new_graph(graph)
         if of_class is None:
@@ -138,7 +144,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         second = self.expansion_.explain(batch, 0)
         if number == 1:
             return second
-        return Explanation(-second.contributions, -second.intercept, second.training, str(self.classes_[0]))
+        return Explanation(-second.contributions, -second.intercept, second.training_indices, str(self.classes_[0]))
 
     def _predicted_classes(self, decisions: Array) -> NDArray[Any]:
         return np.asarray(self.classes_[predicted_class(decisions)])
@@ -151,9 +157,9 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
 class GraphClassifier(ClassificationModel):
     """Predict classes for graphs, with calibrated probabilities.
 
-    One function of graphs for each class against all others (one altogether for two classes), each a sum over training
-    graphs, so that its values can be explained. Probabilities come from out-of-fold decision values: by five folds, or
-    for ``method="ridge"`` by leave-one-out in closed form.
+    There is one decision function for each class against all others, and a single one for two classes. Each is a sum
+    over training graphs, so that its values can be explained. Probabilities are calibrated on out-of-fold decision
+    values: from five folds, or for ``method="ridge"`` from closed-form leave-one-out.
 
     Parameters
     ----------
@@ -162,16 +168,16 @@ class GraphClassifier(ClassificationModel):
     method : {"svm", "ridge"}
         Support vector machines, or ridge regression on targets −1 and 1.
     C : float, above 0
-        Regularisation of the support vector machines, in units of the kernel's variance, as in
+        Regularisation of the support vector machines; smaller is stronger. In units of the kernel's variance, as in
         :func:`fastgntk.selection.evaluate`.
     alpha : float, 0 or more
         Regularisation of ridge regression, as in :class:`GraphRegressor`.
     class_weight : None or "balanced"
-        Whether rare classes count as much as frequent ones.
+        ``"balanced"`` weights classes inversely to their frequencies.
     probability : bool
-        Whether to calibrate probabilities when fitting; without it there is no ``predict_proba``.
+        Whether to calibrate probabilities in ``fit``; otherwise there is no ``predict_proba``.
     solver, n_components
-        Of ridge regression, as in :class:`GraphRegressor`.
+        For ``method="ridge"``, as in :class:`GraphRegressor`.
     random_state, compute
         As in :class:`GraphRegressor`.
 
@@ -223,8 +229,8 @@ class GraphClassifier(ClassificationModel):
         ``sample_weight`` is for ``method="ridge"``; ``gram`` as in :meth:`GraphRegressor.fit`.
         """
         self._check_options(sample_weight)
-        C, alpha = check_positive("C", self.C), check_alpha(self.alpha)
-        training = self._prepare(X, gram)
+        C, alpha = check_positive("C", self.C), as_ridge(self.alpha, "alpha")
+        training = self._prepare(X, self.kernel, gram)
         self._check_memory(training.n, training.prepared.compute)
         labels = check_classes(y, training.n)
         weights = check_sample_weight(sample_weight, training.n)

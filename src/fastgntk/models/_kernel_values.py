@@ -1,16 +1,16 @@
-"""Kernel values among training graphs, and between new graphs and those that carry coefficients.
+"""Kernel values among training graphs, and between new graphs and the training graphs with coefficients.
 
-Values are divided by the mean of the diagonal over the training graphs, the ``unit``, so that the same regularisation
-means the same for every kernel; a normalised kernel has ones there already.
+Values are divided by the mean of the diagonal over the training graphs, the ``kernel_scale``, so that a regularisation
+has the same meaning for every kernel; the diagonal of a normalised kernel is 1 already.
 
-Ridge regression gets the kernel plus a constant, ``INTERCEPT``. Its functions then have an intercept of their own:
-without it they are 0 for the empty graph, and a target that grows with size from another value is out of reach (on
-ESOL the squared error is half as large again). As a Gaussian process the intercept has that variance; anything from a
-tenth to a hundred times as much gives the same predictions.
+Ridge regression adds a constant, ``KERNEL_CONSTANT``, to every kernel value, which gives its functions an intercept:
+without it the prediction for the empty graph is 0, and targets that grow with size from another value cannot be fitted
+(on ESOL the squared error is half as large again). In the Gaussian process it is the prior variance of the intercept;
+values from a tenth to a hundred times as large give the same predictions.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
@@ -36,23 +36,23 @@ from fastgntk.pairwise import (
 )
 from fastgntk.pairwise.store import StoredGram, use_stored
 
-__all__ = ["INTERCEPT", "Chunk", "KernelRows", "TrainingKernel", "split_into_chunks"]
+__all__ = ["KERNEL_CONSTANT", "Chunk", "KernelBasis", "TrainingKernel", "split_into_chunks"]
 
-INTERCEPT = 1.0
-"""What ridge regression adds to every kernel value, in units of the mean of the diagonal."""
+KERNEL_CONSTANT = 1.0
+"""Constant that ridge regression adds to every kernel value, in units of the mean of the diagonal."""
 
 Chunk = tuple[slice, Array, Array]
-"""Which new graphs, their rows (t, m), and their diagonal (t,), or (0,) if it was not wanted."""
+"""Slice of the new graphs, their rows (t, m), and their diagonal (t,), or (0,) if it was not requested."""
 
-_CHUNK = 2048  # new graphs whose rows are held at a time, if memory allows
+_CHUNK = 2048  # largest number of new graphs in a chunk
 
 
 @dataclass(frozen=True, eq=False)
-class KernelRows:
-    """The kernel from any graphs to m prepared graphs, divided by ``unit``."""
+class KernelBasis:
+    """Basis functions k(·, G_i) / ``kernel_scale`` for m prepared graphs G_i."""
 
     prepared: PreparedGraphs
-    unit: float
+    kernel_scale: float
     keeps_graphs: ClassVar[bool] = True
 
     @property
@@ -65,60 +65,63 @@ class KernelRows:
 
     @property
     def features(self) -> dict[str, NodeFeatures]:
-        """The fitted node features of each kind."""
+        """Fitted node features by kind."""
         return self.prepared.features
 
     def __len__(self) -> int:
         return len(self.prepared)
 
     def chunks(self, batch: GraphBatch, progress: Progress | None = None, *, diagonal: bool = True) -> Iterator[Chunk]:
-        """Yield the rows of new graphs in chunks, with their k(G, G) if ``diagonal``."""
-        for part, report_progress in split_into_chunks(len(batch), len(self), self.compute, progress):
-            new = self.prepared.prepare_others(batch[part])
+        """Yield the rows of new graphs chunk by chunk, with their k(G, G) if ``diagonal``."""
+        silent = self.compute.with_progress(None)
+        for chunk, report_progress in split_into_chunks(len(batch), len(self), self.compute, progress):
+            new = self.prepared.prepare_others(batch[chunk])
             rows = self._rows(new, report_progress)
-            yield part, rows, new.diagonal(self.compute.with_progress(None)) / self.unit if diagonal else np.zeros(0)
+            yield chunk, rows, new.diagonal(silent) / self.kernel_scale if diagonal else np.zeros(0)
 
     def values(self, batch: GraphBatch, progress: Progress | None = None) -> Array:
-        """Return all rows (t, m) at once."""
+        """Return the basis functions at all graphs, shape (t, m)."""
         return self._rows(self.prepared.prepare_others(batch), progress)
 
     def _rows(self, new: PreparedGraphs, progress: Progress | None) -> Array:
         rows = cross_gram(new, self.prepared, compute=self.compute.with_progress(progress))
-        rows /= self.unit
+        rows /= self.kernel_scale
         return rows
 
     def cosine(self, rows: Array, diagonal: Array) -> Array:
         """Return cosines (t, m) from the rows and the diagonal of a chunk."""
         if not isinstance(self.kernel, Normalized):
-            rows = normalize(rows, diagonal, self.prepared.diagonal(self.compute.with_progress(None)) / self.unit)
+            own_diagonal = self.prepared.diagonal(self.compute.with_progress(None)) / self.kernel_scale
+            rows = normalize(rows, diagonal, own_diagonal)
         return np.minimum(rows, 1.0)  # rounding
 
-    def with_intercept(self, rows: Array, diagonal: Array) -> tuple[Array, Array]:
+    def with_constant(self, rows: Array, diagonal: Array) -> tuple[Array, Array]:
         """Return the arguments of ``Solution.variance`` from the rows and the diagonal of a chunk."""
-        return rows + INTERCEPT, diagonal + INTERCEPT
+        return rows + KERNEL_CONSTANT, diagonal + KERNEL_CONSTANT
 
-    def nodes(self, batch: GraphBatch) -> Array:
-        """Return the contribution of each node of one graph to its row, shape (N, m)."""
-        return node_contributions(batch, self.prepared, compute=self.compute.with_progress(None)) / self.unit
+    def node_contributions(self, batch: GraphBatch) -> Array:
+        """Return the contribution of each node of one graph to the row of that graph, shape (N, m)."""
+        return node_contributions(batch, self.prepared, compute=self.compute.with_progress(None)) / self.kernel_scale
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class TrainingKernel:
-    """The kernel among n training graphs, computed when a solver needs it: a ``KernelSource`` of the solvers.
+    """The kernel among n training graphs, computed on first use: a ``KernelSource`` of the solvers.
 
-    With ``in_units`` values are divided by their ``unit``, in which graphs count by ``weights``; then ``intercept`` is
-    added. With ``stored``, a matrix on disk, values are read from there as they are needed.
+    If ``scaled``, values are divided by the ``kernel_scale``, a mean with the given ``weights``. Then ``constant`` is
+    added. Values of a ``stored`` matrix are read from disk as they are needed.
     """
 
     prepared: PreparedGraphs
     progress: Progress | None = None
-    in_units: bool = True
+    scaled: bool = True
     stored: StoredGram | None = None
-    intercept: float = 0.0
+    constant: float = 0.0
     weights: Array | None = None
+    _matrix: Array | None = field(default=None, init=False, repr=False)
 
     @classmethod
-    def from_graphs(cls, X: Any, kernel: Any, compute: Any, *, in_units: bool = True, stored: Any = None) -> Self:
+    def from_graphs(cls, X: Any, kernel: Any, compute: Any, *, scaled: bool = True, stored: Any = None) -> Self:
         """Check the arguments of an estimator and prepare its training graphs; ``stored`` may be a path."""
         batch = as_training_graphs(X)
         kernel, compute = check_kernel(kernel), check_compute(compute)
@@ -126,11 +129,11 @@ class TrainingKernel:
             prepared = prepare_batch(batch, kernel, compute)
         else:
             stored, prepared = use_stored(stored, batch, kernel, compute)
-        return cls(prepared, compute.progress, in_units, stored)
+        return cls(prepared, compute.progress, scaled, stored)
 
-    def with_intercept(self, weights: Array | None) -> Self:
-        """Return the kernel that ridge regression takes, with the constant, where graphs count by these weights."""
-        return replace(self, intercept=INTERCEPT, weights=weights)
+    def with_constant(self, weights: Array | None) -> Self:
+        """Return the kernel of ridge regression with these sample weights: scaled, plus ``KERNEL_CONSTANT``."""
+        return replace(self, constant=KERNEL_CONSTANT, weights=weights)
 
     @cached_property
     def n(self) -> int:
@@ -146,26 +149,24 @@ class TrainingKernel:
 
     @property
     def order(self) -> Ints:
-        """All graphs, such that columns of neighbours are quick to get together."""
+        """All graphs, ordered so that adjacent columns are cheap to fetch together."""
         return np.arange(self.n) if self.stored is None else self.stored.order
 
     @cached_property
-    def unit(self) -> float:
-        """What values are divided by: the mean of the diagonal, but 1 after normalising and if all are 0."""
-        if self.normalized or not self.in_units:
+    def kernel_scale(self) -> float:
+        """Divisor of all values: the mean of the diagonal, or 1 if the kernel is normalised or the diagonal is 0."""
+        if self.normalized or not self.scaled:
             return 1.0
         return float(np.average(self._raw_diagonal, weights=self.weights)) or 1.0
 
-    @cached_property
-    def _matrix(self) -> Array:
-        K = gram(self.prepared, compute=self.compute) if self.stored is None else self._read(self.stored)
-        return self._scaled(K)
-
     def full(self) -> Array:
+        if self._matrix is None:
+            K = gram(self.prepared, compute=self.compute) if self.stored is None else self._read(self.stored)
+            self._matrix = self._scale(K)
         return self._matrix
 
     def columns(self, indices: Ints) -> Array:
-        if "_matrix" in self.__dict__:  # computed already
+        if self._matrix is not None:
             return np.array(self._matrix[:, indices])
         if self.stored is None:
             values = gram_columns(self.prepared, indices, self.compute)
@@ -173,29 +174,29 @@ class TrainingKernel:
             values = self.stored[:, indices]
             if self.normalized:
                 values = normalize(values, self._stored_diagonal, self._stored_diagonal[indices])
-        return self._scaled(values)
+        return self._scale(values)
 
     def diagonal(self) -> Array:
-        return self._raw_diagonal / self.unit + self.intercept
+        return self._raw_diagonal / self.kernel_scale + self.constant
 
-    def rows_to(self, basis: Ints) -> KernelRows:
-        """Return the kernel from any graphs to some of the training graphs, without the constant."""
-        if self.stored is not None:  # its diagonal is that of a leaf if the kernel is that leaf, normalised or not
+    def basis(self, indices: Ints) -> KernelBasis:
+        """Return the basis functions of some training graphs, without the constant."""
+        if self.stored is not None:  # the stored diagonal is that of a leaf if the kernel is a leaf, normalised or not
             kernel = Kernel.from_dict(self.stored.manifest.kernel)
             if kernel in self.prepared.graphs_by_leaf:
                 self.prepared.set_leaf_diagonal(kernel, self._stored_diagonal)
-        return KernelRows(self.prepared.subset(basis), self.unit)
+        return KernelBasis(self.prepared.subset(indices), self.kernel_scale)
 
-    def _scaled(self, values: Array) -> Array:
-        """Divide by the unit and add the constant, in the same place."""
-        values /= self.unit
-        if self.intercept:
-            values += self.intercept
+    def _scale(self, values: Array) -> Array:
+        """Divide by ``kernel_scale`` and add ``constant`` in place."""
+        values /= self.kernel_scale
+        if self.constant:
+            values += self.constant
         return values
 
     @cached_property
     def _raw_diagonal(self) -> Array:
-        """The diagonal before it is divided by the unit."""
+        """The diagonal before scaling."""
         if self.stored is None:
             return self.prepared.diagonal(self.prepared.compute.with_progress(None))
         return (self._stored_diagonal > 0).astype(np.float64) if self.normalized else self._stored_diagonal
@@ -208,22 +209,22 @@ class TrainingKernel:
     def _read(self, stored: StoredGram) -> Array:
         check_fits_memory(8 * self.n**2, self.prepared.compute.memory_budget)
         K: Array = np.asarray(stored, dtype=np.float64)
-        self.__dict__["_stored_diagonal"] = np.diagonal(K).copy()  # so that it is not read again
+        self._stored_diagonal = np.diagonal(K).copy()  # so that it is not read from disk again
         return normalize(K) if self.normalized else K
 
 
 def split_into_chunks(
     n: int, columns: int, compute: Compute, progress: Progress | None, max_rows: int = _CHUNK
 ) -> Iterator[tuple[slice, Progress | None]]:
-    """Cut n graphs into chunks whose rows memory holds, each with a callback for its part of the progress."""
-    # Rows, rows plus the constant, cosines and what the variance needs are there at a time.
+    """Split n graphs into chunks whose rows fit into memory, each with a callback for its share of the progress."""
+    # Rows, rows plus the constant, cosines and the arrays of the variance exist at the same time.
     affordable = compute.memory_budget // (6 * 8 * max(columns, 1))
     step = int(np.clip(affordable, 1, max_rows))
     for start in range(0, n, step):
-        part = slice(start, min(start + step, n))
-        yield part, None if progress is None else partial(_report_part, progress, part, n)
+        chunk = slice(start, min(start + step, n))
+        yield chunk, None if progress is None else partial(_report_chunk, progress, chunk, n)
 
 
-def _report_part(progress: Progress, part: slice, n: int, done: int, total: int) -> None:
-    finished = part.start + (part.stop - part.start) * done / max(total, 1)
+def _report_chunk(progress: Progress, chunk: slice, n: int, done: int, total: int) -> None:
+    finished = chunk.start + (chunk.stop - chunk.start) * done / max(total, 1)
     progress(round(1e6 * finished / n), 10**6)

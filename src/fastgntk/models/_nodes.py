@@ -1,4 +1,4 @@
-"""Learning about the nodes of one graph: some are labelled, the others are predicted."""
+"""Semi-supervised learning on the nodes of one graph: some are labelled, the others are predicted."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -15,7 +15,7 @@ from fastgntk.kernels import GNTK
 from fastgntk.models._base import GraphEstimator
 from fastgntk.models._calibration import Intervals, Sigmoids
 from fastgntk.models._graph_model import check_alphas
-from fastgntk.models._kernel_values import INTERCEPT
+from fastgntk.models._kernel_values import KERNEL_CONSTANT
 from fastgntk.models._svm import predicted_class
 from fastgntk.models._targets import Targets, check_classes, check_targets, class_signs
 from fastgntk.pairwise import Compute, check_nodes, node_diagonal, node_gram
@@ -25,7 +25,7 @@ __all__ = ["NodeClassifier", "NodeRegressor"]
 
 
 class _NodeModel(GraphEstimator):
-    """What both share: the kernel of all nodes with the labelled ones, and ridge regression on it."""
+    """Base of both models: ridge regression on the kernel of all nodes with the labelled nodes."""
 
     def __init__(
         self,
@@ -43,19 +43,19 @@ class _NodeModel(GraphEstimator):
     nodes_: Ints
     """The labelled nodes."""
     alpha_: float
-    """The regularisation that was given or chosen."""
+    """The given or chosen regularisation."""
     solution_: Solution
 
     def _keep_graph(self, graph: Any, y: Any, nodes: Any) -> Any:
-        """Keep the graph and its labelled nodes; returns y of these."""
+        """Store the graph and its labelled nodes, and return their y."""
         batch = as_graphs(graph) if isinstance(graph, GraphBatch | list) else as_graphs([graph])
         if len(batch) != 1:
             raise InputError(f"graph must be one graph, but {len(batch)} graphs were given.")
         labelled = check_nodes(nodes, batch.n_nodes)
         if not len(labelled):
-            raise InputError("no node is labelled; name some in nodes.")
+            raise InputError("no node is labelled; nodes must have at least one entry.")
         if len(np.unique(labelled)) < len(labelled):
-            raise InputError("a node is named twice in nodes; name each once.")
+            raise InputError("nodes has an entry twice; give each node once.")
         if y is None or np.ndim(y) == 0:
             raise InputError("y must have one entry for each labelled node, or for each node of the graph.")
         values = np.asarray(y)
@@ -68,43 +68,43 @@ class _NodeModel(GraphEstimator):
         return values if len(values) == len(labelled) else values[labelled]
 
     def _solve(self, targets: Targets, score: Score) -> None:
-        """Find coefficients (n, k) and offsets (k,); alpha is the given one, or the one that ``score`` takes."""
+        """Fit coefficients (n, k) and intercepts (k,), with the given alpha or the best by ``score``."""
         alphas = (check_positive("alpha", self.alpha),) if self.alpha is not None else check_alphas(self.alphas)
         columns = node_gram(self.graph_, self.kernel, nodes=self.nodes_, compute=self.compute)
         among = columns[self.nodes_]
-        self.unit_ = float(among.diagonal().mean()) or 1.0
-        self.columns_ = columns / self.unit_
-        # Both triangles were computed, and differ by rounding.
-        path = EigenPath(INTERCEPT + (among + among.T) / (2.0 * self.unit_))
+        self.kernel_scale_ = float(among.diagonal().mean()) or 1.0
+        self.columns_ = columns / self.kernel_scale_
+        # Both triangles were computed and differ by rounding.
+        path = EigenPath(KERNEL_CONSTANT + (among + among.T) / (2.0 * self.kernel_scale_))
         Y = targets.values
         self.alpha_ = alphas[0] if len(alphas) == 1 or not Y.any() else score(path, Y, alphas)[0]
         self.solution_ = path.solution(Y, self.alpha_)
         self.coefficients_ = np.zeros_like(Y)
-        self.coefficients_[self.solution_.basis] = self.solution_.alpha * targets.scale
-        self.offsets_ = targets.mean + INTERCEPT * self.coefficients_.sum(axis=0)
+        self.coefficients_[self.solution_.basis] = self.solution_.coefficients * targets.scale
+        self.intercepts_ = targets.mean + KERNEL_CONSTANT * self.coefficients_.sum(axis=0)
 
     def _values(self, nodes: Any) -> tuple[Ints, Array]:
-        """Return checked nodes and the values of the functions for them, (t, k)."""
+        """Return checked nodes and their values (t, k)."""
         check_is_fitted(self)
         chosen = check_nodes(nodes, self.graph_.n_nodes)
-        return chosen, self.columns_[chosen] @ self.coefficients_ + self.offsets_
+        return chosen, self.columns_[chosen] @ self.coefficients_ + self.intercepts_
 
 
 class NodeRegressor(_NodeModel):
-    """Predict numbers for the nodes of a graph from some whose numbers are known, with standard deviations.
+    """Predict numbers for the nodes of a graph from its labelled nodes, with standard deviations.
 
-    Kernel ridge regression on :func:`fastgntk.node_gram`, the mean of a Gaussian process, as in
-    :class:`GraphRegressor`; only columns of labelled nodes are kept.
+    Kernel ridge regression on :func:`fastgntk.node_gram`, the posterior mean of a Gaussian process, as in
+    :class:`GraphRegressor`; only the columns of labelled nodes are kept.
 
     Parameters
     ----------
     kernel : GNTK
         A single tangent kernel without a sketch.
     alpha : float, optional
-        The regularisation, in units of the mean of the labelled nodes' diagonal; by default chosen by closed-form
-        leave-one-out.
+        Regularisation, in units of the mean diagonal of the kernel on the labelled nodes; by default chosen by
+        closed-form leave-one-out.
     alphas : sequence of float, optional
-        Those to choose from; by default powers of ten from 1e-8 to 10.
+        Candidates for alpha; by default powers of ten from 1e-8 to 10.
     compute : Compute
         Threads, memory and progress.
 
@@ -119,40 +119,39 @@ class NodeRegressor(_NodeModel):
     """
 
     def fit(self, graph: Any, y: Any, nodes: Any = None) -> Self:
-        """Learn from the ``nodes`` (numbers or mask; all by default) of one graph.
+        """Fit to the labelled ``nodes`` (indices or mask; all by default) of one graph.
 
-        ``y`` has one row for each of these, or for each node of the graph; others are ignored.
+        ``y`` has one row for each labelled node, or for each node of the graph; rows of other nodes are ignored.
         """
         values = check_targets(self._keep_graph(graph, y, nodes), len(self.nodes_))
         targets = Targets.from_y(values, None)
         self._solve(targets, stable_ridge)
         self.target_scale_, self.single_target_ = targets.scale, targets.single
-        variances = np.multiply.outer(self.solution_.leave_one_out_variance, self.solution_.scale2)
-        self.intervals_ = Intervals.from_residuals(self.solution_.leave_one_out, variances)
+        self.intervals_ = Intervals.from_solution(self.solution_)
         return self
 
     def predict(self, nodes: Any = None, return_std: bool = False) -> Any:
-        """Return values of nodes (all by default), shape (t,) or (t, k); with ``return_std`` also their deviations.
+        """Return values of nodes (all by default), shape (t,) or (t, k), and with ``return_std`` standard deviations.
 
-        Deviations are calibrated by leave-one-out. They need the kernel of each node with itself, which takes as
-        long as the whole matrix.
+        Standard deviations are calibrated by leave-one-out. They need the kernel of each node with itself, which takes
+        as long to compute as the whole matrix.
         """
         chosen, values = self._values(nodes)
         shaped = values[:, 0] if self.single_target_ else values
         if not return_std:
             return shaped
-        diagonal = node_diagonal(self.graph_, self.kernel, nodes=chosen, compute=self.compute) / self.unit_
+        diagonal = node_diagonal(self.graph_, self.kernel, nodes=chosen, compute=self.compute) / self.kernel_scale_
         rows = self.columns_[chosen][:, self.solution_.basis]
-        variance = self.solution_.variance(rows + INTERCEPT, diagonal + INTERCEPT) + self.alpha_
-        std = np.sqrt(np.multiply.outer(variance, self.solution_.scale2)) * self.target_scale_ * self.intervals_.factor
+        arguments = rows + KERNEL_CONSTANT, diagonal + KERNEL_CONSTANT, self.alpha_
+        std = self.solution_.predictive_deviation(*arguments) * self.target_scale_ * self.intervals_.factor
         return shaped, std[:, 0] if self.single_target_ else std
 
 
 class NodeClassifier(_NodeModel):
-    """Predict classes of the nodes of a graph from some whose classes are known, with calibrated probabilities.
+    """Predict classes of the nodes of a graph from its labelled nodes, with calibrated probabilities.
 
-    Ridge regression on :func:`fastgntk.node_gram`, one function for each class against all others. The parameters are
-    those of :class:`NodeRegressor`; alpha is chosen by how many labelled nodes leave-one-out gets right.
+    Ridge regression on :func:`fastgntk.node_gram`, with one function for each class against all others. The parameters
+    are those of :class:`NodeRegressor`; alpha is chosen by leave-one-out accuracy on the labelled nodes.
 
     Examples
     --------
@@ -167,9 +166,9 @@ class NodeClassifier(_NodeModel):
     """
 
     def fit(self, graph: Any, y: Any, nodes: Any = None) -> Self:
-        """Learn from the classes of ``nodes`` (numbers or mask; all by default) of one graph.
+        """Fit to the classes of the labelled ``nodes`` (indices or mask; all by default) of one graph.
 
-        ``y`` has one entry for each of these, or for each node of the graph; others are ignored.
+        ``y`` has one entry for each labelled node, or for each node of the graph; entries of other nodes are ignored.
         """
         labels = check_classes(self._keep_graph(graph, y, nodes), len(self.nodes_), "nodes")
         self.classes_, numbers = np.unique(labels, return_inverse=True)
@@ -179,16 +178,16 @@ class NodeClassifier(_NodeModel):
         return self
 
     def predict(self, nodes: Any = None) -> NDArray[Any]:
-        """Return the class of each node, of all by default."""
+        """Return the classes of nodes (all by default)."""
         values = self._values(nodes)[1]
         return np.asarray(self.classes_[predicted_class(values)])
 
     def predict_proba(self, nodes: Any = None) -> Array:
-        """Return the probability of each class, shape (t, classes)."""
+        """Return the probability of each class for each node, shape (t, c)."""
         values = self._values(nodes)[1]
         return self.sigmoids_.probabilities(values)
 
     def decision_function(self, nodes: Any = None) -> Array:
-        """Return the decision values of each node: (t, classes), or (t,) for the second of two classes."""
+        """Return decision values, of shape (t, c), or (t,) for two classes: that of the second."""
         values = self._values(nodes)[1]
         return values[:, 0] if len(self.classes_) == 2 else values

@@ -1,9 +1,9 @@
 """Random features of graphs: for linear models on millions of graphs, or instead of kernel values in ridge regression.
 
-A model on random features needs no training graphs once it is fitted. Its row of a graph is the vector φ, and
-k(G, G') ≈ ⟨φ, φ'⟩. As for kernels, φ of a normalised kernel is divided by its norm, and otherwise by the square root of
-the mean ‖φ‖² of the training graphs (``unit``). The constant that ridge regression adds to the kernel is one more
-feature, ``sqrt(INTERCEPT)``.
+A fitted model on random features needs no training graphs. A graph is represented by a vector φ, with
+k(G, G') ≈ ⟨φ, φ'⟩. For a normalised kernel φ is divided by its norm, and otherwise by the square root of the mean ‖φ‖²
+of the training graphs (``kernel_scale``). The constant that ridge regression adds to the kernel becomes one more
+feature, ``sqrt(KERNEL_CONSTANT)``.
 """
 
 from collections.abc import Iterator
@@ -26,42 +26,42 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import Graph, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel, Normalized
 from fastgntk.models._base import GraphEstimator, as_training_graphs, check_features, warn_unseen_labels
-from fastgntk.models._kernel_values import INTERCEPT, Chunk, TrainingKernel, split_into_chunks
+from fastgntk.models._kernel_values import KERNEL_CONSTANT, Chunk, TrainingKernel, split_into_chunks
 from fastgntk.models._targets import Targets
 from fastgntk.pairwise import Compute, check_compute, check_fits_memory, check_kernel
 from fastgntk.solvers import Solution, regress_on_features
 
-__all__ = ["DEFAULT_FEATURES", "FeatureRows", "RandomFeatures", "drawn_width", "solve_on_features"]
+__all__ = ["DEFAULT_FEATURES", "FeatureBasis", "RandomFeatures", "drawn_width", "solve_on_features"]
 
 DEFAULT_FEATURES = 2048
 """The default number of features."""
 
-_CHUNK = 25_000  # nodes computed at a time; more would merge few more of them
-_SPARE = 16  # columns for unseen labels: two of them share one of these in one of 16 cases
-_BLOCK = 8192  # graphs whose vectors are factorized at a time: several times the features, so that little is done twice
+_CHUNK = 25_000  # nodes computed at a time; larger chunks would merge few more nodes
+_SPARE = 16  # columns for unseen labels: two such labels share a column with probability 1/16
+_BLOCK = 8192  # graphs whose vectors are factorized at a time: several times the features, so that little is repeated
 
 
 class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):  # type: ignore[misc]
     """Map graphs to vectors whose inner products approximate the kernel, in time linear in the number of graphs.
 
-    No pair of graphs is formed, ``fit`` only collects labels, and ``transform`` needs nothing of other graphs: any
-    number of them can go through it, some at a time. For up to some ten thousand graphs :class:`Nystroem` is closer to
-    the kernel with as many columns (docs/scaling.md has figures).
+    No pairs of graphs are formed, ``fit`` only collects labels, and ``transform`` treats each graph on its own, so that
+    any number of graphs can be transformed in batches. Up to about ten thousand graphs, :class:`Nystroem` approximates
+    the kernel better with as many columns (docs/scaling.md has figures).
 
-    Node labels that ``fit`` did not see are distinguished by hashing, with a warning that counts them; types of edges
-    that it did not see are one type.
+    Node labels unseen in ``fit`` are distinguished by hashing, with a warning that counts them; all unseen edge types
+    are treated as one type.
 
     Parameters
     ----------
     kernel : Kernel
-        A :class:`GNTK` without a sketch, or one that is normalised: then each vector is divided by its norm.
+        A :class:`GNTK` without a sketch. If it is normalised, each vector is divided by its norm.
     n_components : int
-        Columns. The error falls as one over the square root, and time grows in proportion.
+        Number of columns. The error falls as 1 / sqrt(n_components); time is proportional to it.
     exact_norms : bool
-        Scale the output of each layer for a node to the norm that it has in the kernel: several times less error.
-        Without, the features of one block of one layer are unbiased, and those of deeper kernels less biased.
+        Scale the output of each layer to its norm in the kernel at each node, which reduces the error several times.
+        Without scaling, features are unbiased for one block of one layer and less biased for deeper kernels.
     dtype : {"float32", "float64"}
-        Precision of vectors, in the work and as returned. Norms are double, and rounding is far below the error.
+        Precision of computing and returning vectors. Norms have double precision; rounding is far below the error.
     random_state : int, optional
         Seed of the draws; None means 0.
     compute : Compute
@@ -98,24 +98,24 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
     node_features_: NodeFeatures
     draws_: TangentFeatures
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # every step of a pipeline takes y
-        """Collect labels, and draw. Some of the graphs are enough, if they have all labels."""
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # required by pipelines
+        """Collect labels and draw the features. A subset of the graphs suffices if it has all labels."""
         batch = as_training_graphs(X)
         size = check_integer("n_components", self.n_components, 2)
         kernel = self._check()
-        step = NodeFeatures(kernel.features).fit(batch)
-        ready = step.transform(batch)
+        encoder = NodeFeatures(kernel.features).fit(batch)
+        ready = encoder.transform(batch)
         check_edges(ready, kernel)
-        # One more type than there are, for all unseen ones, and columns for unseen labels.
+        # One more edge type for all unseen types, and columns for unseen labels.
         types = int(ready.edge_labels.max(initial=-1)) + 2 if kernel.typed and ready.edge_labels is not None else 1
-        width = drawn_width(step)
+        width = drawn_width(encoder)
         self.draws_ = TangentFeatures(kernel, size, width, types, self._seed(), exact_norms=self.exact_norms)
-        self.node_features_ = step
+        self.node_features_ = encoder
         self._n_features_out = self.draws_.n_columns
         return self
 
     def _check(self) -> GNTK:
-        """Check the parameters; returns the tangent kernel, without the normalisation."""
+        """Check the parameters and return the tangent kernel without normalisation."""
         check_flag("exact_norms", self.exact_norms)
         check_compute(self.compute)
         if self.dtype not in ("float32", "float64"):
@@ -124,7 +124,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         inner = kernel.kernel if isinstance(kernel, Normalized) else kernel
         if not isinstance(inner, GNTK) or inner.sketch is not None:
             raise InputError(
-                f"random features are for one GNTK without a sketch, normalised or not, but the kernel is {kernel}; "
+                f"random features need a single GNTK without a sketch, normalised or not, but the kernel is {kernel}; "
                 "use Nystroem, or solver='nystrom', for other kernels."
             )
         return inner
@@ -139,28 +139,28 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         return self.vectors(batch, check_compute(self.compute).progress)
 
     def vectors(self, batch: GraphBatch, progress: Progress | None = None) -> Floats:
-        """Return the vectors of graphs whose features were checked."""
+        """Return the vectors of graphs whose node features were checked."""
         self._check()
-        ready = self.ready(batch)
+        ready = self.encode(batch)
         options = check_compute(self.compute)
         normalized, workers = isinstance(self.kernel, Normalized), options.threads
         check_fits_memory(len(batch) * self._n_features_out * np.dtype(self.dtype).itemsize, options.memory_budget)
         out = np.empty((len(batch), self._n_features_out), dtype=self.dtype)
 
-        def write_part(part: slice) -> None:
-            values = self.draws_(ready[part], out.dtype)
+        def write_chunk(chunk: slice) -> None:
+            values = self.draws_(ready[chunk], out.dtype)
             if normalized:
                 norms = np.linalg.norm(values, axis=1, keepdims=True)
                 np.divide(values, norms, out=values, where=norms > 0)
-            with np.errstate(over="ignore"):  # refused below
-                out[part] = values
+            with np.errstate(over="ignore"):  # checked below
+                out[chunk] = values
 
-        def cost(part: slice) -> int:
-            return int(ready.offsets[part.stop] - ready.offsets[part.start]) + 1
+        def cost(chunk: slice) -> int:
+            return int(ready.offsets[chunk.stop] - ready.offsets[chunk.start]) + 1
 
-        parts = self._split(ready, workers, options.memory_budget)
+        chunks = self._split(ready, workers, options.memory_budget)
         with single_threaded_blas():
-            run_on_threads(write_part, parts, workers=workers, cost=cost, progress=progress)
+            run_on_threads(write_chunk, chunks, workers=workers, cost=cost, progress=progress)
         wrong = np.flatnonzero(~np.isfinite(out).all(axis=1))
         if len(wrong):
             raise InputError(
@@ -169,29 +169,29 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
             )
         return out
 
-    def ready(self, batch: GraphBatch) -> GraphBatch:
-        """Return graphs with the features that draws are for: unseen labels have one of the spare columns."""
-        step = self.node_features_
-        extended = step.extend(batch)
+    def encode(self, batch: GraphBatch) -> GraphBatch:
+        """Return graphs with node features of the width of the draws: unseen labels are in the spare columns."""
+        encoder = self.node_features_
+        extended = encoder.extend(batch)
         ready = extended.transform(batch)
         check_edges(ready, self.draws_.kernel)
-        if extended.width_ == step.width_:
+        if extended.width_ == encoder.width_:
             return ready
-        place = np.arange(extended.width_)
+        new_column = np.arange(extended.width_)
         for number, (labels, columns) in enumerate(zip(extended.categories_, extended.columns_, strict=True)):
             for label, column in zip(labels.tolist(), columns.tolist(), strict=True):
-                if column >= step.width_:
-                    place[column] = step.width_ + crc32(f"{number} {label}".encode()) % _SPARE
-        features, width = ready.features, drawn_width(step)
-        entries = features.data, place[features.indices], features.indptr
+                if column >= encoder.width_:
+                    new_column[column] = encoder.width_ + crc32(f"{number} {label}".encode()) % _SPARE
+        features, width = ready.features, drawn_width(encoder)
+        entries = features.data, new_column[features.indices], features.indptr
         return ready.with_features(sparse.csr_array(entries, shape=(ready.n_nodes, width)))
 
     def _split(self, batch: GraphBatch, workers: int, budget: int) -> list[slice]:
-        """Split graphs into consecutive parts such that memory holds what is computed from one beside the result."""
+        """Split graphs into consecutive chunks whose intermediate arrays fit into memory next to the result."""
         precision = np.dtype(self.dtype).itemsize // 4
         result = 4 * precision * len(batch) * self._n_features_out
         node = precision * self.draws_.node_bytes
-        # Beside those of its nodes, a graph has two vectors in double precision: by level, and all together.
+        # Besides those of its nodes, a graph has two vectors in double precision: of each level, and the total.
         cost = np.cumsum(np.diff(batch.offsets) * node + 2 * 8 * self._n_features_out)
         affordable = max((budget - result) // workers, 1)
         limit = min(affordable, _CHUNK * node)
@@ -200,26 +200,28 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         return [slice(a, b) for a, b in pairwise(cuts.tolist())]
 
 
-def drawn_width(step: NodeFeatures) -> int:
-    """Return how many columns draws are for: those of the features, and spare ones if there are labels."""
-    return step.width_ + (0 if step.kind_ == "attributes" else _SPARE)
+def drawn_width(encoder: NodeFeatures) -> int:
+    """Return the number of columns of the draws: those of the node features, plus spare ones for labels."""
+    return encoder.width_ + (0 if encoder.kind_ == "attributes" else _SPARE)
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureRows:
-    """The m features of any graphs, with the methods of ``KernelRows`` that need no training graphs."""
+class FeatureBasis:
+    """m random features as basis functions, with the methods of ``KernelBasis`` that need no training graphs."""
 
     transformer: RandomFeatures
-    unit: float = 1.0
+    kernel_scale: float = 1.0
     keeps_graphs: ClassVar[bool] = False
 
     @classmethod
-    def restore(cls, draws: TangentFeatures, step: NodeFeatures, kernel: Kernel, compute: Compute, unit: float) -> Self:
-        """Take features that were drawn already, and fitted node features."""
+    def restore(
+        cls, draws: TangentFeatures, encoder: NodeFeatures, kernel: Kernel, compute: Compute, kernel_scale: float
+    ) -> Self:
+        """Restore the basis from its draws and fitted node features."""
         transformer = _transformer(kernel, compute, draws.size, draws.seed)
         transformer.draws_, transformer._n_features_out = draws, draws.n_columns
-        transformer.node_features_ = step
-        return cls(transformer, unit)
+        transformer.node_features_ = encoder
+        return cls(transformer, kernel_scale)
 
     @property
     def kernel(self) -> Kernel:
@@ -231,7 +233,7 @@ class FeatureRows:
 
     @property
     def features(self) -> dict[str, NodeFeatures]:
-        """The fitted node features of each kind."""
+        """Fitted node features by kind."""
         return {self.draws.kernel.features: self.transformer.node_features_}
 
     @property
@@ -242,60 +244,61 @@ class FeatureRows:
         return self.draws.n_columns
 
     def chunks(self, batch: GraphBatch, progress: Progress | None = None, *, diagonal: bool = True) -> Iterator[Chunk]:
-        """Yield the vectors of new graphs in chunks, with their squared norms if ``diagonal``."""
-        for part, report_progress in split_into_chunks(len(batch), len(self), self.compute, progress):
-            rows = self.values(batch[part], report_progress)
-            yield part, rows, np.einsum("ij,ij->i", rows, rows) if diagonal else np.zeros(0)
+        """Yield the vectors of new graphs chunk by chunk, with their squared norms if ``diagonal``."""
+        for chunk, report_progress in split_into_chunks(len(batch), len(self), self.compute, progress):
+            rows = self.values(batch[chunk], report_progress)
+            yield chunk, rows, np.einsum("ij,ij->i", rows, rows) if diagonal else np.zeros(0)
 
     def values(self, batch: GraphBatch, progress: Progress | None = None) -> Array:
-        """Return vectors (t, m)."""
+        """Return the vectors of all graphs, shape (t, m)."""
         rows: Any = self.transformer.vectors(batch, progress)
-        rows /= np.sqrt(self.unit)
+        rows /= np.sqrt(self.kernel_scale)
         return rows  # type: ignore[no-any-return]
 
-    def with_intercept(self, rows: Array, diagonal: Array) -> tuple[Array, Array]:
-        """Return vectors with the constant feature, and the variance that is outside of all features: none."""
-        return np.column_stack([rows, np.full(len(rows), np.sqrt(INTERCEPT))]), np.zeros_like(diagonal)
+    def with_constant(self, rows: Array, diagonal: Array) -> tuple[Array, Array]:
+        """Return vectors with the constant feature, and the variance not explained by any feature: 0."""
+        return np.column_stack([rows, np.full(len(rows), np.sqrt(KERNEL_CONSTANT))]), np.zeros_like(diagonal)
 
-    def nodes(self, batch: GraphBatch) -> Array:
-        """Return the vector of each node of one graph, shape (N, m); they add up to the row of the graph."""
-        vectors: Any = self.draws.nodes(self.transformer.ready(batch), np.float64)
-        norm = np.linalg.norm(vectors.sum(axis=0)) if isinstance(self.kernel, Normalized) else np.sqrt(self.unit)
+    def node_contributions(self, batch: GraphBatch) -> Array:
+        """Return the vector of each node of one graph, shape (N, m); they sum to the vector of the graph."""
+        vectors: Any = self.draws.nodes(self.transformer.encode(batch), np.float64)
+        norm = (
+            np.linalg.norm(vectors.sum(axis=0)) if isinstance(self.kernel, Normalized) else np.sqrt(self.kernel_scale)
+        )
         return np.asarray(vectors / (norm or 1.0))
 
     def probe(self) -> Array:
-        """Return the vector of one fixed graph, to check that the same seed still draws the same."""
+        """Return the vector of one fixed graph, to check that the seed still gives the same draws."""
         pair = Graph.from_edges([(0, 1)], 2, edge_labels=[0] if self.draws.kernel.typed else None)
         batch = GraphBatch.from_graphs([pair]).with_features(np.ones((2, self.draws.width)))
         return np.asarray(self.draws(batch, np.float64)[0])
 
 
 class _TrainingFeatures:
-    """The vectors of n training graphs in blocks, kept if memory holds all of them and else computed each time."""
+    """The vectors of n training graphs in blocks, kept if all fit into memory and recomputed otherwise."""
 
-    def __init__(self, training: TrainingKernel, rows: FeatureRows) -> None:
-        self._training, self._rows = training, rows
-        self.n, self.columns = training.n, len(rows)
-        fits = 8 * self.n * self.columns <= rows.compute.memory_budget // 2  # the other half is for everything else
+    def __init__(self, training: TrainingKernel, basis: FeatureBasis) -> None:
+        self._training, self._basis = training, basis
+        self.n, self.columns = training.n, len(basis)
+        fits = 8 * self.n * self.columns <= basis.compute.memory_budget // 2  # the other half is for everything else
         self._kept: list[tuple[slice, Array]] | None = [] if fits else None
         self._passes = 0
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield which graphs, and their vectors (t, m)."""
+        """Yield a slice of the graphs and their vectors (t, m)."""
         if self._passes and self._kept is not None:
             yield from self._kept
             return
-        for part, report_progress in split_into_chunks(
-            self.n, self.columns, self._rows.compute, self._progress(), _BLOCK
-        ):
-            block = self._rows.values(self._training.prepared.batch[part], report_progress)
+        compute, progress = self._basis.compute, self._progress()
+        for chunk, report_progress in split_into_chunks(self.n, self.columns, compute, progress, _BLOCK):
+            block = self._basis.values(self._training.prepared.batch[chunk], report_progress)
             if self._kept is not None:
-                self._kept.append((part, block))
-            yield part, block
+                self._kept.append((chunk, block))
+            yield chunk, block
         self._passes += 1
 
     def _progress(self) -> Progress | None:
-        """Return a callback for this pass: the only one, or one of two."""
+        """Return a callback for this pass, which is the only one or one of two."""
         progress, passes = self._training.progress, self._passes
         if progress is None or self._kept is not None:
             return progress
@@ -304,21 +307,21 @@ class _TrainingFeatures:
 
 def solve_on_features(
     training: TrainingKernel, targets: Targets, alpha: float, size: int | None, seed: int
-) -> tuple[Solution, FeatureRows]:
-    """Draw features for the training graphs and find their coefficients; the last is that of the constant feature."""
+) -> tuple[Solution, FeatureBasis]:
+    """Draw features for the training graphs and fit their coefficients; the last is that of the constant feature."""
     if training.stored is not None:
-        raise InputError("solver='features' needs no kernel values; leave gram out, or take solver='nystrom'.")
+        raise InputError("solver='features' needs no kernel values; leave gram out, or use solver='nystrom'.")
     size = DEFAULT_FEATURES if size is None else size
     transformer = _transformer(training.prepared.kernel, replace(training.compute, engine="auto"), size, seed)
-    rows = FeatureRows(transformer.fit(training.prepared.batch))
-    source, weights = _TrainingFeatures(training, rows), targets.weights
-    in_units = training.in_units and not training.normalized
-    solution, unit = regress_on_features(
-        source, targets.values, alpha, weights=weights, intercept=INTERCEPT, in_units=in_units
+    basis = FeatureBasis(transformer.fit(training.prepared.batch))
+    source, weights = _TrainingFeatures(training, basis), targets.weights
+    scaled = training.scaled and not training.normalized
+    solution, kernel_scale = regress_on_features(
+        source, targets.values, alpha, weights=weights, constant=KERNEL_CONSTANT, scaled=scaled
     )
-    return solution, replace(rows, unit=unit)
+    return solution, replace(basis, kernel_scale=kernel_scale)
 
 
 def _transformer(kernel: Kernel, compute: Compute, size: int, seed: int) -> RandomFeatures:
-    # Double precision: a function fitted with a small ridge would show the rounding of single precision.
+    # Double precision: with a small ridge, the rounding of single precision would be visible.
     return RandomFeatures(kernel, size, dtype="float64", random_state=seed, compute=compute)

@@ -1,4 +1,4 @@
-"""Regression: kernel ridge regression, which is the mean of a Gaussian process."""
+"""Kernel ridge regression, whose prediction is the posterior mean of a Gaussian process."""
 
 from typing import Any, NamedTuple, Self
 
@@ -10,28 +10,30 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._calibration import Intervals
-from fastgntk.models._graph_model import Explanation, GraphModel, check_alpha, check_solver_options
+from fastgntk.models._graph_model import Explanation, GraphModel, check_solver_options
 from fastgntk.models._kernel_values import TrainingKernel
 from fastgntk.models._targets import Targets, check_sample_weight, check_targets
 from fastgntk.pairwise import Compute
-from fastgntk.solvers import Solution
+from fastgntk.solvers import Solution, as_ridge
 
 __all__ = ["GraphRegressor", "RegressionModel", "RegressionDetails"]
 
 
 class RegressionDetails(NamedTuple):
-    """Predictions for t graphs; with several targets the first four have a column for each."""
+    """Predictions for t graphs; with k targets the first four fields have shape (t, k)."""
 
     value: Array
     std: Array
     low: Array
     high: Array
     nearest: Ints  # index of the most similar training graph; −1 if the model keeps none
-    similarity: Array  # its cosine, at most 1; NaN if the model keeps no training graphs
+    similarity: Array  # its cosine, at most 1; NaN if the model keeps none
 
 
 class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ignore[misc]
-    """A fitted regression: what :class:`GraphRegressor` and :class:`GraphRegressorCV` share."""
+    """Base of :class:`GraphRegressor` and :class:`GraphRegressorCV`."""
+
+    calibrate: bool
 
     solution_: Solution
     intervals_: Intervals
@@ -41,57 +43,56 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     log_marginal_likelihood_: Any
 
     def _solve(self, training: TrainingKernel, y: Array, weights: Array | None, alpha: float) -> None:
-        """Find coefficients, from the kernel and checked targets."""
+        """Fit coefficients to the kernel and checked targets."""
         targets = Targets.from_y(y, weights)
         self.solution_ = solution = self._fit_ridge(training, targets, alpha)
         self.target_scale_, self.single_target_ = targets.scale, targets.single
-        # A graph of weight w has noise ridge / w; a new one is taken to be like the training graphs.
+        # The noise of a graph of weight w is ridge / w; a new graph is assumed to be like the training graphs.
         mean_inverse = 1.0 if weights is None else float(np.mean(1.0 / weights))
         self.noise_ = (solution.ridge + solution.jitter) * mean_inverse
-        variances = np.multiply.outer(solution.leave_one_out_variance, solution.scale2)
-        self.intervals_ = Intervals.from_residuals(solution.leave_one_out, variances)
+        self.intervals_ = Intervals.from_solution(solution)
         likelihood = solution.log_marginal_likelihood - training.n * np.log(targets.scale)
         self.log_marginal_likelihood_ = float(likelihood[0]) if targets.single else likelihood
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the prediction for each graph and, with ``return_std``, the standard deviation of a new measurement.
 
-        The standard deviation covers the uncertainty of the model and the noise of the targets, and is calibrated
+        The standard deviation includes the uncertainty of the model and the noise of the targets; it is calibrated
         unless ``calibrate=False``.
         """
         batch = self._check_new(X)
         if not return_std:
             return self._shaped(self.expansion_.evaluate(batch, self._progress()))
-        shape = (len(batch), len(self.expansion_.offsets))
+        shape = (len(batch), len(self.expansion_.intercepts))
         mean, std = np.zeros(shape), np.zeros(shape)
-        for part, rows, diagonal in self.expansion_.rows.chunks(batch, self._progress()):
-            mean[part] = self.expansion_.values(rows)
-            std[part] = self._factor() * self._deviation(rows, diagonal)
+        for chunk, rows, diagonal in self.expansion_.basis.chunks(batch, self._progress()):
+            mean[chunk] = self.expansion_.values(rows)
+            std[chunk] = self._factor() * self._deviation(rows, diagonal)
         return self._shaped(mean), self._shaped(std)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
-        """Return the lower and upper end of an interval that holds a new measurement with probability ``coverage``.
+        """Return lower and upper ends of intervals that contain a new measurement with probability ``coverage``.
 
-        Its width comes from the leave-one-out residuals, in standard deviations of each graph's own prediction; with
+        The width, in standard deviations of each prediction, comes from the leave-one-out residuals, or with
         ``calibrate=False`` from the Gaussian distribution.
         """
         details = self.predict_details(X, coverage)
         return details.low, details.high
 
     def predict_details(self, X: Any, coverage: float = 0.9) -> RegressionDetails:
-        """Return all predictions for each graph in one pass, with the most similar training graph."""
+        """Return prediction, interval and most similar training graph for each graph in one pass."""
         batch = self._check_new(X)
-        shape = (len(batch), len(self.expansion_.offsets))
+        shape = (len(batch), len(self.expansion_.intercepts))
         mean, std, half = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         nearest, similarity = np.zeros(len(batch), dtype=np.int64), np.zeros(len(batch))
         width = self.intervals_.width(coverage)  # checks coverage
         if not self.calibrate:
             width = np.full(len(width), ndtri(0.5 + coverage / 2))
-        for part, rows, diagonal in self.expansion_.rows.chunks(batch, self._progress()):
-            mean[part] = self.expansion_.values(rows)
+        for chunk, rows, diagonal in self.expansion_.basis.chunks(batch, self._progress()):
+            mean[chunk] = self.expansion_.values(rows)
             deviation = self._deviation(rows, diagonal)
-            std[part], half[part] = self._factor() * deviation, width * deviation
-            nearest[part], similarity[part] = self._nearest_in_chunk(rows, diagonal)
+            std[chunk], half[chunk] = self._factor() * deviation, width * deviation
+            nearest[chunk], similarity[chunk] = self._nearest_in_chunk(rows, diagonal)
         value, low, high = self._shaped(mean), self._shaped(mean - half), self._shaped(mean + half)
         return RegressionDetails(value, self._shaped(std), low, high, nearest, similarity)
 
@@ -104,10 +105,10 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     def explain(self, graph: Any, target: int | None = None) -> Explanation:
         """Decompose the prediction for one graph: exact contributions of its nodes and of the training graphs.
 
-        ``target`` is the number of the target, where there are several.
+        ``target`` is the number of the target; it is required if there are several.
         """
         batch = self._check_new_graph(graph)
-        k = len(self.expansion_.offsets)
+        k = len(self.expansion_.intercepts)
         if target is None and k > 1:
             raise InputError(f"there are {k} targets; choose one to explain, target=0..{k - 1}.")
         output = 0 if target is None else target
@@ -117,30 +118,30 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
 
     def _deviation(self, rows: Array, diagonal: Array) -> Array:
         """Return standard deviations (t, k) of new measurements, before calibration."""
-        variance = self.solution_.variance(*self.expansion_.rows.with_intercept(rows, diagonal)) + self.noise_
-        return np.sqrt(np.multiply.outer(variance, self.solution_.scale2)) * self.target_scale_
+        arguments = self.expansion_.basis.with_constant(rows, diagonal)
+        return self.solution_.predictive_deviation(*arguments, self.noise_) * self.target_scale_
 
 
 class GraphRegressor(RegressionModel):
     """Predict numbers for graphs, with a standard deviation for each.
 
-    Kernel ridge regression: f minimises Σ_i w_i (y_i − f(G_i))² + alpha · ‖f‖², with targets centred and scaled and
-    the kernel divided by the mean of its diagonal, so that the same alpha means the same everywhere; plus 1, so that
-    f has an intercept. It is the mean of the Gaussian process with that kernel and noise of variance alpha, which
-    gives the standard deviations.
+    Kernel ridge regression: f minimises Σ_i w_i (y_i − f(G_i))² + alpha · ‖f‖². Targets are centred and scaled. The
+    kernel is divided by the mean of its diagonal, so that alpha has the same meaning for every kernel, and 1 is added,
+    so that f has an intercept. f is the posterior mean of the Gaussian process with this kernel and noise of variance
+    alpha, which gives the standard deviations.
 
     Parameters
     ----------
     kernel : Kernel
         ``kernel.normalized()`` makes predictions independent of the size of graphs.
     alpha : float, 0 or more
-        The regularisation. :class:`GraphRegressorCV` chooses it, and the kernel.
+        Regularisation; larger is stronger. :class:`GraphRegressorCV` chooses alpha and the kernel.
     solver : {"auto", "cholesky", "eigen", "nystrom", "sketched", "cg", "features"}
         ``cholesky`` and ``eigen`` are exact; ``cg``, ``nystrom`` and ``sketched`` are for tens of thousands of graphs,
-        ``features`` for any number (docs/estimators.md). By default the number of graphs and the memory decide:
-        ``cholesky`` up to 10,000.
+        ``features`` for any number (docs/estimators.md). ``auto`` chooses by the number of graphs and the memory limit:
+        ``cholesky`` up to 10,000 graphs.
     n_components : int, optional
-        Landmarks, rows or features of the approximate solvers.
+        Number of landmarks, sketch rows or features of the approximate solvers.
     calibrate : bool
         Whether standard deviations are calibrated by leave-one-out residuals.
     random_state : int
@@ -151,9 +152,9 @@ class GraphRegressor(RegressionModel):
     Attributes
     ----------
     log_marginal_likelihood_ : float, or array for several targets
-        Of the targets in their own units, at the best scale of the process.
+        Log marginal likelihood of the targets in their own units, at the best scale of the process.
     solution_ : fastgntk.solvers.Solution
-        Coefficients, jitter, leave-one-out residuals.
+        Coefficients, jitter and leave-one-out residuals.
     solver_ : str
         The solver that was given or chosen.
     n_equal_graphs_ : int
@@ -192,12 +193,12 @@ class GraphRegressor(RegressionModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, gram: Any = None) -> Self:
         """Fit the model to graphs X (n) and targets y, shape (n,) or (n, k).
 
-        ``gram`` is a stored matrix of X (:func:`fastgntk.open_gram`), or its path: kernel values are then
-        read from there and not computed. One of another kernel or of other graphs is refused.
+        ``gram`` is a stored matrix of X (:func:`fastgntk.open_gram`) or its path, from which kernel values are read
+        instead of being computed. A matrix of another kernel or of other graphs raises an error.
         """
         check_solver_options(self.solver, self.n_components)
-        alpha = check_alpha(self.alpha)
-        training = self._prepare(X, gram)
+        alpha = as_ridge(self.alpha, "alpha")
+        training = self._prepare(X, self.kernel, gram)
         values = check_targets(y, training.n)
         self._solve(training, values, check_sample_weight(sample_weight, training.n), alpha)
         return self

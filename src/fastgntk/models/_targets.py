@@ -1,4 +1,4 @@
-"""Targets, classes and sample weights: checked, centred and scaled."""
+"""Checks of targets, classes and sample weights; centring and scaling of targets."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -8,37 +8,38 @@ from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError, format_numbers
+from fastgntk.solvers import as_weights
 
 __all__ = ["Targets", "check_classes", "check_sample_weight", "check_targets", "class_signs"]
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """k targets of n graphs, each with mean 0 and standard deviation 1 where it varies at all."""
+    """k targets of n graphs, each with mean 0, and with standard deviation 1 unless it is constant."""
 
     values: Array  # (n, k)
     mean: Array  # (k,)
     scale: Array  # (k,)
     weights: Array | None  # (n,)
     names: tuple[str, ...]  # (k,)
-    single: bool  # whether y has one axis; then predictions have one too
+    single: bool  # whether y is one-dimensional, as predictions are then
 
     @classmethod
     def from_y(cls, y: Array, weights: Array | None) -> Self:
-        """Centre and scale, by weighted moments if there are weights."""
+        """Centre and scale, by weighted moments if weights are given."""
         single = y.ndim == 1
         table = y[:, None] if single else y
         mean = np.average(table, axis=0, weights=weights)
         centred = table - mean
         scale = np.sqrt(np.average(centred**2, axis=0, weights=weights))
-        varies = scale > 1e-12 * np.abs(mean)  # otherwise it is a constant, up to the rounding of its mean
+        varies = scale > 1e-12 * np.abs(mean)  # otherwise constant up to the rounding of the mean
         scale = np.where(varies, scale, 1.0)
         names = ("y",) if table.shape[1] == 1 else tuple(f"y{i}" for i in range(table.shape[1]))
         return cls(np.where(varies, centred / scale, 0.0), mean, scale, weights, names, single)
 
     @classmethod
     def from_signs(cls, signs: Array, weights: Array | None, names: tuple[str, ...] = ()) -> Self:
-        """Centre the signs of classes; they are not scaled."""
+        """Centre the signs of classes without scaling them."""
         mean = np.average(signs, axis=0, weights=weights)
         return cls(signs - mean, mean, np.ones(len(mean)), weights, names, single=False)
 
@@ -70,7 +71,7 @@ def check_targets(y: Any, n_graphs: int) -> Array:
 
 
 def check_sample_weight(weights: Any, n_graphs: int) -> Array | None:
-    """Return positive weights, or None for equal ones."""
+    """Return positive weights, or None for equal weights."""
     if weights is None:
         return None
     try:
@@ -79,12 +80,7 @@ def check_sample_weight(weights: Any, n_graphs: int) -> Array | None:
         raise InputError("sample_weight must be numbers, one for each graph.") from None
     if values.ndim == 0:
         values = np.full(n_graphs, float(values))
-    if values.shape != (n_graphs,):
-        raise InputError(f"sample_weight must have shape ({n_graphs},), but has {values.shape}.")
-    if not np.isfinite(values).all() or (values <= 0).any():
-        bad = np.flatnonzero(~(np.isfinite(values) & (values > 0))).tolist()
-        raise InputError(f"sample_weight must be above 0, but is not for {format_numbers('graph', bad)}.")
-    return values
+    return as_weights(values, n_graphs, "sample_weight")
 
 
 def _numbers(row: Any) -> bool:
@@ -96,7 +92,7 @@ def _numbers(row: Any) -> bool:
 
 
 def check_classes(y: Any, count: int, items: str = "graphs") -> NDArray[Any]:
-    """Return class labels as an array of integers or strings; there must be two classes or more."""
+    """Return class labels as an array of integers or strings, with at least two classes."""
     if y is None:
         raise InputError("there are no class labels; pass y.")
     labels = _label_array(y)
@@ -104,7 +100,7 @@ def check_classes(y: Any, count: int, items: str = "graphs") -> NDArray[Any]:
         raise InputError(f"y must have one class for each of the {count} {items}, but has shape {labels.shape}.")
     if labels.dtype.kind == "f":
         if not np.isfinite(labels).all():
-            raise InputError("y contains NaN or infinity, which are not classes.")
+            raise InputError("y contains NaN or infinity, which are not valid classes.")
         if not np.array_equal(labels, np.rint(labels)):
             raise InputError("y holds real numbers, but classes are integers or strings; use a regressor for numbers.")
         labels = labels.astype(np.int64)
@@ -131,6 +127,6 @@ def _label_array(y: Any) -> NDArray[Any]:
 
 
 def class_signs(numbers: Ints, n_classes: int) -> Array:
-    """Return 1 for the class and −1 for the others: one column for each class, or the second of two."""
+    """Return 1 for a class and −1 for all others: one column for each class, or for the second of two classes."""
     columns = np.arange(n_classes) if n_classes > 2 else np.array([1])
     return np.where(numbers[:, None] == columns, 1.0, -1.0)

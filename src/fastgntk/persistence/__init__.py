@@ -1,10 +1,10 @@
-"""Model files: a zip of JSON and .npy that can be read without trust; no pickle.
+"""Model files: a zip of JSON and .npy without pickle, which is safe to read from untrusted sources.
 
 ================  ==================================================================
 ``_models``       :func:`load_model`, :func:`save_model`: classifiers and regressors
-``_array_codec``  the kernel with its training graphs, or random features, as plain arrays
-``_schema``       tables of the entries and arrays that a file must hold
-``_archive``      the zip: written atomically, checked in reading
+``_array_codec``  the basis of a model, training graphs or random features, as plain arrays
+``_schema``       tables of the required entries and arrays
+``_archive``      the zip file: written atomically, checked on reading
 ================  ==================================================================
 """
 

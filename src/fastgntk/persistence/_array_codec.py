@@ -1,11 +1,11 @@
-"""Rows of a model as plain arrays, and back: training graphs with fitted node features, or random features.
+"""Conversion of the basis of a model to plain arrays and back: training graphs or random features.
 
-Graphs are kept in the form in which they were given, as far as the kernel uses them, with the fitted node features;
-colours and norms are computed again on loading, which takes a fraction of a second. A model on random features has no
-graphs in its file, but the seed and sizes of its draws, and one vector to compare with.
+Graphs are stored in their original form, without attributes and labels that the kernel does not use, and with the
+fitted node features; colours and norms are recomputed on loading, which takes a fraction of a second. The file of a
+model on random features has no graphs, but the seed and sizes of its draws and one vector to compare with.
 
-What comes back is checked to the last index: compiled loops trust the arrays of a batch, so an index out of range in
-a hand-made file would read memory that is not its own. A right checksum proves nothing about that.
+On loading every index is checked: compiled loops trust the arrays of a batch, so an index out of range in a hand-made
+file would read foreign memory. A valid checksum does not rule this out.
 """
 
 from collections.abc import Iterable
@@ -21,11 +21,20 @@ from fastgntk.engines import TangentFeatures, available_engines
 from fastgntk.errors import InputError
 from fastgntk.graphs import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, Kernel, Normalized
-from fastgntk.models import FeatureRows, KernelRows, Rows, drawn_width
+from fastgntk.models import Basis, FeatureBasis, KernelBasis, drawn_width
 from fastgntk.pairwise import Compute, prepare_batch, tangent_leaves
-from fastgntk.persistence._schema import Arrays, Entry, Part, check_document, check_names, check_parts, finite_number
+from fastgntk.persistence._schema import (
+    Arrays,
+    ArraySpec,
+    Entry,
+    check_array,
+    check_arrays,
+    check_document,
+    check_names,
+    finite_number,
+)
 
-__all__ = ["pack_features", "pack_graphs", "pack_rows", "unpack_features", "unpack_graphs", "unpack_rows"]
+__all__ = ["pack_features", "pack_graphs", "pack_basis", "unpack_features", "unpack_graphs", "unpack_basis"]
 
 _FIELDS = ("offsets", "indptr", "indices", "weights", "labels", "edge_labels", "self_loops")
 _SPARSE = ("features.data", "features.indices", "features.indptr", "features.shape")
@@ -34,11 +43,11 @@ _EDGE_TYPES = {False: "edge_types.whole", True: "edge_types.text"}  # by whether
 _LABELS = "int64 or str"
 _MAX_COLUMNS = 2**31 - 1  # compiled loops count columns with 32 bits
 
-_ROWS = {
+_BASIS = {
     "kernel": Entry(dict, "a kernel"),
     "engines": Entry(list, "a list of engines", lambda names: all(isinstance(name, str) for name in names)),
     "features": Entry(list, "a list of node features"),
-    "unit": finite_number("a number above 0", lambda value: value > 0),
+    "kernel_scale": finite_number("a number above 0", lambda value: value > 0),
 }
 _DRAWS = {
     "size": Entry(int, "an integer", lambda value: value >= 1),
@@ -56,86 +65,95 @@ _FEATURES = {
 }
 
 
-def pack_rows(rows: Rows) -> tuple[dict[str, Any], Arrays]:
-    """Return the document and the arrays of the rows."""
-    document: dict[str, Any] = {"kernel": rows.kernel.to_dict(), "unit": rows.unit, "features": [], "engines": []}
+def pack_basis(basis: Basis) -> tuple[dict[str, Any], Arrays]:
+    """Return the document and the arrays of a basis."""
+    document: dict[str, Any] = {"kernel": basis.kernel.to_dict(), "kernel_scale": basis.kernel_scale}
+    document |= {"features": [], "engines": []}
     arrays: Arrays = {}
-    for i, step in enumerate(rows.features.values()):
-        described, packed = pack_features(step, f"features.{i}.")
+    for i, encoder in enumerate(basis.features.values()):
+        described, packed = pack_features(encoder, f"features.{i}.")
         document["features"].append(described)
         arrays |= packed
-    if isinstance(rows, KernelRows):
-        document["engines"] = rows.prepared.engines
-        arrays |= pack_graphs(_drop_unused(rows.prepared.batch, rows.features, rows.kernel))
-        diagonals = rows.prepared.leaf_diagonals(rows.compute.with_progress(None))
-        arrays |= {f"diagonal.{i}": diagonals[leaf] for i, leaf in enumerate(rows.prepared.graphs_by_leaf)}
-    elif isinstance(rows, FeatureRows):
-        document["draws"] = {name: int(getattr(rows.draws, name)) for name in _DRAWS}
-        arrays["probe"] = rows.probe()
-        arrays |= _pack_edge_types(rows.transformer.node_features_.edge_types_) if rows.draws.kernel.typed else {}
+    if isinstance(basis, KernelBasis):
+        document["engines"] = basis.prepared.engines
+        arrays |= pack_graphs(_drop_unused(basis.prepared.batch, basis.features, basis.kernel))
+        diagonals = basis.prepared.leaf_diagonals(basis.compute.with_progress(None))
+        arrays |= {f"diagonal.{i}": diagonals[leaf] for i, leaf in enumerate(basis.prepared.graphs_by_leaf)}
+    elif isinstance(basis, FeatureBasis):
+        document["draws"] = {name: int(getattr(basis.draws, name)) for name in _DRAWS}
+        arrays["probe"] = basis.probe()
+        arrays |= _pack_edge_types(basis.transformer.node_features_.edge_types_) if basis.draws.kernel.typed else {}
     return document, arrays
 
 
-def unpack_rows(document: dict[str, Any], arrays: Arrays, compute: Compute) -> Rows:
-    """Return the rows that :func:`pack_rows` packed; inconsistent ones raise an :class:`InputError`."""
-    options, engines, described, unit = check_document(document, _ROWS)
-    kernel = Kernel.from_dict(options)
+def unpack_basis(document: dict[str, Any], arrays: Arrays, compute: Compute) -> Basis:
+    """Return the basis packed by :func:`pack_basis`; inconsistent input raises an :class:`InputError`."""
+    entries = check_document(document, _BASIS)
+    described, kernel_scale = entries["features"], float(entries["kernel_scale"])
+    kernel = Kernel.from_dict(entries["kernel"])
     leaves = tangent_leaves(kernel)
     for leaf in leaves:
         if max(leaf.blocks, leaf.layers) > _MAX_DEPTH:
             depth = f"blocks={leaf.blocks} and layers={leaf.layers}"
             raise InputError(f"{depth} exceed the maximum of {_MAX_DEPTH}; the file is probably corrupt.")
     kinds = list(dict.fromkeys(leaf.features for leaf in leaves))
-    steps = [unpack_features(entry, arrays, f"features.{i}.") for i, entry in enumerate(described[: len(kinds)])]
-    if len(described) != len(kinds) or [step.kind for step in steps] != kinds:
+    encoders = [unpack_features(entry, arrays, f"features.{i}.") for i, entry in enumerate(described[: len(kinds)])]
+    if len(described) != len(kinds) or [encoder.kind for encoder in encoders] != kinds:
         raise InputError("its node features do not fit its kernel.")
     if "draws" in document:
-        return _unpack_draws(document, arrays, kernel, steps[0], compute, float(unit))
+        return _unpack_draws(document, arrays, kernel, encoders[0], compute, kernel_scale)
     batch = unpack_graphs(arrays)
-    diagonal_parts = {f"diagonal.{i}": Part("m", minimum=0.0) for i in range(len(leaves))}
-    diagonals = check_parts(arrays, diagonal_parts, {"m": len(batch)})
-    features: dict[str, NodeFeatures] = {step.kind: step.extend(batch) for step in steps}
-    prepared = prepare_batch(batch, kernel, compute, features, engines=_check_engines(engines, leaves))
+    spec = ArraySpec("m", minimum=0.0)
+    diagonals = [check_array(arrays, f"diagonal.{i}", spec, m=len(batch)) for i in range(len(leaves))]
+    features: dict[str, NodeFeatures] = {encoder.kind: encoder.extend(batch) for encoder in encoders}
+    prepared = prepare_batch(batch, kernel, compute, features, engines=_check_engines(entries["engines"], leaves))
     for leaf, values in zip(leaves, diagonals, strict=True):
         prepared.set_leaf_diagonal(leaf, values)
-    return KernelRows(prepared, float(unit))
+    return KernelBasis(prepared, kernel_scale)
 
 
 def _check_engines(engines: list[str], leaves: list[GNTK]) -> list[str] | None:
-    """Return the engines of the file if this machine has all of them; they must fit the leaves of the kernel."""
+    """Return the engines of the file, or None if one is not available; they must fit the leaves of the kernel."""
     if [name == "sketched" for name in engines] != [leaf.sketch is not None for leaf in leaves]:
         raise InputError("its engines do not fit its kernel.")
     return engines if set(engines) <= set(available_engines()) else None
 
 
 def _unpack_draws(
-    document: dict[str, Any], arrays: Arrays, kernel: Kernel, step: NodeFeatures, compute: Compute, unit: float
-) -> Rows:
-    """Draw the random features of the file again, and check that they are the same."""
-    (draws,) = check_document(document, {"draws": Entry(dict)})
+    document: dict[str, Any],
+    arrays: Arrays,
+    kernel: Kernel,
+    encoder: NodeFeatures,
+    compute: Compute,
+    kernel_scale: float,
+) -> Basis:
+    """Draw the random features of the file again, and check that the draws are the same."""
+    draws = check_document(document, {"draws": Entry(dict)})["draws"]
     check_names(draws, _DRAWS)
-    size, width, types, seed = check_document(draws, _DRAWS)
+    sizes = check_document(draws, _DRAWS)
+    size, width, types = sizes["size"], sizes["width"], sizes["types"]
     tangent = kernel.kernel if isinstance(kernel, Normalized) else kernel
     probe = arrays.get("probe")
-    if not isinstance(tangent, GNTK) or tangent.sketch is not None or width != drawn_width(step) or probe is None:
+    if not isinstance(tangent, GNTK) or tangent.sketch is not None or width != drawn_width(encoder) or probe is None:
         raise InputError("its random features do not fit its kernel.")
-    step.edge_types_ = _unpack_edge_types(arrays)
-    only_features = not any(tangent.level_weights[1:])  # then there are as many as columns, whatever the size
-    if types > len(step.edge_types_) + 1 or not (size == probe.size or only_features):
+    encoder.edge_types_ = _unpack_edge_types(arrays)
+    only_features = not any(tangent.level_weights[1:])  # then the size of the probe is the number of columns
+    if types > len(encoder.edge_types_) + 1 or not (size == probe.size or only_features):
         raise InputError("the number of its random features is wrong.")
     # Draws for the first layer take some 100 bytes for each column and type; a file can claim any number of columns.
     if 100 * width * (types + 1) > compute.memory_budget:
-        raise InputError(f"its node features have {width:,} columns, which is too much for the memory.")
-    rows = FeatureRows.restore(TangentFeatures(tangent, size, width, types, seed), step, kernel, compute, unit)
-    (expected,) = check_parts(arrays, {"probe": Part("m")}, {"m": len(rows)})
-    if not np.allclose(expected, rows.probe(), rtol=1e-6, atol=1e-9 * unit):
+        raise InputError(f"its node features have {width:,} columns, which exceeds the memory limit.")
+    tangent_features = TangentFeatures(tangent, size, width, types, sizes["seed"])
+    basis = FeatureBasis.restore(tangent_features, encoder, kernel, compute, kernel_scale)
+    expected = check_array(arrays, "probe", ArraySpec("m"), m=len(basis))
+    if not np.allclose(expected, basis.probe(), rtol=1e-6, atol=1e-9 * kernel_scale):
         raise InputError("its random features are drawn differently by this version of NumPy; train it again.")
-    return rows
+    return basis
 
 
 def _drop_unused(batch: GraphBatch, features: dict[str, NodeFeatures], kernel: Kernel) -> GraphBatch:
     """Return the graphs without the attributes and labels that the kernel does not use."""
-    kinds = {step.kind_ for step in features.values()}
+    kinds = {encoder.kind_ for encoder in features.values()}
     return replace(
         batch,
         features=batch.features if kinds & {"attributes", "all"} else None,
@@ -145,15 +163,15 @@ def _drop_unused(batch: GraphBatch, features: dict[str, NodeFeatures], kernel: K
 
 
 def pack_graphs(batch: GraphBatch) -> Arrays:
-    """Return the arrays of a batch, under names that begin with ``graphs.``; nothing is copied.
+    """Return the arrays of a batch, with names that begin with ``graphs.``, without copying.
 
-    A batch that could not be unpacked again is refused here, before it is in a file.
+    A batch that cannot be unpacked raises an error here, before it is written to a file.
     """
     packed = {name: getattr(batch, name) for name in _FIELDS}
     features = batch.features
     if sparse.issparse(features):
-        parts = (features.data, features.indices, features.indptr, np.array(features.shape, dtype=np.int64))
-        packed |= dict(zip(_SPARSE, parts, strict=True))
+        csr = (features.data, features.indices, features.indptr, np.array(features.shape, dtype=np.int64))
+        packed |= dict(zip(_SPARSE, csr, strict=True))
     else:
         packed["features"] = features
     arrays = {f"graphs.{name}": array for name, array in packed.items() if array is not None}
@@ -165,76 +183,76 @@ def pack_graphs(batch: GraphBatch) -> Arrays:
 
 
 def unpack_graphs(arrays: Arrays) -> GraphBatch:
-    """Return the batch that :func:`pack_graphs` packed; inconsistent arrays raise an :class:`InputError`.
+    """Return the batch packed by :func:`pack_graphs`; inconsistent arrays raise an :class:`InputError`.
 
-    Arrays are checked one after the other, each against those before it, in a few passes over them. Arrays under other
-    names than ``graphs.…`` are ignored. Memory is shared where possible.
+    Each array is checked against the earlier ones, in a few passes. Arrays whose names do not begin with ``graphs.``
+    are ignored. Memory is shared where possible.
     """
     unknown = sorted(name for name in arrays if name.startswith("graphs.") and name not in _GRAPHS)
     if unknown:
-        raise InputError(f"the array {unknown[0]} belongs to no batch of graphs.")
-    offsets = _check_pointers(arrays, "graphs.offsets", Part("any", "int64"), {})
+        raise InputError(f"the array {unknown[0]} does not belong to a batch of graphs.")
+    offsets = _check_pointers(arrays, "graphs.offsets", ArraySpec("any", "int64"))
     sizes = {"graphs": len(offsets) - 1, "nodes": int(offsets[-1]), "nodes+1": int(offsets[-1]) + 1}
-    indptr = _check_pointers(arrays, "graphs.indptr", Part("nodes+1", "int64"), sizes)
+    indptr = _check_pointers(arrays, "graphs.indptr", ArraySpec("nodes+1", "int64"), **sizes)
     sizes["entries"] = int(indptr[-1])
-    required = {"graphs.indices": Part("entries", "int32"), "graphs.self_loops": Part("graphs", "int64", minimum=0)}
-    indices, _ = check_parts(arrays, required, sizes)
-    _check_neighbours(offsets, indptr, indices)
+    check_array(arrays, "graphs.self_loops", ArraySpec("graphs", "int64", minimum=0), **sizes)
+    _check_neighbours(offsets, indptr, check_array(arrays, "graphs.indices", ArraySpec("entries", "int32"), **sizes))
     one_label = arrays.get("graphs.labels", offsets).ndim == 1
     optional = {
-        "graphs.weights": Part("entries"),
-        "graphs.edge_labels": Part("entries", _LABELS),
-        "graphs.labels": Part("nodes" if one_label else "nodes any", _LABELS),
+        "graphs.weights": ArraySpec("entries"),
+        "graphs.edge_labels": ArraySpec("entries", _LABELS),
+        "graphs.labels": ArraySpec("nodes" if one_label else "nodes any", _LABELS),
     }
-    check_parts(arrays, {name: part for name, part in optional.items() if name in arrays}, sizes)
+    check_arrays(arrays, {name: spec for name, spec in optional.items() if name in arrays}, sizes)
     fields = {name: arrays.get(f"graphs.{name}") for name in _FIELDS}
     return GraphBatch(**fields, features=_unpack_node_features(arrays, sizes))  # type: ignore[arg-type]  # checked above
 
 
-def pack_features(step: NodeFeatures, prefix: str = "features.") -> tuple[dict[str, Any], Arrays]:
+def pack_features(encoder: NodeFeatures, prefix: str = "features.") -> tuple[dict[str, Any], Arrays]:
     """Return fitted node features as a JSON document and arrays: ``features.categories.0``, ``features.columns.0``, ….
 
     Examples
     --------
     >>> from fastgntk.graphs import Graph
-    >>> step = NodeFeatures().fit([Graph.from_edges([(0, 1)], 2, labels=["C", "O"])])
-    >>> pack_features(step)[0]
+    >>> encoder = NodeFeatures().fit([Graph.from_edges([(0, 1)], 2, labels=["C", "O"])])
+    >>> pack_features(encoder)[0]
     {'kind': 'auto', 'fitted_kind': 'labels', 'width': 2, 'categories': 1}
     """
-    if not hasattr(step, "kind_"):
+    if not hasattr(encoder, "kind_"):
         raise InputError("these node features are not fitted; call fit(graphs) first.")
-    width, count = int(step.width_), len(step.categories_)
-    document = {"kind": step.kind, "fitted_kind": step.kind_, "width": width, "categories": count}
-    arrays = {f"{prefix}categories.{i}": categories for i, categories in enumerate(step.categories_)}
-    arrays |= {f"{prefix}columns.{i}": columns for i, columns in enumerate(step.columns_)}
+    width, count = int(encoder.width_), len(encoder.categories_)
+    document = {"kind": encoder.kind, "fitted_kind": encoder.kind_, "width": width, "categories": count}
+    arrays = {f"{prefix}categories.{i}": categories for i, categories in enumerate(encoder.categories_)}
+    arrays |= {f"{prefix}columns.{i}": columns for i, columns in enumerate(encoder.columns_)}
     unpack_features(document, arrays, prefix)
     return document, arrays
 
 
 def unpack_features(document: Any, arrays: Arrays, prefix: str = "features.") -> NodeFeatures:
-    """Return the node features that :func:`pack_features` packed; inconsistent ones raise an :class:`InputError`."""
+    """Return the node features packed by :func:`pack_features`; inconsistent input raises an :class:`InputError`."""
     if not isinstance(document, dict):
         raise InputError("its node features must be described by a JSON object.")
-    kind, fitted, width, count = check_document(document, _FEATURES)
+    entries = check_document(document, _FEATURES)
+    kind, fitted, width, count = (entries[name] for name in ("kind", "fitted_kind", "width", "categories"))
     if fitted == "auto" or kind not in ("auto", fitted):
         raise InputError(f"its node features are of kind {kind!r} but were fitted as {fitted!r}.")
-    # Compared as numbers: the count is not turned into names before it is known to be small.
+    # Numbers are compared first: names are made from the count only once it is known to be small.
     if 2 * count != sum(name.startswith(prefix) for name in arrays):
         raise InputError(f"the arrays {prefix}… do not match the number of categories of the node features.")
     if count > {"attributes": 0, "degree": 1}.get(fitted, count):
         raise InputError(f"node features of kind {fitted} cannot have {count} lists of categories.")
-    part = Part("any", "int64", minimum=0) if fitted == "degree" else Part("any", _LABELS)
-    step = NodeFeatures(kind)
-    step.kind_, step.width_, step.categories_, step.columns_ = fitted, width, [], []
+    spec = ArraySpec("any", "int64", minimum=0) if fitted == "degree" else ArraySpec("any", _LABELS)
+    encoder = NodeFeatures(kind)
+    encoder.kind_, encoder.width_, encoder.categories_, encoder.columns_ = fitted, width, [], []
     for i in range(count):
-        categories, columns = _unpack_categories(arrays, f"{prefix}categories.{i}", f"{prefix}columns.{i}", part)
-        step.categories_.append(categories)
-        step.columns_.append(columns)
-    # Columns become indices of a sparse matrix, so each must be there once, and none outside.
-    first = step.attributes_width_
-    if fitted != "attributes" and (first < 0 or not _is_range(step.columns_, first, width)):
+        categories, columns = _unpack_categories(arrays, f"{prefix}categories.{i}", f"{prefix}columns.{i}", spec)
+        encoder.categories_.append(categories)
+        encoder.columns_.append(columns)
+    # Columns become indices of a sparse matrix, so each must occur once, within range.
+    first = encoder.attributes_width_
+    if fitted != "attributes" and (first < 0 or not _is_range(encoder.columns_, first, width)):
         raise InputError(f"the categories of its node features do not fill {width} columns.")
-    return step
+    return encoder
 
 
 def _pack_edge_types(types: EdgeTypes) -> Arrays:
@@ -253,39 +271,38 @@ def _unpack_edge_types(arrays: Arrays) -> EdgeTypes:
     types = EdgeTypes()
     for is_text, name in _EDGE_TYPES.items():
         if name in arrays:
-            part = Part("any", "str" if is_text else "int64")
-            types.known[is_text] = _unpack_categories(arrays, name, f"{name}.numbers", part)
+            spec = ArraySpec("any", "str" if is_text else "int64")
+            types.known[is_text] = _unpack_categories(arrays, name, f"{name}.numbers", spec)
     if not _is_range((numbers for _, numbers in types.known.values()), 0, len(types)):
         raise InputError("its types of edges are not numbered 0, 1, 2, ….")
     return types
 
 
-def _unpack_categories(arrays: Arrays, name: str, numbers_name: str, part: Part) -> tuple[NDArray[Any], Ints]:
+def _unpack_categories(arrays: Arrays, name: str, numbers_name: str, spec: ArraySpec) -> tuple[NDArray[Any], Ints]:
     """Return categories, which must be sorted because they are looked up by bisection, and the number of each."""
-    (categories,) = check_parts(arrays, {name: part}, {})
+    categories = check_array(arrays, name, spec)
     if not np.all(categories[1:] > categories[:-1]):
         raise InputError(f"the array {name} must hold labels in order, each once.")
-    (numbers,) = check_parts(arrays, {numbers_name: Part("n", "int64")}, {"n": len(categories)})
-    return categories, numbers
+    return categories, check_array(arrays, numbers_name, ArraySpec("n", "int64"), n=len(categories))
 
 
 def _is_range(numbers: Iterable[Ints], start: int, stop: int) -> bool:
     """Return whether these are the numbers of ``range(start, stop)``, each once, in any order."""
     together = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *numbers]))
-    # Lengths are compared first: a file can claim a ``stop`` for which memory is too small.
+    # Lengths are compared first, because a file can claim a ``stop`` that exceeds the memory.
     return len(together) == stop - start and np.array_equal(together, np.arange(start, stop))
 
 
-def _check_pointers(arrays: Arrays, name: str, part: Part, sizes: dict[str, int]) -> Any:
-    (pointers,) = check_parts(arrays, {name: part}, sizes)
-    # Compared and not subtracted: the difference of two hostile numbers can overflow and look harmless.
+def _check_pointers(arrays: Arrays, name: str, spec: ArraySpec, **sizes: int) -> Any:
+    pointers = check_array(arrays, name, spec, **sizes)
+    # Compared rather than subtracted, because differences of hostile numbers can overflow.
     if not len(pointers) or pointers[0] != 0 or np.any(pointers[1:] < pointers[:-1]):
         raise InputError(f"the array {name} must start at 0 and be non-decreasing.")
     return pointers
 
 
 def _check_neighbours(offsets: Ints, indptr: Ints, indices: Int32s) -> None:
-    """Refuse neighbours outside of their graph, and rows that are not in the one form that all graphs here have."""
+    """Raise an error for neighbours outside of their graph, self loops, and neighbours not in ascending order."""
     sizes, degrees = np.diff(offsets), np.diff(indptr)
     size_of_node = np.repeat(sizes, sizes)
     if np.any((indices < 0) | (indices >= np.repeat(size_of_node, degrees))):
@@ -295,7 +312,7 @@ def _check_neighbours(offsets: Ints, indptr: Ints, indices: Int32s) -> None:
         raise InputError("the array graphs.indices must not hold self loops.")
     rises = indices[1:] > indices[:-1]
     starts = indptr[1:-1]
-    rises[starts[(starts > 0) & (starts < len(indices))] - 1] = True  # where a new row begins, anything goes
+    rises[starts[(starts > 0) & (starts < len(indices))] - 1] = True  # across nodes
     if not rises.all():
         raise InputError("the array graphs.indices must list the neighbours of each node in order, each once.")
 
@@ -305,20 +322,20 @@ def _unpack_node_features(arrays: Arrays, sizes: dict[str, int]) -> Any:
     is_sparse = any(f"graphs.{name}" in arrays for name in _SPARSE)
     if "graphs.features" in arrays:
         if is_sparse:
-            raise InputError("the array graphs.features comes both dense and sparse.")
-        (features,) = check_parts(arrays, {"graphs.features": Part("nodes any")}, sizes)
+            raise InputError("the array graphs.features is given both dense and sparse.")
+        features = check_array(arrays, "graphs.features", ArraySpec("nodes any"), **sizes)
         if features.shape[1] > _MAX_COLUMNS:
             raise InputError(f"the array graphs.features must have at most {_MAX_COLUMNS} columns.")
         return features
     if not is_sparse:
         return None
-    ((height, width),) = check_parts(arrays, {"graphs.features.shape": Part("two", "int64")}, {"two": 2})
+    height, width = check_array(arrays, "graphs.features.shape", ArraySpec("two", "int64"), two=2)
     if height != sizes["nodes"] or not 0 <= width <= _MAX_COLUMNS:
         raise InputError(f"the array graphs.features.shape must be ({sizes['nodes']}, width).")
-    pointer_part = Part("nodes+1", "int32 or int64")  # SciPy has both
-    pointers = _check_pointers(arrays, "graphs.features.indptr", pointer_part, sizes)
-    stored = {"graphs.features.indices": Part("n", str(pointers.dtype)), "graphs.features.data": Part("n")}
-    columns, data = check_parts(arrays, stored, {"n": int(pointers[-1])})
+    pointer_spec = ArraySpec("nodes+1", "int32 or int64")  # SciPy uses both
+    pointers = _check_pointers(arrays, "graphs.features.indptr", pointer_spec, **sizes)
+    stored = {"graphs.features.indices": ArraySpec("n", str(pointers.dtype)), "graphs.features.data": ArraySpec("n")}
+    columns, data = check_arrays(arrays, stored, {"n": int(pointers[-1])}).values()
     if np.any((columns < 0) | (columns >= width)):
         raise InputError(f"the array graphs.features.indices must lie in 0..{width - 1}.")
     return sparse.csr_array((data, columns, pointers), shape=(int(height), int(width)))

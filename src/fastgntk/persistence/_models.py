@@ -1,4 +1,4 @@
-"""Models as files: the parts of a fitted classifier or regressor, into an archive and back."""
+"""Save and load fitted classifiers and regressors."""
 
 import json
 from pathlib import Path
@@ -19,9 +19,18 @@ from fastgntk.models import (
     Sigmoids,
 )
 from fastgntk.pairwise import Compute, check_compute
-from fastgntk.persistence._archive import read_container, write_container
-from fastgntk.persistence._array_codec import pack_rows, unpack_rows
-from fastgntk.persistence._schema import Arrays, Entry, Part, check_document, check_names, check_parts, finite_number
+from fastgntk.persistence._archive import prepend_path, read_container, write_container
+from fastgntk.persistence._array_codec import pack_basis, unpack_basis
+from fastgntk.persistence._schema import (
+    Arrays,
+    ArraySpec,
+    Entry,
+    check_array,
+    check_arrays,
+    check_document,
+    check_names,
+    finite_number,
+)
 from fastgntk.solvers import Solution
 
 __all__ = ["load_model", "save_model"]
@@ -31,7 +40,7 @@ _CLASSES: dict[str, type[GraphClassifier | GraphRegressor]] = {
     "regressor": GraphRegressor,
 }
 _NOT_SAVED = ("kernel", "compute")
-"""Parameters that are kept elsewhere in the file, or belong to the reader."""
+"""Parameters that are stored elsewhere in the file, or set when loading."""
 
 _NOT_NEGATIVE = finite_number("a number, 0 or more", lambda value: value >= 0)
 _DOCUMENT = {
@@ -52,18 +61,23 @@ _SOLUTION = {
     "rank": Entry(int),
     "iterations": Entry(int),
 }
-# Lengths: n training graphs, m rows, k outputs.
-_SOLUTION_PARTS = {
-    "basis": Part("m", "int64"),
-    "alpha": Part("m k"),
-    "scale2": Part("k", minimum=0.0),
-    "leave_one_out": Part("n k"),
-    "leave_one_out_variance": Part("n"),
+# Lengths: n training graphs, m basis functions, g graphs among them, k outputs.
+_EXPANSION_ARRAYS = {
+    "coefficients": ArraySpec("m k"),
+    "intercepts": ArraySpec("k"),
+    "training_indices": ArraySpec("g", "int64", minimum=0),
 }
-_REGRESSION_PARTS = {
-    "intervals.ratios": Part("n k"),
-    "target_scale": Part("k"),
-    "log_marginal_likelihood": Part("k", finite=False),
+_SOLUTION_ARRAYS = {
+    "basis": ArraySpec("m", "int64"),
+    "coefficients": ArraySpec("m k"),
+    "scale2": ArraySpec("k", minimum=0.0),
+    "leave_one_out": ArraySpec("n k"),
+    "leave_one_out_variance": ArraySpec("n"),
+}
+_REGRESSION_ARRAYS = {
+    "intervals.ratios": ArraySpec("n k"),
+    "target_scale": ArraySpec("k"),
+    "log_marginal_likelihood": ArraySpec("k", finite=False),
 }
 
 
@@ -82,18 +96,22 @@ def save_model(model: GraphModel, path: Path) -> None:
         "params": _plain_params(model, _CLASSES[kind]),
         "solver": model.solver_,
     }
-    arrays: Arrays = {"coefficients": expansion.coefficients, "offsets": expansion.offsets, "basis": expansion.basis}
-    for entries, parts in (pack_rows(expansion.rows), pack(model)):
+    arrays: Arrays = {
+        "coefficients": expansion.coefficients,
+        "intercepts": expansion.intercepts,
+        "training_indices": expansion.training_indices,
+    }
+    for entries, packed in (pack_basis(expansion.basis), pack(model)):
         document |= entries
-        arrays |= parts
+        arrays |= packed
     write_container(path, document, arrays)
 
 
 def load_model(path: str | Path, *, compute: Compute | None = None) -> GraphClassifier | GraphRegressor:
-    """Read a model that ``save`` wrote: a fitted :class:`GraphRegressor` or :class:`GraphClassifier`.
+    """Load a model saved by ``save``: a fitted :class:`GraphRegressor` or :class:`GraphClassifier`.
 
-    A file that is damaged, made by hand or of a newer format is refused with a sentence that explains why; nothing in
-    it is executed. ``compute`` is for predictions on this machine; its engine is the one of the file.
+    A damaged or inconsistent file, or one of a newer format, raises an error that explains why; nothing in the file is
+    executed. ``compute`` applies to predictions on this machine, except for the engine, which is that of the file.
 
     Examples
     --------
@@ -107,28 +125,28 @@ def load_model(path: str | Path, *, compute: Compute | None = None) -> GraphClas
     True
     """
     compute = check_compute(compute)
-    document, arrays = read_container(Path(path))
-    try:
+    path = Path(path)
+    document, arrays = read_container(path)
+    with prepend_path(path):
         return _unpack(document, arrays, compute)
-    except InputError as error:
-        raise InputError(f"{path} is not a model that can be used: {error}") from None
 
 
 def _unpack(document: dict[str, Any], arrays: Arrays, compute: Compute) -> GraphClassifier | GraphRegressor:
-    kind, outputs, n, n_equal, about, params, solver = check_document(document, _DOCUMENT)
-    rows = unpack_rows(document, arrays, compute)
-    check_names(params, set(_CLASSES[kind]().get_params(deep=False)) - set(_NOT_SAVED))
-    model = _CLASSES[kind](**params, kernel=rows.kernel, compute=compute)
-    sizes = {"m": len(rows), "k": len(outputs), "b": len(rows) if rows.keeps_graphs else 0}
-    expected = {"coefficients": Part("m k"), "offsets": Part("k"), "basis": Part("b", "int64", minimum=0)}
-    coefficients, offsets, basis = check_parts(arrays, expected, sizes)
-    if not len(rows) or basis.max(initial=0) >= n:
+    entries = check_document(document, _DOCUMENT)
+    make, params, outputs, n = _CLASSES[entries["model"]], entries["params"], entries["outputs"], entries["n_graphs"]
+    basis = unpack_basis(document, arrays, compute)
+    check_names(params, set(make().get_params(deep=False)) - set(_NOT_SAVED))
+    model = make(**params, kernel=basis.kernel, compute=compute)
+    sizes = {"m": len(basis), "k": len(outputs), "g": len(basis) if basis.keeps_graphs else 0}
+    found = check_arrays(arrays, _EXPANSION_ARRAYS, sizes)
+    if not len(basis) or found["training_indices"].max(initial=0) >= n:
         raise InputError("its training graphs are missing or have invalid indices.")
-    model.expansion_ = Expansion(rows, coefficients, offsets, basis, tuple(str(name) for name in outputs))
-    model.n_graphs_, model.n_equal_graphs_, model.about_, model.solver_ = n, n_equal, about, solver
+    model.expansion_ = Expansion(basis, **found, names=tuple(str(name) for name in outputs))
+    model.n_graphs_, model.n_equal_graphs_ = n, entries["n_equal_graphs"]
+    model.about_, model.solver_ = entries["about"], entries["solver"]
     if document.get("names") is not None:
         names = Entry(list, f"a list of {n} names", lambda names: len(names) == n)
-        model.names_ = [str(name) for name in check_document(document, {"names": names})[0]]
+        model.names_ = [str(name) for name in check_document(document, {"names": names})["names"]]
     if isinstance(model, GraphClassifier):
         _unpack_classification(model, arrays)
     else:
@@ -137,7 +155,7 @@ def _unpack(document: dict[str, Any], arrays: Arrays, compute: Compute) -> Graph
 
 
 def _plain_params(model: GraphModel, make: type[Any]) -> dict[str, Any]:
-    """Return the parameters of the plain estimator that this model is, without those of the kernel and the machine."""
+    """Return the parameters of the plain estimator equivalent to the model, without kernel and compute options."""
     params = model.get_params(deep=False) | getattr(model, "best_params_", {})
     names = set(make().get_params(deep=False)) & set(params) - set(_NOT_SAVED)
     saved = {name: params[name] for name in names}
@@ -153,25 +171,25 @@ def _pack_classification(model: ClassificationModel) -> tuple[dict[str, Any], Ar
 
 
 def _unpack_classification(model: GraphClassifier, arrays: Arrays) -> None:
-    k = len(model.expansion_.offsets)
+    k = len(model.expansion_.intercepts)
     classes = arrays.get("classes")
     if classes is None or classes.ndim != 1 or len(classes) != (2 if k == 1 else k) or k == 2:
         raise InputError("its classes do not fit its decision functions.")
     model.classes_ = classes
     model.sigmoids_ = None
     if "sigmoids.slope" in arrays:
-        parts = {"sigmoids.slope": Part("k"), "sigmoids.shift": Part("k")}
-        model.sigmoids_ = Sigmoids(*check_parts(arrays, parts, {"k": k}))
+        slope, shift = (check_array(arrays, f"sigmoids.{name}", ArraySpec("k"), k=k) for name in ("slope", "shift"))
+        model.sigmoids_ = Sigmoids(slope, shift)
 
 
 def _pack_regression(model: RegressionModel) -> tuple[dict[str, Any], Arrays]:
-    """Return the solution of ridge regression, from which variances are computed, and the calibrated intervals."""
-    parts, numbers = model.solution_.to_arrays()
-    if not model.expansion_.rows.keeps_graphs:
-        parts["noise_factor"] = _pack_triangle(parts["noise_factor"].T)
+    """Return the solution of ridge regression, which gives the variances, and the calibrated intervals."""
+    fields, numbers = model.solution_.to_arrays()
+    if not model.expansion_.basis.keeps_graphs:
+        fields["noise_factor"] = _pack_triangle(fields["noise_factor"].T)
     if numbers["triangular"]:
-        parts["factor"] = _pack_triangle(parts["factor"])
-    arrays = {f"solution.{name}": array for name, array in parts.items()}
+        fields["factor"] = _pack_triangle(fields["factor"])
+    arrays = {f"solution.{name}": array for name, array in fields.items()}
     arrays["intervals.ratios"] = model.intervals_.ratios
     arrays["target_scale"] = model.target_scale_
     arrays["log_marginal_likelihood"] = np.atleast_1d(np.asarray(model.log_marginal_likelihood_))
@@ -179,42 +197,44 @@ def _pack_regression(model: RegressionModel) -> tuple[dict[str, Any], Arrays]:
 
 
 def _unpack_regression(model: GraphRegressor, document: dict[str, Any], arrays: Arrays) -> None:
-    numbers, single, noise = check_document(document, _REGRESSION)
-    triangular = check_document(numbers, _SOLUTION)[0]
-    parts = {name.removeprefix("solution."): array for name, array in arrays.items() if name.startswith("solution.")}
-    rows, k = model.expansion_.rows, len(model.expansion_.offsets)
-    m = len(rows) + (not rows.keeps_graphs)  # one more is constant
+    entries = check_document(document, _REGRESSION)
+    numbers, single = entries["solution"], entries["single_target"]
+    triangular = check_document(numbers, _SOLUTION)["triangular"]
+    fields = {name.removeprefix("solution."): array for name, array in arrays.items() if name.startswith("solution.")}
+    basis, k = model.expansion_.basis, len(model.expansion_.intercepts)
+    m = len(basis) + (not basis.keeps_graphs)  # plus the constant feature
     sizes = {"n": model.n_graphs_, "m": m, "k": k}
-    (landmarks,) = check_parts(parts, {"landmarks": Part("any", "int64", minimum=0)}, sizes)
+    landmarks = check_array(fields, "landmarks", ArraySpec("any", "int64", minimum=0))
     p = len(landmarks)
     if p > m or landmarks.max(initial=-1) >= m:
         raise InputError("its landmarks are not among its training graphs.")
-    basis = check_parts(parts, _SOLUTION_PARTS, sizes)[0]
-    if not np.array_equal(basis, model.expansion_.basis if rows.keeps_graphs else np.arange(m)):
+    indices = model.expansion_.training_indices if basis.keeps_graphs else np.arange(m)
+    if not np.array_equal(check_arrays(fields, _SOLUTION_ARRAYS, sizes)["basis"], indices):
         raise InputError("its solution does not match its training graphs.")
     if triangular:
-        parts["factor"] = _unpack_triangle(parts, "factor", p)
-    if not rows.keeps_graphs:
-        parts["noise_factor"] = _unpack_triangle(parts, "noise_factor", m).T
-    check_parts(parts, {"factor": Part("p any"), "noise_factor": Part("p any")}, {"p": p})
-    if set(parts) & set(numbers):
-        raise InputError("parts of its solution occur twice.")
-    ratios, scale, likelihood = check_parts(arrays, _REGRESSION_PARTS, sizes)
+        fields["factor"] = _unpack_triangle(fields, "factor", p)
+    if not basis.keeps_graphs:
+        fields["noise_factor"] = _unpack_triangle(fields, "noise_factor", m).T
+    check_arrays(fields, {"factor": ArraySpec("p any"), "noise_factor": ArraySpec("p any")}, {"p": p})
+    if set(fields) & set(numbers):
+        raise InputError("fields of its solution occur twice.")
+    found = check_arrays(arrays, _REGRESSION_ARRAYS, sizes)
     if single and k != 1:
-        raise InputError("its targets do not fit each other.")
-    model.solution_ = Solution.from_arrays(parts, numbers)
-    model.intervals_, model.target_scale_ = Intervals(ratios), scale
-    model.single_target_, model.noise_ = single, float(noise)
+        raise InputError("its entry 'single_target' does not fit its number of targets.")
+    model.solution_ = Solution.from_arrays(fields, numbers)
+    model.intervals_, model.target_scale_ = Intervals(found["intervals.ratios"]), found["target_scale"]
+    model.single_target_, model.noise_ = single, float(entries["noise"])
+    likelihood = found["log_marginal_likelihood"]
     model.log_marginal_likelihood_ = float(likelihood[0]) if single else likelihood
 
 
 def _pack_triangle(factor: Array) -> Array:
-    """Return the lower triangle row by row: half of the file is zeros otherwise."""
+    """Return the lower triangle row by row, without the zeros that would be half of the file."""
     return np.concatenate([factor[i, : i + 1] for i in range(len(factor))])
 
 
-def _unpack_triangle(parts: Arrays, name: str, size: int) -> Array:
-    (packed,) = check_parts(parts, {name: Part("triangle")}, {"triangle": size * (size + 1) // 2})
+def _unpack_triangle(arrays: Arrays, name: str, size: int) -> Array:
+    packed = check_array(arrays, name, ArraySpec("triangle"), triangle=size * (size + 1) // 2)
     out = np.zeros((size, size), order="F")
     for i in range(size):
         out[i, : i + 1] = packed[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2]

@@ -1,4 +1,4 @@
-"""What a model file must hold, as tables: entries of its document, and arrays with their dtype and shape."""
+"""Tables of the required content of a model file: entries of its document, and arrays with dtype and shape."""
 
 import sys
 from collections.abc import Callable, Collection, Mapping
@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 
-__all__ = ["Arrays", "Entry", "Part", "check_document", "check_names", "check_parts", "finite_number"]
+__all__ = [
+    "ArraySpec",
+    "Arrays",
+    "Entry",
+    "check_array",
+    "check_arrays",
+    "check_document",
+    "check_names",
+    "finite_number",
+]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -22,10 +31,10 @@ class Entry(NamedTuple):
     condition: Callable[[Any], bool] = lambda value: True  # noqa: ARG005
 
 
-class Part(NamedTuple):
-    """An array: the names of its lengths (``"m k"``), its dtype (``"int64 or str"``), and its smallest value allowed.
+class ArraySpec(NamedTuple):
+    """An array: the names of its lengths (``"m k"``), its dtype (``"int64 or str"``), and its minimum.
 
-    ``any`` stands for any length, and ``str`` for strings of any width.
+    ``any`` is any length, and ``str`` is a string of any width.
     """
 
     shape: str
@@ -39,34 +48,39 @@ def finite_number(description: str, condition: Callable[[float], bool]) -> Entry
     return Entry(float, description, lambda value: abs(value) <= sys.float_info.max and condition(value))
 
 
-def check_document(document: Mapping[str, Any], entries: Mapping[str, Entry]) -> list[Any]:
-    """Return the entries of a document in the order of the table; refuse those that are missing or wrong."""
-    found = []
+def check_document(document: Mapping[str, Any], entries: Mapping[str, Entry]) -> dict[str, Any]:
+    """Return these entries of a document by name; raise an error for missing or invalid ones."""
+    found = {}
     for name, (kind, description, condition) in entries.items():
         value = document.get(name)
         fits = isinstance(value, int | float if kind is float else kind)
         if not fits or (kind in (int, float) and isinstance(value, bool)) or not condition(value):
             raise InputError(f"its entry {name!r} is missing or not {description or f'of type {kind.__name__}'}.")
-        found.append(value)
+        found[name] = value
     return found
 
 
-def check_parts(arrays: Mapping[str, Any], parts: Mapping[str, Part], sizes: Mapping[str, int]) -> list[Any]:
-    """Return arrays in the order of the table; ``sizes`` are the lengths by name."""
-    found = []
-    for name, (lengths, dtype, minimum, finite) in parts.items():
-        shape = [sizes.get(length, length) for length in lengths.split()]
-        array = arrays.get(name)
-        if not isinstance(array, np.ndarray) or not _fits(array, dtype, shape):
-            actual = f"has {array.dtype} and {array.shape}" if isinstance(array, np.ndarray) else "is missing"
-            expected = f"dtype {dtype} and shape ({', '.join(map(str, shape))})"
-            raise InputError(f"the array {name} must have {expected}, but {actual}.")
-        if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise InputError(f"the array {name} must hold finite numbers.")
-        if minimum is not None and array.size and array.min() < minimum:
-            raise InputError(f"the array {name} must not hold numbers below {minimum:g}.")
-        found.append(array)
-    return found
+def check_arrays(
+    arrays: Mapping[str, Any], specs: Mapping[str, ArraySpec], sizes: Mapping[str, int]
+) -> dict[str, NDArray[Any]]:
+    """Return these arrays by name; ``sizes`` are the lengths by name."""
+    return {name: check_array(arrays, name, spec, **sizes) for name, spec in specs.items()}
+
+
+def check_array(arrays: Mapping[str, Any], name: str, spec: ArraySpec, **sizes: int) -> Any:
+    """Return one array; raise an error if it is missing or invalid."""
+    lengths, dtype, minimum, finite = spec
+    shape = [sizes.get(length, length) for length in lengths.split()]
+    array = arrays.get(name)
+    if not isinstance(array, np.ndarray) or not _fits(array, dtype, shape):
+        actual = f"has {array.dtype} and {array.shape}" if isinstance(array, np.ndarray) else "is missing"
+        expected = f"dtype {dtype} and shape ({', '.join(map(str, shape))})"
+        raise InputError(f"the array {name} must have {expected}, but {actual}.")
+    if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError(f"the array {name} must hold finite numbers.")
+    if minimum is not None and array.size and array.min() < minimum:
+        raise InputError(f"the array {name} must not hold numbers below {minimum:g}.")
+    return array
 
 
 def _fits(array: NDArray[Any], dtype: str, shape: list[int | str]) -> bool:
@@ -76,7 +90,7 @@ def _fits(array: NDArray[Any], dtype: str, shape: list[int | str]) -> bool:
 
 
 def check_names(options: Mapping[str, Any], allowed: Collection[str]) -> None:
-    """Refuse options that this version does not have."""
+    """Raise an error for options that this version does not have."""
     unknown = sorted(set(options) - set(allowed))
     if unknown:
         raise InputError(f"it has the option {unknown[0]!r}, which this version does not have.")

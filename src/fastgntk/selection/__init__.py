@@ -1,15 +1,23 @@
-"""Model selection: which kernel, and how well it predicts.
+"""Model selection: the choice of a kernel, and its cross-validated accuracy.
 
 ================  ==========================================================================
 ``_search``       :class:`GraphRegressorCV`, :class:`GraphClassifierCV`, :class:`Search`
-``_comparison``   kernels compared by closed-form leave-one-out; weights of the levels
-``_evaluate``     :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.; its folds
+``_comparison``   comparison of kernels by closed-form leave-one-out; weights of the levels
+``_evaluate``     :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.; folds
 ``_out_of_fold``  out-of-fold predictions, for reports
-``_grid``         :class:`Grid`, :class:`Candidates`: the kernels that are tried, all depths in one pass
+``_grid``         :class:`Grid`, :class:`Candidates`: the candidate kernels, all depths in one pass
 ================  ==========================================================================
 """
 
-from fastgntk.selection._evaluate import Choice, Evaluation, Record, evaluate, inner_splits, outer_splits, read_folds
+from fastgntk.selection._evaluate import (
+    Evaluation,
+    FoldChoice,
+    Record,
+    evaluate,
+    inner_splits,
+    outer_splits,
+    read_folds,
+)
 from fastgntk.selection._grid import Candidates, Grid, StageProgress
 from fastgntk.selection._out_of_fold import (
     OutOfFold,
@@ -28,7 +36,7 @@ __all__ = [
     "Candidates",
     "evaluate",
     "Evaluation",
-    "Choice",
+    "FoldChoice",
     "Record",
     "StageProgress",
     "read_folds",

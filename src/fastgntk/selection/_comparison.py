@@ -1,8 +1,8 @@
 """Comparison of kernels by closed-form leave-one-out, all depths in one pass; weights of the levels.
 
-Many kernels are compared on a sample of the graphs, and the few best of them on three times as many: the time of an
-eigendecomposition grows with the cube, and what more graphs add to the comparison does not. Graphs that no
-kernel can distinguish are computed once. A kernel costs one eigendecomposition, whatever the number of ridges.
+Many kernels are compared on a sample of the graphs, and the best few again on three times as many: the time of an
+eigendecomposition grows cubically with the number of graphs, but the precision of the comparison does not. Graphs that
+no kernel can distinguish are computed once. Each kernel needs one eigendecomposition for any number of ridges.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from fastgntk.engines import equal_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, Kernel, Normalized
-from fastgntk.models import INTERCEPT
+from fastgntk.models import KERNEL_CONSTANT
 from fastgntk.pairwise import Compute, GramPath, gram_path, normalize, tangent_leaves
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
 from fastgntk.solvers import EigenPath, Score
@@ -27,20 +27,20 @@ from fastgntk.solvers import EigenPath, Score
 __all__ = ["Comparison", "ScoredKernel", "level_weights", "scale_progress", "subset"]
 
 Advance = Callable[[float], None]
-"""Called with the fraction of the work that is done, 0 to 1."""
+"""Called with the completed fraction of the work, 0 to 1."""
 
 _SECOND_ROUND = 3  # times as many graphs as in the first
 _MAX_MIXED = 3  # kernels whose levels are weighed
 
 _JITTER = 1e-10  # fraction of the diagonal, added to the ridge
-_INTERCEPT_VARIANCE = 10.0  # about that of all levels together
+_INTERCEPT_VARIANCE = 10.0  # about the variance of all levels together
 _BOUND = 14.0  # bound of the logarithms: weights and ridge stay within a factor of a million
 _MIN_WEIGHT = 1e-3  # a level with less than this fraction of the largest weight is left out
 
 
 @dataclass(frozen=True)
 class ScoredKernel:
-    """A kernel with its best regularisation and its score: the smaller, the better."""
+    """A kernel with its best regularisation and its score; lower is better."""
 
     kernel: Kernel
     alpha: float
@@ -49,7 +49,7 @@ class ScoredKernel:
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Graphs with targets, equal ones merged."""
+    """Graphs with targets; equal graphs are merged."""
 
     distinct: GraphBatch  # m graphs
     kinds: Ints  # (n,), the index of each graph among the distinct ones
@@ -57,18 +57,17 @@ class _Sample:
     weights: Array | None  # (n,)
 
     def path(self, K: Array, normalized: bool) -> EigenPath:
-        """Decompose a kernel among distinct graphs, in the units of ridge regression."""
+        """Decompose a kernel among distinct graphs, scaled as in ridge regression."""
         if not normalized:
             K = K / (float(np.average(K.diagonal()[self.kinds], weights=self.weights)) or 1.0)
-        return EigenPath(INTERCEPT + K, self.kinds, weights=self.weights)
+        return EigenPath(KERNEL_CONSTANT + K, self.kinds, weights=self.weights)
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Graphs with targets on which kernels are compared.
+    """Comparison of kernels on graphs with targets.
 
-    ``score`` returns the best of ``alphas`` for a kernel, and the score with it. Up to ``screen`` graphs there is one
-    round.
+    ``score`` returns the best of ``alphas`` for a kernel, and its score. Up to ``screen`` graphs there is one round.
     """
 
     batch: GraphBatch
@@ -89,7 +88,7 @@ class Comparison:
         two_rounds = len(sample) < len(self.batch)
         first_part = 0.5 if two_rounds else 1.0
         first = self._score_all(self._sample(groups, sample), kernels, lambda done: advance(first_part * done))
-        # Stable, so that of equal kernels the first wins.
+        # The sort is stable, so that the first of equal kernels wins.
         best = sorted(first, key=lambda scored: scored.score)[:finalists]
         if two_rounds:
             larger = subset(len(self.batch), self.Y, _SECOND_ROUND * self.screen, self.seed)
@@ -100,18 +99,18 @@ class Comparison:
         return best, first
 
     def weigh_levels(self, single: Sequence[ScoredKernel], advance: Advance) -> ScoredKernel:
-        """Return the best kernel with weights on all levels: those of the largest marginal likelihood.
+        """Return the best kernel with weights on all levels, which maximise the marginal likelihood.
 
-        All options but depth and jump are those of the best tangent kernels among ``single``, normalised or not.
+        All other options are those of the best tangent kernels among ``single``, normalised or not.
         """
         ranked = [scored.kernel for scored in sorted(single, key=lambda scored: scored.score)]
         tangent = [k for k in ranked if isinstance(k.kernel if isinstance(k, Normalized) else k, GNTK)]
         if not tangent:
             raise InputError(
-                "depth='mix' is for a single GNTK, normalised or not, but all kernels to try are combinations; add "
+                "depth='mix' needs a single GNTK, normalised or not, but all kernels to try are combinations; add "
                 "one, or use depth='best'."
             )
-        depths: dict[Kernel, int] = {}  # the largest depth of each kernel but for depth and jump
+        depths: dict[Kernel, int] = {}  # the largest depth of each combination of other options
         for kernel in tangent:
             options = kernel.map_leaves(lambda leaf: replace(leaf, blocks=1, jump=True))  # type: ignore[type-var]
             depths[options] = max(depths.get(options, 1), tangent_leaves(kernel)[0].blocks)
@@ -126,7 +125,7 @@ class Comparison:
     def _mix_levels(self, options: Kernel, depth: int, sample: _Sample) -> ScoredKernel:
         deepest, normalized = replace(tangent_leaves(options)[0], blocks=depth), isinstance(options, Normalized)
         path = gram_path(sample.distinct, deepest, compute=self.compute.with_progress(None))
-        with single_threaded_blas():  # matrices this small gain nothing from more, and lose much on a busy machine
+        with single_threaded_blas():  # matrices this small do not profit from threads, and suffer on a busy machine
             weights = level_weights(path.levels[:, sample.kinds[:, None], sample.kinds], sample.Y, normalized)
         blocks = max(1, int(np.flatnonzero(weights)[-1]))
         mixed = replace(deepest, blocks=blocks, jump=tuple(weights[: blocks + 1].tolist()))
@@ -137,7 +136,7 @@ class Comparison:
 
     def _sample(self, groups: Ints, chosen: Ints) -> _Sample:
         _, first, kinds = np.unique(groups[chosen], return_index=True, return_inverse=True)
-        # Numbered as they first occur: without equal graphs, kinds and graphs are then in the same order.
+        # Kinds are numbered by first occurrence: without equal graphs, their order is that of the graphs.
         order = np.argsort(first)
         first, kinds = first[order], np.argsort(order)[kinds]
         targets, weights = self.Y[chosen], None if self.weights is None else self.weights[chosen]
@@ -145,7 +144,7 @@ class Comparison:
         return _Sample(self.batch[chosen[first]], np.asarray(kinds, dtype=np.int64), centred, weights)
 
     def _score_all(self, sample: _Sample, kernels: Sequence[Kernel], advance: Advance) -> list[ScoredKernel]:
-        """Score kernels pass by pass, on threads: most of the time is LAPACK, which releases the interpreter lock."""
+        """Score kernels pass by pass on threads: most time is spent in LAPACK, which releases the interpreter lock."""
         scored: dict[int, ScoredKernel] = {}
         passes = group_into_passes(kernels)
         for number, group in enumerate(passes):
@@ -159,7 +158,7 @@ class Comparison:
             def report(done: int, total: int, number: int = number) -> None:
                 advance((number + done / total) / len(passes))
 
-            # A decomposition takes some seven matrices beside the levels.
+            # A decomposition needs about seven matrices in addition to the levels.
             spare = self.compute.memory_budget - sum(path.levels.nbytes for path in paths)
             workers = min(self.compute.threads, max(1, spare // (7 * 8 * len(sample.distinct) ** 2 + 1)))
             with single_threaded_blas():
@@ -167,7 +166,7 @@ class Comparison:
         return [scored[i] for i in range(len(kernels))]
 
     def _group_equal_graphs(self, kernels: Sequence[Kernel]) -> Ints:
-        """Return for each graph the number of the first one that no kernel distinguishes from it."""
+        """Return for each graph the index of the first graph that no kernel distinguishes from it."""
         leaves = [leaf for kernel in kernels for leaf in tangent_leaves(kernel)]
         groups = []
         for kind in dict.fromkeys(leaf.features for leaf in leaves):
@@ -182,7 +181,7 @@ class Comparison:
 
 
 def subset(n: int, Y: Array, size: int, random_state: int) -> Ints:
-    """Return the indices of a random sample, in order; a few more if targets would be constant in it."""
+    """Return sorted indices of a random sample, with a few more graphs if targets would be constant in it."""
     if n <= size:
         return np.arange(n)
     shuffled = np.random.default_rng(random_state).permutation(n)
@@ -192,7 +191,7 @@ def subset(n: int, Y: Array, size: int, random_state: int) -> Ints:
 
 
 def scale_progress(progress: Progress | None, start: float, stop: float) -> Advance:
-    """Return a callback for the part of the work between two fractions of ``progress(done, total)``."""
+    """Return a callback for the work between two fractions of ``progress(done, total)``."""
     if progress is None:
         return lambda fraction: None  # noqa: ARG005
     return lambda fraction: progress(round(1000 * (start + (stop - start) * fraction)), 1000)
@@ -201,12 +200,12 @@ def scale_progress(progress: Progress | None, start: float, stop: float) -> Adva
 def level_weights(levels: Array, Y: Array, normalized: bool) -> Array:
     """Return weights (L + 1,) for raw level kernels (L + 1, n, n) and centred targets (n, k), by marginal likelihood.
 
-    With K(w) = Σ_l w_l K_l, A = K(w) + ρ I and targets y of a Gaussian process whose scale is the best one, minus the
-    logarithm of the likelihood is ½ n log(yᵀA⁻¹y) + ½ log |A| up to a constant. With α = A⁻¹y it changes with A by
+    With K(w) = Σ_l w_l K_l and A = K(w) + ρ I, for a Gaussian process of the best scale, the negative log likelihood of
+    targets y is ½ n log(yᵀA⁻¹y) + ½ log |A| up to a constant. With α = A⁻¹y its differential is
 
         ⟨G, dA⟩,    G = ½ (A⁻¹ − n α αᵀ / yᵀα)
 
-    and the mean of these over targets for several. With normalisation A holds s_i s_j K_ij, s_i = K_ii^(−½), instead
+    averaged over targets if there are several. With normalisation, A contains s_i s_j K_ij, s_i = K_ii^(−½), instead
     of K, and ⟨G, d(sKs)⟩ = ⟨sGs, dK⟩ − Σ_i (dK_ii / K_ii) Σ_j G_ij s_i s_j K_ij.
 
     Weights are not negative; levels whose diagonal is 0 get weight 0. Each evaluation costs about n³ + L n².
@@ -231,7 +230,7 @@ def level_weights(levels: Array, Y: Array, normalized: bool) -> Array:
 
 
 def _objective(theta: Array, units: Array, targets: Array, normalized: bool) -> tuple[float, Array]:
-    """Return minus the log likelihood per graph and its gradient in the logarithms of weights and ridge."""
+    """Return the negative log likelihood per graph, and its gradient by the logarithms of weights and ridge."""
     weights, ridge = np.exp(theta[:-1]), float(np.exp(theta[-1]))
     n = len(targets)
     K = np.einsum("l,lij->ij", weights, units)
@@ -244,7 +243,7 @@ def _objective(theta: Array, units: Array, targets: Array, normalized: bool) -> 
     A.flat[:: n + 1] += ridge + _JITTER * float(K.diagonal().mean())
     try:
         factor = cho_factor(A, lower=True, check_finite=False)
-    except LinAlgError:  # a step too far; the line search comes back
+    except LinAlgError:  # too large a step, which the line search shortens
         return 1e10, np.zeros_like(theta)
     inverse = cho_solve(factor, np.eye(n), check_finite=False)
     alpha = inverse @ targets  # (n, k)

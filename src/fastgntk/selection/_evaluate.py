@@ -20,13 +20,13 @@ from fastgntk.models import Split, check_classes, score_splits, stratified_folds
 from fastgntk.pairwise import Compute, check_compute
 from fastgntk.selection._grid import Candidates, Grid, StageProgress, check_candidates, check_sketches, score_kernels
 
-__all__ = ["Choice", "Evaluation", "Protocol", "Record", "evaluate", "inner_splits", "outer_splits", "read_folds"]
+__all__ = ["FoldChoice", "Evaluation", "Protocol", "Record", "evaluate", "inner_splits", "outer_splits", "read_folds"]
 
 Protocol = Literal["nested", "du2019"]
 
 
 @dataclass(frozen=True)
-class Choice:
+class FoldChoice:
     """The kernel and the C chosen for one outer fold."""
 
     kernel: Kernel
@@ -35,30 +35,30 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """The intermediate results of an evaluation, for reports: enough to fit the SVM of each outer fold again."""
+    """Intermediate results of an evaluation, from which reports refit the SVM of each outer fold."""
 
     folds: tuple[Split, ...]
-    """Training and test graphs of each outer fold."""
+    """Indices of the training and test graphs of each outer fold."""
     kernels: tuple[Kernel, ...]
     C: tuple[float, ...]
-    selection: Array
-    """Mean score of each kernel and C, shape (kernels, C): over the inner folds of all outer folds, or under
-    du2019 over the folds reported."""
+    scores: Array
+    """Mean score of each kernel and C, shape (kernels, C): over the inner folds of all outer folds, or with
+    ``"du2019"`` over the reported folds."""
     engines: tuple[str, ...]
-    """Engine of each kernel; engines agree to 1e-8, which may decide a support vector."""
+    """Engine of each kernel; engines agree to 1e-8, a difference that can change a support vector."""
     inner_folds: int
     seed: int
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The outcome of :func:`evaluate`."""
+    """Result of :func:`evaluate`."""
 
     protocol: Protocol
     accuracies: tuple[float, ...]
     """Accuracy of each outer fold."""
-    choices: tuple[Choice, ...]
-    """One for each outer fold; under du2019 all the same."""
+    choices: tuple[FoldChoice, ...]
+    """One for each outer fold; with ``"du2019"`` all are equal."""
     n_graphs: int
     n_classes: int
     engine: str
@@ -120,25 +120,25 @@ def evaluate(
     kernels : Grid, Candidates or sequence of Kernel, optional
         Kernels, and with a grid or candidates the C, to try; ``Grid.default(n)`` if left out.
     protocol : {"nested", "du2019"}
-        ``"nested"`` chooses every option by cross-validation within the training part of each outer fold; the test
-        fold is used once, for the number reported. ``"du2019"`` chooses options to maximise the mean over the very
-        folds that are reported, the way the published GNTK figures were made: optimistic by construction.
+        ``"nested"`` chooses every option by cross-validation within the training graphs of each outer fold; the test
+        fold is used once, for the reported accuracy. ``"du2019"`` chooses the options that maximise the mean over the
+        reported folds, as for the published GNTK results: optimistic by construction.
     folds : int or sequence of int
         Number of outer folds, or the fold number of each graph.
     inner_folds : int
-        Folds for selection within each training part (nested only).
+        Number of inner folds within the training graphs of each outer fold (nested only).
     random_state : int
         Seed of the folds.
     compute : Compute, optional
-        As in :func:`fastgntk.gram`; its progress is not used.
+        As in :func:`fastgntk.gram`, but its progress callback is not used.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` with stage ``"kernel"`` or ``"learning"``.
 
     Notes
     -----
     C is in units of the kernel's variance: before an SVM is fitted, the kernel is divided by
-    ``K.diagonal().mean() - K.mean()`` of the training graphs, so that the same C means the same for every kernel.
-    docs/evaluate.md shows how to fit a model with the options chosen.
+    ``K.diagonal().mean() - K.mean()`` of the training graphs, so that C has the same meaning for every kernel.
+    docs/evaluate.md shows how to fit a model with the chosen options.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def evaluate(
     return Evaluation(
         protocol=protocol,
         accuracies=tuple(float(tested[k, best]) for k, best in enumerate(picked)),
-        choices=tuple(Choice(candidates[best // len(Cs)], Cs[best % len(Cs)]) for best in picked),
+        choices=tuple(FoldChoice(candidates[best // len(Cs)], Cs[best % len(Cs)]) for best in picked),
         n_graphs=len(batch),
         n_classes=len(np.unique(labels)),
         engine=" and ".join(dict.fromkeys(scored.engines)),
@@ -184,7 +184,7 @@ def evaluate(
             folds=tuple(outer),
             kernels=tuple(candidates),
             C=Cs,
-            selection=ranking.mean(axis=0).reshape(len(candidates), len(Cs)),
+            scores=ranking.mean(axis=0).reshape(len(candidates), len(Cs)),
             engines=tuple(scored.engines),
             inner_folds=inner_folds,
             seed=random_state,
@@ -202,7 +202,7 @@ def outer_splits(y: NDArray[Any], folds: int | Sequence[int] | NDArray[Any], ran
         raise InputError(f"folds must hold one integer for each of the {len(y)} graphs, but has {found}.")
     numbers = np.unique(fold_of_graph)
     if len(numbers) < 2:
-        raise InputError("folds must have at least two different numbers.")
+        raise InputError("folds must have at least two distinct values.")
     splits = [(np.flatnonzero(fold_of_graph != k), np.flatnonzero(fold_of_graph == k)) for k in numbers]
     for k, (train, _) in zip(numbers, splits, strict=True):
         missing = np.setdiff1d(y, y[train])
@@ -212,7 +212,7 @@ def outer_splits(y: NDArray[Any], folds: int | Sequence[int] | NDArray[Any], ran
 
 
 def inner_splits(y: NDArray[Any], outer: Sequence[Split], n_folds: int, random_state: int) -> list[list[Split]]:
-    """Split the training part of each outer split again."""
+    """Return inner splits of the training graphs of each outer split."""
     groups = []
     for k, (train, _) in enumerate(outer):
         where = f" in the training part of outer fold {k + 1}"
@@ -222,7 +222,7 @@ def inner_splits(y: NDArray[Any], outer: Sequence[Split], n_folds: int, random_s
 
 
 def read_folds(path: str | Path, n_graphs: int) -> Ints:
-    """Read a text file with one fold number a line, in the order of the graphs."""
+    """Read a text file with one fold number per line, in the order of the graphs."""
     try:
         lines = Path(path).read_text().rstrip().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -234,5 +234,5 @@ def read_folds(path: str | Path, n_graphs: int) -> Ints:
         except (ValueError, OverflowError):
             raise InputError(f"{path}, line {number + 1}: expected a fold number, found {line[:40]!r}.") from None
     if len(folds) != n_graphs:
-        raise InputError(f"{path} has {len(folds)} lines, but there are {n_graphs} graphs; one line each is needed.")
+        raise InputError(f"{path} has {len(folds)} lines, but there are {n_graphs} graphs; give one line each.")
     return folds

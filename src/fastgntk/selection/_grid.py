@@ -1,4 +1,4 @@
-"""The kernels that model selection tries, and their scores, pass by pass: one pass computes all depths of a kernel."""
+"""The candidate kernels of model selection and their scores; one pass computes all depths of a kernel."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -29,17 +29,17 @@ __all__ = [
 StageProgress = Callable[[str, int, int], None]
 """Called as progress(stage, done, total) with stage "kernel" or "learning"."""
 
-_FULL_GRID_GRAPHS = 500  # past this number an SVM takes so long that fewer kernels are tried
+_FULL_GRID_GRAPHS = 500  # beyond this number SVMs are slow, and fewer kernels are tried
 _SINGLE_PROCESS_GRAPHS = 300  # up to this number, starting processes takes longer than fitting the SVMs
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The kernels and the C that are tried; the order within each is the order in which ties are broken.
+    """A grid of kernels and C; ties are broken in favour of earlier values.
 
-    The defaults follow Du et al. 2019 (one to three layers, both scales, with and without jump) at
-    a coarser spacing of depth and C. ``Grid.default(n)`` tries fewer of them on more than 500 graphs. ``base`` has the
-    options that are the same for all kernels: features, sketch and c_phi.
+    The defaults follow Du et al. 2019 (one to three layers, both scales, with and without jump) with a coarser spacing
+    of depth and C. ``Grid.default(n)`` is smaller for more than 500 graphs. ``base`` has the options common to all
+    kernels: features, sketch and c_phi.
     """
 
     blocks: tuple[int, ...] = (1, 2, 3, 5, 8)
@@ -67,18 +67,18 @@ class Grid:
 
     @classmethod
     def default(cls, n_graphs: int) -> Self:
-        """Return the grid for that many graphs: the full one, or past 500 one of 20 kernels and three C."""
+        """Return the default grid for this number of graphs; beyond 500 it has 20 kernels and three values of C."""
         if n_graphs <= _FULL_GRID_GRAPHS:
             return cls()
         return cls(layers=(1, 2), jump=(True,), normalize=(True,), C=(1.0, 10.0, 100.0))
 
     @classmethod
     def full(cls) -> Self:
-        """Return the grid of the estimators that choose their kernel: every depth up to ten."""
+        """Return the default grid of the estimators that choose their kernel: every depth up to ten."""
         return cls(blocks=tuple(range(1, 11)))
 
     def kernels(self) -> list[Kernel]:
-        """Return all kernels; those that come from one pass are next to each other."""
+        """Return all kernels; those of the same pass are adjacent."""
         options = product(self.layers, self.scale, self.edges, self.blocks, self.jump)
         tangent = [
             replace(self.base, layers=layers, scale=scale, edges=edges, blocks=blocks, jump=jump)
@@ -96,17 +96,17 @@ class Grid:
 
 
 def _check_option(name: str, value: Any) -> Any:
-    """Return one value to try, as a plain Python value."""
+    """Check one value of an option and return it as a plain Python value."""
     if name in ("jump", "normalize"):
         return check_flag(f"every value of {name}", value)
     if name == "C":
         return check_positive("every C", value)
-    return getattr(GNTK(**{name: value}), name)  # a GNTK checks its options and makes plain values of them
+    return getattr(GNTK(**{name: value}), name)  # a GNTK checks and converts its options
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Kernels to try, and the C of support vector machines that each is tried with."""
+    """Candidate kernels, and the values of C to try with each of them."""
 
     kernels: tuple[Kernel, ...]
     C: tuple[float, ...] = Grid.C
@@ -134,7 +134,7 @@ def check_candidates(kernels: Any, default: Grid) -> tuple[list[Kernel], tuple[f
 
 
 def check_sketches(kernels: Sequence[Kernel], compute: Compute) -> None:
-    """Refuse kernels with a sketch if an exact engine is requested, as :func:`fastgntk.gram` does."""
+    """Raise an error for kernels with a sketch if an exact engine is requested, as :func:`fastgntk.gram` does."""
     sketched = [leaf for kernel in kernels for leaf in tangent_leaves(kernel) if leaf.sketch is not None]
     if compute.engine != "auto" and sketched:
         problem = f"engine={compute.engine!r} computes exact kernels, but {sketched[0]} has a sketch"
@@ -142,13 +142,13 @@ def check_sketches(kernels: Sequence[Kernel], compute: Compute) -> None:
 
 
 class Pass(NamedTuple):
-    """Kernels whose leaves come from the same calls of :func:`fastgntk.gram_path`, which computes all depths."""
+    """Kernels whose leaves need the same calls of :func:`fastgntk.gram_path`, which computes all depths."""
 
     paths: tuple[GNTK, ...]  # the deepest kernel of each call
     members: tuple[int, ...]  # indices of the kernels
 
     def compute(self, batch: GraphBatch, compute: Compute) -> list[GramPath]:
-        """Compute the readouts of all levels; the engine of ``compute`` is for exact kernels."""
+        """Compute the readouts of all levels; the engine of ``compute`` applies to exact kernels."""
         computed = []
         for i, path in enumerate(self.paths):
             options = compute.for_part(i, len(self.paths))
@@ -158,7 +158,7 @@ class Pass(NamedTuple):
 
 
 def group_into_passes(kernels: Sequence[Kernel]) -> list[Pass]:
-    """Group kernels by the passes that they need, each as deep as its deepest kernel; in order of their first kernel.
+    """Group kernels by pass, in the order of the first kernel; a pass is as deep as its deepest kernel.
 
     >>> [len(group.members) for group in group_into_passes(Grid(layers=(1,)).kernels())]
     [20, 20]
@@ -188,7 +188,7 @@ def gram_from_paths(kernel: Kernel, paths: Sequence[GramPath]) -> Array:
 
 
 def _shallowest(kernel: GNTK) -> GNTK:
-    """Return the one kernel that represents all depths and jumps of a pass."""
+    """Return the kernel that represents all depths and jumps of a pass."""
     return replace(kernel, blocks=1, jump=True)
 
 
@@ -215,7 +215,7 @@ def score_kernels(
     n_jobs: int,
     progress: StageProgress | None,
 ) -> KernelScores:
-    """Apply a function to the Gram matrix of each kernel, pass by pass, so that few matrices exist at a time."""
+    """Apply a function to the Gram matrix of each kernel, pass by pass, to keep few matrices in memory."""
     from joblib import Parallel, delayed
 
     scores, engines = [None] * len(kernels), [""] * len(kernels)
@@ -223,7 +223,7 @@ def score_kernels(
     n_scored = 0
     passes = group_into_passes(kernels)
     watched = compute.with_progress(None if progress is None else partial(progress, "kernel"))
-    # Processes: what scikit-learn does around libsvm holds the interpreter lock.
+    # Processes instead of threads, because scikit-learn holds the interpreter lock around libsvm.
     with Parallel(n_jobs=n_jobs, return_as="generator") as parallel:
         for number, group in enumerate(passes):
             start = time.perf_counter()

@@ -1,8 +1,8 @@
 """Out-of-fold predictions and their decision functions, for reports.
 
-SVMs of an evaluation are fitted again, one for each outer fold, with the options that were chosen there; those of
-a classifier on five folds; of ridge regression the closed form of leave-one-out is used. Probabilities are made as
-:class:`GraphClassifier` makes them, from decision values of training graphs alone.
+The SVM of each outer fold of an evaluation is refitted with the options chosen there; SVMs of a classifier are fitted
+on five folds; ridge regression has leave-one-out in closed form. Probabilities are calibrated as in
+:class:`GraphClassifier`, on decision values of training graphs alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from fastgntk.engines import EXACT_ENGINES
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel
 from fastgntk.models import (
-    INTERCEPT,
+    KERNEL_CONSTANT,
     FittedSVMs,
     Sigmoids,
     Split,
@@ -35,14 +35,14 @@ from fastgntk.selection._grid import StageProgress, gram_from_paths, group_into_
 __all__ = ["OutOfFold", "evaluation_out_of_fold", "ridge_out_of_fold", "ridge_probabilities", "svm_out_of_fold"]
 
 _N_NEAREST = 3
-_CHUNK = 500  # graphs whose functions are held together
+_CHUNK = 500  # graphs whose functions are in memory at a time
 
 
 class Function(NamedTuple):
-    """Decision functions of t graphs: offset + Σ_j weight_j k(G, G_j) over all n graphs of the data."""
+    """Decision functions of t graphs: intercept + Σ_j weight_j k(G, G_j) over all n graphs of the data."""
 
-    weights: Array  # (t, n), 0 for graphs that the model did not see
-    offsets: Array  # (t,)
+    weights: Array  # (t, n), 0 for graphs that the model was not trained on
+    intercepts: Array  # (t,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,21 +53,21 @@ class OutOfFold:
     engines: tuple[str, ...]
     """The engine of each kernel."""
     kernel_of: Ints
-    """For each graph, the index in ``kernels`` of the kernel of its model."""
+    """Index in ``kernels`` of the kernel of the model of each graph."""
     fold_of: Ints
-    """For each graph, the number of the model that left it out; all 0 with leave-one-out."""
+    """Number of the model that left each graph out; all 0 with leave-one-out."""
     values: Array
     """Decision values (n, k), one column for each class, or the second of two; or the prediction (n, 1)."""
     predicted: Ints
     """Numbers of classes; all 0 for regression."""
     probabilities: Array | None
     nearest: Ints
-    """Indices (n, 3) of the most similar graphs that the model was trained on, −1 where there are fewer."""
+    """Indices (n, 3) of the most similar training graphs, −1 if there are fewer."""
     cosines: Array
-    """Their cosines (n, 3), 0 where there are fewer."""
+    """Their cosines (n, 3), 0 if there are fewer."""
     _function: Callable[[Ints], Function] | None
-    unit: float = 1.0
-    """Values of the kernel are divided by this before functions apply."""
+    kernel_scale: float = 1.0
+    """Divisor of kernel values in the functions."""
 
     @property
     def can_be_explained(self) -> bool:
@@ -75,7 +75,7 @@ class OutOfFold:
         return self._function is not None
 
     def function(self, chosen: Ints) -> Function:
-        """Return the functions of chosen graphs: those of the predicted class, or of the target."""
+        """Return the decision functions of the predicted class, or of the target, for chosen graphs."""
         assert self._function is not None  # `can_be_explained` is checked first
         return self._function(chosen)
 
@@ -101,16 +101,16 @@ def evaluation_out_of_fold(
     compute: Compute | None = None,
     progress: StageProgress | None = None,
 ) -> OutOfFold:
-    """Fit the SVMs of an evaluation again: the same accuracies, and more details.
+    """Refit the SVMs of an evaluation, with the same accuracies and more details.
 
-    With more than two classes the evaluation lets pairs of classes vote, and ``predicted`` is their result; values and
-    probabilities are those of an SVM for each class against the others, as in :class:`GraphClassifier`. ``progress``
+    With more than two classes the evaluation uses one-against-one voting, which gives ``predicted``; values and
+    probabilities are those of one-against-rest SVMs, as in :class:`GraphClassifier`. ``progress``
     is called as ``progress(stage, done, total)``, with stage "kernel" or "learning".
     """
     record, compute = result.record, check_compute(compute)
     chosen = list(dict.fromkeys(choice.kernel for choice in result.choices))
     folds: dict[int, _Fold] = {}
-    # The passes of the evaluation, as deep as they were there, so that values are the same.
+    # The same passes as in the evaluation, with the same depth, so that values are equal.
     passes = [p for p in group_into_passes(record.kernels) if any(record.kernels[i] in chosen for i in p.members)]
     watched = compute.with_progress(None if progress is None else partial(progress, "kernel"))
     for number, group in enumerate(passes):
@@ -140,18 +140,18 @@ def svm_out_of_fold(
     C: float,
     random_state: int,
     *,
-    unit: float = 1.0,
+    kernel_scale: float = 1.0,
     balanced: bool = False,
     compute: Compute | None = None,
 ) -> OutOfFold:
-    """Fit the SVMs of a classifier on five folds: the values are those that its calibration is learned from.
+    """Fit the SVMs of a classifier on five folds, whose values are those of its calibration.
 
-    K (n, n) is the kernel as the classifier has it: cosines, or values over their ``unit``.
+    K (n, n) is the kernel of the classifier: cosines, or values divided by ``kernel_scale``.
     """
     splits = spread_folds(numbers, random_state)
     fit = partial(_fit_fold, K, numbers, random_state, vote=False, balanced=balanced)
     folds = _fit_folds(fit, cosine, splits, [C] * len(splits), check_compute(compute))
-    return replace(_join_folds([kernel], [engine], [0] * len(folds), folds), unit=unit)
+    return replace(_join_folds([kernel], [engine], [0] * len(folds), folds), kernel_scale=kernel_scale)
 
 
 def ridge_out_of_fold(
@@ -165,13 +165,14 @@ def ridge_out_of_fold(
     engine: str,
     *,
     classes: bool,
-    unit: float = 1.0,
+    kernel_scale: float = 1.0,
     probabilities: Array | None = None,
 ) -> OutOfFold:
-    """Take leave-one-out values (n, k) of ridge regression on targets Y (n, k) and their mean (k,).
+    """Return leave-one-out predictions (n, k) of ridge regression on targets Y (n, k) with mean (k,).
 
-    With the kernel K (n, n) of the regression, without its constant, functions are known: without graph i the
-    coefficients are α − A⁻¹ e_i α_i / (A⁻¹)_ii, with A = K + 1 + ridge. They are kept only if they give the values.
+    With the kernel K (n, n) of the regression, without its constant, the functions follow in closed form: without graph
+    i the coefficients are α − A⁻¹ e_i α_i / (A⁻¹)_ii, with A = K + 1 + ridge. They are kept only if they reproduce the
+    predictions.
     """
     n, k = out_of_fold.shape
     predicted = predicted_class(out_of_fold) if classes else np.zeros(n, dtype=np.int64)
@@ -182,7 +183,7 @@ def ridge_out_of_fold(
         nearest, cosines = _find_nearest(to_others, np.arange(n))
     function = None
     if K is not None:
-        inverse = np.linalg.inv(K + INTERCEPT + np.diag(np.broadcast_to(ridge, n)))
+        inverse = np.linalg.inv(K + KERNEL_CONSTANT + np.diag(np.broadcast_to(ridge, n)))
         alpha = inverse @ (Y - mean)  # (n, k)
         diagonal = np.diagonal(inverse)
         column, sign = _predicted_column(predicted, k) if classes else (np.zeros(n, dtype=np.int64), np.ones(n))
@@ -191,25 +192,24 @@ def ridge_out_of_fold(
             all_graphs = alpha[:, column[chosen]].T
             weights = all_graphs - inverse[chosen] * (alpha[chosen, column[chosen]] / diagonal[chosen])[:, None]
             weights[np.arange(len(chosen)), chosen] = 0.0  # up to rounding
-            offsets = mean[column[chosen]] + INTERCEPT * weights.sum(axis=1)
-            return Function(sign[chosen][:, None] * weights, sign[chosen] * offsets)
+            intercepts = mean[column[chosen]] + KERNEL_CONSTANT * weights.sum(axis=1)
+            return Function(sign[chosen][:, None] * weights, sign[chosen] * intercepts)
 
         restored = np.zeros(n)
         for chunk in np.array_split(np.arange(n), -(-n // _CHUNK)):
-            weights, offsets = decompose(chunk)
-            restored[chunk] = np.einsum("ij,ij->i", weights, K[chunk]) + offsets
+            weights, intercepts = decompose(chunk)
+            restored[chunk] = np.einsum("ij,ij->i", weights, K[chunk]) + intercepts
         expected = sign * out_of_fold[np.arange(n), column]
         spread = float(np.abs(expected - np.mean(expected)).max(initial=0.0)) + 1e-300
-        if np.abs(restored - expected).max(initial=0.0) <= 1e-3 * spread:  # false for weighted graphs
+        if np.abs(restored - expected).max(initial=0.0) <= 1e-3 * spread:  # not so for weighted graphs
             function = decompose
     zeros = np.zeros(n, dtype=np.int64)
-    return OutOfFold(
-        (kernel,), (engine,), zeros, zeros, out_of_fold, predicted, probabilities, nearest, cosines, function, unit
-    )
+    found = zeros, zeros, out_of_fold, predicted, probabilities, nearest, cosines, function, kernel_scale
+    return OutOfFold((kernel,), (engine,), *found)
 
 
 def ridge_probabilities(out_of_fold: Array, numbers: Ints, random_state: int) -> Array:
-    """Return probabilities (n, c) from out-of-fold values, each fold's from sigmoids fitted on the other folds."""
+    """Return probabilities (n, c) from out-of-fold values, for each fold by sigmoids fitted on the other folds."""
     n_classes = int(numbers.max()) + 1
     out = np.zeros((len(numbers), n_classes))
     for train, test in spread_folds(numbers, random_state):
@@ -220,7 +220,7 @@ def ridge_probabilities(out_of_fold: Array, numbers: Ints, random_state: int) ->
 def _fit_folds(
     fit: Callable[[Split, float], Any], cosine: Array, splits: Sequence[Split], Cs: Sequence[float], compute: Compute
 ) -> list[_Fold]:
-    """Fit the SVMs of all splits, in processes where these pay, and find the nearest training graphs."""
+    """Fit the SVMs of all splits, in processes if worthwhile, and find the nearest training graphs."""
     from joblib import Parallel, delayed
 
     n_jobs = svm_processes(len(cosine), compute) if len(splits) > 1 else 1
@@ -235,12 +235,12 @@ def _fit_fold(
     """Return the SVMs of a split, and the classes, decision values and probabilities of its test graphs."""
     train, test = split
     n_classes = int(numbers.max()) + 1
-    with single_threaded_blas():  # once for all SVMs: setting it takes as long as a small fit
+    with single_threaded_blas():  # once for all SVMs, because entering takes as long as a small fit
         signs = class_signs(numbers, n_classes)[train]
         among = K[np.ix_(train, train)]
         folds = spread_folds(numbers[train], random_state) if len(train) > 1 else ()
         svms = fit_svms(among, signs, C, balanced=balanced, folds=folds)
-        values = K[np.ix_(test, train)] @ svms.coefficients + svms.offsets
+        values = K[np.ix_(test, train)] @ svms.coefficients + svms.intercepts
         predicted = predicted_class(values)
         if vote and n_classes > 2:
             predicted = next(predict_split(K, numbers, split, [C]))[0].astype(np.int64)
@@ -252,9 +252,9 @@ def _fit_fold(
 
 
 def _find_nearest(cosine: Array, train: Ints) -> tuple[Ints, Array]:
-    """Return the most similar training graphs (t, 3) and their cosines, −1 and 0 where there are fewer."""
+    """Return the most similar training graphs (t, 3) and their cosines, −1 and 0 if there are fewer."""
     count = min(_N_NEAREST, cosine.shape[1])
-    best = np.argsort(-cosine, axis=1, kind="stable")[:, :count]  # of equal ones the first
+    best = np.argsort(-cosine, axis=1, kind="stable")[:, :count]  # the first of equals
     found = np.take_along_axis(cosine, best, axis=1)
     indices, values = np.full((len(cosine), _N_NEAREST), -1), np.zeros((len(cosine), _N_NEAREST))
     indices[:, :count] = np.where(np.isfinite(found), train[best], -1)
@@ -263,7 +263,7 @@ def _find_nearest(cosine: Array, train: Ints) -> tuple[Ints, Array]:
 
 
 def _predicted_column(predicted: Ints, k: int) -> tuple[Ints, Array]:
-    """Return for each graph the column of the predicted class, and the sign: two classes share one column."""
+    """Return the column and the sign of the predicted class of each graph; two classes share one column."""
     if k > 1:
         return predicted, np.ones(len(predicted))
     return np.zeros(len(predicted), dtype=np.int64), np.where(predicted == 1, 1.0, -1.0)
@@ -280,13 +280,13 @@ def _join_folds(
     column, sign = _predicted_column(joined["predicted"], joined["values"].shape[1])
 
     def decompose(chosen: Ints) -> Function:
-        weights, offsets = np.zeros((len(chosen), n)), np.zeros(len(chosen))
+        weights, intercepts = np.zeros((len(chosen), n)), np.zeros(len(chosen))
         for number, fold in enumerate(folds):
             places = np.flatnonzero(fold_of[chosen] == number)
             columns, signs = column[chosen[places]], sign[chosen[places]]
             weights[np.ix_(places, fold.train)] = signs[:, None] * fold.svms.coefficients[:, columns].T
-            offsets[places] = signs * fold.svms.offsets[columns]
-        return Function(weights, offsets)
+            intercepts[places] = signs * fold.svms.intercepts[columns]
+        return Function(weights, intercepts)
 
     kernel_of = np.asarray(kernel_of_fold)[fold_of]
     return OutOfFold(tuple(kernels), tuple(engines), kernel_of, fold_of, **joined, _function=decompose)

@@ -38,8 +38,8 @@ __all__ = ["GraphClassifierCV", "GraphRegressorCV", "Search"]
 
 _FINALISTS = 8
 _MAX_FINALISTS = 80
-_MAX_SVM_GRAPHS = 5000  # past this number SVMs are compared on a sample
-_SVM_WORK = 20_000_000  # kernels times squared graphs whose SVMs take some twenty seconds on two cores
+_MAX_SVM_GRAPHS = 5000  # beyond this number SVMs are compared on a sample
+_SVM_WORK = 20_000_000  # kernels times squared graphs whose SVMs take about twenty seconds on two cores
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,15 +49,15 @@ class Search(Value):
     Parameters
     ----------
     depth : {"best", "mix"}
-        One depth, or a mix: weights on the kernels of all levels, chosen by marginal likelihood.
+        A single depth, or a mix: weights on the kernels of all levels, chosen by marginal likelihood.
     criterion : {"leave_one_out", "likelihood"}
         For regression: leave-one-out error, or the marginal likelihood of the Gaussian process.
     screen : int
         Number of graphs in the first comparison.
     finalists : int, optional
-        Number of kernels in the second comparison; by default 8, and for SVMs what some twenty seconds allow: 80
-        up to 500 graphs, 20 of 1,000, at least 8. Leave-one-out of ridge regression alone is not the best judge of an
-        SVM.
+        Number of kernels in the second comparison; by default 8, and for SVMs as many as take about twenty seconds:
+        80 up to 500 graphs, 20 for 1,000 graphs, at least 8. Leave-one-out of ridge regression alone is not the best
+        criterion for an SVM.
     """
 
     depth: str = "best"
@@ -78,10 +78,15 @@ class Search(Value):
 class _SearchModel(GraphModel):
     """Base of both searches: the comparison of candidates, and the table of scores."""
 
+    kernels: Grid | Candidates | Sequence[Kernel] | None
+    alphas: Sequence[float] | None
+    search: Any  # a Search, which `_compare` checks
+    _engine: str  # the engine of the comparison
+
     def _compare(
         self, batch: GraphBatch, Y: Array, score: Score, weights: Array | None, finalists: int = _FINALISTS
     ) -> list[ScoredKernel]:
-        """Return the best kernels, best first, and keep the scores of all; ``finalists`` is the default number."""
+        """Return the best kernels, best first, and store all scores; ``finalists`` is the default number."""
         search, compute = self.search, check_compute(self.compute)
         if not isinstance(search, Search):
             kind = type(search).__name__
@@ -107,9 +112,9 @@ class _SearchModel(GraphModel):
         return best
 
     def _fix_engine(self, batch: GraphBatch, kernels: Sequence[Kernel], compute: Compute) -> Compute:
-        """Return options with one engine for all exact kernels, which the fitted model uses too.
+        """Return options with one engine for all exact kernels, which the fitted model uses as well.
 
-        Engines agree to 1e-8, which is not enough with a regularisation of 1e-8.
+        Engines agree to 1e-8 only, which matters with a regularisation of 1e-8.
         """
         exact = (leaf for kernel in kernels for leaf in tangent_leaves(kernel) if leaf.sketch is None)
         first = next(exact, None)
@@ -121,7 +126,7 @@ class _SearchModel(GraphModel):
     def _final_kernel(self, batch: GraphBatch, kernel: Kernel, progress: Any) -> TrainingKernel:
         """Return the kernel among all training graphs."""
         compute = check_compute(self.compute)
-        if all(leaf.sketch is None for leaf in tangent_leaves(kernel)):  # by the engine of the comparison
+        if all(leaf.sketch is None for leaf in tangent_leaves(kernel)):  # the engine of the comparison
             compute = replace(compute, engine=self._engine)
         training = TrainingKernel(prepare_batch(batch, kernel, compute), progress)
         self._start(training)
@@ -131,9 +136,9 @@ class _SearchModel(GraphModel):
 class GraphRegressorCV(RegressionModel, _SearchModel):
     """Regression with the kernel and alpha chosen by closed-form leave-one-out.
 
-    Every kernel is compared on at most ``search.screen`` of the training graphs, each with every alpha from one
-    eigendecomposition; the best ``search.finalists`` again on three times as many. Of alphas within 5 per cent of
-    the least error, the one with the largest marginal likelihood is taken.
+    Every kernel is compared on at most ``search.screen`` of the training graphs, with every alpha from one
+    eigendecomposition; the best ``search.finalists`` are compared again on three times as many. Among the alphas within
+    5 per cent of the smallest error, the one with the largest marginal likelihood is chosen.
 
     Parameters
     ----------
@@ -149,13 +154,13 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
     Attributes
     ----------
     best_params_ : dict
-        Parameters of the :class:`GraphRegressor` that this is.
+        Parameters of the equivalent :class:`GraphRegressor`.
     best_score_ : float
-        Its mean squared leave-one-out error over the variance of the targets (or minus its log likelihood).
+        Mean squared leave-one-out error relative to the variance of the targets (or the negative log likelihood).
     cv_results_ : dict
         ``"params"`` and ``"score"`` of every kernel in the first comparison.
     single_depth_score_ : float
-        The best score of a single depth in the first comparison, to compare a mix with.
+        The best score of a single depth in the first comparison, as a baseline for a mix.
 
     Examples
     --------
@@ -188,7 +193,7 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
         self.compute = compute
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose and learn from graphs X (n) and targets y, shape (n,) or (n, k)."""
+        """Choose the kernel and fit the model to graphs X (n) and targets y, shape (n,) or (n, k)."""
         batch = as_graphs(X)
         values = check_targets(y, len(batch))
         weights = check_sample_weight(sample_weight, len(batch))
@@ -215,8 +220,8 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
     """Classification with the kernel, and C or alpha, chosen on the training graphs.
 
     Kernels are compared by closed-form leave-one-out of ridge regression on the classes, on at most ``search.screen``
-    of the graphs and then the best ``search.finalists`` on three times as many. For ``method="svm"`` these are compared
-    once more, each with every C, by the accuracy of support vector machines over five folds.
+    of the graphs; the best ``search.finalists`` are compared again on three times as many. For ``method="svm"`` the
+    finalists are then compared by the five-fold accuracy of support vector machines, each with every C.
 
     Parameters
     ----------
@@ -232,13 +237,13 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
     Attributes
     ----------
     best_params_ : dict
-        Parameters of the :class:`GraphClassifier` that this is.
+        Parameters of the equivalent :class:`GraphClassifier`.
     best_score_ : float
-        Accuracy over the five folds, or for ``method="ridge"`` the fraction of graphs that leave-one-out gets right.
-        Past 5,000 graphs SVMs are compared on ``search.screen`` of them.
+        Five-fold accuracy, or leave-one-out accuracy for ``method="ridge"``. Beyond 5,000 graphs, SVMs are compared on
+        ``search.screen`` of them.
     cv_results_ : dict
-        ``"params"`` and ``"score"`` of every kernel in the first comparison: the fraction of graphs that leave-one-out
-        of ridge regression gets wrong (plus less than one graph, by the squared error). The smaller, the better.
+        ``"params"`` and ``"score"`` of every kernel in the first comparison: the leave-one-out error rate of ridge
+        regression, with ties broken by the squared error. Lower is better.
     single_depth_score_ : float
         The best of these scores among kernels of a single depth.
 
@@ -278,7 +283,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         self.compute = compute
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose and learn from graphs X (n) and their classes y (n,); weights are for ``method="ridge"``."""
+        """Choose the kernel and fit the model to graphs X (n) and classes y (n,); weights need ``method="ridge"``."""
         self._check_options(sample_weight)
         batch = as_graphs(X)
         self._check_memory(len(batch), check_compute(self.compute))
@@ -298,7 +303,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         kernel = self._final_kernel(batch, best.kernel, None)
         self._solve(kernel, labels, weights, C, best.alpha)
         if self.method == "ridge":
-            assert self.out_of_fold_ is not None  # in closed form, whether probabilities are wanted or not
+            assert self.out_of_fold_ is not None  # in closed form, also without probabilities
             self.best_score_ = float(np.mean(predicted_class(self.out_of_fold_) == numbers))
         scale_progress(self._progress(), 0.0, 1.0)(1.0)
         return self
@@ -306,7 +311,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
     def _compare_svms(
         self, batch: GraphBatch, classes: Ints, finalists: list[ScoredKernel]
     ) -> tuple[ScoredKernel, float, float]:
-        """Return the best kernel, its best C, and their accuracy over folds; of equals the first."""
+        """Return the best kernel, its best C, and their accuracy over the folds; the first of equals."""
         _, Cs = check_candidates(self.kernels, Grid.full())
         if len(classes) > _MAX_SVM_GRAPHS:  # SVMs of all graphs, for every kernel and C, would take hours
             sample = subset(len(classes), classes[:, None].astype(np.float64), self.search.screen, self._seed())

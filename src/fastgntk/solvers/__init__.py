@@ -5,19 +5,19 @@ w (n,) above 0, every solver looks for the f that minimises
 
     Σ_i w_i (y_i − f(x_i))² + ρ ‖f‖²,        f(x) = Σ_i α_i k(x, x_i),        A α = Y,        A = K + ρ W⁻¹.
 
-The same as a Gaussian process: y has covariance s² A, f the posterior mean, and s² = yᵀ A⁻¹ y / n for each target is
-where the likelihood is largest. All variances here are in units of s².
+Equivalently, f is the posterior mean of a Gaussian process in which y has covariance s² A; s² = yᵀ A⁻¹ y / n maximises
+the likelihood for each target. All variances here are in units of s².
 
 ========================  ==========================================================================================
-``_solve``                :func:`solve`: check, then call a solver by name; :func:`choose_solver`: which solver, and why
+``_solve``                :func:`solve`: check input and call a solver; :func:`choose_solver`: the choice and its reason
 ``_problem``              :class:`KernelSource`, :class:`MatrixSource`: kernel values; :class:`Problem`; jitter
 ``_solution``             :class:`Solution`: coefficients, leave-one-out, likelihood, variance; arrays that can be saved
-``_cholesky``             exact, 2/3 n³: the one to take while K fits into memory twice
-``_eigen``                exact, 6 to 11 times Cholesky once, n² for each ridge: :class:`EigenPath`, to choose the ridge
-``_low_rank``             ``nystrom``: m columns of K only, n m² and no n² anywhere; ``sketched``: K Sᵀ with a random
-                          matrix S, all columns are computed, but only m combinations of them kept;
-                          :func:`regress_on_features`: m given features, in blocks, no kernel at all
-``_conjugate_gradients``  exact up to a tolerance, n² for each step: needs K once, not twice
+``_cholesky``             exact, 2/3 n³: the best choice if K fits into memory twice
+``_eigen``                exact, 6 to 11 times Cholesky once, then n² for each ridge: :class:`EigenPath`, to choose it
+``_low_rank``             ``nystrom``: m columns of K, O(n m²); ``sketched``: K Sᵀ with a random matrix S, from all
+                          columns of K, of which only m combinations are stored; :func:`regress_on_features`:
+                          m given features in blocks, without kernel values
+``_conjugate_gradients``  exact up to a tolerance, n² for each step; needs memory for K only once
 ========================  ==========================================================================================
 
 To add a solver: a file with a function from :class:`Problem` to :class:`Solution`, and a row in ``SOLVERS`` of
@@ -26,7 +26,7 @@ To add a solver: a file with a function from :class:`Problem` to :class:`Solutio
 
 from fastgntk.solvers._eigen import Criterion, EigenPath, Score, misclassification, stable_ridge
 from fastgntk.solvers._low_rank import FeatureSource, regress_on_features
-from fastgntk.solvers._problem import KernelSource, MatrixSource
+from fastgntk.solvers._problem import KernelSource, MatrixSource, as_ridge, as_weights
 from fastgntk.solvers._solution import Solution
 from fastgntk.solvers._solve import SOLVER_NAMES, SOLVERS, SolverChoice, choose_solver, default_rank, solve
 
@@ -40,6 +40,8 @@ __all__ = [
     "regress_on_features",
     "KernelSource",
     "MatrixSource",
+    "as_ridge",
+    "as_weights",
     "Solution",
     "SOLVERS",
     "SOLVER_NAMES",

@@ -1,4 +1,4 @@
-"""The exact solution by a Cholesky factor, A = L Lᵀ: n³/3 operations, as many again for leave-one-out."""
+"""Exact solution by a Cholesky factorization, A = L Lᵀ: n³/3 operations, and as many again for leave-one-out."""
 
 import numpy as np
 from scipy.linalg import blas, eigvalsh, lapack
@@ -10,14 +10,14 @@ from fastgntk.solvers._solution import Solution, likelihood
 __all__ = ["cholesky"]
 
 
-_PANEL = 4096  # rows and columns that one call of LAPACK factorizes
+_PANEL = 4096  # rows and columns factorized by one call of LAPACK
 
 
 def cholesky(problem: Problem) -> Solution:
-    """Solve A α = Y; with the matrix K itself, memory for one more of its size.
+    """Solve A α = Y with memory for one matrix besides K.
 
-    Everything happens in one array: L in its lower triangle, and for a while L⁻¹ in its upper one, whose columns give
-    the diagonal of A⁻¹ = L⁻ᵀ L⁻¹ and with it leave-one-out: y_i − f₋ᵢ(x_i) = α_i / (A⁻¹)_ii.
+    A single array has L in its lower triangle and, temporarily, L⁻¹ in its upper triangle, whose columns give the
+    diagonal of A⁻¹ = L⁻ᵀ L⁻¹ and so leave-one-out: y_i − f₋ᵢ(x_i) = α_i / (A⁻¹)_ii.
     """
     n, Y = problem.source.n, problem.Y
     problem.report(0, 2)
@@ -28,7 +28,7 @@ def cholesky(problem: Problem) -> Solution:
     return Solution(
         solver="cholesky",
         basis=np.arange(n),
-        alpha=np.ascontiguousarray(alpha),
+        coefficients=np.ascontiguousarray(alpha),
         ridge=problem.ridge,
         jitter=jitter,
         scale2=scale2,
@@ -44,17 +44,17 @@ def cholesky(problem: Problem) -> Solution:
 
 
 def _factor(problem: Problem) -> tuple[Array, Array, float]:
-    """Return an array with L in its lower triangle, the diagonal of A⁻¹, and the jitter that it took.
+    """Return an array with L in its lower triangle, the diagonal of A⁻¹, and the jitter that was needed.
 
-    Of a singular matrix all pivots may come out above 0, by rounding, and α would be rounding too. The last pivot alone
-    does not show it: what rounding leaves there grows with the condition of the rest. Σ_i A_ii (A⁻¹)_ii does, which is
-    at least 1 / the smallest eigenvalue of A scaled to a diagonal of ones: of singular matrices it came out as 0.7 / ε
-    or more (random ones of 3 to 600 rows and one rank less), and a ridge of 1e-10 · A_ii keeps it below 1e10 n.
+    By rounding, all pivots of a singular matrix may be positive, and α would be noise. The last pivot does not reveal
+    this, because its rounding error grows with the condition of the rest. Σ_i A_ii (A⁻¹)_ii does: it is at least 1 /
+    the smallest eigenvalue of A scaled to a unit diagonal. For random singular matrices of 3 to 600 rows with a rank
+    deficit of one it was 0.7 / ε or more, and a ridge of 1e-10 · A_ii keeps it below 1e10 n.
     """
     K = problem.source.full()
     diagonal = problem.source.diagonal()
     n = len(K)
-    A = np.empty((n, n), order="F")  # the order of LAPACK, which would copy any other
+    A = np.empty((n, n), order="F")  # the order of LAPACK, to avoid copies
     ladder = Jitter(problem.ridge, float(diagonal.mean()))
     for jitter in ladder.candidates():
         A.T[...] = K  # the transpose of a symmetric matrix, read and written along rows
@@ -77,8 +77,8 @@ def _factor(problem: Problem) -> tuple[Array, Array, float]:
 def _lower_factor(A: Array) -> bool:
     """Put L into the lower triangle of A, and return whether A is positive definite.
 
-    Panel by panel, because OpenBLAS 0.3.30 on several threads writes past its buffers in the symmetric products of one
-    dpotrf of some 15,000 rows (a crash, if not wrong numbers; numpy issue 19685). Up to a panel it is one dpotrf.
+    Panel by panel, because multithreaded OpenBLAS 0.3.30 writes past its buffers in the symmetric products of one
+    dpotrf of about 15,000 rows (a crash or wrong numbers; numpy issue 19685). A matrix of one panel takes one dpotrf.
     """
     n = len(A)
     for start in range(0, n, _PANEL):
@@ -99,7 +99,7 @@ def _lower_factor(A: Array) -> bool:
 
 
 def _inverse_diagonal(L: Array) -> Array:
-    """Return the diagonal of (L Lᵀ)⁻¹ for L in the lower triangle; the upper one is used, and zero afterwards."""
+    """Return the diagonal of (L Lᵀ)⁻¹ for L in the lower triangle; the upper triangle is overwritten with zeros."""
     n = len(L)
     diagonal = L.diagonal().copy()
     for start in range(0, n, BLOCK):
@@ -107,7 +107,7 @@ def _inverse_diagonal(L: Array) -> Array:
         L[start:stop, stop:] = L[stop:, start:stop].T
         corner = L[start:stop, start:stop]
         corner[:] = np.tril(corner) + np.tril(corner, -1).T
-    L, _ = lapack.dtrtri(L, lower=0, overwrite_c=1)  # the upper triangle alone: now L⁻ᵀ
+    L, _ = lapack.dtrtri(L, lower=0, overwrite_c=1)  # in the upper triangle only, now L⁻ᵀ
     out = np.empty(n)
     for start in range(0, n, BLOCK):
         stop = min(n, start + BLOCK)

@@ -1,13 +1,13 @@
-"""All ridges from one eigendecomposition, and the choice among them; many rows of K may be equal.
+"""Solutions for all ridges from one eigendecomposition, and the choice of a ridge; K may have equal rows.
 
-Rows that are equal, as of graphs that colour refinement cannot distinguish, make K = E K_d Eᵀ: E (n, m) marks
-which of m kinds a row is, K_d (m, m) is the kernel between kinds. With weights w, ω_g their sum over kind g, and
+With equal rows, as of graphs that colour refinement cannot distinguish, K = E K_d Eᵀ, where E (n, m) indicates
+which of m kinds a row is, and K_d (m, m) is the kernel between kinds. With weights w, ω_g their sum over kind g, and
 Q = W^½ E Ω^(−½), whose columns are orthonormal,
 
     W^½ A W^½ = Q M Qᵀ + ρ I,        M = Ω^½ K_d Ω^½ = V Λ Vᵀ,
     (W^½ A W^½)⁻¹ = Q V (Λ + ρ)⁻¹ Vᵀ Qᵀ + (I − Q Qᵀ) / ρ.
 
-So m³ operations do instead of n³, and nothing is lost. Without equal rows Q is the unit matrix.
+So m³ operations suffice instead of n³, without approximation. Without equal rows Q is the identity matrix.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,13 +25,13 @@ __all__ = ["Criterion", "EigenPath", "Score", "eigen", "misclassification", "sta
 
 Criterion = Literal["leave_one_out", "likelihood"]
 
-# Equal graphs have equal rows up to the order of sums; near λ = 1, κ0 turns one ulp into 1e-8 (tests/tables.py).
+# Rows of equal graphs differ by the order of sums; near λ = 1, κ0 amplifies one ulp to 1e-8 (tests/tables.py).
 _SAME_ROW = 1e-6
-_TIE = 1.05  # times the least error; leave-one-out on some hundred graphs does not distinguish such ridges
+_TIE = 1.05  # times the smallest error; leave-one-out on a few hundred graphs does not distinguish such ridges
 
 
 class EigenPath:
-    """Leave-one-out, likelihood and coefficients for any number of ridges, from one eigendecomposition.
+    """Leave-one-out, likelihood and coefficients for any number of ridges from one eigendecomposition.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class EigenPath:
         Rows with the same number are equal. For a K of shape (m, m) the numbers are its rows, 0..m − 1.
     weights : array of shape (n,), optional
 
-    Takes memory for three more matrices of the size that is decomposed, and keeps one.
+    Needs memory for three more matrices of the decomposed size, and keeps one.
 
     Examples
     --------
@@ -54,11 +54,11 @@ class EigenPath:
         self.n, self.m = len(member), len(first)
         if self.n == 0:
             raise InputError("there are no graphs to learn from; K has shape (0, 0).")
-        self.basis = first  # one row of each kind, (m,): the graphs that carry coefficients
+        self.basis = first  # (m,): one row of each kind, whose graph has the coefficient
         self._weights = as_weights(weights, self.n)
         self._member = member
         total = np.bincount(member, self._weights, self.m)  # Ω
-        self._q2 = self._weights / total[member]  # squares of the entries of Q, one a row; exactly 1 for a kind of one
+        self._q2 = self._weights / total[member]  # squared entries of Q, one in each row; 1 for kinds of one row
         self._root = np.sqrt(total)
         self._mean_diagonal = float(among.diagonal()[member].mean())
         M = np.empty((self.m, self.m), order="F")
@@ -68,11 +68,11 @@ class EigenPath:
         self._values, self._vectors = eigh(M, overwrite_a=True, check_finite=False, driver="evd")
 
     def jitter(self, ridges: Any) -> Array:
-        """Return what has to be added to each ridge so that A is positive definite, of shape (R,): usually 0."""
+        """Return the additions to ridges that make A positive definite, of shape (R,); usually 0."""
         return np.array([self._jitter(r) for r in _as_ridges(ridges)])
 
     def coefficients(self, Y: Any, ridges: Any) -> Array:
-        """Return α on the ``basis``, of shape (R, m, k): for kinds the sum over their graphs."""
+        """Return α on the ``basis``, of shape (R, m, k), summed over the graphs of each kind."""
         ridges = self._shifted(ridges)
         inner = self._solved(self._projected(Y)[1], ridges)
         return np.asarray(np.moveaxis(inner * self._root[:, None, None], 1, 0))
@@ -101,11 +101,10 @@ class EigenPath:
         return self._likelihood(Y, ridges)[1]
 
     def scores(self, Y: Any, ridges: Any, criterion: Criterion = "leave_one_out") -> Array:
-        """Return the loss of each ridge, of shape (R,); less is better.
+        """Return the loss of each ridge, of shape (R,); lower is better.
 
-        ``"leave_one_out"``: the weighted mean square of the residuals over that of the target, then the mean over
-        targets. ``"likelihood"``: minus the logarithm of the marginal likelihood, the mean over targets. A target
-        that is 0 throughout does not count.
+        ``"leave_one_out"``: the weighted mean square of the residuals divided by that of the target. ``"likelihood"``:
+        the negative log marginal likelihood. Both are averaged over targets, without those that are all 0.
         """
         if criterion not in get_args(Criterion):
             raise InputError(f"criterion must be one of {', '.join(get_args(Criterion))}, but is {criterion!r}.")
@@ -120,11 +119,11 @@ class EigenPath:
         return np.asarray((errors / (fractions @ targets**2)).mean(axis=1))
 
     def best_ridge(self, Y: Any, ridges: Any, criterion: Criterion = "leave_one_out") -> float:
-        """Return the ridge with the least of the ``scores``, the first of equals."""
+        """Return the ridge with the lowest of the ``scores``, the first of equals."""
         return float(_as_ridges(ridges)[self.scores(Y, ridges, criterion).argmin()])
 
     def solution(self, Y: Any, ridge: float) -> Solution:
-        """Return everything for one ridge."""
+        """Return the solution for one ridge."""
         targets = as_targets(Y, self.n)
         jitter = self._jitter(as_ridge(ridge))
         Jitter(ridge, self._mean_diagonal).log(jitter)
@@ -132,7 +131,7 @@ class EigenPath:
         return Solution(
             solver="eigen",
             basis=self.basis,
-            alpha=self.coefficients(targets, [ridge])[0],
+            coefficients=self.coefficients(targets, [ridge])[0],
             ridge=float(ridge),
             jitter=jitter,
             scale2=scale2[0],
@@ -197,7 +196,7 @@ class EigenPath:
 
 
 def eigen(problem: Problem) -> Solution:
-    """Solve for one ridge; for several, :class:`EigenPath` does the costly part once."""
+    """Solve for one ridge; for several ridges, use :class:`EigenPath`, which decomposes once."""
     problem.report(0, 2)
     path = EigenPath(problem.source.full(), weights=problem.weights)
     problem.report(1, 2)
@@ -207,14 +206,14 @@ def eigen(problem: Problem) -> Solution:
 
 
 Score = Callable[[EigenPath, Array, Sequence[float]], tuple[float, float]]
-"""score(path, Y, ridges) returns the ridge to take, and how bad the kernel is with it."""
+"""score(path, Y, ridges) returns the best ridge and its loss."""
 
 
 def stable_ridge(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
-    """Return the most likely ridge among those whose leave-one-out error is near the least, and its error.
+    """Return the most likely ridge among those with nearly the smallest leave-one-out error, and its error.
 
-    The error hardly depends on small ridges where the kernel distinguishes all graphs, so that the least of it may be
-    at any of them. How wide intervals are depends on the ridge very much, and the likelihood judges that too.
+    If the kernel distinguishes all graphs, the error hardly depends on small ridges, and any of them may have the
+    smallest error. The width of intervals depends strongly on the ridge, which the likelihood takes into account.
     """
     errors = path.scores(Y, ridges)
     finalists = np.flatnonzero(errors <= _TIE * errors.min())
@@ -223,13 +222,13 @@ def stable_ridge(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[fl
 
 
 def misclassification(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
-    """Score by the fraction of graphs that leave-one-out gets wrong, ties by the squared error."""
+    """Score by the leave-one-out error rate, with ties broken by the squared error."""
     if not Y.any():
         return ridges[0], 0.0
-    signs = Y - Y.min(axis=0)  # targets were centred: now 0 for the other classes, and 2 for the class
-    offsets = Y.min(axis=0) + 1.0
+    signs = Y - Y.min(axis=0)  # targets were centred: now 2 for the class, and 0 for all others
+    thresholds = Y.min(axis=0) + 1.0
     residuals = path.leave_one_out(Y, ridges)  # (R, n, k)
-    values = Y - residuals - offsets
+    values = Y - residuals - thresholds
     if Y.shape[1] == 1:
         misses = np.mean((values > 0) != (signs > 0), axis=(1, 2))
     else:
@@ -248,7 +247,7 @@ def _as_ridges(ridges: Any) -> Array:
 
 
 def _group_rows(K: Array, groups: Any) -> tuple[Ints, Ints, Array]:
-    """Return the kind of each row, one row of each kind, and the kernel between kinds."""
+    """Return the kind of each row, the first row of each kind, and the kernel between kinds."""
     if groups is None:
         rows = np.arange(len(K))
         return rows, rows, K
@@ -259,7 +258,7 @@ def _group_rows(K: Array, groups: Any) -> tuple[Ints, Ints, Array]:
         )
     numbers, first, member = np.unique(labels, return_index=True, return_inverse=True)
     if len(K) < len(labels) and np.array_equal(numbers, np.arange(len(K))):
-        return member, first, K  # the kernel between kinds already
+        return member, first, K  # K is the kernel between kinds
     if len(K) != len(labels):
         raise InputError(
             f"groups has {len(labels)} graphs of {len(numbers)} kinds, but K has {len(K)} rows; pass K of all graphs, "

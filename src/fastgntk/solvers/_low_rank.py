@@ -1,25 +1,26 @@
-"""Regression on m features instead of the whole of K: Nyström, sketched, or features that are given.
+"""Regression on m features instead of the whole of K: Nyström features, sketched features, or given features.
 
-Take m functions Σ_i S_ji k(·, x_i) for S (m, n): rows of the unit matrix (Nyström) or a random matrix (sketch). With
-C = K Sᵀ (n, m) and G = S K Sᵀ (m, m), an orthonormal basis of what these functions span has at the n graphs the values
-Φ = C G^(−½), and Φ Φᵀ = C G⁻¹ Cᵀ approximates K from below. What is solved is, with D = ρ W⁻¹,
+Take m functions Σ_i S_ji k(·, x_i) with S (m, n) rows of the identity matrix (Nyström) or a random matrix (sketch). Let
+C = K Sᵀ (n, m) and G = S K Sᵀ (m, m). An orthonormal basis of the span of these functions has the values
+Φ = C G^(−½) at the n graphs, and Φ Φᵀ = C G⁻¹ Cᵀ approximates K from below. With D = ρ W⁻¹, the problem is
 
     min over b of ‖D^(−½) (y − Φ b)‖² + ‖b‖²,
 
-the model of covariance Φ Φᵀ + D. By the orthogonal factor of the two stacked, [D^(−½) Φ; I] = [Q₁; Q₂] R, and not by
-normal equations, which would square a condition number that is large for small ridges.
+the model with covariance Φ Φᵀ + D. It is solved by the orthogonal factorization [D^(−½) Φ; I] = [Q₁; Q₂] R, because
+normal equations would square a condition number that is large for small ridges.
 
-What the features cannot express, k(x_i, x_i) − ‖φ_i‖², is left out of this model (deterministic training conditional,
-DTC). It may be added to D as if it were noise (fully independent training conditional, FITC): a covariance with the
-right diagonal, of no use for f, as it would weigh graphs by how near they are to landmarks, but closer to A.
+This model omits the variance that the features cannot express, k(x_i, x_i) − ‖φ_i‖² (deterministic training
+conditional, DTC). Adding it to D as if it were noise (fully independent training conditional, FITC) corrects the
+diagonal of the covariance and brings it closer to A. For f this is of no use, because graphs would be weighted by
+their distance from the landmarks.
 
-``nystrom`` takes m columns of K, those of landmarks, and nothing else of it (Williams and Seeger 2001). ``sketched``
-has α = Sᵀ β with a random S (Yang, Pilanci and Wainwright 2017; Jiang et al. 2022).
+``nystrom`` computes only m columns of K, those of landmarks (Williams and Seeger 2001). ``sketched`` has α = Sᵀ β with
+a random S (Yang, Pilanci and Wainwright 2017; Jiang et al. 2022).
 
-``regress_on_features`` takes given features Φ, the last one constant, in blocks: O(n m²) operations, no memory that
-grows with n m. The minimum of ‖W^(½) (y − Φ b)‖² + ρ ‖b‖² is the same as above. The triangle of the
-orthogonal factorization of [W^(½) Φ, W^(½) Y] is brought up to date block by block, and sqrt(ρ) I is stacked below at
-the end. A second pass gives residuals and leverages h_i = w_i φ_iᵀ (Φᵀ W Φ + ρ I)⁻¹ φ_i, and with them leave-one-out.
+``regress_on_features`` takes given features Φ, the last one constant, block by block: O(n m²) operations and no memory
+for n m numbers. It minimises ‖W^(½) (y − Φ b)‖² + ρ ‖b‖², the same problem as above. The triangle of the orthogonal
+factorization of [W^(½) Φ, W^(½) Y] is updated with each block, and sqrt(ρ) I is stacked below it at the end. A second
+pass gives residuals and leverages h_i = w_i φ_iᵀ (Φᵀ W Φ + ρ I)⁻¹ φ_i, and from these leave-one-out.
 """
 
 from collections.abc import Iterator
@@ -38,16 +39,16 @@ __all__ = ["FeatureSource", "LowRank", "landmark_model", "nystrom", "regress_on_
 
 
 def nystrom(problem: Problem) -> Solution:
-    """Solve on the span of the landmarks' columns: n m kernel values, O(n m²) operations, coefficients for m graphs."""
+    """Solve on the span of the columns of m landmarks: n m kernel values, O(n m²) operations, m coefficients."""
     model, landmarks, jitter = landmark_model(problem)
     return low_rank_solution(problem, model, jitter, "nystrom", landmarks, model.whiten, model.noise_factor())
 
 
 def sketched(problem: Problem) -> Solution:
-    """Solve on the span of m random combinations of columns; every graph keeps a coefficient.
+    """Solve on the span of m random combinations of columns; every graph has a coefficient.
 
-    All n² kernel values are computed, a block of columns at a time, but only n m numbers kept. A rank of n takes the
-    unit matrix for S, and is exact.
+    All n² kernel values are computed, a block of columns at a time, but only n m numbers are stored. With a rank of n,
+    S is the identity matrix and the solution is exact.
     """
     source, n = problem.source, problem.source.n
     diagonal = source.diagonal()
@@ -72,25 +73,25 @@ def sketched(problem: Problem) -> Solution:
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """The model of low rank, before it has seen targets."""
+    """A low-rank model of the kernel matrix, independent of targets."""
 
     features: Array  # Φ (n, r)
-    whiten: Array  # G^(−½) (m, r), directions that are 0 to working precision left out
+    whiten: Array  # G^(−½) (m, r), without directions that are 0 to working precision
     Q1: Array  # (n, r)
     R: Array  # (r, r), upper triangle
     noise: Array  # D (n,), with FITC more than ρ / w
-    unexpressed: Array  # k(x_i, x_i) − ‖φ_i‖², (n,): what the features cannot express
+    unexpressed: Array  # (n,): k(x_i, x_i) − ‖φ_i‖², the variance that the features cannot express
 
     def free(self) -> Array:
-        """Return 1 − h_i, of shape (n,): how much of a target the fit does not follow; h is the diagonal of Q₁ Q₁ᵀ.
+        """Return 1 − h, of shape (n,), for the leverages h, the diagonal of Q₁ Q₁ᵀ.
 
-        Divided by the noise it is the diagonal of (Φ Φᵀ + D)⁻¹.
+        Divided by the noise, it is the diagonal of (Φ Φᵀ + D)⁻¹.
         """
-        # At a leverage of 1 the difference is rounding; nothing smaller than that can be distinguished from it.
+        # At a leverage of 1 the difference is mere rounding, of about this size.
         return np.asarray(np.maximum(1.0 - np.einsum("ij,ij->i", self.Q1, self.Q1), np.finfo(float).eps))
 
     def noise_factor(self) -> Array:
-        """Return G^(−½) R⁻¹, of shape (m, r): the uncertainty of b, seen from kernel values."""
+        """Return G^(−½) R⁻¹, of shape (m, r), which maps kernel values to the uncertainty of b."""
         return np.asarray(solve_triangular(self.R, self.whiten.T, trans="T").T)
 
     def precondition(self, residual: Array) -> Array:
@@ -103,7 +104,7 @@ class LowRank:
 def low_rank(C: Array, G: Array, diagonal: Array, noise: Array, *, fitc: bool = False) -> LowRank:
     """Build the model from K Sᵀ and S K Sᵀ: O(n m²)."""
     values, vectors = eigh((G + G.T) / 2.0, overwrite_a=True, check_finite=False)
-    # Functions that depend on the others, as equal landmarks do, leave eigenvalues that are rounding only.
+    # Linearly dependent functions, such as those of equal landmarks, leave eigenvalues that are mere rounding.
     kept = values > len(G) * np.finfo(float).eps * values[-1]
     whiten = vectors[:, kept] / np.sqrt(values[kept])
     features = C @ whiten
@@ -119,7 +120,7 @@ def low_rank(C: Array, G: Array, diagonal: Array, noise: Array, *, fitc: bool = 
 
 
 def landmark_model(problem: Problem, *, fitc: bool = False) -> tuple[LowRank, Ints, float]:
-    """Return the model of low rank on landmarks, the landmarks, and the jitter."""
+    """Return the low-rank model on landmarks, the landmarks, and the jitter."""
     source = problem.source
     diagonal = source.diagonal()
     jitter = Jitter(problem.ridge, float(diagonal.mean())).lift()
@@ -135,8 +136,8 @@ def landmark_model(problem: Problem, *, fitc: bool = False) -> tuple[LowRank, In
 def draw_landmarks(n: int, rank: int, random_state: int) -> Ints:
     """Draw landmarks uniformly without replacement, in ascending order.
 
-    Uniformly: on 2,000 random graphs at ranks 50 to 800, draws by what earlier landmarks leave unexpressed (randomly
-    pivoted Cholesky) or by ridge leverage were not clearly better, and the greedy choice was so at a rank of 50 only.
+    On 2,000 random graphs at ranks 50 to 800, draws by residual variance (randomly pivoted Cholesky) or by ridge
+    leverage were not clearly better than uniform draws, and the greedy choice was better at a rank of 50 only.
     """
     rng = generator(random_state)
     return np.sort(rng.choice(n, rank, replace=False)).astype(np.int64)
@@ -145,18 +146,18 @@ def draw_landmarks(n: int, rank: int, random_state: int) -> Ints:
 def low_rank_solution(
     problem: Problem, model: LowRank, jitter: float, solver: str, basis: Ints, factor: Array, noise_factor: Array
 ) -> Solution:
-    """Fit the targets; the factors, of shape (m, r), lead from kernel values with the basis to features."""
+    """Fit the targets; the factors, of shape (m, r), map kernel values with the basis to features."""
     root = np.sqrt(model.noise)[:, None]
     b = np.asarray(solve_triangular(model.R, model.Q1.T @ (problem.Y / root)))
     residual, free = problem.Y - model.features @ b, model.free()
-    # yᵀ (Φ Φᵀ + D)⁻¹ y is what the minimum comes to: a sum of squares, where nothing cancels.
+    # yᵀ (Φ Φᵀ + D)⁻¹ y is the value of the minimum: a sum of squares, without cancellation.
     quadratic = ((residual / root) ** 2).sum(axis=0) + (b**2).sum(axis=0)
     log_determinant = float(np.log(model.noise).sum() + 2.0 * np.log(np.abs(model.R.diagonal())).sum())
     scale2, log_likelihood = likelihood(quadratic, log_determinant, problem.source.n)
     return Solution(
         solver=solver,
         basis=basis,
-        alpha=factor @ b,
+        coefficients=factor @ b,
         ridge=problem.ridge,
         jitter=jitter,
         scale2=scale2,
@@ -171,31 +172,31 @@ def low_rank_solution(
 
 
 class FeatureSource(Protocol):
-    """Where features of n graphs come from."""
+    """Features of n graphs, computed or read in blocks."""
 
     n: int
     columns: int
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield which graphs, and their features (t, columns); the same every time."""
+        """Yield a slice of the graphs and their features (t, columns); every pass must yield the same."""
 
 
 def regress_on_features(
-    source: FeatureSource, Y: Any, ridge: float, *, weights: Any = None, intercept: float = 1.0, in_units: bool = False
+    source: FeatureSource, Y: Any, ridge: float, *, weights: Any = None, constant: float = 1.0, scaled: bool = False
 ) -> tuple[Solution, float]:
-    """Solve for the coefficients b (m + 1, k) of the features and, last, of a constant one.
+    """Solve for the coefficients b (m + 1, k) of the features and, last, of a constant feature.
 
-    ``intercept`` is the square of the constant feature. ``in_units`` divides all others by a common number, so that
-    their squared norms have the (weighted) mean 1. Returns the solution and the square of that number; in the solution
-    features stand where other solvers have graphs.
+    ``constant`` is the square of the constant feature. If ``scaled``, all other features are divided by a common number
+    so that their squared norms have the (weighted) mean 1. Returns the solution, whose basis consists of features
+    instead of graphs, and the square of that number.
     """
     n, targets = source.n, as_targets(Y, source.n)
     rho, w = as_ridge(ridge), as_weights(weights, n)
     R, mean_square = _triangle(source, targets, w)
     m = source.columns + 1
-    unit = (mean_square if in_units else 1.0) or 1.0
-    scale = np.append(np.full(m - 1, 1.0 / np.sqrt(unit)), np.sqrt(intercept))
-    jitter = Jitter(rho, mean_square / unit + intercept).lift()
+    kernel_scale = (mean_square if scaled else 1.0) or 1.0
+    scale = np.append(np.full(m - 1, 1.0 / np.sqrt(kernel_scale)), np.sqrt(constant))
+    jitter = Jitter(rho, mean_square / kernel_scale + constant).lift()
     noise = rho + jitter
     R[:, :m] *= scale
     R = _factor(R, np.hstack([np.sqrt(noise) * np.eye(m), np.zeros((m, targets.shape[1]))]))
@@ -203,14 +204,14 @@ def regress_on_features(
     inverse, _ = lapack.dtrtri(np.asfortranarray(R[:m, :m]), lower=0)
     uncertainty = np.ascontiguousarray(np.sqrt(noise) * np.triu(inverse))
     residual, free = _residual(source, targets, w, b, uncertainty / np.sqrt(noise), scale)
-    # What is left of the targets below the triangle is all that the minimum comes to: nothing cancels.
+    # The rows of the targets below the triangle give the value of the minimum without cancellation.
     quadratic = (R[m:, m:] ** 2).sum(axis=0) / noise
     log_determinant = 2.0 * np.log(np.abs(R.diagonal()[:m])).sum() + (n - m) * np.log(noise) - np.log(w).sum()
     scale2, log_likelihood = likelihood(quadratic, float(log_determinant), n)
     solution = Solution(
         solver="features",
         basis=np.arange(m),
-        alpha=np.ascontiguousarray(b),
+        coefficients=np.ascontiguousarray(b),
         ridge=rho,
         jitter=jitter,
         scale2=scale2,
@@ -222,34 +223,34 @@ def regress_on_features(
         landmarks=np.arange(m),
         rank=m,
     )
-    return solution, unit
+    return solution, kernel_scale
 
 
 def _triangle(source: FeatureSource, Y: Array, weights: Array) -> tuple[Array, float]:
-    """Return the triangle of [W^(½) Φ, W^(½) Y], with ones as last feature, and the mean squared norm of the others."""
+    """Return the triangle of [W^(½) Φ, W^(½) Y], with a constant last feature, and the mean ‖φ‖² of the others."""
     R = np.zeros((0, source.columns + 1 + Y.shape[1]))
     squares = 0.0
-    for part, block in source.blocks():
-        root = np.sqrt(weights[part])[:, None]
-        squares += float(np.einsum("i,ij,ij->", weights[part], block, block, optimize=True))
-        R = _factor(R, np.hstack([root * block, root, root * Y[part]]))
+    for rows, block in source.blocks():
+        root = np.sqrt(weights[rows])[:, None]
+        squares += float(np.einsum("i,ij,ij->", weights[rows], block, block, optimize=True))
+        R = _factor(R, np.hstack([root * block, root, root * Y[rows]]))
     return R, squares / float(weights.sum())
 
 
 def _factor(R: Array, below: Array) -> Array:
-    """Return the triangle of a triangle with more rows below it; as many rows as columns, at most."""
+    """Return the triangular factor of a triangle stacked on more rows, with at most as many rows as columns."""
     stacked = np.asfortranarray(np.vstack([R, below]))
     (_, _), triangle = qr(stacked, mode="raw", overwrite_a=True, check_finite=False)
     return np.ascontiguousarray(triangle[: stacked.shape[1]])
 
 
 def _residual(source: FeatureSource, Y: Array, w: Array, b: Array, inverse: Array, scale: Array) -> tuple[Array, Array]:
-    """Return residuals (n, k), and 1 − h_i (n,): how much of a target the fit does not follow."""
+    """Return residuals (n, k) and 1 − h (n,) for the leverages h."""
     residual, free = np.empty_like(Y), np.empty(len(Y))
-    for part, block in source.blocks():
+    for rows, block in source.blocks():
         features = np.column_stack([block * scale[:-1], np.full(len(block), scale[-1])])
-        residual[part] = Y[part] - features @ b
+        residual[rows] = Y[rows] - features @ b
         spread = features @ inverse
-        free[part] = 1.0 - w[part] * np.einsum("ij,ij->i", spread, spread)
-    # At a leverage of 1 the difference is rounding; nothing smaller than that can be distinguished from it.
+        free[rows] = 1.0 - w[rows] * np.einsum("ij,ij->i", spread, spread)
+    # At a leverage of 1 the difference is mere rounding, of about this size.
     return residual, np.maximum(free, np.finfo(float).eps)

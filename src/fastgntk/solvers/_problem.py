@@ -1,7 +1,7 @@
-"""What is solved: kernel values, targets, ridge and weights, checked once for all solvers; and the jitter."""
+"""The regression problem: kernel values, targets, ridge and weights, checked once for all solvers; the jitter."""
 
 import logging
-import math
+import sys
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,36 +9,36 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress
-from fastgntk.errors import InputError
+from fastgntk.errors import InputError, format_numbers
 
 __all__ = ["BLOCK", "Jitter", "KernelSource", "MatrixSource", "Problem", "as_ridge", "as_targets", "as_weights"]
 
 _log = logging.getLogger("fastgntk")
 
 BLOCK = 512
-"""Rows or columns that are worked on at a time where all at once would be another matrix of n²."""
+"""Rows or columns processed at a time, where all at once would need another matrix of n² entries."""
 
-# Sums in another order differ by far less, and a matrix that is wrong differs by far more.
+# The order of summation changes values by far less, and errors in a matrix change them by far more.
 _SYMMETRY = 1e-8
 
-# Powers of ten. Below the first nothing changes in sums of a few thousand terms; past
-# the last the jitter is a ridge of its own, which was not intended.
+# Exponents of ten. A smaller jitter has no effect on sums of a few thousand terms; a larger one is a substantial ridge.
 _FIRST_JITTER, _LAST_JITTER = -10, -2
 
 
 class KernelSource(Protocol):
-    """The kernel among n things, for the solvers. They never write to what is returned.
+    """The kernel matrix of n graphs, as solvers access it. Solvers never write to the arrays returned.
 
-    Nyström and sketched solvers call ``columns`` and ``diagonal`` only, so that n² values need not exist at a time.
+    The Nyström and sketched solvers call ``columns`` and ``diagonal`` only, so that the n² values need not exist at
+    the same time.
     """
 
     @property
     def n(self) -> int:
-        """The number of things."""
+        """Number of graphs."""
 
     @property
     def order(self) -> Ints:
-        """All of 0..n−1, such that columns of neighbours are quick to get together."""
+        """A permutation of 0..n−1, ordered so that adjacent columns are cheap to fetch together."""
 
     def full(self) -> Array:
         """Return K, of shape (n, n), exactly symmetric up to rounding."""
@@ -51,7 +51,7 @@ class KernelSource(Protocol):
 
 
 class MatrixSource:
-    """A kernel matrix in memory; it is not copied.
+    """A kernel matrix in memory, which is not copied.
 
     >>> MatrixSource(np.array([[2.0, 1.0], [1.0, 3.0]])).columns(np.array([1])).tolist()
     [[1.0], [3.0]]
@@ -61,7 +61,7 @@ class MatrixSource:
         matrix = np.asarray(K, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise InputError(f"a kernel matrix must be square, but has shape {matrix.shape}.")
-        for start in range(0, len(matrix), BLOCK):  # block by block, to need no memory
+        for start in range(0, len(matrix), BLOCK):  # block by block, to limit memory
             _check_rows(matrix, start)
         self.n = len(matrix)
         self._matrix = matrix
@@ -72,7 +72,7 @@ class MatrixSource:
         return self._matrix
 
     def columns(self, indices: Ints) -> Array:
-        """Return columns as a copy. K is symmetric, and rows are the faster to read."""
+        """Return a copy of columns; they are read as rows of the symmetric matrix, which is faster."""
         columns: Array = self._matrix[indices].T
         return columns
 
@@ -82,7 +82,7 @@ class MatrixSource:
 
 
 def _check_rows(matrix: Array, start: int) -> None:
-    """Refuse a block of rows with values that are no numbers, or that differ from the columns."""
+    """Raise an error for a block of rows that is not finite or differs from the columns."""
     rows = matrix[start : start + BLOCK]
     if not np.isfinite(rows).all():
         i, j = np.argwhere(~np.isfinite(rows))[0]
@@ -113,7 +113,7 @@ class Problem:
     progress: Progress | None = None
 
     def noise(self, jitter: float = 0.0) -> Array:
-        """Return the diagonal of A − K: (ρ + jitter) / w, so that a weight of 2 stays the same as a row given twice."""
+        """Return the diagonal of A − K: (ρ + jitter) / w, so that a weight of 2 is equivalent to a repeated row."""
         return (self.ridge + jitter) / self.weights
 
     def report(self, done: int, total: int) -> None:
@@ -122,7 +122,7 @@ class Problem:
 
 
 def as_targets(Y: Any, n: int) -> Array:
-    """Return targets as an array of shape (n, k); one target may come as (n,)."""
+    """Return targets as an array of shape (n, k); a single target may have shape (n,)."""
     targets = np.asarray(Y, dtype=np.float64)
     if targets.ndim == 1:
         targets = targets[:, None]
@@ -139,53 +139,53 @@ def as_targets(Y: Any, n: int) -> Array:
     return targets
 
 
-def as_ridge(ridge: Any) -> float:
-    """Return a ridge as a number, 0 or more."""
-    number = isinstance(ridge, int | float | np.number) and not isinstance(ridge, bool)
-    if not number or not 0.0 <= float(ridge) < math.inf:
-        raise InputError(f"ridge must be a number, 0 or more, but is {ridge!r}.")
+def as_ridge(ridge: Any, name: str = "ridge") -> float:
+    """Return a ridge as a float, 0 or more; ``name`` is the argument in the error message."""
+    number = isinstance(ridge, int | float | np.integer | np.floating) and not isinstance(ridge, bool)
+    if not number or not 0.0 <= ridge <= sys.float_info.max:
+        raise InputError(f"{name} must be a number, 0 or more, but is {ridge!r}.")
     return float(ridge)
 
 
-def as_weights(weights: Any, n: int) -> Array:
-    """Return weights as an array of shape (n,); None means 1 for all."""
+def as_weights(weights: Any, n: int, name: str = "weights") -> Array:
+    """Return weights as an array of shape (n,), all 1 for None; ``name`` is the argument in error messages."""
     if weights is None:
         return np.ones(n)
     values = np.asarray(weights, dtype=np.float64)
     if values.shape != (n,):
-        raise InputError(f"weights must be one number for each of the {n} graphs, but have shape {values.shape}.")
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values > 0.0)))
-    if len(wrong):
+        raise InputError(f"{name} must have shape ({n},), one weight for each graph, but has shape {values.shape}.")
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values > 0.0))).tolist()
+    if wrong:
         raise InputError(
-            f"weights must be above 0, but weight {wrong[0]} is {values[wrong[0]]:g}; leave that graph out instead."
+            f"{name} must be finite and above 0, but is not for {format_numbers('graph', wrong)}; leave them out."
         )
     return values
 
 
 @dataclass(frozen=True, eq=False)
 class Jitter:
-    """Additions to a ridge that make A positive definite, in powers of ten of the mean of the diagonal of K."""
+    """Additions to a ridge that make A positive definite: powers of ten, relative to the mean diagonal of K."""
 
     ridge: float
-    mean: float  # mean of the diagonal of K
+    mean: float  # mean diagonal of K
 
     def candidates(self) -> list[float]:
-        """Return the additions in the order in which they are tried, starting with 0."""
+        """Return the additions in the order of trial, starting with 0."""
         return [0.0, *(self.mean * 10.0**power for power in range(_FIRST_JITTER, _LAST_JITTER + 1))]
 
     def lift(self) -> float:
-        """Return what lifts the ridge to 1e-10 of the mean of the diagonal: a model of low rank needs some noise.
+        """Return the jitter that raises the ridge to at least 1e-10 of the mean diagonal.
 
-        Without any, the covariance of n targets would have rank m, and no likelihood.
+        A low-rank model needs noise: without it the covariance of n targets has rank m, and there is no likelihood.
         """
         jitter = max(0.0, self.candidates()[1] - self.ridge)
         if self.ridge + jitter <= 0.0:
-            raise InputError("ridge is 0 and so is every kernel value; give a ridge above 0.")
+            raise InputError("the ridge and all kernel values are 0; give a ridge above 0.")
         self.log(jitter)
         return jitter
 
     def log(self, jitter: float) -> None:
-        """Log what was added, if anything was."""
+        """Log the jitter if it is above 0."""
         if jitter > 0.0:
             text = (
                 "K + ridge is not positive definite to working precision: added %.1e to the ridge of %.1e, which is "
@@ -194,7 +194,7 @@ class Jitter:
             _log.info(text, jitter, self.ridge, jitter / self.mean, self.mean)
 
     def error(self, smallest: float) -> InputError:
-        """Return the error for a matrix with this smallest eigenvalue, which no jitter makes positive definite."""
+        """Return the error for a matrix whose smallest eigenvalue is too negative for any jitter."""
         return InputError(
             f"K + ridge is not positive definite, not even with {10.0**_LAST_JITTER:g} of the mean diagonal added: the "
             f"smallest eigenvalue of K is {smallest:.3e}, the mean of its diagonal {self.mean:.3e} and ridge "

@@ -1,4 +1,4 @@
-"""What a solver returns: arrays and numbers only, so that it can be saved as .npy and JSON."""
+"""The result of a solver, which consists of arrays and numbers so that it can be saved as .npy and JSON."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -16,47 +16,47 @@ __all__ = ["Solution", "likelihood"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Solution:
-    """The outcome of :func:`solve` for n graphs and k targets.
+    """Result of :func:`solve` for n graphs and k targets.
 
-    What is exact and what is not: ``cholesky`` and ``eigen`` are exact throughout. ``nystrom`` and ``sketched`` are
-    exact for the model of low rank that they stand for (Quiñonero-Candela and Rasmussen 2005, "deterministic training
-    conditional"), whose features stay as they are when a graph is left out. ``cg`` has exact coefficients and
-    ``scale2``, estimates leave-one-out, takes variances from a model of low rank, and has no likelihood.
+    ``cholesky`` and ``eigen`` are exact. ``nystrom`` and ``sketched`` are exact for a low-rank model
+    (Quiñonero-Candela and Rasmussen 2005, "deterministic training conditional"), whose features do not change when a
+    graph is left out. ``cg`` has exact coefficients and ``scale2``, estimated leave-one-out, variances of a low-rank
+    model, and no likelihood.
     """
 
     solver: str
     basis: Ints
-    """The graphs that carry coefficients, m of n: all of them, landmarks, or one of each kind of equal ones."""
-    alpha: Array
-    """Coefficients (m, k): f(x) = Σ_j alpha_j k(x, basis_j)."""
+    """Indices of the m graphs with coefficients: all n graphs, landmarks, or one of each kind of equal graphs."""
+    coefficients: Array
+    """α, of shape (m, k): f(x) = Σ_j α_j k(x, basis_j)."""
     ridge: float
-    """The ridge that was given."""
+    """The given ridge."""
     jitter: float
-    """What was added to the ridge so that A is positive definite; usually 0."""
+    """Addition to the ridge that makes A positive definite; usually 0."""
     scale2: Array
-    """s² for each target (k,), that of the largest likelihood: yᵀ A⁻¹ y / n."""
+    """s² of each target (k,), which maximises the likelihood: yᵀ A⁻¹ y / n."""
     log_marginal_likelihood: Array
-    """At that s² (k,); infinite for a target that is 0 throughout, NaN for ``cg``. That of a model of low rank is no
-    bound for the exact one, to either side."""
+    """Log marginal likelihood at that s² (k,); infinite for a target that is all 0, NaN for ``cg``. That of a low-rank
+    model is neither a lower nor an upper bound of the exact value."""
     leave_one_out: Array
-    """y_i − f₋ᵢ(x_i), of shape (n, k), where f₋ᵢ never saw graph i."""
+    """y_i − f₋ᵢ(x_i), of shape (n, k), where f₋ᵢ is fitted without graph i."""
     leave_one_out_variance: Array
-    """Variance of that residual with noise, of shape (n,), in units of s²."""
+    """Variance of these residuals including noise, of shape (n,), in units of s²."""
     factor: Array
-    """F of shape (p, r), or if ``triangular`` L of shape (p, p): what ``variance`` takes off."""
+    """F of shape (p, r), or if ``triangular`` L of shape (p, p): the reduction of ``variance`` by the data."""
     noise_factor: Array
-    """H of shape (p, q): what ``variance`` adds, as weights of m features are not known for certain; q = 0 if exact."""
+    """H of shape (p, q): the part of ``variance`` due to uncertain weights of features; q = 0 if exact."""
     landmarks: Ints
-    """Which columns of a cross matrix the factors act on, p of m."""
+    """Indices of the p of m columns of a cross matrix to which the factors apply."""
     triangular: bool = False
     rank: int
-    """How many features the solver worked with; n if exact."""
+    """Number of features of the solver; n if exact."""
     iterations: int = 0
-    """Steps of conjugate gradients; 0 for the others."""
+    """Number of conjugate gradient steps; 0 for other solvers."""
 
     def predict(self, cross: Any) -> Array:
         """Return f, of shape (t, k), from the kernel between t graphs and the basis, of shape (t, m)."""
-        predicted: Array = self._checked(cross) @ self.alpha
+        predicted: Array = self._checked(cross) @ self.coefficients
         return predicted
 
     def variance(self, cross: Any, diagonal: Any) -> Array:
@@ -65,12 +65,12 @@ class Solution:
         ``cross`` (t, m) is the kernel between these graphs and the basis, ``diagonal`` (t,) that of each with itself.
 
             exact           k(x, x) − k_xᵀ A⁻¹ k_x
-            of low rank     k(x, x) − ‖Fᵀ k_x‖² + ‖Hᵀ k_x‖²
+            low rank        k(x, x) − ‖Fᵀ k_x‖² + ‖Hᵀ k_x‖²
 
-        The second is larger than the first for most graphs and smaller for some. The part of f that the features cannot
-        express counts as wholly unknown: larger. That training graphs have such a part too is not counted by
-        ``nystrom`` and ``sketched``, and as noise by ``cg``: smaller where the features express x well, which is near
-        landmarks. Figures: ``benchmarks/solvers.py``.
+        The low-rank variance is larger than the exact variance for most graphs and smaller for some. It is larger
+        because the part of f that the features cannot express counts as unknown. It is smaller near landmarks, where
+        the features express x well, because ``nystrom`` and ``sketched`` ignore that part of the training graphs, and
+        ``cg`` treats it as noise. Figures: ``benchmarks/solvers.py``.
         """
         k_x = self._checked(cross)
         k_xx = np.asarray(diagonal, dtype=np.float64)
@@ -83,9 +83,13 @@ class Solution:
         else:
             explained = self.factor.T @ k_x.T
         uncertain = k_x @ self.noise_factor
-        # The difference of two equal numbers may come out below 0.
+        # By rounding, the difference may be negative.
         rest = np.maximum(k_xx - np.einsum("ij,ij->j", explained, explained), 0.0)
         return np.asarray(rest + np.einsum("ij,ij->i", uncertain, uncertain))
+
+    def predictive_deviation(self, cross: Any, diagonal: Any, noise: float) -> Array:
+        """Return standard deviations (t, k) of new measurements with this variance of the noise in units of s²."""
+        return np.sqrt(np.multiply.outer(self.variance(cross, diagonal) + noise, self.scale2))
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, str | float | bool]]:
         """Return arrays for .npy and plain values for JSON."""
@@ -96,12 +100,12 @@ class Solution:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any]) -> Self:
         """Restore a solution from the output of :meth:`to_arrays`."""
-        parts = {**arrays, **numbers}
+        values = {**arrays, **numbers}
         names = {f.name for f in fields(cls)}
-        if set(parts) != names:
-            wrong = sorted(set(parts) ^ names)
-            raise InputError(f"a solution has the parts {', '.join(sorted(names))}; {wrong[0]} is missing or unknown.")
-        return cls(**parts)
+        if set(values) != names:
+            wrong = sorted(set(values) ^ names)
+            raise InputError(f"a solution has the fields {', '.join(sorted(names))}; {wrong[0]} is missing or unknown.")
+        return cls(**values)
 
     def _checked(self, cross: Any) -> Array:
         rows = np.asarray(cross, dtype=np.float64)
@@ -119,5 +123,5 @@ def likelihood(quadratic: Array, log_determinant: Array | float, n: int) -> tupl
     log N(y; 0, s² A) at s² = yᵀ A⁻¹ y / n is −½ (n log(2π s²) + log |A| + n).
     """
     scale2 = np.maximum(quadratic, 0.0) / n
-    with np.errstate(divide="ignore"):  # a target that is 0 throughout: any s² above 0 is too large
+    with np.errstate(divide="ignore"):  # a target that is all 0: any s² above 0 is too large
         return scale2, -0.5 * (n * np.log(2.0 * np.pi * scale2) + log_determinant + n)

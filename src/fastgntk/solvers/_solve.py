@@ -1,4 +1,4 @@
-"""Solve ridge regression by a solver of a given name, and choose one by the number of graphs and the memory."""
+"""Ridge regression by a named solver, and the choice of a solver by the number of graphs and the memory."""
 
 import math
 from collections.abc import Callable
@@ -30,10 +30,10 @@ SOLVERS: dict[str, Callable[[Problem], Solution]] = {
 """Solvers by name."""
 
 SOLVER_NAMES = ("auto", *SOLVERS, "features")
-"""What estimators take as ``solver``."""
+"""Values of the option ``solver`` of estimators."""
 
-_EXACT = 10_000  # graphs; at 20,000 a Cholesky factor takes three times as long as cg, which gives the same predictions
-_LANDMARKS = 100_000  # graphs; with 10 sqrt(n) landmarks each, as many kernel values as 25,000 graphs have pairs
+_EXACT = 10_000  # graphs; at 20,000 Cholesky takes three times as long as cg, with the same predictions
+_LANDMARKS = 100_000  # graphs; 10 sqrt(n) landmarks then need as many kernel values as 25,000 graphs have pairs
 
 
 def solve(
@@ -62,7 +62,7 @@ def solve(
         0 or more, in the units of K.
     solver : {"cholesky", "eigen", "nystrom", "sketched", "cg"}
     weights : array of shape (n,), optional
-        How much each graph counts, above 0. A weight of 2 is the same as to give the graph twice.
+        Weight of each graph, above 0. A weight of 2 is equivalent to passing the graph twice.
     rank : int, optional
         Landmarks of ``nystrom`` and ``cg``, rows of the sketch of ``sketched``: at most n, by default
         10 sqrt(n) and at least 100.
@@ -74,9 +74,9 @@ def solve(
         The random matrix of ``sketched``. In ``benchmarks/solvers.py`` all came about equally close, except that
         ``countsketch`` wastes rows where rank is a large part of n.
     max_iterations : int
-        Of ``cg``; when they are not enough, an error gives the residual that was reached.
+        Limit of ``cg``; if it is reached, an error gives the residual.
     progress : callable, optional
-        Called as ``progress(done, total)``; only their ratio has a meaning.
+        Called as ``progress(done, total)``; only the ratio is meaningful.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def solve(
     --------
     >>> from fastgntk.solvers import MatrixSource
     >>> found = solve(MatrixSource(np.array([[2.0, 1.0], [1.0, 2.0]])), [1.0, -1.0], 1.0)
-    >>> found.alpha.round(3).tolist(), found.predict([[1.0, 0.0]]).round(3).tolist()
+    >>> found.coefficients.round(3).tolist(), found.predict([[1.0, 0.0]]).round(3).tolist()
     ([[0.5], [-0.5]], [[0.5]])
     """
     if not isinstance(solver, str) or solver not in SOLVERS:
@@ -114,7 +114,7 @@ def solve(
 
 
 class SolverChoice(NamedTuple):
-    """A solver and the reason for it."""
+    """A solver and the reason for the choice."""
 
     solver: str
     reason: str
@@ -123,7 +123,7 @@ class SolverChoice(NamedTuple):
 def choose_solver(
     asked: str, n: int, *, rank: int | None = None, memory: Any = None, stored: bool = False
 ) -> SolverChoice:
-    """Return the solver for n graphs and why; ``stored`` if kernel values are on disk and need only be read.
+    """Return the solver for n graphs and the reason; ``stored`` means that kernel values are read from disk.
 
     >>> choose_solver("auto", 5_000, memory="4GB")
     SolverChoice(solver='cholesky', reason='exact, and quick up to 10,000 graphs')
@@ -135,9 +135,9 @@ def choose_solver(
     landmarks = min(n, default_rank(n) if rank is None else rank)
     matrix, columns = 8 * n * n, 8 * n * landmarks
     room = memory_budget(memory)
-    if n <= _EXACT and matrix <= room:  # the same limits as without auto
+    if n <= _EXACT and matrix <= room:  # as without auto
         return SolverChoice("cholesky", f"exact, and quick up to {_EXACT:,} graphs")
-    # Beside the matrix cg holds columns, features and an orthogonal factor; nystrom these alone.
+    # Besides the matrix, cg needs columns, features and an orthogonal factor; nystrom only needs these.
     if matrix + 4 * columns <= room:
         return SolverChoice("cg", f"as close as exact; a matrix of {format_bytes(matrix)} fits into memory")
     tight = f"a matrix of {format_bytes(matrix)} is too much for max_memory={format_bytes(room)}"
@@ -148,7 +148,7 @@ def choose_solver(
 
 
 def default_rank(n: int) -> int:
-    """Return how many columns approximate solvers take: 10 sqrt(n), at least 100 and at most n.
+    """Return the default number of columns of approximate solvers: 10 sqrt(n), at least 100 and at most n.
 
     >>> [default_rank(n) for n in (30, 100, 1000, 20_000)]
     [30, 100, 317, 1415]

@@ -70,7 +70,7 @@ def evaluation_data(
             " The evaluation predicts by one-vs-one voting; probabilities and node contributions come from one-vs-rest "
             "SVMs, as in a trained model."
         )
-    scores = zip(record.kernels, map(percent, record.selection.max(axis=1)), strict=True)
+    scores = zip(record.kernels, map(percent, record.scores.max(axis=1)), strict=True)
     note = f"Accuracy in per cent, the best over jump, normalisation, edge types and C; mean over {selection_folds}."
     if surface := score_surface(scores, [choice.kernel for choice in result.choices], note, max):
         collector.report["surface"] = surface

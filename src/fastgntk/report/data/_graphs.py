@@ -145,7 +145,7 @@ def node_contributions(
         # At least one chunk per kernel, about a thousand nodes.
         for part, kernel_values in node_contributions_in_chunks(batch[graphs], cols):
             rows = graphs[part]
-            weights = out_of_fold.function(rows).weights / out_of_fold.unit * scales * scales[rows][:, None]
+            weights = out_of_fold.function(rows).weights / out_of_fold.kernel_scale * scales * scales[rows][:, None]
             sizes = batch.sizes[rows]
             values = np.einsum("uj,uj->u", kernel_values, np.repeat(weights, sizes, axis=0))
             contributions |= dict(zip(rows.tolist(), np.split(values, np.cumsum(sizes)[:-1]), strict=True))

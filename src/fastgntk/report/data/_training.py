@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel, Normalized
-from fastgntk.models import KernelRows, TrainingKernel, check_classes, check_targets, class_signs, spread_folds
+from fastgntk.models import KernelBasis, TrainingKernel, check_classes, check_targets, class_signs, spread_folds
 from fastgntk.pairwise import Compute, check_compute, normalize, prepare_batch
 from fastgntk.report._schema import Interval, Kind, ReportData, Score
 from fastgntk.report.data import _scores
@@ -69,12 +69,12 @@ class _FittedModel:
     def __init__(self, source: Source, model: Any, compute: Compute | None) -> None:
         timer = StageTimer(None if compute is None else check_compute(compute).progress)
         self.model = model
-        rows = model.expansion_.rows
-        self.kernel, self.unit = rows.kernel, 1.0
-        silent = (rows.compute if compute is None else compute).with_progress(None)
-        # Rows that keep no graphs, or landmarks only, have no engines for the kernel among all training graphs.
-        engines = rows.prepared.engines if isinstance(rows, KernelRows) else None
-        prepared = prepare_batch(source.batch, self.kernel, silent, dict(rows.features), engines=engines)
+        basis = model.expansion_.basis
+        self.kernel, self.kernel_scale = basis.kernel, 1.0
+        silent = (basis.compute if compute is None else compute).with_progress(None)
+        # A basis without graphs, or of landmarks only, has no engines for the kernel among all training graphs.
+        engines = basis.prepared.engines if isinstance(basis, KernelBasis) else None
+        prepared = prepare_batch(source.batch, self.kernel, silent, dict(basis.features), engines=engines)
         self.collector = Collector(source, timer, prepared)
         self.engine = " and ".join(dict.fromkeys(prepared.engines))
         self.seed = int(model._seed())
@@ -85,15 +85,15 @@ class _FittedModel:
         self.kernel_seconds = 0.0
         n = len(source.batch)
         with timer.time("kernel") as progress:
-            if rows.keeps_graphs and n <= _MAX_GRAPHS and 4 * 8 * n**2 <= silent.memory_budget:
+            if basis.keeps_graphs and n <= _MAX_GRAPHS and 4 * 8 * n**2 <= silent.memory_budget:
                 start = time.perf_counter()
                 training = TrainingKernel(prepared, progress)
                 self.K = training.full()
                 self.kernel_seconds = time.perf_counter() - start
                 normalized = isinstance(self.kernel, Normalized)
-                self.unit = 1.0 if normalized else float(rows.unit)
-                if self.unit != training.unit:  # the model was fitted with sample weights
-                    self.K = self.K * (training.unit / self.unit)
+                self.kernel_scale = 1.0 if normalized else float(basis.kernel_scale)
+                if self.kernel_scale != training.kernel_scale:  # the model was fitted with sample weights
+                    self.K = self.K * (training.kernel_scale / self.kernel_scale)
                 self.cosine = self.K if normalized else normalize(self.K)
 
     def chosen(self, name: str) -> float:
@@ -105,9 +105,8 @@ class _FittedModel:
         """Return out-of-fold predictions of ridge regression; arguments as in :func:`ridge_out_of_fold`."""
         # Without the kernel matrix there are no leave-one-out coefficients, and so no node contributions.
         exact = self.K if solver in ("cholesky", "eigen") and len(Y) <= _EXACT_GRAPHS else None
-        return ridge_out_of_fold(
-            exact, self.cosine, Y, mean, values, ridge, self.kernel, self.engine, unit=self.unit, **options
-        )
+        options["kernel_scale"] = self.kernel_scale
+        return ridge_out_of_fold(exact, self.cosine, Y, mean, values, ridge, self.kernel, self.engine, **options)
 
     def options(self) -> list[tuple[str, str]]:
         """Return names and values of the options."""
@@ -162,7 +161,7 @@ def _svm_out_of_fold(fitted: _FittedModel, class_ids: Ints) -> OutOfFold:
             f"memory, and takes at most {_MAX_GRAPHS:,} graphs; train with method='ridge', or without a report."
         )
     C, balanced = fitted.chosen("C"), fitted.model.class_weight == "balanced"
-    options = {"unit": fitted.unit, "balanced": balanced, "compute": fitted.collector.prepared.compute}
+    options = {"kernel_scale": fitted.kernel_scale, "balanced": balanced, "compute": fitted.collector.prepared.compute}
     return svm_out_of_fold(fitted.K, fitted.cosine, class_ids, fitted.kernel, fitted.engine, C, fitted.seed, **options)
 
 

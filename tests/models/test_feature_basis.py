@@ -111,12 +111,12 @@ def test_result_does_not_depend_on_the_blocks(step):
     rng = np.random.default_rng(1)
     features, Y, weights = rng.standard_normal((31, 6)), rng.standard_normal((31, 3)), rng.uniform(0.5, 2.0, 31)
     source = Blocks(features, step)
-    found, unit = regress_on_features(source, Y, 0.1, weights=weights, in_units=True)
-    expected, whole = regress_on_features(Blocks(features, 31), Y, 0.1, weights=weights, in_units=True)
+    found, unit = regress_on_features(source, Y, 0.1, weights=weights, scaled=True)
+    expected, whole = regress_on_features(Blocks(features, 31), Y, 0.1, weights=weights, scaled=True)
     assert source.passes == 2
     FLOAT64.check(unit, whole)
     FLOAT64.check(unit, np.average((features**2).sum(axis=1), weights=weights))
-    for name in ("alpha", "scale2", "leave_one_out", "leave_one_out_variance", "log_marginal_likelihood"):
+    for name in ("coefficients", "scale2", "leave_one_out", "leave_one_out_variance", "log_marginal_likelihood"):
         FLOAT64.check(getattr(found, name), getattr(expected, name))
     FLOAT64.check(found.noise_factor @ found.noise_factor.T, expected.noise_factor @ expected.noise_factor.T)
 
@@ -151,16 +151,16 @@ def test_contributions_of_nodes_add_up(normalized, jump):
     model = regressor(kernel.normalized() if normalized else kernel).fit(TRAIN, SIZES[:50])
     for graph, value in zip(NEW[:5], model.predict(NEW[:5]), strict=True):
         explanation = model.explain(graph)
-        assert explanation.nodes.shape == (graph.n_nodes,)
+        assert explanation.node_contributions.shape == (graph.n_nodes,)
         FLOAT64.check(explanation.prediction, value)
-        FLOAT64.check(explanation.intercept + explanation.nodes.sum(), value)
+        FLOAT64.check(explanation.intercept + explanation.node_contributions.sum(), value)
 
 
 def test_contribution_of_a_node_depends_on_its_colour():
     """A path of three nodes: its ends are equal, and contribute differently from its middle."""
     model = regressor().fit(TRAIN, SIZES[:50])
     path = Graph.from_edges([(0, 1), (1, 2)], 3, labels=[0, 0, 0])
-    nodes = model.explain(path).nodes
+    nodes = model.explain(path).node_contributions
     FLOAT64.check(nodes[0], nodes[2])
     assert abs(nodes[0] - nodes[1]) > 1e-3
 
@@ -175,7 +175,10 @@ def many_features(kernel) -> fg.GraphRegressor:
 def test_contributions_are_close_to_those_of_the_kernel():
     plain = regressor(solver="cholesky", n_components=None).fit(TRAIN, SIZES[:50]).explain(NEW[3])
     model = many_features(KERNEL)
-    assert np.abs(model.explain(NEW[3]).nodes - plain.nodes).max() < 0.1 * np.abs(plain.nodes).max()
+    assert (
+        np.abs(model.explain(NEW[3]).node_contributions - plain.node_contributions).max()
+        < 0.1 * np.abs(plain.node_contributions).max()
+    )
 
 
 @pytest.mark.slow
@@ -208,7 +211,7 @@ def test_no_training_graphs_are_kept():
     few = len(pickle.dumps(model))
     assert len(pickle.dumps(regressor().fit(TRAIN + TRAIN + TRAIN, np.tile(SIZES[:50], 3)))) < few + 100 * 50
     words = "solver='features' keeps no training graphs to compare with; fit with another solver"
-    for call in (model.similarities, model.nearest, lambda X: model.explain(X[0]).training_graphs):
+    for call in (model.similarities, model.nearest, lambda X: model.explain(X[0]).training_contributions):
         with pytest.raises(InputError, match=words):
             call(NEW)
     with pytest.raises(InputError, match=words):
@@ -227,7 +230,7 @@ def test_no_training_graphs_are_kept():
 @pytest.mark.slow
 def test_default_number_of_features():
     model = fg.GraphRegressor(GNTK(1, 1), solver="features").fit(TRAIN[:5], SIZES[:5])
-    assert len(model.expansion_.rows) == _random_features.DEFAULT_FEATURES == 2048
+    assert len(model.expansion_.basis) == _random_features.DEFAULT_FEATURES == 2048
 
 
 def test_features_depend_on_the_seed_alone():
@@ -250,16 +253,16 @@ def test_jitter_at_alpha_0_is_logged(caplog):
         ({"n_components": 3}, "n_components must be 5 or more for 2 blocks, but is 3"),
         (
             {"kernel__sketch": Sketch(size=4)},
-            r"random features are for one GNTK without a sketch, normalised or not, but the kernel is GNTK\(.*Sketch\("
-            r"size=4\)\); use Nystroem, or solver='nystrom', for other kernels\.$",
+            r"random features need a single GNTK without a sketch, normalised or not, but the kernel is GNTK\(.*"
+            r"Sketch\(size=4\)\); use Nystroem, or solver='nystrom', for other kernels\.$",
         ),
         (
             {"kernel": GNTK(1) + GNTK(2)},
-            r"for one GNTK without a sketch, .* is GNTK\(blocks=1\) \+ GNTK\(blocks=2\); use",
+            r"a single GNTK without a sketch, .* is GNTK\(blocks=1\) \+ GNTK\(blocks=2\); use",
         ),
         (
             {"kernel": 2.0 * GNTK(1)},
-            r"random features are for one GNTK without a sketch, .* but the kernel is 2\.0 \* GN",
+            r"random features need a single GNTK without a sketch, .* but the kernel is 2\.0 \* GN",
         ),
         ({"kernel__edges": "typed", "kernel__features": "degree"}, "edges='typed' needs edge labels"),
     ],
