@@ -191,19 +191,16 @@ def show_cost(
         ("expected time", f"about {format_duration(cost.seconds)}, plus start-up"),
         ("expected memory", f"{format_bytes(cost.bytes)}, plus Python itself"),
     ]
-    if cost.cluster is not None:
-        rows += _format_cluster_cost(cost.cluster)
+    if cluster := cost.cluster:
+        times = zip(cluster.workers, cluster.seconds, strict=True)
+        rows += [(plural(workers, "worker"), f"about {format_duration(seconds)}") for workers, seconds in times]
+        longest = format_duration(cluster.longest)
+        memory = f"up to {format_bytes(cluster.worker_bytes)} for each worker of one thread, plus Python itself"
+        rows += [
+            ("preparation", f"{format_duration(cluster.preparing)}, included in each of these times"),
+            ("tiles in a store", f"{cluster.tiles:,}, the longest takes {longest}; timed: {cluster.sampled:,}"),
+            ("worker memory", memory),
+            ("disk", format_bytes(cluster.disk_bytes)),
+        ]
     record = {"dataset": dataset.name, "version": __version__, "kernel": repr(kernel), "estimate": cost.to_dict()}
     output.show(record, f"{dataset.name}: estimate for {kernel}", rows)
-
-
-def _format_cluster_cost(cost: pairwise.ClusterCost) -> list[tuple[str, str]]:
-    times = zip(cost.workers, cost.seconds, strict=True)
-    longest = format_duration(cost.longest)
-    return [
-        *((plural(workers, "worker"), f"about {format_duration(seconds)}") for workers, seconds in times),
-        ("preparation", f"{format_duration(cost.preparing)}, included in each of these times"),
-        ("tiles in a store", f"{cost.tiles:,}, the longest takes {longest}; timed: {cost.sampled:,}"),
-        ("worker memory", f"up to {format_bytes(cost.worker_bytes)} for each worker of one thread, plus Python itself"),
-        ("disk", format_bytes(cost.disk_bytes)),
-    ]

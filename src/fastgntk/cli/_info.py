@@ -91,24 +91,20 @@ def _show_store(path: Path, output: OutputOptions) -> None:
 
 def _show_installation(output: OutputOptions) -> None:
     engines = ["auto", *EXACT_ENGINES]
+    data_folder = os.environ.get("FASTGNTK_DATA") or "none (set FASTGNTK_DATA)"
+    if os.environ.get("FASTGNTK_DATA") and not Path(data_folder).is_dir():
+        data_folder += " (does not exist)"
     record = {
         **installed_versions("numpy", "scipy", "scikit-learn", "numba"),
         "n_jobs": worker_count(None),
         "max_memory": memory_budget(None),
         "engines": engines,
-        "data_folder": _data_folder(),
+        "data_folder": data_folder,
         "cache_folder": str(cache_folder()),
     }
     memory = f"{format_bytes(memory_budget(None))} (a quarter of RAM; --max-memory changes it)"
     shown = record | {"max_memory": memory, "engines": ", ".join(engines)}
     output.show(record, "fastgntk", [(name.replace("_", " "), str(value)) for name, value in shown.items()])
-
-
-def _data_folder() -> str:
-    folder = os.environ.get("FASTGNTK_DATA")
-    if not folder:
-        return "none (set FASTGNTK_DATA)"
-    return folder if Path(folder).is_dir() else f"{folder} (does not exist)"
 
 
 @with_groups

@@ -21,22 +21,7 @@ from fastgntk.datasets._load import REGISTRY, cache_folder, find, load
 from fastgntk.datasets._molecule_table import MoleculeTable, read_columns, read_table
 from fastgntk.datasets._tu import read_tu, write_tu
 
-__all__ = [
-    "load",
-    "find",
-    "read_tu",
-    "write_tu",
-    "read_table",
-    "read_columns",
-    "MoleculeTable",
-    "read_edge_list",
-    "read_node_link",
-    "from_networkx",
-    "from_geometric",
-    "Dataset",
-    "NamedDataset",
-    "Counts",
-    "REGISTRY",
-    "cache_folder",
-    "synthetic",
-]
+__all__ = ["load", "find", "REGISTRY", "cache_folder", "read_tu", "write_tu"]
+__all__ += ["read_table", "read_columns", "MoleculeTable", "read_edge_list"]
+__all__ += ["read_node_link", "from_networkx", "from_geometric"]
+__all__ += ["Dataset", "NamedDataset", "Counts", "synthetic"]

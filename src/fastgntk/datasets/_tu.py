@@ -25,15 +25,7 @@ from fastgntk.graphs import GraphBatch, from_edges
 
 __all__ = ["parse_table", "read_tu", "list_tu_files", "write_tu"]
 
-_PARTS = (
-    "A",
-    "graph_indicator",
-    "graph_labels",
-    "node_labels",
-    "node_attributes",
-    "edge_labels",
-    "graph_attributes",
-)
+_PARTS = ("A", "graph_indicator", "graph_labels", "node_labels", "node_attributes", "edge_labels", "graph_attributes")
 
 Files = dict[str, Callable[[], bytes]]
 """For each file a function that reads it."""

@@ -28,25 +28,8 @@ from fastgntk.graphs.convert import (
     to_networkx,
 )
 
-__all__ = [
-    "Graph",
-    "GraphBatch",
-    "from_edges",
-    "as_graphs",
-    "to_networkx",
-    "to_geometric",
-    "UnusedAttributesWarning",
-    "Description",
-    "EqualGraphs",
-    "Spread",
-    "NodeFeatures",
-    "FeatureKind",
-    "EdgeTypes",
-    "UnseenLabelWarning",
-    "from_smiles",
-    "molecule",
-    "molecules",
-    "ATOM_FEATURES",
-    "AtomFeature",
-    "BOND_KINDS",
-]
+__all__ = ["Graph", "GraphBatch", "from_edges"]
+__all__ += ["as_graphs", "to_networkx", "to_geometric", "UnusedAttributesWarning", "from_smiles", "molecule"]
+__all__ += ["molecules", "ATOM_FEATURES", "AtomFeature", "BOND_KINDS"]
+__all__ += ["Description", "EqualGraphs", "Spread"]
+__all__ += ["NodeFeatures", "FeatureKind", "EdgeTypes", "UnseenLabelWarning"]

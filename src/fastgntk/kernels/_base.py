@@ -84,11 +84,7 @@ class Kernel(Value):
         """Return a kernel from the output of :meth:`to_json`."""
         try:
             options = json.loads(text)
-        except (
-            ValueError,
-            TypeError,
-            RecursionError,
-        ) as error:  # also ValueError for undecodable bytes
+        except (ValueError, TypeError, RecursionError) as error:  # also ValueError for undecodable bytes
             raise InputError(f"the kernel is not valid JSON: {error}.") from None
         return cls.from_dict(options)
 

@@ -106,8 +106,7 @@ class _Parser:
                 if isinstance(found, Kernel):
                     return found
         return self.fail(
-            node.col_offset,
-            "a kernel, a sum or a product, such as GNTK(blocks=3) or 0.5 * GNTK(2) + GNTK(3)",
+            node.col_offset, "a kernel, a sum or a product, such as GNTK(blocks=3) or 0.5 * GNTK(2) + GNTK(3)"
         )
 
     def call(self, node: ast.Call) -> Value:

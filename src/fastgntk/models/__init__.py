@@ -27,43 +27,12 @@ from fastgntk.models._svm import FittedSVMs, fit_svms, predict_split, predicted_
 from fastgntk.models._targets import Targets, check_classes, check_sample_weight, check_targets, class_signs
 from fastgntk.models._transformers import KernelTransformer, Nystroem
 
-__all__ = [
-    "FrozenParameters",
-    "check_features",
-    "Intervals",
-    "Sigmoids",
-    "Split",
-    "spread_folds",
-    "stratified_folds",
-    "ClassificationModel",
-    "GraphClassifier",
-    "Basis",
-    "Expansion",
-    "Explanation",
-    "GraphModel",
-    "check_alphas",
-    "check_solver_options",
-    "KERNEL_CONSTANT",
-    "KernelBasis",
-    "TrainingKernel",
-    "NodeClassifier",
-    "NodeRegressor",
-    "FeatureBasis",
-    "RandomFeatures",
-    "drawn_width",
-    "GraphRegressor",
-    "RegressionModel",
-    "FittedSVMs",
-    "fit_svms",
-    "predict_split",
-    "predicted_class",
-    "score_splits",
-    "score_svms",
-    "Targets",
-    "check_classes",
-    "check_sample_weight",
-    "check_targets",
-    "class_signs",
-    "KernelTransformer",
-    "Nystroem",
-]
+__all__ = ["FrozenParameters", "check_features"]
+__all__ += ["Intervals", "Sigmoids", "Split", "spread_folds", "stratified_folds"]
+__all__ += ["ClassificationModel", "GraphClassifier"]
+__all__ += ["Basis", "Expansion", "Explanation", "GraphModel", "check_alphas", "check_solver_options"]
+__all__ += ["KERNEL_CONSTANT", "KernelBasis", "TrainingKernel", "NodeClassifier", "NodeRegressor"]
+__all__ += ["FeatureBasis", "RandomFeatures", "drawn_width", "GraphRegressor", "RegressionModel"]
+__all__ += ["FittedSVMs", "fit_svms", "predict_split", "predicted_class", "score_splits", "score_svms"]
+__all__ += ["Targets", "check_classes", "check_sample_weight", "check_targets", "class_signs"]
+__all__ += ["KernelTransformer", "Nystroem"]

@@ -67,16 +67,12 @@ def check_features(features: dict[str, NodeFeatures], batch: GraphBatch) -> None
     """Raise an error for graphs without the node labels or attributes on which node features were fitted."""
     for encoder in features.values():
         if batch.n_nodes and encoder.kind_ in ("attributes", "all"):
-            _check_attributes(encoder, batch)
+            width = None if batch.features is None else batch.features.shape[1]
+            if width != encoder.attributes_width_:
+                found = "none" if width is None else f"width {width}"
+                raise _wrong_features(f"node features of width {encoder.attributes_width_}", found)
         if batch.n_nodes and encoder.kind_ in ("labels", "all"):
             _check_labels(encoder, batch)
-
-
-def _check_attributes(encoder: NodeFeatures, batch: GraphBatch) -> None:
-    width = None if batch.features is None else batch.features.shape[1]
-    if width != encoder.attributes_width_:
-        found = "none" if width is None else f"width {width}"
-        raise _wrong_features(f"node features of width {encoder.attributes_width_}", found)
 
 
 def _check_labels(encoder: NodeFeatures, batch: GraphBatch) -> None:

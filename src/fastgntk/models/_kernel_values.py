@@ -16,24 +16,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from fastgntk import pairwise
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress
 from fastgntk.graphs import GraphBatch, NodeFeatures
 from fastgntk.kernels import Kernel, Normalized
 from fastgntk.models._base import as_training_graphs
-from fastgntk.pairwise import (
-    Compute,
-    PreparedGraphs,
-    check_compute,
-    check_fits_memory,
-    check_kernel,
-    cross_gram,
-    gram,
-    gram_columns,
-    node_contributions,
-    normalize,
-    prepare_batch,
-)
+from fastgntk.pairwise import Compute, PreparedGraphs, check_compute, check_fits_memory, check_kernel, normalize
 from fastgntk.pairwise.store import StoredGram, use_stored
 
 __all__ = ["KERNEL_CONSTANT", "Chunk", "KernelBasis", "TrainingKernel", "split_into_chunks"]
@@ -84,7 +73,7 @@ class KernelBasis:
         return self._rows(self.prepared.prepare_others(batch), progress)
 
     def _rows(self, new: PreparedGraphs, progress: Progress | None) -> Array:
-        rows = cross_gram(new, self.prepared, compute=self.compute.with_progress(progress))
+        rows = pairwise.cross_gram(new, self.prepared, compute=self.compute.with_progress(progress))
         rows /= self.kernel_scale
         return rows
 
@@ -101,7 +90,8 @@ class KernelBasis:
 
     def node_contributions(self, batch: GraphBatch) -> Array:
         """Return the contribution of each node of one graph to the row of that graph, shape (N, m)."""
-        return node_contributions(batch, self.prepared, compute=self.compute.with_progress(None)) / self.kernel_scale
+        compute = self.compute.with_progress(None)
+        return pairwise.node_contributions(batch, self.prepared, compute=compute) / self.kernel_scale
 
 
 @dataclass(eq=False)
@@ -126,7 +116,7 @@ class TrainingKernel:
         batch = as_training_graphs(X)
         kernel, compute = check_kernel(kernel), check_compute(compute)
         if stored is None:
-            prepared = prepare_batch(batch, kernel, compute)
+            prepared = pairwise.prepare_batch(batch, kernel, compute)
         else:
             stored, prepared = use_stored(stored, batch, kernel, compute)
         return cls(prepared, compute.progress, scaled, stored)
@@ -161,7 +151,7 @@ class TrainingKernel:
 
     def full(self) -> Array:
         if self._matrix is None:
-            K = gram(self.prepared, compute=self.compute) if self.stored is None else self._read(self.stored)
+            K = pairwise.gram(self.prepared, compute=self.compute) if self.stored is None else self._read(self.stored)
             self._matrix = self._scale(K)
         return self._matrix
 
@@ -169,7 +159,7 @@ class TrainingKernel:
         if self._matrix is not None:
             return np.array(self._matrix[:, indices])
         if self.stored is None:
-            values = gram_columns(self.prepared, indices, self.compute)
+            values = pairwise.gram_columns(self.prepared, indices, self.compute)
         else:
             values = self.stored[:, indices]
             if self.normalized:

@@ -40,36 +40,10 @@ from fastgntk.pairwise._prepared import (
     tangent_leaves,
 )
 
-__all__ = [
-    "gram",
-    "cross_gram",
-    "diagonal",
-    "gram_columns",
-    "gram_path",
-    "GramPath",
-    "prepare",
-    "prepare_batch",
-    "choose_engine_for_reuse",
-    "PreparedGraphs",
-    "LeafGraphs",
-    "Compute",
-    "check_compute",
-    "check_kernel",
-    "node_contributions",
-    "node_contributions_in_chunks",
-    "node_gram",
-    "node_diagonal",
-    "check_nodes",
-    "normalize",
-    "estimate_cost",
-    "CostEstimate",
-    "LeafCost",
-    "ClusterCost",
-    "describe",
-    "combine",
-    "combine_diagonals",
-    "needs_diagonals",
-    "tangent_leaves",
-    "check_fits_memory",
-    "NotSketchedWarning",
-]
+__all__ = ["gram", "cross_gram", "diagonal", "gram_columns", "gram_path", "GramPath"]
+__all__ += ["prepare", "prepare_batch", "choose_engine_for_reuse", "PreparedGraphs", "tangent_leaves"]
+__all__ += ["NotSketchedWarning", "LeafGraphs"]
+__all__ += ["Compute", "check_compute", "check_kernel", "check_fits_memory"]
+__all__ += ["node_contributions", "node_contributions_in_chunks", "node_gram", "node_diagonal", "check_nodes"]
+__all__ += ["normalize", "combine", "combine_diagonals", "needs_diagonals"]
+__all__ += ["estimate_cost", "CostEstimate", "LeafCost", "ClusterCost", "describe"]

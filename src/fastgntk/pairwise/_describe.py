@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from fastgntk._util.arrays import Ints
 from fastgntk.engines import inseparable_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import Description, EqualGraphs, FeatureKind, GraphBatch, NodeFeatures, Spread, as_graphs
@@ -118,7 +117,9 @@ def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> E
         return EqualGraphs(duplicates, groups, graphs, rounds)
     # Each distinct target of each group, and the number of its graphs with this target.
     _, value = np.unique(targets, axis=0, return_inverse=True)
-    owner, votes = _count_pairs(group, value.ravel())
+    base = int(value.max(initial=0)) + 1
+    pairs, votes = np.unique(group * base + value.ravel(), return_counts=True)
+    owner = pairs // base
     contradictory = int(sizes[np.bincount(owner, minlength=len(kinds)) > 1].sum())
     if targets.dtype.kind != "f":
         majority = np.zeros(len(kinds), dtype=np.int64)
@@ -131,10 +132,3 @@ def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> E
     squares = (columns - (means / sizes[:, None])[group]) ** 2
     errors = tuple(float(error) for error in np.sqrt(squares.mean(axis=0)))
     return EqualGraphs(duplicates, groups, graphs, rounds, contradictory, least_error=errors)
-
-
-def _count_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints]:
-    """Return the first member of each distinct pair, and how often the pair occurs."""
-    base = int(second.max(initial=0)) + 1
-    pairs, counts = np.unique(first * base + second, return_counts=True)
-    return pairs // base, counts

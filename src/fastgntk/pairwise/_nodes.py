@@ -220,7 +220,8 @@ def _split_into_chunks(
 
     Columns of nodes that are close in the graph need the same columns of lower levels, so they share a chunk.
     """
-    order = np.argsort(_closeness(batch)[chosen], kind="stable")
+    by_closeness = sparse.csgraph.reverse_cuthill_mckee(sparse.csr_array(batch.adjacency()), symmetric_mode=False)
+    order = np.argsort(np.argsort(by_closeness)[chosen], kind="stable")
 
     def largest_bytes(chunks: list[Ints]) -> int:
         return max(8 * _ARRAYS_PER_CHUNK * batch.n_nodes * len(pairs.needed(chosen[chunk])[0]) for chunk in chunks)
@@ -245,12 +246,6 @@ def _check_memory(compute: Compute, needed_bytes: int, what: str) -> None:
             f"max_memory={format_bytes(compute.memory_budget)} is too small: {what} take {format_bytes(needed_bytes)}; "
             f"pass max_memory={round_up_bytes(needed_bytes)!r}, or fewer blocks."
         )
-
-
-def _closeness(batch: GraphBatch) -> Ints:
-    """Return the position of each node in an order that keeps neighbours close together."""
-    order = sparse.csgraph.reverse_cuthill_mckee(sparse.csr_array(batch.adjacency()), symmetric_mode=False)
-    return np.argsort(order)
 
 
 def _check_one(batch: GraphBatch) -> GraphBatch:

@@ -23,16 +23,7 @@ from fastgntk.graphs import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, Kernel, Normalized
 from fastgntk.models import Basis, FeatureBasis, KernelBasis, drawn_width
 from fastgntk.pairwise import Compute, prepare_batch, tangent_leaves
-from fastgntk.persistence._schema import (
-    Arrays,
-    ArraySpec,
-    Entry,
-    check_array,
-    check_arrays,
-    check_document,
-    check_names,
-    finite_number,
-)
+from fastgntk.persistence._schema import Arrays, ArraySpec, Entry, check_array, check_arrays, check_document, check_keys
 
 __all__ = ["pack_features", "pack_graphs", "pack_basis", "unpack_features", "unpack_graphs", "unpack_basis"]
 
@@ -47,7 +38,7 @@ _BASIS = {
     "kernel": Entry(dict, "a kernel"),
     "engines": Entry(list, "a list of engines", lambda names: all(isinstance(name, str) for name in names)),
     "features": Entry(list, "a list of node features"),
-    "kernel_scale": finite_number("a number above 0", lambda value: value > 0),
+    "kernel_scale": Entry.number("a number above 0", lambda value: value > 0),
 }
 _DRAWS = {
     "size": Entry(int, "an integer", lambda value: value >= 1),
@@ -106,17 +97,14 @@ def unpack_basis(document: dict[str, Any], arrays: Arrays, compute: Compute) -> 
     spec = ArraySpec("m", minimum=0.0)
     diagonals = [check_array(arrays, f"diagonal.{i}", spec, m=len(batch)) for i in range(len(leaves))]
     features: dict[str, NodeFeatures] = {encoder.kind: encoder.extend(batch) for encoder in encoders}
-    prepared = prepare_batch(batch, kernel, compute, features, engines=_check_engines(entries["engines"], leaves))
+    engines = entries["engines"]
+    if [name == "sketched" for name in engines] != [leaf.sketch is not None for leaf in leaves]:
+        raise InputError("its engines do not fit its kernel.")
+    known = engines if set(engines) <= set(available_engines()) else None  # None chooses engines for this machine
+    prepared = prepare_batch(batch, kernel, compute, features, engines=known)
     for leaf, values in zip(leaves, diagonals, strict=True):
         prepared.set_leaf_diagonal(leaf, values)
     return KernelBasis(prepared, kernel_scale)
-
-
-def _check_engines(engines: list[str], leaves: list[GNTK]) -> list[str] | None:
-    """Return the engines of the file, or None if one is not available; they must fit the leaves of the kernel."""
-    if [name == "sketched" for name in engines] != [leaf.sketch is not None for leaf in leaves]:
-        raise InputError("its engines do not fit its kernel.")
-    return engines if set(engines) <= set(available_engines()) else None
 
 
 def _unpack_draws(
@@ -129,7 +117,7 @@ def _unpack_draws(
 ) -> Basis:
     """Draw the random features of the file again, and check that the draws are the same."""
     draws = check_document(document, {"draws": Entry(dict)})["draws"]
-    check_names(draws, _DRAWS)
+    check_keys(draws, _DRAWS)
     sizes = check_document(draws, _DRAWS)
     size, width, types = sizes["size"], sizes["width"], sizes["types"]
     tangent = kernel.kernel if isinstance(kernel, Normalized) else kernel

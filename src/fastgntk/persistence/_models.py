@@ -21,16 +21,7 @@ from fastgntk.models import (
 from fastgntk.pairwise import Compute, check_compute
 from fastgntk.persistence._archive import prepend_path, read_container, write_container
 from fastgntk.persistence._array_codec import pack_basis, unpack_basis
-from fastgntk.persistence._schema import (
-    Arrays,
-    ArraySpec,
-    Entry,
-    check_array,
-    check_arrays,
-    check_document,
-    check_names,
-    finite_number,
-)
+from fastgntk.persistence._schema import Arrays, ArraySpec, Entry, check_array, check_arrays, check_document, check_keys
 from fastgntk.solvers import Solution
 
 __all__ = ["load_model", "save_model"]
@@ -42,7 +33,7 @@ _CLASSES: dict[str, type[GraphClassifier | GraphRegressor]] = {
 _NOT_SAVED = ("kernel", "compute")
 """Parameters that are stored elsewhere in the file, or set when loading."""
 
-_NOT_NEGATIVE = finite_number("a number, 0 or more", lambda value: value >= 0)
+_NOT_NEGATIVE = Entry.number("a number, 0 or more", lambda value: value >= 0)
 _DOCUMENT = {
     "model": Entry(str, f"one of {', '.join(_CLASSES)}", lambda name: name in _CLASSES),
     "outputs": Entry(list, "a list of names", lambda names: len(names) > 0),
@@ -135,7 +126,7 @@ def _unpack(document: dict[str, Any], arrays: Arrays, compute: Compute) -> Graph
     entries = check_document(document, _DOCUMENT)
     make, params, outputs, n = _CLASSES[entries["model"]], entries["params"], entries["outputs"], entries["n_graphs"]
     basis = unpack_basis(document, arrays, compute)
-    check_names(params, set(make().get_params(deep=False)) - set(_NOT_SAVED))
+    check_keys(params, set(make().get_params(deep=False)) - set(_NOT_SAVED))
     model = make(**params, kernel=basis.kernel, compute=compute)
     sizes = {"m": len(basis), "k": len(outputs), "g": len(basis) if basis.keeps_graphs else 0}
     found = check_arrays(arrays, _EXPANSION_ARRAYS, sizes)

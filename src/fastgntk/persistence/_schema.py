@@ -2,23 +2,14 @@
 
 import sys
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk.errors import InputError
 
-__all__ = [
-    "ArraySpec",
-    "Arrays",
-    "Entry",
-    "check_array",
-    "check_arrays",
-    "check_document",
-    "check_names",
-    "finite_number",
-]
+__all__ = ["ArraySpec", "Arrays", "Entry", "check_array", "check_arrays", "check_document", "check_keys"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -29,6 +20,11 @@ class Entry(NamedTuple):
     kind: type
     description: str = ""
     condition: Callable[[Any], bool] = lambda value: True  # noqa: ARG005
+
+    @classmethod
+    def number(cls, description: str, condition: Callable[[float], bool]) -> Self:
+        """Return the entry for a finite number."""
+        return cls(float, description, lambda value: abs(value) <= sys.float_info.max and condition(value))
 
 
 class ArraySpec(NamedTuple):
@@ -41,11 +37,6 @@ class ArraySpec(NamedTuple):
     dtype: str = "float64"
     minimum: float | None = None
     finite: bool = True
-
-
-def finite_number(description: str, condition: Callable[[float], bool]) -> Entry:
-    """Return the entry for a finite number."""
-    return Entry(float, description, lambda value: abs(value) <= sys.float_info.max and condition(value))
 
 
 def check_document(document: Mapping[str, Any], entries: Mapping[str, Entry]) -> dict[str, Any]:
@@ -89,7 +80,7 @@ def _fits(array: NDArray[Any], dtype: str, shape: list[int | str]) -> bool:
     return actual in dtype.split(" or ") and lengths_fit
 
 
-def check_names(options: Mapping[str, Any], allowed: Collection[str]) -> None:
+def check_keys(options: Mapping[str, Any], allowed: Collection[str]) -> None:
     """Raise an error for options that this version does not have."""
     unknown = sorted(set(options) - set(allowed))
     if unknown:

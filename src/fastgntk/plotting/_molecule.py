@@ -67,8 +67,10 @@ def draw_molecule(molecule: Any, colours: list[str], value_labels: list[str], fr
         molecule = level
     # No extra hydrogens at chiral atoms: they have no value.
     molecule = rdMolDraw2D.PrepareMolForDrawing(molecule, addChiralHs=False)
-    height = _height(molecule, frame.inner_width)
-    size = (frame.inner_width * PIXELS_PER_POINT, height * PIXELS_PER_POINT)
+    width = frame.inner_width
+    across, up = np.ptp(_coordinates(molecule), axis=0) / _RDKIT_BOND + 2 * _AROUND
+    height = min(width, round(float(min(_BOND, width / across) * up)))  # in points
+    size = (width * PIXELS_PER_POINT, height * PIXELS_PER_POINT)
     vector = rdMolDraw2D.MolDraw2DSVG(*size)
     _draw(vector, molecule, colours)
     figure, axes = frame.figure(height)
@@ -83,12 +85,6 @@ def draw_molecule(molecule: Any, colours: list[str], value_labels: list[str], fr
 
 def _bonds(molecule: Any) -> list[tuple[int, int]]:
     return [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in molecule.GetBonds()]
-
-
-def _height(molecule: Any, width: int) -> int:
-    """Return the height of the drawing in points, at most its width."""
-    across, up = np.ptp(_coordinates(molecule), axis=0) / _RDKIT_BOND + 2 * _AROUND
-    return min(width, round(float(min(_BOND, width / across) * up)))
 
 
 def _coordinates(molecule: Any) -> Array:

@@ -28,23 +28,8 @@ from fastgntk.selection._out_of_fold import (
 )
 from fastgntk.selection._search import GraphClassifierCV, GraphRegressorCV, Search
 
-__all__ = [
-    "GraphClassifierCV",
-    "GraphRegressorCV",
-    "Search",
-    "Grid",
-    "Candidates",
-    "evaluate",
-    "Evaluation",
-    "FoldChoice",
-    "Record",
-    "StageProgress",
-    "read_folds",
-    "inner_splits",
-    "outer_splits",
-    "OutOfFold",
-    "evaluation_out_of_fold",
-    "ridge_out_of_fold",
-    "ridge_probabilities",
-    "svm_out_of_fold",
-]
+__all__ = ["GraphClassifierCV", "GraphRegressorCV", "Search"]
+__all__ += ["Grid", "Candidates", "StageProgress"]
+__all__ += ["evaluate", "Evaluation", "FoldChoice", "Record", "read_folds", "inner_splits", "outer_splits"]
+__all__ += ["OutOfFold", "evaluation_out_of_fold", "ridge_out_of_fold", "ridge_probabilities"]
+__all__ += ["svm_out_of_fold"]

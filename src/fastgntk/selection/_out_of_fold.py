@@ -12,22 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fastgntk import models
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.engines import EXACT_ENGINES
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel
-from fastgntk.models import (
-    KERNEL_CONSTANT,
-    FittedSVMs,
-    Sigmoids,
-    Split,
-    class_signs,
-    fit_svms,
-    predict_split,
-    predicted_class,
-    spread_folds,
-)
+from fastgntk.models import KERNEL_CONSTANT, FittedSVMs, Sigmoids, Split
 from fastgntk.pairwise import Compute, check_compute
 from fastgntk.selection._evaluate import Evaluation
 from fastgntk.selection._grid import StageProgress, gram_from_paths, group_into_passes, svm_processes
@@ -148,7 +139,7 @@ def svm_out_of_fold(
 
     K (n, n) is the kernel of the classifier: cosines, or values divided by ``kernel_scale``.
     """
-    splits = spread_folds(numbers, random_state)
+    splits = models.spread_folds(numbers, random_state)
     fit = partial(_fit_fold, K, numbers, random_state, vote=False, balanced=balanced)
     folds = _fit_folds(fit, cosine, splits, [C] * len(splits), check_compute(compute))
     return replace(_join_folds([kernel], [engine], [0] * len(folds), folds), kernel_scale=kernel_scale)
@@ -175,7 +166,7 @@ def ridge_out_of_fold(
     predictions.
     """
     n, k = out_of_fold.shape
-    predicted = predicted_class(out_of_fold) if classes else np.zeros(n, dtype=np.int64)
+    predicted = models.predicted_class(out_of_fold) if classes else np.zeros(n, dtype=np.int64)
     nearest, cosines = np.full((n, _N_NEAREST), -1), np.zeros((n, _N_NEAREST))
     if cosine is not None:
         to_others = cosine.copy()
@@ -212,7 +203,7 @@ def ridge_probabilities(out_of_fold: Array, numbers: Ints, random_state: int) ->
     """Return probabilities (n, c) from out-of-fold values, for each fold by sigmoids fitted on the other folds."""
     n_classes = int(numbers.max()) + 1
     out = np.zeros((len(numbers), n_classes))
-    for train, test in spread_folds(numbers, random_state):
+    for train, test in models.spread_folds(numbers, random_state):
         out[test] = Sigmoids.fit(out_of_fold[train], numbers[train], n_classes).probabilities(out_of_fold[test])
     return out
 
@@ -236,14 +227,14 @@ def _fit_fold(
     train, test = split
     n_classes = int(numbers.max()) + 1
     with single_threaded_blas():  # once for all SVMs, because entering takes as long as a small fit
-        signs = class_signs(numbers, n_classes)[train]
+        signs = models.class_signs(numbers, n_classes)[train]
         among = K[np.ix_(train, train)]
-        folds = spread_folds(numbers[train], random_state) if len(train) > 1 else ()
-        svms = fit_svms(among, signs, C, balanced=balanced, folds=folds)
+        folds = models.spread_folds(numbers[train], random_state) if len(train) > 1 else ()
+        svms = models.fit_svms(among, signs, C, balanced=balanced, folds=folds)
         values = K[np.ix_(test, train)] @ svms.coefficients + svms.intercepts
-        predicted = predicted_class(values)
+        predicted = models.predicted_class(values)
         if vote and n_classes > 2:
-            predicted = next(predict_split(K, numbers, split, [C]))[0].astype(np.int64)
+            predicted = next(models.predict_split(K, numbers, split, [C]))[0].astype(np.int64)
         frequencies = np.bincount(numbers[train], minlength=n_classes) / len(train)
         probabilities = np.broadcast_to(frequencies, (len(test), n_classes))
         if svms.out_of_fold is not None:

@@ -7,28 +7,14 @@ from typing import Any, Self, get_args
 
 import numpy as np
 
+from fastgntk import models
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_integer
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel
-from fastgntk.models import (
-    ClassificationModel,
-    GraphModel,
-    RegressionModel,
-    Targets,
-    TrainingKernel,
-    check_alphas,
-    check_classes,
-    check_sample_weight,
-    check_solver_options,
-    check_targets,
-    class_signs,
-    predicted_class,
-    score_svms,
-    spread_folds,
-)
+from fastgntk.models import ClassificationModel, GraphModel, RegressionModel, Targets, TrainingKernel
 from fastgntk.pairwise import Compute, check_compute, choose_engine_for_reuse, prepare_batch, tangent_leaves
 from fastgntk.selection._comparison import Comparison, ScoredKernel, scale_progress, subset
 from fastgntk.selection._grid import Candidates, Grid, check_candidates, check_sketches, score_kernels, svm_processes
@@ -94,7 +80,7 @@ class _SearchModel(GraphModel):
         kernels, _ = check_candidates(self.kernels, Grid.full())
         mix = search.depth == "mix"
         check_sketches(kernels, compute)
-        alphas, progress = check_alphas(self.alphas), compute.progress
+        alphas, progress = models.check_alphas(self.alphas), compute.progress
         compute = self._fix_engine(batch, kernels, compute)
         comparison = Comparison(batch, Y, weights, alphas, score, search.screen, self._seed(), compute)
         advance = scale_progress(progress, 0.0, 0.5 if mix else 0.8)
@@ -195,8 +181,8 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose the kernel and fit the model to graphs X (n) and targets y, shape (n,) or (n, k)."""
         batch = as_graphs(X)
-        values = check_targets(y, len(batch))
-        weights = check_sample_weight(sample_weight, len(batch))
+        values = models.check_targets(y, len(batch))
+        weights = models.check_sample_weight(sample_weight, len(batch))
 
         def score(path: EigenPath, Y: Array, alphas: Sequence[float]) -> tuple[float, float]:
             if not Y.any():  # constant targets: all kernels are equally good
@@ -206,7 +192,7 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
             scores = path.scores(Y, alphas, "likelihood")
             return alphas[int(scores.argmin())], float(scores.min())
 
-        check_solver_options(self.solver, self.n_components)
+        models.check_solver_options(self.solver, self.n_components)
         best = self._compare(batch, Targets.from_y(values, weights).values, score, weights)[0]
         self.best_params_ = {"kernel": best.kernel, "alpha": best.alpha}
         self.best_score_ = best.score
@@ -287,10 +273,10 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         self._check_options(sample_weight)
         batch = as_graphs(X)
         self._check_memory(len(batch), check_compute(self.compute))
-        labels = check_classes(y, len(batch))
-        weights = check_sample_weight(sample_weight, len(batch))
+        labels = models.check_classes(y, len(batch))
+        weights = models.check_sample_weight(sample_weight, len(batch))
         classes, numbers = np.unique(labels, return_inverse=True)
-        signs = class_signs(numbers, len(classes))
+        signs = models.class_signs(numbers, len(classes))
         if self.method == "svm":
             finalists = int(np.clip(_SVM_WORK // len(batch) ** 2, _FINALISTS, _MAX_FINALISTS))
             compared = self._compare(batch, signs, misclassification, None, finalists)
@@ -304,7 +290,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         self._solve(kernel, labels, weights, C, best.alpha)
         if self.method == "ridge":
             assert self.out_of_fold_ is not None  # in closed form, also without probabilities
-            self.best_score_ = float(np.mean(predicted_class(self.out_of_fold_) == numbers))
+            self.best_score_ = float(np.mean(models.predicted_class(self.out_of_fold_) == numbers))
         scale_progress(self._progress(), 0.0, 1.0)(1.0)
         return self
 
@@ -317,10 +303,10 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
             sample = subset(len(classes), classes[:, None].astype(np.float64), self.search.screen, self._seed())
             batch, classes = batch[sample], np.unique(classes[sample], return_inverse=True)[1]
         score = partial(
-            score_svms,
-            signs=class_signs(classes, int(classes.max()) + 1),
+            models.score_svms,
+            signs=models.class_signs(classes, int(classes.max()) + 1),
             classes=classes,
-            splits=spread_folds(classes, self._seed()),
+            splits=models.spread_folds(classes, self._seed()),
             Cs=Cs,
             balanced=self.class_weight == "balanced",
         )

@@ -30,23 +30,7 @@ from fastgntk.solvers._problem import KernelSource, MatrixSource, as_ridge, as_w
 from fastgntk.solvers._solution import Solution
 from fastgntk.solvers._solve import SOLVER_NAMES, SOLVERS, SolverChoice, choose_solver, default_rank, solve
 
-__all__ = [
-    "Criterion",
-    "EigenPath",
-    "Score",
-    "misclassification",
-    "stable_ridge",
-    "FeatureSource",
-    "regress_on_features",
-    "KernelSource",
-    "MatrixSource",
-    "as_ridge",
-    "as_weights",
-    "Solution",
-    "SOLVERS",
-    "SOLVER_NAMES",
-    "SolverChoice",
-    "choose_solver",
-    "default_rank",
-    "solve",
-]
+__all__ = ["Criterion", "EigenPath", "Score", "misclassification", "stable_ridge"]
+__all__ += ["FeatureSource", "regress_on_features"]
+__all__ += ["KernelSource", "MatrixSource", "as_ridge", "as_weights", "Solution"]
+__all__ += ["SOLVERS", "SOLVER_NAMES", "SolverChoice", "choose_solver", "default_rank", "solve"]

@@ -23,24 +23,8 @@ from fastgntk.graphs.convert._molecule import ATOM_FEATURES, BOND_KINDS, AtomFea
 from fastgntk.graphs.convert._networkx_igraph import graph_attributes, node_names
 from fastgntk.graphs.convert._tables import Columns
 
-__all__ = [
-    "as_graphs",
-    "ParsedGraphs",
-    "assemble",
-    "AttributeNames",
-    "Columns",
-    "Names",
-    "UnusedAttributesWarning",
-    "to_geometric",
-    "to_networkx",
-    "data_list",
-    "to_numpy",
-    "ATOM_FEATURES",
-    "BOND_KINDS",
-    "AtomFeature",
-    "from_smiles",
-    "molecule",
-    "molecules",
-    "graph_attributes",
-    "node_names",
-]
+__all__ = ["as_graphs", "ParsedGraphs", "assemble"]
+__all__ += ["AttributeNames", "Names", "UnusedAttributesWarning", "Columns"]
+__all__ += ["to_geometric", "to_networkx", "data_list", "to_numpy"]
+__all__ += ["ATOM_FEATURES", "BOND_KINDS", "AtomFeature", "from_smiles", "molecule", "molecules"]
+__all__ += ["graph_attributes", "node_names"]

@@ -51,7 +51,6 @@ def evaluation_data(
     silent = replace(compute, engine=engine if engine in EXACT_ENGINES else "auto", progress=None)
     prepared = prepare(source.batch, kernel, compute=silent)
     collector = Collector(source, timer, prepared)
-    collector.warnings += _protocol_warnings(result)
     with timer.time("kernel"):
         start = time.perf_counter()
         K = gram(prepared)
@@ -61,9 +60,17 @@ def evaluation_data(
     if result.optimistic:
         protocol += "; options chosen to maximise the mean over these same folds (du2019: optimistic)"
         selection_folds = "the folds reported"
+        collector.warnings.append(
+            "The protocol du2019 chooses options on the same folds that are reported, so the score is optimistic. For "
+            "an unbiased estimate use the protocol nested."
+        )
     else:
         protocol += ", each tested once; options chosen on the training part of each fold only (nested)"
         selection_folds = f"{record.inner_folds} folds within each training part"
+    if result.fits_stopped:
+        collector.warnings.append(
+            f"{result.fits_stopped:,} of {result.fits:,} fits stopped at their iteration limit before convergence."
+        )
     collector.add_classification(cosine_and_time, class_ids, classes, record.folds, out_of_fold, accuracy, protocol)
     if len(classes) > 2:
         collector.report["calibration_note"] += (
@@ -83,17 +90,3 @@ def evaluation_data(
     ]
     times = {"kernels of the grid": result.kernel_seconds, "SVMs of the grid": result.learning_seconds}
     return collector.finish("classification", command, options, times)
-
-
-def _protocol_warnings(result: Evaluation) -> list[str]:
-    warnings = []
-    if result.optimistic:
-        warnings.append(
-            "The protocol du2019 chooses options on the same folds that are reported, so the score is optimistic. For "
-            "an unbiased estimate use the protocol nested."
-        )
-    if result.fits_stopped:
-        warnings.append(
-            f"{result.fits_stopped:,} of {result.fits:,} fits stopped at their iteration limit before convergence."
-        )
-    return warnings
