@@ -155,6 +155,7 @@ class GraphModel(GraphEstimator):
         if self.solver == "auto":
             _log.info("solver %s for %d graphs: %s", solver, training.n, reason)
         basis: Basis
+        # f = Σ_i α_i (k_i + c) has the intercept c Σ_i α_i; a constant feature sqrt(c) of weight β adds sqrt(c) β.
         if solver == "features":
             solution, basis = solve_on_features(training, targets, alpha, rank, seed)
             training_indices, coefficients = np.zeros(0, dtype=np.int64), solution.coefficients[:-1]

@@ -84,7 +84,7 @@ class KernelBasis:
             rows = normalize(rows, diagonal, own_diagonal)
         return np.minimum(rows, 1.0)  # rounding
 
-    def with_constant(self, rows: Array, diagonal: Array) -> tuple[Array, Array]:
+    def variance_arguments(self, rows: Array, diagonal: Array) -> tuple[Array, Array]:
         """Return the arguments of ``Solution.variance`` from the rows and the diagonal of a chunk."""
         return rows + KERNEL_CONSTANT, diagonal + KERNEL_CONSTANT
 

@@ -255,7 +255,7 @@ class FeatureBasis:
         rows /= np.sqrt(self.kernel_scale)
         return rows  # type: ignore[no-any-return]
 
-    def with_constant(self, rows: Array, diagonal: Array) -> tuple[Array, Array]:
+    def variance_arguments(self, rows: Array, diagonal: Array) -> tuple[Array, Array]:
         """Return vectors with the constant feature, and the variance not explained by any feature: 0."""
         return np.column_stack([rows, np.full(len(rows), np.sqrt(KERNEL_CONSTANT))]), np.zeros_like(diagonal)
 

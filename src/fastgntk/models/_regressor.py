@@ -118,7 +118,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
 
     def _deviation(self, rows: Array, diagonal: Array) -> Array:
         """Return standard deviations (t, k) of new measurements, before calibration."""
-        arguments = self.expansion_.basis.with_constant(rows, diagonal)
+        arguments = self.expansion_.basis.variance_arguments(rows, diagonal)
         return self.solution_.predictive_deviation(*arguments, self.noise_) * self.target_scale_
 
 

@@ -4,8 +4,7 @@ A combination is computed entry by entry. Normalising also needs the kernel of e
 a Gram matrix, or the diagonals of the leaves for other matrices.
 """
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,12 +40,9 @@ def mirror_upper_triangle(values: Array) -> Array:
 
 
 def combine(
-    kernel: Kernel,
-    compute_leaf: Callable[[Kernel], Array],
-    rows: Diagonals | None = None,
-    cols: Diagonals | None = None,
+    kernel: Kernel, leaves: Mapping[Kernel, Array], rows: Diagonals | None = None, cols: Diagonals | None = None
 ) -> Array:
-    """Return the values (n, m) of a kernel from those of its leaves; ``compute_leaf`` is called once for each.
+    """Return the values (n, m) of a kernel from those of its leaves.
 
     ``rows`` and ``cols`` are the diagonals of row graphs and of column graphs, for a cross matrix of a kernel that
     :func:`needs_diagonals`; without them, values must be a Gram matrix.
@@ -57,7 +53,7 @@ def combine(
             return normalize(values)
         return normalize(values, combine_diagonals(part, rows), combine_diagonals(part, cols))
 
-    return _apply(kernel, cache(compute_leaf), normalize_part)
+    return _apply(kernel, leaves.__getitem__, normalize_part)
 
 
 def combine_diagonals(kernel: Kernel, leaves: Diagonals) -> Array:

@@ -1,6 +1,6 @@
 """Kernel matrices: check, prepare, compute the leaves of the kernel, combine."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
@@ -67,9 +67,8 @@ def gram(
 
     Returns
     -------
-    array of shape (n, n), float64, exactly symmetric (up to rounding where the kernel is normalised), positive
-    semi-definite up to rounding; with ``store`` a
-    :class:`fastgntk.pairwise.store.StoredGram`, which is read like one
+    array of shape (n, n), float64: symmetric, exactly unless part of the kernel is normalised; positive semi-definite
+    up to rounding. With ``store`` a :class:`fastgntk.pairwise.store.StoredGram`, which is read like an array
 
     Examples
     --------
@@ -92,12 +91,11 @@ def gram(
     result_bytes = _check_result_fits(kernel, len(graphs), len(graphs), compute)
     prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, kernel, compute, once=True)
 
-    def compute_leaf(graphs: LeafGraphs, compute: Compute) -> Array:
-        values = graphs.gram(compute, result_bytes)
-        prepared.set_leaf_diagonal(graphs.kernel, np.diagonal(values).copy())
-        return values
-
-    return combine(kernel, _by_leaf(prepared, compute, compute_leaf))
+    leaves = {}
+    for leaf, leaf_graphs, part in _leaves(prepared, compute):
+        leaves[leaf] = leaf_graphs.gram(part, result_bytes)
+        prepared.set_leaf_diagonal(leaf, np.diagonal(leaves[leaf]).copy())
+    return combine(kernel, leaves)
 
 
 def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -123,10 +121,11 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
         row_graphs, col_graphs = prepare_pair(rows, cols, kernel, compute)
     row_diagonals, col_diagonals = row_graphs.needed_diagonals(compute), col_graphs.needed_diagonals(compute)
 
-    def compute_leaf(graphs: LeafGraphs, compute: Compute) -> Array:
-        return row_graphs.graphs_by_leaf[graphs.kernel].cross(graphs, compute, result_bytes)
-
-    return combine(kernel, _by_leaf(col_graphs, compute, compute_leaf), row_diagonals, col_diagonals)
+    leaves = {
+        leaf: row_graphs.graphs_by_leaf[leaf].cross(leaf_graphs, part, result_bytes)
+        for leaf, leaf_graphs, part in _leaves(col_graphs, compute)
+    }
+    return combine(kernel, leaves, row_diagonals, col_diagonals)
 
 
 def gram_columns(prepared: PreparedGraphs, indices: Ints, compute: Compute | None = None) -> Array:
@@ -137,10 +136,11 @@ def gram_columns(prepared: PreparedGraphs, indices: Ints, compute: Compute | Non
     diagonals = prepared.needed_diagonals(compute)
     col_diagonals = {leaf: values[indices] for leaf, values in diagonals.items()}
 
-    def compute_leaf(graphs: LeafGraphs, compute: Compute) -> Array:
-        return np.ascontiguousarray(cols.graphs_by_leaf[graphs.kernel].cross(graphs, compute, result_bytes).T)
-
-    return combine(prepared.kernel, _by_leaf(prepared, compute, compute_leaf), diagonals, col_diagonals)
+    leaves = {
+        leaf: np.ascontiguousarray(cols.graphs_by_leaf[leaf].cross(leaf_graphs, part, result_bytes).T)
+        for leaf, leaf_graphs, part in _leaves(prepared, compute)
+    }
+    return combine(prepared.kernel, leaves, diagonals, col_diagonals)
 
 
 def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -220,9 +220,7 @@ def _check_result_fits(kernel: Kernel, n: int, m: int, compute: Compute) -> int:
     return result_bytes
 
 
-def _by_leaf(
-    prepared: PreparedGraphs, compute: Compute, compute_leaf: Callable[[LeafGraphs, Compute], Array]
-) -> Callable[[Kernel], Array]:
-    """Return the ``compute_leaf`` argument of :func:`combine`; each leaf is an equal part of the progress."""
-    numbers = {leaf: i for i, leaf in enumerate(prepared.graphs_by_leaf)}
-    return lambda leaf: compute_leaf(prepared.graphs_by_leaf[leaf], compute.for_part(numbers[leaf], len(numbers)))
+def _leaves(prepared: PreparedGraphs, compute: Compute) -> Iterator[tuple[Kernel, LeafGraphs, Compute]]:
+    """Yield each leaf with its graphs, and ``compute`` with an equal part of the progress."""
+    for i, (leaf, leaf_graphs) in enumerate(prepared.graphs_by_leaf.items()):
+        yield leaf, leaf_graphs, compute.for_part(i, len(prepared.graphs_by_leaf))

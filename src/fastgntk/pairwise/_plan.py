@@ -24,11 +24,11 @@ MAX_GRAPHS = 256  # in a group: the values of a tile take memory and time even i
 
 @dataclass(frozen=True, eq=False)
 class GraphGroup:
-    """Numbers of graphs, and the number of distinct nodes that they have together at each level."""
+    """Indices of graphs, and what the memory of their tiles depends on; the fields of `Extent` have its meaning."""
 
     graphs: Ints
     counts: Ints
-
+    """How many distinct nodes the graphs have together at each level from 1 on."""
     n_features: int = 0
     building_bytes: int = 0
     n_relations: int = 1

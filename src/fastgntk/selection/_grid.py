@@ -178,13 +178,12 @@ def group_into_passes(kernels: Sequence[Kernel]) -> list[Pass]:
 
 def gram_from_paths(kernel: Kernel, paths: Sequence[GramPath]) -> Array:
     """Return the Gram matrix of a kernel from the readouts of its pass."""
-
-    def leaf_gram(leaf: Kernel) -> Array:
+    leaves: dict[Kernel, Array] = {}
+    for leaf in kernel.leaves():
         assert isinstance(leaf, GNTK)
         path = next(path for path in paths if _shallowest(path.kernel) == _shallowest(leaf))
-        return path.at(leaf.blocks, leaf.jump)
-
-    return combine(kernel, leaf_gram)
+        leaves[leaf] = path.at(leaf.blocks, leaf.jump)
+    return combine(kernel, leaves)
 
 
 def _shallowest(kernel: GNTK) -> GNTK:

@@ -246,17 +246,13 @@ def compute_tile_values(kernel: Kernel, rows: TileGraphs, cols: TileGraphs, canc
 
     Once ``cancelled[0]`` is not 0 it returns meaningless values as soon as it can.
     """
-
-    def compute_leaf(leaf: Kernel) -> Array:
-        return _leaf_values(rows.groups[leaf], cols.groups[leaf], cancelled, symmetric=rows is cols)
-
-    if rows is cols:
-        return combine(kernel, compute_leaf)
-    return combine(kernel, compute_leaf, rows.diagonals, cols.diagonals)
+    symmetric = rows is cols
+    leaves = {leaf: _leaf_values(rows.groups[leaf], cols.groups[leaf], cancelled, symmetric) for leaf in rows.groups}
+    return combine(kernel, leaves) if symmetric else combine(kernel, leaves, rows.diagonals, cols.diagonals)
 
 
 def _leaf_values(
-    rows: list[BuiltGroup], cols: list[BuiltGroup], cancelled: NDArray[np.uint8], *, symmetric: bool
+    rows: list[BuiltGroup], cols: list[BuiltGroup], cancelled: NDArray[np.uint8], symmetric: bool
 ) -> Array:
     row_starts, col_starts = (np.cumsum([0, *(len(built.group.graphs) for built in groups)]) for groups in (rows, cols))
     out = np.zeros((row_starts[-1], col_starts[-1]))

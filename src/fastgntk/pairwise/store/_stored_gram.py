@@ -300,7 +300,10 @@ def _zarr() -> Any:
 
 @contextmanager
 def lock_store(path: Path, shard: tuple[int, int]) -> Iterator[None]:
-    """Prevent other processes from computing the same tiles; ``shard`` is (k, K), (1, 1) for the whole matrix."""
+    """Lock one shard (k, K) of a store, or with (1, 1) the whole store.
+
+    Shards of different K may overlap: some tiles are then computed twice, with the same result.
+    """
     k, count = shard
     with ExitStack() as locks:
         if _LOCKS:
