@@ -121,6 +121,16 @@ MUTANTS = [
     Mutant("selection.outer_splits", "drop if", "", 4, "selection"),
     Mutant("selection._objective", "constant", "0.5 -> 1.0", 2, "selection/test_search.py"),
     Mutant("selection.evaluate", "call", "argmax -> argmin", 1, "selection/test_evaluate.py"),
+    # theory
+    Mutant("theory.gamma", "drop factor", "", 1, "theory/test_spectrum.py"),
+    Mutant("theory.powers_up_to", "drop factor", "", 1, "theory/test_spectrum.py"),
+    Mutant("theory.aggregate_nodes", "drop if", "", 2, "theory/test_nodes.py"),
+    Mutant("theory.aggregate_nodes", "drop transpose", "", 1, "theory/test_nodes.py"),
+    Mutant("theory.required_sketch_sizes", "constant", "3 -> 2", 1, "theory/test_sketch_size.py"),
+    Mutant("theory.required_sketch_sizes", "drop factor", "", 2, "theory/test_sketch_size.py"),
+    Mutant("theory.LabelClass.norm_bound", "constant", "4.0 -> 2.0", 1, "theory/test_generalization.py"),
+    Mutant("theory.generalization_rate", "drop factor", "", 1, "theory/test_counterexamples.py"),
+    Mutant("theory.count_operations", "drop factor", "", 3, "theory/test_running_time.py"),
 ]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from tests.tables import EXACT
 
+import fastgntk as fg
 from fastgntk import InputError
 from fastgntk.reproduce import StudyOptions, get_study, run_study
-from fastgntk.reproduce._complexity import compute_gains, fit_exponent
+from fastgntk.reproduce._complexity import _count, compute_gains, fit_exponent
 from fastgntk.reproduce._figure_sketch import sketched_product
 from fastgntk.reproduce._study import PAPER_DATA
 from fastgntk.reproduce._table_accuracy import GIN_ACCURACY, GNTK_ACCURACY
@@ -31,17 +32,25 @@ def test_figure_sketch_error_is_below_the_bound_and_decreases_with_the_rate(tmp_
         assert (
             0 < row["error"] < row["bound"] <= (row["bound_left"] + row["bound_right"] + row["bound_both"]) * 1.000001
         )
+        assert row["entry_error"] < row["entry_bound"]
+        assert row["entry_error_median"] < row["entry_error"]
     for sketch in SKETCHES:
-        errors = [row["error"] for row in outcome.rows if row["sketch"] == sketch]
+        errors = [row["error"] for row in outcome.rows if row["sketch"] == sketch and row["entries"] == "uniform"]
         assert errors[0] > 1.5 * errors[-1]
-    assert "below the lemma's bound for every sketch and rate" in outcome.verdict[0]
+    assert [row["entries"] for row in outcome.rows] == ["uniform"] * 15 + ["normal"] * 15
+    uniform, normal, frobenius, _ = outcome.verdict
+    assert "AMS, uniform entries: the mean over all entries is below the bound at every rate, as claimed" in uniform
+    assert "AMS, normal entries" in normal
+    assert "below the lemma's bound for every sketch and rate" in frobenius
 
 
 def test_figure_sketch_verdict_reports_an_error_above_the_bound():
-    rows = [{"sketch": "ams", "rate": 0.1, "error": 2.0, "bound": 1.0, "speedup": 3.0}]
-    first, second = get_study("figure-sketch").verdict(rows)
-    assert "above the lemma's bound for ams at 0.1" in first
-    assert "ams up to rate 0.1" in second
+    row = {"entries": "uniform", "sketch": "ams", "rate": 0.1, "error": 2.0, "bound": 1.0, "speedup": 3.0}
+    row |= {"entry_error": 4.0, "entry_error_median": 1.0, "entry_bound": 3.0}
+    entries, frobenius, speed = get_study("figure-sketch").verdict([row])
+    assert "the mean over all entries is above the bound at rates 0.1" in entries
+    assert "above the lemma's bound for ams at 0.1" in frobenius
+    assert "ams up to rate 0.1" in speed
 
 
 def test_sketched_product_equals_the_product_of_dense_matrices():
@@ -58,7 +67,7 @@ def test_table_time_measures_every_engine(tmp_path):
     assert [row["engine"] for row in outcome.rows] == ["kronecker", "decoupled", "sketched", "lossless"]
     times = {row["engine"]: row["seconds"] for row in outcome.rows}
     assert min(times.values()) > 0
-    assert "the paper prints a speed-up of 2.7" in outcome.verdict[0]
+    assert "the paper prints 2.7× for decoupled" in outcome.verdict[0]
 
 
 def test_table_time_refuses_an_unknown_data_set_before_any_measurement(tmp_path):
@@ -75,9 +84,17 @@ def test_kronecker_times_are_scaled_by_sizes_of_all_pairs():
 @pytest.mark.slow
 def test_complexity_has_exponents_and_a_map(tmp_path):
     outcome = quick("complexity", tmp_path)
-    assert {row["part"] for row in outcome.rows} == {"time", "map"}
-    assert outcome.verdict[0].startswith("Fitted exponents of one dense pair: kronecker N^")
+    assert {row["part"] for row in outcome.rows} == {"time", "blocks", "layers", "map"}
+    assert "of its counted operations: kronecker N^" in outcome.verdict[0]
+    assert outcome.verdict[1].startswith("Time is linear in L")
     assert len(compute_gains(outcome.rows)) == 8
+
+
+def test_counted_operations_of_a_pair_leave_out_graphs_alone():
+    cell = {"engine": "decoupled", "nodes": 10, "rate": None, "blocks": 3, "layers": 2}
+    batch = fg.NodeFeatures("degree").fit_transform(fg.datasets.synthetic.erdos_renyi(2, 10, 0.5).graphs)
+    pair = 100 * batch.features.shape[1] + 5 * 2000 + 100 * 6 + 100  # features, aggregation, layers, readout
+    assert _count(cell, batch) == pair
 
 
 def test_gain_is_relative_to_the_faster_exact_engine():
@@ -107,10 +124,26 @@ def test_crossovers_hold_for_every_larger_size():
         {"part": "map", "engine": "sketched", "nodes": N, "density": 0.5, "rate": 0.1, "seconds": s}
         for N, s in seconds.items()
     ]
-    rows += [{"part": "time", "engine": "sketched", "nodes": N, "seconds": float(N)} for N in seconds]
-    _, crossover, best = study.verdict(rows)
+    rows += [{"part": "time", "engine": "sketched", "nodes": N, "seconds": N, "operations": N**2} for N in seconds]
+    depths = [{"engine": "decoupled", "blocks": k, "layers": k, "seconds": 2.0 * k + 1} for k in (1, 2, 4)]
+    rows += [{"part": part, **depth} for part in ("blocks", "layers") for depth in depths]
+    exponents, blocks, layers, crossover, best = study.verdict(rows)
+    assert "sketched N^1.00 (T(N, N, b): N^2.00)" in exponents
+    assert blocks == "Time is linear in L (the theorems: linear); R² of a line: decoupled 1.000."
+    assert layers.startswith("Time is linear in R")
     assert crossover == "At density 0.5 sketching pays: rate 0.1 from 400 nodes."
     assert "4.0 times, at 800 nodes" in best
+
+
+@pytest.mark.slow
+def test_end_to_end_compares_construction_with_solving(tmp_path):
+    outcome = quick("end-to-end", tmp_path)
+    assert {row["engine"] for row in outcome.rows} == {"kronecker", "decoupled", "lossless"}
+    for row in outcome.rows:
+        assert row["build_seconds"] > 0
+        assert 0 < row["share"] < 1
+        assert row["share"] == pytest.approx(row["build_seconds"] / (row["build_seconds"] + row["solve_seconds"]))
+    assert "MUTAG" in outcome.verdict[0]
 
 
 @pytest.mark.slow
@@ -118,7 +151,7 @@ def test_generalization_respects_its_bounds_and_learns(tmp_path):
     outcome = quick("generalization", tmp_path)
     exact = [row for row in outcome.rows if row["rate"] is None]
     for row in exact:
-        assert row["label_norm"] <= row["norm_bound"] <= row["norm_bound_printed"]
+        assert row["label_norm"] <= row["norm_bound"] <= row["norm_bound_du2019"]
         assert row["trace"] <= row["trace_bound"] == 2 * row["graphs"] * 100
         assert row["test_loss"] < 0.5 * row["constant_loss"]
         assert row["spectral_low"] == pytest.approx(1.0, abs=1e-6)

@@ -13,7 +13,7 @@ from tests.tables import EXACT, FAMILIES, FLOAT64, NEGATIVE_WEIGHTS, one_hot
 from fastgntk import GNTK, Compute, Graph, InputError, Sketch, as_graphs, gram
 from fastgntk.engines import kappa0, kappa1
 from fastgntk.engines._sketched import _content
-from fastgntk.theory import UnitNodes, aggregated, closed_form, moment, moment_weight
+from fastgntk.theory import Nodes, aggregate_nodes, closed_form, moment, moment_weight
 
 KERNEL = GNTK(blocks=1, layers=1, scale="unit", jump=False)
 HEXAGON = [
@@ -52,7 +52,7 @@ def literal(h: np.ndarray, offsets: np.ndarray, entry) -> np.ndarray:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_parts_are_those_of_the_layer_and_the_readout(family):
-    nodes, parts = aggregated(FAMILIES[family]), closed_form(FAMILIES[family])
+    nodes, parts = aggregate_nodes(FAMILIES[family]).exact, closed_form(FAMILIES[family])
     angle = lambda lam: math.pi - math.acos(lam)  # noqa: E731
     FLOAT64.check(parts.K1, literal(nodes.h, nodes.offsets, lambda lam: lam * angle(lam) / math.pi))
     readout = lambda lam: (lam * angle(lam) + math.sqrt((1 - lam) * (1 + lam))) / math.pi  # noqa: E731
@@ -68,7 +68,7 @@ def test_node_of_norm_zero_contributes_nothing():
 
 
 def test_printed_closed_form_is_indefinite_and_the_corrected_one_is_not():
-    lam = aggregated(HEXAGON).h @ aggregated(HEXAGON).h.T
+    lam = aggregate_nodes(HEXAGON).exact.h @ aggregate_nodes(HEXAGON).exact.h.T
     angle = np.pi - np.arccos(np.clip(lam, -1, 1))
     sine = np.sqrt(np.clip(1 - lam**2, 0, None))
     printed = lam * angle / (2 * np.pi) + lam * (angle + sine) / (2 * np.pi)
@@ -93,12 +93,17 @@ def test_nodes_at_a_small_angle_are_distinguished():
     FLOAT64.check(parts.K1[0, 1], np.cos(angle) * (1 - angle / np.pi))
 
 
+def each(graphs, sketches) -> Nodes:
+    """Sketched nodes, each a unit vector by its own norm, for features of any sign."""
+    return aggregate_nodes(graphs, sketches, norms="each").sketched
+
+
 @pytest.mark.parametrize("family", ["path", "weighted", "directed", "cancellation", "empty graph"])
 def test_sketched_nodes_equal_the_sketched_operator(family):
     graphs, rng = FAMILIES[family], np.random.default_rng(1)
     sketches = [rng.choice([-1.0, 1.0], (2, g.n_nodes)) / np.sqrt(2) for g in graphs]
-    nodes = aggregated(graphs, sketches=sketches)
-    assert isinstance(nodes, UnitNodes)
+    nodes = each(graphs, sketches)
+    assert isinstance(nodes, Nodes)
     rows = []
     for g, S, X in zip(graphs, sketches, one_hot(graphs), strict=True):
         A_hat = g.adjacency.toarray() if hasattr(g.adjacency, "toarray") else np.asarray(g.adjacency)
@@ -112,15 +117,15 @@ def test_sketched_nodes_equal_the_sketched_operator(family):
 def test_orthogonal_sketch_is_exact(family):
     rng = np.random.default_rng(2)
     sketches = [np.linalg.qr(rng.standard_normal((g.n_nodes, g.n_nodes)))[0] for g in FAMILIES[family]]
-    FLOAT64.check(closed_form(aggregated(FAMILIES[family], sketches=sketches)).K, closed_form(FAMILIES[family]).K)
+    FLOAT64.check(closed_form(each(FAMILIES[family], sketches)).K, closed_form(FAMILIES[family]).K)
 
 
 def test_sketches_of_wrong_shape_are_refused():
     graphs = FAMILIES["path"]
     with pytest.raises(InputError, match="one matrix for each of 2 graphs, but holds 1"):
-        aggregated(graphs, sketches=[np.eye(4)])
+        aggregate_nodes(graphs, [np.eye(4)])
     with pytest.raises(InputError, match=r"sketch of graph 1 must have shape \(b, 3\).*\(4, 4\)"):
-        aggregated(graphs, sketches=[np.eye(4), np.eye(4)])
+        aggregate_nodes(graphs, [np.eye(4), np.eye(4)])
 
 
 def test_sketched_engine_equals_the_closed_form_of_its_sketches():
@@ -128,7 +133,7 @@ def test_sketched_engine_equals_the_closed_form_of_its_sketches():
     sketch = Sketch("ams", size=2, merge_nodes=False, sketch_features=True)
     sketches = [sketch.draw(n, 2, _content(graphs[i : i + 1]), 1).dense() for i, n in enumerate(graphs.sizes.tolist())]
     K = gram(graphs, replace(KERNEL, sketch=sketch))
-    FLOAT64.check(closed_form(aggregated(graphs, sketches=sketches)).K, K)
+    FLOAT64.check(closed_form(each(graphs, sketches)).K, K)
 
 
 LAMBDA = np.linspace(-0.9, 0.9, 37)
@@ -136,7 +141,7 @@ LAMBDA = np.linspace(-0.9, 0.9, 37)
 
 def tensors(graphs, t: int) -> np.ndarray:
     """Φ_t written out: one column Σ_u h̄_u ⊗ … ⊗ h̄_u for each graph."""
-    nodes = aggregated(graphs)
+    nodes = aggregate_nodes(graphs).exact
     columns = []
     for start, stop in zip(nodes.offsets[:-1], nodes.offsets[1:], strict=True):
         column = np.zeros(nodes.h.shape[1] ** t)
@@ -165,7 +170,7 @@ def test_series_equals_the_closed_form(part, function):
 def test_series_of_moments_equals_the_kernel_of_two_graphs():
     # Between these graphs |λ| stays below 0.999; within a graph λ = 1 occurs, where the series converges too slowly.
     graphs = FAMILIES["continuous features"][:2]
-    first, second = (aggregated(graphs).h[:4], aggregated(graphs).h[4:])
+    first, second = (aggregate_nodes(graphs).exact.h[:4], aggregate_nodes(graphs).exact.h[4:])
     assert np.abs(first @ second.T).max() < 0.999
     total = sum(moment_weight(t) * moment(t, graphs)[0, 1] for t in [0, 1, *range(2, 4000, 2)])
     FLOAT64.check(total, closed_form(graphs).K[0, 1])
@@ -204,3 +209,12 @@ def test_invalid_powers_and_parts_are_refused():
         moment(1.5, FAMILIES["path"])
     with pytest.raises(InputError, match="part must be one of K, K1, K2, but is 'K3'"):
         moment_weight(1, "K3")
+
+
+def test_closed_form_refuses_nodes_that_are_not_unit_vectors():
+    sketches = [np.ones((1, g.n_nodes)) for g in FAMILIES["path"]]
+    drawn = aggregate_nodes(FAMILIES["path"], sketches)
+    with pytest.raises(InputError, match="the closed form needs unit vectors"):
+        closed_form(drawn.exact)
+    with pytest.raises(InputError, match=r"pass one of them, its \.exact or its \.sketched"):
+        closed_form(drawn)

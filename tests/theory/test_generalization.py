@@ -9,7 +9,7 @@ from tests.tables import EXACT, FAMILIES, FLOAT64
 from fastgntk import Graph, InputError
 from fastgntk.theory import (
     LabelClass,
-    aggregated,
+    aggregate_nodes,
     closed_form,
     generalization_bound,
     label_norm,
@@ -22,7 +22,7 @@ from fastgntk.theory import (
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_trace_is_below_its_bounds(family):
-    nodes = aggregated(FAMILIES[family])
+    nodes = aggregate_nodes(FAMILIES[family]).exact
     between = 2.0 * float((nodes.sizes**2).sum())
     assert np.trace(closed_form(nodes).K) <= between * (1 + FLOAT64.relative)
     assert between <= trace_bound(len(nodes), int(nodes.sizes.max()))
@@ -43,7 +43,7 @@ def test_bound_is_the_sum_of_complexity_and_deviation():
 def test_sketched_kernel_increases_the_norm_within_the_bound():
     graphs, rng = random_graphs(8, 6, 3), np.random.default_rng(4)
     sketches = [rng.choice([-1.0, 1.0], (400, g.n_nodes)) / 20 for g in graphs]
-    K, sketched = closed_form(graphs).K, closed_form(aggregated(graphs, sketches=sketches)).K
+    K, sketched = closed_form(graphs).K, closed_form(aggregate_nodes(graphs, sketches, norms="each").sketched).K
     low = spectral_interval(K, sketched).low
     assert 0.1 < low < 1
     ratios = [label_norm(y, sketched) / label_norm(y, K) for y in rng.standard_normal((50, 8))]
@@ -82,7 +82,7 @@ def random_graphs(n: int, d: int, seed: int) -> list[Graph]:
 def test_labels_are_sums_of_powers_over_nodes():
     graphs = FAMILIES["continuous features"]
     rule = LabelClass.random(3, (1, 2, 6), random_state=1)
-    nodes = aggregated(graphs)
+    nodes = aggregate_nodes(graphs).exact
     expected = []
     for start, stop in zip(nodes.offsets[:-1], nodes.offsets[1:], strict=True):
         terms = [
@@ -109,7 +109,7 @@ def test_norm_is_below_each_bound_and_bounds_increase(d, seed):
     graphs = random_graphs(25, d, seed)
     rule = LabelClass.random(d, (1, 2, 4, 6), random_state=seed)
     measured = label_norm(rule.labels(graphs), closed_form(graphs).K)
-    bounds = [rule.norm_bound(form) for form in ("tight", "sum", "first", "printed")]
+    bounds = [rule.norm_bound(form) for form in ("tight", "sum", "layer", "du2019")]
     assert measured <= bounds[0] * (1 + FLOAT64.relative)
     assert bounds == sorted(bounds)
     assert measured > 0.1 * bounds[0]
@@ -136,8 +136,10 @@ def test_even_labels_approach_the_bound_of_the_kernel_of_one_power(t):
 def test_bounds_have_their_documented_constants():
     rule = LabelClass((1, 2, 4), [2.0, -1.0, 0.5], [[3.0, 0.0], [0.0, 2.0], [0.6, 0.8]])
     sizes = np.array([6.0, 4.0, 0.5])  # |α| ‖β‖^t
-    EXACT.check(rule.norm_bound("printed"), sizes @ [2.0, np.sqrt(2 * np.pi), 3 * np.sqrt(2 * np.pi)])
-    EXACT.check(rule.norm_bound("first"), sizes @ [np.sqrt(2), np.sqrt(np.pi), 3 * np.sqrt(np.pi)])
+    EXACT.check(rule.norm_bound("du2019"), sizes @ [2.0, np.sqrt(2 * np.pi), 3 * np.sqrt(2 * np.pi)])
+    lengths = np.array([6.0, 2.0, 0.5])  # |α| ‖β‖, without the power, as printed
+    EXACT.check(rule.norm_bound("jiang2022"), lengths @ [4.0, 4 * np.sqrt(np.pi), 12 * np.sqrt(np.pi)])
+    EXACT.check(rule.norm_bound("layer"), sizes @ [np.sqrt(2), np.sqrt(np.pi), 3 * np.sqrt(np.pi)])
     weights = np.array([1.0, 1.5 / np.pi, 1.25 / (6 * np.pi)])
     EXACT.check(rule.norm_bound("sum"), (sizes / np.sqrt(weights)).sum())
     EXACT.check(rule.norm_bound(), np.sqrt((sizes**2 / weights).sum()))
@@ -172,7 +174,7 @@ def test_labels_outside_the_range_are_refused_with_numbers():
         (lambda: LabelClass((1,), [1], np.ones(2)), r"beta \(1, d\).*but have \(1,\) and \(2,\)"),
         (lambda: LabelClass((0,), [1], np.ones((1, 2))), "t must be an integer, 1 or more, but is 0"),
         (lambda: LabelClass.random(0), "d must be 1 or more, but is 0"),
-        (lambda: LabelClass.random(2).norm_bound("loose"), "form must be one of tight, sum, first, printed"),
+        (lambda: LabelClass.random(2).norm_bound("loose"), "form must be one of tight, sum, layer, du2019, jiang2022"),
         (lambda: LabelClass.random(2).labels(FAMILIES["path"]), "beta has width 2, but the nodes .* 3 features"),
         (lambda: label_norm([1.0], np.eye(2)), "y must hold 2 finite numbers"),
     ],

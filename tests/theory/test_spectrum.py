@@ -1,4 +1,4 @@
-"""γ_t is what the singular values say, and the interval is the widest and tightest that holds."""
+"""γ_t and condition numbers equal those from singular values, and the interval is the tightest that holds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import scipy.linalg
 from tests.tables import EXACT, FAMILIES, FLOAT64
 from tests.theory.test_closed_form import tensors
 
-from fastgntk import InputError
-from fastgntk.theory import gamma, spectral_interval
+from fastgntk import Graph, InputError
+from fastgntk.datasets import load
+from fastgntk.theory import gamma, largest_gamma, moment_condition, spectral_interval
 
 
 def positive(size: int, rank: int, seed: int) -> np.ndarray:
@@ -18,19 +19,57 @@ def positive(size: int, rank: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("t", [1, 2, 3])
-def test_gamma_is_frobenius_norm_over_smallest_singular_value(t):
+def test_gamma_is_frobenius_over_spectral_norm(t):
+    graphs = FAMILIES["continuous features"]
+    squares = np.linalg.svd(tensors(graphs, t), compute_uv=False) ** 2  # eigenvalues of M_t
+    FLOAT64.check(gamma(t, graphs), np.linalg.norm(squares) / squares[0])
+
+
+def test_gamma_lies_between_one_and_the_root_of_n_and_attains_both():
+    orthogonal = [Graph.from_edges([], 1, row[None]) for row in np.eye(5)]
+    EXACT.check(gamma(1, orthogonal), np.sqrt(5))
+    EXACT.check(gamma(1, [orthogonal[0]] * 5), 1.0)
+    assert gamma(1, [FAMILIES["zero features"][1]]) == 1.0
+
+
+def test_largest_gamma_is_over_one_and_even_powers_up_to_2t():
+    graphs = FAMILIES["continuous features"]
+    gammas = {t: gamma(t, graphs) for t in range(1, 7)}
+    assert largest_gamma(1, graphs) == max(gammas[1], gammas[2])
+    assert largest_gamma(3, graphs) == max(gammas[t] for t in (1, 2, 4, 6))
+    with pytest.raises(InputError, match="T must be an integer, 1 or more, but is 0"):
+        largest_gamma(0, graphs)
+
+
+def test_gamma_of_mutag():
+    graphs = load("MUTAG").graphs
+    assert 1.0 < largest_gamma(2, graphs) < 1.001
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "step", "expected"),
+    [("PTC", 1, 1.0), ("PROTEINS", 11, 1.003), ("IMDB-BINARY", 10, 1.28), ("COLLAB", 100, 1.03)],
+)
+def test_gamma_of_data_sets(name, step, expected, shared_data):
+    graphs = load(name).graphs[::step]
+    assert gamma(1, graphs) == pytest.approx(expected, abs=0.005)
+
+
+@pytest.mark.parametrize("t", [1, 2, 3])
+def test_condition_is_frobenius_norm_over_smallest_singular_value(t):
     graphs = FAMILIES["continuous features"]
     values = np.linalg.svd(tensors(graphs, t), compute_uv=False)
-    FLOAT64.check(gamma(t, graphs), np.linalg.norm(values) / values[-1])
+    FLOAT64.check(moment_condition(t, graphs), np.linalg.norm(values) / values[-1])
 
 
-def test_gamma_is_infinite_with_more_graphs_than_features_and_finite_on_the_range():
+def test_condition_is_infinite_with_more_graphs_than_features_and_finite_on_the_range():
     graphs = FAMILIES["weighted"] + FAMILIES["continuous features"]  # six graphs, three features
-    assert gamma(1, graphs) == np.inf
+    assert moment_condition(1, graphs) == np.inf
     values = np.linalg.svd(tensors(graphs, 1), compute_uv=False)
-    FLOAT64.check(gamma(1, graphs, on_range=True), np.linalg.norm(values) / values[2])
-    assert np.isfinite(gamma(2, graphs))
-    assert gamma(1, [FAMILIES["zero features"][1]], on_range=True) == np.inf
+    FLOAT64.check(moment_condition(1, graphs, on_range=True), np.linalg.norm(values) / values[2])
+    assert np.isfinite(moment_condition(2, graphs))
+    assert moment_condition(1, [FAMILIES["zero features"][1]], on_range=True) == np.inf
 
 
 def test_interval_of_a_regular_matrix_is_that_of_generalised_eigenvalues():

@@ -16,7 +16,8 @@ __all__ = ["STUDIES", "Outcome", "Study", "StudyOptions", "get_study", "run_stud
 STUDIES = {
     "table-time": "Running times of all engines on the seven data sets, beside the paper's.",
     "figure-sketch": "Error and time of a sketched product against the paper's lemma, for every sketch.",
-    "complexity": "Time against graph size with fitted exponents, and the sizes at which sketching pays.",
+    "complexity": "Time against graph size, blocks and layers beside counted operations; where sketching pays.",
+    "end-to-end": "Construction of the kernel matrix against solving the regression.",
     "kernel-error": "Error of the sketched kernel against rate, depth and sketch, and its effect on accuracy.",
     "table-accuracy": "Accuracy on the seven data sets beside published GNTK, GIN, and a WL subtree kernel.",
     "generalization": "Labels of the paper's class: label norm, trace, test error, and their bounds.",

@@ -15,7 +15,7 @@ diagonal of the covariance and brings it closer to A. For f this is of no use, b
 their distance from the landmarks.
 
 ``nystrom`` computes only m columns of K, those of landmarks (Williams and Seeger 2001). ``sketched`` has α = Sᵀ β with
-a random S (Yang, Pilanci and Wainwright 2017; Jiang et al. 2022).
+a random S (Yang, Pilanci and Wainwright 2017).
 
 ``regress_on_features`` takes given features Φ, the last one constant, block by block: O(n m²) operations and no memory
 for n m numbers. It minimises ‖W^(½) (y − Φ b)‖² + ρ ‖b‖², the same problem as above. The triangle of the orthogonal

@@ -17,17 +17,22 @@ from numpy.typing import ArrayLike
 
 from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
-from fastgntk.theory._closed_form import check_power, moment_weight, unit_nodes
+from fastgntk.theory._closed_form import check_power, moment_weight
+from fastgntk.theory._nodes import as_nodes
 from fastgntk.theory._spectrum import CUT, eigen
 
-__all__ = ["LabelClass", "generalization_bound", "label_norm", "trace_bound"]
+__all__ = ["GeneralizationRate", "LabelClass", "generalization_bound", "generalization_rate", "label_norm"]
+__all__ += ["trace_bound"]
 
-NormBound = Literal["tight", "sum", "first", "printed"]
+NormBound = Literal["tight", "sum", "layer", "du2019", "jiang2022"]
 
 
 @dataclass(frozen=True, eq=False)
 class LabelClass:
-    """Generate labels y_i = Σ_t α_t Σ_u ⟨h̄_u, β_t⟩^t and bound their norm. Du et al. 2019, Theorem 4.3.
+    """Generate labels y_i = Σ_t α_t Σ_u ⟨h̄_u, β_t⟩^t and bound their norm.
+
+    Du et al. 2019, Theorem 4.3; Jiang et al. 2022, Assumption 5.5, part 1, where h̄_u is the exactly aggregated node
+    with the scale c_u of the sketched one, so that the labels depend on the drawn sketches.
 
     Attributes
     ----------
@@ -45,7 +50,7 @@ class LabelClass:
     >>> y = rule.labels(pair)
     >>> y.round(6).tolist()
     [1.914214, 1.0]
-    >>> label_norm(y, closed_form(pair).K) <= rule.norm_bound() <= rule.norm_bound("printed")
+    >>> label_norm(y, closed_form(pair).K) <= rule.norm_bound() <= rule.norm_bound("du2019")
     True
     """
 
@@ -76,8 +81,8 @@ class LabelClass:
         return cls(tuple(powers), rng.standard_normal(len(powers)), beta / np.linalg.norm(beta, axis=1, keepdims=True))
 
     def labels(self, source: Any) -> Array:
-        """Return y, (n,), for :class:`UnitNodes` or anything that :func:`fastgntk.as_graphs` accepts."""
-        nodes = unit_nodes(source)
+        """Return y, (n,), for :class:`Nodes` or anything that :func:`fastgntk.as_graphs` accepts."""
+        nodes = as_nodes(source)
         if nodes.h.shape[1] != self.beta.shape[1]:
             raise InputError(
                 f"beta has width {self.beta.shape[1]}, but the nodes of these graphs have {nodes.h.shape[1]} features."
@@ -88,26 +93,33 @@ class LabelClass:
     def norm_bound(self, form: NormBound = "tight") -> float:
         """Bound ‖y‖_{K⁻¹}, whatever the graphs, by the sizes |α_t| ‖β_t‖^t of the terms.
 
-        ========== ============================================ =================================================
-        form       bound                                        from
-        ========== ============================================ =================================================
-        "tight"    sqrt(Σ_t α_t² ‖β_t‖^(2t) / w_t)               K ⪰ Σ_t w_t M_t, all powers at once
-        "sum"      Σ_t |α_t| ‖β_t‖^t / sqrt(w_t)                 the triangle inequality, K ⪰ w_t M_t for each t
-        "first"    √2, √π (2l−1) in place of 1/sqrt(w_t)         K₁ alone, and c_l ≥ 1/(2l−1)²
-        "printed"  2, √(2π) (2l−1) in place of 1/sqrt(w_t)       the same with 1/(2π) for 1/π
-        ========== ============================================ =================================================
+        ============ ============================================ =============================================
+        form         bound                                        from
+        ============ ============================================ =============================================
+        "tight"      sqrt(Σ_t α_t² ‖β_t‖^(2t) / w_t)               K ⪰ Σ_t w_t M_t, all powers at once; ours
+        "sum"        Σ_t |α_t| ‖β_t‖^t / sqrt(w_t)                 the triangle inequality, K ⪰ w_t M_t for each t
+        "layer"      √2, √π (2l−1) in place of 1/sqrt(w_t)         K₁ alone, and c_l ≥ 1/(2l−1)²
+        "du2019"     2, √(2π) (2l−1) in place of 1/sqrt(w_t)       the same with 1/(2π) for 1/π
+        "jiang2022"  4 |α_1| ‖β_1‖ + Σ_l 4√π (2l−1) |α_2l| ‖β_2l‖  a sketched kernel, as printed
+        ============ ============================================ =============================================
 
-        Each is at most the next. "printed" is Du et al. 2019, Theorem 4.3; with 1/π, which is what c_φ = 2 gives, the
-        same argument leads to "first".
+        Of the first four each is at most the next. "du2019" is Du et al. 2019, Theorem 4.3; with 1/π, which is what
+        c_φ = 2 gives, the same argument leads to "layer". "jiang2022" is Jiang et al. 2022, Lemma 5.8, which has
+        ‖β_2l‖ without the power 2l: it is no bound where ‖β_2l‖ > 1, and its proof fails elsewhere too
+        (docs/theory.md).
         """
         if form not in get_args(NormBound):
             raise InputError(f"form must be one of {', '.join(get_args(NormBound))}, but is {form!r}.")
-        sizes = np.abs(self.alpha) * np.linalg.norm(self.beta, axis=1) ** np.array(self.powers, dtype=np.int64)
+        lengths, powers = np.linalg.norm(self.beta, axis=1), np.array(self.powers, dtype=np.int64)
+        if form == "jiang2022":
+            constants = np.where(powers == 1, 4.0, 4.0 * np.sqrt(np.pi) * (powers - 1))
+            return float(np.abs(self.alpha) * lengths @ constants)
+        sizes = np.abs(self.alpha) * lengths**powers
         if form in ("tight", "sum"):
             terms = sizes / np.sqrt([moment_weight(t) for t in self.powers])
             return float(np.linalg.norm(terms) if form == "tight" else terms.sum())
-        constants = [np.sqrt(2.0) if t == 1 else np.sqrt(np.pi) * (t - 1) for t in self.powers]
-        return float(sizes @ np.array(constants) * (np.sqrt(2.0) if form == "printed" else 1.0))
+        constants = np.where(powers == 1, np.sqrt(2.0), np.sqrt(np.pi) * (powers - 1))
+        return float(sizes @ constants * (np.sqrt(2.0) if form == "du2019" else 1.0))
 
 
 def label_norm(y: ArrayLike, K: Array, *, cut: float = CUT) -> float:
@@ -148,7 +160,8 @@ def trace_bound(n: int, N: int) -> float:
     """Return 2 n N², which bounds tr K for n graphs of at most N nodes.
 
     λ κ0(λ) + κ1(λ) ≤ 2 with equality at λ = 1, so tr K ≤ 2 Σ_i N_i² ≤ 2 n N², with equality where all graphs have
-    N nodes and every node of a graph the same h̄. With 1/(2π) for 1/π it would be n N². Du et al. 2019, Theorem 4.3.
+    N nodes and every node of a graph the same h̄. With 1/(2π) for 1/π it would be n N². Du et al. 2019, Theorem 4.3;
+    Jiang et al. 2022, Lemma 5.9, for the sketched kernel too, whose nodes are unit vectors as well.
 
     Examples
     --------
@@ -178,7 +191,8 @@ def generalization_bound(
     twice the Rademacher complexity of the functions of norm at most ‖y‖_{K⁻¹} (Bartlett and Mendelson 2002), so that
     norm must not depend on the drawn graphs. That is true of :meth:`LabelClass.norm_bound`; for a measured norm a union
     bound over its size is needed (Arora et al. 2019), which is left out here. Du et al. 2019, Theorem 4.2, states the
-    order of both terms; the constants here are those of Bartlett and Mendelson and can be given.
+    order of both terms, as does Jiang et al. 2022, Theorem 5.6, which prints sqrt(log(1/δ)/n); the constants here are
+    those of Bartlett and Mendelson and can be given.
 
     Parameters
     ----------
@@ -191,8 +205,7 @@ def generalization_bound(
     delta : float
         Probability that the bound fails.
     epsilon : float
-        For a sketched kernel K̃ with (1−ε) K ⪯ K̃: the labels' norm grows by (1−ε)^(−1/2) at most. Jiang et al. 2022, the
-        generalisation theorem.
+        For a sketched kernel K̃ with (1−ε) K ⪯ K̃: the labels' norm grows by (1−ε)^(−1/2) at most.
     complexity, deviation : float
         The constants 2 and 3.
 
@@ -211,3 +224,67 @@ def generalization_bound(
         )
     norm = label_norm / math.sqrt(1.0 - epsilon)
     return complexity * norm * math.sqrt(trace) / n + deviation * math.sqrt(math.log(2.0 / delta) / (2.0 * n))
+
+
+@dataclass(frozen=True)
+class GeneralizationRate:
+    """What the main theorem requires of a sequence of problems, and how its bound behaves along it.
+
+    Each is the exponent e of a fit n^e: negative for o(1).
+
+    Attributes
+    ----------
+    norm_exponent : of ‖y‖/n; the theorem requires ‖y‖_{K⁻¹} = o(n)
+    nodes_exponent : of N/√n; the theorem requires N = o(√n)
+    bound_exponent : of √2 ‖y‖ N/√n, the first term of the bound; the theorem concludes O(n^(−c))
+    """
+
+    norm_exponent: float
+    nodes_exponent: float
+    bound_exponent: float
+
+    @property
+    def conditions_hold(self) -> bool:
+        """Whether both conditions of the theorem hold."""
+        return self.norm_exponent < 0 and self.nodes_exponent < 0
+
+    @property
+    def bound_decreases(self) -> bool:
+        """Whether the bound tends to 0, which requires ‖y‖ N = O(n^(1/2 − c)): more than both conditions."""
+        return self.bound_exponent < 0
+
+
+def generalization_rate(n: ArrayLike, N: ArrayLike, label_norm: ArrayLike) -> GeneralizationRate:
+    """Fit the exponents in the conditions and in the conclusion of the main theorem.
+
+    Jiang et al. 2022, Theorem 5.10: if ‖y‖_{K⁻¹} = o(n) and N = o(√n), the loss is O(n^(−c)). Its bound (Theorem 5.6
+    with Lemma 5.9) is sqrt(‖y‖² · 2nN²)/n = √2 ‖y‖ N/√n, and that need not decrease:
+
+    >>> n = 10.0 ** np.arange(2, 7)
+    >>> rate = generalization_rate(n, N=n**0.4, label_norm=n**0.4)
+    >>> rate.conditions_hold, rate.bound_decreases, round(rate.bound_exponent, 6)
+    (True, False, 0.3)
+    >>> generalization_rate(n, N=n**0.2, label_norm=n**0.2).bound_decreases
+    True
+
+    Parameters
+    ----------
+    n, N, label_norm : (k,), k ≥ 2, above 0
+        Number of graphs, nodes of the largest graph and norm of the labels, along a sequence of growing n.
+    """
+    sizes, nodes, norms = (np.asarray(values, dtype=np.float64) for values in (n, N, label_norm))
+    if sizes.ndim != 1 or len(sizes) < 2 or not sizes.shape == nodes.shape == norms.shape:
+        raise InputError(
+            f"n, N and label_norm must be sequences of one length, 2 or more, but have shapes {sizes.shape}, "
+            f"{nodes.shape} and {norms.shape}."
+        )
+    if not all((values > 0).all() and np.isfinite(values).all() for values in (sizes, nodes, norms)):
+        raise InputError("n, N and label_norm must be finite and above 0.")
+    if (np.diff(sizes) <= 0).any():
+        raise InputError("n must grow along the sequence.")
+
+    def exponent(values: Array) -> float:
+        return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+    root = np.sqrt(sizes)
+    return GeneralizationRate(exponent(norms / sizes), exponent(nodes / root), exponent(norms * nodes / root))

@@ -1,4 +1,4 @@
-"""Eigenvalues: γ_t, and the quality of a sketched matrix as a quadratic form.
+"""Eigenvalues: γ_t, condition numbers, and how well a sketched matrix approximates a quadratic form.
 
 A matrix counts as singular in the directions whose eigenvalue is below ``cut`` times the largest.
 """
@@ -10,22 +10,26 @@ from typing import Any
 import numpy as np
 
 from fastgntk._util.arrays import Array
+from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 from fastgntk.theory._closed_form import check_power, moment
 
-__all__ = ["CUT", "SpectralInterval", "eigen", "gamma", "moment_spectrum", "spectral_interval"]
+__all__ = ["CUT", "SpectralInterval", "eigen", "gamma", "largest_gamma", "moment_condition", "moment_spectrum"]
+__all__ += ["powers_up_to", "spectral_interval"]
 
 CUT = 1e-12
 
 
-def gamma(t: int, source: Any, *, on_range: bool = False, cut: float = CUT) -> float:
-    """Return γ_t = ‖Φ_t‖_F / σ_min(Φ_t) = sqrt(tr M_t / λ_min(M_t)), infinite where M_t is singular.
+def gamma(t: int, source: Any) -> float:
+    """Return γ_t = ‖M̄_t‖_F / ‖M̄_t‖₂, between 1 and √n: how far M̄_t is from having rank one.
 
-    Φ_t has the columns Σ_{u∈G_i} h̄_u^{⊗t}. Since these are symmetric tensors the rank of M_t is at most
-    (d+t−1 choose t), so γ_1 is infinite as soon as there are more graphs than features. Then ``on_range=True`` gives
-    the number with the smallest eigenvalue above the cut in place of λ_min; the theorem does not hold with it.
+    It is sqrt(Σ_i σ_i²)/σ_1 for the eigenvalues σ of M̄_t, so √n only where all of them are equal. Jiang et al. 2022,
+    Assumption 5.5, part 2. Graphs without features give 1.
 
-    Jiang et al. 2022, the assumption on the sketch size; that γ_t is this number is our reading (docs/theory.md).
+    Parameters
+    ----------
+    t : int, 1 or more
+    source : :class:`Nodes`, or anything that :func:`fastgntk.as_graphs` accepts, n graphs
 
     Examples
     --------
@@ -33,15 +37,49 @@ def gamma(t: int, source: Any, *, on_range: bool = False, cut: float = CUT) -> f
     >>> edge = Graph.from_edges([(0, 1)], 2, labels=["C", "O"])
     >>> node = Graph.from_edges([], 1, labels=["C"])
     >>> round(gamma(1, [edge, node]), 4)
+    1.0046
+    """
+    values, _, _ = eigen(moment(check_power(t, 1), source), "M_t", CUT)
+    return float(np.linalg.norm(values) / values[-1]) if values[-1] > 0 else 1.0
+
+
+def largest_gamma(T: int, source: Any) -> float:
+    """Return γ, the largest γ_t over t = 1, 2, 4, …, 2T. Jiang et al. 2022, Assumption 5.5, part 2."""
+    return max(gamma(t, source) for t in powers_up_to(T))
+
+
+def powers_up_to(T: int) -> tuple[int, ...]:
+    """Return 1, 2, 4, …, 2T: the powers in the labels of Jiang et al. 2022, Assumption 5.5, part 1.
+
+    >>> powers_up_to(2)
+    (1, 2, 4)
+    """
+    return (1, *range(2, 2 * check_integer("T", T, 1) + 1, 2))
+
+
+def moment_condition(t: int, source: Any, *, on_range: bool = False, cut: float = CUT) -> float:
+    """Return ‖H⁽ᵗ⁾‖_F / σ_min(H⁽ᵗ⁾) = sqrt(tr M_t / λ_min(M_t)), infinite where M_t is singular.
+
+    A condition number of ours, not in the papers: what a proof of (1±ε) M_t by bounds on entries needs
+    (:func:`spectral_sketch_size`). H⁽ᵗ⁾ has the columns Σ_{u∈G_i} h_u^{⊗t}. Since these are symmetric tensors the rank
+    of M_t is at most (d+t−1 choose t), so for t = 1 it is infinite as soon as there are more graphs than features. Then
+    ``on_range=True`` takes the smallest eigenvalue above the cut in place of λ_min, which proves nothing.
+
+    Examples
+    --------
+    >>> from fastgntk import Graph
+    >>> edge = Graph.from_edges([(0, 1)], 2, labels=["C", "O"])
+    >>> node = Graph.from_edges([], 1, labels=["C"])
+    >>> round(moment_condition(1, [edge, node]), 4)
     3.377
-    >>> gamma(1, [edge, node, edge])
+    >>> moment_condition(1, [edge, node, edge])
     inf
     """
     return moment_spectrum(check_power(t, 1), source, on_range, cut)[1]
 
 
 def moment_spectrum(t: int, source: Any, on_range: bool, cut: float) -> tuple[float, float]:
-    """Return λ_min(M_t) and γ_t; 0 and infinity where M_t is singular, unless ``on_range``."""
+    """Return λ_min(M_t) and the condition number; 0 and infinity where M_t is singular, unless ``on_range``."""
     values, _, rank = eigen(moment(t, source), "M_t", cut)
     if rank == 0 or (rank < len(values) and not on_range):
         return 0.0, math.inf
@@ -86,8 +124,8 @@ def spectral_interval(M: Array, M_sketched: Array, *, cut: float = CUT) -> Spect
         on all vectors:   low is the least eigenvalue of P − Wᵀ M̃ Z (Zᵀ M̃ Z)⁺ Zᵀ M̃ W, as a vector may take any part
                           in the null space of M at no cost there; high is that of P if Zᵀ M̃ Z = 0, else infinite.
 
-    Costs one eigendecomposition of (n, n) and one of the rank. Jiang et al. 2022, the generalisation theorem: its proof
-    needs (1−ε) H̄ᵀH̄ ⪯ H̃ᵀH̃ ⪯ (1+ε) H̄ᵀH̄, which is M = M_1.
+    Costs one eigendecomposition of (n, n) and one of the rank. The proof of Lemma 5.8 of Jiang et al. 2022
+    needs (1−ε) M̄_t ⪯ M̃_t ⪯ (1+ε) M̄_t with ε = 1/10 for t = 1 and 1/2 for even t.
 
     Examples
     --------
