@@ -67,6 +67,8 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
             norm = np.sqrt(square)
             if kernel.scale == "unit":
                 c = safe_reciprocal(norm)
+            elif kernel.scale == "given":
+                c = graph.node_scale if graph.node_scale is not None else np.zeros(0)
             else:
                 c = 1.0 / A_hat.sum(axis=1) if kernel.scale == "degree" else np.ones(len(X))
             B, p = [c[:, None] * relation for relation in relations], c * norm
