@@ -111,6 +111,11 @@ def _ring(n: int) -> list[tuple[int, int]]:
     return [(i, (i + 1) % n) for i in range(n)]
 
 
+def scales_of(n_nodes: int) -> np.ndarray:
+    """Scales of nodes, three different ones, that repeat every five nodes."""
+    return np.array([0.5, 0.5, 1.25, 0.5, 2.0])[np.arange(n_nodes) % 5]
+
+
 def _typed(graph: Graph) -> Graph:
     """The same graph with edges of four types and, unless it has scales, nodes of three.
 
@@ -125,11 +130,10 @@ def _typed(graph: Graph) -> Graph:
         labels=graph.labels,
         edge_labels=rows * cols % 3 + 4 * (rows + cols > 4),
         directed=True,
-        node_scale=_SCALES[np.arange(graph.n_nodes) % 5] if graph.node_scale is None else graph.node_scale,
+        node_scale=scales_of(graph.n_nodes) if graph.node_scale is None else graph.node_scale,
     )
 
 
-_SCALES = np.array([0.5, 0.5, 1.25, 0.5, 2.0])  # of the first nodes; the sixth has that of the first again
 _clique = [(i, j) for i in range(4) for j in range(i)]
 
 _PLAIN: dict[str, list[Graph]] = {

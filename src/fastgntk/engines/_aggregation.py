@@ -104,12 +104,7 @@ def check_graphs(batch: GraphBatch, kernel: GNTK) -> None:
     if kernel.typed and batch.edge_labels is None and len(batch.indices):
         raise InputError("edges='typed' needs edge labels, but the graphs carry none; use edges='plain'.")
     if kernel.given_scale:
-        if batch.node_scale is None and batch.n_nodes:
-            raise InputError(
-                "scale='given' needs the scale of every node, but the graphs carry none; pass node_scale= to Graph, "
-                "call batch.with_node_scale(values), or use another scale."
-            )
-        batch.with_node_scale(batch.node_scale)  # raises an error for values that were not checked before
+        batch.with_node_scale(node_scaling(batch, given_scale=True))  # values that were never checked raise an error
     if kernel.scale != "degree":
         return
     sums = row_sums(batch)
@@ -127,7 +122,14 @@ def node_scaling(batch: GraphBatch, *, given_scale: bool) -> Array:
     """Return what determines the scale of each node apart from its norm: c_u if it is given, else row sums of Â."""
     if not given_scale:
         return row_sums(batch)
-    return np.zeros(0) if batch.node_scale is None else batch.node_scale
+    if batch.node_scale is not None:
+        return batch.node_scale
+    if batch.n_nodes:
+        raise InputError(
+            "scale='given' needs the scale of every node, but the graphs carry none; pass node_scale= to Graph, "
+            "call batch.with_node_scale(values), or use another scale."
+        )
+    return np.zeros(0)
 
 
 def row_sums(batch: GraphBatch) -> Array:

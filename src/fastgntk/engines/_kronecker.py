@@ -14,7 +14,7 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._activation import kappa0, kappa1
-from fastgntk.engines._aggregation import keep_shared_columns, shared_relations, split_by_type
+from fastgntk.engines._aggregation import keep_shared_columns, node_scaling, shared_relations, split_by_type
 from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine
 from fastgntk.engines._norms import safe_reciprocal, to_dense
 from fastgntk.errors import InputError
@@ -68,7 +68,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
             if kernel.scale == "unit":
                 c = safe_reciprocal(norm)
             elif kernel.scale == "given":
-                c = graph.node_scale if graph.node_scale is not None else np.zeros(0)
+                c = node_scaling(graph, given_scale=True)
             else:
                 c = 1.0 / A_hat.sum(axis=1) if kernel.scale == "degree" else np.ones(len(X))
             B, p = [c[:, None] * relation for relation in relations], c * norm
