@@ -173,7 +173,7 @@ def _refine(batch: GraphBatch, colours: Int32s, count: int, typed: bool) -> tupl
 def _split_by_scale(
     colours: Int32s, hashes: NDArray[np.uint64], scale: Array, mask: np.uint64
 ) -> tuple[Int32s, NDArray[np.uint64], Ints]:
-    """Assign numbers to distinct pairs of a colour and a scale, in the order of their first nodes.
+    """Assign numbers to distinct pairs of a colour and a scale.
 
     Returns the number of each node, and the hash and first node of each number.
     """
@@ -182,11 +182,8 @@ def _split_by_scale(
     number, bits = _number_scales(scale)
     pairs = colours.astype(np.int64) * max(len(bits), 1) + number
     distinct, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order))
-    colour_of, scale_of = np.divmod(distinct[order], max(len(bits), 1))
-    return place[pair], hash_pairs(hashes[colour_of], bits[scale_of]) & mask, first[order]
+    colour_of, scale_of = np.divmod(distinct, max(len(bits), 1))
+    return np.asarray(pair, dtype=np.int32), hash_pairs(hashes[colour_of], bits[scale_of]) & mask, first
 
 
 def _number_scales(scale: Array) -> tuple[Ints, NDArray[np.uint64]]:
