@@ -65,6 +65,8 @@ MUTANTS = [
     Mutant("engines.layer_gain", "constant", "2 -> 1", 1, EQUALS),
     Mutant("engines.Lossless.finish_preparation", "unwrap", "safe_reciprocal", 1, EQUALS),
     Mutant("engines.scale_norms", "drop factor", "", 2, EQUALS),
+    Mutant("engines.scale_norms", "drop factor", "", 3, EQUALS),
+    Mutant("engines.refine_colours", "drop if", "", 2, EQUALS),
     Mutant("engines._same_multiset", "return", "True", 1, "engines/test_refinement.py"),
     # engines: sketched, random features
     Mutant("engines._sketch_matrix", "unwrap", "sqrt", 1, "engines/test_sketched.py"),
