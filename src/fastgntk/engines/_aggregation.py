@@ -17,15 +17,8 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 
 __all__ = ["SPARSE_OVER_DENSE", "Aggregation", "add_up", "aggregate_features", "check_graphs", "count_edge_types"]
-__all__ += [
-    "count_relations",
-    "keep_shared_columns",
-    "multiply_directions",
-    "node_scaling",
-    "row_sums",
-    "shared_relations",
-]
-__all__ += ["split_by_type", "sum_features"]
+__all__ += ["count_relations", "keep_shared_columns", "multiply_directions", "node_scaling", "row_sums"]
+__all__ += ["shared_relations", "split_by_type", "sum_features"]
 
 Item = TypeVar("Item")
 
