@@ -56,10 +56,12 @@ KERNELS = {
     "weighted levels": GNTK(blocks=2, layers=1, scale="degree", jump=(0.3, 0.0, 1.7)),
     "small c_phi": GNTK(blocks=2, layers=2, scale="uniform", jump=True, c_phi=0.7),
     "large c_phi": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=3.1),
+    "given scale": GNTK(blocks=3, layers=2, scale="given", jump=True),
     "typed edges": GNTK(blocks=3, layers=2, scale="uniform", jump=True, edges="typed"),
 }
 ALL_KERNELS = KERNELS | {
     "typed edges, degree": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=1.3, edges="typed"),
+    "typed edges, given scale": GNTK(blocks=2, layers=1, scale="given", jump=(0.5, 1.0, 2.0), c_phi=1.3, edges="typed"),
     "typed edges, unit": GNTK(blocks=2, layers=2, scale="unit", jump=True, edges="typed"),
 }
 """For what is checked against the definition; properties follow from it, and need not run on all."""
@@ -109,8 +111,16 @@ def _ring(n: int) -> list[tuple[int, int]]:
     return [(i, (i + 1) % n) for i in range(n)]
 
 
+def scales_of(n_nodes: int) -> np.ndarray:
+    """Scales of nodes, three different ones, that repeat every five nodes."""
+    return np.array([0.5, 0.5, 1.25, 0.5, 2.0])[np.arange(n_nodes) % 5]
+
+
 def _typed(graph: Graph) -> Graph:
-    """The same graph with edges of four types, which typed kernels distinguish and others do not."""
+    """The same graph with edges of four types and, unless it has scales, nodes of three.
+
+    Only typed kernels distinguish the edges, and only those with a given scale the nodes.
+    """
     rows, cols = np.nonzero(graph.adjacency.toarray())
     return Graph.from_edges(
         np.column_stack([rows, cols]),
@@ -120,6 +130,7 @@ def _typed(graph: Graph) -> Graph:
         labels=graph.labels,
         edge_labels=rows * cols % 3 + 4 * (rows + cols > 4),
         directed=True,
+        node_scale=scales_of(graph.n_nodes) if graph.node_scale is None else graph.node_scale,
     )
 
 
@@ -145,6 +156,14 @@ _PLAIN: dict[str, list[Graph]] = {
     "cancellation": [
         Graph.from_edges([(0, 1)], 3, np.array([[1.0, 2.0], [-1.0, -2.0], [3.0, 1.0]])),
         Graph.from_edges([(0, 1), (1, 2)], 3, np.array([[1.0, 0.0], [2.0, 1.0], [-3.0, -1.0]])),
+    ],
+    # Nodes that are equal but for their scale, in one graph and between two; neighbours with the same closed
+    # neighbourhood and different scales; a scale of 0; a whole graph of them.
+    "node scales": [
+        Graph.from_edges(_ring(6), 6, labels=[0] * 6, node_scale=[1.0, 1.0, 1.0, 1.0, 0.25, 1.0]),
+        Graph.from_edges(_ring(6), 6, labels=[0] * 6, node_scale=[3.0, 1.0, 0.0, 1.0, 3.0, 0.0]),
+        Graph.from_edges([(0, 1)], 2, labels=[0, 1], node_scale=[1.0, 7.0]),
+        Graph.from_edges([(0, 1), (0, 2)], 3, labels=[0, 1, 1], node_scale=[0.0, 0.0, 0.0]),
     ],
     "opposite nodes": [
         Graph.from_edges([], 2, np.array([[1.0, 0.5], [-1.0, -0.5]])),
@@ -180,4 +199,5 @@ def joined(graphs: list[Graph]) -> Graph:
         labels=batch.labels,
         edge_labels=batch.edge_labels,
         directed=True,
+        node_scale=batch.node_scale,
     )

@@ -60,11 +60,13 @@ MUTANTS = [
     Mutant("engines.is_zero_norm", "return", "np.zeros(len($0), dtype=bool)", 1, ALGEBRA),
     Mutant("engines.unit_rows", "drop factor", "", 2, EQUALS),
     Mutant("engines.row_sums", "constant", "1.0 -> 0.0", 2, EQUALS),
-    Mutant("engines.check_edges", "drop if", "", 1, "properties/test_node_gram.py"),
+    Mutant("engines.check_graphs", "drop if", "", 1, "properties/test_node_gram.py"),
     # engines: lossless
     Mutant("engines.layer_gain", "constant", "2 -> 1", 1, EQUALS),
     Mutant("engines.Lossless.finish_preparation", "unwrap", "safe_reciprocal", 1, EQUALS),
     Mutant("engines.scale_norms", "drop factor", "", 2, EQUALS),
+    Mutant("engines.scale_norms", "drop factor", "", 3, EQUALS),
+    Mutant("engines.refine_colours", "drop if", "", 2, EQUALS),
     Mutant("engines._same_multiset", "return", "True", 1, "engines/test_refinement.py"),
     # engines: sketched, random features
     Mutant("engines._sketch_matrix", "unwrap", "sqrt", 1, "engines/test_sketched.py"),

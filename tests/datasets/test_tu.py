@@ -301,6 +301,7 @@ def test_two_different_real_targets_are_rejected(tmp_path):
     [
         (Graph.from_edges([(0, 1)], 2, directed=True), [1], "directed graphs would be read back as undirected"),
         (Graph.from_edges([(0, 1)], 2), [[1, 2]], "targets must be one integer or real numbers"),
+        (Graph.from_edges([(0, 1)], 2, node_scale=[2.0, 1.0]), [1], "no place for the scale of nodes"),
         (Graph.from_edges([(0, 1)], 2, weights=[2.0]), [1], "no place for edge weights"),
         (Graph.from_edges([(0, 1)], 2, labels=["C", "O"]), [1], "node labels must be integers"),
         (Graph.from_edges([(0, 1)], 2, edge_labels=["single"]), [1], "edge labels must be integers"),

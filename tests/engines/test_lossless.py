@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.oracles.plain import reference_gram
-from tests.tables import FAMILIES, FLOAT64, KERNELS, Tolerance, case, one_hot
+from tests.tables import FAMILIES, FLOAT64, KERNELS, Tolerance, case, one_hot, scales_of
 
 from fastgntk import GNTK, Compute, Graph, InputError, NodeFeatures, as_graphs, cross_gram, datasets, gram, gram_path
 from fastgntk.engines import Extent, _lossless, get_engine
@@ -22,7 +22,8 @@ def ready(engine, batch, kernel):
 
 @pytest.fixture(scope="module")
 def molecules():
-    return datasets.load("MUTAG").graphs
+    graphs = datasets.load("MUTAG").graphs
+    return graphs.with_node_scale(scales_of(graphs.n_nodes))
 
 
 @pytest.mark.slow

@@ -2,19 +2,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.tables import FAMILIES, NEGATIVE_WEIGHTS
+from tests.tables import FAMILIES, NEGATIVE_WEIGHTS, scales_of
 
-from fastgntk import GNTK, Graph, NodeFeatures, as_graphs, datasets, gram
-from fastgntk.engines._refinement import equal_graphs, refine_colours
+from fastgntk import GNTK, Compute, Graph, NodeFeatures, as_graphs, datasets, gram, prepare
+from fastgntk.engines._refinement import equal_graphs, inseparable_graphs, refine_colours
 
-KINDS = {**FAMILIES, "negative weights": NEGATIVE_WEIGHTS, "MUTAG": list(datasets.load("MUTAG").graphs[:20])}
+MUTAG = datasets.load("MUTAG").graphs[:20]
+MUTAG = MUTAG.with_node_scale(scales_of(MUTAG.n_nodes))
+KINDS = {**FAMILIES, "negative weights": NEGATIVE_WEIGHTS, "MUTAG": list(MUTAG)}
 RING = Graph.from_edges([(i, (i + 1) % 6) for i in range(6)], 6)
 TRIANGLES = Graph.from_edges([(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)], 6)
 PATH = Graph.from_edges([(0, 1), (1, 2), (2, 3)], 4)
 TURNED = Graph.from_edges([(2, 1), (1, 3), (3, 0)], 4)  # the same path, numbered otherwise
 
 
-def refined(batch, depth, typed=False):
+def refined(batch, depth, typed=False, given_scale=False):
     """Colours of every level by dictionaries of sorted multisets: nothing shared with the package."""
     X = batch.features.toarray() if hasattr(batch.features, "toarray") else np.asarray(batch.features)
     A = batch.adjacency().toarray()
@@ -29,8 +31,9 @@ def refined(batch, depth, typed=False):
         levels.append([known.setdefault(c, len(known)) for c in current])
         now = levels[-1]
         current = [
-            tuple(
-                sorted([("itself" * typed, 1.0, now[u])] + [(T[u][v], A[u, v], now[v]) for v in np.flatnonzero(A[u])])
+            (
+                batch.node_scale[u] if given_scale else 0.0,
+                *sorted([("itself" * typed, 1.0, now[u])] + [(T[u][v], A[u, v], now[v]) for v in np.flatnonzero(A[u])]),
             )
             for u in range(len(A))
         ]
@@ -41,15 +44,28 @@ def partition(colours):
     return [list(colours).index(c) for c in colours]
 
 
-@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize(("typed", "given_scale"), [(False, False), (True, False), (False, True), (True, True)])
 @pytest.mark.parametrize("used_bits", [None, 0, 0b111])
 @pytest.mark.parametrize("kind", KINDS)
-def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used_bits, typed):
+def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used_bits, typed, given_scale):
     batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
-    found = refine_colours(batch, 3, used_bits, typed=typed)
-    for mine, expected in zip(found.colours.tolist(), refined(batch, 3, typed), strict=True):
+    found = refine_colours(batch, 3, used_bits, typed=typed, given_scale=given_scale)
+    levels = refined(batch, 3, typed, given_scale)
+    for mine, expected in zip(found.colours.tolist(), levels, strict=True):
         assert partition(mine) == partition(expected)
-    assert found.counts == [len(set(level)) for level in refined(batch, 3, typed)]
+    assert found.counts == [len(set(level)) for level in levels]
+    for mine, operator in zip(found.colours[1:].tolist(), found.operators, strict=True):
+        assert operator.first.tolist() == [mine.index(colour) for colour in range(len(operator.first))]
+
+
+def test_hashes_of_scaled_nodes_depend_on_content_alone():
+    one = NodeFeatures().fit_transform(MUTAG)
+    some = np.arange(10)[::-1]
+    some_scales = one.with_node_scale(np.where(one.graph_of_node < 10, one.node_scale, 0.125))  # numbers scales anew
+    hashes = [refine_colours(batch, 3, given_scale=True).hashes for batch in (one[some], some_scales)]
+    for part, whole in zip(*hashes, strict=True):
+        assert set(part.tolist()) <= set(whole.tolist())
+        assert len(set(whole.tolist())) == len(whole)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -144,6 +160,20 @@ def test_counts_of_large_sets(name, counts, shared_data):
 def test_inseparable_graphs_share_a_number():
     batch = NodeFeatures().fit_transform([PATH, RING, TURNED, TRIANGLES, Graph.from_edges([], 0), RING])
     assert equal_graphs(batch, 3).tolist() == [0, 1, 0, 1, 4, 1]
+
+
+def test_scales_distinguish_graphs_only_if_given_scale():
+    scales = ([1.0] * 4, [1.0] * 4, [1.0, 2.0, 1.0, 1.0], [1.0, 1.0, 2.0, 1.0], [2.0, 1.0, 1.0, 1.0])
+    graphs = [Graph(PATH.adjacency, node_scale=scale) for scale in scales]
+    batch = NodeFeatures().fit_transform(graphs)
+    assert equal_graphs(batch, 2).tolist() == [0] * 5
+    assert equal_graphs(batch, 1, given_scale=True).tolist() == [0, 0, 2, 2, 4]
+    assert inseparable_graphs(batch)[0].tolist() == [0] * 5
+    assert inseparable_graphs(batch, given_scale=True)[0].tolist() == [0, 0, 2, 2, 4]
+    assert prepare(graphs, GNTK(2)).equal_graphs().tolist() == [0] * 5
+    for engine in ("lossless", "decoupled"):  # by the colours of the engine, and by new ones
+        given = prepare(graphs, GNTK(2, scale="given"), compute=Compute(engine=engine))
+        assert given.equal_graphs().tolist() == [0, 0, 2, 2, 4]
 
 
 def test_deeper_refinement_distinguishes_more():

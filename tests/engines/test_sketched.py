@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from tests.oracles.operators import operator_gram_levels
-from tests.tables import EXACT, FAMILIES, FLOAT64, KERNELS, SKETCHED, case
+from tests.tables import EXACT, FAMILIES, FLOAT64, KERNELS, SKETCHED, case, scales_of
 
 import fastgntk as fg
 from fastgntk import GNTK, Compute, Sketch
@@ -24,7 +24,8 @@ pytestmark = pytest.mark.usefixtures("one_blas_thread")
 PAPER = {"merge_nodes": False, "sketch_features": True}
 WAYS = {"default": {}, "merged": {"sketch_features": True}, "all nodes": {"merge_nodes": False}, "paper": PAPER}
 every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-LARGER = list(fg.datasets.load("MUTAG").graphs[:6])
+MOLECULES = fg.datasets.load("MUTAG").graphs[:6]
+LARGER = list(MOLECULES.with_node_scale(scales_of(MOLECULES.n_nodes)))
 DECOUPLED = Compute(engine="decoupled")
 
 
@@ -44,8 +45,8 @@ def parts_by_hand(one, kernel, n_types):
     return parts
 
 
-def colours_by_hand(one, parts, depth):
-    """Colour refinement in plain Python, numbered by first node; weights and types count."""
+def colours_by_hand(one, parts, depth, *, given_scale):
+    """Colour refinement in plain Python, numbered by first node; weights, types and scales, if given, count."""
     X = one.features.toarray() if sparse.issparse(one.features) else np.asarray(one.features)
     keys = [tuple(row) for row in (X + 0.0).tolist()]
     levels = []
@@ -54,7 +55,10 @@ def colours_by_hand(one, parts, depth):
         colours = [numbers.setdefault(key, len(numbers)) for key in keys]
         levels.append(colours)
         keys = [
-            tuple(sorted((r, part[u, v], colours[v]) for r, part in enumerate(parts) for v in np.flatnonzero(part[u])))
+            (
+                one.node_scale[u] if given_scale else 0.0,
+                *sorted((r, part[u, v], colours[v]) for r, part in enumerate(parts) for v in np.flatnonzero(part[u])),
+            )
             for u in range(one.n_nodes)
         ]
     return levels
@@ -67,7 +71,7 @@ def sketched_operators(one, kernel, sketch, n_types):
     b = sketch.rows(N)
     levels = [list(range(N))] * (kernel.blocks + 1)
     if sketch.merge_nodes:
-        levels = colours_by_hand(one, parts, kernel.blocks)
+        levels = colours_by_hand(one, parts, kernel.blocks, given_scale=kernel.scale == "given")
     out = []
     for block in range(1, kernel.blocks + 1):
         below = np.array(levels[block - 1], dtype=int)
@@ -93,7 +97,8 @@ def expected_levels(batch, kernel, sketch):
         one = batch[i : i + 1]
         operators.append(sketched_operators(one, kernel, sketch, n_types))
         sums = row_sums(one)
-        scales.append({"uniform": np.ones(len(sums)), "degree": 1.0 / sums, "unit": None}[kernel.scale])
+        scale = {"uniform": np.ones(len(sums)), "degree": 1.0 / sums, "unit": None, "given": one.node_scale}
+        scales.append(scale[kernel.scale])
         features.append(one.features.toarray() if sparse.issparse(one.features) else np.asarray(one.features))
     return operator_gram_levels(operators, scales, features, kernel)
 

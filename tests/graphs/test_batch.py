@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tests.tables import FAMILIES
 
 from fastgntk import Graph, GraphBatch, InputError, as_graphs, cross_gram, datasets, gram
 
-FIELDS = ("indptr", "indices", "weights", "features", "labels", "edge_labels")
+FIELDS = ("indptr", "indices", "weights", "features", "labels", "edge_labels", "node_scale")
 
 
 def same(a: Graph, b: Graph) -> bool:
@@ -31,7 +32,7 @@ def random_graphs(draw) -> list[Graph]:
         out.append(
             Graph.from_edges(
                 kept, n, np.arange(2.0 * n).reshape(n, 2), labels=labels, weights=[weight[e] for e in kept],
-                edge_labels=[sum(e) for e in kept],
+                edge_labels=[sum(e) for e in kept], node_scale=draw(st.lists(st.floats(0, 9), min_size=n, max_size=n)),
             )
         )  # fmt: skip
     return out
@@ -94,6 +95,42 @@ def test_a_slice_shares_memory_and_nothing_can_be_written():
         batch.labels = None
     with pytest.raises(ValueError, match="read-only"):
         pickle.loads(pickle.dumps(part)).indices[0] = 1
+
+
+def test_node_scales_survive_pickling_and_replacement():
+    graph = Graph.from_edges([(0, 1)], 2, labels=[1, 2], node_scale=[0.5, 2.0])
+    batch = GraphBatch.from_graphs([graph, graph])
+    for copy in (pickle.loads(pickle.dumps(batch)), replace(batch, labels=None), batch.with_features(np.eye(4))):
+        assert copy.node_scale.tolist() == [0.5, 2.0, 0.5, 2.0]
+        assert not copy.node_scale.flags.writeable
+    assert pickle.loads(pickle.dumps(graph)).node_scale.tolist() == [0.5, 2.0]
+    assert as_graphs([graph]).node_scale.tolist() == [0.5, 2.0]
+    assert batch.with_node_scale([1, 2, 3, 4])[1].node_scale.tolist() == [3.0, 4.0]
+    assert batch.with_node_scale(None).node_scale is None
+
+
+def test_node_scales_belong_to_all_graphs_or_to_none():
+    with_scale, without = Graph.from_edges([], 2, node_scale=[1, 2]), Graph.from_edges([], 1)
+    with pytest.raises(
+        InputError, match=r"^graph 1 has node scales but graph 0 has none; give them to all graphs or to none\.$"
+    ):
+        GraphBatch.from_graphs([without, with_scale])
+    with pytest.raises(InputError, match=r"^graph 0 has node scales but graph 1 has none"):
+        GraphBatch.from_graphs([with_scale]) + GraphBatch.from_graphs([without])
+    nodeless = Graph.from_edges([], 0)
+    assert GraphBatch.from_graphs([nodeless, with_scale]).node_scale.tolist() == [1.0, 2.0]
+
+
+def test_wrong_node_scales_of_a_batch_name_graph_and_node():
+    batch = GraphBatch.from_graphs([Graph.from_edges([], 2), Graph.from_edges([], 3)])
+    with pytest.raises(
+        InputError, match=r"^node 1 of graph 1 has the scale -2\.0; every node_scale must be finite and 0"
+    ):
+        batch.with_node_scale([1, 1, 1, -2, 1])
+    with pytest.raises(
+        InputError, match=r"^node_scale must have one entry for each of the 5 nodes, but has shape \(2,\)"
+    ):
+        batch.with_node_scale([1, 1])
 
 
 def test_with_features_checks_the_shape():

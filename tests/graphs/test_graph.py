@@ -70,6 +70,17 @@ def test_graph_copies_its_input():
     assert graph.weights.tolist() == [2.0, 2.0]
 
 
+def test_node_scales_are_copied_numbers():
+    scale = np.array([1.5, 0.0])
+    graph = Graph.from_edges([(0, 1)], 2, node_scale=scale)
+    scale[0] = 9.0
+    assert (
+        graph.node_scale.tolist() == Graph(np.zeros((2, 2)), node_scale=[1.5, False]).node_scale.tolist() == [1.5, 0.0]
+    )
+    assert graph.node_scale.dtype == np.float64
+    assert Graph.from_edges([(0, 1)], 2).node_scale is None
+
+
 def test_an_edge_of_weight_zero_is_no_edge():
     assert Graph.from_edges([(0, 1), (1, 2)], 3, weights=[0.0, 2.0]).n_edges == 1
     stored = sparse.csr_array((np.array([0.0, 3.0]), (np.array([0, 1]), np.array([1, 2]))), shape=(3, 3))
@@ -126,6 +137,27 @@ def test_labels_are_integers_or_strings(labels, expected):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (
+            lambda: Graph(SQUARE, node_scale=[1, 2, 3]),
+            r"node_scale must have one entry for each of the 4 nodes, but has",
+        ),
+        (
+            lambda: Graph(SQUARE, node_scale=np.ones((4, 1))),
+            r"one entry for each of the 4 nodes, but has shape \(4, 1\)",
+        ),
+        (lambda: Graph(SQUARE, node_scale=["a"] * 4), r"^node_scale must be numbers, one for each node\.$"),
+        (
+            lambda: Graph(SQUARE, node_scale=[1, 0, -0.5, 1]),
+            r"^node 2 has the scale -0\.5; every node_scale must be finite ",
+        ),
+        (
+            lambda: Graph(SQUARE, node_scale=[1, np.inf, 1, 1]),
+            r"^node 1 has the scale inf; every node_scale must be fin",
+        ),
+        (
+            lambda: Graph.from_edges([], 1, node_scale=[np.nan]),
+            r"^node 0 has the scale nan; every node_scale must be fin",
+        ),
         (lambda: Graph(np.ones((2, 3))), r"adjacency must be square, but has shape \(2, 3\)"),
         (lambda: Graph(sparse.csr_array(np.ones((2, 3)))), r"adjacency must be square, but has shape \(2, 3\)"),
         (lambda: Graph(np.zeros((0, 3))), r"adjacency must be square, but has shape \(0, 3\)"),

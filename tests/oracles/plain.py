@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from fastgntk import GNTK, Graph
 
@@ -32,7 +33,7 @@ def node_contributions(g: Graph, x: list[list[float]], h: Graph, y: list[list[fl
 def reference_levels(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], kernel: GNTK) -> list[list[float]]:
     """Return for each level and each node u of g the sum Σ_v K(l)_uv."""
     a, b = _closed_neighbourhoods(g, kernel), _closed_neighbourhoods(h, kernel)
-    own_g, own_h = _own_norms(a, x, kernel), _own_norms(b, y, kernel)
+    own_g, own_h = _own_norms(a, x, kernel, g.node_scale), _own_norms(b, y, kernel, h.node_scale)
     sigma = [[_dot(u, v) for v in y] for u in x]
     theta = [row[:] for row in sigma]
     levels = [[math.fsum(row) for row in theta]]
@@ -55,8 +56,13 @@ def reference_levels(g: Graph, x: list[list[float]], h: Graph, y: list[list[floa
     return levels
 
 
-def _own_norms(a: list[Neighbours], x: list[list[float]], kernel: GNTK) -> list[tuple[list[float], list[float]]]:
-    """Return for each block the scale c and the norm p of every node, from the graph against itself."""
+def _own_norms(
+    a: list[Neighbours], x: list[list[float]], kernel: GNTK, given: Sequence[float] | None
+) -> list[tuple[list[float], list[float]]]:
+    """Return for each block the scale c and the norm p of every node, from the graph against itself.
+
+    ``given`` is the scale of each node for ``scale="given"``.
+    """
     sigma = [[_dot(u, v) for v in x] for u in x]
     n = len(a)
     out = []
@@ -70,6 +76,8 @@ def _own_norms(a: list[Neighbours], x: list[list[float]], kernel: GNTK) -> list[
             c = [1.0] * n
         elif kernel.scale == "degree":
             c = [1.0 / sum(row.values()) for row in a]
+        elif kernel.scale == "given":
+            c = [float(value) for value in given]
         else:
             c = [1.0 / s if s > 0 else 0.0 for s in size]
         p = [c[u] * size[u] for u in range(n)]

@@ -77,6 +77,17 @@ def test_equal_graphs_are_those_of_refinement_by_the_book(kind, typed):
     assert 0 < sum(e != i for i, e in enumerate(expected)) < 59
 
 
+def test_scales_of_nodes_separate_graphs():
+    graphs = as_graphs([MUTAG.graphs[0]] * 3)
+    assert describe(graphs).equal.duplicates == 2
+    assert not describe(graphs).node_scale
+    scaled = graphs.with_node_scale(1.0 + (np.arange(graphs.n_nodes) == graphs.n_nodes - 1))
+    found = describe(scaled)
+    assert found.node_scale
+    assert found.equal.duplicates == found.equal_typed.duplicates == 1
+    assert ("nodes carry", "labels, 3 distinct; scales") in found.rows()
+
+
 def test_equal_graphs_are_those_of_networkx():
     hashes = []
     for graph in MUTAG.graphs:

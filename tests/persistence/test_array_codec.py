@@ -13,7 +13,7 @@ from fastgntk import GNTK, Compute, Graph, GraphBatch, InputError, NodeFeatures,
 from fastgntk.persistence._archive import read_container, write_container
 from fastgntk.persistence._array_codec import pack_features, pack_graphs, unpack_features, unpack_graphs
 
-FIELDS = ("offsets", "indptr", "indices", "weights", "labels", "edge_labels", "self_loops")
+FIELDS = ("offsets", "indptr", "indices", "weights", "labels", "edge_labels", "node_scale", "self_loops")
 RNG = np.random.default_rng(3)
 
 
@@ -47,13 +47,20 @@ BATCHES = {
     "edge labels": GraphBatch.from_graphs(
         [Graph.from_edges([(0, 1), (1, 2)], 3, edge_labels=[4, -7], weights=[0.5, -2.0])]
     ),
+    "node scales": GraphBatch.from_graphs(_rich(node_scale=lambda n: np.linspace(0.0, 2.0, n))),
     "self loops": GraphBatch.from_graphs([Graph(np.eye(3)), Graph(np.ones((2, 2)))]),
     "sparse": GraphBatch.from_graphs(_rich(features=_sparse)),
     "unsorted sparse": GraphBatch.from_graphs(_rich(features=_unsorted)),
     "everything": GraphBatch.from_graphs(
         [
             Graph.from_edges(
-                [(0, 1), (2, 1)], 3, RNG.random((3, 2)), weights=[2.0, 3.0], labels=[1, 2, 3], edge_labels=[5, 6]
+                [(0, 1), (2, 1)],
+                3,
+                RNG.random((3, 2)),
+                weights=[2.0, 3.0],
+                labels=[1, 2, 3],
+                edge_labels=[5, 6],
+                node_scale=[0.0, 1.0, 2.5],
             )
         ]
     ),
@@ -133,7 +140,17 @@ def _put(name: str, make):
 
 
 TWO_PATHS = GraphBatch.from_graphs(  # indptr 0 1 3 4 5 7 8, indices 1 0 2 1 1 0 2 1
-    [Graph.from_edges([(0, 1), (1, 2)], 3, np.ones((3, 2)), weights=[2.0, 3.0], labels=[1, 2, 3], edge_labels=[5, 6])]
+    [
+        Graph.from_edges(
+            [(0, 1), (1, 2)],
+            3,
+            np.ones((3, 2)),
+            weights=[2.0, 3.0],
+            labels=[1, 2, 3],
+            edge_labels=[5, 6],
+            node_scale=[1.0, 0.0, 2.0],
+        )
+    ]
     * 2
 )
 LOW, HIGH = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -179,6 +196,9 @@ LOW, HIGH = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         (_put("graphs.weights", lambda a: a.astype(np.float32)), r"weights must have dtype float64"),
         (_put("graphs.edge_labels", lambda a: a[:-1]), r"edge_labels must have dtype int64 or str and shape \(8\)"),
         (_put("graphs.edge_labels", lambda a: a * 1.0), r"edge_labels must have dtype int64 or str"),
+        (_put("graphs.node_scale", lambda a: a[:-1]), r"node_scale must have dtype float64 and shape \(6\)"),
+        (_change("graphs.node_scale", 1, -0.5), r"node_scale must not hold numbers below 0"),
+        (_change("graphs.node_scale", 1, np.inf), r"node_scale must hold finite numbers"),
         (_put("graphs.labels", lambda a: a[:-1]), r"labels must have dtype int64 or str and shape \(6\)"),
         (_put("graphs.labels", lambda a: a * 1.0), r"labels must have dtype int64 or str"),
         (_put("graphs.labels", lambda a: a[:, None, None]), r"labels must have dtype int64 or str"),

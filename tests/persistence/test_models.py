@@ -34,6 +34,7 @@ def _random(weighted: bool) -> GraphBatch:
 
 ATTRIBUTES, WEIGHTED = _random(weighted=False), _random(weighted=True)
 BOTH = replace(ATTRIBUTES, labels=np.arange(ATTRIBUTES.n_nodes) % 3)
+SCALED = LABELS.with_node_scale(1.0 / (1 + np.arange(LABELS.n_nodes) % 3))
 WORDS = replace(LABELS, edge_labels=np.array(["one", "two", "three", "aromatic"])[LABELS.edge_labels])
 SMALL = Grid(blocks=(1, 2), layers=(1,), scale=("uniform",), jump=(True,), C=(1.0, 10.0))
 NUMBERS = 3.0 + LABELS.sizes + np.sin(np.arange(40))
@@ -79,6 +80,8 @@ MODELS = {
     "constant target": (_regressor, LABELS, np.full(40, 7.0)),
     "attributes": (_regressor, ATTRIBUTES, NUMBERS),
     "attributes and labels": (_with(_regressor, GNTK(1, features="all")), BOTH, NUMBERS),
+    "given scale": (_with(_regressor, GNTK(1, scale="given") + ONE), SCALED, NUMBERS),
+    "features, given scale": (_on_features(GNTK(1, scale="given")), SCALED, NUMBERS),
     "typed edges": (_with(_regressor, GNTK(2, edges="typed")), LABELS, NUMBERS),
     "edges typed by words": (_with(_regressor, GNTK(2, edges="typed")), WORDS, NUMBERS),
     "degree": (_with(_regressor, GNTK(1, features="degree")), LABELS, NUMBERS),

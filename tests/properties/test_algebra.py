@@ -34,6 +34,7 @@ def _permuted(graph: Graph, order: np.ndarray) -> Graph:
         labels=None if graph.labels is None else graph.labels[order],
         edge_labels=graph.edge_labels,
         directed=True,
+        node_scale=None if graph.node_scale is None else graph.node_scale[order],
     )
 
 
@@ -119,8 +120,10 @@ def test_small_sums_that_are_no_remainder_keep_their_direction():
 @pytest.mark.parametrize("engine", ENGINES)
 def test_node_of_norm_zero_contributes_nothing(engine):
     features = np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
-    with_zero = Graph.from_edges([(0, 1)], 3, features, edge_labels=[5])  # node 2 is isolated and zero
-    without = Graph.from_edges([(0, 1)], 2, features[:2], edge_labels=[5])
+    scale = np.array([0.5, 3.0, 2.0])
+    # Node 2 is isolated and zero.
+    with_zero = Graph.from_edges([(0, 1)], 3, features, edge_labels=[5], node_scale=scale)
+    without = Graph.from_edges([(0, 1)], 2, features[:2], edge_labels=[5], node_scale=scale[:2])
     for kernel in KERNELS.values():
         K = gram([with_zero, without], **by_engine(engine, kernel))
         EXACT.check(K[0, 0], K[1, 1])

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.oracles.plain import node_contributions as reference_contributions
-from tests.tables import ALL_ENGINES, ENGINES, FAMILIES, FLOAT64, KERNELS, SKETCHED, by_engine, case, one_hot
+from tests.tables import ALL_ENGINES, ENGINES, FAMILIES, FLOAT64, KERNELS, SKETCHED, by_engine, case, one_hot, scales_of
 
 from fastgntk import (
     GNTK,
@@ -34,8 +34,8 @@ def test_contributions_are_those_of_the_definition(kernel):
             expected = np.zeros((graph.n_nodes, len(some)))
             for h, other in enumerate(some):
                 expected[:, h] = reference_contributions(graph, rows[g], other, rows[h], kernel)
-            # One engine for each graph of a family in turn; families have two graphs or three.
-            for engine in (ENGINES[g], ENGINES[(g + 1) % 3]):
+            # One engine for each graph of a family in turn; families have two to four graphs.
+            for engine in (ENGINES[g % 3], ENGINES[(g + 1) % 3]):
                 with case(engine, family, g):
                     FLOAT64.check(node_contributions(graph, some, **by_engine(engine, kernel)), expected)
 
@@ -45,9 +45,12 @@ def test_contributions_are_those_of_the_definition(kernel):
 def test_sketched_contributions_add_up_and_are_equal_for_equal_nodes(kernel, options):
     # A star of a clique: leaves are equal nodes, and everything is larger than its sketch.
     edges = [(i, j) for i in range(6) for j in range(i)] + [(0, k) for k in range(6, 20)]
-    graph = Graph.from_edges(edges, 20, labels=[0] * 6 + [1] * 14, edge_labels=[i % 3 for i in range(15)] + [1] * 14)
+    edge_labels = [i % 3 for i in range(15)] + [1] * 14
+    scale = [0.5, 2.0] * 3 + [1.5] * 14
+    graph = Graph.from_edges(edges, 20, labels=[0] * 6 + [1] * 14, edge_labels=edge_labels, node_scale=scale)
     sketched = replace(kernel, sketch=Sketch(size=4, **options))
-    train = prepare([graph, *datasets.load("MUTAG").graphs[:3]], sketched)
+    molecules = datasets.load("MUTAG").graphs[:3]
+    train = prepare([graph, *molecules.with_node_scale(scales_of(molecules.n_nodes))], sketched)
     contributions = node_contributions(graph, train)
     SKETCHED.check(contributions.sum(axis=0), cross_gram([graph], train)[0])
     if options != {"merge_nodes": False}:

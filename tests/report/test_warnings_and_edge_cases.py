@@ -66,6 +66,12 @@ def test_equality_warning_takes_the_finest_kernel_of_a_sum():
     assert not contradictions(typed, plain + finer)
     assert not contradictions(typed, finer + plain)
     assert contradictions(rings, plain + GNTK(2, 1, features="labels"))
+    scaled = [
+        Graph(g.adjacency, labels=g.labels, node_scale=np.full(g.n_nodes, 1.0 + label))
+        for g, label in zip(rings, y, strict=True)
+    ]
+    assert contradictions(scaled, plain)
+    assert not contradictions(scaled, plain + GNTK(1, 1, scale="given"))
     # Two kinds of features may distinguish graphs that one of them does not, so no bound is shown.
     assert not contradictions(rings, plain + GNTK(1, 1, features="degree"))
 

@@ -116,6 +116,16 @@ def test_sample_without_the_first_of_equal_graphs_is_in_order():
     np.testing.assert_allclose(gram(whole.distinct[whole.kinds], GNTK(1)), gram(batch, GNTK(1)), rtol=1e-7)
 
 
+def test_graphs_that_differ_in_scale_only_are_different_in_a_search():
+    batch = SOME[[0] * 8].with_node_scale(np.repeat(np.arange(1.0, 9.0), SOME.sizes[0]))
+    targets = np.arange(1.0, 9.0) ** 2
+    kernel = GNTK(1, 1, "given", jump=False)
+    model = GraphRegressorCV([kernel], alphas=ALPHAS).fit(batch, targets)
+    expected = min(brute_force_score(matrix_of(kernel, batch), alpha, targets) for alpha in ALPHAS)
+    assert model.best_score_ == pytest.approx(expected, rel=CLOSE)
+    assert GraphRegressorCV([GNTK(1, 1)], alphas=ALPHAS).fit(batch, targets).best_score_ > 1.0
+
+
 def test_likelihood_as_criterion():
     model = GraphRegressorCV(GRID, alphas=ALPHAS, search=Search(criterion="likelihood")).fit(SOME, Y)
     expected = brute_force_negative_log_likelihood(

@@ -9,9 +9,13 @@ from fastgntk import GNTK, Graph, InputError, gram
 from fastgntk.theory import finite_width_gram
 
 GRAPHS = [
-    Graph.from_edges([(0, 1), (1, 2), (2, 3)], 4, labels=[0, 1, 0, 2], edge_labels=[1, 2, 1]),
-    Graph.from_edges([(0, 1), (0, 2), (0, 3)], 4, labels=[1, 0, 0, 2], edge_labels=[2, 2, 3]),
-    Graph.from_edges([(0, 1), (1, 2), (2, 0)], 3, labels=[0, 0, 1], edge_labels=[1, 1, 2]),
+    Graph.from_edges(
+        [(0, 1), (1, 2), (2, 3)], 4, labels=[0, 1, 0, 2], edge_labels=[1, 2, 1], node_scale=[0.5, 1, 0, 2]
+    ),
+    Graph.from_edges(
+        [(0, 1), (0, 2), (0, 3)], 4, labels=[1, 0, 0, 2], edge_labels=[2, 2, 3], node_scale=[0.3, 1, 1, 2]
+    ),
+    Graph.from_edges([(0, 1), (1, 2), (2, 0)], 3, labels=[0, 0, 1], edge_labels=[1, 1, 2], node_scale=[1, 0.5, 0.5]),
 ]
 WIDTHS = (32, 128, 512)
 KERNELS = [GNTK(L, R, "degree" if jump else "uniform", jump) for L in (1, 2) for R in (1, 2) for jump in (False, True)]
@@ -40,7 +44,9 @@ def test_mean_of_wide_networks_is_within_three_per_cent_of_the_limit(kernel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", [GNTK(2, 1, "unit", True), GNTK(1, 2, "uniform", False, c_phi=1.2)], ids=repr)
+@pytest.mark.parametrize(
+    "kernel", [GNTK(2, 1, "unit", True), GNTK(2, 1, "given", True), GNTK(1, 2, "uniform", False, c_phi=1.2)], ids=repr
+)
 def test_other_scales_and_variances_have_the_same_limit(kernel):
     assert error(kernel, 1024, draws=16, seed=2) < 0.03
 

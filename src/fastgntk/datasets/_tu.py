@@ -256,8 +256,8 @@ def write_tu(dataset: Dataset, folder: str | Path) -> Path:
 
     Every edge is written in both directions, node and graph numbers from 1, floats with all their digits; files of
     an older set of that name in that folder are replaced or removed. An InputError is raised for what the format
-    cannot hold: edge weights and directions, string labels of nodes or edges, sparse features, a last graph without
-    nodes.
+    cannot hold: edge weights and directions, scales of nodes, string labels of nodes or edges, sparse features, a last
+    graph without nodes.
     """
     _check_writable(dataset)
     graphs, y = dataset.graphs, dataset.y
@@ -291,6 +291,8 @@ def _check_writable(dataset: Dataset) -> None:
         raise InputError(f"the data set name {dataset.name!r} is not a valid file name.")
     if graphs.weights is not None:
         raise InputError("the TU format has no place for edge weights; the data set was not written.")
+    if graphs.node_scale is not None:
+        raise InputError("the TU format has no place for the scale of nodes; the data set was not written.")
     adjacency = graphs.adjacency()
     if (adjacency != adjacency.T).nnz:
         raise InputError("directed graphs would be read back as undirected; the data set was not written.")

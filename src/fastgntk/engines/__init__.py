@@ -34,7 +34,7 @@ group, tile      graphs that are computed together, and the values between two g
 """
 
 from fastgntk.engines._activation import kappa0, kappa1, kappas
-from fastgntk.engines._aggregation import Aggregation, check_edges
+from fastgntk.engines._aggregation import Aggregation, check_graphs
 from fastgntk.engines._auto import Choice, choose_engine, decoupled_seconds, estimate_seconds, layer_nanoseconds
 from fastgntk.engines._base import (
     COMPILING,
@@ -56,5 +56,5 @@ from fastgntk.engines._refinement import equal_graphs, inseparable_graphs, refin
 __all__ = ["COMPILING", "EXACT_ENGINES", "Engine", "Extent", "GraphRange", "Outline"]
 __all__ += ["available_engines", "check_engine", "compiled_code_runs", "get_engine"]
 __all__ += ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds"]
-__all__ += ["Aggregation", "check_edges", "safe_reciprocal", "kappa0", "kappa1", "kappas", "unit_rows", "is_zero_norm"]
+__all__ += ["Aggregation", "check_graphs", "safe_reciprocal", "kappa0", "kappa1", "kappas", "unit_rows", "is_zero_norm"]
 __all__ += ["NodePairs", "TangentFeatures", "refine_colours", "equal_graphs", "inseparable_graphs"]

@@ -16,9 +16,9 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
 
-__all__ = ["SPARSE_OVER_DENSE", "Aggregation", "add_up", "aggregate_features", "check_edges", "count_edge_types"]
-__all__ += ["count_relations", "keep_shared_columns", "multiply_directions", "row_sums", "shared_relations"]
-__all__ += ["split_by_type", "sum_features"]
+__all__ = ["SPARSE_OVER_DENSE", "Aggregation", "add_up", "aggregate_features", "check_graphs", "count_edge_types"]
+__all__ += ["count_relations", "keep_shared_columns", "multiply_directions", "node_scaling", "row_sums"]
+__all__ += ["shared_relations", "split_by_type", "sum_features"]
 
 Item = TypeVar("Item")
 
@@ -29,12 +29,12 @@ SPARSE_OVER_DENSE = 20.0
 class Aggregation:
     """The aggregation Â of a group of graphs, as a list of relations."""
 
-    def __init__(self, batch: GraphBatch, *, typed: bool = False) -> None:
+    def __init__(self, batch: GraphBatch, *, typed: bool = False, given_scale: bool = False) -> None:
         matrix = sparse.csr_array(batch.adjacency() + sparse.eye_array(batch.n_nodes, format="csr"))
         matrix.sort_indices()
         self.magnitude = abs(matrix)  # |Â|, for the bound of `is_zero_norm`
         self.terms = np.diff(matrix.indptr)  # |N(u)| + 1
-        self.sums = row_sums(batch)
+        self.scaling = node_scaling(batch, given_scale=given_scale)
         self.matrix = matrix
         self.relations = [_Relation(batch, B) for B in (split_by_type(batch) if typed else [matrix])]
 
@@ -44,7 +44,7 @@ class Aggregation:
         ``previous`` are the norms before the aggregation, those of the level below after its layers.
         """
         q = np.where(is_zero_norm(q, self.magnitude @ previous, self.terms, squared=squared), 0.0, q)
-        return q, scale_norms(q, self.sums, kernel)
+        return q, scale_norms(q, self.scaling, kernel)
 
 
 class _Relation:
@@ -92,10 +92,12 @@ def split_by_type(batch: GraphBatch, types: int | None = None) -> list[sparse.cs
     return relations
 
 
-def check_edges(batch: GraphBatch, kernel: GNTK) -> None:
-    """Refuse ``"typed"`` edges without labels, and weights for which ``scale="degree"`` has no meaning."""
+def check_graphs(batch: GraphBatch, kernel: GNTK) -> None:
+    """Refuse ``"typed"`` edges without labels, and graphs on which the scale of the kernel is not defined."""
     if kernel.typed and batch.edge_labels is None and len(batch.indices):
         raise InputError("edges='typed' needs edge labels, but the graphs carry none; use edges='plain'.")
+    if kernel.given_scale:
+        batch.with_node_scale(node_scaling(batch, given_scale=True))  # values that were never checked raise an error
     if kernel.scale != "degree":
         return
     sums = row_sums(batch)
@@ -107,6 +109,20 @@ def check_edges(batch: GraphBatch, kernel: GNTK) -> None:
             f"scale='degree' divides by the sum of a node's weights plus one, which is {sums[node]:g} for node "
             f"{node - int(batch.offsets[graph])} of graph {graph}; use scale='uniform' or positive weights."
         )
+
+
+def node_scaling(batch: GraphBatch, *, given_scale: bool) -> Array:
+    """Return what determines the scale of each node apart from its norm: c_u if it is given, else row sums of Â."""
+    if not given_scale:
+        return row_sums(batch)
+    if batch.node_scale is not None:
+        return batch.node_scale
+    if batch.n_nodes:
+        raise InputError(
+            "scale='given' needs the scale of every node, but the graphs carry none; pass node_scale= to Graph, "
+            "call batch.with_node_scale(values), or use another scale."
+        )
+    return np.zeros(0)
 
 
 def row_sums(batch: GraphBatch) -> Array:

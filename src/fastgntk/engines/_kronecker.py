@@ -14,7 +14,7 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._activation import kappa0, kappa1
-from fastgntk.engines._aggregation import keep_shared_columns, shared_relations, split_by_type
+from fastgntk.engines._aggregation import keep_shared_columns, node_scaling, shared_relations, split_by_type
 from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine
 from fastgntk.engines._norms import safe_reciprocal, to_dense
 from fastgntk.errors import InputError
@@ -67,6 +67,8 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
             norm = np.sqrt(square)
             if kernel.scale == "unit":
                 c = safe_reciprocal(norm)
+            elif kernel.scale == "given":
+                c = node_scaling(graph, given_scale=True)
             else:
                 c = 1.0 / A_hat.sum(axis=1) if kernel.scale == "degree" else np.ones(len(X))
             B, p = [c[:, None] * relation for relation in relations], c * norm

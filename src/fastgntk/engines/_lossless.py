@@ -64,14 +64,14 @@ class Lossless(Engine[ColourState, tuple[GNTK, ColourGroup]]):
     def prepare(self, batch: GraphBatch, kernel: GNTK) -> ColourState:
         """Refine the colours of all graphs, and compute the norms and unit vectors of level 1."""
         announce_compilation()
-        colouring = refine_colours(batch, kernel.blocks, typed=kernel.typed)
+        colouring = refine_colours(batch, kernel.blocks, typed=kernel.typed, given_scale=kernel.given_scale)
         first, deeper = colouring.operators[0], colouring.operators[1:]
         n_relations = 1 + int(first.relation.max(initial=0))
         directions, norm = _aggregate_features(first, colouring.features, n_relations)
         level_start = np.concatenate([[0, 0], np.cumsum(colouring.counts[1:])]).astype(np.int64)
         q, p_out = np.zeros(level_start[-1]), np.zeros(level_start[-1])
         q[: len(norm)] = norm
-        p_out[: len(norm)] = layer_gain(kernel) * scale_norms(norm, first.sums, kernel)
+        p_out[: len(norm)] = layer_gain(kernel) * scale_norms(norm, first.scaling, kernel)
         lengths = [np.diff(directions.indptr), *(np.diff(o.ptr) for o in deeper)]
         sums = sparse.csr_array(sum_features(batch))
         sums.sort_indices()
@@ -87,7 +87,7 @@ class Lossless(Engine[ColourState, tuple[GNTK, ColourGroup]]):
             value=np.concatenate([directions.data, *(o.value for o in deeper)]),
             magnitude=np.concatenate([directions.data, *(o.magnitude for o in deeper)]),
             terms=np.concatenate([o.terms for o in colouring.operators]),
-            sums=np.concatenate([o.sums for o in colouring.operators]),
+            scaling=np.concatenate([o.scaling for o in colouring.operators]),
             owner=batch.graph_of_node[np.concatenate([o.first for o in colouring.operators])],
             q=q,
             p_out=p_out,

@@ -27,7 +27,7 @@ class NodePairs:
     def __init__(self, batch: GraphBatch, kernel: GNTK) -> None:
         self.kernel, self.size = kernel, batch.n_nodes
         self._X = batch.features
-        aggregation = Aggregation(batch, typed=kernel.typed)
+        aggregation = Aggregation(batch, typed=kernel.typed, given_scale=kernel.given_scale)
         self._relations = [relation.matrix for relation in aggregation.relations]
         self._pattern = aggregation.magnitude
         self._directions, q = aggregate_features(self._relations, self._X)

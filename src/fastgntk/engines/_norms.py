@@ -12,11 +12,13 @@ __all__ = ["is_zero_norm", "safe_reciprocal", "scale_norms", "to_dense", "unit_r
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def scale_norms(q: Array, sums: Array, kernel: GNTK) -> Array:
-    """Return p = c_u q_u from row sums of Â; NaNs propagate to the result."""
+def scale_norms(q: Array, scaling: Array, kernel: GNTK) -> Array:
+    """Return p = c_u q_u; ``scaling`` is that of `node_scaling`. NaNs propagate to the result."""
     if kernel.scale == "unit":
         return q * 0.0 + (q > 0)
-    return q / sums if kernel.scale == "degree" else q
+    if kernel.scale == "given":
+        return q * scaling
+    return q / scaling if kernel.scale == "degree" else q
 
 
 def is_zero_norm(norm: Array, bound: Array, terms: NDArray[np.integer] | Array, *, squared: bool) -> Bools:

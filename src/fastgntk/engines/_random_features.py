@@ -127,7 +127,9 @@ class TangentFeatures:
             padded = _pad(features, self.width)
             values = padded.toarray() if self._first is None else self._first.right(padded)
             out.append(np.asarray(np.sqrt(weights[0]) * values))
-        colouring = refine_colours(batch, len(self._blocks), typed=self.kernel.typed)
+        colouring = refine_colours(
+            batch, len(self._blocks), typed=self.kernel.typed, given_scale=self.kernel.given_scale
+        )
         directions, norms = unit_rows(_pad(colouring.features, self.width))
         start = np.asarray(directions.toarray(), dtype=dtype)
         found = _ColourVectors(norms, start, start)
@@ -170,7 +172,9 @@ class TangentFeatures:
         length[length <= (operator.terms[rows] + 8.0) * np.finfo(s.dtype).eps] = 0.0  # zero up to rounding
         q = bound * length
         if self.kernel.scale == "degree":
-            q *= safe_reciprocal(operator.sums[rows])
+            q *= safe_reciprocal(operator.scaling[rows])
+        elif self.kernel.scale == "given":
+            q *= operator.scaling[rows]
         elif self.kernel.scale == "unit":
             q = (q > 0).astype(np.float64)
         factor = safe_reciprocal(length).astype(s.dtype)

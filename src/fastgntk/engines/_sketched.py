@@ -39,7 +39,7 @@ from fastgntk.engines._aggregation import (
     count_edge_types,
     count_relations,
     keep_shared_columns,
-    row_sums,
+    node_scaling,
     split_by_type,
 )
 from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine, Outline, announce_compilation
@@ -118,7 +118,10 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
     def _colours(self, batch: GraphBatch, kernel: GNTK) -> Int32s | None:
         if not self.sketch.merge_nodes:
             return None
-        return refine_colours(batch, kernel.blocks, typed=kernel.typed, operators=False).colours
+        colouring = refine_colours(
+            batch, kernel.blocks, typed=kernel.typed, given_scale=kernel.given_scale, operators=False
+        )
+        return colouring.colours
 
     def tile(self, rows: _SketchedGroup, cols: _SketchedGroup, cancelled: CancelFlag | None = None) -> Array:
         """Run the recursion on all node pairs of two groups and read out every level."""
@@ -172,7 +175,7 @@ class _SketchedGraph:
             self._relations = split_by_type(graph, types)
         else:
             self._relations = [sparse.csr_array(graph.adjacency() + sparse.eye_array(self._size, format="csr"))]
-        self._sums = row_sums(graph)
+        self._scaling = node_scaling(graph, given_scale=kernel.given_scale)
         self.feature_sum = np.asarray(graph.features.sum(axis=0), dtype=np.float64).ravel()
         self.sketched_features = np.zeros((0, graph.features.shape[1]))
         self.levels: list[GraphLevel] = []
@@ -227,7 +230,7 @@ class _SketchedGraph:
         """Append a level to ``levels``, from M and the norms q."""
         kernel = self._kernel
         first, counts = distinct = self._colours_of(level)
-        p_out = layer_gain(kernel) * scale_norms(q, self._sums[first], kernel)
+        p_out = layer_gain(kernel) * scale_norms(q, self._scaling[first], kernel)
         S_hat, buckets = None, None
         if level < kernel.blocks:
             S = self._sketch_matrix(level + 1, distinct)

@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import Any, Self, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs._csr import Adjacency, row_offsets
-from fastgntk.graphs._graph import Graph, check_features
+from fastgntk.graphs._graph import Graph, check_features, check_node_scale
 
 __all__ = ["GraphBatch", "concatenate_parts"]
 
@@ -42,6 +42,8 @@ class GraphBatch(Sequence[Graph]):
     edge_labels : integers or strings, (m,), or None
     self_loops : int64, (n,)
         Number of self loops dropped from each graph.
+    node_scale : float64, (N,), or None
+        The factor c_u of each node, for kernels with ``scale="given"``.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class GraphBatch(Sequence[Graph]):
     labels: NDArray[Any] | None = None
     edge_labels: NDArray[Any] | None = None
     self_loops: Ints = field(kw_only=True)
+    node_scale: Array | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
@@ -91,6 +94,7 @@ class GraphBatch(Sequence[Graph]):
             labels=concatenate_parts([g.labels for g in graphs], node_counts, "labels"),
             edge_labels=concatenate_parts(edge_labels, edge_counts, "edge_labels") if any(edge_counts) else None,
             self_loops=np.array([g.n_self_loops for g in graphs], dtype=np.int64),
+            node_scale=concatenate_parts([g.node_scale for g in graphs], node_counts, "node_scales"),
         )
 
     @classmethod
@@ -152,6 +156,17 @@ class GraphBatch(Sequence[Graph]):
         """Return the same graphs with other node features, shape (N, d), dense or SciPy sparse."""
         return replace(self, features=check_features(features, self.n_nodes))
 
+    def with_node_scale(self, node_scale: ArrayLike | None) -> Self:
+        """Return the same graphs with these factors c_u of all nodes, shape (N,), or without any."""
+        if node_scale is None:
+            return replace(self, node_scale=None)
+
+        def node_name(node: int) -> str:
+            graph = int(self.graph_of_node[node])
+            return f"node {node - int(self.offsets[graph])} of graph {graph}"
+
+        return replace(self, node_scale=check_node_scale(node_scale, self.n_nodes, node_name))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -194,6 +209,7 @@ class GraphBatch(Sequence[Graph]):
         graph = Graph.__new__(Graph)
         graph.indptr, graph.indices, graph.weights = part.indptr, part.indices, part.weights
         graph.features, graph.labels, graph.edge_labels = part.features, part.labels, part.edge_labels
+        graph.node_scale = part.node_scale
         graph.n_self_loops = int(part.self_loops[0])
         return graph
 
@@ -217,6 +233,7 @@ class GraphBatch(Sequence[Graph]):
     def _select(self, offsets: Ints, indptr: Ints, graphs: Any, nodes: Any, edges: Any) -> Self:
         """Return a batch with these graphs, nodes and edges, each a slice or an array of numbers."""
         rows = {"indices": edges, "weights": edges, "edge_labels": edges, "features": nodes, "labels": nodes}
+        rows["node_scale"] = nodes
         arrays: dict[str, Any] = {name: getattr(self, name) for name in rows}
         arrays |= {name: array[rows[name]] for name, array in arrays.items() if array is not None}
         return type(self)(offsets=offsets, indptr=indptr, self_loops=self.self_loops[graphs], **arrays)
@@ -237,7 +254,8 @@ def _ranges(starts: Ints, lengths: Ints) -> Ints:
 def concatenate_parts(parts: Sequence[Any], lengths: Sequence[int], name: str) -> Any:
     """Concatenate the features or labels of graphs with these numbers of nodes or edges, or raise if they differ.
 
-    A graph of length 0 is compatible with all others, with or without features or labels.
+    So for other arrays with an entry for each node. A graph of length 0 is compatible with all others, with or without
+    features or labels.
     """
     counted = [(i, part) for i, part in enumerate(parts) if lengths[i]]
     if not counted:

@@ -27,6 +27,8 @@ class Graph:
         Continuous node features, used unchanged.
     labels : sequence of length N or array of shape (N, k), optional
         Discrete node labels, integers or strings; they become one-hot features when a kernel is computed.
+    node_scale : array, shape (N,), optional
+        The factor c_u of each node, 0 or more, for kernels with ``scale="given"``; other kernels ignore it.
     directed : bool
         If False (default) every edge counts in both directions. If True, row u lists the nodes that u sums over.
 
@@ -40,7 +42,7 @@ class Graph:
     Graph(n_nodes=3, n_edges=1)
     """
 
-    __slots__ = ("edge_labels", "features", "indices", "indptr", "labels", "n_self_loops", "weights")
+    __slots__ = ("edge_labels", "features", "indices", "indptr", "labels", "n_self_loops", "node_scale", "weights")
 
     indptr: Ints
     indices: Int32s
@@ -48,6 +50,7 @@ class Graph:
     features: Any
     labels: NDArray[Any] | None
     edge_labels: NDArray[Any] | None
+    node_scale: Array | None
     n_self_loops: int
 
     def __init__(
@@ -57,9 +60,11 @@ class Graph:
         *,
         labels: ArrayLike | None = None,
         directed: bool = False,
+        node_scale: ArrayLike | None = None,
     ) -> None:
         n_nodes, rows, cols, weights = entries(adjacency)
         self._fill(from_edges(rows, cols, n_nodes, weights=weights, directed=directed), features, labels)
+        self.node_scale = None if node_scale is None else check_node_scale(node_scale, n_nodes)
 
     @classmethod
     def from_edges(
@@ -72,6 +77,7 @@ class Graph:
         labels: ArrayLike | None = None,
         edge_labels: ArrayLike | None = None,
         directed: bool = False,
+        node_scale: ArrayLike | None = None,
     ) -> Self:
         """Construct a graph from pairs of node numbers (0 to n_nodes − 1), each edge once or in both directions.
 
@@ -94,6 +100,7 @@ class Graph:
         adjacency = from_edges(rows, cols, n_nodes, weights=weights, edge_labels=edge_labels, directed=directed)
         graph = cls.__new__(cls)
         graph._fill(adjacency, features, labels)
+        graph.node_scale = None if node_scale is None else check_node_scale(node_scale, n_nodes)
         return graph
 
     def _fill(self, adjacency: Adjacency, features: ArrayLike | None, labels: ArrayLike | None) -> None:
@@ -165,6 +172,25 @@ def check_features(features: ArrayLike, n_nodes: int, node_name: Callable[[int],
         raise InputError(
             f"{node_name(node)} has the feature value {dense[node, column]} in column {column}; features must be "
             "finite: fill in or drop missing values first."
+        )
+    return array
+
+
+def check_node_scale(values: ArrayLike, n_nodes: int, node_name: Callable[[int], str] = "node {}".format) -> Array:
+    """Return a copy of the scale c_u of each node as float64, (N,); ``node_name`` names a node in error messages."""
+    try:
+        array: Array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("node_scale must be numbers, one for each node.") from None
+    if array.shape != (n_nodes,):
+        raise InputError(
+            f"node_scale must have one entry for each of the {n_nodes} nodes, but has shape {array.shape}."
+        )
+    wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+    if len(wrong):
+        node = int(wrong[0])
+        raise InputError(
+            f"{node_name(node)} has the scale {array[node]}; every node_scale must be finite and 0 or more."
         )
     return array
 

@@ -88,6 +88,8 @@ class Description:
         Number of distinct labels; 0 if there are none.
     node_attributes : int
         Width of the continuous features; 0 if there are none.
+    node_scale : bool
+        Whether nodes have a given scale c_u, which then is part of the initial colours too.
     features : str
         Node features of the kernel, and initial colours of the refinement that finds equal graphs.
     equal : EqualGraphs or None
@@ -111,6 +113,7 @@ class Description:
     connected_graphs: int
     node_labels: int
     node_attributes: int
+    node_scale: bool
     edge_labels: int
     features: str
     equal: EqualGraphs | None
@@ -127,6 +130,7 @@ class Description:
         edges += f", {self.edge_labels:,} labels" if self.edge_labels else ""
         attributes = [f"labels, {self.node_labels:,} distinct"] if self.node_labels else []
         attributes += [f"features of width {self.node_attributes:,}"] if self.node_attributes else []
+        attributes += ["scales"] if self.node_scale else []
         rows = [
             ("graphs", f"{self.graphs:,}"),
             ("nodes", f"{self.nodes:,}"),

@@ -18,7 +18,8 @@ papers                code                 meaning
 ====================  ===================  =======================================================
 L                     ``blocks``           Aggregate + Combine blocks
 R                     ``layers``           ReLU layers in each Combine
-c_u                   ``scale``            1, 1/(\|N(u)\|+1), or the inverse norm of the aggregated node
+c_u                   ``scale``            1, 1/(\|N(u)\|+1), the inverse norm of the aggregated node, or any
+                                           number 0 or more that the graph gives as ``node_scale``
 jumping knowledge     ``jump``             read out every level
 c_φ                   ``c_phi``            2 preserves norms: p_u does not change within a block
 X                     ``features``         attributes, one-hot labels or one-hot degrees

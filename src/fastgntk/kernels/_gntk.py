@@ -15,7 +15,7 @@ from fastgntk.sketch import Sketch
 
 __all__ = ["GNTK", "Edges", "Scale"]
 
-Scale = Literal["uniform", "degree", "unit"]
+Scale = Literal["uniform", "degree", "unit", "given"]
 Edges = Literal["plain", "typed"]
 
 
@@ -29,9 +29,9 @@ class GNTK(Kernel):
         Number L of Aggregate + Combine blocks; information travels this many edges.
     layers : int, 1 or more
         Number R of fully connected ReLU layers in each Combine.
-    scale : {"uniform", "degree", "unit"}
+    scale : {"uniform", "degree", "unit", "given"}
         The factor c_u of an aggregated node: 1, 1 / (|N(u)| + 1) (with weights, one over the sum of weights
-        plus one), or the factor that makes the node a unit vector.
+        plus one), the factor that makes the node a unit vector, or the ``node_scale`` that the graphs carry.
     jump : bool, or L + 1 numbers
         Jumping knowledge: read out every level 0..L, not only the last. Numbers are the weights of the levels, 0 or
         more and not all 0: True means all ones, False means ``(0, …, 0, 1)``.
@@ -91,6 +91,11 @@ class GNTK(Kernel):
     def typed(self) -> bool:
         """Whether edge labels matter."""
         return self.edges == "typed"
+
+    @cached_property
+    def given_scale(self) -> bool:
+        """Whether the ``node_scale`` of graphs matters."""
+        return self.scale == "given"
 
 
 def _check_jump(value: Any, blocks: int) -> bool | tuple[float, ...]:

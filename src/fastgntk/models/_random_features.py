@@ -21,7 +21,7 @@ from fastgntk._util.arrays import Array, Floats
 from fastgntk._util.checks import check_flag, check_integer
 from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._util.threads import run as run_on_threads
-from fastgntk.engines import TangentFeatures, check_edges
+from fastgntk.engines import TangentFeatures, check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import Graph, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel, Normalized
@@ -105,7 +105,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         kernel = self._check()
         encoder = NodeFeatures(kernel.features).fit(batch)
         ready = encoder.transform(batch)
-        check_edges(ready, kernel)
+        check_graphs(ready, kernel)
         # One more edge type for all unseen types, and columns for unseen labels.
         types = int(ready.edge_labels.max(initial=-1)) + 2 if kernel.typed and ready.edge_labels is not None else 1
         width = drawn_width(encoder)
@@ -174,7 +174,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         encoder = self.node_features_
         extended = encoder.extend(batch)
         ready = extended.transform(batch)
-        check_edges(ready, self.draws_.kernel)
+        check_graphs(ready, self.draws_.kernel)
         if extended.width_ == encoder.width_:
             return ready
         new_column = np.arange(extended.width_)
@@ -269,7 +269,8 @@ class FeatureBasis:
 
     def probe(self) -> Array:
         """Return the vector of one fixed graph, to check that the seed still gives the same draws."""
-        pair = Graph.from_edges([(0, 1)], 2, edge_labels=[0] if self.draws.kernel.typed else None)
+        edge_labels = [0] if self.draws.kernel.typed else None
+        pair = Graph.from_edges([(0, 1)], 2, edge_labels=edge_labels, node_scale=np.ones(2))
         batch = GraphBatch.from_graphs([pair]).with_features(np.ones((2, self.draws.width)))
         return np.asarray(self.draws(batch, np.float64)[0])
 

@@ -18,10 +18,10 @@ def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind =
     """Summarise graphs, find equal ones, and bound the score that any model can reach on targets ``y``.
 
     Two graphs are equal if colour refinement (1-WL) cannot distinguish them: nodes start with the features of the
-    kernel (``features``, as in :class:`fastgntk.GNTK`), and each round takes their neighbours with the edge weights
-    into account, until no round separates more nodes. All message-passing methods give equal graphs equal values, so
-    equal graphs with different targets bound their scores: integers and text are classes and bound the accuracy; real
-    numbers bound the root mean square error.
+    kernel (``features``, as in :class:`fastgntk.GNTK`) and their ``node_scale``, if there is one, and each round takes
+    their neighbours with the edge weights into account, until no round separates more nodes. All message-passing
+    methods give equal graphs equal values, so equal graphs with different targets bound their scores: integers and text
+    are classes and bound the accuracy; real numbers bound the root mean square error.
 
     Examples
     --------
@@ -62,6 +62,7 @@ def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind =
         connected_graphs=int(np.sum(components == 1)),
         node_labels=0 if batch.labels is None else len(np.unique(batch.labels, axis=0)),
         node_attributes=0 if batch.features is None else int(batch.features.shape[1]),
+        node_scale=batch.node_scale is not None,
         edge_labels=0 if batch.edge_labels is None else len(np.unique(batch.edge_labels)),
         features=step.kind_,
         equal=_equal(ready, targets, typed=False),
@@ -106,7 +107,7 @@ def _targets(y: ArrayLike, count: int) -> NDArray[Any]:
 
 
 def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> EqualGraphs | None:
-    found = inseparable_graphs(ready, typed=typed)
+    found = inseparable_graphs(ready, typed=typed, given_scale=ready.node_scale is not None)
     if found is None:
         return None
     first, rounds = found

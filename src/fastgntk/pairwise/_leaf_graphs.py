@@ -143,7 +143,10 @@ class LeafGraphs:
     def equal_graphs(self) -> Ints:
         """Return for each graph the number of the first one that the kernel cannot distinguish from it."""
         colours = self.choice.engine.colours(self.prepared)
-        return equal_graphs(self.batch, self.kernel.blocks, typed=self.kernel.typed, colours=colours)
+        kernel = self.kernel
+        return equal_graphs(
+            self.batch, kernel.blocks, typed=kernel.typed, given_scale=kernel.given_scale, colours=colours
+        )
 
     def build(self, workers: int) -> list[BuiltGroup]:
         """Build every group, once."""

@@ -10,7 +10,7 @@ from scipy import sparse
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk._util.threads import run, single_threaded_blas
-from fastgntk.engines import NodePairs, check_edges
+from fastgntk.engines import NodePairs, check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel
@@ -177,7 +177,7 @@ def _prepare_graph(graph: Any, kernel: Any) -> GraphBatch:
         raise InputError(f"the kernel between nodes must be one GNTK without a sketch, but is {kernel!r}.")
     batch = _check_one(as_graphs(graph if isinstance(graph, GraphBatch | list) else [graph]))
     batch = NodeFeatures(kernel.features).fit(batch).transform(batch)
-    check_edges(batch, kernel)
+    check_graphs(batch, kernel)
     return batch
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines import EXACT_ENGINES, Choice, check_edges, choose_engine
+from fastgntk.engines import EXACT_ENGINES, Choice, check_graphs, choose_engine
 from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel
@@ -266,7 +266,7 @@ def tangent_leaves(kernel: Kernel) -> list[GNTK]:
 def _check(kernel: GNTK, batches: list[GraphBatch]) -> None:
     """Raise if the kernel does not apply to the edges of the graphs; warn if some are too small for the sketch."""
     for batch in batches:
-        check_edges(batch, kernel)
+        check_graphs(batch, kernel)
     if kernel.sketch is None:
         return
     sizes = np.concatenate([batch.sizes for batch in batches])

@@ -27,7 +27,7 @@ from fastgntk.persistence._schema import Arrays, ArraySpec, Entry, check_array, 
 
 __all__ = ["pack_features", "pack_graphs", "pack_basis", "unpack_features", "unpack_graphs", "unpack_basis"]
 
-_FIELDS = ("offsets", "indptr", "indices", "weights", "labels", "edge_labels", "self_loops")
+_FIELDS = ("offsets", "indptr", "indices", "weights", "labels", "edge_labels", "self_loops", "node_scale")
 _SPARSE = ("features.data", "features.indices", "features.indptr", "features.shape")
 _GRAPHS = [f"graphs.{name}" for name in (*_FIELDS, *_SPARSE, "features")]
 _EDGE_TYPES = {False: "edge_types.whole", True: "edge_types.text"}  # by whether labels are strings
@@ -147,6 +147,7 @@ def _drop_unused(batch: GraphBatch, features: dict[str, NodeFeatures], kernel: K
         features=batch.features if kinds & {"attributes", "all"} else None,
         labels=batch.labels if kinds & {"labels", "all"} else None,
         edge_labels=batch.edge_labels if any(leaf.typed for leaf in tangent_leaves(kernel)) else None,
+        node_scale=batch.node_scale if any(leaf.given_scale for leaf in tangent_leaves(kernel)) else None,
     )
 
 
@@ -189,6 +190,7 @@ def unpack_graphs(arrays: Arrays) -> GraphBatch:
     optional = {
         "graphs.weights": ArraySpec("entries"),
         "graphs.edge_labels": ArraySpec("entries", _LABELS),
+        "graphs.node_scale": ArraySpec("nodes", minimum=0.0),
         "graphs.labels": ArraySpec("nodes" if one_label else "nodes any", _LABELS),
     }
     check_arrays(arrays, {name: spec for name, spec in optional.items() if name in arrays}, sizes)

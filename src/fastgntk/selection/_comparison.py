@@ -173,7 +173,8 @@ class Comparison:
             same = [leaf for leaf in leaves if leaf.features == kind]
             featured = NodeFeatures(kind).fit_transform(self.batch)
             blocks, typed = max(leaf.blocks for leaf in same), any(leaf.typed for leaf in same)
-            groups.append(equal_graphs(featured, blocks, typed=typed))
+            given_scale = any(leaf.given_scale for leaf in same)
+            groups.append(equal_graphs(featured, blocks, typed=typed, given_scale=given_scale))
         if len(groups) == 1:
             return groups[0]
         _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)

@@ -23,6 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from fastgntk._util.arrays import Array
+from fastgntk.engines import check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK
@@ -51,13 +52,15 @@ def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, 
     if width < 1 or draws < 1:
         raise InputError(f"width and draws must be 1 or more, but are {width} and {draws}.")
     batch = NodeFeatures(kernel.features).fit_transform(as_graphs(source))
+    if kernel.given_scale:
+        check_graphs(batch, kernel)
     X = batch.features.toarray() if sparse.issparse(batch.features) else batch.features
     parts = _aggregation_operators(batch, kernel)
     owner = np.eye(len(batch))[:, batch.graph_of_node]  # (n, N), 1 where node u belongs to graph i
     rng = np.random.default_rng(random_state)
     total = np.zeros((len(batch), len(batch)))
     for _ in range(draws):
-        passes = _forward(X, parts, kernel, width, rng)
+        passes = _forward(X, parts, kernel, width, rng, batch.node_scale)
         total += _tangent(passes, parts, kernel, owner)
     return total / draws
 
@@ -88,7 +91,14 @@ class _Passes:
     readout: list[Array]  # w_l, l = 0..L; without jump only the last is used
 
 
-def _forward(X: Array, parts: list[Any], kernel: GNTK, width: int, rng: np.random.Generator) -> _Passes:
+def _forward(
+    X: Array,
+    parts: list[Any],
+    kernel: GNTK,
+    width: int,
+    rng: np.random.Generator,
+    node_scale: Array | None = None,
+) -> _Passes:
     passes = _Passes([], [], [], [], [X], [rng.standard_normal((X.shape[1],))])
     h = X
     for _ in range(kernel.blocks):
@@ -99,7 +109,7 @@ def _forward(X: Array, parts: list[Any], kernel: GNTK, width: int, rng: np.rando
         elif kernel.scale == "unit":
             c = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
         else:
-            c = np.ones(len(h))
+            c = node_scale if kernel.given_scale and node_scale is not None else np.ones(len(h))
         h = c[:, None] * h
         weights, inputs, active = [], [], []
         for _ in range(kernel.layers):

@@ -45,6 +45,12 @@ def test_workers_write_the_same_bits_as_threads(tmp_path, client, engine):
     assert not (stored.path / _cluster._TOKEN).exists()
 
 
+def test_workers_receive_the_scales_of_nodes(tmp_path, client):
+    graphs, kernel = GRAPHS.with_node_scale(1.0 + np.arange(GRAPHS.n_nodes) % 3), GNTK(2, 1, "given")
+    stored = fg.gram(graphs, kernel, store=tmp_path / "K.zarr", client=client)
+    assert np.array_equal(np.asarray(stored), np.asarray(fg.gram(graphs, kernel, store=tmp_path / "2.zarr")))
+
+
 def _into(seen):
     return lambda done, total: seen.append(done / total)
 

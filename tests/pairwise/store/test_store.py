@@ -37,6 +37,15 @@ def test_a_stored_matrix_is_the_matrix(tmp_path, engine, matrix):
     assert (np.asarray(stored) == np.asarray(stored).T).all()
 
 
+def test_a_store_keeps_to_the_scales_of_its_graphs(tmp_path):
+    scales = 1.0 + np.arange(GRAPHS[:60].n_nodes) % 3
+    graphs, kernel = GRAPHS[:60].with_node_scale(scales), GNTK(2, 1, "given")
+    stored = fg.gram(graphs, kernel, store=tmp_path / "K.zarr")
+    FLOAT64.check(np.asarray(stored), fg.gram(graphs, kernel))
+    with pytest.raises(fg.InputError, match="holds the matrix of other graphs"):
+        fg.gram(graphs.with_node_scale(2 * scales), kernel, store=tmp_path / "K.zarr")
+
+
 @pytest.mark.slow
 def test_a_sketched_matrix_can_be_stored(tmp_path):
     kernel = GNTK(2, 1, sketch=Sketch(size=0.9, seed=3))
@@ -234,11 +243,14 @@ def test_a_fingerprint_covers_what_changes_values_and_nothing_else():
     plain = fg.Graph.from_edges(path, 3, X)
     scaled = fg.Graph.from_edges(path, 3, 2 * X)
 
-    def of(graph, edges="plain"):
-        return _manifest.fingerprint(fg.prepare([graph], GNTK(edges=edges)))
+    light, heavy = (fg.Graph.from_edges(path, 3, X, node_scale=scale) for scale in ([1, 1, 1], [1, 1, 2]))
+
+    def of(graph, edges="plain", scale="uniform"):
+        return _manifest.fingerprint(fg.prepare([graph], GNTK(edges=edges, scale=scale)))
 
     assert len({of(weighted), of(plain), of(scaled), of(typed, "typed"), of(other, "typed")}) == 5
-    assert of(typed) == of(other) == of(plain)
+    assert of(typed) == of(other) == of(light) == of(heavy) == of(plain)
+    assert len({of(light, scale="given"), of(heavy, scale="given"), of(plain)}) == 3
     assert of(typed, "typed") == of(renamed, "typed")  # types are compared with each other only
 
 

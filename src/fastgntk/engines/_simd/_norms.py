@@ -13,8 +13,8 @@ from fastgntk.engines._simd._layer import NEAR_ONE
 __all__ = ["SCALES", "measure_norms"]
 
 
-_DEGREE, _UNIT = 1, 2
-SCALES = {"uniform": 0, "degree": _DEGREE, "unit": _UNIT}
+_DEGREE, _UNIT, _GIVEN = 1, 2, 3
+SCALES = {"uniform": 0, "degree": _DEGREE, "unit": _UNIT, "given": _GIVEN}
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -67,7 +67,7 @@ def measure_norms(
                     return
                 row = level_start[level] + new[i]
                 new_q[i] = _measure_row(row, colouring, old_p, place, lam, n_old, sums[i])
-                new_p[i] = gain * _scale_norm(new_q[i], colouring.sums[row], scale)
+                new_p[i] = gain * _scale_norm(new_q[i], colouring.scaling[row], scale)
                 if owner[row] == g:
                     q[row], p_out[row] = new_q[i], new_p[i]
             if level < deepest:
@@ -193,8 +193,10 @@ def _measure_row(
 
 
 @compiled
-def _scale_norm(q: float, sum_of_weights: float, scale: int) -> float:
+def _scale_norm(q: float, scaling: float, scale: int) -> float:
     """Return c_u q_u; NaNs propagate."""
     if scale == _UNIT:
         return q * 0.0 + (1.0 if q > 0.0 else 0.0)
-    return q / sum_of_weights if scale == _DEGREE else q
+    if scale == _GIVEN:
+        return q * scaling
+    return q / scaling if scale == _DEGREE else q

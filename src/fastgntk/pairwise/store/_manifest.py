@@ -110,6 +110,8 @@ def fingerprint(prepared: PreparedGraphs) -> str:
             _add(digest, array)
     typed = [graphs for graphs in by_leaf if graphs.kernel.typed]
     _add(digest, typed[0].batch.edge_labels if typed else None)
+    if any(graphs.kernel.given_scale for graphs in by_leaf):
+        _add(digest, batch.node_scale)
     return digest.hexdigest()
 
 

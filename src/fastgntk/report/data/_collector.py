@@ -143,8 +143,10 @@ class Collector:
         kinds = {step.kind_ for step in self.prepared.features.values()}
         if len(kinds) > 1:  # graphs that are equal in one kind of features may differ in another
             return
-        description = describe(self.source.batch, y, features=self.deepest.kernel.features)
-        typed = any(graphs.kernel.typed for graphs in self.prepared.graphs_by_leaf.values())
+        leaves = [graphs.kernel for graphs in self.prepared.graphs_by_leaf.values()]
+        typed, given_scale = any(leaf.typed for leaf in leaves), any(leaf.given_scale for leaf in leaves)
+        batch = self.source.batch if given_scale else self.source.batch.with_node_scale(None)
+        description = describe(batch, y, features=self.deepest.kernel.features)
         self.warnings += _equality_warnings(description.equal_typed if typed else description.equal, len(y))
 
     def add_calibration(self, bins: list[Bin], note: str) -> None:
