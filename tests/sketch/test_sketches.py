@@ -138,7 +138,8 @@ def test_sizes_and_rates():
     [
         (
             {"size": 0},
-            "the size of a sketch must be a number of rows, 1 or more, or a rate in (0, 1] such as 0.3, but is 0.",
+            "the size of a sketch must be 'given', 'auto', a number of rows, 1 or more, or a rate in (0, 1] such as "
+            "0.3, but is 0.",
         ),
         ({"size": -3}, "but is -3."),
         ({"size": 1.5}, "but is 1.5."),

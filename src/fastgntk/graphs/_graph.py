@@ -11,6 +11,7 @@ from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 from fastgntk.graphs._csr import Adjacency, entries, from_edges, reverse_edges
+from fastgntk.graphs._sketch_keys import Keys, caller_key
 
 __all__ = ["Graph"]
 
@@ -29,6 +30,10 @@ class Graph:
         Discrete node labels, integers or strings; they become one-hot features when a kernel is computed.
     directed : bool
         If False (default) every edge counts in both directions. If True, row u lists the nodes that u sums over.
+    sketch_key : int or str, optional
+        Graphs of equal keys and sizes have the same sketch. By default graphs of equal content have.
+    sketch_size : int, optional
+        Rows of the sketch of this graph, for ``Sketch(size="given")``.
 
     Examples
     --------
@@ -40,7 +45,17 @@ class Graph:
     Graph(n_nodes=3, n_edges=1)
     """
 
-    __slots__ = ("edge_labels", "features", "indices", "indptr", "labels", "n_self_loops", "weights")
+    __slots__ = (
+        "edge_labels",
+        "features",
+        "indices",
+        "indptr",
+        "labels",
+        "n_self_loops",
+        "sketch_key",
+        "sketch_size",
+        "weights",
+    )
 
     indptr: Ints
     indices: Int32s
@@ -49,6 +64,9 @@ class Graph:
     labels: NDArray[Any] | None
     edge_labels: NDArray[Any] | None
     n_self_loops: int
+    sketch_key: Keys | None
+    """The key of the caller as 128 bits, (2,)."""
+    sketch_size: int | None
 
     def __init__(
         self,
@@ -57,9 +75,12 @@ class Graph:
         *,
         labels: ArrayLike | None = None,
         directed: bool = False,
+        sketch_key: int | str | None = None,
+        sketch_size: int | None = None,
     ) -> None:
         n_nodes, rows, cols, weights = entries(adjacency)
         self._fill(from_edges(rows, cols, n_nodes, weights=weights, directed=directed), features, labels)
+        self._set_sketch(sketch_key, sketch_size)
 
     @classmethod
     def from_edges(
@@ -72,6 +93,8 @@ class Graph:
         labels: ArrayLike | None = None,
         edge_labels: ArrayLike | None = None,
         directed: bool = False,
+        sketch_key: int | str | None = None,
+        sketch_size: int | None = None,
     ) -> Self:
         """Construct a graph from pairs of node numbers (0 to n_nodes − 1), each edge once or in both directions.
 
@@ -94,6 +117,7 @@ class Graph:
         adjacency = from_edges(rows, cols, n_nodes, weights=weights, edge_labels=edge_labels, directed=directed)
         graph = cls.__new__(cls)
         graph._fill(adjacency, features, labels)
+        graph._set_sketch(sketch_key, sketch_size)
         return graph
 
     def _fill(self, adjacency: Adjacency, features: ArrayLike | None, labels: ArrayLike | None) -> None:
@@ -101,6 +125,10 @@ class Graph:
         self.edge_labels, self.n_self_loops = adjacency.edge_labels, len(adjacency.loops)
         self.features = None if features is None else check_features(features, self.n_nodes)
         self.labels = None if labels is None else check_labels(labels, self.n_nodes)
+
+    def _set_sketch(self, key: int | str | None, size: int | None) -> None:
+        self.sketch_key = None if key is None else caller_key(key)
+        self.sketch_size = None if size is None else check_integer("sketch_size", size, 1)
 
     @property
     def n_nodes(self) -> int:
