@@ -44,7 +44,7 @@ class GraphBatch(Sequence[Graph]):
     self_loops : int64, (n,)
         Number of self loops dropped from each graph.
     sketch_keys : uint64, (n, 2), or None
-        Graphs of equal keys and sizes have the same sketch; None means that graphs of equal content have.
+        Graphs of equal keys and sizes share a sketch; if None, graphs of equal content do.
     sketch_sizes : int64, (n,), or None
         Rows of the sketch of each graph, for ``Sketch(size="given")``.
 

@@ -31,7 +31,7 @@ class Graph:
     directed : bool
         If False (default) every edge counts in both directions. If True, row u lists the nodes that u sums over.
     sketch_key : int or str, optional
-        Graphs of equal keys and sizes have the same sketch. By default graphs of equal content have.
+        Graphs of equal keys and sizes share a sketch; by default graphs of equal content do.
     sketch_size : int, optional
         Rows of the sketch of this graph, for ``Sketch(size="given")``.
 
