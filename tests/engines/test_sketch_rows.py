@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from tests.tables import EXACT
 import fastgntk as fg
 from fastgntk import GNTK, Compute, Graph, GraphBatch, InputError, Sketch
 from fastgntk.engines import sketch_rows
+from fastgntk.engines._sketch_rows import _moments
 from fastgntk.engines._sketched import Sketched
-from fastgntk.sketch import SKETCHES, smallest_rows
+from fastgntk.sketch import SKETCHES, SRHT, smallest_rows
 from fastgntk.theory import sketching_rms
 
 GRAPHS = fg.datasets.load("MUTAG").graphs[:20]
@@ -38,15 +40,19 @@ def rows_of(batch, sketch, **options):
     return sketch_rows(batch, GNTK(sketch=sketch, **options))
 
 
-def squared_errors(graph, kind, b, seeds, typed=False):
-    """‖Xᵀ(SᵀS − I) g‖² / ‖Xᵀ g‖² for many draws of S, with sums over relations, written out."""
+def column_sums(graph, typed=False):
+    """Âᵀ1 (n, relations), written out."""
     A, n = graph.adjacency.toarray(), graph.n_nodes
     parts = [A + np.eye(n)]
     if typed:
         kinds = sparse.csr_array((graph.edge_labels + 1, graph.indices, graph.indptr), shape=A.shape).toarray()
         parts = [np.eye(n), *(np.where(kinds == kind + 1, A, 0.0) for kind in range(3))]
-    G = np.stack([part.sum(axis=0) for part in parts], axis=1)
-    found = []
+    return np.stack([part.sum(axis=0) for part in parts], axis=1)
+
+
+def squared_errors(graph, kind, b, seeds, typed=False):
+    """‖Xᵀ(SᵀS − I) g‖² / ‖Xᵀ g‖² for many draws of S, with sums over relations."""
+    G, n, found = column_sums(graph, typed), graph.n_nodes, []
     for seed in range(seeds):
         S = SKETCHES[kind](n, b, np.random.default_rng(seed)).dense()
         found.append(np.sum(((S @ graph.features).T @ (S @ G) - graph.features.T @ G) ** 2))
@@ -70,17 +76,40 @@ def test_automatic_rows_meet_the_error_and_fewer_do_not(kind, typed):
     assert fewer > mean
 
 
+@pytest.mark.parametrize("typed", [False, True])
+def test_moments_are_as_written_out(typed):
+    graphs = [random_graph(i, 10 + i, typed=True) for i in range(3)]
+    found = np.array(_moments(encoded(graphs), GNTK(edges="typed" if typed else "plain")))
+    for i, graph in enumerate(graphs):
+        X, G = graph.features, column_sums(graph, typed)
+        fourth = np.sum(X[:, :, None] ** 2 * G[:, None] ** 2)
+        expected = np.array([np.sum(X**2) * np.sum(G**2), np.sum((X.T @ G) ** 2), fourth])
+        np.testing.assert_allclose(found[1:, i] / found[0, i], expected[1:] / expected[0], rtol=1e-12)
+
+
 def test_the_variance_is_that_of_the_theory():
-    graph = random_graph(1)
-    X, g, n = graph.features, graph.adjacency.toarray().sum(axis=0) + 1.0, 40
+    graph, n = random_graph(1), 40
+    X, g = graph.features, column_sums(graph)[:, 0]
     moments = np.sum(X**2) * np.sum(g**2), np.sum((X.T @ g) ** 2), np.sum(X**2 * g[:, None] ** 2)
     for kind in ("ams", "gaussian", "countsketch"):
         for error in (0.3, 0.5, 0.8):
             b = int(smallest_rows(kind, n, *moments, error))
-            relative = [
-                np.sum(sketching_rms(X, np.eye(n), g, rows, 1e18, kind) ** 2) / moments[1] for rows in (b, b - 1)
-            ]
+            relative = [np.sum(sketching_rms(X, np.eye(n), g, m, 1e18, kind) ** 2) / moments[1] for m in (b, b - 1)]
             assert relative[0] <= error**2 < relative[1]
+
+
+def test_the_variance_of_an_srht_is_that_of_all_its_draws():
+    x, g, n = np.array([1.0, 2.0, 0.5, 1.5, 3.0, 1.0]), np.array([2.0, 1.0, 1.0, 2.5, 1.0, 0.5]), 8
+    moments = x @ x * (g @ g), (x @ g) ** 2, x**2 @ g**2
+    exact = []
+    for b in range(1, 6):
+        draws = product(combinations(range(n), b), product([-1.0, 1.0], repeat=6))
+        sketches = (SRHT(np.array(rows), np.array(flips)).dense() for rows, flips in draws)
+        exact.append(np.mean([((S @ x) @ (S @ g) - x @ g) ** 2 for S in sketches]) / moments[1])
+    for b in range(2, 6):
+        error = np.sqrt(0.5 * (exact[b - 1] + exact[b - 2]))  # between the errors of b and b − 1 rows
+        assert smallest_rows("srht", 6, *moments, error) == b
+        assert smallest_rows("srht", 6, *moments, np.sqrt(exact[b - 1] * 1.000001)) == b
 
 
 @pytest.mark.parametrize("kind", SKETCHES)
@@ -90,7 +119,9 @@ def test_rows_fall_as_the_error_grows(kind):
     rows = np.stack([rows_of(batch, Sketch(kind, "auto", error=error)) for error in errors])
     assert (np.diff(rows, axis=0) <= 0).all()
     assert (rows[0] == 40).all() or kind == "srht"
-    assert (rows[-1] < 5).all() or kind == "sparse"
+    assert (rows[-1] < 5).all()
+    if kind == "sparse":  # the variance is exact for ranges of equal length
+        assert ((rows % 8 == 0) | (rows < 8)).all()
 
 
 @pytest.mark.parametrize("features", ["labels", "all", "attributes", "degree"])
@@ -108,6 +139,8 @@ def test_rows_of_a_graph_do_not_depend_on_other_graphs(features, edges):
     assert together.tolist() == alone
     step = fg.NodeFeatures(features).fit(graphs[6:]).extend(graphs[:6])
     assert rows_of(step.transform(graphs), sketch, edges=edges).tolist() == alone
+    kernel = GNTK(edges=edges)  # the same bits, or else ceil(x) could differ
+    assert np.array_equal(_moments(step.transform(graphs), kernel), _moments(encoded(graphs, features), kernel))
     dense = step.transform(graphs)
     dense = replace(dense, features=dense.features.toarray() if sparse.issparse(dense.features) else dense.features)
     assert rows_of(dense, sketch, edges=edges).tolist() == alone
@@ -165,14 +198,17 @@ def test_memory_counts_the_largest_sketch_of_a_group():
 def test_warnings_count_graphs_that_are_exact():
     sizes = GRAPHS.sizes.copy()
     sizes[3:] -= 1
-    with pytest.warns(fg.NotSketchedWarning, match=r"the given sketch size is not below .* of 3 of 20 graphs"):
+    with pytest.warns(
+        fg.NotSketchedWarning, match=r"sketch size given with the graphs is not below .* of 3 of 20 graphs"
+    ):
         fg.gram(GRAPHS.with_sketch_sizes(sizes), GNTK(1, sketch=Sketch(size="given")))
-    with pytest.warns(fg.NotSketchedWarning, match=r"the size for error=0.1 is not below .* of 20 of 20 graphs"):
+    with pytest.warns(fg.NotSketchedWarning, match=r"the sketch size for error=0.1 is not below .* of 20 of 20 graphs"):
         K = fg.gram(GRAPHS, GNTK(1, sketch=Sketch(size="auto")))
     assert np.array_equal(K, fg.gram(GRAPHS, GNTK(1)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fg.gram(GRAPHS, GNTK(1, sketch=Sketch(size="auto", error=2.0)))
+        fg.gram([Graph(np.zeros((1, 1)))], GNTK(1, sketch=Sketch(size=1)))  # a single node cannot be sketched
 
 
 def test_missing_sizes_are_refused_in_one_sentence():

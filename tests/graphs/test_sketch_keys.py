@@ -43,6 +43,8 @@ def test_graphs_that_differ_in_any_part_have_different_keys():
         graph(features=X),
         graph(features=X[::-1]),
         graph(features=np.column_stack([X, np.zeros(4)])),
+        graph(features=np.eye(4)[:, :1]),
+        graph(features=np.eye(4)[:, :1] * [[1, 0]]),
         graph(features=X, labels=[0, 0, 0, 1]),
     ]
     assert len(set(map(key, graphs))) == len(graphs)

@@ -281,11 +281,10 @@ def _check(kernel: GNTK, batches: list[GraphBatch]) -> None:
     exact = int(((rows == sizes) & (sizes > 1)).sum())  # a single-node graph cannot be sketched
     if exact:
         size = kernel.sketch.size
-        what = f"the sketch size {size}"
-        if isinstance(size, str):
-            what = "the given sketch size" if size == "given" else f"the size for error={kernel.sketch.error:g}"
+        shown = {"given": "given with the graphs", "auto": f"for error={kernel.sketch.error}"}.get(str(size), size)
         warnings.warn(
-            f"{what} is not below the number of nodes of {exact} of {len(sizes)} graphs; these are computed exactly.",
+            f"the sketch size {shown} is not below the number of nodes of {exact} of {len(sizes)} graphs; "
+            "these are computed exactly.",
             NotSketchedWarning,
             stacklevel=user_stacklevel(),
         )
