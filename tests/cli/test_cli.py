@@ -93,6 +93,17 @@ def test_gram_takes_a_sketch(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::fastgntk.NotSketchedWarning")
+def test_gram_takes_a_sketch_of_automatic_size(tmp_path):
+    kernel = GNTK(2, sketch=fg.Sketch(size="auto", error=0.8))
+    expected = fg.gram(fg.datasets.load("MUTAG").graphs, kernel)
+    for i, options in enumerate(
+        (["--sketch-size", "auto", "--sketch-error", 0.8, "--blocks", 2], ["--kernel", repr(kernel)])
+    ):
+        in_process("gram", "MUTAG", "-o", tmp_path / f"{i}.npy", *options)
+        np.testing.assert_allclose(np.load(tmp_path / f"{i}.npy"), expected, rtol=1e-9)
+
+
 def test_sketch_as_large_as_the_graphs_warns_and_is_exact(tmp_path):
     done = in_process("gram", "MUTAG", "-o", tmp_path / "K.npy", "--sketch-size", 500)
     assert "size 500 is not below the number of nodes of 188 of 188 graphs" in " ".join(done.err.split())
@@ -208,7 +219,13 @@ GRAM = ["gram", "MUTAG", "-o", "K.npy"]
         ([*GRAM, "--sketch-size", "0"], "1 or more, or a rate in (0, 1] such as 0.3, but is 0."),
         ([*GRAM, "--sketch-size", "-4"], "1 or more, or a rate in (0, 1] such as 0.3, but is -4."),
         ([*GRAM, "--sketch-size", "1.5"], "a rate in (0, 1] such as 0.3, but is 1.5."),
-        ([*GRAM, "--sketch-size", "many"], "--sketch-size takes a number such as 64 or 0.3, but is 'many'."),
+        ([*GRAM, "--sketch-size", "many"], "takes a number such as 64 or 0.3, or auto, but is 'many'."),
+        (
+            [*GRAM, "--sketch-size", "0.3", "--sketch-error", "0.2"],
+            "is for size='auto', but the size is 0.3; leave out",
+        ),
+        ([*GRAM, "--sketch-size", "auto", "--sketch-error", "0"], "the error of a sketch must be a number above 0"),
+        ([*GRAM, "--kernel", "GNTK(sketch=Sketch(size='given'))"], "pass batch.with_sketch_sizes(sizes)"),
         ([*GRAM, "--sketch", "fft"], "must be one of ams, gaussian, srht, countsketch, sparse, but is 'fft'"),
         ([*GRAM, "--sketch", "ams", "--random-state", "-1"], "seed must be an integer, 0 or more, but is -1"),
         ([*GRAM, "--random-state", "1"], "--random-state is the seed of a sketch; give --sketch too"),

@@ -10,10 +10,13 @@ from fastgntk.sketch import SKETCHES
 WEIGHTS = st.floats(0.0, 1e300)
 FACTORS = st.floats(0.0, exclude_min=True, allow_infinity=False)
 
+SKETCH_SIZES = st.fixed_dictionaries(
+    {"size": st.integers(1, 10**6) | st.floats(0.0, 1.0, exclude_min=True) | st.just("given")}
+) | st.fixed_dictionaries({"size": st.just("auto"), "error": st.none() | FACTORS})
 SKETCH_VALUES = st.builds(
-    Sketch,
+    lambda sizes, **options: Sketch(**sizes, **options),
+    sizes=SKETCH_SIZES,
     kind=st.sampled_from(list(SKETCHES)),
-    size=st.integers(1, 10**6) | st.floats(0.0, 1.0, exclude_min=True),
     seed=st.integers(0, 2**63),
     fresh_each_block=st.booleans(),
     merge_nodes=st.booleans(),

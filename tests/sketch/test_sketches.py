@@ -131,6 +131,10 @@ def test_sizes_and_rates():
     assert [Sketch(size=rate).rows(n) for rate, n in ((1e-15, 9), (0.9, 5))] == [1, None]
     assert Sketch(size=1.0).rows(10) is None
     assert Sketch(size=np.int64(7)).size == 7
+    assert [Sketch(size="given").rows(10, own) for own in (3, 10, 11)] == [3, None, None]
+    assert Sketch(size="auto") == Sketch(size="auto", error=0.1) != Sketch(size="auto", error=0.2)
+    with pytest.raises(InputError, match="size='given' needs the number of rows of the graph"):
+        Sketch(size="given").rows(10)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +142,8 @@ def test_sizes_and_rates():
     [
         (
             {"size": 0},
-            "the size of a sketch must be a number of rows, 1 or more, or a rate in (0, 1] such as 0.3, but is 0.",
+            "the size of a sketch must be 'given', 'auto', a number of rows, 1 or more, or a rate in (0, 1] such as "
+            "0.3, but is 0.",
         ),
         ({"size": -3}, "but is -3."),
         ({"size": 1.5}, "but is 1.5."),
@@ -146,6 +151,15 @@ def test_sizes_and_rates():
         ({"size": float("nan")}, "but is nan."),
         ({"size": True}, "but is True."),
         ({"size": "64"}, "but is '64'."),
+        ({"size": "auto", "error": 0}, "the error of a sketch must be a number above 0, but is 0."),
+        ({"size": "auto", "error": -0.1}, "but is -0.1."),
+        ({"size": "auto", "error": float("nan")}, "but is nan."),
+        ({"size": "auto", "error": "small"}, "but is 'small'."),
+        (
+            {"error": 0.1},
+            "the error of a sketch is for size='auto', but the size is 0.3; leave out the error.",
+        ),
+        ({"size": "given", "error": 0.1}, "but the size is 'given'; leave out the error."),
         ({"kind": "am"}, "the kind of a sketch must be one of ams, gaussian, srht, countsketch, sparse, but is 'am'."),
         ({"kind": 3}, "but is 3."),
         ({"seed": 0.5}, "seed must be an integer, 0 or more, but is 0.5."),

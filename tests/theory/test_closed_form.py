@@ -12,7 +12,7 @@ from tests.tables import EXACT, FAMILIES, FLOAT64, NEGATIVE_WEIGHTS, one_hot
 
 from fastgntk import GNTK, Compute, Graph, InputError, Sketch, as_graphs, gram
 from fastgntk.engines import kappa0, kappa1
-from fastgntk.engines._sketched import _content
+from fastgntk.graphs import content_keys
 from fastgntk.theory import Nodes, aggregate_nodes, closed_form, moment, moment_weight
 
 KERNEL = GNTK(blocks=1, layers=1, scale="unit", jump=False)
@@ -131,7 +131,8 @@ def test_sketches_of_wrong_shape_are_refused():
 def test_sketched_engine_equals_the_closed_form_of_its_sketches():
     graphs = as_graphs(FAMILIES["continuous features"])
     sketch = Sketch("ams", size=2, merge_nodes=False, sketch_features=True)
-    sketches = [sketch.draw(n, 2, _content(graphs[i : i + 1]), 1).dense() for i, n in enumerate(graphs.sizes.tolist())]
+    keys = content_keys(graphs)
+    sketches = [sketch.draw(g.n_nodes, 2, key.tobytes(), 1).dense() for g, key in zip(graphs, keys, strict=True)]
     K = gram(graphs, replace(KERNEL, sketch=sketch))
     FLOAT64.check(closed_form(each(graphs, sketches)).K, K)
 

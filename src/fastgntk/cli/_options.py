@@ -46,7 +46,8 @@ class SketchOptions(OptionGroup):
     panel = "Sketch: an approximation for large dense graphs"
 
     sketch: str | None = option("ams, gaussian, srht, countsketch or sparse.", show_default="exact")
-    sketch_size: str | None = option("Rows such as 64, or a rate such as 0.3.", show_default="0.3")
+    sketch_size: str | None = option("Rows such as 64, a rate such as 0.3, or auto.", show_default="0.3")
+    sketch_error: float | None = option("Relative error for --sketch-size auto.", show_default="0.1")
     fresh_each_block: bool | None = option("Draw a new sketch for each block.", None, "--fresh-each-block")
     merge_nodes: bool | None = option(
         "Sketch distinct nodes (the default), or all nodes as in the paper.", None, "--merge-nodes/--all-nodes"
@@ -62,7 +63,12 @@ class SketchOptions(OptionGroup):
         (Sketch(kind='srht', size=0.25, seed=1), None)
         """
         size = None if self.sketch_size is None else _parse_size(self.sketch_size)
-        options = {"kind": self.sketch, "size": size, "fresh_each_block": self.fresh_each_block}
+        options = {
+            "kind": self.sketch,
+            "size": size,
+            "error": self.sketch_error,
+            "fresh_each_block": self.fresh_each_block,
+        }
         options |= {"merge_nodes": self.merge_nodes, "sketch_features": self.sketch_features}
         chosen: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         return Sketch(seed=seed, **chosen) if chosen else None
@@ -277,11 +283,13 @@ def _parse_flags(text: str, name: str) -> tuple[bool, ...]:
     return flags[text]
 
 
-def _parse_size(text: str) -> int | float:
+def _parse_size(text: str) -> int | float | str:
+    if text == "auto":
+        return text
     try:
         return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
     except ValueError:
-        raise InputError(f"--sketch-size takes a number such as 64 or 0.3, but is {text!r}.") from None
+        raise InputError(f"--sketch-size takes a number such as 64 or 0.3, or auto, but is {text!r}.") from None
 
 
 def _refuse_replaced_options(group: KernelOptions | CandidateOptions, sketch: SketchOptions) -> None:

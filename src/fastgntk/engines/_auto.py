@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fastgntk.engines._base import Engine, compiled_code_runs, get_engine
+from fastgntk.engines._sketch_rows import sketch_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK
@@ -60,8 +61,8 @@ def choose_engine(
                 f"engine={name!r} computes exact kernels, but {kernel} has a sketch; use engine='auto', or leave out "
                 "the sketch."
             )
-        sizes = rows.sizes if cols is None else np.concatenate([rows.sizes, cols.sizes])
-        if reused or any(kernel.sketch.rows(size) is not None for size in np.unique(sizes).tolist()):
+        sides = [rows] if cols is None else [rows, cols]
+        if reused or any((sketch_rows(side, kernel) < side.sizes).any() for side in sides):
             return Choice(get_engine("sketched", kernel.sketch), "the kernel has a sketch")
         exact = choose_engine("auto", rows, cols, replace(kernel, sketch=None), pairs)
         reason = f"no graph has more nodes than its sketch would have rows, so all is exact; {exact.reason}"
@@ -126,8 +127,8 @@ def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, l
 def sketched_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, level_pairs: float) -> float:
     """Estimate the time of the sketched engine on one core, from the pairs of nodes over all levels."""
     larger = rows if cols is None else max(rows, cols, key=_mean_size)
-    size = max(round(_mean_size(larger)), 1)
-    b = (kernel.sketch or Sketch()).rows(size) or size
+    own = sketch_rows(larger, kernel if kernel.sketch else replace(kernel, sketch=Sketch()))
+    b = float(own @ larger.sizes) / max(larger.n_nodes, 1)  # the average over nodes
     # Two dense products with b multiply-adds per side; the last level needs one of them.
     products = 2 * _DENSE * b * (2 * kernel.blocks - 1) / kernel.blocks
     return level_pairs * (_LAYER * kernel.layers + _PAIR + products) / 1e9

@@ -50,6 +50,7 @@ class Extent(NamedTuple):
     n_features: int = 0
     building_bytes: int = 0  # memory to build the share of the group's most expensive graph
     n_relations: int = 1
+    sketch_rows: int = 0  # of all graphs together
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +71,8 @@ class Outline:
         Memory to build the share of each graph in its group, if that can exceed the memory of a tile.
     n_relations : int
         Number of relations: more than one with typed edges.
+    sketch_rows : int64, (n,), or None
+        Rows of the sketch of each graph.
     """
 
     offsets: Ints
@@ -78,6 +81,7 @@ class Outline:
     n_features: int = 0
     building_bytes: Ints | None = None
     n_relations: int = 1
+    sketch_rows: Ints | None = None
 
     @property
     def sizes(self) -> Ints:

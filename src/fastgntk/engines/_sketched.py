@@ -1,6 +1,7 @@
 """The sketched engine: Σ aggregated as B (SᵀS) Σ (S'ᵀS') B'ᵀ, the paper's second step; the only approximate engine.
 
-Each graph has one random S (b × N) with E[SᵀS] = I, drawn from its own content, so that it is the same in every pair.
+Each graph has one random S (b × N) with E[SᵀS] = I, drawn from its key, so that it is the same in every pair. The key
+is a digest of the graph as given (`content_keys`); it comes with the batch, because features are encoded by now.
 The result is therefore the exact kernel of the operator B SᵀS in place of B, and positive semi-definite; norms come
 from the sketched Σ(G, G). The products are taken in the order of the paper's running-time theorem,
 
@@ -24,7 +25,6 @@ applied as Q D^(−½) SᵀS D^(½), which is Q in expectation, with a variance 
 With typed edges there is an M̂ for each relation, with one S for all, and λ = Σ_r M̂_r P M̂'_rᵀ.
 """
 
-import hashlib
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -45,12 +45,20 @@ from fastgntk.engines._aggregation import (
 from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine, Outline, announce_compilation
 from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, scale_norms, to_dense, unit_rows
 from fastgntk.engines._refinement import refine_colours
+from fastgntk.engines._sketch_rows import sketch_rows
 from fastgntk.engines._sketched_level import PATCH_COLS, PATCH_ROWS, GraphLevel, GroupLevel, advance
-from fastgntk.graphs import GraphBatch
+from fastgntk.graphs import GraphBatch, content_keys
 from fastgntk.kernels import GNTK
 from fastgntk.sketch import Sketch
 
 __all__ = ["Sketched"]
+
+
+@dataclass(frozen=True)
+class _SketchedState(BatchAndKernel):
+    """Graphs with keys, and the rows b of their sketches; N where a graph is computed exactly."""
+
+    rows: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +83,10 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         self.sketch = sketch
 
     def prepare(self, batch: GraphBatch, kernel: GNTK) -> BatchAndKernel:
-        """Keep the graphs."""
+        """Keep the graphs, and determine the size of each sketch."""
         announce_compilation()
-        return BatchAndKernel(batch, kernel)
+        rows = sketch_rows(batch, replace(kernel, sketch=self.sketch))
+        return _SketchedState(replace(batch, sketch_keys=content_keys(batch)), kernel, rows)
 
     def outline(self, state: BatchAndKernel) -> Outline:
         """Treat every node as distinct: nodes are merged only within a graph, so that groups depend on sizes alone.
@@ -85,21 +94,19 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         Building a graph takes several copies of Â (about 48 bytes per edge), some of its rows as a dense array, and S
         and M with intermediate results.
         """
-        batch = state.batch
-        sizes = batch.sizes
+        batch, rows = state.batch, _rows_of(state)
         edges = np.diff(batch.indptr[batch.offsets])
-        rows = np.array([self.sketch.rows(n) or n for n in sizes.tolist()], dtype=np.int64)
-        arrays = sizes * (np.minimum(sizes, PATCH_COLS) + 6 * rows + batch.features.shape[1])
-        return replace(super().outline(state), building_bytes=48 * edges + 8 * arrays)
+        arrays = batch.sizes * (np.minimum(batch.sizes, PATCH_COLS) + 6 * rows + batch.features.shape[1])
+        return replace(super().outline(state), building_bytes=48 * edges + 8 * arrays, sketch_rows=rows)
 
     def build_group(self, state: BatchAndKernel, graphs: Ints) -> _SketchedGroup:
         """Refine colours, draw the sketches, multiply them by B, and compute the norms of every level."""
-        batch, kernel = state.select(graphs), state.kernel
+        batch, kernel, rows = state.select(graphs), state.kernel, _rows_of(state)[graphs]
         types, colours = count_edge_types(state.batch), self._colours(batch, kernel)
         built = []
-        for i in range(len(batch)):
+        for i, b in enumerate(rows.tolist()):
             graph_colours = None if colours is None else colours[:, batch.offsets[i] : batch.offsets[i + 1]]
-            built.append(_SketchedGraph.build(batch[i : i + 1], graph_colours, kernel, self.sketch, types))
+            built.append(_SketchedGraph.build(batch[i : i + 1], graph_colours, kernel, self.sketch, b, types))
         sums = sketched_features = np.zeros((0, state.batch.features.shape[1]))
         if built:
             sums = np.stack([graph.feature_sum for graph in built])
@@ -109,8 +116,8 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
 
     def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> _SketchedGroup:
         """Read out each row of each level separately."""
-        kernel = state.kernel
-        graph = _SketchedGraph.build(batch, self._colours(batch, kernel), kernel, self.sketch, count_edge_types(batch))
+        kernel, b, types = state.kernel, int(_rows_of(state)[0]), count_edge_types(batch)
+        graph = _SketchedGraph.build(batch, self._colours(batch, kernel), kernel, self.sketch, b, types)
         levels = [GroupLevel([level], node_by_node=True) for level in graph.levels]
         node_rows = [graph.place_of_node(level) for level in range(1, kernel.blocks + 1)]
         return _SketchedGroup(kernel, to_dense(batch.features), graph.sketched_features, levels, node_rows)
@@ -139,24 +146,21 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count a patch of λ and θ, P and T of two levels, and their products with M̂ and Ŝ."""
-        b, b_prime = self._sketch_rows(rows), self._sketch_rows(cols)
+        b, b_prime = rows.sketch_rows, cols.sketch_rows
         patch = 2 * min(rows.nodes, PATCH_ROWS) * (min(cols.nodes, PATCH_COLS) + (1 + cols.n_relations) * b_prime)
         return 8 * (patch + 6 * b * b_prime) + max(rows.building_bytes, cols.building_bytes)
 
     def kept_bytes(self, state: BatchAndKernel) -> int:
         """Count M̂ and Ŝ of every level, and the unit vectors of the first."""
-        kept, n_relations = 0.0, count_relations(state.batch, state.kernel)
-        features = state.batch.features.shape[1]
-        for size in state.batch.sizes.tolist():
-            b = self.sketch.rows(size) or size
-            kept += 8.0 * (1 + n_relations) * size * b * state.kernel.blocks + 8.0 * (n_relations * size + b) * features
-        return int(kept)
+        sizes, rows = state.batch.sizes, _rows_of(state)
+        n_relations, features = count_relations(state.batch, state.kernel), state.batch.features.shape[1]
+        matrices = (1 + n_relations) * state.kernel.blocks * float(sizes @ rows)
+        return int(8.0 * (matrices + float(features) * (n_relations * sizes + rows).sum()))
 
-    def _sketch_rows(self, extent: Extent) -> int:
-        """Estimate the number of rows of all sketches of a group."""
-        size = self.sketch.size
-        rows = size * extent.graphs if isinstance(size, int) else int(size * extent.nodes) + extent.graphs
-        return min(rows, extent.nodes)
+
+def _rows_of(state: BatchAndKernel) -> Ints:
+    assert isinstance(state, _SketchedState)
+    return state.rows
 
 
 _Colours = tuple[Ints, Array]
@@ -166,11 +170,13 @@ _Colours = tuple[Ints, Array]
 class _SketchedGraph:
     """One graph: colours, sketch, M, and the norms from the recursion of the graph with itself."""
 
-    def __init__(self, graph: GraphBatch, colours: Int32s | None, kernel: GNTK, sketch: Sketch, types: int) -> None:
-        self._kernel, self._sketch = kernel, sketch
+    def __init__(
+        self, graph: GraphBatch, colours: Int32s | None, kernel: GNTK, sketch: Sketch, b: int, types: int
+    ) -> None:
+        self._kernel, self._sketch, self._b = kernel, sketch, b
         self._colours = colours  # (L + 1, N), None if nodes are not merged
         self._size = graph.n_nodes
-        self._content = _content(graph)
+        self._key = content_keys(graph)[0].astype("<u8").tobytes()
         if kernel.typed:
             self._relations = split_by_type(graph, types)
         else:
@@ -182,9 +188,9 @@ class _SketchedGraph:
         self._drawn: dict[int, Array] = {}  # the latest sketch, by block
 
     @classmethod
-    def build(cls, graph: GraphBatch, colours: Int32s | None, kernel: GNTK, sketch: Sketch, types: int) -> Self:
-        """Build all levels of the one graph of a batch."""
-        out = cls(graph, colours, kernel, sketch, types)
+    def build(cls, graph: GraphBatch, colours: Int32s | None, kernel: GNTK, sketch: Sketch, b: int, types: int) -> Self:
+        """Build all levels of the one graph of a batch, with sketches of b rows."""
+        out = cls(graph, colours, kernel, sketch, b, types)
         below = out._colours_of(0)
         P = out._build_first_level(graph.features[below[0]], below)
         for level in range(2, kernel.blocks + 1):
@@ -266,12 +272,11 @@ class _SketchedGraph:
     def _sketch_matrix(self, level: int, below: _Colours) -> Array | None:
         """Return S D^(½) (b, m) for the aggregation of a level, or None if m ≤ b and it is exact."""
         first, counts = below
-        b = self._sketch.rows(self._size)
-        if b is None or len(first) <= b:
+        if len(first) <= self._b:
             return None
         block = level if self._sketch.fresh_each_block else 0
         if block not in self._drawn:
-            self._drawn = {block: self._sketch.draw(self._size, b, self._content, level).dense()}
+            self._drawn = {block: self._sketch.draw(self._size, self._b, self._key, level).dense()}
         S = self._drawn[block]
         if len(first) == self._size:  # all nodes have different colours
             return S
@@ -305,16 +310,6 @@ def _multiply(matrix: sparse.csr_array, right: Array) -> Array:
         rows = slice(start, start + PATCH_COLS)
         np.matmul(matrix[rows].toarray(), right, out=out[rows])
     return out
-
-
-def _content(batch: GraphBatch) -> bytes:
-    """Return a digest of a graph's edges and weights, without features: their encoding depends on other graphs."""
-    digest = hashlib.blake2b(digest_size=16)
-    for array in (batch.degrees, batch.indices):
-        digest.update(np.ascontiguousarray(array, dtype="<i4").tobytes())
-    if batch.weights is not None:
-        digest.update(np.ascontiguousarray(batch.weights, dtype="<f8").tobytes())
-    return digest.digest()
 
 
 def _norm_bound(M: Array, S: Array | None, norms: Array) -> Array:

@@ -14,6 +14,7 @@ from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs._csr import Adjacency, row_offsets
 from fastgntk.graphs._graph import Graph, check_features, check_node_scale
+from fastgntk.graphs._sketch_keys import Keys, caller_keys, check_sketch_sizes
 
 __all__ = ["GraphBatch", "concatenate_parts"]
 
@@ -44,6 +45,10 @@ class GraphBatch(Sequence[Graph]):
         Number of self loops dropped from each graph.
     node_scale : float64, (N,), or None
         The factor c_u of each node, for kernels with ``scale="given"``.
+    sketch_keys : uint64, (n, 2), or None
+        Graphs of equal keys and sizes share a sketch; if None, graphs of equal content do.
+    sketch_sizes : int64, (n,), or None
+        Rows of the sketch of each graph, for ``Sketch(size="given")``.
 
     Examples
     --------
@@ -61,6 +66,8 @@ class GraphBatch(Sequence[Graph]):
     edge_labels: NDArray[Any] | None = None
     self_loops: Ints = field(kw_only=True)
     node_scale: Array | None = field(default=None, kw_only=True)
+    sketch_keys: Keys | None = field(default=None, kw_only=True)
+    sketch_sizes: Ints | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
@@ -95,6 +102,8 @@ class GraphBatch(Sequence[Graph]):
             edge_labels=concatenate_parts(edge_labels, edge_counts, "edge_labels") if any(edge_counts) else None,
             self_loops=np.array([g.n_self_loops for g in graphs], dtype=np.int64),
             node_scale=concatenate_parts([g.node_scale for g in graphs], node_counts, "node_scales"),
+            sketch_keys=_per_graph([g.sketch_key for g in graphs], "sketch_key"),
+            sketch_sizes=_per_graph([g.sketch_size for g in graphs], "sketch_size"),
         )
 
     @classmethod
@@ -167,6 +176,17 @@ class GraphBatch(Sequence[Graph]):
 
         return replace(self, node_scale=check_node_scale(node_scale, self.n_nodes, node_name))
 
+    def with_sketch_keys(self, keys: Sequence[int | str]) -> Self:
+        """Return the same graphs with an integer or a string for each; graphs of equal keys and sizes share a sketch.
+
+        By default graphs of equal content share one: nodes in order, edges, weights, labels and features.
+        """
+        return replace(self, sketch_keys=caller_keys(keys, len(self)))
+
+    def with_sketch_sizes(self, sizes: Any) -> Self:
+        """Return the same graphs with a number of rows for the sketch of each, for ``Sketch(size="given")``."""
+        return replace(self, sketch_sizes=check_sketch_sizes(sizes, len(self)))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -211,6 +231,8 @@ class GraphBatch(Sequence[Graph]):
         graph.features, graph.labels, graph.edge_labels = part.features, part.labels, part.edge_labels
         graph.node_scale = part.node_scale
         graph.n_self_loops = int(part.self_loops[0])
+        graph.sketch_key = None if part.sketch_keys is None else part.sketch_keys[0]
+        graph.sketch_size = None if part.sketch_sizes is None else int(part.sketch_sizes[0])
         return graph
 
     def _contiguous(self, start: int, stop: int) -> Self:
@@ -236,7 +258,10 @@ class GraphBatch(Sequence[Graph]):
         rows["node_scale"] = nodes
         arrays: dict[str, Any] = {name: getattr(self, name) for name in rows}
         arrays |= {name: array[rows[name]] for name, array in arrays.items() if array is not None}
-        return type(self)(offsets=offsets, indptr=indptr, self_loops=self.self_loops[graphs], **arrays)
+        for name in ("self_loops", "sketch_keys", "sketch_sizes"):
+            array = getattr(self, name)
+            arrays[name] = None if array is None else array[graphs]
+        return type(self)(offsets=offsets, indptr=indptr, **arrays)
 
 
 def _read_only(array: _Array) -> _Array:
@@ -244,6 +269,17 @@ def _read_only(array: _Array) -> _Array:
     view: _Array = array.view()
     view.flags.writeable = False
     return view
+
+
+def _per_graph(values: Sequence[Any], name: str) -> Any:
+    """Return the values of all graphs as an array, None if no graph has one; raise if only some have."""
+    present = [i for i, value in enumerate(values) if value is not None]
+    if 0 < len(present) < len(values):
+        lacks = next(i for i, value in enumerate(values) if value is None)
+        raise InputError(
+            f"graph {present[0]} has a {name} but graph {lacks} has none; give one to all graphs or to none."
+        )
+    return np.array(values) if present else None
 
 
 def _ranges(starts: Ints, lengths: Ints) -> Ints:

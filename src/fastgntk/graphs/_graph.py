@@ -11,6 +11,7 @@ from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 from fastgntk.graphs._csr import Adjacency, entries, from_edges, reverse_edges
+from fastgntk.graphs._sketch_keys import Keys, caller_key
 
 __all__ = ["Graph"]
 
@@ -31,6 +32,10 @@ class Graph:
         The factor c_u of each node, 0 or more, for kernels with ``scale="given"``; other kernels ignore it.
     directed : bool
         If False (default) every edge counts in both directions. If True, row u lists the nodes that u sums over.
+    sketch_key : int or str, optional
+        Graphs of equal keys and sizes share a sketch; by default graphs of equal content do.
+    sketch_size : int, optional
+        Rows of the sketch of this graph, for ``Sketch(size="given")``.
 
     Examples
     --------
@@ -42,7 +47,10 @@ class Graph:
     Graph(n_nodes=3, n_edges=1)
     """
 
-    __slots__ = ("edge_labels", "features", "indices", "indptr", "labels", "n_self_loops", "node_scale", "weights")
+    __slots__ = (
+        *("edge_labels", "features", "indices", "indptr", "labels", "n_self_loops"),
+        *("node_scale", "sketch_key", "sketch_size", "weights"),
+    )
 
     indptr: Ints
     indices: Int32s
@@ -52,6 +60,9 @@ class Graph:
     edge_labels: NDArray[Any] | None
     node_scale: Array | None
     n_self_loops: int
+    sketch_key: Keys | None
+    """The key of the caller as 128 bits, (2,)."""
+    sketch_size: int | None
 
     def __init__(
         self,
@@ -61,10 +72,13 @@ class Graph:
         labels: ArrayLike | None = None,
         directed: bool = False,
         node_scale: ArrayLike | None = None,
+        sketch_key: int | str | None = None,
+        sketch_size: int | None = None,
     ) -> None:
         n_nodes, rows, cols, weights = entries(adjacency)
         self._fill(from_edges(rows, cols, n_nodes, weights=weights, directed=directed), features, labels)
         self.node_scale = None if node_scale is None else check_node_scale(node_scale, n_nodes)
+        self._set_sketch(sketch_key, sketch_size)
 
     @classmethod
     def from_edges(
@@ -78,6 +92,8 @@ class Graph:
         edge_labels: ArrayLike | None = None,
         directed: bool = False,
         node_scale: ArrayLike | None = None,
+        sketch_key: int | str | None = None,
+        sketch_size: int | None = None,
     ) -> Self:
         """Construct a graph from pairs of node numbers (0 to n_nodes − 1), each edge once or in both directions.
 
@@ -101,6 +117,7 @@ class Graph:
         graph = cls.__new__(cls)
         graph._fill(adjacency, features, labels)
         graph.node_scale = None if node_scale is None else check_node_scale(node_scale, n_nodes)
+        graph._set_sketch(sketch_key, sketch_size)
         return graph
 
     def _fill(self, adjacency: Adjacency, features: ArrayLike | None, labels: ArrayLike | None) -> None:
@@ -108,6 +125,10 @@ class Graph:
         self.edge_labels, self.n_self_loops = adjacency.edge_labels, len(adjacency.loops)
         self.features = None if features is None else check_features(features, self.n_nodes)
         self.labels = None if labels is None else check_labels(labels, self.n_nodes)
+
+    def _set_sketch(self, key: int | str | None, size: int | None) -> None:
+        self.sketch_key = None if key is None else caller_key(key)
+        self.sketch_size = None if size is None else check_integer("sketch_size", size, 1)
 
     @property
     def n_nodes(self) -> int:

@@ -80,6 +80,8 @@ def _union(batch: GraphBatch) -> GraphBatch:
         offsets=np.array([0, batch.n_nodes]),
         indices=(batch.indices + shift).astype(np.int32),
         self_loops=np.array([batch.self_loops.sum()]),
+        sketch_keys=None,
+        sketch_sizes=None,
     )
 
 

@@ -32,6 +32,7 @@ class GraphGroup:
     n_features: int = 0
     building_bytes: int = 0
     n_relations: int = 1
+    sketch_rows: int = 0
 
     @property
     def width(self) -> int:
@@ -42,7 +43,7 @@ class GraphGroup:
     def extent(self) -> Extent:
         """The sizes that determine memory."""
         sizes = self.width, len(self.graphs), len(self.counts) + 1
-        return Extent(*sizes, self.n_features, self.building_bytes, self.n_relations)
+        return Extent(*sizes, self.n_features, self.building_bytes, self.n_relations, self.sketch_rows)
 
     def __str__(self) -> str:
         first, last = int(self.graphs[0]), int(self.graphs[-1])
@@ -148,9 +149,18 @@ def _make_groups(outline: Outline, members: list[Ints]) -> tuple[GraphGroup, ...
         for i, (level, distinct) in enumerate(zip(outline.colours, _count_distinct(outline.colours), strict=True)):
             pairs = np.unique(group_of_node * distinct + level)
             counts[:, i] = np.bincount(pairs // max(distinct, 1), minlength=len(members))
-    building = np.zeros(len(sizes), dtype=np.int64) if outline.building_bytes is None else outline.building_bytes
+    nothing = np.zeros(len(sizes), dtype=np.int64)
+    building = nothing if outline.building_bytes is None else outline.building_bytes
+    rows = nothing if outline.sketch_rows is None else outline.sketch_rows
     return tuple(
-        GraphGroup(graphs, count, outline.n_features, int(building[graphs].max(initial=0)), outline.n_relations)
+        GraphGroup(
+            graphs,
+            count,
+            outline.n_features,
+            int(building[graphs].max(initial=0)),
+            outline.n_relations,
+            int(rows[graphs].sum()),
+        )
         for graphs, count in zip(members, counts, strict=True)
     )
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines import EXACT_ENGINES, Choice, check_graphs, choose_engine
+from fastgntk.engines import EXACT_ENGINES, Choice, check_graphs, choose_engine, sketch_rows
 from fastgntk.errors import InputError, user_stacklevel
-from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
+from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs, content_keys
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
@@ -240,6 +240,13 @@ def _prepare(
     for kind in dict.fromkeys(leaf.features for leaf in leaves):
         features[kind] = step = fit_features(kind)
         encoded[kind] = list(map(step.transform, batches))
+    if any(leaf.sketch for leaf in leaves):
+        # Sketches are drawn from the graphs as given: their encoding depends on the graphs it was fitted on.
+        keys = list(map(content_keys, batches))
+        encoded = {
+            kind: [replace(batch, sketch_keys=own) for batch, own in zip(encoded[kind], keys, strict=True)]
+            for kind in encoded
+        }
     prepared = [PreparedGraphs(kernel, compute, batch, features) for batch in batches]
     for leaf in leaves:
         _check(leaf, encoded[leaf.features])
@@ -270,12 +277,13 @@ def _check(kernel: GNTK, batches: list[GraphBatch]) -> None:
     if kernel.sketch is None:
         return
     sizes = np.concatenate([batch.sizes for batch in batches])
-    distinct, counts = np.unique(sizes[sizes > 1], return_counts=True)  # a single-node graph cannot be sketched
-    pairs = zip(distinct.tolist(), counts.tolist(), strict=True)
-    exact = sum(count for size, count in pairs if kernel.sketch.rows(size) is None)
+    rows = np.concatenate([sketch_rows(batch, kernel) for batch in batches])
+    exact = int(((rows == sizes) & (sizes > 1)).sum())  # a single-node graph cannot be sketched
     if exact:
+        size = kernel.sketch.size
+        shown = {"given": "given with the graphs", "auto": f"for error={kernel.sketch.error}"}.get(str(size), size)
         warnings.warn(
-            f"the sketch size {kernel.sketch.size} is not below the number of nodes of {exact} of {len(sizes)} graphs; "
+            f"the sketch size {shown} is not below the number of nodes of {exact} of {len(sizes)} graphs; "
             "these are computed exactly.",
             NotSketchedWarning,
             stacklevel=user_stacklevel(),

@@ -19,7 +19,7 @@ from scipy import sparse
 from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.engines import TangentFeatures, available_engines
 from fastgntk.errors import InputError
-from fastgntk.graphs import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures
+from fastgntk.graphs import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures, content_keys
 from fastgntk.kernels import GNTK, Kernel, Normalized
 from fastgntk.models import Basis, FeatureBasis, KernelBasis, drawn_width
 from fastgntk.pairwise import Compute, prepare_batch, tangent_leaves
@@ -27,7 +27,10 @@ from fastgntk.persistence._schema import Arrays, ArraySpec, Entry, check_array, 
 
 __all__ = ["pack_features", "pack_graphs", "pack_basis", "unpack_features", "unpack_graphs", "unpack_basis"]
 
-_FIELDS = ("offsets", "indptr", "indices", "weights", "labels", "edge_labels", "self_loops", "node_scale")
+_FIELDS = (
+    *("offsets", "indptr", "indices", "weights", "labels", "edge_labels", "self_loops"),
+    *("node_scale", "sketch_keys", "sketch_sizes"),
+)
 _SPARSE = ("features.data", "features.indices", "features.indptr", "features.shape")
 _GRAPHS = [f"graphs.{name}" for name in (*_FIELDS, *_SPARSE, "features")]
 _EDGE_TYPES = {False: "edge_types.whole", True: "edge_types.text"}  # by whether labels are strings
@@ -94,6 +97,8 @@ def unpack_basis(document: dict[str, Any], arrays: Arrays, compute: Compute) -> 
     if "draws" in document:
         return _unpack_draws(document, arrays, kernel, encoders[0], compute, kernel_scale)
     batch = unpack_graphs(arrays)
+    if batch.sketch_keys is None and any(leaf.sketch is not None for leaf in leaves):
+        raise InputError("it lacks the keys of the sketches of its graphs; train it again.")
     spec = ArraySpec("m", minimum=0.0)
     diagonals = [check_array(arrays, f"diagonal.{i}", spec, m=len(batch)) for i in range(len(leaves))]
     features: dict[str, NodeFeatures] = {encoder.kind: encoder.extend(batch) for encoder in encoders}
@@ -140,14 +145,17 @@ def _unpack_draws(
 
 
 def _drop_unused(batch: GraphBatch, features: dict[str, NodeFeatures], kernel: Kernel) -> GraphBatch:
-    """Return the graphs without the attributes and labels that the kernel does not use."""
+    """Return the graphs without the attributes and labels that the kernel does not use, but with the keys of these."""
     kinds = {encoder.kind_ for encoder in features.values()}
+    sketches = [leaf.sketch for leaf in tangent_leaves(kernel) if leaf.sketch is not None]
     return replace(
         batch,
         features=batch.features if kinds & {"attributes", "all"} else None,
         labels=batch.labels if kinds & {"labels", "all"} else None,
         edge_labels=batch.edge_labels if any(leaf.typed for leaf in tangent_leaves(kernel)) else None,
         node_scale=batch.node_scale if any(leaf.given_scale for leaf in tangent_leaves(kernel)) else None,
+        sketch_keys=content_keys(batch) if sketches else None,
+        sketch_sizes=batch.sketch_sizes if any(sketch.size == "given" for sketch in sketches) else None,
     )
 
 
@@ -191,9 +199,11 @@ def unpack_graphs(arrays: Arrays) -> GraphBatch:
         "graphs.weights": ArraySpec("entries"),
         "graphs.edge_labels": ArraySpec("entries", _LABELS),
         "graphs.node_scale": ArraySpec("nodes", minimum=0.0),
+        "graphs.sketch_keys": ArraySpec("graphs two", "uint64"),
+        "graphs.sketch_sizes": ArraySpec("graphs", "int64", minimum=1),
         "graphs.labels": ArraySpec("nodes" if one_label else "nodes any", _LABELS),
     }
-    check_arrays(arrays, {name: spec for name, spec in optional.items() if name in arrays}, sizes)
+    check_arrays(arrays, {name: spec for name, spec in optional.items() if name in arrays}, sizes | {"two": 2})
     fields = {name: arrays.get(f"graphs.{name}") for name in _FIELDS}
     return GraphBatch(**fields, features=_unpack_node_features(arrays, sizes))  # type: ignore[arg-type]  # checked above
 

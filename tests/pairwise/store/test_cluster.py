@@ -31,13 +31,14 @@ def client():
         yield client
 
 
-@pytest.mark.parametrize("engine", ["lossless", "decoupled", "sketched"])
+@pytest.mark.parametrize("engine", ["lossless", "decoupled", "sketched", "sketched with own sizes"])
 def test_workers_write_the_same_bits_as_threads(tmp_path, client, engine):
-    kernel = GNTK(2, 1, sketch=Sketch(size=0.9) if engine == "sketched" else None)
-    how, seen = by_engine(engine, kernel), []
+    sketches = {"sketched": Sketch(size=0.9), "sketched with own sizes": Sketch(size="given")}
+    how, seen = by_engine(engine.split()[0], GNTK(2, 1, sketch=sketches.get(engine))), []
+    batch = GRAPHS.with_sketch_sizes(3 + np.arange(150) % 7).with_sketch_keys(range(150))
     watched = how | {"compute": how["compute"].with_progress(_into(seen))}
-    stored = fg.gram(GRAPHS, store=tmp_path / "1.zarr", client=client, **watched)
-    threads = fg.gram(GRAPHS, store=tmp_path / "2.zarr", **how)
+    stored = fg.gram(batch, store=tmp_path / "1.zarr", client=client, **watched)
+    threads = fg.gram(batch, store=tmp_path / "2.zarr", **how)
     assert len(seen) == len(stored.all_tiles()) == 15
     assert seen == sorted(seen)
     assert seen[-1] == 1.0

@@ -9,7 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from fastgntk._version import __version__
+from fastgntk.engines import sketch_rows
 from fastgntk.errors import InputError
+from fastgntk.graphs import content_keys
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.pairwise._prepared import PreparedGraphs
 
@@ -112,6 +114,10 @@ def fingerprint(prepared: PreparedGraphs) -> str:
     _add(digest, typed[0].batch.edge_labels if typed else None)
     if any(graphs.kernel.given_scale for graphs in by_leaf):
         _add(digest, batch.node_scale)
+    for graphs in by_leaf:
+        if graphs.kernel.sketch is not None:  # sketches depend on everything that a graph holds
+            _add(digest, content_keys(batch))
+            _add(digest, sketch_rows(graphs.batch, graphs.kernel))
     return digest.hexdigest()
 
 
