@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.tables import ALL_ENGINES, ENGINES, EXACT, FAMILIES, FLOAT64, KERNELS, by_engine, case, covering, joined
 
-from fastgntk import GNTK, Graph, GraphBatch, gram
+from fastgntk import GNTK, Graph, as_graphs, gram
 
 every_kernel = pytest.mark.parametrize("kernel", KERNELS)
 
@@ -36,10 +36,6 @@ def _permuted(graph: Graph, order: np.ndarray) -> Graph:
         directed=True,
         node_scale=None if graph.node_scale is None else graph.node_scale[order],
     )
-
-
-def _with_features(graph: Graph, features: np.ndarray) -> Graph:
-    return GraphBatch.from_graphs([graph]).with_features(features)[0]
 
 
 @pytest.mark.slow
@@ -72,8 +68,9 @@ def test_disjoint_union_adds(kernel):
 def test_scaled_features_scale_the_kernel_by_the_square(kernel, factor):
     families = ["continuous features", "weighted", "directed", "cancellation", "zero features"]
     for engine, family in covering(ALL_ENGINES, kernel, families):
-        graphs = FAMILIES[family]
-        scaled = [_with_features(g, factor * g.features) for g in graphs]
+        graphs = as_graphs(FAMILIES[family])
+        graphs = graphs.with_sketch_keys(range(len(graphs)))  # otherwise other features are another sketch
+        scaled = graphs.with_features(factor * graphs.features)
         how = by_engine(engine, KERNELS[kernel])
         with case(engine, family):
             FLOAT64.check(gram(scaled, **how), factor**2 * gram(graphs, **how))
@@ -84,8 +81,9 @@ def test_scaled_features_scale_the_kernel_by_the_square(kernel, factor):
 def test_unit_scale_does_not_blow_up_the_remainder_of_a_cancelled_sum(engine, whole, tenths):
     # 0.1 + 0.2 − 0.3 is 5.6e-17 in floating point; its direction is noise and must not become a unit vector.
     assert sum(tenths) != 0 == sum(whole)
-    other = Graph.from_edges([(0, 1)], 2, np.array([[2.0], [1.0]]))
-    exact, rounded = (Graph.from_edges([(0, 1), (1, 2)], 3, np.array([values]).T) for values in (whole, tenths))
+    path, keys = [(0, 1), (1, 2)], {"sketch_key": "path"}  # graphs of other features have other sketches
+    other = Graph.from_edges([(0, 1)], 2, np.array([[2.0], [1.0]]), sketch_key="other")
+    exact, rounded = (Graph.from_edges(path, 3, np.array([values]).T, **keys) for values in (whole, tenths))
     how = by_engine(engine, KERNELS["unit, deep layers"])
     FLOAT64.check(gram([rounded, other], **how), gram([exact, other], **how))
 
