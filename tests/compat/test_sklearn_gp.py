@@ -31,7 +31,7 @@ def computed(monkeypatch):
         found.append(len(batch))
         return gram(batch, *args, **kwargs)
 
-    monkeypatch.setattr(_kernel_values, "gram", counting)
+    monkeypatch.setattr(_kernel_values.pairwise, "gram", counting)
     return found
 
 

@@ -27,11 +27,12 @@ _Part = Callable[[Any], Iterable[Any]]
 
 
 def content_keys(batch: "GraphBatch") -> Keys:
-    """Return the keys of all graphs (n, 2): those of the caller, or else digests of everything that a graph holds.
+    """Return the keys of all graphs (n, 2): those of the caller, or else digests of the graphs.
 
-    A digest covers nodes, edges, weights, node labels, features and edge labels, in the order of the nodes. It depends
-    on values alone: not on the other graphs, on the width of integers or strings, on dense or sparse storage, nor on
-    the sign of a zero. Weights that are all 1 count as none. Costs some 30 µs for each graph.
+    A digest covers nodes, edges, weights, node labels, features and edge labels, in the order of the nodes; not
+    ``node_scale``, which kernels of other scales have to ignore. It depends on values alone: not on the other graphs,
+    on the width of integers or strings, on dense or sparse storage, nor on the sign of a zero. Weights that are all 1
+    count as none. Costs some 30 µs for each graph.
 
     >>> from fastgntk.graphs import Graph, GraphBatch
     >>> edge, other = (Graph.from_edges([(0, 1)], 2, labels=labels) for labels in (["C", "C"], ["C", "O"]))
@@ -51,7 +52,6 @@ def content_keys(batch: "GraphBatch") -> Keys:
         (b"labels", batch.labels, nodes, _labels),
         (b"edge labels", batch.edge_labels, edges, _labels),
         (b"features", features, nodes, _entries),
-        (b"node scale", getattr(batch, "node_scale", None), nodes, _factors),
     ]
     present = [part for part in parts if part[1] is not None]
     keys = np.empty((len(batch), 2), dtype=np.uint64)
