@@ -49,7 +49,7 @@ def no_kernel_values():
     """Make it an error to compute values among training graphs, or of training graphs with themselves."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("gram", "gram_columns"):
-            patch.setattr(_kernel_values, name, None)
+            patch.setattr(_kernel_values.pairwise, name, None)
         patch.setattr(_prepared.LeafGraphs, "diagonal", None)
         yield
 

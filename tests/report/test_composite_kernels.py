@@ -78,9 +78,9 @@ def test_evaluation_contributions_add_up_to_the_decision_value(evaluated):
         unit = np.diagonal(K)[train].mean() - K[np.ix_(train, train)].mean()
         svm = SVC(kernel="precomputed", C=choice.C, tol=0.01).fit(K[np.ix_(train, train)] / unit, NUMBERS[train])
         chosen = test[:4]
-        offsets = out_of_fold.function(chosen).offsets
+        intercepts = out_of_fold.function(chosen).intercepts
         decisions = svm.decision_function(K[np.ix_(chosen, train)] / unit)
-        for i, offset, decision in zip(chosen.tolist(), offsets, decisions, strict=True):
+        for i, offset, decision in zip(chosen.tolist(), intercepts, decisions, strict=True):
             total = contributions[i].sum() + offset
             assert total == pytest.approx(abs(out_of_fold.values[i, 0]), abs=DECISION)
             assert total == pytest.approx(abs(decision), abs=OPPOSITE)

@@ -137,7 +137,7 @@ def test_contributions_and_offset_sum_to_the_decision_value_of_the_predicted_cla
     out_of_fold = evaluation_out_of_fold(DATA.graphs, numbers, found, compute=ONE_JOB)
     chosen = np.concatenate([np.flatnonzero(out_of_fold.predicted == c)[[7, 0, -1]] for c in np.unique(numbers)])
     contributions = node_contributions(DATA.graphs, out_of_fold, chosen, compute=ONE_JOB)
-    offsets = out_of_fold.function(chosen).offsets
+    intercepts = out_of_fold.function(chosen).intercepts
     for place, i in enumerate(chosen.tolist()):
         fold = next(k for k, (_, test) in enumerate(found.record.folds) if i in test)
         train, choice = found.record.folds[fold][0], found.choices[fold]
@@ -148,11 +148,11 @@ def test_contributions_and_offset_sum_to_the_decision_value_of_the_predicted_cla
         decision = svm.decision_function(K[np.ix_([i], train)] / unit)[0]
         assert len(contributions[i]) == DATA.graphs.sizes[i]
         # With two classes, the SVM of the first is that of the second with opposite signs.
-        assert contributions[i].sum() + offsets[place] == pytest.approx(
+        assert contributions[i].sum() + intercepts[place] == pytest.approx(
             decision, abs=OPPOSITE if len(set(y)) == 2 else DECISION
         )
         own = out_of_fold.values[i] if out_of_fold.values.shape[1] > 1 else out_of_fold.values[i] * [-1, 1]
-        assert contributions[i].sum() + offsets[place] == pytest.approx(own[out_of_fold.predicted[i]], abs=DECISION)
+        assert contributions[i].sum() + intercepts[place] == pytest.approx(own[out_of_fold.predicted[i]], abs=DECISION)
 
 
 def test_compression_and_speed(report):
