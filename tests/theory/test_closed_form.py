@@ -79,6 +79,17 @@ def test_printed_closed_form_is_indefinite_and_the_corrected_one_is_not():
     FLOAT64.check(np.diag(printed), np.full(6, 1.0))
 
 
+def test_printed_second_part_is_indefinite_for_non_negative_features():
+    """Lemma 5.7: K̃₂ is positive semi-definite. As printed it is not, for graphs of one node, whose sketch is exact."""
+    angles = np.linspace(0, np.pi / 2, 5)
+    h = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    lam = np.clip(h @ h.T, -1, 1)
+    printed = lam * (np.pi - np.arccos(lam) + np.sqrt(1 - lam**2)) / (2 * np.pi)
+    assert np.linalg.eigvalsh(printed)[0] == pytest.approx(-0.0051, abs=1e-4)
+    right = closed_form([Graph.from_edges([], 1, np.maximum(row, 0)[None]) for row in h]).K2
+    assert np.linalg.eigvalsh(right)[0] > 0
+
+
 def test_equal_graphs_have_identical_rows():
     # κ0 turns the noise of λ near 1 into 1e-8; without the snap copies of a graph would look different.
     g = FAMILIES["continuous features"]

@@ -98,6 +98,21 @@ def test_conditions_of_the_main_theorem_do_not_make_its_bound_small():
     EXACT.check(enough.bound_exponent, -0.1)
 
 
+@pytest.mark.parametrize("n", [100, 400, 1600])
+def test_main_theorem_is_false_for_features_that_are_never_seen(n):
+    """One-node graphs with features e_k, k uniform among d = 2n, labels n^0.9 β_k: no loss O(n^(−c)) for any c > 0."""
+    rng = np.random.default_rng(n)
+    seen, new = rng.integers(2 * n, size=n), rng.integers(2 * n, size=1000)
+    beta = rng.choice([-1.0, 1.0], 2 * n) / np.sqrt(2 * n)  # ‖β‖ = 1, so the condition is 4 n^0.9 = o(n)
+    y = n**0.9 * beta
+    kernel = lambda a, b: np.where(a[:, None] == b, 2.0, 1 / np.pi)  # noqa: E731  # of unit vectors: λ is 1 or 0
+    nodes = Nodes(np.eye(3), np.arange(4))
+    EXACT.check(closed_form(nodes).K, kernel(np.arange(3), np.arange(3)))
+    values, first = np.unique(seen, return_index=True)  # equal graphs have equal labels: once each
+    prediction = kernel(new, values) @ np.linalg.solve(kernel(values, values), y[seen[first]])
+    assert np.minimum(np.abs(prediction - y[new]), 1.0).mean() > 0.5
+
+
 def test_union_over_pairs_of_graphs_needs_more_than_the_number_of_nodes():
     """n² pairs, each failing with probability 1/N⁴, where N = o(√n): the union bound exceeds 1 and grows."""
     n = 10.0 ** np.arange(2, 8)
@@ -117,8 +132,34 @@ def test_labels_depend_on_the_drawn_sketches():
     assert np.abs(one - two).max() > 0.01 * np.abs(one).max()
 
 
+def test_scales_from_the_sketched_norms_bias_the_first_moment():
+    """N isolated nodes with one feature: M̄_1/M̃_1 is about (1 + N/b)² with the paper's C, and 1 with a fixed one."""
+    N, b, rng = 400, 8000, np.random.default_rng(0)
+    graph, ratios = Graph.from_edges([], N, np.ones((N, 1))), {}
+    for norms in ("sketched", "exact"):
+        draws = [aggregate_nodes([graph], [AMS.draw(N, b, rng).dense()], norms=norms) for _ in range(8)]
+        ratios[norms] = np.mean([(moment(1, d.exact) / moment(1, d.sketched)).item() for d in draws])
+    assert ratios["sketched"] == pytest.approx((1 + N / b) ** 2, rel=0.04)
+    assert ratios["exact"] == pytest.approx(1.0, abs=0.04)
+
+
+def test_linear_labels_of_exact_and_sketched_nodes_differ_by_at_most_the_repaired_bound():
+    """|y − ỹ| ≤ |α| Σ_u c_u |â_uᵀ(SᵀS − I)Xβ|, node by node, whatever C is."""
+    graphs, rng = non_negative("star"), np.random.default_rng(3)
+    sketches = [AMS.draw(g.n_nodes, 4, rng).dense() for g in graphs]
+    nodes = aggregate_nodes(graphs, sketches)
+    beta = rng.standard_normal(nodes.features.shape[1])
+    rule = LabelClass((1,), [1.5], [beta])
+    difference = np.abs(rule.labels(nodes.exact) - rule.labels(nodes.sketched))
+    for i, (g, S) in enumerate(zip(graphs, sketches, strict=True)):
+        part = slice(int(nodes.exact.offsets[i]), int(nodes.exact.offsets[i + 1]))
+        A_hat = (g.adjacency.toarray() if hasattr(g.adjacency, "toarray") else g.adjacency) + np.eye(g.n_nodes)
+        errors = np.abs(A_hat @ (S.T @ S - np.eye(g.n_nodes)) @ nodes.features[part] @ beta)
+        assert difference[i] <= 1.5 * nodes.c[part] @ errors * (1 + FLOAT64.relative)
+
+
 def test_khintchine_fails_for_coefficients_that_depend_on_the_signs():
-    """Σ σ_i z_i with z_i = σ_i is n, far above t ‖z‖ for t = sqrt(log n); the proof uses it so, with shared signs."""
+    """Σ σ_i z_i with z_i = σ_i is n, far above t ‖z‖ for t = sqrt(log n): the inequality needs z independent of σ."""
     n = 10_000
     signs = np.random.default_rng(0).choice([-1.0, 1.0], n)
     assert signs @ signs > 10 * np.sqrt(np.log(n)) * np.linalg.norm(signs)
@@ -134,7 +175,7 @@ def test_lemma_holds_by_the_variance_of_the_chaos():
     assert sketching_rms(np.ones(400), np.eye(400), np.ones(400), 5, 1e18).item() > 0.99 * np.sqrt(2 / 5) * 400
 
 
-def test_three_printed_forms_of_the_first_covariance_differ_and_none_is_right():
+def test_both_printed_forms_of_the_first_covariance_are_wrong():
     """c_φ E φ(a)φ(b) for unit variances and covariance 1/2, by quadrature, against Lemma 5.7 and its proof."""
     lam = 0.5
     points, weights = np.polynomial.hermite_e.hermegauss(100)

@@ -2,9 +2,10 @@
 
 Two random graphs (every pair of nodes joined with probability ½, degrees as features) of N nodes each, one worker, two
 blocks of two layers; the time is that of one pair, after everything that needs one graph only. Jiang et al. 2022,
-Theorems 5.3, D.1 and D.2, state N⁴ for the Kronecker product, T(N, N, N) for the decoupled one and T(N, N, b) for the
-sketched one, and time linear in L and in R: operations are counted by :func:`fastgntk.theory.count_operations`. The map
-compares the sketched engine with the faster of the exact ones, over size, density and rate.
+Theorems 5.3, D.1 and D.2 and the text after Fact 5.1, state N⁴ for the Kronecker product, T(N, N, N) for the decoupled
+one and T(N, N, b) for the sketched one, and time linear in L and in R: operations are counted by
+:func:`fastgntk.theory.count_operations`. The map compares the sketched engine with the faster of the exact ones, over
+size, density and rate.
 """
 
 from collections.abc import Callable, Iterator

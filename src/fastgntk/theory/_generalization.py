@@ -234,9 +234,9 @@ class GeneralizationRate:
 
     Attributes
     ----------
-    norm_exponent : of ‖y‖/n; the theorem requires ‖y‖_{K⁻¹} = o(n)
+    norm_exponent : of B/n; the theorem requires B = o(n) for its bound B on ‖y‖_{K⁻¹}
     nodes_exponent : of N/√n; the theorem requires N = o(√n)
-    bound_exponent : of √2 ‖y‖ N/√n, the first term of the bound; the theorem concludes O(n^(−c))
+    bound_exponent : of √2 B N/√n, the first term of the bound; the theorem concludes O(n^(−c))
     """
 
     norm_exponent: float
@@ -250,15 +250,15 @@ class GeneralizationRate:
 
     @property
     def bound_decreases(self) -> bool:
-        """Whether the bound tends to 0, which requires ‖y‖ N = O(n^(1/2 − c)): more than both conditions."""
+        """Whether the bound tends to 0, which requires B N = O(n^(1/2 − c)): more than both conditions."""
         return self.bound_exponent < 0
 
 
 def generalization_rate(n: ArrayLike, N: ArrayLike, label_norm: ArrayLike) -> GeneralizationRate:
     """Fit the exponents in the conditions and in the conclusion of the main theorem.
 
-    Jiang et al. 2022, Theorem 5.10: if ‖y‖_{K⁻¹} = o(n) and N = o(√n), the loss is O(n^(−c)). Its bound (Theorem 5.6
-    with Lemma 5.9) is sqrt(‖y‖² · 2nN²)/n = √2 ‖y‖ N/√n, and that need not decrease:
+    Jiang et al. 2022, Theorem 5.10: if B = o(n) for the bound B on ‖y‖_{K⁻¹} of Lemma 5.8, and N = o(√n), the loss is
+    O(n^(−c)). Its bound (Theorem 5.6 with Lemma 5.9) is sqrt(B² · 2nN²)/n = √2 B N/√n, and that need not decrease:
 
     >>> n = 10.0 ** np.arange(2, 7)
     >>> rate = generalization_rate(n, N=n**0.4, label_norm=n**0.4)
@@ -270,7 +270,7 @@ def generalization_rate(n: ArrayLike, N: ArrayLike, label_norm: ArrayLike) -> Ge
     Parameters
     ----------
     n, N, label_norm : (k,), k ≥ 2, above 0
-        Number of graphs, nodes of the largest graph and norm of the labels, along a sequence of growing n.
+        Number of graphs, nodes of the largest graph and bound B on the norm of labels, along a sequence of growing n.
     """
     sizes, nodes, norms = (np.asarray(values, dtype=np.float64) for values in (n, N, label_norm))
     if sizes.ndim != 1 or len(sizes) < 2 or not sizes.shape == nodes.shape == norms.shape:

@@ -6,7 +6,8 @@ With features H = Xᵀ, Â = A + I, sketch S and C = diag(c_u), a graph has two 
     h̃_u = [H SᵀS Â C]_{*,u}      sketched aggregation          c_u = 1/‖[H SᵀS Â]_{*,u}‖
 
 so h̃_u is a unit vector, and h̄_u is not: both carry the same c_u, which depends on the drawn S. Here these vectors are
-rows. Without a sketch SᵀS = I, and h̄ = h̃ is a unit vector.
+rows, C Â X and C Â SᵀS X; for directed graphs, where row u of Â lists the nodes that u sums over, too. Without a sketch
+SᵀS = I, and h̄ = h̃ is a unit vector.
 """
 
 from collections.abc import Callable, Sequence
@@ -107,7 +108,7 @@ class AggregatedNodes:
     c : float64, (N,)
         The diagonals of C; 0 for a node of norm zero.
     pooling : float64, (N,)
-        Â C 1 of each graph: how often each node's features enter the sum Σ_u h̄_u.
+        Âᵀ C 1 of each graph: how often each node's features enter the sum Σ_u h̄_u.
     features : float64, (N, d)
         X = Hᵀ.
     rows : int64, (n,)

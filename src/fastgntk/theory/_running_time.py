@@ -3,8 +3,8 @@
 A product of an (a, b) matrix with a (b, c) matrix counts T(a, b, c) = a b c multiply-adds: classical multiplication, as
 BLAS does it, in place of the paper's exponent ω. Pairs i ≤ j are counted once, where the theorems have all n².
 
-Jiang et al. 2022, Theorems 5.3 and D.1 for the decoupled product and for sketches, Theorems 4.1 and D.2 for the
-Kronecker product of Du et al. 2019. The sketched product follows the order in the proof of Theorem 5.3.
+Jiang et al. 2022, the text after Fact 5.1 for the decoupled product, Theorems 5.3 and D.1 for sketches, Theorems 4.1
+and D.2 for the Kronecker product of Du et al. 2019. The sketched product follows the order in the proof of Theorem 5.3.
 """
 
 from dataclasses import dataclass

@@ -5,8 +5,8 @@ Jiang et al. 2022, Assumption 5.5, part 3, requires for all pairs of graphs, wit
     ‖Â_i C_i 1‖ ‖Â_j C_j 1‖ ‖H_iᵀ H_j‖_F ≤ κ min(√b_i, √b_j)/(γ T log³ N) · M̄_1[i, j]
 
 so that the sketching lemma, applied to M̃_1[i, j] with g = Â_i C_i 1, A = H_iᵀ H_j and h = Â_j C_j 1, bounds the error
-of each entry by M̄_1[i, j]/(10 γ T). The proof goes on with errors of quadratic forms, which does not follow from errors
-of entries (docs/theory.md).
+of each entry by M̄_1[i, j]/(10 γ T), for i ≠ j and a C that does not depend on S. The proof goes on with errors of
+quadratic forms, which does not follow from errors of entries (docs/theory.md).
 
 What follows from errors of entries is (1±ε) M_t where they are small against λ_min(M_t); that size is ours. There
 λ_uv = â_uᵀ A â'_v / (q_u q'_v) with â_u row u of Â, A = X X'ᵀ and q_u = ‖Xᵀ â_u‖ the norm in h̄_u, each node with its
