@@ -77,8 +77,8 @@ def choose_engine(
     decoupled = decoupled_seconds(rows, cols, kernel, level_pairs)
     lossless = lossless_seconds(rows, cols, kernel, level_pairs)
     if decoupled < _START / 1e9 + lossless:
-        reason = "so little work that loading compiled code would take longer"
-        if lossless > _START / 1e9:
+        reason = "so little work that loading compiled code would take longer than it saves"
+        if decoupled < lossless:
             reason = f"graphs so dense that NumPy's products are expected to win ({decoupled:.3g} s, {lossless:.3g} s)"
         return Choice(get_engine("decoupled"), reason)
     if not compiled_code_runs():

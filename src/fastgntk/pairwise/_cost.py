@@ -201,7 +201,7 @@ def _leaf_cost(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> tuple
         compression=[count / max(n * (n + 1) // 2, 1) for count in pairs],
         seconds=seconds / min(threads, max(len(plan.tiles), 1)),
     )
-    peak_bytes = result_bytes + engine.kept_bytes(graphs.prepared) + threads * engine.tile_bytes(largest, largest)
+    peak_bytes = result_bytes + engine.kept_bytes(graphs.state) + threads * engine.tile_bytes(largest, largest)
     return cost, threads, peak_bytes
 
 

@@ -56,7 +56,7 @@ class LeafGraphs:
     kernel: GNTK
     batch: GraphBatch  # with encoded node features
     choice: Choice
-    prepared: Any  # by the engine
+    state: Any  # of the engine
     groups: tuple[GraphGroup, ...]
     built: list[BuiltGroup] = field(default_factory=list)  # filled when groups are first needed
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -71,13 +71,13 @@ class LeafGraphs:
         """Do all work that needs one graph only, and cut the graphs into groups."""
         engine = choice.engine
         with np.errstate(all="ignore"):  # an overflow makes tiles infinite, and those raise an error
-            prepared = engine.prepare(batch, kernel)
-        return cls(kernel, batch, choice, prepared, cut_into_groups(engine.outline(prepared), engine.max_group_nodes))
+            state = engine.prepare(batch, kernel)
+        return cls(kernel, batch, choice, state, cut_into_groups(engine.outline(state), engine.max_group_nodes))
 
     def cut(self, tile_size: int, order: Ints | None = None) -> Self:
         """Return the same graphs in other groups; ``tile_size`` and ``order`` as in `cut_into_groups`."""
         engine = self.choice.engine
-        groups = cut_into_groups(engine.outline(self.prepared), engine.max_group_nodes, tile_size, order)
+        groups = cut_into_groups(engine.outline(self.state), engine.max_group_nodes, tile_size, order)
         return replace(self, groups=groups, built=[], lock=threading.Lock())
 
     def gram(self, compute: Compute, result_bytes: int) -> Array:
@@ -107,7 +107,7 @@ class LeafGraphs:
     def diagonal(self, compute: Compute) -> Array:
         """Return the kernel of each graph with itself (n,); groups are built one by one and not kept."""
         out = np.zeros(self.n)
-        plan = plan_diagonal(self.choice.engine.outline(self.prepared))
+        plan = plan_diagonal(self.choice.engine.outline(self.state))
         workers = self.affordable_workers(plan, compute, out.nbytes)
         finished = self._finish_preparation(workers)
 
@@ -142,7 +142,7 @@ class LeafGraphs:
 
     def equal_graphs(self) -> Ints:
         """Return for each graph the number of the first one that the kernel cannot distinguish from it."""
-        colours = self.choice.engine.colours(self.prepared)
+        colours = self.choice.engine.colours(self.state)
         kernel = self.kernel
         return equal_graphs(
             self.batch, kernel.blocks, typed=kernel.typed, given_scale=kernel.given_scale, colours=colours
@@ -179,9 +179,9 @@ class LeafGraphs:
         largest = largest._replace(graphs=max(largest.graphs, readouts))
         engine, budget = self.choice.engine, compute.memory_budget
         tile_bytes = engine.tile_bytes(largest, largest)
-        kept_bytes = result_bytes + engine.kept_bytes(self.prepared)
+        kept_bytes = result_bytes + engine.kept_bytes(self.state)
         if cols is not None:
-            kept_bytes += engine.kept_bytes(cols.prepared)
+            kept_bytes += engine.kept_bytes(cols.state)
         if kept_bytes + tile_bytes > budget:
             raise InputError(
                 f"max_memory={format_bytes(budget)} is too small: result and graphs take {format_bytes(kept_bytes)} "
@@ -206,10 +206,10 @@ class LeafGraphs:
         cancelled = np.zeros(1, dtype=np.uint8)
 
         def run_task(task: GraphRange) -> None:
-            engine.run_task(self.prepared, task, cancelled)
+            engine.run_task(self.state, task, cancelled)
 
-        run(run_task, engine.preparation_tasks(self.prepared), workers, cancelled=cancelled)
-        return engine.finish_preparation(self.prepared)
+        run(run_task, engine.preparation_tasks(self.state), workers, cancelled=cancelled)
+        return engine.finish_preparation(self.state)
 
     def _compute_tiles(self, cols: Self, plan: Plan, write: Write, compute: Compute, result_bytes: int) -> None:
         """Compute every tile of the plan, with these graphs or others as columns, and pass it to ``write``."""

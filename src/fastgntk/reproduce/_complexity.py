@@ -95,11 +95,11 @@ def _count(cell: Cell, batch: GraphBatch) -> float | None:
 
 def _build_groups(engine: Engine[Any, Any], batch: GraphBatch, kernel: GNTK) -> list[Any]:
     """Do everything that needs one graph only, for two graphs."""
-    prepared: Any = engine.prepare(batch, kernel)
-    for task in engine.preparation_tasks(prepared):
-        engine.run_task(prepared, task, np.zeros(1, dtype=np.uint8))
-    prepared = engine.finish_preparation(prepared)
-    return [engine.build_group(prepared, np.array([i])) for i in (0, 1)]
+    state: Any = engine.prepare(batch, kernel)
+    for task in engine.preparation_tasks(state):
+        engine.run_task(state, task, np.zeros(1, dtype=np.uint8))
+    state = engine.finish_preparation(state)
+    return [engine.build_group(state, np.array([i])) for i in (0, 1)]
 
 
 @lru_cache(maxsize=2)

@@ -196,7 +196,7 @@ class StoreBuilder:
     def affordable_workers(self, workers: int | None = None) -> int:
         """Return how many tiles fit in memory at once; raise if not even one fits."""
         compute, by_leaf = self.prepared.compute, self.prepared.graphs_by_leaf.values()
-        kept_bytes = [graphs.choice.engine.kept_bytes(graphs.prepared) for graphs in by_leaf]
+        kept_bytes = [graphs.choice.engine.kept_bytes(graphs.state) for graphs in by_leaf]
         # The values of tiles in progress are held twice, once by Zarr.
         value_bytes = (compute.threads if workers is None else workers) * 2 * 8 * self.stored.tile_size**2
         return min(
@@ -210,7 +210,7 @@ class StoreBuilder:
         for graphs in self.prepared.graphs_by_leaf.values():
             if graphs.groups:
                 engine, largest = graphs.choice.engine, largest_extent(graphs.groups)
-                total += engine.kept_bytes(graphs.prepared) + engine.tile_bytes(largest, largest)
+                total += engine.kept_bytes(graphs.state) + engine.tile_bytes(largest, largest)
         return total + 2 * 8 * self.stored.tile_size**2 if total else 0
 
     def build_groups(self, workers: int) -> None:
