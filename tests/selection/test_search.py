@@ -238,7 +238,7 @@ def test_likelihood_of_a_mix_equals_that_of_a_normal_distribution():
         ),
         ({"alphas": []}, "alphas must be numbers above 0 to try"),
         ({"alphas": [1.0, 0.0]}, "alphas must be numbers above 0 to try"),
-        ({"search": {"depth": "mix"}}, "search must be a Search, such as .*, but is of type dict"),
+        ({"search": {"depth": "mix"}}, "search must be a Search, such as .*, but is a dict"),
     ],
 )
 def test_invalid_option_is_refused(options, words):

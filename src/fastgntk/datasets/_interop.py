@@ -52,7 +52,7 @@ def from_networkx(
     batch = as_graphs(graphs, **options)
     for i, graph in enumerate(graphs):
         if not isinstance(getattr(graph, "graph", None), Mapping):
-            raise InputError(f"graph {i} must be a NetworkX graph, but is of type {type(graph).__name__}.")
+            raise InputError(f"graph {i} must be a NetworkX graph, but is a {type(graph).__name__}.")
     return Dataset(batch, _target_array([graph.graph for graph in graphs], target), name)
 
 

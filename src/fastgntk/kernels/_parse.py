@@ -38,7 +38,7 @@ def parse_kernel(text: str) -> Kernel:
     fastgntk.errors.InputError: the kernel 'GNTK(2) - GNTK(1)' cannot be read at position 8: expected + or *.
     """
     if not isinstance(text, str):
-        raise InputError(f"a kernel must be given as a string, but is of type {type(text).__name__}.")
+        raise InputError(f"a kernel must be given as a string, but is a {type(text).__name__}.")
     return _Parser(text).kernel()
 
 
