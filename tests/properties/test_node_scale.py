@@ -28,6 +28,7 @@ def same_as(scale: str, batch: GraphBatch) -> GraphBatch:
     return batch.with_node_scale(np.ones(len(sums)) if scale == "uniform" else 1.0 / sums)
 
 
+@pytest.mark.slow
 @every_kernel
 @pytest.mark.parametrize("scale", ["uniform", "degree"])
 @pytest.mark.parametrize("engine", ALL_ENGINES)

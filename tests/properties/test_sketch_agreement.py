@@ -48,6 +48,7 @@ GRAPHS = random_graphs()
 every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 
 
+@pytest.mark.slow
 @every_kernel
 def test_all_routes_give_the_values_of_one_matrix(kernel, monkeypatch, tmp_path):
     K, test, train = fg.gram(GRAPHS, kernel), GRAPHS[17:], GRAPHS[:17]
@@ -72,6 +73,7 @@ def test_all_routes_give_the_values_of_one_matrix(kernel, monkeypatch, tmp_path)
     FLOAT64.check(np.asarray(stored), K)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fastgntk.graphs.UnseenLabelWarning")
 @every_kernel
 def test_a_saved_model_keeps_the_sketches_of_its_graphs(kernel, tmp_path):

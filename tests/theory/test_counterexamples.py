@@ -132,6 +132,7 @@ def test_labels_depend_on_the_drawn_sketches():
     assert np.abs(one - two).max() > 0.01 * np.abs(one).max()
 
 
+@pytest.mark.slow
 def test_scales_from_the_sketched_norms_bias_the_first_moment():
     """N isolated nodes with one feature: M̄_1/M̃_1 is about (1 + N/b)² with the paper's C, and 1 with a fixed one."""
     N, b, rng = 400, 8000, np.random.default_rng(0)
