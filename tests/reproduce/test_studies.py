@@ -86,9 +86,8 @@ def test_complexity_has_exponents_and_a_map(tmp_path):
     outcome = quick("complexity", tmp_path)
     assert {row["part"] for row in outcome.rows} == {"time", "blocks", "layers", "map"}
     assert "of its counted operations: kronecker N^" in outcome.verdict[0]
-    assert (
-        "in L (the theorems: linear); R² of a line: decoupled " in outcome.verdict[1]
-    )  # its value is a matter of time
+    # Whether the times are on a line depends on the machine.
+    assert "in L (the theorems: linear); R² of a line: decoupled " in outcome.verdict[1]
     assert len(compute_gains(outcome.rows)) == 8
 
 
