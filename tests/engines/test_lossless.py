@@ -157,7 +157,7 @@ def test_every_depth_comes_from_one_pass(molecules, monkeypatch):
     for_all = len(calls)
     for depth in range(1, 6):
         calls.clear()
-        PLAN.check(path.at(depth), gram(molecules[:30], GNTK(depth, 1), compute=LOSSLESS))
+        PLAN.check(path.at(blocks=depth), gram(molecules[:30], GNTK(depth, 1), compute=LOSSLESS))
     assert for_all == len(calls)
 
 

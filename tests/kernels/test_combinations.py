@@ -241,10 +241,11 @@ def test_progress_of_a_combination_goes_once_from_start_to_end():
 
 def test_only_single_kernels_have_depths_and_node_kernels():
     with pytest.raises(
-        InputError, match=r"only a GNTK has depths, but the kernel is GNTK\(.*\) \+ GNTK\(.*; compute its"
+        InputError,
+        match=r"a combination of kernels has no depth, but the kernel is GNTK\(.*\) \+ GNTK\(.*; compute its",
     ):
         gram_path(GRAPHS[:2], A + B)
-    with pytest.raises(InputError, match=r"only a GNTK has depths"):
+    with pytest.raises(InputError, match=r"a combination of kernels has no depth"):
         gram_path(prepare(GRAPHS[:2], A.normalized()))
     with pytest.raises(InputError, match="must be one GNTK without a sketch"):
         node_gram(GRAPHS[0], A + B)

@@ -762,7 +762,7 @@ def test_number_of_parameters(kind):
 def test_kernel_of_the_wrong_type_is_refused(kind, kernel):
     words = "kernel (must be a kernel such as|between nodes must be one GNTK).*, but is "
     with pytest.raises(
-        InputError, match=f"{words}[^.]*(fastgntk.parse_kernel|fastgntk.kernels._gntk.GNTK'>)?[^.]*\\.$"
+        InputError, match=f"{words}[^.]*(fastgntk.parse_kernel|fastgntk.kernels._network.GNTK'>)?[^.]*\\.$"
     ):
         fit_any(kind(kernel=kernel))
 

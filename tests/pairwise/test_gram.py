@@ -149,13 +149,13 @@ def test_an_error_in_a_worker_names_its_graphs(monkeypatch):
 def test_path_refuses_depths_it_does_not_have():
     path = gram_path(FAMILIES["path"], GNTK(blocks=2))
     for blocks, jump, words in [
-        (3, True, r"blocks must lie in 1\.\.2, but is 3"),
+        (3, True, r"the path ends at depth 2, but GNTK\(\) has depth 3; compute a deeper path"),
         (0, True, "blocks must be an integer, 1 or more, but is 0"),
         ("2", True, "blocks must be an integer"),
         (2, "no", "jump must be True, False or a weight for each level 0\\.\\.2, but is 'no'"),
     ]:
         with pytest.raises(InputError, match=words):
-            path.at(blocks, jump)
+            path.at(blocks=blocks, jump=jump)
 
 
 def test_graphs_may_come_from_a_generator():
@@ -199,7 +199,7 @@ def test_normalize_survives_very_small_and_very_large_kernels():
 def test_a_path_gives_copies():
     path = gram_path(FAMILIES["path"], GNTK(blocks=2))
     for jump in (False, True):
-        path.at(1, jump)[:] = -1
+        path.at(blocks=1, jump=jump)[:] = -1
     assert (path.levels > 0).all()
 
 

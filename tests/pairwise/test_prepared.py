@@ -38,7 +38,7 @@ def test_graphs_are_prepared_once(monkeypatch):
     engine = type(get_engine("lossless"))
     seen = []
     original = engine.prepare
-    monkeypatch.setattr(engine, "prepare", lambda self, b, s: seen.append(len(b)) or original(self, b, s))
+    monkeypatch.setattr(engine, "prepare", lambda self, b, *rest: seen.append(len(b)) or original(self, b, *rest))
     batch = datasets.load("MUTAG").graphs[:20]
     train = prepare(batch, compute=Compute(engine="lossless"))
     for i in range(3):

@@ -46,7 +46,7 @@ def test_gram_path_gives_every_depth(kernel):
             for blocks in range(1, deepest.blocks + 1):
                 for jump in (False, True):
                     shallower = replace(deepest, blocks=blocks, jump=jump)
-                    FLOAT64.check(path.at(blocks, jump), gram(graphs, **by_engine(engine, shallower)))
+                    FLOAT64.check(path.at(blocks=blocks, jump=jump), gram(graphs, **by_engine(engine, shallower)))
             assert np.array_equal(path.at(), gram(graphs, **by_engine(engine, deepest)))
 
 

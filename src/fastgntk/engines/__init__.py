@@ -47,6 +47,7 @@ from fastgntk.engines._base import (
     available_engines,
     check_engine,
     compiled_code_runs,
+    engines_of,
     get_engine,
 )
 from fastgntk.engines._node_kernel import NodePairs
@@ -56,7 +57,7 @@ from fastgntk.engines._refinement import equal_graphs, inseparable_graphs, refin
 from fastgntk.engines._sketch_rows import sketch_rows
 
 __all__ = ["COMPILING", "EXACT_ENGINES", "Engine", "Extent", "GraphRange", "Outline"]
-__all__ += ["available_engines", "check_engine", "compiled_code_runs", "get_engine"]
+__all__ += ["available_engines", "check_engine", "compiled_code_runs", "engines_of", "get_engine"]
 __all__ += ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds"]
 __all__ += ["Aggregation", "check_graphs", "safe_reciprocal", "kappa0", "kappa1", "kappas", "unit_rows", "is_zero_norm"]
 __all__ += ["NodePairs", "TangentFeatures", "refine_colours", "equal_graphs", "inseparable_graphs", "sketch_rows"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastgntk._util.arrays import Array
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Network
 
 __all__ = ["kappa0", "kappa1", "kappas", "layer_gain"]
 
@@ -59,6 +59,6 @@ def kappas(lam: Array, k0: Array, k1: Array, work: Array) -> None:
     k0 *= 1.0 / np.pi
 
 
-def layer_gain(kernel: GNTK) -> float:
+def layer_gain(kernel: Network) -> float:
     """Return the factor (c_φ/2)^(R/2) by which the layers of a block change norms."""
     return float((kernel.c_phi / 2) ** (kernel.layers / 2))

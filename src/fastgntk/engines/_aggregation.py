@@ -14,7 +14,7 @@ from fastgntk._util.arrays import Array, Matrix
 from fastgntk.engines._norms import is_zero_norm, scale_norms, to_dense, unit_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Network
 
 __all__ = ["SPARSE_OVER_DENSE", "Aggregation", "add_up", "aggregate_features", "check_graphs", "count_edge_types"]
 __all__ += ["count_relations", "keep_shared_columns", "multiply_directions", "node_scaling", "row_sums"]
@@ -38,7 +38,7 @@ class Aggregation:
         self.matrix = matrix
         self.relations = [_Relation(batch, B) for B in (split_by_type(batch) if typed else [matrix])]
 
-    def scaled_norms(self, q: Array, previous: Array, kernel: GNTK, *, squared: bool) -> tuple[Array, Array]:
+    def scaled_norms(self, q: Array, previous: Array, kernel: Network, *, squared: bool) -> tuple[Array, Array]:
         """Return q, with values that are 0 up to rounding set to 0, and p = c_u q_u.
 
         ``previous`` are the norms before the aggregation, those of the level below after its layers.
@@ -75,7 +75,7 @@ def count_edge_types(batch: GraphBatch) -> int:
     return 0 if batch.edge_labels is None else int(batch.edge_labels.max(initial=-1)) + 1
 
 
-def count_relations(batch: GraphBatch, kernel: GNTK) -> int:
+def count_relations(batch: GraphBatch, kernel: Network) -> int:
     """Return the number of relations: one, or with typed edges one for the nodes themselves and for each type."""
     return 1 + count_edge_types(batch) if kernel.typed else 1
 
@@ -92,7 +92,7 @@ def split_by_type(batch: GraphBatch, types: int | None = None) -> list[sparse.cs
     return relations
 
 
-def check_graphs(batch: GraphBatch, kernel: GNTK) -> None:
+def check_graphs(batch: GraphBatch, kernel: Network) -> None:
     """Refuse ``"typed"`` edges without labels, and graphs on which the scale of the kernel is not defined."""
     if kernel.typed and batch.edge_labels is None and len(batch.indices):
         raise InputError("edges='typed' needs edge labels, but the graphs carry none; use edges='plain'.")

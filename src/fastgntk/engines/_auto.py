@@ -1,17 +1,18 @@
 """The choice of ``engine="auto"``: a cost model of the exact engines, and the reason in words."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from fastgntk.engines._base import Engine, compiled_code_runs, get_engine
+from fastgntk.engines._base import Engine, compiled_code_runs, engines_of, get_engine
 from fastgntk.engines._sketch_rows import sketch_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Leaf, Network
 from fastgntk.sketch import Sketch
 
 __all__ = ["Choice", "choose_engine", "estimate_seconds", "layer_nanoseconds"]
@@ -34,7 +35,7 @@ _REUSED_PAIRS = 1e12  # assumed number of pairs for reused graphs, large enough 
 class Choice:
     """An engine, and the reason for choosing it."""
 
-    engine: Engine[Any, Any]
+    engine: Engine[Any, Any, Any]
     reason: str
 
 
@@ -42,12 +43,14 @@ def choose_engine(
     name: str,
     rows: GraphBatch,
     cols: GraphBatch | None,
-    kernel: GNTK,
+    kernel: Leaf,
     pairs: float | None = None,
     *,
     reused: bool = False,
 ) -> Choice:
     """Return the engine of that name; for ``"auto"`` the exact one that is expected to take the least time.
+
+    A kernel that is not a network has one engine only, whatever the name.
 
     ``cols`` is None for a symmetric matrix. ``pairs`` is the number of pairs of nodes, by default all pairs of ``rows``
     and ``cols``. ``reused`` is for graphs that take part in many computations, with graphs still unknown: ``pairs`` is
@@ -55,6 +58,8 @@ def choose_engine(
     engine is usually faster than expected. A kernel with a sketch takes the sketched engine, unless no graph is, or can
     become, larger than its sketch.
     """
+    if not isinstance(kernel, Network):
+        return Choice(get_engine(engines_of(kernel)[0]), "the only engine of this kernel")
     if kernel.sketch is not None:
         if name not in ("auto", "sketched"):
             raise InputError(
@@ -88,7 +93,7 @@ def choose_engine(
     return Choice(get_engine("lossless"), reason)
 
 
-def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, level_pairs: float) -> float:
+def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network, level_pairs: float) -> float:
     """Estimate the time of the lossless engine on one core, from the pairs of colours over all levels."""
     aggregation, norms = 0.0, 0.0
     for side in (rows, rows if cols is None else cols):
@@ -99,7 +104,7 @@ def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, le
     return (level_pairs * (_LAYER * kernel.layers + _PAIR + aggregation) + norms) / 1e9
 
 
-def estimate_seconds(name: str, batch: GraphBatch, kernel: GNTK, level_pairs: float) -> float:
+def estimate_seconds(name: str, batch: GraphBatch, kernel: Leaf, level_pairs: float) -> float:
     """Estimate the time of an engine on one core of this machine, from the pairs of nodes that it computes.
 
     ``level_pairs`` are summed over all levels, and are pairs of colours where equal nodes are merged. For the lossless
@@ -116,7 +121,7 @@ def layer_nanoseconds() -> float:
     return _vector.layer_nanoseconds()
 
 
-def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, level_pairs: float) -> float:
+def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network, level_pairs: float) -> float:
     """Estimate the time of the decoupled engine on one core, from the pairs of nodes over all levels."""
     aggregation = 0.0
     for side in (rows, rows if cols is None else cols):
@@ -124,7 +129,7 @@ def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, l
     return level_pairs * (_LAYER_NUMPY * kernel.layers + _PAIR_NUMPY + aggregation) / 1e9
 
 
-def sketched_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, level_pairs: float) -> float:
+def sketched_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network, level_pairs: float) -> float:
     """Estimate the time of the sketched engine on one core, from the pairs of nodes over all levels."""
     larger = rows if cols is None else max(rows, cols, key=_mean_size)
     own = sketch_rows(larger, kernel if kernel.sketch else replace(kernel, sketch=Sketch()))
@@ -134,7 +139,7 @@ def sketched_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: GNTK, le
     return level_pairs * (_LAYER * kernel.layers + _PAIR + products) / 1e9
 
 
-_SECONDS = {
+_SECONDS: dict[str, Callable[[GraphBatch, GraphBatch | None, Any, float], float]] = {
     "lossless": lossless_seconds,
     "decoupled": decoupled_seconds,
     "kronecker": decoupled_seconds,  # far too low, but nothing is planned by the time of the literal formula

@@ -1,7 +1,8 @@
 """The interface of every engine, the sizes from which tiles are planned, and the table of engines.
 
-To add an engine: derive a class from `Engine` or `GroupwiseEngine` in a file ``_NAME.py``, add a row to ``ENGINES``,
-and a row with its estimated time to ``_SECONDS`` in `_auto`; every property test then runs on it.
+To add an engine: derive a class from `Engine` or `GroupwiseEngine` in a file ``_NAME.py``, and add a row to
+``ENGINES``. For network kernels add a row with its estimated time to ``_SECONDS`` in `_auto` too; every property test
+then runs on it.
 """
 
 import logging
@@ -19,14 +20,18 @@ from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._aggregation import count_relations
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Leaf, Network
 from fastgntk.sketch import Sketch
 
 __all__ = ["COMPILING", "ENGINES", "EXACT_ENGINES", "BatchAndKernel", "CancelFlag", "Engine", "EngineRow", "Extent"]
 __all__ += ["GraphRange", "GroupwiseEngine", "Outline"]
-__all__ += ["announce_compilation", "available_engines", "check_engine", "compiled_code_runs", "get_engine"]
+__all__ += ["announce_compilation", "available_engines", "check_engine", "compiled_code_runs", "engines_of"]
+__all__ += ["get_engine"]
 
 _log = logging.getLogger("fastgntk")
+
+K = TypeVar("K", bound=Leaf)
+"""The family of kernels that an engine computes."""
 
 State = TypeVar("State")
 """The state of an engine for all graphs of a batch."""
@@ -97,7 +102,7 @@ class BatchAndKernel:
     """The state of an engine that does all of its work in ``build_group``, where memory is bounded."""
 
     batch: GraphBatch
-    kernel: GNTK
+    kernel: Network
 
     def select(self, graphs: Ints) -> GraphBatch:
         """Return the graphs of a group, as a view if they are consecutive."""
@@ -106,7 +111,7 @@ class BatchAndKernel:
         return self.batch[graphs]
 
 
-class Engine(ABC, Generic[State, Built]):
+class Engine(ABC, Generic[K, State, Built]):
     """Compute kernel values between groups of graphs; plans and threads are the caller's.
 
     The stages are ``prepare`` → ``run_task`` for each of ``preparation_tasks`` → ``finish_preparation`` →
@@ -120,8 +125,11 @@ class Engine(ABC, Generic[State, Built]):
     """Limit on the nodes of a group (on its colours, where equal nodes are merged); a larger graph is a group alone."""
 
     @abstractmethod
-    def prepare(self, batch: GraphBatch, kernel: GNTK) -> State:
-        """Do the cheap per-graph work for the whole batch and return the state, a picklable value."""
+    def prepare(self, batch: GraphBatch, kernel: K, others: State | None = None) -> State:
+        """Do the cheap per-graph work for the whole batch and return the state, a picklable value.
+
+        ``others`` is the state of the column graphs, if the graphs are rows of a matrix with other graphs.
+        """
 
     @abstractmethod
     def outline(self, state: State) -> Outline:
@@ -129,6 +137,10 @@ class Engine(ABC, Generic[State, Built]):
 
     def colours(self, state: State) -> Int32s | None:  # noqa: ARG002
         """Return the colours of all nodes at all levels, (L + 1, N), or None if the engine does not refine colours."""
+        return None
+
+    def equal_graphs(self, state: State) -> Ints | None:  # noqa: ARG002
+        """Return for each graph the number of the first one with equal kernel values, or None to refine colours."""
         return None
 
     def preparation_tasks(self, state: State) -> Sequence[GraphRange]:  # noqa: ARG002
@@ -165,6 +177,10 @@ class Engine(ABC, Generic[State, Built]):
         not 0 a long tile returns early, with meaningless values.
         """
 
+    def weighted_tile(self, rows: Built, cols: Built) -> Array | None:  # noqa: ARG002
+        """Return the weighted sum of all levels (len(rows), len(cols)) if that is faster than the levels, else None."""
+        return None
+
     @abstractmethod
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Return an upper bound on the memory that ``tile``, or building the larger group, allocates.
@@ -177,10 +193,10 @@ class Engine(ABC, Generic[State, Built]):
         """Estimate the memory of the state and of all groups."""
 
 
-class GroupwiseEngine(Engine[BatchAndKernel, Built]):
+class GroupwiseEngine(Engine[Network, BatchAndKernel, Built]):
     """An engine that does all of its work in ``build_group`` and ``tile``."""
 
-    def prepare(self, batch: GraphBatch, kernel: GNTK) -> BatchAndKernel:
+    def prepare(self, batch: GraphBatch, kernel: Network, others: BatchAndKernel | None = None) -> BatchAndKernel:  # noqa: ARG002
         """Keep the graphs."""
         return BatchAndKernel(batch, kernel)
 
@@ -200,6 +216,7 @@ class EngineRow(NamedTuple):
     class_name: str
     exact: bool  # exact engines agree up to rounding; the others are for kernels with a sketch
     compiled: bool  # needs numba
+    kernels: type[Leaf] = Network
 
 
 ENGINES = {
@@ -208,8 +225,8 @@ ENGINES = {
     "kronecker": EngineRow("Kronecker", exact=True, compiled=False),
     "sketched": EngineRow("Sketched", exact=False, compiled=True),
 }
-EXACT_ENGINES = tuple(name for name, row in ENGINES.items() if row.exact)
-"""The values of ``engine=`` besides ``"auto"``; the sketched engine is chosen by the kernel."""
+EXACT_ENGINES = tuple(name for name, row in ENGINES.items() if row.exact and row.kernels is Network)
+"""The values of ``engine=`` besides ``"auto"``; other engines are chosen by the kernel."""
 
 
 def check_engine(engine: Any) -> None:
@@ -219,7 +236,7 @@ def check_engine(engine: Any) -> None:
         raise InputError(f"engine must be one of auto, {', '.join(EXACT_ENGINES)}, but is {engine!r}{hint}.")
 
 
-def get_engine(name: str, sketch: Sketch | None = None) -> Engine[Any, Any]:
+def get_engine(name: str, sketch: Sketch | None = None) -> Engine[Any, Any, Any]:
     """Return the engine of that name; ``sketch`` is for the sketched one."""
     if name not in ENGINES:
         raise InputError(f"engine must be one of {', '.join(ENGINES)}, but is {name!r}.")
@@ -229,8 +246,16 @@ def get_engine(name: str, sketch: Sketch | None = None) -> Engine[Any, Any]:
         )
     # Imported when used: compiled engines load numba, which takes longer than the rest of the package.
     make = getattr(import_module(f"fastgntk.engines._{name}"), ENGINES[name].class_name)
-    engine: Engine[Any, Any] = make(sketch or Sketch()) if name == "sketched" else make()
+    engine: Engine[Any, Any, Any] = make(sketch or Sketch()) if name == "sketched" else make()
     return engine
+
+
+def engines_of(kernel: Leaf) -> list[str]:
+    """Return the names of the engines that compute a kernel, of which there is at least one."""
+    names = [name for name, row in ENGINES.items() if isinstance(kernel, row.kernels)]
+    if not names:
+        raise InputError(f"{kernel!r} cannot be computed; use the kernels of fastgntk.kernels.")
+    return names
 
 
 def available_engines() -> list[str]:

@@ -28,7 +28,7 @@ from fastgntk.engines._aggregation import (
 from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine
 from fastgntk.engines._norms import safe_reciprocal, to_dense, unit_rows
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Network
 
 __all__ = ["Decoupled"]
 
@@ -37,7 +37,7 @@ __all__ = ["Decoupled"]
 class _DecoupledGroup:
     """The disjoint union of some graphs, with N nodes in total."""
 
-    kernel: GNTK
+    kernel: Network
     offsets: Ints
     feature_sums: Array  # (n, d), Σ_u x_u of each graph
     aggregation: Aggregation
@@ -121,7 +121,7 @@ def _aggregate(rows: Aggregation, cols: Aggregation, matrix: Array) -> Array:
 
 
 def _norms(
-    aggregation: Aggregation, previous: Array, directions: list[Matrix], q: Array, kernel: GNTK
+    aggregation: Aggregation, previous: Array, directions: list[Matrix], q: Array, kernel: Network
 ) -> tuple[Array, Array]:
     """Return 1/q and p, each (L, N), from the recursion of the group against itself.
 

@@ -19,7 +19,7 @@ from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, Groupwise
 from fastgntk.engines._norms import safe_reciprocal, to_dense
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Network
 
 __all__ = ["Kronecker"]
 
@@ -30,7 +30,7 @@ _MAX_BYTES = 4 * 2**30  # of one Kronecker product; beyond this the choice of th
 class _Graph:
     """One graph: features X (N, d), and for each block B = C Â (N, N) by relation and norms p before layers."""
 
-    kernel: GNTK
+    kernel: Network
     X: Array
     B: list[list[Array]]
     p: list[Array]
@@ -51,7 +51,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
         batch = state.select(graphs)
         return [self._prepare_graph(batch[i : i + 1], state.kernel) for i in range(len(batch))]
 
-    def _prepare_graph(self, graph: GraphBatch, kernel: GNTK) -> _Graph:
+    def _prepare_graph(self, graph: GraphBatch, kernel: Network) -> _Graph:
         X = to_dense(graph.features)
         A_hat = graph.adjacency().toarray() + np.eye(graph.n_nodes)
         relations = [relation.toarray() for relation in split_by_type(graph)] if kernel.typed else [A_hat]

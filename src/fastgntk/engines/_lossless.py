@@ -32,7 +32,7 @@ from fastgntk.engines._simd._group import ColourGroup, ColourRows, build_group
 from fastgntk.engines._simd._norms import SCALES, measure_norms
 from fastgntk.engines._simd._tile import Buffers, buffer_sizes, compute_tile
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Network
 
 __all__ = ["Lossless", "ColourState"]
 
@@ -50,18 +50,18 @@ class ColourState:
     ``finish_preparation`` returns a state with normalised ``rows.value``.
     """
 
-    kernel: GNTK
+    kernel: Network
     hashes: tuple[NDArray[np.uint64], ...]
     rows: ColourRows
 
 
-class Lossless(Engine[ColourState, tuple[GNTK, ColourGroup]]):
+class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
     """Compute the kernel on colours, in compiled loops."""
 
     name = "lossless"
     max_group_nodes = 384  # larger tiles leave the second-level cache, smaller groups merge less (benchmarks/groups.py)
 
-    def prepare(self, batch: GraphBatch, kernel: GNTK) -> ColourState:
+    def prepare(self, batch: GraphBatch, kernel: Network, others: ColourState | None = None) -> ColourState:  # noqa: ARG002
         """Refine the colours of all graphs, and compute the norms and unit vectors of level 1."""
         announce_compilation()
         colouring = refine_colours(batch, kernel.blocks, typed=kernel.typed, given_scale=kernel.given_scale)
@@ -146,7 +146,7 @@ class Lossless(Engine[ColourState, tuple[GNTK, ColourGroup]]):
                 key[filled] = np.minimum.reduceat(shuffled[colours], rows.offsets[filled])
         return Outline(rows.offsets, rows.colours[1:], keys, rows.n_features, n_relations=rows.n_relations)
 
-    def build_group(self, state: ColourState, graphs: Ints) -> tuple[GNTK, ColourGroup]:
+    def build_group(self, state: ColourState, graphs: Ints) -> tuple[Network, ColourGroup]:
         """Copy the rows of the colours of some graphs."""
         place = _buffer("place", len(state.rows.p_out), np.int32, -1)
         try:
@@ -156,7 +156,7 @@ class Lossless(Engine[ColourState, tuple[GNTK, ColourGroup]]):
             raise
         return state.kernel, ColourGroup(*rows, *readouts, *sums)
 
-    def build_nodes(self, state: ColourState, batch: GraphBatch) -> tuple[GNTK, ColourGroup]:
+    def build_nodes(self, state: ColourState, batch: GraphBatch) -> tuple[Network, ColourGroup]:
         """Read out every node as if it were a graph, with the same colours, norms and operators."""
         nodes = np.arange(batch.n_nodes + 1)
         features = sparse.csr_array(batch.features)
@@ -165,7 +165,7 @@ class Lossless(Engine[ColourState, tuple[GNTK, ColourGroup]]):
         return self.build_group(replace(state, rows=rows), nodes[:-1])
 
     def tile(
-        self, rows: tuple[GNTK, ColourGroup], cols: tuple[GNTK, ColourGroup], cancelled: CancelFlag | None = None
+        self, rows: tuple[Network, ColourGroup], cols: tuple[Network, ColourGroup], cancelled: CancelFlag | None = None
     ) -> Array:
         """Run the recursion on all pairs of colours of two groups and read out every level."""
         (kernel, row_group), (_, col_group) = rows, cols

@@ -14,7 +14,7 @@ from fastgntk.engines._aggregation import Aggregation, add_up, aggregate_feature
 from fastgntk.engines._base import compiled_code_runs
 from fastgntk.engines._norms import safe_reciprocal, to_dense, unit_rows
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Network
 
 __all__ = ["NodePairs"]
 
@@ -24,7 +24,7 @@ _PANEL = 512  # rows of N × N that are in progress at a time
 class NodePairs:
     """One graph with N nodes, ready for :meth:`columns`; most of the time goes into the norms."""
 
-    def __init__(self, batch: GraphBatch, kernel: GNTK) -> None:
+    def __init__(self, batch: GraphBatch, kernel: Network) -> None:
         self.kernel, self.size = kernel, batch.n_nodes
         self._X = batch.features
         aggregation = Aggregation(batch, typed=kernel.typed, given_scale=kernel.given_scale)

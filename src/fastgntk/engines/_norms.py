@@ -5,14 +5,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Bools, Matrix
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Network
 
 __all__ = ["is_zero_norm", "safe_reciprocal", "scale_norms", "to_dense", "unit_rows"]
 
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def scale_norms(q: Array, scaling: Array, kernel: GNTK) -> Array:
+def scale_norms(q: Array, scaling: Array, kernel: Network) -> Array:
     """Return p = c_u q_u; ``scaling`` is that of `node_scaling`. NaNs propagate to the result."""
     if kernel.scale == "unit":
         return q * 0.0 + (q > 0)

@@ -33,7 +33,7 @@ from fastgntk.engines._norms import safe_reciprocal, unit_rows
 from fastgntk.engines._refinement import Operator, refine_colours
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Network
 from fastgntk.sketch import CountSketch, GaussianProjection, TensorSketch, generator
 
 __all__ = ["TangentFeatures"]
@@ -68,7 +68,9 @@ class TangentFeatures:
     as the last one. The map depends only on these numbers, the kernel and the seed.
     """
 
-    def __init__(self, kernel: GNTK, size: int, width: int, types: int, seed: int, *, exact_norms: bool = True) -> None:
+    def __init__(
+        self, kernel: Network, size: int, width: int, types: int, seed: int, *, exact_norms: bool = True
+    ) -> None:
         self.kernel, self.size, self.width, self.exact_norms = kernel, size, width, exact_norms
         self.types, self.seed = types, seed
         self._n_relations = 1 + types if kernel.typed else 1
@@ -212,7 +214,7 @@ def _pad(features: Any, width: int) -> sparse.csr_array:
     return sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
 
 
-def _divide(kernel: GNTK, size: int, width: int) -> tuple[int, list[int]]:
+def _divide(kernel: Network, size: int, width: int) -> tuple[int, list[int]]:
     """Divide the features among level 0 and the blocks up to the last one of nonzero weight."""
     counting = [weight > 0 for weight in kernel.level_weights]
     n_blocks = sum(counting[1:])

@@ -7,13 +7,13 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._aggregation import count_relations
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Network
 from fastgntk.sketch import smallest_rows
 
 __all__ = ["sketch_rows"]
 
 
-def sketch_rows(batch: GraphBatch, kernel: GNTK) -> Ints:
+def sketch_rows(batch: GraphBatch, kernel: Network) -> Ints:
     """Return b for each graph (n,), for a kernel with a sketch; N where the graph is computed exactly.
 
     ``batch`` has encoded features. b of a graph does not depend on the other graphs, nor on the order of feature
@@ -36,7 +36,7 @@ def sketch_rows(batch: GraphBatch, kernel: GNTK) -> Ints:
     return rows[place.ravel()]
 
 
-def _moments(batch: GraphBatch, kernel: GNTK) -> tuple[Array, Array, Array]:
+def _moments(batch: GraphBatch, kernel: Network) -> tuple[Array, Array, Array]:
     """Return ‖X‖_F² ‖g_r‖², ‖Xᵀg_r‖² and Σ_i ‖X_i‖² g_ri² with g_r = Â_rᵀ1, summed over relations r, for each graph."""
     n, graph = len(batch), batch.graph_of_node
     X = sparse.csr_array(batch.features, copy=True)
@@ -59,7 +59,7 @@ def _moments(batch: GraphBatch, kernel: GNTK) -> tuple[Array, Array, Array]:
     return crossed, inner, fourth
 
 
-def _column_sums(batch: GraphBatch, kernel: GNTK) -> list[Array]:
+def _column_sums(batch: GraphBatch, kernel: Network) -> list[Array]:
     """Return Âᵀ1 (N,), or with typed edges one for the nodes themselves and for each type."""
     weights = np.ones(len(batch.indices)) if batch.weights is None else batch.weights
     ones, to = np.ones(batch.n_nodes), batch.global_indices

@@ -48,7 +48,7 @@ from fastgntk.engines._refinement import refine_colours
 from fastgntk.engines._sketch_rows import sketch_rows
 from fastgntk.engines._sketched_level import PATCH_COLS, PATCH_ROWS, GraphLevel, GroupLevel, advance
 from fastgntk.graphs import GraphBatch, content_keys
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Network
 from fastgntk.sketch import Sketch
 
 __all__ = ["Sketched"]
@@ -63,7 +63,7 @@ class _SketchedState(BatchAndKernel):
 
 @dataclass(frozen=True, eq=False)
 class _SketchedGroup:
-    kernel: GNTK
+    kernel: Network
     feature_sums: Array  # (n, d)
     sketched_features: Array  # (Σ b_1, d), unit vectors; no rows if features are not sketched
     levels: list[GroupLevel]
@@ -82,7 +82,7 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
     def __init__(self, sketch: Sketch) -> None:
         self.sketch = sketch
 
-    def prepare(self, batch: GraphBatch, kernel: GNTK) -> BatchAndKernel:
+    def prepare(self, batch: GraphBatch, kernel: Network, others: BatchAndKernel | None = None) -> BatchAndKernel:  # noqa: ARG002
         """Keep the graphs, and determine the size of each sketch."""
         announce_compilation()
         rows = sketch_rows(batch, replace(kernel, sketch=self.sketch))
@@ -122,7 +122,7 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         node_rows = [graph.place_of_node(level) for level in range(1, kernel.blocks + 1)]
         return _SketchedGroup(kernel, to_dense(batch.features), graph.sketched_features, levels, node_rows)
 
-    def _colours(self, batch: GraphBatch, kernel: GNTK) -> Int32s | None:
+    def _colours(self, batch: GraphBatch, kernel: Network) -> Int32s | None:
         if not self.sketch.merge_nodes:
             return None
         colouring = refine_colours(
@@ -171,7 +171,7 @@ class _SketchedGraph:
     """One graph: colours, sketch, M, and the norms from the recursion of the graph with itself."""
 
     def __init__(
-        self, graph: GraphBatch, colours: Int32s | None, kernel: GNTK, sketch: Sketch, b: int, types: int
+        self, graph: GraphBatch, colours: Int32s | None, kernel: Network, sketch: Sketch, b: int, types: int
     ) -> None:
         self._kernel, self._sketch, self._b = kernel, sketch, b
         self._colours = colours  # (L + 1, N), None if nodes are not merged
@@ -188,7 +188,9 @@ class _SketchedGraph:
         self._drawn: dict[int, Array] = {}  # the latest sketch, by block
 
     @classmethod
-    def build(cls, graph: GraphBatch, colours: Int32s | None, kernel: GNTK, sketch: Sketch, b: int, types: int) -> Self:
+    def build(
+        cls, graph: GraphBatch, colours: Int32s | None, kernel: Network, sketch: Sketch, b: int, types: int
+    ) -> Self:
         """Build all levels of the one graph of a batch, with sketches of b rows."""
         out = cls(graph, colours, kernel, sketch, b, types)
         below = out._colours_of(0)

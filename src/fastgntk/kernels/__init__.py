@@ -36,7 +36,7 @@ Kernels combine entry by entry, and stay positive semi-definite:
     (k1 * k2)(G, G') = k1(G, G') k2(G, G')                   k.normalized()(G, G') = k(G, G') / sqrt(k(G, G) k(G', G'))
 
 ====================  ==========================================================================
-``_gntk``             :class:`GNTK`, with all parameters that change its values
+``_network``          :class:`GNTK`, with all parameters that change its values
 ``_base``             :class:`Kernel` and the algebra: sums, products, factors, normalisation
 ``_parse``            :func:`parse_kernel`, kernels from strings and JSON
 ====================  ==========================================================================
@@ -44,8 +44,9 @@ Kernels combine entry by entry, and stay positive semi-definite:
 The recursion is implemented in :mod:`fastgntk.engines`.
 """
 
-from fastgntk.kernels._base import Kernel, Normalized, Product, Scaled, Sum
-from fastgntk.kernels._gntk import GNTK, Edges, Scale
+from fastgntk.kernels._base import Kernel, Leaf, Normalized, Product, Scaled, Sum
+from fastgntk.kernels._network import GNTK, Edges, Network, Scale
 from fastgntk.kernels._parse import parse_kernel
 
-__all__ = ["Kernel", "GNTK", "Sum", "Product", "Scaled", "Normalized", "parse_kernel", "Scale", "Edges"]
+__all__ = ["Kernel", "Leaf", "Network", "GNTK", "Sum", "Product", "Scaled", "Normalized", "parse_kernel"]
+__all__ += ["Scale", "Edges"]

@@ -12,8 +12,10 @@ import numpy as np
 from fastgntk._util.checks import check_positive
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError
+from fastgntk.graphs import FeatureKind
+from fastgntk.sketch import Sketch
 
-__all__ = ["Kernel", "Normalized", "Product", "Scaled", "Sum"]
+__all__ = ["Kernel", "Leaf", "Normalized", "Product", "Scaled", "Sum"]
 
 
 class Kernel(Value):
@@ -49,16 +51,14 @@ class Kernel(Value):
         """
         return self if isinstance(self, Normalized) else Normalized(self)
 
-    def leaves(self) -> list[Kernel]:
-        """Return the distinct kernels from which this one is composed, in order of first occurrence."""
+    def leaves(self) -> list[Leaf]:
+        """Return the distinct leaves from which this kernel is composed, in order of first occurrence."""
         parts = [value for value in vars(self).values() if isinstance(value, Kernel)]
-        return list(dict.fromkeys(leaf for part in parts for leaf in part.leaves())) if parts else [self]
+        return list(dict.fromkeys(leaf for part in parts for leaf in part.leaves()))
 
-    def map_leaves(self, change: Callable[[Kernel], Kernel]) -> Kernel:
+    def map_leaves(self, change: Callable[[Leaf], Kernel]) -> Kernel:
         """Return the same combination with every leaf replaced by ``change(leaf)``."""
         parts = {name: value for name, value in self.get_params(deep=False).items() if isinstance(value, Kernel)}
-        if not parts:
-            return change(self)
         return replace(self, **{name: part.map_leaves(change) for name, part in parts.items()})  # type: ignore[type-var]
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,6 +91,56 @@ class Kernel(Value):
     def _within(self, precedence: int) -> str:
         """Return ``repr`` as an operand, in parentheses if the enclosing operation binds more tightly."""
         return repr(self) if self._precedence >= precedence else f"({self!r})"
+
+
+class Leaf(Kernel):
+    """A kernel that is computed by an engine, and not a combination of others.
+
+    Its value is a weighted sum of the readouts of levels 0..``depth``. What :mod:`fastgntk.pairwise` has to know of a
+    kernel are the properties here.
+    """
+
+    @property
+    def depth(self) -> int:
+        """The number of the last level; 0 for a kernel without levels."""
+        return 0
+
+    @property
+    def level_weights(self) -> tuple[float, ...]:
+        """The weight of each level 0..``depth``."""
+        return (1.0,) * (self.depth + 1)
+
+    @property
+    def features(self) -> FeatureKind | None:
+        """The kind of initial node features, or None if the kernel uses none."""
+        return None
+
+    @property
+    def typed(self) -> bool:
+        """Whether edge labels matter."""
+        return False
+
+    @property
+    def given_scale(self) -> bool:
+        """Whether the ``node_scale`` of graphs matters."""
+        return False
+
+    @property
+    def sketch(self) -> Sketch | None:
+        """The sketch of an approximate kernel, or None."""
+        return None
+
+    def deepened(self, depth: int) -> Self:  # noqa: ARG002
+        """Return the kernel of this depth that has the same readouts at each level that both have."""
+        return self
+
+    def leaves(self) -> list[Leaf]:
+        """Return the kernel itself."""
+        return [self]
+
+    def map_leaves(self, change: Callable[[Leaf], Kernel]) -> Kernel:
+        """Return ``change(self)``."""
+        return change(self)
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError
 from fastgntk.kernels._base import Kernel, Normalized, Product, Scaled, Sum
-from fastgntk.kernels._gntk import GNTK
+from fastgntk.kernels._network import GNTK
 from fastgntk.sketch import Sketch
 
 __all__ = ["parse_kernel", "value_from_dict"]

@@ -24,7 +24,7 @@ from fastgntk.models._base import GraphEstimator, check_features, warn_unseen_la
 from fastgntk.models._kernel_values import KERNEL_CONSTANT, KernelBasis, TrainingKernel
 from fastgntk.models._random_features import FeatureBasis, solve_on_features
 from fastgntk.models._targets import Targets
-from fastgntk.pairwise import check_compute, tangent_leaves
+from fastgntk.pairwise import check_compute
 from fastgntk.solvers import SOLVER_NAMES, Solution, choose_solver, solve
 
 __all__ = ["Basis", "Expansion", "Explanation", "GraphModel", "check_alphas", "check_solver_options"]
@@ -177,7 +177,7 @@ class GraphModel(GraphEstimator):
         batch = X if isinstance(X, GraphBatch) else as_graphs(X)
         basis = self.expansion_.basis
         check_features(basis.features, batch)
-        warn_unseen_labels(basis.features, batch, typed=any(leaf.typed for leaf in tangent_leaves(basis.kernel)))
+        warn_unseen_labels(basis.features, batch, typed=any(leaf.typed for leaf in basis.kernel.leaves()))
         return batch
 
     def _check_new_graph(self, graph: Any) -> GraphBatch:

@@ -37,11 +37,10 @@ from fastgntk.pairwise._prepared import (
     choose_engine_for_reuse,
     prepare,
     prepare_batch,
-    tangent_leaves,
 )
 
 __all__ = ["gram", "cross_gram", "diagonal", "gram_columns", "gram_path", "GramPath"]
-__all__ += ["prepare", "prepare_batch", "choose_engine_for_reuse", "PreparedGraphs", "tangent_leaves"]
+__all__ += ["prepare", "prepare_batch", "choose_engine_for_reuse", "PreparedGraphs"]
 __all__ += ["NotSketchedWarning", "LeafGraphs"]
 __all__ += ["Compute", "check_compute", "check_kernel", "check_fits_memory"]
 __all__ += ["node_contributions", "node_contributions_in_chunks", "node_gram", "node_diagonal", "check_nodes"]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from fastgntk._util.arrays import Array
 from fastgntk.errors import InputError
-from fastgntk.kernels import GNTK, Kernel, Normalized, Product, Scaled, Sum
+from fastgntk.kernels import Kernel, Leaf, Normalized, Product, Scaled, Sum
 
 __all__ = [
     "combine",
@@ -27,11 +27,14 @@ Diagonals = dict[Kernel, Array]
 """For each leaf of a kernel, the diagonal (n,): its value of each graph with itself."""
 
 
-def combine_levels(levels: Array, kernel: GNTK) -> Array:
-    """Return the value of a tangent kernel from the readouts of all its levels, shape (L + 1, …)."""
-    if isinstance(kernel.jump, tuple):
-        return np.asarray(np.einsum("l,l...->...", np.array(kernel.jump), levels))
-    return np.asarray(levels.sum(axis=0)) if kernel.jump else np.array(levels[-1])
+def combine_levels(levels: Array, kernel: Leaf) -> Array:
+    """Return the value of a leaf from the readouts of all its levels, shape (L + 1, …)."""
+    weights = kernel.level_weights
+    if weights[-1] == 1.0 and not any(weights[:-1]):
+        return np.array(levels[-1])
+    if all(weight == 1.0 for weight in weights):
+        return np.asarray(levels.sum(axis=0))
+    return np.asarray(np.einsum("l,l...->...", np.array(weights), levels))
 
 
 def mirror_upper_triangle(values: Array) -> Array:

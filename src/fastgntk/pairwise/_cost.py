@@ -187,8 +187,8 @@ def _leaf_cost(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> tuple
     threads = graphs.affordable_workers(plan, compute, result_bytes)
     largest = largest_extent(graphs.groups) if graphs.groups else Extent(0)
     pairs = plan.pairs().tolist()
-    if len(pairs) < kernel.blocks:  # an engine that merges nothing has the same pairs at every level
-        pairs = pairs * kernel.blocks
+    if len(pairs) < kernel.depth:  # an engine that merges nothing has the same pairs at every level
+        pairs = pairs * kernel.depth
     seconds = estimate_seconds(engine.name, graphs.batch, kernel, sum(pairs))
     cost = LeafCost(
         kernel=repr(kernel),

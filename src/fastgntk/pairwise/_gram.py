@@ -1,7 +1,7 @@
 """Kernel matrices: check, prepare, compute the leaves of the kernel, combine."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
@@ -10,7 +10,7 @@ import numpy as np
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
-from fastgntk.kernels import GNTK, Kernel
+from fastgntk.kernels import Kernel, Leaf
 from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute, check_fits_memory
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
@@ -166,34 +166,41 @@ class GramPath:
 
     Attributes
     ----------
-    kernel : GNTK
-        The deepest kernel.
-    levels : array of shape (blocks + 1, n, n)
-        ``levels[l]`` is Σ_uv K(l)_uv of every pair; level 0 is the features alone.
+    kernel : Leaf
+        The deepest kernel, such as a GNTK.
+    levels : array of shape (depth + 1, n, n)
+        ``levels[l]`` is the readout of level l of every pair; level 0 is the features alone.
     engine : str
         The engine that computed the levels.
     """
 
-    kernel: GNTK
+    kernel: Leaf
     levels: Array
     engine: str
 
-    def at(self, blocks: int | None = None, jump: bool | tuple[float, ...] | None = None) -> Array:
-        """Return the Gram matrix of a depth; arguments that are left out come from ``kernel``."""
-        wanted = replace(
-            self.kernel,
-            blocks=self.kernel.blocks if blocks is None else blocks,
-            jump=self.kernel.jump if jump is None else jump,
-        )
-        if wanted.blocks > self.kernel.blocks:
-            raise InputError(f"blocks must lie in 1..{self.kernel.blocks}, but is {blocks!r}.")
-        return combine_levels(self.levels[: wanted.blocks + 1], wanted)
+    def at(self, **options: Any) -> Array:
+        """Return the Gram matrix of another depth or other weights of levels, such as ``at(blocks=2, jump=False)``.
+
+        Options that are left out are those of ``kernel``.
+        """
+        return self.at_kernel(self.kernel.set_params(**options))
+
+    def at_kernel(self, kernel: Leaf) -> Array:
+        """Return the Gram matrix of a kernel that differs from ``self.kernel`` in depth and weights of levels only."""
+        if kernel.deepened(self.kernel.depth) != self.kernel.deepened(self.kernel.depth):
+            raise InputError(f"the path is that of {self.kernel}, which has other options than {kernel}.")
+        if kernel.depth > self.kernel.depth:
+            raise InputError(
+                f"the path ends at depth {self.kernel.depth}, but {kernel} has depth {kernel.depth}; compute a "
+                "deeper path."
+            )
+        return combine_levels(self.levels[: kernel.depth + 1], kernel)
 
 
-def gram_path(graphs: Any, kernel: GNTK | None = None, *, compute: Compute | None = None) -> GramPath:
-    """Compute the kernels of all depths 1..blocks, with and without jump, in one pass.
+def gram_path(graphs: Any, kernel: Leaf | None = None, *, compute: Compute | None = None) -> GramPath:
+    """Compute the kernels of all depths of a kernel, and for networks with and without jump, in one pass.
 
-    The arguments are those of :func:`gram`; ``kernel.blocks`` is the largest depth. Only a GNTK has depths.
+    The arguments are those of :func:`gram`; the kernel has the largest depth. Combinations of kernels have no depth.
 
     Examples
     --------
@@ -204,9 +211,11 @@ def gram_path(graphs: Any, kernel: GNTK | None = None, *, compute: Compute | Non
     (5, 5)
     """
     graphs, checked, compute = resolve(graphs, kernel, compute)
-    if not isinstance(checked, GNTK):
-        raise InputError(f"only a GNTK has depths, but the kernel is {checked}; compute its parts one by one.")
-    check_fits_memory(8 * (checked.blocks + 1) * len(graphs) ** 2, compute.memory_budget)
+    if not isinstance(checked, Leaf):
+        raise InputError(
+            f"a combination of kernels has no depth, but the kernel is {checked}; compute its parts one by one."
+        )
+    check_fits_memory(8 * (checked.depth + 1) * len(graphs) ** 2, compute.memory_budget)
     prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, checked, compute, once=True)
     leaf_graphs = prepared.graphs_by_leaf[checked]
     return GramPath(checked, leaf_graphs.levels(compute), leaf_graphs.choice.engine.name)

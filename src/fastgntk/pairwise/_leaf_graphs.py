@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -15,7 +16,7 @@ from fastgntk._util.threads import run, single_threaded_blas
 from fastgntk.engines import Choice, Engine, GraphRange, equal_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Leaf, Network
 from fastgntk.pairwise._combine import combine_levels, mirror_upper_triangle
 from fastgntk.pairwise._compute import Compute, check_fits_memory
 from fastgntk.pairwise._plan import (
@@ -28,32 +29,36 @@ from fastgntk.pairwise._plan import (
     plan_gram,
 )
 
-__all__ = ["BuiltGroup", "LeafGraphs", "compute_levels"]
+__all__ = ["BuiltGroup", "LeafGraphs", "compute_values"]
 
 _log = logging.getLogger("fastgntk")
 
 Write = Callable[[Ints, Ints, Array], None]
-"""Called as write(row graphs, column graphs, levels) for each tile."""
+"""Called as write(row graphs, column graphs, tile) for each tile."""
 
 
 class BuiltGroup(NamedTuple):
     """A group of graphs, and the engine's data of it, from which tiles of the kernel are computed."""
 
     group: GraphGroup
-    kernel: GNTK
-    engine: Engine[Any, Any]
+    kernel: Leaf
+    engine: Engine[Any, Any, Any]
     content: Any
+
+
+ComputeTile = Callable[[BuiltGroup, BuiltGroup, NDArray[np.uint8]], Array]
+"""`compute_values`, or `compute_levels` for the readouts of all levels."""
 
 
 @dataclass(frozen=True, eq=False)
 class LeafGraphs:
-    """Graphs prepared for one tangent kernel.
+    """Graphs prepared for one leaf.
 
     Methods that compute values take the options of the call, and ``result_bytes``, the size of the whole result, which
     may be larger than the array that the method returns.
     """
 
-    kernel: GNTK
+    kernel: Leaf
     batch: GraphBatch  # with encoded node features
     choice: Choice
     state: Any  # of the engine
@@ -67,11 +72,14 @@ class LeafGraphs:
         return len(self.batch.offsets) - 1
 
     @classmethod
-    def prepare(cls, kernel: GNTK, batch: GraphBatch, choice: Choice) -> Self:
-        """Do all work that needs one graph only, and cut the graphs into groups."""
+    def prepare(cls, kernel: Leaf, batch: GraphBatch, choice: Choice, others: Self | None = None) -> Self:
+        """Do all work that needs one graph only, and cut the graphs into groups.
+
+        ``others`` are the column graphs, if these are rows of a matrix with other graphs.
+        """
         engine = choice.engine
         with np.errstate(all="ignore"):  # an overflow makes tiles infinite, and those raise an error
-            state = engine.prepare(batch, kernel)
+            state = engine.prepare(batch, kernel, None if others is None else others.state)
         return cls(kernel, batch, choice, state, cut_into_groups(engine.outline(state), engine.max_group_nodes))
 
     def cut(self, tile_size: int, order: Ints | None = None) -> Self:
@@ -83,23 +91,22 @@ class LeafGraphs:
     def gram(self, compute: Compute, result_bytes: int) -> Array:
         """Return the Gram matrix (n, n)."""
         out = np.zeros((self.n, self.n))
-        write = _write_both_triangles(out, lambda levels: combine_levels(levels, self.kernel))
-        self._compute_tiles(self, plan_gram(self.groups), write, compute, result_bytes)
+        self._compute_tiles(self, plan_gram(self.groups), _write_both_triangles(out), compute, result_bytes)
         return out
 
     def levels(self, compute: Compute) -> Array:
         """Return the readouts of all levels, shape (L + 1, n, n)."""
-        out = np.zeros((self.kernel.blocks + 1, self.n, self.n))
-        write = _write_both_triangles(out, lambda levels: levels)
-        self._compute_tiles(self, plan_gram(self.groups), write, compute, out.nbytes)
+        out = np.zeros((self.kernel.depth + 1, self.n, self.n))
+        write = _write_both_triangles(out)
+        self._compute_tiles(self, plan_gram(self.groups), write, compute, out.nbytes, compute_levels)
         return out
 
     def cross(self, cols: Self, compute: Compute, result_bytes: int) -> Array:
         """Return the kernel (n, m) with other graphs that were prepared the same way."""
         out = np.zeros((self.n, cols.n))
 
-        def write(rows: Ints, cols: Ints, levels: Array) -> None:
-            out[rows[:, None], cols] = combine_levels(levels, self.kernel)
+        def write(rows: Ints, cols: Ints, values: Array) -> None:
+            out[rows[:, None], cols] = values
 
         self._compute_tiles(cols, plan_cross(self.groups, cols.groups), write, compute, result_bytes)
         return out
@@ -115,8 +122,8 @@ class LeafGraphs:
             built = self._build_group(finished, plan.rows[i])
             return built, built
 
-        def write(rows: Ints, _: Ints, levels: Array) -> None:
-            out[rows] = np.diagonal(combine_levels(levels, self.kernel))
+        def write(rows: Ints, _: Ints, values: Array) -> None:
+            out[rows] = np.diagonal(values)
 
         self._run_tiles(plan, pick, write, workers, compute)
         return out
@@ -134,18 +141,21 @@ class LeafGraphs:
             content = self.choice.engine.build_nodes(self._finish_preparation(workers), self.batch)
         nodes = BuiltGroup(self.groups[0], self.kernel, self.choice.engine, content)
 
-        def write(_: Ints, cols: Ints, levels: Array) -> None:
-            out[:, cols] = combine_levels(levels, self.kernel)
+        def write(_: Ints, cols: Ints, values: Array) -> None:
+            out[:, cols] = values
 
         self._run_tiles(plan, lambda _, j: (nodes, col_groups[j]), write, workers, compute.with_progress(None))
         return out
 
     def equal_graphs(self) -> Ints:
         """Return for each graph the number of the first one that the kernel cannot distinguish from it."""
-        colours = self.choice.engine.colours(self.state)
-        kernel = self.kernel
+        engine, kernel = self.choice.engine, self.kernel
+        found = engine.equal_graphs(self.state)
+        if found is not None:
+            return found
+        colours = engine.colours(self.state)
         return equal_graphs(
-            self.batch, kernel.blocks, typed=kernel.typed, given_scale=kernel.given_scale, colours=colours
+            self.batch, kernel.depth, typed=kernel.typed, given_scale=kernel.given_scale, colours=colours
         )
 
     def build(self, workers: int) -> list[BuiltGroup]:
@@ -211,11 +221,19 @@ class LeafGraphs:
         run(run_task, engine.preparation_tasks(self.state), workers, cancelled=cancelled)
         return engine.finish_preparation(self.state)
 
-    def _compute_tiles(self, cols: Self, plan: Plan, write: Write, compute: Compute, result_bytes: int) -> None:
+    def _compute_tiles(
+        self,
+        cols: Self,
+        plan: Plan,
+        write: Write,
+        compute: Compute,
+        result_bytes: int,
+        compute_tile: ComputeTile | None = None,
+    ) -> None:
         """Compute every tile of the plan, with these graphs or others as columns, and pass it to ``write``."""
         workers = self.affordable_workers(plan, compute, result_bytes, None if cols is self else cols)
         row_groups, col_groups = self.build(workers), cols.build(workers)
-        self._run_tiles(plan, lambda i, j: (row_groups[i], col_groups[j]), write, workers, compute)
+        self._run_tiles(plan, lambda i, j: (row_groups[i], col_groups[j]), write, workers, compute, compute_tile)
 
     def _run_tiles(
         self,
@@ -224,43 +242,62 @@ class LeafGraphs:
         write: Write,
         workers: int,
         compute: Compute,
+        compute_tile: ComputeTile | None = None,
     ) -> None:
-        """Compute every tile of the plan from the two groups that ``pick`` returns."""
+        """Compute every tile of the plan from the two groups that ``pick`` returns, by default its values."""
         cancelled = np.zeros(1, dtype=np.uint8)  # one flag per call: other calls may use these graphs at the same time
 
-        def compute_tile(tile: tuple[int, int]) -> None:
+        def compute_and_write(tile: tuple[int, int]) -> None:
             rows, cols = pick(*tile)
-            write(rows.group.graphs, cols.group.graphs, compute_levels(rows, cols, cancelled))
+            write(rows.group.graphs, cols.group.graphs, (compute_tile or compute_values)(rows, cols, cancelled))
 
         shown = (self.choice.engine.name, self.choice.reason, self.kernel, len(plan.tiles), workers)
         _log.info("engine %s (%s): %s, %d tiles on %d threads", *shown)
         with single_threaded_blas():
-            run(compute_tile, plan.tiles, workers, plan.cost, compute.progress, cancelled)
+            run(compute_and_write, plan.tiles, workers, plan.cost, compute.progress, cancelled)
+
+
+def compute_values(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uint8]) -> Array:
+    """Compute the kernel between two groups, and raise an error if some values are not finite."""
+    with _name_groups(rows, cols):
+        values: Array | None = rows.engine.weighted_tile(rows.content, cols.content)
+    return combine_levels(compute_levels(rows, cols, cancelled), rows.kernel) if values is None else values
 
 
 def compute_levels(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uint8]) -> Array:
     """Compute the readouts of all levels between two groups, and raise an error if some are not finite."""
+    with _name_groups(rows, cols):
+        levels: Array = rows.engine.tile(rows.content, cols.content, cancelled)
+    if cancelled[0] or np.isfinite(levels).all():
+        return levels
+    groups = f"{rows.group} × {cols.group}"
+    if not isinstance(rows.kernel, Network):
+        raise InputError(
+            f"values of {rows.kernel} for graphs {groups} leave the range of float64; use smaller numbers."
+        )
+    level = int(np.argwhere(~np.isfinite(levels))[0][0])
+    scales = " or ".join(f"scale={name!r}" for name in ("degree", "unit") if name != rows.kernel.scale)
+    raise InputError(
+        f"kernel values of graphs {groups} leave the range of float64 at block {level} of "
+        f"{rows.kernel.blocks}; use {scales}, fewer blocks, or smaller features and weights."
+    )
+
+
+@contextmanager
+def _name_groups(rows: BuiltGroup, cols: BuiltGroup) -> Iterator[None]:
+    """Name the groups in errors, and silence floating-point warnings: values that are not finite raise an error."""
     try:
         with np.errstate(all="ignore"):
-            levels = rows.engine.tile(rows.content, cols.content, cancelled)
+            yield
     except Exception as error:
         error.add_note(f"while computing graphs {rows.group} × {cols.group}")
         raise
-    if not cancelled[0] and not np.isfinite(levels).all():
-        level = int(np.argwhere(~np.isfinite(levels))[0][0])
-        scales = " or ".join(f"scale={name!r}" for name in ("degree", "unit") if name != rows.kernel.scale)
-        raise InputError(
-            f"kernel values of graphs {rows.group} × {cols.group} leave the range of float64 at block {level} of "
-            f"{rows.kernel.blocks}; use {scales}, fewer blocks, or smaller features and weights."
-        )
-    return levels
 
 
-def _write_both_triangles(out: Array, reduce: Callable[[Array], Array]) -> Write:
+def _write_both_triangles(out: Array) -> Write:
     """Return a function that writes a tile and its mirror image, so that the result is exactly symmetric."""
 
-    def write(rows: Ints, cols: Ints, levels: Array) -> None:
-        values = reduce(levels)
+    def write(rows: Ints, cols: Ints, values: Array) -> None:
         if rows is cols:  # rounding differs between the two triangles; keep one
             values = mirror_upper_triangle(values)
         out[..., rows[:, None], cols] = values

@@ -13,10 +13,10 @@ from fastgntk._util.threads import run, single_threaded_blas
 from fastgntk.engines import NodePairs, check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
-from fastgntk.kernels import GNTK, Kernel
+from fastgntk.kernels import GNTK, Kernel, Network
 from fastgntk.pairwise._combine import combine_nodes
 from fastgntk.pairwise._compute import Compute, check_compute
-from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare, tangent_leaves
+from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare
 
 __all__ = ["check_nodes", "node_contributions", "node_contributions_in_chunks", "node_diagonal", "node_gram"]
 
@@ -61,8 +61,7 @@ def node_contributions_in_chunks(
     compute = check_call(cols, None, compute)
     batch = as_graphs(graphs)
     max_nodes = max(1, min(nodes, compute.memory_budget // (16 * 8 * max(len(cols), 1))))
-    leaves = tangent_leaves(cols.kernel)
-    together = cols.kernel == leaves[0] and leaves[0].sketch is None
+    together = isinstance(cols.kernel, Network) and cols.kernel.sketch is None
     start = 0
     while start < len(batch):
         stop = start + 1
@@ -95,7 +94,7 @@ def _contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute) ->
     return combine_nodes(cols.kernel, parts, row.needed_diagonals(compute), cols.needed_diagonals(compute))
 
 
-def node_gram(graph: Any, kernel: GNTK = GNTK(), *, nodes: Any = None, compute: Compute | None = None) -> Array:
+def node_gram(graph: Any, kernel: Network = GNTK(), *, nodes: Any = None, compute: Compute | None = None) -> Array:
     """Compute the kernel between the nodes of one graph: Σ_l w_l K(l)_uv, with the weights w_l of ``kernel.jump``.
 
     Its sum over all pairs is the kernel of the graph with itself.
@@ -136,7 +135,7 @@ def node_gram(graph: Any, kernel: GNTK = GNTK(), *, nodes: Any = None, compute: 
     return out
 
 
-def node_diagonal(graph: Any, kernel: GNTK = GNTK(), *, nodes: Any = None, compute: Compute | None = None) -> Array:
+def node_diagonal(graph: Any, kernel: Network = GNTK(), *, nodes: Any = None, compute: Compute | None = None) -> Array:
     """Compute the kernel of nodes with themselves, the diagonal of :func:`node_gram`, in as much time but less memory.
 
     Returns
@@ -175,7 +174,7 @@ def check_nodes(nodes: Any, size: int) -> Ints:
 
 def _prepare_graph(graph: Any, kernel: Any) -> GraphBatch:
     """Return a batch of one graph with node features, for the kernel between its nodes."""
-    if not isinstance(kernel, GNTK) or kernel.sketch is not None:
+    if not isinstance(kernel, Network) or kernel.sketch is not None:
         raise InputError(f"the kernel between nodes must be one GNTK without a sketch, but is {kernel!r}.")
     batch = _check_one(as_graphs(graph if isinstance(graph, GraphBatch | list) else [graph]))
     batch = NodeFeatures(kernel.features).fit(batch).transform(batch)
@@ -185,7 +184,7 @@ def _prepare_graph(graph: Any, kernel: Any) -> GraphBatch:
 
 def _compute_columns(
     batch: GraphBatch,
-    kernel: GNTK,
+    kernel: Network,
     compute: Compute,
     chosen: Ints,
     result_bytes: int,

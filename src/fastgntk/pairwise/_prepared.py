@@ -6,8 +6,9 @@ All computations of kernel values start from this value; only the public functio
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines import EXACT_ENGINES, Choice, check_graphs, choose_engine, sketch_rows
 from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs, content_keys
-from fastgntk.kernels import GNTK, Kernel
+from fastgntk.kernels import GNTK, Kernel, Leaf, Network
 from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
@@ -31,7 +32,6 @@ __all__ = [
     "prepare_batch",
     "prepare_pair",
     "resolve",
-    "tangent_leaves",
 ]
 
 
@@ -91,9 +91,10 @@ class PreparedGraphs:
         def extend_features(kind: FeatureKind) -> NodeFeatures:
             return self.features[kind].extend(batch)
 
-        (out,) = _prepare(
-            [batch], self.kernel, self.compute, extend_features, lambda leaf, _: self.graphs_by_leaf[leaf].choice
-        )
+        def choose(leaf: Leaf, _: list[GraphBatch]) -> Choice:
+            return self.graphs_by_leaf[leaf].choice
+
+        (out,) = _prepare([batch], self.kernel, self.compute, extend_features, choose, self.graphs_by_leaf)
         return out
 
     def subset(self, indices: Ints) -> PreparedGraphs:
@@ -174,8 +175,10 @@ def check_call(prepared: PreparedGraphs, kernel: Kernel | None, compute: Compute
     if compute is None:
         return prepared.compute
     compute = check_compute(compute)
-    if compute.engine != "auto" and set(prepared.engines) != {compute.engine}:
-        used = " and ".join(dict.fromkeys(prepared.engines))
+    by_leaf = prepared.graphs_by_leaf
+    engines = [by_leaf[leaf].choice.engine.name for leaf in by_leaf if isinstance(leaf, Network)]
+    if compute.engine != "auto" and not set(engines) <= {compute.engine}:
+        used = " and ".join(dict.fromkeys(engines))
         raise InputError(f"the graphs were prepared with engine {used}, but engine={compute.engine!r}; leave it out.")
     return compute
 
@@ -200,11 +203,12 @@ def prepare_batch(
     def fit_features(kind: FeatureKind) -> NodeFeatures:
         return (features or {}).get(kind) or NodeFeatures(kind).fit(batch)
 
-    def choose(leaf: GNTK, encoded: list[GraphBatch]) -> Choice:
+    def choose(leaf: Leaf, encoded: list[GraphBatch]) -> Choice:
         engine = names.get(leaf, compute.engine)
-        # If all graphs are smaller than their sketch, a stored matrix has an exact engine, and keeps it.
-        exact = replace(leaf, sketch=None) if leaf in names and engine in EXACT_ENGINES else leaf
-        return choose_engine(engine, encoded[0], None, exact, pairs, reused=not once)
+        if isinstance(leaf, Network) and leaf in names and engine in EXACT_ENGINES:
+            # If all graphs are smaller than their sketch, a stored matrix has an exact engine, and keeps it.
+            leaf = replace(leaf, sketch=None)
+        return choose_engine(engine, encoded[0], None, leaf, pairs, reused=not once)
 
     (out,) = _prepare([batch], kernel, compute, fit_features, choose)
     return out
@@ -216,7 +220,7 @@ def prepare_pair(rows: GraphBatch, cols: GraphBatch, kernel: Kernel, compute: Co
     def fit_features(kind: FeatureKind) -> NodeFeatures:
         return NodeFeatures(kind).fit(cols).extend(rows)
 
-    def choose(leaf: GNTK, encoded: list[GraphBatch]) -> Choice:
+    def choose(leaf: Leaf, encoded: list[GraphBatch]) -> Choice:
         return choose_engine(compute.engine, encoded[0], encoded[1], leaf)
 
     return _prepare([rows, cols], kernel, compute, fit_features, choose)
@@ -227,17 +231,19 @@ def _prepare(
     kernel: Kernel,
     compute: Compute,
     fit_features: Callable[[FeatureKind], NodeFeatures],
-    choose: Callable[[GNTK, list[GraphBatch]], Choice],
+    choose: Callable[[Leaf, list[GraphBatch]], Choice],
+    others: Mapping[Kernel, LeafGraphs] = MappingProxyType({}),
 ) -> list[PreparedGraphs]:
     """Prepare several sets of graphs with the same features and engines.
 
     ``fit_features(kind)`` returns the features of a kind for all sets, and ``choose(leaf, encoded batches)`` the engine
-    of a leaf; it is called for one leaf after the other.
+    of a leaf; it is called for one leaf after the other. All sets but the last are rows of matrices with the last one,
+    and with ``others`` that one is too.
     """
-    leaves = tangent_leaves(kernel)
+    leaves = kernel.leaves()
     features: dict[str, NodeFeatures] = {}
     encoded: dict[str, list[GraphBatch]] = {}
-    for kind in dict.fromkeys(leaf.features for leaf in leaves):
+    for kind in dict.fromkeys(leaf.features for leaf in leaves if leaf.features is not None):
         features[kind] = step = fit_features(kind)
         encoded[kind] = list(map(step.transform, batches))
     if any(leaf.sketch for leaf in leaves):
@@ -249,28 +255,21 @@ def _prepare(
         }
     prepared = [PreparedGraphs(kernel, compute, batch, features) for batch in batches]
     for leaf in leaves:
-        _check(leaf, encoded[leaf.features])
-        choice = choose(leaf, encoded[leaf.features])
-        for graphs, batch in zip(prepared, encoded[leaf.features], strict=True):
-            graphs.graphs_by_leaf[leaf] = LeafGraphs.prepare(leaf, batch, choice)
+        inputs = batches if leaf.features is None else encoded[leaf.features]
+        if isinstance(leaf, Network):
+            _check(leaf, inputs)
+        choice, cols = choose(leaf, inputs), others.get(leaf)
+        for graphs, batch in zip(reversed(prepared), reversed(inputs), strict=True):
+            cols = graphs.graphs_by_leaf[leaf] = LeafGraphs.prepare(leaf, batch, choice, cols)
     return prepared
 
 
-def choose_engine_for_reuse(name: str, batch: GraphBatch, kernel: GNTK) -> str:
+def choose_engine_for_reuse(name: str, batch: GraphBatch, kernel: Leaf) -> str:
     """Return the name of the engine that :func:`prepare` takes for these graphs."""
     return choose_engine(name, batch, None, kernel, reused=True).engine.name
 
 
-def tangent_leaves(kernel: Kernel) -> list[GNTK]:
-    """Return the leaves of a kernel, which are tangent kernels."""
-    leaves = kernel.leaves()
-    for leaf in leaves:
-        if not isinstance(leaf, GNTK):
-            raise InputError(f"{leaf!r} cannot be computed; a kernel must be made of GNTKs.")
-    return leaves  # type: ignore[return-value]
-
-
-def _check(kernel: GNTK, batches: list[GraphBatch]) -> None:
+def _check(kernel: Network, batches: list[GraphBatch]) -> None:
     """Raise if the kernel does not apply to the edges of the graphs; warn if some are too small for the sketch."""
     for batch in batches:
         check_graphs(batch, kernel)

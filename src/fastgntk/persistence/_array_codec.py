@@ -20,9 +20,9 @@ from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.engines import TangentFeatures, available_engines
 from fastgntk.errors import InputError
 from fastgntk.graphs import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures, content_keys
-from fastgntk.kernels import GNTK, Kernel, Normalized
+from fastgntk.kernels import GNTK, Kernel, Network, Normalized
 from fastgntk.models import Basis, FeatureBasis, KernelBasis, drawn_width
-from fastgntk.pairwise import Compute, prepare_batch, tangent_leaves
+from fastgntk.pairwise import Compute, prepare_batch
 from fastgntk.persistence._schema import Arrays, ArraySpec, Entry, check_array, check_arrays, check_document, check_keys
 
 __all__ = ["pack_features", "pack_graphs", "pack_basis", "unpack_features", "unpack_graphs", "unpack_basis"]
@@ -85,11 +85,10 @@ def unpack_basis(document: dict[str, Any], arrays: Arrays, compute: Compute) -> 
     entries = check_document(document, _BASIS)
     described, kernel_scale = entries["features"], float(entries["kernel_scale"])
     kernel = Kernel.from_dict(entries["kernel"])
-    leaves = tangent_leaves(kernel)
+    leaves = kernel.leaves()
     for leaf in leaves:
-        if max(leaf.blocks, leaf.layers) > _MAX_DEPTH:
-            depth = f"blocks={leaf.blocks} and layers={leaf.layers}"
-            raise InputError(f"{depth} exceed the maximum of {_MAX_DEPTH}; the file is probably corrupt.")
+        if max(leaf.depth, leaf.layers if isinstance(leaf, Network) else 1) > _MAX_DEPTH:
+            raise InputError(f"the depth of {leaf} exceeds {_MAX_DEPTH}; the file is probably corrupt.")
     kinds = list(dict.fromkeys(leaf.features for leaf in leaves))
     encoders = [unpack_features(entry, arrays, f"features.{i}.") for i, entry in enumerate(described[: len(kinds)])]
     if len(described) != len(kinds) or [encoder.kind for encoder in encoders] != kinds:
@@ -147,13 +146,13 @@ def _unpack_draws(
 def _drop_unused(batch: GraphBatch, features: dict[str, NodeFeatures], kernel: Kernel) -> GraphBatch:
     """Return the graphs without the attributes and labels that the kernel does not use, but with the keys of these."""
     kinds = {encoder.kind_ for encoder in features.values()}
-    sketches = [leaf.sketch for leaf in tangent_leaves(kernel) if leaf.sketch is not None]
+    sketches = [leaf.sketch for leaf in kernel.leaves() if leaf.sketch is not None]
     return replace(
         batch,
         features=batch.features if kinds & {"attributes", "all"} else None,
         labels=batch.labels if kinds & {"labels", "all"} else None,
-        edge_labels=batch.edge_labels if any(leaf.typed for leaf in tangent_leaves(kernel)) else None,
-        node_scale=batch.node_scale if any(leaf.given_scale for leaf in tangent_leaves(kernel)) else None,
+        edge_labels=batch.edge_labels if any(leaf.typed for leaf in kernel.leaves()) else None,
+        node_scale=batch.node_scale if any(leaf.given_scale for leaf in kernel.leaves()) else None,
         sketch_keys=content_keys(batch) if sketches else None,
         sketch_sizes=batch.sketch_sizes if any(sketch.size == "given" for sketch in sketches) else None,
     )

@@ -93,7 +93,7 @@ def _count(cell: Cell, batch: GraphBatch) -> float | None:
     return count(2) - 2 * count(1)  # without the pairs of a graph with itself
 
 
-def _build_groups(engine: Engine[Any, Any], batch: GraphBatch, kernel: GNTK) -> list[Any]:
+def _build_groups(engine: Engine[Any, Any, Any], batch: GraphBatch, kernel: GNTK) -> list[Any]:
     """Do everything that needs one graph only, for two graphs."""
     state: Any = engine.prepare(batch, kernel)
     for task in engine.preparation_tasks(state):

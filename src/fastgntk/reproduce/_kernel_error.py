@@ -94,7 +94,7 @@ def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
         delayed(_compute_sketched_path)(exact.graphs, cell, _SEEDS * options.seed + run) for run in range(_SEEDS)
     )
     for blocks in _DEPTHS:
-        K, sketched = exact.path.at(blocks), [path.at(blocks) for path in paths]
+        K, sketched = exact.path.at(blocks=blocks), [path.at(blocks=blocks) for path in paths]
         deepest = blocks == _KERNEL.blocks
         yield {
             "blocks": blocks,

@@ -20,7 +20,7 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, Kernel, Normalized
 from fastgntk.models import KERNEL_CONSTANT
-from fastgntk.pairwise import Compute, GramPath, gram_path, normalize, tangent_leaves
+from fastgntk.pairwise import Compute, GramPath, gram_path, normalize
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
 from fastgntk.solvers import EigenPath, Score
 
@@ -112,8 +112,8 @@ class Comparison:
             )
         depths: dict[Kernel, int] = {}  # the largest depth of each combination of other options
         for kernel in tangent:
-            options = kernel.map_leaves(lambda leaf: replace(leaf, blocks=1, jump=True))  # type: ignore[type-var]
-            depths[options] = max(depths.get(options, 1), tangent_leaves(kernel)[0].blocks)
+            options = kernel.map_leaves(lambda leaf: leaf.deepened(1))
+            depths[options] = max(depths.get(options, 1), kernel.leaves()[0].depth)
         groups = self._group_equal_graphs(ranked)
         sample = self._sample(groups, subset(len(self.batch), self.Y, self.screen, self.seed))
         mixed = []
@@ -123,13 +123,14 @@ class Comparison:
         return min(mixed, key=lambda scored: scored.score)
 
     def _mix_levels(self, options: Kernel, depth: int, sample: _Sample) -> ScoredKernel:
-        deepest, normalized = replace(tangent_leaves(options)[0], blocks=depth), isinstance(options, Normalized)
+        deepest, normalized = options.leaves()[0].deepened(depth), isinstance(options, Normalized)
+        assert isinstance(deepest, GNTK)
         path = gram_path(sample.distinct, deepest, compute=self.compute.with_progress(None))
         with single_threaded_blas():  # matrices this small do not profit from threads, and suffer on a busy machine
             weights = level_weights(path.levels[:, sample.kinds[:, None], sample.kinds], sample.Y, normalized)
         blocks = max(1, int(np.flatnonzero(weights)[-1]))
         mixed = replace(deepest, blocks=blocks, jump=tuple(weights[: blocks + 1].tolist()))
-        K = path.at(blocks, mixed.jump)
+        K = path.at_kernel(mixed)
         K = normalize(K) if normalized else K
         scored = self.score(sample.path(K, normalized), sample.Y, self.alphas)
         return ScoredKernel(mixed.normalized() if normalized else mixed, *scored)
@@ -167,12 +168,12 @@ class Comparison:
 
     def _group_equal_graphs(self, kernels: Sequence[Kernel]) -> Ints:
         """Return for each graph the index of the first graph that no kernel distinguishes from it."""
-        leaves = [leaf for kernel in kernels for leaf in tangent_leaves(kernel)]
+        leaves = [leaf for kernel in kernels for leaf in kernel.leaves()]
         groups = []
-        for kind in dict.fromkeys(leaf.features for leaf in leaves):
+        for kind in dict.fromkeys(leaf.features for leaf in leaves if leaf.features is not None):
             same = [leaf for leaf in leaves if leaf.features == kind]
             featured = NodeFeatures(kind).fit_transform(self.batch)
-            blocks, typed = max(leaf.blocks for leaf in same), any(leaf.typed for leaf in same)
+            blocks, typed = max(leaf.depth for leaf in same), any(leaf.typed for leaf in same)
             given_scale = any(leaf.given_scale for leaf in same)
             groups.append(equal_graphs(featured, blocks, typed=typed, given_scale=given_scale))
         if len(groups) == 1:

@@ -11,8 +11,8 @@ from fastgntk._util.arrays import Array
 from fastgntk._util.checks import check_flag, check_positive
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK, Edges, Kernel, Scale
-from fastgntk.pairwise import Compute, GramPath, combine, gram_path, tangent_leaves
+from fastgntk.kernels import GNTK, Edges, Kernel, Leaf, Scale
+from fastgntk.pairwise import Compute, GramPath, combine, gram_path
 
 __all__ = [
     "Candidates",
@@ -135,7 +135,7 @@ def check_candidates(kernels: Any, default: Grid) -> tuple[list[Kernel], tuple[f
 
 def check_sketches(kernels: Sequence[Kernel], compute: Compute) -> None:
     """Raise an error for kernels with a sketch if an exact engine is requested, as :func:`fastgntk.gram` does."""
-    sketched = [leaf for kernel in kernels for leaf in tangent_leaves(kernel) if leaf.sketch is not None]
+    sketched = [leaf for kernel in kernels for leaf in kernel.leaves() if leaf.sketch is not None]
     if compute.engine != "auto" and sketched:
         problem = f"engine={compute.engine!r} computes exact kernels, but {sketched[0]} has a sketch"
         raise InputError(f"{problem}; use engine='auto', or leave out the sketch.")
@@ -144,7 +144,7 @@ def check_sketches(kernels: Sequence[Kernel], compute: Compute) -> None:
 class Pass(NamedTuple):
     """Kernels whose leaves need the same calls of :func:`fastgntk.gram_path`, which computes all depths."""
 
-    paths: tuple[GNTK, ...]  # the deepest kernel of each call
+    paths: tuple[Leaf, ...]  # the deepest kernel of each call
     members: tuple[int, ...]  # indices of the kernels
 
     def compute(self, batch: GraphBatch, compute: Compute) -> list[GramPath]:
@@ -163,15 +163,15 @@ def group_into_passes(kernels: Sequence[Kernel]) -> list[Pass]:
     >>> [len(group.members) for group in group_into_passes(Grid(layers=(1,)).kernels())]
     [20, 20]
     """
-    groups: dict[tuple[GNTK, ...], list[int]] = {}
+    groups: dict[tuple[Leaf, ...], list[int]] = {}
     for i, kernel in enumerate(kernels):
-        key = tuple(dict.fromkeys(_shallowest(leaf) for leaf in tangent_leaves(kernel)))
+        key = tuple(dict.fromkeys(leaf.deepened(1) for leaf in kernel.leaves()))
         groups.setdefault(key, []).append(i)
     passes = []
     for key, members in groups.items():
-        leaves = [leaf for i in members for leaf in tangent_leaves(kernels[i])]
-        depths = [max(leaf.blocks for leaf in leaves if _shallowest(leaf) == path) for path in key]
-        paths = tuple(replace(path, blocks=depth) for path, depth in zip(key, depths, strict=True))
+        leaves = [leaf for i in members for leaf in kernels[i].leaves()]
+        depths = [max(leaf.depth for leaf in leaves if leaf.deepened(1) == path) for path in key]
+        paths = tuple(path.deepened(depth) for path, depth in zip(key, depths, strict=True))
         passes.append(Pass(paths, tuple(members)))
     return passes
 
@@ -180,15 +180,9 @@ def gram_from_paths(kernel: Kernel, paths: Sequence[GramPath]) -> Array:
     """Return the Gram matrix of a kernel from the readouts of its pass."""
     leaves: dict[Kernel, Array] = {}
     for leaf in kernel.leaves():
-        assert isinstance(leaf, GNTK)
-        path = next(path for path in paths if _shallowest(path.kernel) == _shallowest(leaf))
-        leaves[leaf] = path.at(leaf.blocks, leaf.jump)
+        path = next(path for path in paths if path.kernel.deepened(1) == leaf.deepened(1))
+        leaves[leaf] = path.at_kernel(leaf)
     return combine(kernel, leaves)
-
-
-def _shallowest(kernel: GNTK) -> GNTK:
-    """Return the kernel that represents all depths and jumps of a pass."""
-    return replace(kernel, blocks=1, jump=True)
 
 
 def svm_processes(n_graphs: int, compute: Compute) -> int:

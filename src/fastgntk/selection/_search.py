@@ -15,7 +15,7 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel
 from fastgntk.models import ClassificationModel, GraphModel, RegressionModel, Targets, TrainingKernel
-from fastgntk.pairwise import Compute, check_compute, choose_engine_for_reuse, prepare_batch, tangent_leaves
+from fastgntk.pairwise import Compute, check_compute, choose_engine_for_reuse, prepare_batch
 from fastgntk.selection._comparison import Comparison, ScoredKernel, scale_progress, subset
 from fastgntk.selection._grid import Candidates, Grid, check_candidates, check_sketches, score_kernels, svm_processes
 from fastgntk.solvers import Criterion, EigenPath, Score, misclassification, stable_ridge
@@ -102,7 +102,7 @@ class _SearchModel(GraphModel):
 
         Engines agree to 1e-8 only, which matters with a regularisation of 1e-8.
         """
-        exact = (leaf for kernel in kernels for leaf in tangent_leaves(kernel) if leaf.sketch is None)
+        exact = (leaf for kernel in kernels for leaf in kernel.leaves() if leaf.sketch is None)
         first = next(exact, None)
         if first is not None:
             compute = replace(compute, engine=choose_engine_for_reuse(compute.engine, batch, first))
@@ -112,7 +112,7 @@ class _SearchModel(GraphModel):
     def _final_kernel(self, batch: GraphBatch, kernel: Kernel, progress: Any) -> TrainingKernel:
         """Return the kernel among all training graphs."""
         compute = check_compute(self.compute)
-        if all(leaf.sketch is None for leaf in tangent_leaves(kernel)):  # the engine of the comparison
+        if all(leaf.sketch is None for leaf in kernel.leaves()):  # the engine of the comparison
             compute = replace(compute, engine=self._engine)
         training = TrainingKernel(prepare_batch(batch, kernel, compute), progress)
         self._start(training)

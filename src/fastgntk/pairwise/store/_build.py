@@ -16,9 +16,9 @@ from fastgntk._util.threads import Progress, run, single_threaded_blas
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel, Normalized
-from fastgntk.pairwise._combine import combine, combine_levels, mirror_upper_triangle
+from fastgntk.pairwise._combine import combine, mirror_upper_triangle
 from fastgntk.pairwise._compute import Compute
-from fastgntk.pairwise._leaf_graphs import BuiltGroup, compute_levels
+from fastgntk.pairwise._leaf_graphs import BuiltGroup, compute_values
 from fastgntk.pairwise._plan import largest_extent, plan_gram
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch
 from fastgntk.pairwise.store._manifest import Manifest
@@ -262,7 +262,7 @@ def _leaf_values(
                 return out
             if symmetric and j < i:
                 continue
-            values = combine_levels(compute_levels(row, col, cancelled), row.kernel)
+            values = compute_values(row, col, cancelled)
             if symmetric and i == j:  # rounding differs between the two triangles; keep one
                 values = mirror_upper_triangle(values)
             row_slice, col_slice = slice(*row_starts[i : i + 2]), slice(*col_starts[j : j + 2])

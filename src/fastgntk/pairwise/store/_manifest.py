@@ -12,7 +12,7 @@ from fastgntk._version import __version__
 from fastgntk.engines import sketch_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import content_keys
-from fastgntk.kernels import GNTK, Kernel
+from fastgntk.kernels import Kernel, Network
 from fastgntk.pairwise._prepared import PreparedGraphs
 
 __all__ = ["FORMAT", "Manifest", "fingerprint"]
@@ -115,14 +115,14 @@ def fingerprint(prepared: PreparedGraphs) -> str:
     if any(graphs.kernel.given_scale for graphs in by_leaf):
         _add(digest, batch.node_scale)
     for graphs in by_leaf:
-        if graphs.kernel.sketch is not None:  # sketches depend on everything that a graph holds
+        if isinstance(graphs.kernel, Network) and graphs.kernel.sketch is not None:  # drawn from all that a graph holds
             _add(digest, content_keys(batch))
             _add(digest, sketch_rows(graphs.batch, graphs.kernel))
     return digest.hexdigest()
 
 
 def _explicit(leaf: Kernel) -> Kernel:
-    return replace(leaf, jump=leaf.level_weights) if isinstance(leaf, GNTK) else leaf
+    return replace(leaf, jump=leaf.level_weights) if isinstance(leaf, Network) else leaf
 
 
 def _text(value: Any) -> str:

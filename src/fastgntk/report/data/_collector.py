@@ -67,7 +67,7 @@ class Collector:
     prepared: PreparedGraphs
 
     def __post_init__(self) -> None:
-        self.deepest = max(self.prepared.graphs_by_leaf.values(), key=lambda graphs: graphs.kernel.blocks)
+        self.deepest = max(self.prepared.graphs_by_leaf.values(), key=lambda graphs: graphs.kernel.depth)
         self.warnings: list[str] = []
         self.report = ReportData(title=self.source.name, warnings=self.warnings, maps=[])
 
@@ -146,7 +146,7 @@ class Collector:
         leaves = [graphs.kernel for graphs in self.prepared.graphs_by_leaf.values()]
         typed, given_scale = any(leaf.typed for leaf in leaves), any(leaf.given_scale for leaf in leaves)
         batch = self.source.batch if given_scale else self.source.batch.with_node_scale(None)
-        description = describe(batch, y, features=self.deepest.kernel.features)
+        description = describe(batch, y, features=self.deepest.kernel.features or "auto")
         self.warnings += _equality_warnings(description.equal_typed if typed else description.equal, len(y))
 
     def add_calibration(self, bins: list[Bin], note: str) -> None:

@@ -12,6 +12,7 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.bench import Baseline
 from fastgntk.engines import compiled_code_runs, refine_colours
+from fastgntk.kernels import GNTK
 from fastgntk.pairwise import LeafGraphs
 from fastgntk.report._schema import Compression, Group, HeatMap, Map, Speed
 
@@ -224,7 +225,7 @@ def count_distinct_nodes(graphs: LeafGraphs) -> Compression | None:
     batch, kernel = graphs.batch, graphs.kernel
     if not compiled_code_runs() or not batch.n_nodes:
         return None
-    colours = refine_colours(batch, kernel.blocks, typed=kernel.typed, given_scale=kernel.given_scale, operators=False)
+    colours = refine_colours(batch, kernel.depth, typed=kernel.typed, given_scale=kernel.given_scale, operators=False)
     return Compression(nodes=batch.n_nodes, distinct=colours.counts)
 
 
@@ -235,7 +236,7 @@ def measure_speed(graphs: LeafGraphs, seconds: float, threads: int) -> Speed | N
     not support the kernel.
     """
     batch, kernel, n = graphs.batch, graphs.kernel, len(graphs.batch)
-    if kernel.typed or n < 2 or not batch.n_nodes:
+    if not isinstance(kernel, GNTK) or kernel.typed or n < 2 or not batch.n_nodes:
         return None
     rng = np.random.default_rng(0)
     sample = batch[np.sort(rng.choice(n, min(n, _BASELINE_GRAPHS), replace=False))]

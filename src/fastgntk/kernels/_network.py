@@ -1,26 +1,82 @@
-"""The tangent kernel as a frozen value that holds all parameters of its values."""
+"""Kernels of infinitely wide graph neural networks: the network, and its tangent kernel."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
 from fastgntk._util.checks import check_integer, check_positive
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind
-from fastgntk.kernels._base import Kernel
+from fastgntk.kernels._base import Leaf
 from fastgntk.sketch import Sketch
 
-__all__ = ["GNTK", "Edges", "Scale"]
+__all__ = ["GNTK", "Edges", "Network", "Scale"]
 
 Scale = Literal["uniform", "degree", "unit", "given"]
 Edges = Literal["plain", "typed"]
 
 
 @dataclass(frozen=True, repr=False)
-class GNTK(Kernel):
+class Network(Leaf):
+    """All options of an infinitely wide graph neural network, as described for :class:`GNTK`."""
+
+    blocks: int = 3
+    layers: int = 2
+    scale: Scale = "uniform"
+    jump: bool | tuple[float, ...] = True
+    c_phi: float = 2.0
+    edges: Edges = "plain"
+    features: FeatureKind = "auto"
+    sketch: Sketch | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("blocks", "layers"):
+            object.__setattr__(self, name, check_integer(name, getattr(self, name), 1))
+        for name, allowed in (("scale", Scale), ("edges", Edges), ("features", FeatureKind)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in get_args(allowed):
+                raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}.")
+        object.__setattr__(self, "jump", _check_jump(self.jump, self.blocks))
+        object.__setattr__(self, "c_phi", check_positive("c_phi", self.c_phi))
+        if self.sketch is not None and not isinstance(self.sketch, Sketch):
+            raise InputError(f"sketch must be a fastgntk.Sketch or None, but is {self.sketch!r}.")
+
+    @cached_property
+    def depth(self) -> int:
+        """The number of the last level, ``blocks``."""
+        return self.blocks
+
+    @cached_property
+    def level_weights(self) -> tuple[float, ...]:
+        """The weight of each level 0..L in the readout.
+
+        >>> GNTK(blocks=2, jump=False).level_weights, GNTK(blocks=1, jump=(0, 0.5)).level_weights
+        ((0.0, 0.0, 1.0), (0.0, 0.5))
+        """
+        if isinstance(self.jump, tuple):
+            return self.jump
+        return (float(self.jump),) * self.blocks + (1.0,)
+
+    def deepened(self, depth: int) -> Self:
+        """Return the kernel with this number of blocks, and equal weights of all levels."""
+        return replace(self, blocks=depth, jump=True)
+
+    @cached_property
+    def typed(self) -> bool:
+        """Whether edge labels matter."""
+        return self.edges == "typed"
+
+    @cached_property
+    def given_scale(self) -> bool:
+        """Whether the ``node_scale`` of graphs matters."""
+        return self.scale == "given"
+
+
+@dataclass(frozen=True, repr=False)
+class GNTK(Network):
     """The Graph Neural Tangent Kernel, defined in :mod:`fastgntk.kernels`.
 
     Parameters
@@ -54,48 +110,6 @@ class GNTK(Kernel):
     >>> 0.5 * kernel + GNTK(features="degree").normalized()
     0.5 * GNTK(blocks=2, jump=False) + GNTK(features='degree').normalized()
     """
-
-    blocks: int = 3
-    layers: int = 2
-    scale: Scale = "uniform"
-    jump: bool | tuple[float, ...] = True
-    c_phi: float = 2.0
-    edges: Edges = "plain"
-    features: FeatureKind = "auto"
-    sketch: Sketch | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("blocks", "layers"):
-            object.__setattr__(self, name, check_integer(name, getattr(self, name), 1))
-        for name, allowed in (("scale", Scale), ("edges", Edges), ("features", FeatureKind)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in get_args(allowed):
-                raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}.")
-        object.__setattr__(self, "jump", _check_jump(self.jump, self.blocks))
-        object.__setattr__(self, "c_phi", check_positive("c_phi", self.c_phi))
-        if self.sketch is not None and not isinstance(self.sketch, Sketch):
-            raise InputError(f"sketch must be a fastgntk.Sketch or None, but is {self.sketch!r}.")
-
-    @cached_property
-    def level_weights(self) -> tuple[float, ...]:
-        """The weight of each level 0..L in the readout.
-
-        >>> GNTK(blocks=2, jump=False).level_weights, GNTK(blocks=1, jump=(0, 0.5)).level_weights
-        ((0.0, 0.0, 1.0), (0.0, 0.5))
-        """
-        if isinstance(self.jump, tuple):
-            return self.jump
-        return (float(self.jump),) * self.blocks + (1.0,)
-
-    @cached_property
-    def typed(self) -> bool:
-        """Whether edge labels matter."""
-        return self.edges == "typed"
-
-    @cached_property
-    def given_scale(self) -> bool:
-        """Whether the ``node_scale`` of graphs matters."""
-        return self.scale == "given"
 
 
 def _check_jump(value: Any, blocks: int) -> bool | tuple[float, ...]:
