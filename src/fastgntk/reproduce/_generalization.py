@@ -88,11 +88,12 @@ def _draw(rows: list[Row], figure: Figure) -> None:
         for axis, name in ((norm, "label_norm"), (trace, "trace"), (loss, "test_loss")):
             plot(axis, line, "graphs", name, color=colour, marker="o", label=label)
         plot(loss, line, "graphs", "bound", color=colour, linestyle="--", linewidth=1)
+        plot(loss, line, "graphs", "constant_loss", color=colour, linestyle=":", linewidth=1)  # labels depend on S
     plot(norm, exact, "graphs", "norm_bound", "k--", linewidth=1, label="bound for exact")
     plot(norm, exact, "graphs", "norm_bound_jiang2022", "k:", linewidth=1, label="bound as printed by Jiang et al.")
     plot(trace, exact, "graphs", "trace_bound", "k--", linewidth=1, label="2 n N²")
-    plot(loss, exact, "graphs", "constant_loss", color="#999999", label="predicting the mean")
     loss.plot([], [], "k--", linewidth=1, label="bound with the measured norm")
+    loss.plot([], [], "k:", linewidth=1, label="predicting the mean")
     norm.set_yscale("log", base=2)
     loss.set_yscale("log")
     labels: dict[str, Any] = {}
