@@ -409,3 +409,12 @@ def test_combination_wins_over_a_worse_mix_of_depths():
     model = GraphRegressorCV(kernels, alphas=(1e-2,), search=Search(depth="mix")).fit(SOME, y)
     assert plain.best_params_["kernel"] == kernels[1]
     assert model.best_params_ == plain.best_params_
+
+
+def test_product_of_a_kernel_with_itself_wins_over_a_worse_mix_of_depths():
+    linear = GNTK(1, 1, jump=False)
+    K = gram(SOME, linear)
+    y = (K / K.mean()) ** 2 @ np.random.default_rng(0).normal(size=len(SOME))  # a function of the product
+    model = GraphRegressorCV([linear, linear * linear], search=Search(depth="mix")).fit(SOME, y)
+    assert model.best_params_["kernel"] == linear * linear
+    assert model.best_score_ == min(model.cv_results_["score"])

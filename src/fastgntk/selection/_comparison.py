@@ -18,13 +18,13 @@ from fastgntk._util.threads import run as run_on_threads
 from fastgntk.engines import equal_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures
-from fastgntk.kernels import GNTK, Kernel, Normalized
+from fastgntk.kernels import GNTK, Kernel, Leaf, Normalized
 from fastgntk.models import KERNEL_CONSTANT
 from fastgntk.pairwise import Compute, GramPath, gram_path, normalize
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
 from fastgntk.solvers import EigenPath, Score
 
-__all__ = ["Comparison", "ScoredKernel", "level_weights", "scale_progress", "subset"]
+__all__ = ["Comparison", "ScoredKernel", "is_single", "level_weights", "scale_progress", "subset"]
 
 Advance = Callable[[float], None]
 """Called with the completed fraction of the work, 0 to 1."""
@@ -104,7 +104,7 @@ class Comparison:
         All other options are those of the best tangent kernels among ``single``, normalised or not.
         """
         ranked = [scored.kernel for scored in sorted(single, key=lambda scored: scored.score)]
-        tangent = [k for k in ranked if isinstance(k.kernel if isinstance(k, Normalized) else k, GNTK)]
+        tangent = [kernel for kernel in ranked if is_single(kernel) and isinstance(kernel.leaves()[0], GNTK)]
         if not tangent:
             raise InputError(
                 "depth='mix' needs a single GNTK, normalised or not, but all kernels to try are combinations; add "
@@ -180,6 +180,15 @@ class Comparison:
             return groups[0]
         _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)
         return np.asarray(first[number.ravel()], dtype=np.int64)
+
+
+def is_single(kernel: Kernel) -> bool:
+    """Return whether a kernel is a leaf, normalised or not, rather than a combination.
+
+    >>> is_single(GNTK().normalized()), is_single(GNTK() * GNTK())
+    (True, False)
+    """
+    return isinstance(kernel.kernel if isinstance(kernel, Normalized) else kernel, Leaf)
 
 
 def subset(n: int, Y: Array, size: int, random_state: int) -> Ints:

@@ -16,7 +16,7 @@ from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel
 from fastgntk.models import ClassificationModel, GraphModel, RegressionModel, Targets, TrainingKernel
 from fastgntk.pairwise import Compute, check_compute, choose_engine_for_reuse, prepare_batch
-from fastgntk.selection._comparison import Comparison, ScoredKernel, scale_progress, subset
+from fastgntk.selection._comparison import Comparison, ScoredKernel, is_single, scale_progress, subset
 from fastgntk.selection._grid import Candidates, Grid, check_candidates, check_sketches, score_kernels, svm_processes
 from fastgntk.solvers import Criterion, EigenPath, Score, misclassification, stable_ridge
 
@@ -88,7 +88,7 @@ class _SearchModel(GraphModel):
         self.single_depth_score_ = min(scored.score for scored in tried)
         if mix:
             mixed = comparison.weigh_levels(tried, scale_progress(progress, 0.5, 0.8))
-            combined = [s for s in tried if len(s.kernel.leaves()) > 1 and s.score < mixed.score]
+            combined = [s for s in tried if not is_single(s.kernel) and s.score < mixed.score]
             best = [min(combined, key=lambda scored: scored.score, default=mixed)]
             tried = [*tried, mixed]
         self.cv_results_ = {
