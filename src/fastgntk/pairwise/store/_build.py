@@ -248,6 +248,8 @@ def compute_tile_values(kernel: Kernel, rows: TileGraphs, cols: TileGraphs, canc
     """
     symmetric = rows is cols
     leaves = {leaf: _leaf_values(rows.groups[leaf], cols.groups[leaf], cancelled, symmetric) for leaf in rows.groups}
+    if cancelled[0]:
+        return next(iter(leaves.values()))
     return combine(kernel, leaves) if symmetric else combine(kernel, leaves, rows.diagonals, cols.diagonals)
 
 
