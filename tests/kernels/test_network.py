@@ -42,6 +42,8 @@ def test_repr_leaves_out_defaults():
     [
         ({"blocks": 0}, "blocks must be an integer, 1 or more, but is 0"),
         ({"layers": -1}, "layers must be an integer, 1 or more, but is -1"),
+        ({"blocks": 1001}, r"blocks must be an integer in 1\.\.1000, but is 1001"),
+        ({"layers": 10**5000}, r"layers must be an integer in 1\.\.1000, but is an integer of 16610 bits"),
         ({"blocks": 2.0}, "blocks must be an integer"),
         ({"blocks": True}, "blocks must be an integer"),
         ({"scale": "none"}, "scale must be one of uniform, degree, unit, given, but is 'none'"),

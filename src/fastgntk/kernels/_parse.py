@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError
-from fastgntk.kernels._base import Kernel, Normalized, Product, Scaled, Sum
+from fastgntk.kernels._base import MAX_NESTING, Kernel, Normalized, Product, Scaled, Sum
 from fastgntk.kernels._network import GNTK
 from fastgntk.sketch import Sketch
 
@@ -22,7 +22,7 @@ __all__ = ["parse_kernel", "value_from_dict"]
 _NAMES: dict[str, type[Value]] = {"GNTK": GNTK, "Sketch": Sketch}
 _COMPOSITE: dict[str, type[Value]] = {"Sum": Sum, "Product": Product, "Scaled": Scaled, "Normalized": Normalized}
 _MAX_LENGTH = 10_000  # characters
-_MAX_DEPTH = 200  # nested operations
+_MAX_DEPTH = 2 * MAX_NESTING  # a limit for the recursion of the parser; kernels have their own
 
 
 def parse_kernel(text: str) -> Kernel:

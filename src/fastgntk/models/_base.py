@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from fastgntk._util.arrays import Ints
-from fastgntk._util.checks import check_integer
+from fastgntk._util.checks import check_random_state
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs import GraphBatch, NodeFeatures, UnseenLabelWarning, as_graphs
@@ -42,10 +42,7 @@ class GraphEstimator(FrozenParameters, BaseEstimator):  # type: ignore[misc]  # 
     random_state: int | None  # of estimators that call `_seed`
 
     def _seed(self) -> int:
-        seed = 0 if self.random_state is None else self.random_state  # results are always reproducible
-        if check_integer("random_state", seed, 0) >= 2**32:
-            raise InputError(f"random_state must be an integer in 0..{2**32 - 1}, but is {seed!r}.")
-        return int(seed)
+        return check_random_state(0 if self.random_state is None else self.random_state)  # always reproducible
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
