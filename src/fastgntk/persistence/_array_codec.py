@@ -85,7 +85,7 @@ def unpack_basis(document: dict[str, Any], arrays: Arrays, compute: Compute) -> 
     described, kernel_scale = entries["features"], float(entries["kernel_scale"])
     kernel = Kernel.from_dict(entries["kernel"])
     leaves = kernel.leaves()
-    kinds = list(dict.fromkeys(leaf.features for leaf in leaves))
+    kinds = list(dict.fromkeys(leaf.features for leaf in leaves if leaf.features is not None))
     encoders = [unpack_features(entry, arrays, f"features.{i}.") for i, entry in enumerate(described[: len(kinds)])]
     if len(described) != len(kinds) or [encoder.kind for encoder in encoders] != kinds:
         raise InputError("its node features do not fit its kernel.")

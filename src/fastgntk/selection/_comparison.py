@@ -176,6 +176,8 @@ class Comparison:
             blocks, typed = max(leaf.depth for leaf in same), any(leaf.typed for leaf in same)
             given_scale = any(leaf.given_scale for leaf in same)
             groups.append(equal_graphs(featured, blocks, typed=typed, given_scale=given_scale))
+        if not groups:
+            return np.arange(len(self.batch))
         if len(groups) == 1:
             return groups[0]
         _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)
