@@ -455,6 +455,7 @@ def test_searches_can_be_cross_validated():
 # Values.
 
 
+@pytest.mark.filterwarnings("ignore::fastgntk.UnseenLabelWarning")
 @pytest.mark.parametrize("kernel", [GNTK(2, 1, "degree"), GNTK(2, 1, "degree").normalized(), _SUM * _TWO])
 def test_kernel_values_do_not_depend_on_the_fitted_graphs(kernel):
     """Also for new graphs with labels that no training graph has."""
@@ -473,6 +474,10 @@ def test_unseen_labels_raise_a_warning():
         model = learned(clone(ESTIMATORS[name]))
         with pytest.warns(UnseenLabelWarning, match="in 1 graphs have a label that no training graph has"):
             model.predict([rare])
+    for step in (fg.KernelTransformer(_ONE), fg.Nystroem(_ONE, 5)):
+        step.fit(TRAIN)
+        with pytest.warns(UnseenLabelWarning, match="in 1 graphs have a label that no training graph has"):
+            step.transform([rare])
 
 
 @pytest.mark.slow

@@ -11,9 +11,10 @@ from fastgntk._util.checks import check_random_state
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs import GraphBatch, NodeFeatures, UnseenLabelWarning, as_graphs
+from fastgntk.kernels import Kernel
 from fastgntk.pairwise import Compute
 
-__all__ = ["FrozenParameters", "GraphEstimator", "as_training_graphs", "check_features", "warn_unseen_labels"]
+__all__ = ["FrozenParameters", "GraphEstimator", "as_training_graphs", "check_features", "check_new_graphs"]
 
 
 class FrozenParameters:
@@ -89,7 +90,7 @@ def _wrong_features(trained: str, found: str) -> InputError:
     )
 
 
-def warn_unseen_labels(features: dict[str, NodeFeatures], batch: GraphBatch, *, typed: bool) -> None:
+def _warn_unseen_labels(features: dict[str, NodeFeatures], batch: GraphBatch, *, typed: bool) -> None:
     """Warn if nodes, or with typed edges also edges, have labels on which the features were not fitted."""
     labelled = next((encoder for encoder in features.values() if encoder.kind_ in ("labels", "all")), None)
     if labelled is not None:
@@ -99,6 +100,14 @@ def warn_unseen_labels(features: dict[str, NodeFeatures], batch: GraphBatch, *, 
         encoder = next(iter(features.values()))
         graph_of_edge = np.repeat(batch.graph_of_node, batch.degrees)
         _warn_unseen("edges of", "such edges", graph_of_edge[encoder.unseen_edges(batch)])
+
+
+def check_new_graphs(X: Any, kernel: Kernel, features: dict[str, NodeFeatures]) -> GraphBatch:
+    """Convert new graphs; raise if they lack what the features were fitted on, warn if they have unseen labels."""
+    batch = X if isinstance(X, GraphBatch) else as_graphs(X)
+    check_features(features, batch)
+    _warn_unseen_labels(features, batch, typed=any(leaf.typed for leaf in kernel.leaves()))
+    return batch
 
 
 def _warn_unseen(items: str, pronoun: str, graphs: Ints) -> None:
