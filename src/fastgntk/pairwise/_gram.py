@@ -128,11 +128,17 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
     return combine(kernel, leaves, row_diagonals, col_diagonals)
 
 
-def gram_columns(prepared: PreparedGraphs, indices: Ints, compute: Compute | None = None) -> Array:
-    """Compute some columns of the Gram matrix of prepared graphs, shape (n, m)."""
+def gram_columns(
+    prepared: PreparedGraphs, indices: Ints, cols: PreparedGraphs | None = None, *, compute: Compute | None = None
+) -> Array:
+    """Compute some columns of the Gram matrix of prepared graphs, shape (n, m).
+
+    ``cols`` may be ``prepared.subset(indices)``, if that is needed for other computations too.
+    """
     compute = check_call(prepared, None, compute)
     result_bytes = _check_result_fits(prepared.kernel, len(prepared), len(indices), compute)
-    cols = prepared.prepare_others(prepared.batch[indices])
+    if cols is None or cols is prepared:  # rounding differs between a cross matrix and a symmetric one
+        cols = prepared.prepare_others(prepared.batch[indices])
     diagonals = prepared.needed_diagonals(compute)
     col_diagonals = {leaf: values[indices] for leaf, values in diagonals.items()}
 

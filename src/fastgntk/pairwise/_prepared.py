@@ -98,12 +98,17 @@ class PreparedGraphs:
         return out
 
     def subset(self, indices: Ints) -> PreparedGraphs:
-        """Return some of the graphs, prepared on their own; diagonals that were computed already are kept."""
+        """Return some of the graphs, prepared on their own, to be rows of a matrix with these or columns for others."""
         if np.array_equal(indices, np.arange(len(self))):
             return self
-        out = prepare_batch(self.batch[indices], self.kernel, self.compute, self.features, engines=self.engines)
-        out._diagonals = {leaf: values[indices] for leaf, values in self._diagonals.items()}
+        out = self.prepare_others(self.batch[indices])
+        out.take_diagonals(self, indices)
         return out
+
+    def take_diagonals(self, whole: PreparedGraphs, indices: Ints) -> None:
+        """Keep the diagonals that were computed for the graphs of which these are a subset."""
+        if whole is not self:
+            self._diagonals |= {leaf: values[indices] for leaf, values in whole._diagonals.items()}
 
     def leaf_diagonals(self, compute: Compute | None = None) -> dict[Kernel, Array]:
         """Return k(G, G) of every graph for each leaf of the kernel, computed once."""
