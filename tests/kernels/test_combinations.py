@@ -243,13 +243,21 @@ def test_progress_of_a_combination_goes_once_from_start_to_end():
 def test_only_single_kernels_have_depths_and_node_kernels():
     with pytest.raises(
         InputError,
-        match=r"a combination of kernels has no depth, but the kernel is GNTK\(.*\) \+ GNTK\(.*; compute its",
+        match=r"gram_path needs a single kernel such as GNTK\(3\), but the kernel is GNTK\(.*\) \+ GNTK\(.*; compute",
     ):
         gram_path(GRAPHS[:2], A + B)
-    with pytest.raises(InputError, match=r"a combination of kernels has no depth"):
+    with pytest.raises(
+        InputError,
+        match=r"gram_path needs a single kernel such as GNTK\(3\), but the kernel is .*\.normalized\(\); compute",
+    ):
         gram_path(prepare(GRAPHS[:2], A.normalized()))
     with pytest.raises(InputError, match="must be one GNTK without a sketch"):
         node_gram(GRAPHS[0], A + B)
+    for wrong in (np.eye(9), lambda: 3):
+        with pytest.raises(
+            InputError, match=r"kernel must be a kernel such as fastgntk\.GNTK\(\), but has type \w+\.$"
+        ):
+            node_gram(GRAPHS[0], wrong)
     path = gram_path(prepare(GRAPHS[:4], A))
     FLOAT64.check(path.at(), gram(GRAPHS[:4], A))
 

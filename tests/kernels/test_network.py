@@ -83,13 +83,16 @@ def test_bad_options_are_named(options, words):
         ('{"is": "GNTK", "depth": 3}', "unknown option 'depth' of GNTK; its options are blocks, layers, scale"),
         ('{"is": "RBF"}', "unknown kernel 'RBF'; the kernels are GNTK, Sketch, Sum, Product, Scaled, Normalized"),
         ('{"is": "Sum"}', "Sum lacks k1 and k2; its options are k1, k2"),
-        ('{"is": "Sum", "k1": {"is": "GNTK"}, "k2": 3}', "kernels combine with kernels only, but a int was given"),
+        (
+            '{"is": "Sum", "k1": {"is": "GNTK"}, "k2": 3}',
+            "kernels combine with kernels only, but an operand has type int",
+        ),
         ('{"is": "Sketch"}', r"a GNTK was expected, but Sketch\(\) was given"),
         ('{"is": "Normalized", "kernel": {"is": "GNTK"}}', r"a GNTK was expected, but GNTK\(\)\.normalized\(\) was"),
         ('{"is": "GNTK", "sketch": {"is": "GNTK"}}', "sketch must be a fastgntk.Sketch or None"),
         (
             '{"is": "Normalized", "kernel": {"is": "Sketch"}}',
-            "kernels combine with kernels only, but a Sketch was given",
+            "kernels combine with kernels only, but an operand has type Sketch",
         ),
     ],
     ids=range(13),

@@ -70,12 +70,17 @@ def test_nested_parameters_are_reached_by_name():
     [
         (A, {"depth": 3}, "GNTK has no parameter 'depth'; it has blocks, layers, scale"),
         (A + B, {"blocks": 3}, "Sum has no parameter 'blocks'; it has k1, k2"),
+        (
+            A.normalized(),
+            {"blocks": 3},
+            "has no parameter 'blocks'; it has kernel; write kernel__ in front for those of",
+        ),
         (A + B, {"k1__depth": 3}, "GNTK has no parameter 'depth'"),
         (A, {"sketch__seed": 3}, "sketch of GNTK is None, which has no parameters"),
         (A, {"blocks__x": 3}, "blocks of GNTK is 1, which has no parameters"),
         (A, {"blocks": 0}, "blocks must be an integer, 1 or more, but is 0"),
         (2 * A, {"factor": -1}, "the factor of a kernel must be a number above 0, but is -1"),
-        (A + B, {"k2": 3}, "kernels combine with kernels only, but a int was given"),
+        (A + B, {"k2": 3}, "kernels combine with kernels only, but an operand has type int"),
     ],
 )
 def test_bad_parameters_are_refused(kernel, params, words):
@@ -169,7 +174,9 @@ def test_other_operands_are_refused(other):
         lambda: Normalized(other),
         lambda: Scaled(2.0, other),
     ):
-        with pytest.raises(InputError, match=f"kernels combine with kernels only, but a {type(other).__name__} was"):
+        with pytest.raises(
+            InputError, match=f"kernels combine with kernels only, but an operand has type {type(other).__name__}"
+        ):
             make()
 
 

@@ -234,11 +234,11 @@ def test_likelihood_of_a_mix_equals_that_of_a_normal_distribution():
     [
         (
             {"kernels": (1, 2)},
-            r"kernels must be a Grid, Candidates or a sequence of kernels .* but item 0 is a int",
+            r"kernels must be a Grid, Candidates or a sequence of kernels .* but item 0 has type int",
         ),
         ({"alphas": []}, "alphas must be numbers above 0 to try"),
         ({"alphas": [1.0, 0.0]}, "alphas must be numbers above 0 to try"),
-        ({"search": {"depth": "mix"}}, "search must be a Search, such as .*, but is a dict"),
+        ({"search": {"depth": "mix"}}, "search must be a Search, such as .*, but has type dict"),
     ],
 )
 def test_invalid_option_is_refused(options, words):
@@ -265,7 +265,7 @@ def test_candidates_have_their_own_c():
     assert model.best_params_["C"] == 3.0
     with pytest.raises(InputError, match="every C must be a number above 0, but is -1"):
         Candidates((GNTK(),), C=(-1,))
-    with pytest.raises(InputError, match="item 0 is a str"):
+    with pytest.raises(InputError, match="item 0 has type str"):
         Candidates(("GNTK()",))
 
 

@@ -216,7 +216,7 @@ def _check_operands(kernel: Kernel, *operands: Any) -> None:
     """Raise unless all operands of an operation are kernels; set its nesting, which must not exceed the limit."""
     for operand in operands:
         if not isinstance(operand, Kernel):
-            raise InputError(f"kernels combine with kernels only, but a {type(operand).__name__} was given.")
+            raise InputError(f"kernels combine with kernels only, but an operand has type {type(operand).__name__}.")
     nesting = 1 + max(operand._nesting for operand in operands)
     if nesting > MAX_NESTING:
         raise InputError(

@@ -219,7 +219,8 @@ def gram_path(graphs: Any, kernel: Leaf | None = None, *, compute: Compute | Non
     graphs, checked, compute = resolve(graphs, kernel, compute)
     if not isinstance(checked, Leaf):
         raise InputError(
-            f"a combination of kernels has no depth, but the kernel is {checked}; compute its parts one by one."
+            f"gram_path needs a single kernel such as GNTK(3), but the kernel is {checked}; compute its parts one by "
+            "one and combine them."
         )
     check_fits_memory(8 * (checked.depth + 1) * len(graphs) ** 2, compute.memory_budget)
     prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, checked, compute, once=True)

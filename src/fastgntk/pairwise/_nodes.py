@@ -15,7 +15,7 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel, Network
 from fastgntk.pairwise._combine import combine_nodes
-from fastgntk.pairwise._compute import Compute, check_compute
+from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
 from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare
 
 __all__ = ["check_nodes", "node_contributions", "node_contributions_in_chunks", "node_diagonal", "node_gram"]
@@ -174,7 +174,7 @@ def check_nodes(nodes: Any, size: int) -> Ints:
 
 def _prepare_graph(graph: Any, kernel: Any) -> GraphBatch:
     """Return a batch of one graph with node features, for the kernel between its nodes."""
-    if not isinstance(kernel, Network) or kernel.sketch is not None:
+    if not isinstance(check_kernel(kernel), Network) or kernel.sketch is not None:
         raise InputError(f"the kernel between nodes must be one GNTK without a sketch, but is {kernel!r}.")
     batch = _check_one(as_graphs(graph if isinstance(graph, GraphBatch | list) else [graph]))
     batch = NodeFeatures(kernel.features).fit(batch).transform(batch)

@@ -75,8 +75,8 @@ class _SearchModel(GraphModel):
         """Return the best kernels, best first, and store all scores; ``finalists`` is the default number."""
         search, compute = self.search, check_compute(self.compute)
         if not isinstance(search, Search):
-            kind = type(search).__name__
-            raise InputError(f"search must be a Search, such as Search(depth='mix'), but is a {kind}.")
+            found = type(search).__name__
+            raise InputError(f"search must be a Search, such as Search(depth='mix'), but has type {found}.")
         kernels, _ = check_candidates(self.kernels, Grid.full())
         mix = search.depth == "mix"
         check_sketches(kernels, compute)

@@ -168,7 +168,7 @@ def test_what_a_worker_raises_arrives(tmp_path, client):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"client": "tcp://host:8786", "store": "K.zarr"}, "Client that is not asynchronous, but is a str"),
+        ({"client": "tcp://host:8786", "store": "K.zarr"}, "Client that is not asynchronous, but has type str"),
         ({"client": "any"}, "client is for a store; give store=path too"),
         ({"client": "any", "store": "K.zarr", "shard": (1, 2)}, "shard is for processes without a scheduler"),
     ],

@@ -73,8 +73,8 @@ def use_stored(gram: Any, batch: GraphBatch, kernel: Kernel, compute: Compute) -
     """
     if not isinstance(gram, StoredGram | str | Path):
         raise InputError(
-            f"gram must be a matrix that fastgntk stored, or its path, but is a {type(gram).__name__}; store one with "
-            "gram(..., store=path)."
+            f"gram must be a matrix that fastgntk stored, or its path, but has type {type(gram).__name__}; store one "
+            "with gram(..., store=path)."
         )
     # Reopened even if open: the folder may have been recreated, so the metadata in memory may be stale.
     stored = StoredGram(gram.path if isinstance(gram, StoredGram) else Path(gram))

@@ -52,7 +52,7 @@ def check_client(client: Any) -> None:
     """Raise an error unless ``client`` is a synchronous Dask client."""
     if not isinstance(client, _import_distributed().Client) or client.asynchronous:
         raise InputError(
-            f"client must be a dask.distributed Client that is not asynchronous, but is a {type(client).__name__}."
+            f"client must be a dask.distributed Client that is not asynchronous, but has type {type(client).__name__}."
         )
     if client.status != "running":
         raise InputError("client has lost its scheduler; connect again.")
