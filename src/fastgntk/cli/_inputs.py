@@ -43,7 +43,8 @@ class Inputs(OptionGroup):
         "Table of nodes, for edge lists: the graph, a column `node`, and node attributes.", metavar="FILE"
     )
     targets: Path | None = option(
-        "Table of graphs, for edge lists: the graph, and its target (--target if several).", metavar="FILE"
+        "Table with one row per graph, for edge lists; if it has several targets, name them with --target.",
+        metavar="FILE",
     )
     node_labels: str | None = option("Attributes that label nodes.", metavar="NAMES", show_default="label")
     node_features: str | None = option("Numeric node attributes.", metavar="NAMES", show_default="features or x")

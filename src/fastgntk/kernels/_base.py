@@ -104,8 +104,8 @@ class Kernel(Value):
 class Leaf(Kernel):
     """A kernel that is computed by an engine, and not a combination of others.
 
-    Its value is a weighted sum of the readouts of levels 0..``depth``. What :mod:`fastgntk.pairwise` has to know of a
-    kernel are the properties here.
+    Its value is a weighted sum of the readouts of levels 0..``depth``. These properties are all that
+    :mod:`fastgntk.pairwise` uses.
     """
 
     @property

@@ -99,7 +99,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
     draws_: TangentFeatures
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # required by pipelines
-        """Collect labels and draw the features. A subset of the graphs suffices if it has all labels."""
+        """Collect labels and draw the features. A subset of the graphs suffices if it contains every label."""
         batch = as_training_graphs(X)
         size = check_integer("n_components", self.n_components, 2)
         kernel = self._check()

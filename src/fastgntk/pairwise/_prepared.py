@@ -106,7 +106,7 @@ class PreparedGraphs:
         return out
 
     def take_diagonals(self, whole: PreparedGraphs, indices: Ints) -> None:
-        """Keep the diagonals that were computed for the graphs of which these are a subset."""
+        """Keep the diagonals that were computed for the whole set; these graphs are its subset ``indices``."""
         if whole is not self:
             self._diagonals |= {leaf: values[indices] for leaf, values in whole._diagonals.items()}
 
@@ -242,8 +242,8 @@ def _prepare(
     """Prepare several sets of graphs with the same features and engines.
 
     ``fit_features(kind)`` returns the features of a kind for all sets, and ``choose(leaf, encoded batches)`` the engine
-    of a leaf; it is called for one leaf after the other. All sets but the last are rows of matrices with the last one,
-    and with ``others`` that one is too.
+    of a leaf; it is called for one leaf after the other. All sets but the last are rows of matrices with the last one.
+    With ``others``, the last set is rows of a matrix with those.
     """
     leaves = kernel.leaves()
     features: dict[str, NodeFeatures] = {}

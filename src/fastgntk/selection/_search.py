@@ -212,8 +212,8 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
     Parameters
     ----------
     kernels : Grid, Candidates or sequence of Kernel, optional
-        Kernels and C to try; by default blocks 1..10, layers 1..3, two scales, with and without jump and normalisation,
-        and C from 0.1 to 1,000.
+        Kernels and C to try. The default is blocks 1..10, layers 1..3, two scales, with and without jump and
+        normalisation, and C from 0.1 to 1,000.
     method : {"svm", "ridge"}
     alphas, search
         As in :class:`GraphRegressorCV`.
