@@ -17,7 +17,7 @@ from fastgntk import (
     prepare,
 )
 from fastgntk.kernels import Normalized
-from fastgntk.models import spread_folds
+from fastgntk.models import lenient_stratified_folds
 from fastgntk.selection import Candidates, Grid, Search, evaluate
 from fastgntk.selection._comparison import Comparison, _objective, level_weights
 from fastgntk.solvers import EigenPath, misclassification, stable_ridge
@@ -109,11 +109,11 @@ def test_sample_without_the_first_of_equal_graphs_is_in_order():
     lacking = np.arange(1, 21)  # the graph of group 0 is the sixth of these
     comparison = Comparison(batch, targets, None, ALPHAS, misclassification, 10, 0, Compute())
     sample = comparison._sample(groups, lacking)
-    assert sample.kinds.tolist() == list(range(20))
-    K = gram(sample.distinct[sample.kinds], GNTK(1))
+    assert sample.distinct_index.tolist() == list(range(20))
+    K = gram(sample.distinct[sample.distinct_index], GNTK(1))
     np.testing.assert_allclose(K, gram(batch[lacking], GNTK(1)), rtol=1e-7)
     whole = comparison._sample(groups, np.arange(22))
-    np.testing.assert_allclose(gram(whole.distinct[whole.kinds], GNTK(1)), gram(batch, GNTK(1)), rtol=1e-7)
+    np.testing.assert_allclose(gram(whole.distinct[whole.distinct_index], GNTK(1)), gram(batch, GNTK(1)), rtol=1e-7)
 
 
 def test_graphs_that_differ_in_scale_only_are_different_in_a_search():
@@ -324,7 +324,7 @@ def test_svms_take_no_solver():
 @pytest.mark.parametrize("counts", [[10, 9, 1], [2, 30], [1, 1], [6, 7, 8]])
 def test_folds_hold_each_graph_once_and_classes_in_proportion(counts):
     classes = np.repeat(np.arange(len(counts)), counts)
-    splits = spread_folds(classes, 0)
+    splits = lenient_stratified_folds(classes, 0)
     tested = np.concatenate([test for _, test in splits])
     assert sorted(tested.tolist()) == list(range(len(classes)))
     for train, test in splits:

@@ -93,7 +93,7 @@ def split_by_type(batch: GraphBatch, types: int | None = None) -> list[sparse.cs
 
 
 def check_graphs(batch: GraphBatch, kernel: Network) -> None:
-    """Raise an error for ``"typed"`` edges without labels, and graphs on which the scale of the kernel is not defined."""
+    """Raise an error for ``"typed"`` edges without labels, and graphs on which the scale is not defined."""
     if kernel.typed and batch.edge_labels is None and len(batch.indices):
         raise InputError("edges='typed' needs edge labels, but the graphs carry none; use edges='plain'.")
     if kernel.given_scale:

@@ -96,7 +96,7 @@ class Kernel(Value):
             raise InputError(f"the kernel is not valid JSON: {error}.") from None
         return cls.from_dict(options)
 
-    def _within(self, precedence: int) -> str:
+    def _parenthesized(self, precedence: int) -> str:
         """Return ``repr`` as an operand, in parentheses if the enclosing operation binds more tightly."""
         return repr(self) if self._precedence >= precedence else f"({self!r})"
 
@@ -152,7 +152,7 @@ class Leaf(Kernel):
 
 
 @dataclass(frozen=True, repr=False)
-class _Pair(Kernel):
+class _BinaryOperation(Kernel):
     k1: Kernel
     k2: Kernel
     _operator: ClassVar[str]
@@ -164,17 +164,18 @@ class _Pair(Kernel):
         _check_operands(self, self.k1, self.k2)
 
     def __repr__(self) -> str:
-        return f"{self.k1._within(self._precedence)} {self._operator} {self.k2._within(self._precedence + 1)}"
+        left, right = self.k1._parenthesized(self._precedence), self.k2._parenthesized(self._precedence + 1)
+        return f"{left} {self._operator} {right}"
 
 
-class Sum(_Pair):
+class Sum(_BinaryOperation):
     """k1 + k2."""
 
     _precedence = 1
     _operator = "+"
 
 
-class Product(_Pair):
+class Product(_BinaryOperation):
     """k1 · k2, entry by entry."""
 
     _precedence = 2
@@ -194,7 +195,7 @@ class Scaled(Kernel):
         object.__setattr__(self, "factor", check_positive("the factor of a kernel", self.factor))
 
     def __repr__(self) -> str:
-        return f"{self.factor!r} * {self.kernel._within(3)}"
+        return f"{self.factor!r} * {self.kernel._parenthesized(3)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -209,7 +210,7 @@ class Normalized(Kernel):
         _check_operands(self, self.kernel)
 
     def __repr__(self) -> str:
-        return f"{self.kernel._within(3)}.normalized()"
+        return f"{self.kernel._parenthesized(3)}.normalized()"
 
 
 def _check_operands(kernel: Kernel, *operands: Any) -> None:

@@ -13,7 +13,7 @@ from fastgntk._util.checks import check_random_state
 from fastgntk.errors import InputError
 from fastgntk.solvers import Solution
 
-__all__ = ["Intervals", "Sigmoids", "Split", "spread_folds", "stratified_folds"]
+__all__ = ["Intervals", "Sigmoids", "Split", "lenient_stratified_folds", "stratified_folds"]
 
 Split = tuple[Ints, Ints]
 """Indices of the training graphs and of the test graphs."""
@@ -130,7 +130,7 @@ def stratified_folds(
     return [(train, test) for train, test in folds.split(np.zeros(len(y)), y)]
 
 
-def spread_folds(classes: Ints, random_state: int, n_folds: int = 5) -> list[Split]:
+def lenient_stratified_folds(classes: Ints, random_state: int, n_folds: int = 5) -> list[Split]:
     """Split into stratified folds; a class with fewer members than folds is missing from some of them.
 
     ``classes`` are integers, numbered from 0.

@@ -19,7 +19,7 @@ STUDIES = {
     "complexity": "Running time and operation counts by graph size, blocks and layers, and when sketching is faster.",
     "end-to-end": "Construction of the kernel matrix against solving the regression.",
     "kernel-error": "Error of the sketched kernel against rate, depth and sketch, and its effect on accuracy.",
-    "table-accuracy": "Accuracy on the seven data sets, compared with published GNTK and GIN results and a WL subtree kernel.",
+    "table-accuracy": "Accuracy on the seven data sets, compared with published GNTK and GIN, and a WL subtree kernel.",
     "generalization": "Generalization bound for the paper's class of labels: label norm, trace, test error.",
 }
 """A one-line description of each study."""

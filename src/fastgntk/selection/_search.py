@@ -87,7 +87,7 @@ class _SearchModel(GraphModel):
         best, tried = comparison.select(kernels, search.finalists or finalists, advance)
         self.single_depth_score_ = min(scored.score for scored in tried)
         if mix:
-            mixed = comparison.weigh_levels(tried, scale_progress(progress, 0.5, 0.8))
+            mixed = comparison.optimise_level_weights(tried, scale_progress(progress, 0.5, 0.8))
             combined = [s for s in tried if not is_single(s.kernel) and s.score < mixed.score]
             best = [min(combined, key=lambda scored: scored.score, default=mixed)]
             tried = [*tried, mixed]
@@ -306,7 +306,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
             models.score_svms,
             signs=models.class_signs(classes, int(classes.max()) + 1),
             classes=classes,
-            splits=models.spread_folds(classes, self._seed()),
+            splits=models.lenient_stratified_folds(classes, self._seed()),
             Cs=Cs,
             balanced=self.class_weight == "balanced",
         )
