@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines import EXACT_ENGINES, Choice, check_graphs, choose_engine, sketch_rows
+from fastgntk.engines import EXACT_ENGINES, Choice, check_graphs, choose_engine, intersect_groups, sketch_rows
 from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs, content_keys
 from fastgntk.kernels import GNTK, Kernel, Leaf, Network
@@ -130,11 +130,7 @@ class PreparedGraphs:
 
     def equal_graphs(self) -> Ints:
         """Return for each graph the number of the first one that no leaf of the kernel can distinguish from it."""
-        groups = [graphs.equal_graphs() for graphs in self.graphs_by_leaf.values()]
-        if len(groups) == 1:
-            return groups[0]
-        _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)
-        return np.asarray(first[number.ravel()], dtype=np.int64)
+        return intersect_groups([graphs.equal_graphs() for graphs in self.graphs_by_leaf.values()])
 
     def diagonal(self, compute: Compute | None = None) -> Array:
         """Return the kernel of each graph with itself (n,)."""

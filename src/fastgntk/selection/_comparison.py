@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._util.threads import run as run_on_threads
-from fastgntk.engines import equal_graphs
+from fastgntk.engines import equal_graphs, intersect_groups
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, Kernel, Leaf, Normalized
@@ -178,12 +178,7 @@ class Comparison:
             blocks, typed = max(leaf.depth for leaf in same), any(leaf.typed for leaf in same)
             given_scale = any(leaf.given_scale for leaf in same)
             groups.append(equal_graphs(featured, blocks, typed=typed, given_scale=given_scale))
-        if not groups:
-            return np.arange(len(self.batch))
-        if len(groups) == 1:
-            return groups[0]
-        _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)
-        return np.asarray(first[number.ravel()], dtype=np.int64)
+        return intersect_groups(groups) if groups else np.arange(len(self.batch))
 
 
 def is_single(kernel: Kernel) -> bool:
