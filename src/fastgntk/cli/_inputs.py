@@ -10,7 +10,16 @@ from typing import Any, Literal, Self
 from fastgntk.cli._console import print_warning, progress_bar
 from fastgntk.cli._option_groups import OptionGroup, argument, option
 from fastgntk.cli._options import parse_words
-from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, load, read_edge_list, read_node_link, read_table
+from fastgntk.datasets import (
+    Dataset,
+    EdgeListColumns,
+    MoleculeTable,
+    NamedDataset,
+    load,
+    read_edge_list,
+    read_node_link,
+    read_table,
+)
 from fastgntk.errors import InputError, format_numbers
 from fastgntk.graphs import UnusedAttributesWarning
 
@@ -167,9 +176,7 @@ def _read_edge_list(inputs: Inputs, target: Any) -> NamedDataset:
         raise InputError(f"--ends takes two columns such as source,target, but is {inputs.ends!r}.")
     return read_edge_list(
         inputs.data,
-        graph=inputs.graph,
-        source=ends[0],
-        target=ends[1],
+        columns=EdgeListColumns(inputs.graph, *ends),
         nodes=inputs.nodes,
         targets=inputs.targets,
         y=target,
