@@ -87,22 +87,21 @@ class PreparedGraphs:
     def prepare_others(self, graphs: Any) -> PreparedGraphs:
         """Prepare other graphs the same way, as rows of a cross matrix with these; new labels get new columns."""
         batch = as_graphs(graphs) if not isinstance(graphs, GraphBatch) else graphs
-
-        def extend_features(kind: FeatureKind) -> NodeFeatures:
-            return self.features[kind].extend(batch)
-
-        def choose(leaf: Leaf, _: list[GraphBatch]) -> Choice:
-            return self.graphs_by_leaf[leaf].choice
-
-        (out,) = _prepare([batch], self.kernel, self.compute, extend_features, choose, self.graphs_by_leaf)
-        return out
+        return self._prepare_rows(batch, lambda kind: self.features[kind].extend(batch))
 
     def subset(self, indices: Ints) -> PreparedGraphs:
         """Return some of the graphs, prepared on their own, to be rows of a matrix with these or columns for others."""
         if np.array_equal(indices, np.arange(len(self))):
             return self
-        out = self.prepare_others(self.batch[indices])
+        out = self._prepare_rows(self.batch[indices], self.features.__getitem__)
         out.take_diagonals(self, indices)
+        return out
+
+    def _prepare_rows(self, batch: GraphBatch, get_features: Callable[[FeatureKind], NodeFeatures]) -> PreparedGraphs:
+        def choose(leaf: Leaf, _: list[GraphBatch]) -> Choice:
+            return self.graphs_by_leaf[leaf].choice
+
+        (out,) = _prepare([batch], self.kernel, self.compute, get_features, choose, self.graphs_by_leaf)
         return out
 
     def take_diagonals(self, whole: PreparedGraphs, indices: Ints) -> None:
