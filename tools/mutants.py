@@ -102,7 +102,7 @@ MUTANTS = [
     # kernels
     Mutant("kernels._Parser.literal", "drop if", "", 1, "kernels"),
     Mutant("kernels._Parser.expression", "drop if", "", 1, "kernels"),
-    Mutant("kernels._Pair.__repr__", "constant", "1 -> 0", 1, "kernels"),
+    Mutant("kernels._BinaryOperation.__repr__", "constant", "1 -> 0", 1, "kernels"),
     Mutant("kernels.value_from_dict", "drop if", "", 3, "kernels"),
     Mutant("kernels._check_jump", "compare", ">= -> >", 1, "kernels"),
     # models

@@ -200,7 +200,7 @@ GRAM = ["gram", "MUTAG", "-o", "K.npy"]
         (["evaluate", "MUTAG", "--protocol", "loo"], "protocol must be one of nested, du2019"),
         (["evaluate", "MUTAG", "--folds", "100"], "class -1 has 63 members, fewer than folds=100"),
         (["evaluate", "MUTAG", "--folds", "²"], "the folds file ² cannot be read"),
-        (["evaluate", "MUTAG", "--random-state", "-1"], "random_state must lie in 0..4294967295, but is -1"),
+        (["evaluate", "MUTAG", "--random-state", "-1"], "random_state must be an integer, 0 or more, but is -1"),
         (["evaluate", "MUTAG", "--blocks", ""], "--blocks takes values separated by commas"),
         (["gram", "MUTAG", "-o", ".npy/"], "--output must end in"),
         (["info", "."], "holds no TU data set"),

@@ -13,7 +13,7 @@ from tests.cli.command import TWO, record, run, sentence
 from tests.cli.test_learning import close, column, read_csv
 
 from fastgntk import load_model, to_networkx
-from fastgntk.datasets import read_edge_list, read_node_link, synthetic
+from fastgntk.datasets import EdgeListColumns, read_edge_list, read_node_link, synthetic
 from fastgntk.graphs import UnseenLabelWarning
 
 
@@ -97,9 +97,7 @@ def test_info_describes_edge_lists_json_and_molecules(made, tmp_path):
 def test_predictions_equal_those_of_python(made):
     data = read_edge_list(
         made["new edges"],
-        graph="net",
-        source="a",
-        target="b",
+        columns=EdgeListColumns("net", "a", "b"),
         edge_weights="length",
         nodes=made["new nodes"],
         node_labels="kind",

@@ -162,7 +162,7 @@ def test_clone_and_pickle_keep_the_options():
 
 
 def test_invalid_kernel_and_graphs_are_refused():
-    with pytest.raises(InputError, match=r"kernel must be a kernel such as fastgntk\.GNTK\(\), but is a int"):
+    with pytest.raises(InputError, match=r"kernel must be a kernel such as fastgntk\.GNTK\(\), but has type int"):
         ProcessKernel(3)(TRAIN)
     with pytest.raises(InputError, match="leave Y out"):
         ProcessKernel()(TRAIN, TEST, eval_gradient=True)

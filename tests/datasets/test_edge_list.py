@@ -12,7 +12,7 @@ from hypothesis import given
 from tests.batches import batches, same
 
 from fastgntk import GraphBatch, InputError, UnusedAttributesWarning
-from fastgntk.datasets import read_edge_list
+from fastgntk.datasets import EdgeListColumns, read_edge_list
 
 EDGES = "graph,source,target,weight,label\nA,x,y,0.5,single\nB,1,2,3,double\nA,y,z,2,single\n"
 NODES = "graph,node,label,size\nB,2,O,1\nA,z,C,2\nA,y,N,3.5\nA,x,C,4\nB,1,C,5\nB,alone,C,6\n"
@@ -91,7 +91,10 @@ def test_nodes_and_targets(tmp_path):
 def test_renamed_columns_tabs_and_gzip(tmp_path):
     text = EDGES.replace("graph,source,target,weight,label", "g,from,to,w,kind").replace(",", "\t")
     data = read_edge_list(
-        write(tmp_path, text, "e.tsv.gz"), graph="g", source="from", target="to", edge_weights="w", edge_labels="kind"
+        write(tmp_path, text, "e.tsv.gz"),
+        columns=EdgeListColumns("g", "from", "to"),
+        edge_weights="w",
+        edge_labels="kind",
     )
     assert data.graphs.weights.tolist() == [0.5, 0.5, 2, 2, 3, 3]
     assert data.graphs.edge_labels[0] == "single"
@@ -220,7 +223,7 @@ def test_round_trip(batch: GraphBatch):
 def test_node_names_and_distinct_columns(tmp_path):
     path = write(tmp_path, "graph,source,target\nA,x,y\nB,q,x\n")
     assert read_edge_list(path).node_names == ("x", "y", "q", "x")
-    message = refused(path, target="source")
+    message = refused(path, columns=EdgeListColumns(target="source"))
     assert message.startswith("graph, source and target must be three columns of ")
     assert message.endswith("but are 'graph', 'source' and 'source'.")
 

@@ -75,7 +75,7 @@ def test_several_targets_are_numbers():
 
 
 def test_other_graphs_are_rejected():
-    with pytest.raises(InputError, match="graph 0 must be a NetworkX graph, but is a ndarray"):
+    with pytest.raises(InputError, match="graph 0 must be a NetworkX graph, but has type ndarray"):
         from_networkx([np.eye(2)])
 
 
@@ -171,9 +171,9 @@ def test_attributes_can_be_named(tmp_path):
         (
             "[1]",
             "a.json",
-            ": graph 0 is not in node-link form but a int; see networkx.node_link_data(graph).",
+            ": graph 0 must be in node-link form, but has type int; see networkx.node_link_data(graph).",
         ),
-        ('"x"', "a.json", ": graph 0 is not in node-link form but a str; see networkx"),
+        ('"x"', "a.json", ": graph 0 must be in node-link form, but has type str; see networkx"),
         ('{"a": 1}', "a.json", ": graph 0 is not in node-link form: it has no 'nodes'; see networkx"),
         ("[" * 100_000, "a.json", " is nested too deeply"),
     ],

@@ -117,7 +117,7 @@ def test_a_scheduler_that_goes_away(tmp_path):
 
 @pytest.mark.slow
 def test_a_scheduler_without_workers(tmp_path, monkeypatch):
-    monkeypatch.setattr(_cluster, "_PATIENCE", 0.2)
+    monkeypatch.setattr(_cluster, "_WORKER_TIMEOUT", 0.2)
     with scheduler(tmp_path, 0) as (client, _):  # noqa: SIM117  # one thing after another
         with pytest.raises(fg.InputError, match=r"at tcp://.* has no workers; start some with `dask worker tcp://"):
             fg.gram(GRAPHS, KERNEL, store=tmp_path / "K.zarr", client=client, compute=HOW)
@@ -198,7 +198,7 @@ def test_a_worker_of_another_version(tmp_path, client, monkeypatch):
 @pytest.mark.parametrize("losses", [1, 5])
 def test_a_tile_whose_workers_always_die(tmp_path, monkeypatch, client, losses):
     # The only worker has the blocks too, so that tiles are sent again from here; unless Dask gives up first.
-    monkeypatch.setattr(_cluster, "_LOSSES", losses)
+    monkeypatch.setattr(_cluster, "_MAX_RESENDS", losses)
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0 if losses > 1 else 3)
     monkeypatch.setattr(_cluster, "compute_and_store_tile", lambda *_: os._exit(1))  # on the worker
     with pytest.raises(fg.InputError, match=r"workers died repeatedly .*; give them more memory: finished tiles"):

@@ -12,6 +12,7 @@ from fastgntk import (
     GNTK,
     Compute,
     Graph,
+    GraphRegressor,
     InputError,
     Sketch,
     as_graphs,
@@ -242,13 +243,21 @@ def test_progress_of_a_combination_goes_once_from_start_to_end():
 def test_only_single_kernels_have_depths_and_node_kernels():
     with pytest.raises(
         InputError,
-        match=r"a combination of kernels has no depth, but the kernel is GNTK\(.*\) \+ GNTK\(.*; compute its",
+        match=r"gram_path needs a single kernel such as GNTK\(3\), but the kernel is GNTK\(.*\) \+ GNTK\(.*; compute",
     ):
         gram_path(GRAPHS[:2], A + B)
-    with pytest.raises(InputError, match=r"a combination of kernels has no depth"):
+    with pytest.raises(
+        InputError,
+        match=r"gram_path needs a single kernel such as GNTK\(3\), but the kernel is .*\.normalized\(\); compute",
+    ):
         gram_path(prepare(GRAPHS[:2], A.normalized()))
     with pytest.raises(InputError, match="must be one GNTK without a sketch"):
         node_gram(GRAPHS[0], A + B)
+    for wrong in (np.eye(9), lambda: 3):
+        with pytest.raises(
+            InputError, match=r"kernel must be a kernel such as fastgntk\.GNTK\(\), but has type \w+\.$"
+        ):
+            node_gram(GRAPHS[0], wrong)
     path = gram_path(prepare(GRAPHS[:4], A))
     FLOAT64.check(path.at(), gram(GRAPHS[:4], A))
 
@@ -281,6 +290,35 @@ def test_engine_by_name_is_that_of_every_leaf():
     for engine in ("lossless", "decoupled"):
         how = by_engine(engine)["compute"]
         assert prepare(GRAPHS[:3], A + B * T, compute=how).engines == [engine] * 3
+
+
+LARGE = [Graph(np.zeros((1, 1)), np.full((1, 1), 1e80))] * 3
+OVERFLOWS = {  # values of the leaf are 6e160
+    "product": A * A,
+    "sum": 2e147 * A + 2e147 * A,  # only the sum overflows
+    "factor": 1e300 * A,
+    "normalized": (A * A).normalized(),
+}
+WAYS = {
+    "gram": lambda kernel, _: gram(LARGE, kernel),
+    "diagonal": lambda kernel, _: diagonal(LARGE, kernel),
+    "cross_gram": lambda kernel, _: cross_gram(LARGE, LARGE, kernel),
+    "store": lambda kernel, folder: gram(LARGE, kernel, store=folder / "K.zarr"),
+    "nodes": lambda kernel, _: node_contributions(LARGE[0], LARGE, kernel),
+    "regressor": lambda kernel, _: GraphRegressor(kernel).fit(LARGE, [1.0, 2.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("compute_values", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("kernel", OVERFLOWS.values(), ids=OVERFLOWS)
+def test_overflow_in_a_combination_is_refused(kernel, compute_values, tmp_path):
+    pytest.importorskip("zarr")
+    with pytest.raises(InputError, match=r"values of .* leave the range of float64; normalise its parts, or use"):
+        compute_values(kernel, tmp_path)
+
+
+def test_combination_of_normalised_parts_does_not_overflow():
+    FLOAT64.check(gram(LARGE, A.normalized() * A.normalized()), np.ones((3, 3)))
 
 
 def test_memory_counts_the_matrices_of_all_leaves():

@@ -42,6 +42,8 @@ def test_repr_leaves_out_defaults():
     [
         ({"blocks": 0}, "blocks must be an integer, 1 or more, but is 0"),
         ({"layers": -1}, "layers must be an integer, 1 or more, but is -1"),
+        ({"blocks": 1001}, r"blocks must be an integer in 1\.\.1000, but is 1001"),
+        ({"layers": 10**5000}, r"layers must be an integer in 1\.\.1000, but is an integer of 16610 bits"),
         ({"blocks": 2.0}, "blocks must be an integer"),
         ({"blocks": True}, "blocks must be an integer"),
         ({"scale": "none"}, "scale must be one of uniform, degree, unit, given, but is 'none'"),
@@ -81,13 +83,16 @@ def test_bad_options_are_named(options, words):
         ('{"is": "GNTK", "depth": 3}', "unknown option 'depth' of GNTK; its options are blocks, layers, scale"),
         ('{"is": "RBF"}', "unknown kernel 'RBF'; the kernels are GNTK, Sketch, Sum, Product, Scaled, Normalized"),
         ('{"is": "Sum"}', "Sum lacks k1 and k2; its options are k1, k2"),
-        ('{"is": "Sum", "k1": {"is": "GNTK"}, "k2": 3}', "kernels combine with kernels only, but a int was given"),
+        (
+            '{"is": "Sum", "k1": {"is": "GNTK"}, "k2": 3}',
+            "kernels combine with kernels only, but an operand has type int",
+        ),
         ('{"is": "Sketch"}', r"a GNTK was expected, but Sketch\(\) was given"),
         ('{"is": "Normalized", "kernel": {"is": "GNTK"}}', r"a GNTK was expected, but GNTK\(\)\.normalized\(\) was"),
         ('{"is": "GNTK", "sketch": {"is": "GNTK"}}', "sketch must be a fastgntk.Sketch or None"),
         (
             '{"is": "Normalized", "kernel": {"is": "Sketch"}}',
-            "kernels combine with kernels only, but a Sketch was given",
+            "kernels combine with kernels only, but an operand has type Sketch",
         ),
     ],
     ids=range(13),

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from tests.kernels.random_kernels import KERNEL_VALUES
 
 from fastgntk import GNTK, InputError, Kernel, Sketch, datasets, gram, parse_kernel
-from fastgntk.kernels import Normalized, Product, Scaled, Sum
+from fastgntk.kernels import Leaf, Network, Normalized, Product, Scaled, Sum
 
 A, B, C = GNTK(1), GNTK(2, features="degree"), GNTK(3, sketch=Sketch("srht", 5))
 COMPOSITE = {
@@ -70,12 +70,17 @@ def test_nested_parameters_are_reached_by_name():
     [
         (A, {"depth": 3}, "GNTK has no parameter 'depth'; it has blocks, layers, scale"),
         (A + B, {"blocks": 3}, "Sum has no parameter 'blocks'; it has k1, k2"),
+        (
+            A.normalized(),
+            {"blocks": 3},
+            "has no parameter 'blocks'; it has kernel; write kernel__ in front for those of",
+        ),
         (A + B, {"k1__depth": 3}, "GNTK has no parameter 'depth'"),
         (A, {"sketch__seed": 3}, "sketch of GNTK is None, which has no parameters"),
         (A, {"blocks__x": 3}, "blocks of GNTK is 1, which has no parameters"),
         (A, {"blocks": 0}, "blocks must be an integer, 1 or more, but is 0"),
         (2 * A, {"factor": -1}, "the factor of a kernel must be a number above 0, but is -1"),
-        (A + B, {"k2": 3}, "kernels combine with kernels only, but a int was given"),
+        (A + B, {"k2": 3}, "kernels combine with kernels only, but an operand has type int"),
     ],
 )
 def test_bad_parameters_are_refused(kernel, params, words):
@@ -169,8 +174,45 @@ def test_other_operands_are_refused(other):
         lambda: Normalized(other),
         lambda: Scaled(2.0, other),
     ):
-        with pytest.raises(InputError, match=f"kernels combine with kernels only, but a {type(other).__name__} was"):
+        with pytest.raises(
+            InputError, match=f"kernels combine with kernels only, but an operand has type {type(other).__name__}"
+        ):
             make()
+
+
+NESTED = {
+    "left sum": lambda kernel: kernel + A,
+    "right sum": lambda kernel: A + kernel,
+    "right product": lambda kernel: A * kernel,
+    "factor": lambda kernel: 2 * kernel,
+}
+
+
+@pytest.mark.parametrize("extend", NESTED.values(), ids=NESTED)
+def test_kernel_of_largest_nesting_survives_round_trips_and_a_larger_one_is_refused(extend):
+    kernel = GNTK(1, jump=(1, 2), sketch=Sketch(size=3))  # with parentheses inside parentheses
+    for _ in range(100):
+        kernel = extend(kernel)
+    assert parse_kernel(repr(kernel)) == Kernel.from_json(kernel.to_json()) == kernel
+    assert copy.deepcopy(kernel) == pickle.loads(pickle.dumps(kernel)) == kernel
+    with pytest.raises(InputError, match="a kernel can have at most 100 nested operations; group the terms"):
+        extend(kernel)
+
+
+def test_long_sums_can_be_grouped():
+    total = sum([sum([GNTK(i + 1) for i in range(j, j + 20)]) for j in range(0, 400, 20)])
+    assert Kernel.from_json(total.to_json()) == parse_kernel(repr(total)) == total
+    assert len(total.leaves()) == 400
+
+
+@pytest.mark.parametrize("base", [Kernel, Leaf, Network])
+def test_base_classes_have_no_instances(base):
+    with pytest.raises(InputError, match=f"{base.__name__} is a base class without values; use a kernel such as GNTK"):
+        base()
+
+
+def test_sum_and_product_of_the_same_kernels_have_different_hashes():
+    assert hash(A + A) != hash(A * A)
 
 
 def test_subtraction_and_division_do_not_exist():

@@ -147,6 +147,6 @@ def test_most_influential_training_graphs_come_first():
 
 def test_explain_takes_one_graph():
     model = GraphRegressor(GNTK(1, 1)).fit(TRAIN, TRAIN.sizes)
-    with pytest.raises(InputError, match="explain takes one graph, but 2 graphs were given"):
+    with pytest.raises(InputError, match="graph must be one graph, but 2 graphs were given"):
         model.explain(TRAIN[:2])
     assert np.array_equal(model.explain(TRAIN[:1]).node_contributions, model.explain(TRAIN[0]).node_contributions)

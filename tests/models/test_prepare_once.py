@@ -82,6 +82,32 @@ def test_fit_of_a_regressor_prepares_once():
     assert {step: calls[step] for step in ("convert", "refine", "prepare")} == {"convert": 1, "refine": 1, "prepare": 1}
 
 
+@pytest.mark.parametrize(
+    ("model", "preparations"),
+    [
+        (GraphRegressor(GNTK(2), solver="nystrom", n_components=8), 2),  # all graphs, and the landmarks on their own
+        (GraphRegressor(GNTK(2).normalized(), solver="nystrom", n_components=8), 2),
+        (GraphRegressor(GNTK(2), solver="cg", n_components=8), 2),
+    ],
+    ids=["nystrom", "normalised", "cg"],
+)
+def test_fit_with_landmarks_prepares_them_once(model, preparations):
+    with counted() as calls:
+        model.fit(GRAPHS, GRAPHS.sizes.astype(float))
+    assert {step: calls[step] for step in ("convert", "refine", "prepare")} == {
+        "convert": 1,
+        "refine": preparations,
+        "prepare": preparations,
+    }
+
+
+def test_diagonals_of_landmarks_are_those_of_the_training_graphs():
+    model = GraphRegressor(GNTK(2), solver="nystrom", n_components=8).fit(GRAPHS, GRAPHS.sizes.astype(float))
+    with counted() as calls:
+        model.similarities(GRAPHS[:1])
+    assert calls["diagonal"] == 1  # of the new graph
+
+
 def test_prediction_without_normalisation_needs_no_diagonal():
     model = GraphClassifier(GNTK(2), probability=False).fit(GRAPHS, CLASSES)
     with counted() as calls:

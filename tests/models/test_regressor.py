@@ -183,7 +183,7 @@ def test_invalid_targets_are_refused(y, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"kernel": 1}, r"kernel must be a kernel such as fastgntk\.GNTK\(\), but is a int"),
+        ({"kernel": 1}, r"kernel must be a kernel such as fastgntk\.GNTK\(\), but has type int"),
         ({"alpha": -1.0}, "alpha must be a number, 0 or more, but is -1.0"),
         ({"solver": "qr"}, "solver must be one of auto, cholesky, eigen, nystrom, sketched, cg, features, but is 'qr'"),
         ({"random_state": 1.5}, "random_state must be an integer"),

@@ -229,7 +229,9 @@ def test_other_matrix_is_refused(store, graphs, options, words):
 
 
 def test_incomplete_and_missing_stores_are_refused(store, tmp_path):
-    with pytest.raises(fg.InputError, match="gram must be a matrix that fastgntk stored, or its path, but is a ndarr"):
+    with pytest.raises(
+        fg.InputError, match="gram must be a matrix that fastgntk stored, or its path, but has type ndarr"
+    ):
         regressor().fit(GRAPHS, EDGES, gram=np.asarray(store))
     with pytest.raises(fg.InputError, match=r"nothing.zarr does not exist; build it with"):
         regressor().fit(GRAPHS, EDGES, gram=tmp_path / "nothing.zarr")

@@ -83,7 +83,7 @@ def test_watched_changes_the_callback_only():
 
 @pytest.mark.parametrize("given", ["auto", 2, {"engine": "auto"}, GNTK(), Compute])
 def test_other_types_are_no_compute(given):
-    words = r"compute must be a fastgntk\.Compute, such as Compute\(n_jobs=2\), but is a "
+    words = r"compute must be a fastgntk\.Compute, such as Compute\(n_jobs=2\), but has type "
     with pytest.raises(InputError, match=words + type(given).__name__):
         check_compute(given)
     assert check_compute(None) == Compute()
@@ -91,7 +91,7 @@ def test_other_types_are_no_compute(given):
 
 @pytest.mark.parametrize("given", [None, 2, GNTK, Compute(), ["GNTK()"]])
 def test_other_types_are_no_kernel(given):
-    words = r"kernel must be a kernel such as fastgntk\.GNTK\(\), but is a "
+    words = r"kernel must be a kernel such as fastgntk\.GNTK\(\), but has type "
     with pytest.raises(InputError, match=rf"{words}{type(given).__name__}\.$"):
         check_kernel(given)
     with pytest.raises(InputError, match=rf"{words}str; parse a string with fastgntk\.parse_kernel\.$"):

@@ -46,12 +46,14 @@ FUNCTIONS = [
 
 @pytest.mark.parametrize("call", FUNCTIONS)
 def test_kernels_and_options_of_another_type_are_refused(call):
-    with pytest.raises(InputError, match=r"kernel must be a kernel such as fastgntk\.GNTK\(\), but is a int\."):
+    with pytest.raises(InputError, match=r"kernel must be a kernel such as fastgntk\.GNTK\(\), but has type int\."):
         call(FAMILIES["path"], 3)
-    with pytest.raises(InputError, match=r"but is a str; parse a string with fastgntk\.parse_kernel\."):
+    with pytest.raises(InputError, match=r"but has type str; parse a string with fastgntk\.parse_kernel\."):
         call(FAMILIES["path"], "GNTK()")
     for wrong in ("lossless", 2, {"n_jobs": 2}, GNTK()):
-        words = rf"compute must be a fastgntk\.Compute, such as Compute\(n_jobs=2\), but is a {type(wrong).__name__}\."
+        words = (
+            rf"compute must be a fastgntk\.Compute, such as Compute\(n_jobs=2\), but has type {type(wrong).__name__}\."
+        )
         with pytest.raises(InputError, match=words):
             call(FAMILIES["path"], GNTK(), compute=wrong)
 

@@ -299,7 +299,7 @@ def test_folder_and_missing_folder_are_refused(tmp_path):
         (np.zeros(2, dtype="V3"), "has dtype"),
         (np.zeros((1,) * 33), "33 dimensions"),
         (np.zeros(0, dtype="<U1000000"), "dtype '<U1000000'"),
-        ([1, 2], "must be a NumPy array, but is a list"),
+        ([1, 2], "must be a NumPy array, but has type list"),
     ],
 )
 def test_unsupported_arrays_are_not_written(path, array, words):

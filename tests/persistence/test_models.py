@@ -233,7 +233,7 @@ def test_compute_is_that_of_the_reader(tmp_path):
     compute = Compute(n_jobs=2, max_memory="2GB")
     again = fg.load_model(tmp_path / "model.fgntk", compute=compute)
     assert again.compute == again.expansion_.basis.compute == compute
-    with pytest.raises(InputError, match=r"compute must be a fastgntk\.Compute, such as .*, but is a dict"):
+    with pytest.raises(InputError, match=r"compute must be a fastgntk\.Compute, such as .*, but has type dict"):
         fg.load_model(tmp_path / "model.fgntk", compute={"n_jobs": 2})
     check_same(everything(again, LABELS[30:]), everything(model, LABELS[30:]))
 

@@ -23,7 +23,7 @@ from tests.report.mutag import (
 from tests.report.test_page import Reader, embedded_data
 
 from fastgntk import GNTK, GraphClassifier, GraphRegressor, gram, parse_kernel
-from fastgntk.models import _svm, spread_folds
+from fastgntk.models import _svm, lenient_stratified_folds
 from fastgntk.report import report_evaluation, report_training
 from fastgntk.report.data._graphs import node_contributions
 from fastgntk.selection import GraphClassifierCV, evaluate, evaluation_out_of_fold
@@ -135,7 +135,7 @@ def test_classifier_contributions_add_up_to_the_out_of_fold_decision_value(name,
     report = report_training(tmp_path / "page.html", DATA, model, compute=ONE_JOB)
     decisions = model.out_of_fold_[:, 0]
     assert [g["predicted"] for g in report["graphs"]] == (decisions > 0).astype(int).tolist()
-    for train, test in spread_folds(NUMBERS, 0)[:2]:
+    for train, test in lenient_stratified_folds(NUMBERS, 0)[:2]:
         one = GraphClassifier(kernel, compute=ONE_JOB, probability=False).fit(DATA.graphs[train], DATA.y[train])
         for i in test[:6]:
             explained = one.explain(DATA.graphs[int(i)])

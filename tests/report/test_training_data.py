@@ -8,7 +8,7 @@ from scipy.stats import norm
 from tests.report.mutag import CONTRIBUTIONS, DATA, DECISION, GRAPH, PERCENT, PRINTED, SIZES
 
 from fastgntk import GNTK, GraphClassifier, GraphRegressor, gram, node_contributions
-from fastgntk.models import spread_folds
+from fastgntk.models import lenient_stratified_folds
 from fastgntk.report.data._training import training_data
 from fastgntk.selection import GraphClassifierCV, GraphRegressorCV, Grid
 
@@ -20,7 +20,7 @@ def test_contributions_match_explain_of_a_model_without_the_graph():
     report = training_data(DATA, model)
     decisions = model.out_of_fold_[:, 0]
     numbers = np.unique(DATA.y, return_inverse=True)[1]
-    train, test = spread_folds(numbers, 0)[0]
+    train, test = lenient_stratified_folds(numbers, 0)[0]
     one = GraphClassifier(GNTK(2, 1, "degree"), C=10.0).fit(DATA.graphs[train], DATA.y[train])
     for i in test[:4]:
         explained = one.explain(DATA.graphs[int(i)])

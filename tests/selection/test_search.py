@@ -17,7 +17,7 @@ from fastgntk import (
     prepare,
 )
 from fastgntk.kernels import Normalized
-from fastgntk.models import spread_folds
+from fastgntk.models import lenient_stratified_folds
 from fastgntk.selection import Candidates, Grid, Search, evaluate
 from fastgntk.selection._comparison import Comparison, _objective, level_weights
 from fastgntk.solvers import EigenPath, misclassification, stable_ridge
@@ -75,7 +75,8 @@ def test_likelihood_decides_between_ridges_of_similar_error():
     path, ridges = EigenPath(K), (1e-8, 1e-4, 1.0)
     errors = path.scores(noise, ridges)
     assert errors.max() < 1.05 * errors.min()
-    assert stable_ridge(path, noise, ridges)[0] == path.best_ridge(noise, ridges, criterion="likelihood") != ridges[0]
+    most_likely = ridges[int(path.scores(noise, ridges, "likelihood").argmin())]
+    assert stable_ridge(path, noise, ridges)[0] == most_likely != ridges[0]
     # A ridge with a larger error is not taken, however likely.
     smooth = EigenPath(np.exp(-(np.subtract.outer(np.arange(30.0), np.arange(30.0)) ** 2) / 50) + 1e-6 * np.eye(30))
     waves = np.sin(np.arange(30.0) / 3)[:, None]
@@ -109,11 +110,11 @@ def test_sample_without_the_first_of_equal_graphs_is_in_order():
     lacking = np.arange(1, 21)  # the graph of group 0 is the sixth of these
     comparison = Comparison(batch, targets, None, ALPHAS, misclassification, 10, 0, Compute())
     sample = comparison._sample(groups, lacking)
-    assert sample.kinds.tolist() == list(range(20))
-    K = gram(sample.distinct[sample.kinds], GNTK(1))
+    assert sample.distinct_index.tolist() == list(range(20))
+    K = gram(sample.distinct[sample.distinct_index], GNTK(1))
     np.testing.assert_allclose(K, gram(batch[lacking], GNTK(1)), rtol=1e-7)
     whole = comparison._sample(groups, np.arange(22))
-    np.testing.assert_allclose(gram(whole.distinct[whole.kinds], GNTK(1)), gram(batch, GNTK(1)), rtol=1e-7)
+    np.testing.assert_allclose(gram(whole.distinct[whole.distinct_index], GNTK(1)), gram(batch, GNTK(1)), rtol=1e-7)
 
 
 def test_graphs_that_differ_in_scale_only_are_different_in_a_search():
@@ -234,11 +235,11 @@ def test_likelihood_of_a_mix_equals_that_of_a_normal_distribution():
     [
         (
             {"kernels": (1, 2)},
-            r"kernels must be a Grid, Candidates or a sequence of kernels .* but item 0 is a int",
+            r"kernels must be a Grid, Candidates or a sequence of kernels .* but item 0 has type int",
         ),
         ({"alphas": []}, "alphas must be numbers above 0 to try"),
         ({"alphas": [1.0, 0.0]}, "alphas must be numbers above 0 to try"),
-        ({"search": {"depth": "mix"}}, "search must be a Search, such as .*, but is a dict"),
+        ({"search": {"depth": "mix"}}, "search must be a Search, such as .*, but has type dict"),
     ],
 )
 def test_invalid_option_is_refused(options, words):
@@ -265,7 +266,7 @@ def test_candidates_have_their_own_c():
     assert model.best_params_["C"] == 3.0
     with pytest.raises(InputError, match="every C must be a number above 0, but is -1"):
         Candidates((GNTK(),), C=(-1,))
-    with pytest.raises(InputError, match="item 0 is a str"):
+    with pytest.raises(InputError, match="item 0 has type str"):
         Candidates(("GNTK()",))
 
 
@@ -324,7 +325,7 @@ def test_svms_take_no_solver():
 @pytest.mark.parametrize("counts", [[10, 9, 1], [2, 30], [1, 1], [6, 7, 8]])
 def test_folds_hold_each_graph_once_and_classes_in_proportion(counts):
     classes = np.repeat(np.arange(len(counts)), counts)
-    splits = spread_folds(classes, 0)
+    splits = lenient_stratified_folds(classes, 0)
     tested = np.concatenate([test for _, test in splits])
     assert sorted(tested.tolist()) == list(range(len(classes)))
     for train, test in splits:
@@ -409,3 +410,12 @@ def test_combination_wins_over_a_worse_mix_of_depths():
     model = GraphRegressorCV(kernels, alphas=(1e-2,), search=Search(depth="mix")).fit(SOME, y)
     assert plain.best_params_["kernel"] == kernels[1]
     assert model.best_params_ == plain.best_params_
+
+
+def test_product_of_a_kernel_with_itself_wins_over_a_worse_mix_of_depths():
+    linear = GNTK(1, 1, jump=False)
+    K = gram(SOME, linear)
+    y = (K / K.mean()) ** 2 @ np.random.default_rng(0).normal(size=len(SOME))  # a function of the product
+    model = GraphRegressorCV([linear, linear * linear], search=Search(depth="mix")).fit(SOME, y)
+    assert model.best_params_["kernel"] == linear * linear
+    assert model.best_score_ == min(model.cv_results_["score"])

@@ -96,7 +96,7 @@ def test_groups_that_are_not_equal_are_refused(monkeypatch):
         EigenPath(K, MEMBER + 0.5)
 
 
-def test_best_ridge_has_the_least_error_of_refits():
+def test_scores_of_ridges_are_those_of_refits():
     problem = case()
     ridges = 10.0 ** np.arange(-6.0, 3.0)
     path = EigenPath(problem.K, weights=problem.weights)
@@ -108,8 +108,6 @@ def test_best_ridge_has_the_least_error_of_refits():
         likelihoods.append(-found.log_marginal_likelihood.mean())
     SOLVED.check(path.scores(problem.Y, ridges), errors)
     SOLVED.check(path.scores(problem.Y, ridges, "likelihood"), likelihoods)
-    assert path.best_ridge(problem.Y, ridges) == ridges[np.argmin(errors)]
-    assert path.best_ridge(problem.Y, ridges, criterion="likelihood") == ridges[np.argmin(likelihoods)]
     assert np.argmin(errors) != np.argmin(likelihoods)
     assert 0 < np.argmin(errors) < len(ridges) - 1
 
@@ -127,7 +125,7 @@ def test_a_target_of_zeros_has_no_say():
         with_zeros = path.scores(np.hstack([problem.Y, np.zeros((len(problem.Y), 1))]), RIDGES, by)
         SOLVED.check(with_zeros, path.scores(problem.Y, RIDGES, by))
     with pytest.raises(InputError, match="all targets are 0"):
-        path.best_ridge(np.zeros(len(problem.K)), RIDGES)
+        path.scores(np.zeros(len(problem.K)), RIDGES)
 
 
 def test_what_cannot_be_used_is_refused():
@@ -136,7 +134,7 @@ def test_what_cannot_be_used_is_refused():
     with pytest.raises(InputError, match="criterion must be one of leave_one_out, likelihood, but is 'r2'"):
         path.scores(problem.Y, RIDGES, "r2")
     with pytest.raises(InputError, match="at least one ridge"):
-        path.best_ridge(problem.Y, [])
+        path.scores(problem.Y, [])
     with pytest.raises(InputError, match="ridge must be a number, 0 or more"):
         path.jitter([0.1, -0.1])
     with pytest.raises(InputError, match="no graphs"):

@@ -8,20 +8,27 @@ import numpy as np
 
 from fastgntk.errors import InputError
 
-__all__ = ["Workers", "check_flag", "check_integer", "check_positive", "worker_count"]
+__all__ = ["Workers", "check_flag", "check_integer", "check_positive", "check_random_state", "shorten", "worker_count"]
 
 Workers = int | None
 
 
-def check_integer(name: str, value: Any, minimum: int) -> int:
+def check_integer(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
     """Return an option that must be an integer.
 
     >>> check_integer("rank", 3, 1)
     3
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < minimum:
-        raise InputError(f"{name} must be an integer, {minimum} or more, but is {value!r}.")
+        raise InputError(f"{name} must be an integer, {minimum} or more, but is {shorten(value)}.")
+    if maximum is not None and value > maximum:
+        raise InputError(f"{name} must be an integer in {minimum}..{maximum}, but is {shorten(value)}.")
     return int(value)
+
+
+def check_random_state(value: Any) -> int:
+    """Return a seed that NumPy and scikit-learn take."""
+    return check_integer("random_state", value, 0, 2**32 - 1)
 
 
 def check_flag(name: str, value: Any) -> bool:
@@ -39,8 +46,21 @@ def check_positive(name: str, value: Any) -> float:
     except OverflowError:  # an int may be larger than any float
         converted = math.inf
     if not 0 < converted < math.inf:
-        raise InputError(f"{name} must be a number above 0, but is {value!r}.")
+        raise InputError(f"{name} must be a number above 0, but is {shorten(value)}.")
     return converted
+
+
+def shorten(value: Any) -> str:
+    """Return ``repr`` for an error message, on one line of at most 80 characters.
+
+    >>> shorten("text"), shorten(10**400)[-10:]
+    ("'text'", '0000000...')
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python refuses to print an int of more than 4,300 digits
+        return f"an integer of {value.bit_length()} bits"
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def worker_count(workers: Workers) -> int:

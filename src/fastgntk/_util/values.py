@@ -35,7 +35,8 @@ class Value:
         for name, value in params.items():
             outer, _, inner = name.partition("__")
             if outer not in names:
-                raise InputError(f"{type(self).__name__} has no parameter {outer!r}; it has {', '.join(names)}.")
+                hint = "; write kernel__ in front for those of the kernel inside" if "kernel" in names else ""
+                raise InputError(f"{type(self).__name__} has no parameter {outer!r}; it has {', '.join(names)}{hint}.")
             if inner:
                 nested.setdefault(outer, {})[inner] = value
             else:

@@ -33,10 +33,10 @@ class StoreOptions(OptionGroup):
 
     panel = "Store: a matrix on disk, written tile by tile"
 
-    store: Path | None = option("Folder such as K.zarr. The same command continues after an interruption.")
+    store: Path | None = option("Folder such as K.zarr. Rerun the same command to resume after an interruption.")
     shard: str | None = option("Compute the k-th of K shards, for array jobs.", metavar="k/K")
     scheduler: str | None = option("Compute on the workers of a Dask scheduler.", metavar="tcp://host:8786")
-    cluster: str | None = option("Compute on --n-jobs Dask processes of this machine.", metavar="local")
+    cluster: str | None = option("Compute on --n-jobs Dask processes on this machine.", metavar="local")
 
     def check(self) -> None:
         """Reject options that do not go together."""

@@ -10,7 +10,16 @@ from typing import Any, Literal, Self
 from fastgntk.cli._console import print_warning, progress_bar
 from fastgntk.cli._option_groups import OptionGroup, argument, option
 from fastgntk.cli._options import parse_words
-from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, load, read_edge_list, read_node_link, read_table
+from fastgntk.datasets import (
+    Dataset,
+    EdgeListColumns,
+    MoleculeTable,
+    NamedDataset,
+    load,
+    read_edge_list,
+    read_node_link,
+    read_table,
+)
 from fastgntk.errors import InputError, format_numbers
 from fastgntk.graphs import UnusedAttributesWarning
 
@@ -43,7 +52,8 @@ class Inputs(OptionGroup):
         "Table of nodes, for edge lists: the graph, a column `node`, and node attributes.", metavar="FILE"
     )
     targets: Path | None = option(
-        "Table of graphs, for edge lists: the graph, and its target (--target if several).", metavar="FILE"
+        "Table with one row per graph, for edge lists; if it has several targets, name them with --target.",
+        metavar="FILE",
     )
     node_labels: str | None = option("Attributes that label nodes.", metavar="NAMES", show_default="label")
     node_features: str | None = option("Numeric node attributes.", metavar="NAMES", show_default="features or x")
@@ -166,9 +176,7 @@ def _read_edge_list(inputs: Inputs, target: Any) -> NamedDataset:
         raise InputError(f"--ends takes two columns such as source,target, but is {inputs.ends!r}.")
     return read_edge_list(
         inputs.data,
-        graph=inputs.graph,
-        source=ends[0],
-        target=ends[1],
+        columns=EdgeListColumns(inputs.graph, *ends),
         nodes=inputs.nodes,
         targets=inputs.targets,
         y=target,

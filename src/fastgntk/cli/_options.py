@@ -56,7 +56,7 @@ class SketchOptions(OptionGroup):
         "Sketch the features too, as in the paper; this saves no time.", None, "--sketch-features"
     )
 
-    def build(self, seed: int) -> Sketch | None:
+    def build(self, random_state: int) -> Sketch | None:
         """Return the sketch, or None for an exact kernel.
 
         >>> SketchOptions("srht", "0.25").build(1), SketchOptions().build(1)
@@ -71,7 +71,7 @@ class SketchOptions(OptionGroup):
         }
         options |= {"merge_nodes": self.merge_nodes, "sketch_features": self.sketch_features}
         chosen: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-        return Sketch(seed=seed, **chosen) if chosen else None
+        return Sketch(seed=random_state, **chosen) if chosen else None
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class KernelOptions(OptionGroup):
     scale: str | None = option("Scale: uniform, degree, unit or given.", show_default="uniform")
     jump: bool | None = option("Read out every level (the default), or only the last.")
     c_phi: float | None = option("Variance factor of the ReLU layers.", show_default="2")
-    edges: str | None = option("plain ignores edge labels, typed does not.", show_default="plain")
+    edges: str | None = option("plain ignores edge labels; typed uses them.", show_default="plain")
     features: str | None = option(_FEATURES, show_default="auto")
     normalize: bool = option("Normalise the kernel, so that values are cosines.", False)
     random_state: int | None = random_state_option("the sketch", None)
@@ -125,14 +125,14 @@ class CandidateOptions(OptionGroup):
     layers: str | None = option("Numbers of layers in each block.", show_default="1-3")
     scale: str | None = option("Scales: uniform,degree,unit,given.", show_default="uniform,degree")
     jump: str | None = option("Jumping knowledge: yes, no or both.", show_default="both")
-    normalize: str | None = option("Cosine normalization: yes, no or both.", show_default="both")
+    normalize: str | None = option("Cosine normalisation: yes, no or both.", show_default="both")
     edges: str | None = option("plain ignores edge labels; plain,typed tries both.", show_default="plain")
     features: str | None = option(_FEATURES, show_default="auto")
     c: str | None = option(
         "Values of C for SVMs, in units of the kernel's variance.", None, "--c", "--C", show_default="0.1 to 1000"
     )
 
-    def build(self, default: "Grid", sketch: SketchOptions, seed: int) -> "Grid | Candidates":
+    def build(self, default: "Grid", sketch: SketchOptions, random_state: int) -> "Grid | Candidates":
         """Return the kernels, or the default grid with the given values in place of its own."""
         if self.kernel:
             _refuse_replaced_options(self, sketch)
@@ -144,7 +144,7 @@ class CandidateOptions(OptionGroup):
         parsers |= {"jump": _parse_flags, "normalize": _parse_flags, "edges": parse_words, "c": parse_floats}
         texts = {name: getattr(self, name) for name in parsers if getattr(self, name) is not None}
         values = {"C" if name == "c" else name: parsers[name](text, f"--{name}") for name, text in texts.items()}
-        base = GNTK(features=self.features or "auto", sketch=sketch.build(seed))  # type: ignore[arg-type]
+        base = GNTK(features=self.features or "auto", sketch=sketch.build(random_state))  # type: ignore[arg-type]
         return replace(default, **values, base=base)
 
 

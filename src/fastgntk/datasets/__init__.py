@@ -15,13 +15,13 @@
 
 from fastgntk.datasets import synthetic
 from fastgntk.datasets._dataset import Counts, Dataset, NamedDataset
-from fastgntk.datasets._edge_list import read_edge_list
+from fastgntk.datasets._edge_list import EdgeListColumns, read_edge_list
 from fastgntk.datasets._interop import from_geometric, from_networkx, read_node_link
 from fastgntk.datasets._load import REGISTRY, cache_folder, find, load
 from fastgntk.datasets._molecule_table import MoleculeTable, read_columns, read_table
 from fastgntk.datasets._tu import read_tu, write_tu
 
 __all__ = ["load", "find", "REGISTRY", "cache_folder", "read_tu", "write_tu"]
-__all__ += ["read_table", "read_columns", "MoleculeTable", "read_edge_list"]
+__all__ += ["read_table", "read_columns", "MoleculeTable", "read_edge_list", "EdgeListColumns"]
 __all__ += ["read_node_link", "from_networkx", "from_geometric"]
 __all__ += ["Dataset", "NamedDataset", "Counts", "synthetic"]

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,41 @@ from fastgntk.datasets._text_table import TextTable, read_text_table, target_nam
 from fastgntk.errors import InputError
 from fastgntk.graphs.convert import AttributeNames, Columns, Names, ParsedGraphs, assemble
 
-__all__ = ["read_edge_list"]
+__all__ = ["EdgeListColumns", "read_edge_list"]
+
+
+@dataclass(frozen=True)
+class EdgeListColumns:
+    """Names of the columns of edges and nodes for :func:`read_edge_list`; any text in them names a graph or a node.
+
+    Parameters
+    ----------
+    graph : str
+        The graph of an edge, of a node, and of a target.
+    source, target : str
+        The nodes that an edge joins.
+    node : str
+        The node in the table of nodes.
+
+    Examples
+    --------
+    >>> EdgeListColumns(source="from", target="to")
+    EdgeListColumns(graph='graph', source='from', target='to', node='node')
+    """
+
+    graph: str = "graph"
+    source: str = "source"
+    target: str = "target"
+    node: str = "node"
 
 
 def read_edge_list(
     path: str | Path,
     *,
-    graph: str = "graph",
-    source: str = "source",
-    target: str = "target",
+    columns: EdgeListColumns = EdgeListColumns(),
     edge_labels: Names = None,
     edge_weights: Names = None,
     nodes: str | Path | None = None,
-    node: str = "node",
     node_labels: Names = None,
     node_features: Names = None,
     targets: str | Path | None = None,
@@ -39,16 +62,14 @@ def read_edge_list(
     path : str or Path
         ``.csv``, or ``.tsv`` with tabs, UTF-8, with a header; a file that also ends in ``.gz`` is
         decompressed. An undirected edge may be given once or in both directions.
-    graph, source, target : str
-        The columns of the graph of an edge and of the nodes that it joins; any text names a node.
+    columns : EdgeListColumns
+        Names of the columns of graphs and nodes, by default ``graph``, ``source``, ``target`` and ``node``.
     edge_labels, edge_weights : str or sequence of str, optional
         The columns of labels and weights of edges, as in :func:`fastgntk.as_graphs`: by default ``label`` and
         ``weight``, if there are such columns.
     nodes : str or Path, optional
         A second table with a row for each node: the columns ``graph`` and ``node``, and attributes. It is needed for
         nodes without edges. Without it, the nodes are those of the edges.
-    node : str
-        The column of nodes in that table.
     node_labels, node_features : str or sequence of str, optional
         Columns of that table, as in :func:`fastgntk.as_graphs`.
     targets : str or Path, optional
@@ -73,6 +94,7 @@ def read_edge_list(
     attribute_names = AttributeNames.checked(
         node_labels=node_labels, node_features=node_features, edge_labels=edge_labels, edge_weights=edge_weights
     )
+    graph, source, target = columns.graph, columns.source, columns.target
     edge_table = read_text_table(Path(path), "edge")
     graph_column = edge_table.find_column(graph, "graph")
     end_columns = edge_table.find_column(source, "source", "--ends"), edge_table.find_column(target, "target", "--ends")
@@ -89,9 +111,10 @@ def read_edge_list(
         graphs.assign(target_table.graphs)
     node_rows = None
     if node_table is not None:
-        columns = node_table.find_column(graph, "graph"), node_table.find_column(node, "node", "or call it node")
-        node_rows = _Rows(node_table, columns, graphs, names)
-        _check_unique(node_table, list(zip(*map(node_table.stripped, columns), strict=True)), "node")
+        node_column = node_table.find_column(columns.node, "node", "or call it node")
+        node_columns = node_table.find_column(graph, "graph"), node_column
+        node_rows = _Rows(node_table, node_columns, graphs, names)
+        _check_unique(node_table, list(zip(*map(node_table.stripped, node_columns), strict=True)), "node")
     edge_rows = _Rows(edge_table, (graph_column, *end_columns), graphs, names)
     graph_names, distinct_names = list(graphs), list(names)
     tables = [edge_rows] if node_rows is None else [node_rows, edge_rows]

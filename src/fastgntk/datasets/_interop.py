@@ -52,7 +52,7 @@ def from_networkx(
     batch = as_graphs(graphs, **options)
     for i, graph in enumerate(graphs):
         if not isinstance(getattr(graph, "graph", None), Mapping):
-            raise InputError(f"graph {i} must be a NetworkX graph, but is a {type(graph).__name__}.")
+            raise InputError(f"graph {i} must be a NetworkX graph, but has type {type(graph).__name__}.")
     return Dataset(batch, _target_array([graph.graph for graph in graphs], target), name)
 
 
@@ -145,7 +145,7 @@ def _read_items(path: Path) -> list[Mapping[str, Any]]:
     for i, item in enumerate(items):
         if not isinstance(item, Mapping):
             raise InputError(
-                f"{path}: graph {i} is not in node-link form but a {type(item).__name__}; see "
+                f"{path}: graph {i} must be in node-link form, but has type {type(item).__name__}; see "
                 "networkx.node_link_data(graph)."
             )
     if not items:

@@ -5,7 +5,8 @@ For unit vectors at angle arccos λ, and w standard normal, a ReLU layer has the
     κ0(λ) = 2 E[1(w·x > 0) 1(w·y > 0)]     = (π − arccos λ) / π
     κ1(λ) = 2 E[relu(w·x) relu(w·y)]        = (λ (π − arccos λ) + sqrt(1 − λ²)) / π
 
-(Cho and Saul 2009). κ1' = κ0, κ0(1) = κ1(1) = 1, κ0(−1) = κ1(−1) = 0.
+(Cho and Saul 2009). κ1' = κ0, κ0(1) = κ1(1) = 1, κ0(−1) = κ1(−1) = 0. Compiled loops have the same functions in
+``_simd/_layer.py``, and κ1 of norms as ``_kappa1`` in ``_simd/_norms.py``.
 """
 
 import numpy as np

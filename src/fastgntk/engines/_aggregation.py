@@ -93,7 +93,7 @@ def split_by_type(batch: GraphBatch, types: int | None = None) -> list[sparse.cs
 
 
 def check_graphs(batch: GraphBatch, kernel: Network) -> None:
-    """Refuse ``"typed"`` edges without labels, and graphs on which the scale of the kernel is not defined."""
+    """Raise an error for ``"typed"`` edges without labels, and graphs on which the scale is not defined."""
     if kernel.typed and batch.edge_labels is None and len(batch.indices):
         raise InputError("edges='typed' needs edge labels, but the graphs carry none; use edges='plain'.")
     if kernel.given_scale:
@@ -179,5 +179,5 @@ def keep_shared_columns(rows: Matrix, cols: Matrix) -> Matrix:
 
 def sum_features(batch: GraphBatch) -> Matrix:
     """Return Σ_u x_u of each graph, shape (n, d), sparse if the features are."""
-    shape = len(batch.offsets) - 1, batch.n_nodes
+    shape = batch.n_graphs, batch.n_nodes
     return sparse.csr_array((np.ones(shape[1]), np.arange(shape[1]), batch.offsets), shape=shape) @ batch.features

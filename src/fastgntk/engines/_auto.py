@@ -142,7 +142,7 @@ def sketched_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network,
 _SECONDS: dict[str, Callable[[GraphBatch, GraphBatch | None, Any, float], float]] = {
     "lossless": lossless_seconds,
     "decoupled": decoupled_seconds,
-    "kronecker": decoupled_seconds,  # far too low, but nothing is planned by the time of the literal formula
+    "kronecker": decoupled_seconds,  # far too low, but no plan depends on this estimate
     "sketched": sketched_seconds,
 }
 

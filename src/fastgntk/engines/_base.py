@@ -112,7 +112,7 @@ class BatchAndKernel:
 
 
 class Engine(ABC, Generic[K, State, Built]):
-    """Compute kernel values between groups of graphs; plans and threads are the caller's.
+    """Compute kernel values between groups of graphs; the caller plans tiles and manages threads.
 
     The stages are ``prepare`` → ``run_task`` for each of ``preparation_tasks`` → ``finish_preparation`` →
     ``build_group`` for each group → ``tile`` for each pair of groups. ``prepare`` allocates the arrays of the state;
@@ -251,7 +251,7 @@ def get_engine(name: str, sketch: Sketch | None = None) -> Engine[Any, Any, Any]
 
 
 def engines_of(kernel: Leaf) -> list[str]:
-    """Return the names of the engines that compute a kernel, of which there is at least one."""
+    """Return the names of the engines that compute a kernel: at least one; raise if there is none."""
     names = [name for name, row in ENGINES.items() if isinstance(kernel, row.kernels)]
     if not names:
         raise InputError(f"{kernel!r} cannot be computed; use the kernels of fastgntk.kernels.")

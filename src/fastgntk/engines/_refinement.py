@@ -7,6 +7,7 @@ except that without types a node's own colour is not distinguished from the colo
 is given, nodes of one colour have the same c_u from level 1 on; level 0, the features, does not depend on it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from fastgntk.engines._aggregation import node_scaling
 from fastgntk.engines._base import compiled_code_runs
 from fastgntk.graphs import GraphBatch
 
-__all__ = ["Colouring", "Operator", "refine_colours", "equal_graphs", "inseparable_graphs"]
+__all__ = ["Colouring", "Operator", "refine_colours", "equal_graphs", "inseparable_graphs", "intersect_groups"]
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,18 @@ def equal_graphs(
         # All levels: a colour does not determine the node's own colour at the level below.
         colours = refine_colours(batch, blocks, typed=typed, given_scale=given_scale, operators=False).colours
     return _first_equal(batch.offsets, colours)
+
+
+def intersect_groups(groups: Sequence[Ints]) -> Ints:
+    """Return for each graph the number of the first one that is equal to it in all of one or more results of the above.
+
+    >>> intersect_groups([np.array([0, 0, 0]), np.array([0, 1, 1])]).tolist()
+    [0, 1, 1]
+    """
+    if len(groups) == 1:
+        return groups[0]
+    _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)
+    return np.asarray(first[number.ravel()], dtype=np.int64)
 
 
 def inseparable_graphs(batch: GraphBatch, *, typed: bool = False, given_scale: bool = False) -> tuple[Ints, int] | None:

@@ -15,7 +15,10 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind
 from fastgntk.sketch import Sketch
 
-__all__ = ["Kernel", "Leaf", "Normalized", "Product", "Scaled", "Sum"]
+__all__ = ["MAX_NESTING", "Kernel", "Leaf", "Normalized", "Product", "Scaled", "Sum"]
+
+MAX_NESTING = 100
+"""Limit of nested operations; Python's parser, which reads ``repr``, takes fewer than 200 nested parentheses."""
 
 
 class Kernel(Value):
@@ -29,6 +32,11 @@ class Kernel(Value):
     _precedence: ClassVar[int] = 3
     """Precedence of the outermost operation in ``repr``: 1 for a sum, 2 for a product, 3 without parentheses."""
     __array_ufunc__ = None  # so that a NumPy number times a kernel calls __rmul__
+    _nesting: int = 0
+    """Depth of nested operations, 0 for a leaf."""
+
+    def __init__(self) -> None:  # kernels are dataclasses with an ``__init__`` of their own
+        raise InputError(f"{type(self).__name__} is a base class without values; use a kernel such as GNTK(blocks=3).")
 
     def __add__(self, other: Any) -> Kernel:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
@@ -88,7 +96,7 @@ class Kernel(Value):
             raise InputError(f"the kernel is not valid JSON: {error}.") from None
         return cls.from_dict(options)
 
-    def _within(self, precedence: int) -> str:
+    def _parenthesized(self, precedence: int) -> str:
         """Return ``repr`` as an operand, in parentheses if the enclosing operation binds more tightly."""
         return repr(self) if self._precedence >= precedence else f"({self!r})"
 
@@ -96,8 +104,8 @@ class Kernel(Value):
 class Leaf(Kernel):
     """A kernel that is computed by an engine, and not a combination of others.
 
-    Its value is a weighted sum of the readouts of levels 0..``depth``. What :mod:`fastgntk.pairwise` has to know of a
-    kernel are the properties here.
+    Its value is a weighted sum of the readouts of levels 0..``depth``. These properties are all that
+    :mod:`fastgntk.pairwise` uses.
     """
 
     @property
@@ -144,26 +152,30 @@ class Leaf(Kernel):
 
 
 @dataclass(frozen=True, repr=False)
-class _Pair(Kernel):
+class _BinaryOperation(Kernel):
     k1: Kernel
     k2: Kernel
     _operator: ClassVar[str]
 
+    def __hash__(self) -> int:
+        return hash((self._operator, self.k1, self.k2))
+
     def __post_init__(self) -> None:
-        _check_operands(self.k1, self.k2)
+        _check_operands(self, self.k1, self.k2)
 
     def __repr__(self) -> str:
-        return f"{self.k1._within(self._precedence)} {self._operator} {self.k2._within(self._precedence + 1)}"
+        left, right = self.k1._parenthesized(self._precedence), self.k2._parenthesized(self._precedence + 1)
+        return f"{left} {self._operator} {right}"
 
 
-class Sum(_Pair):
+class Sum(_BinaryOperation):
     """k1 + k2."""
 
     _precedence = 1
     _operator = "+"
 
 
-class Product(_Pair):
+class Product(_BinaryOperation):
     """k1 · k2, entry by entry."""
 
     _precedence = 2
@@ -179,11 +191,11 @@ class Scaled(Kernel):
     _precedence: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        _check_operands(self.kernel)
+        _check_operands(self, self.kernel)
         object.__setattr__(self, "factor", check_positive("the factor of a kernel", self.factor))
 
     def __repr__(self) -> str:
-        return f"{self.factor!r} * {self.kernel._within(3)}"
+        return f"{self.factor!r} * {self.kernel._parenthesized(3)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -193,18 +205,26 @@ class Normalized(Kernel):
     kernel: Kernel
 
     def __post_init__(self) -> None:
-        _check_operands(self.kernel)
         if isinstance(self.kernel, Normalized):  # once is enough
             object.__setattr__(self, "kernel", self.kernel.kernel)
+        _check_operands(self, self.kernel)
 
     def __repr__(self) -> str:
-        return f"{self.kernel._within(3)}.normalized()"
+        return f"{self.kernel._parenthesized(3)}.normalized()"
 
 
-def _check_operands(*operands: Any) -> None:
+def _check_operands(kernel: Kernel, *operands: Any) -> None:
+    """Raise unless all operands of an operation are kernels; set its nesting, which must not exceed the limit."""
     for operand in operands:
         if not isinstance(operand, Kernel):
-            raise InputError(f"kernels combine with kernels only, but a {type(operand).__name__} was given.")
+            raise InputError(f"kernels combine with kernels only, but an operand has type {type(operand).__name__}.")
+    nesting = 1 + max(operand._nesting for operand in operands)
+    if nesting > MAX_NESTING:
+        raise InputError(
+            f"a kernel can have at most {MAX_NESTING} nested operations; group the terms of a long sum, as in "
+            "(k1 + k2) + (k3 + k4)."
+        )
+    object.__setattr__(kernel, "_nesting", nesting)
 
 
 def _plain(value: Any) -> Any:

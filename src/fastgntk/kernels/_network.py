@@ -17,6 +17,7 @@ __all__ = ["GNTK", "Edges", "Network", "Scale"]
 
 Scale = Literal["uniform", "degree", "unit", "given"]
 Edges = Literal["plain", "typed"]
+_MAX_SIZE = 1000  # blocks and layers; more are a mistake, or a corrupt file
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,8 +34,10 @@ class Network(Leaf):
     sketch: Sketch | None = None
 
     def __post_init__(self) -> None:
+        if type(self) is Network:
+            raise InputError("Network is a base class without values; use a kernel such as GNTK(blocks=3).")
         for name in ("blocks", "layers"):
-            object.__setattr__(self, name, check_integer(name, getattr(self, name), 1))
+            object.__setattr__(self, name, check_integer(name, getattr(self, name), 1, _MAX_SIZE))
         for name, allowed in (("scale", Scale), ("edges", Edges), ("features", FeatureKind)):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in get_args(allowed):
@@ -81,9 +84,9 @@ class GNTK(Network):
 
     Parameters
     ----------
-    blocks : int, 1 or more
+    blocks : int, 1 to 1,000
         Number L of Aggregate + Combine blocks; information travels this many edges.
-    layers : int, 1 or more
+    layers : int, 1 to 1,000
         Number R of fully connected ReLU layers in each Combine.
     scale : {"uniform", "degree", "unit", "given"}
         The factor c_u of an aggregated node: 1, 1 / (|N(u)| + 1) (with weights, one over the sum of weights

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, NoReturn
 
+from fastgntk._util.checks import check_positive
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError
-from fastgntk.kernels._base import Kernel, Normalized, Product, Scaled, Sum
+from fastgntk.kernels._base import MAX_NESTING, Kernel, Normalized, Product, Scaled, Sum
 from fastgntk.kernels._network import GNTK
 from fastgntk.sketch import Sketch
 
@@ -22,7 +23,7 @@ __all__ = ["parse_kernel", "value_from_dict"]
 _NAMES: dict[str, type[Value]] = {"GNTK": GNTK, "Sketch": Sketch}
 _COMPOSITE: dict[str, type[Value]] = {"Sum": Sum, "Product": Product, "Scaled": Scaled, "Normalized": Normalized}
 _MAX_LENGTH = 10_000  # characters
-_MAX_DEPTH = 200  # nested operations
+_MAX_DEPTH = 2 * MAX_NESTING  # a limit for the recursion of the parser; kernels have their own
 
 
 def parse_kernel(text: str) -> Kernel:
@@ -38,7 +39,7 @@ def parse_kernel(text: str) -> Kernel:
     fastgntk.errors.InputError: the kernel 'GNTK(2) - GNTK(1)' cannot be read at position 8: expected + or *.
     """
     if not isinstance(text, str):
-        raise InputError(f"a kernel must be given as a string, but is a {type(text).__name__}.")
+        raise InputError(f"a kernel must be given as a string, but has type {type(text).__name__}.")
     return _Parser(text).kernel()
 
 
@@ -73,13 +74,15 @@ class _Parser:
         self.text = text.strip().replace("\n", " ")  # on one line, so that columns are positions in the string
 
     def kernel(self) -> Kernel:
-        if not self.text or len(self.text) > _MAX_LENGTH:
-            self.fail(0, "a kernel" if not self.text else f"at most {_MAX_LENGTH} characters")
+        if not self.text:
+            raise InputError("the kernel is empty; give one such as GNTK(blocks=3).")
+        if len(self.text) > _MAX_LENGTH:
+            self.fail(0, f"at most {_MAX_LENGTH} characters")
         try:
             tree = ast.parse(self.text, mode="eval")
         except SyntaxError as error:
             end = len(self.text) + 1  # Python reports column 0 in this case
-            self.fail((error.offset or end) - 1, f"a complete kernel ({error.msg})")
+            self.fail((error.offset or end) - 1, "a complete kernel")
         except (RecursionError, MemoryError, ValueError):
             self.fail(0, "fewer parentheses")
         return self.expression(tree.body, 0)
@@ -92,43 +95,54 @@ class _Parser:
             case ast.BinOp(left, ast.Add(), right):
                 return self.expression(left, depth + 1) + self.expression(right, depth + 1)
             case ast.BinOp(left, ast.Mult(), right):
-                if _is_number(left):
-                    return Scaled(self.literal(left), self.expression(right, depth + 1))
-                if _is_number(right):
-                    return Scaled(self.literal(right), self.expression(left, depth + 1))
+                for factor, kernel in ((left, right), (right, left)):
+                    if _is_factor(factor):
+                        return Scaled(self.factor(factor), self.expression(kernel, depth + 1))
                 return self.expression(left, depth + 1) * self.expression(right, depth + 1)
-            case ast.BinOp(left):
-                self.fail(left.end_col_offset or 0, "+ or *")
+            case ast.BinOp(left, operator):
+                hint = "; to divide by 2, multiply by 0.5, as in 0.5 * GNTK()" if isinstance(operator, ast.Div) else ""
+                self.fail(left.end_col_offset or 0, f"+ or *{hint}")
             case ast.Call(ast.Attribute(inner, "normalized"), [], []):
                 return self.expression(inner, depth + 1).normalized()
             case ast.Call(ast.Name()):
-                found = self.call(node)
+                found = self.call(node, Kernel)
                 if isinstance(found, Kernel):
                     return found
         return self.fail(
             node.col_offset, "a kernel, a sum or a product, such as GNTK(blocks=3) or 0.5 * GNTK(2) + GNTK(3)"
         )
 
-    def call(self, node: ast.Call) -> Value:
-        """Parse ``NAME(options)``."""
+    def call(self, node: ast.Call, family: type[Value]) -> Value:
+        """Parse ``NAME(options)``; an error lists the classes of ``family``."""
         assert isinstance(node.func, ast.Name)
         make = _NAMES.get(node.func.id)
         if make is None:
-            self.fail(node.col_offset, f"one of {', '.join(_NAMES)}")
+            self.fail(node.col_offset, f"one of {', '.join(n for n in _NAMES if issubclass(_NAMES[n], family))}")
         names = [f.name for f in fields(make)]  # type: ignore[arg-type]
         if len(node.args) > len(names):
             self.fail(node.args[len(names)].col_offset, f"at most {len(names)} options of {make.__name__}")
         options = {name: self.argument(value) for name, value in zip(names, node.args, strict=False)}
         for keyword in node.keywords:
-            if keyword.arg not in names or keyword.arg in options:
-                self.fail(keyword.col_offset, f"one of the options {', '.join(names)}, each once")
+            if keyword.arg not in names:
+                self.fail(keyword.col_offset, f"one of the options {', '.join(names)}")
+            if keyword.arg in options:
+                self.fail(keyword.col_offset, f"the option {keyword.arg} only once")
             options[keyword.arg] = self.argument(keyword.value)
         return make(**options)
 
     def argument(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            return self.call(node)
+            return self.call(node, Sketch)
         return self.literal(node)
+
+    def factor(self, node: ast.expr) -> float:
+        """Parse a number, or a product of numbers."""
+        product = 1.0
+        while isinstance(node, ast.BinOp):
+            product *= self.factor(node.right)
+            node = node.left
+        value = float(node.id) if isinstance(node, ast.Name) else self.literal(node)  # nan or inf
+        return product * check_positive("the factor of a kernel", value)
 
     def literal(self, node: ast.expr) -> Any:
         """Parse a number, a string, True, False, None, or a tuple of these."""
@@ -145,6 +159,15 @@ class _Parser:
         raise InputError(f"the kernel {shown!r} cannot be read at position {position + 1}: expected {expected}.")
 
 
+def _is_factor(node: ast.expr) -> bool:
+    """Return whether a node is a number, or a product of numbers."""
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and _is_number(node.right):
+        node = node.left
+    return _is_number(node)
+
+
 def _is_number(node: ast.expr) -> bool:
     inner = node.operand if isinstance(node, ast.UnaryOp) else node
+    if isinstance(node, ast.Name):
+        return node.id in ("inf", "nan")
     return isinstance(inner, ast.Constant) and isinstance(inner.value, int | float)

@@ -16,7 +16,7 @@
 """
 
 from fastgntk.models._base import FrozenParameters, check_features
-from fastgntk.models._calibration import Intervals, Sigmoids, Split, spread_folds, stratified_folds
+from fastgntk.models._calibration import Intervals, Sigmoids, Split, lenient_stratified_folds, stratified_folds
 from fastgntk.models._classifier import ClassificationModel, GraphClassifier
 from fastgntk.models._graph_model import Basis, Expansion, Explanation, GraphModel, check_alphas, check_solver_options
 from fastgntk.models._kernel_values import KERNEL_CONSTANT, KernelBasis, TrainingKernel
@@ -28,7 +28,7 @@ from fastgntk.models._targets import Targets, check_classes, check_sample_weight
 from fastgntk.models._transformers import KernelTransformer, Nystroem
 
 __all__ = ["FrozenParameters", "check_features"]
-__all__ += ["Intervals", "Sigmoids", "Split", "spread_folds", "stratified_folds"]
+__all__ += ["Intervals", "Sigmoids", "Split", "lenient_stratified_folds", "stratified_folds"]
 __all__ += ["ClassificationModel", "GraphClassifier"]
 __all__ += ["Basis", "Expansion", "Explanation", "GraphModel", "check_alphas", "check_solver_options"]
 __all__ += ["KERNEL_CONSTANT", "KernelBasis", "TrainingKernel", "NodeClassifier", "NodeRegressor"]

@@ -7,13 +7,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from fastgntk._util.arrays import Ints
-from fastgntk._util.checks import check_integer
+from fastgntk._util.checks import check_random_state
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs import GraphBatch, NodeFeatures, UnseenLabelWarning, as_graphs
+from fastgntk.kernels import Kernel
 from fastgntk.pairwise import Compute
 
-__all__ = ["FrozenParameters", "GraphEstimator", "as_training_graphs", "check_features", "warn_unseen_labels"]
+__all__ = ["FrozenParameters", "GraphEstimator", "as_training_graphs", "check_features", "check_new_graphs"]
 
 
 class FrozenParameters:
@@ -42,10 +43,7 @@ class GraphEstimator(FrozenParameters, BaseEstimator):  # type: ignore[misc]  # 
     random_state: int | None  # of estimators that call `_seed`
 
     def _seed(self) -> int:
-        seed = 0 if self.random_state is None else self.random_state  # results are always reproducible
-        if check_integer("random_state", seed, 0) >= 2**32:
-            raise InputError(f"random_state must be an integer in 0..{2**32 - 1}, but is {seed!r}.")
-        return int(seed)
+        return check_random_state(0 if self.random_state is None else self.random_state)  # always reproducible
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -92,7 +90,7 @@ def _wrong_features(trained: str, found: str) -> InputError:
     )
 
 
-def warn_unseen_labels(features: dict[str, NodeFeatures], batch: GraphBatch, *, typed: bool) -> None:
+def _warn_unseen_labels(features: dict[str, NodeFeatures], batch: GraphBatch, *, typed: bool) -> None:
     """Warn if nodes, or with typed edges also edges, have labels on which the features were not fitted."""
     labelled = next((encoder for encoder in features.values() if encoder.kind_ in ("labels", "all")), None)
     if labelled is not None:
@@ -102,6 +100,14 @@ def warn_unseen_labels(features: dict[str, NodeFeatures], batch: GraphBatch, *, 
         encoder = next(iter(features.values()))
         graph_of_edge = np.repeat(batch.graph_of_node, batch.degrees)
         _warn_unseen("edges of", "such edges", graph_of_edge[encoder.unseen_edges(batch)])
+
+
+def check_new_graphs(X: Any, kernel: Kernel, features: dict[str, NodeFeatures]) -> GraphBatch:
+    """Convert new graphs; raise if they lack what the features were fitted on, warn if they have unseen labels."""
+    batch = X if isinstance(X, GraphBatch) else as_graphs(X)
+    check_features(features, batch)
+    _warn_unseen_labels(features, batch, typed=any(leaf.typed for leaf in kernel.leaves()))
+    return batch
 
 
 def _warn_unseen(items: str, pronoun: str, graphs: Ints) -> None:

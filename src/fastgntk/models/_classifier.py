@@ -12,7 +12,7 @@ from fastgntk._util.checks import check_positive
 from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.models._calibration import Sigmoids, spread_folds
+from fastgntk.models._calibration import Sigmoids, lenient_stratified_folds
 from fastgntk.models._graph_model import Expansion, Explanation, GraphModel, check_solver_options
 from fastgntk.models._kernel_values import TrainingKernel
 from fastgntk.models._svm import fit_svms, predicted_class
@@ -49,7 +49,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         signs = class_signs(numbers, len(self.classes_))
         names = tuple(str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_))
         if self.method == "svm":
-            folds = spread_folds(numbers, self._seed()) if self.probability else ()
+            folds = lenient_stratified_folds(numbers, self._seed()) if self.probability else ()
             svms = fit_svms(training.full(), signs, C, balanced=self.class_weight == "balanced", folds=folds)
             indices = np.arange(training.n)
             self.expansion_ = Expansion(training.basis(indices), svms.coefficients, svms.intercepts, indices, names)

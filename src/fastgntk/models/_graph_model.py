@@ -18,13 +18,13 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_integer
 from fastgntk._util.threads import Progress
 from fastgntk.errors import InputError
-from fastgntk.graphs import GraphBatch, as_graphs
+from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel
-from fastgntk.models._base import GraphEstimator, check_features, warn_unseen_labels
+from fastgntk.models._base import GraphEstimator, check_new_graphs
 from fastgntk.models._kernel_values import KERNEL_CONSTANT, KernelBasis, TrainingKernel
 from fastgntk.models._random_features import FeatureBasis, solve_on_features
 from fastgntk.models._targets import Targets
-from fastgntk.pairwise import check_compute
+from fastgntk.pairwise import as_single_graph, check_compute
 from fastgntk.solvers import SOLVER_NAMES, Solution, choose_solver, solve
 
 __all__ = ["Basis", "Expansion", "Explanation", "GraphModel", "check_alphas", "check_solver_options"]
@@ -174,17 +174,11 @@ class GraphModel(GraphEstimator):
 
     def _check_new(self, X: Any) -> GraphBatch:
         check_is_fitted(self)
-        batch = X if isinstance(X, GraphBatch) else as_graphs(X)
         basis = self.expansion_.basis
-        check_features(basis.features, batch)
-        warn_unseen_labels(basis.features, batch, typed=any(leaf.typed for leaf in basis.kernel.leaves()))
-        return batch
+        return check_new_graphs(X, basis.kernel, basis.features)
 
     def _check_new_graph(self, graph: Any) -> GraphBatch:
-        batch = graph if isinstance(graph, GraphBatch) else as_graphs([graph])
-        if len(batch) != 1:
-            raise InputError(f"explain takes one graph, but {len(batch)} graphs were given.")
-        return self._check_new(batch)
+        return self._check_new(as_single_graph(graph))
 
     def _progress(self) -> Progress | None:
         return check_compute(self.compute).progress

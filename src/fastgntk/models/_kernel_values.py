@@ -109,6 +109,7 @@ class TrainingKernel:
     constant: float = 0.0
     weights: Array | None = None
     _matrix: Array | None = field(default=None, init=False, repr=False)
+    _last_subset: tuple[Ints, PreparedGraphs] | None = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_graphs(cls, X: Any, kernel: Any, compute: Any, *, scaled: bool = True, stored: Any = None) -> Self:
@@ -159,7 +160,7 @@ class TrainingKernel:
         if self._matrix is not None:
             return np.array(self._matrix[:, indices])
         if self.stored is None:
-            values = pairwise.gram_columns(self.prepared, indices, self.compute)
+            values = pairwise.gram_columns(self.prepared, indices, self._subset(indices), compute=self.compute)
         else:
             values = self.stored[:, indices]
             if self.normalized:
@@ -175,7 +176,15 @@ class TrainingKernel:
             kernel = Kernel.from_dict(self.stored.manifest.kernel)
             if kernel in self.prepared.graphs_by_leaf:
                 self.prepared.set_leaf_diagonal(kernel, self._stored_diagonal)
-        return KernelBasis(self.prepared.subset(indices), self.kernel_scale)
+        subset = self._subset(indices)
+        subset.take_diagonals(self.prepared, indices)  # some were computed after the subset
+        return KernelBasis(subset, self.kernel_scale)
+
+    def _subset(self, indices: Ints) -> PreparedGraphs:
+        """Return some graphs, prepared once as landmarks of a solver and basis of its solution."""
+        if self._last_subset is None or not np.array_equal(self._last_subset[0], indices):
+            self._last_subset = indices, self.prepared.subset(indices)
+        return self._last_subset[1]
 
     def _scale(self, values: Array) -> Array:
         """Divide by ``kernel_scale`` and add ``constant`` in place."""

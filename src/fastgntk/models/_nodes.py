@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_positive
 from fastgntk.errors import InputError
-from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import GNTK
 from fastgntk.models._base import GraphEstimator
 from fastgntk.models._calibration import Intervals, Sigmoids
@@ -18,7 +17,7 @@ from fastgntk.models._graph_model import check_alphas
 from fastgntk.models._kernel_values import KERNEL_CONSTANT
 from fastgntk.models._svm import predicted_class
 from fastgntk.models._targets import Targets, check_classes, check_targets, class_signs
-from fastgntk.pairwise import Compute, check_nodes, node_diagonal, node_gram
+from fastgntk.pairwise import Compute, as_single_graph, check_nodes, node_diagonal, node_gram
 from fastgntk.solvers import EigenPath, Score, Solution, misclassification, stable_ridge
 
 __all__ = ["NodeClassifier", "NodeRegressor"]
@@ -48,9 +47,7 @@ class _NodeModel(GraphEstimator):
 
     def _keep_graph(self, graph: Any, y: Any, nodes: Any) -> Any:
         """Store the graph and its labelled nodes, and return their y."""
-        batch = as_graphs(graph) if isinstance(graph, GraphBatch | list) else as_graphs([graph])
-        if len(batch) != 1:
-            raise InputError(f"graph must be one graph, but {len(batch)} graphs were given.")
+        batch = as_single_graph(graph)
         labelled = check_nodes(nodes, batch.n_nodes)
         if not len(labelled):
             raise InputError("no node is labelled; nodes must have at least one entry.")

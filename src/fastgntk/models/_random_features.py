@@ -23,9 +23,9 @@ from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._util.threads import run as run_on_threads
 from fastgntk.engines import TangentFeatures, check_graphs
 from fastgntk.errors import InputError
-from fastgntk.graphs import Graph, GraphBatch, NodeFeatures, as_graphs
+from fastgntk.graphs import Graph, GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, Kernel, Normalized
-from fastgntk.models._base import GraphEstimator, as_training_graphs, check_features, warn_unseen_labels
+from fastgntk.models._base import GraphEstimator, as_training_graphs, check_new_graphs
 from fastgntk.models._kernel_values import KERNEL_CONSTANT, Chunk, TrainingKernel, split_into_chunks
 from fastgntk.models._targets import Targets
 from fastgntk.pairwise import Compute, check_compute, check_fits_memory, check_kernel
@@ -99,7 +99,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
     draws_: TangentFeatures
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # required by pipelines
-        """Collect labels and draw the features. A subset of the graphs suffices if it has all labels."""
+        """Collect labels and draw the features. A subset of the graphs suffices if it contains every label."""
         batch = as_training_graphs(X)
         size = check_integer("n_components", self.n_components, 2)
         kernel = self._check()
@@ -132,10 +132,8 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
     def transform(self, X: Any) -> Floats:
         """Return the vectors of graphs, shape (t, n_components)."""
         check_is_fitted(self)
-        batch = as_graphs(X)
-        features: dict[str, NodeFeatures] = {self.draws_.kernel.features: self.node_features_}
-        check_features(features, batch)
-        warn_unseen_labels(features, batch, typed=self.draws_.kernel.typed)
+        kernel = self.draws_.kernel
+        batch = check_new_graphs(X, kernel, {kernel.features: self.node_features_})
         return self.vectors(batch, check_compute(self.compute).progress)
 
     def vectors(self, batch: GraphBatch, progress: Progress | None = None) -> Floats:

@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
-from fastgntk.graphs import as_graphs
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.models._base import GraphEstimator, check_features
+from fastgntk.models._base import GraphEstimator, check_new_graphs
 from fastgntk.models._kernel_values import KernelBasis, TrainingKernel
 from fastgntk.pairwise import Compute, check_compute, check_fits_memory
 from fastgntk.sketch import generator
@@ -67,8 +66,7 @@ class KernelTransformer(TransformerMixin, GraphEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Array:
         """Return the kernel between graphs and the training graphs, shape (t, n)."""
         check_is_fitted(self)
-        batch = as_graphs(X)
-        check_features(self.basis_.features, batch)
+        batch = check_new_graphs(X, self.basis_.kernel, self.basis_.features)
         return self.basis_.values(batch, check_compute(self.compute).progress)
 
     def _fit(self, X: Any) -> TrainingKernel:
@@ -142,8 +140,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
     def transform(self, X: Any) -> Array:
         """Return the vectors of graphs, shape (t, m)."""
         check_is_fitted(self)
-        batch = as_graphs(X)
-        check_features(self.basis_.features, batch)
+        batch = check_new_graphs(X, self.basis_.kernel, self.basis_.features)
         compute = check_compute(self.compute)
         check_fits_memory(8 * len(batch) * len(self.landmarks_), compute.memory_budget)
         return self._whitened(self.basis_.values(batch, compute.progress))

@@ -25,6 +25,7 @@ from fastgntk.pairwise._describe import describe
 from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_columns, gram_path
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._nodes import (
+    as_single_graph,
     check_nodes,
     node_contributions,
     node_contributions_in_chunks,
@@ -44,5 +45,6 @@ __all__ += ["prepare", "prepare_batch", "choose_engine_for_reuse", "PreparedGrap
 __all__ += ["NotSketchedWarning", "LeafGraphs"]
 __all__ += ["Compute", "check_compute", "check_kernel", "check_fits_memory"]
 __all__ += ["node_contributions", "node_contributions_in_chunks", "node_gram", "node_diagonal", "check_nodes"]
+__all__ += ["as_single_graph"]
 __all__ += ["normalize", "combine", "combine_diagonals", "needs_diagonals"]
 __all__ += ["estimate_cost", "CostEstimate", "LeafCost", "ClusterCost", "describe"]

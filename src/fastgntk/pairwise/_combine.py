@@ -91,14 +91,24 @@ def _apply(
     """Apply the operations of a kernel to the values of its leaves; ``normalize_part`` takes a part and its values."""
     match kernel:
         case Scaled(factor, inner):
-            return factor * _apply(inner, leaf, normalize_part, multiply)
+            values = _apply(inner, leaf, normalize_part, multiply)
+            with np.errstate(over="ignore"):
+                values = factor * values
         case Sum(first, second) | Product(first, second):
             join = multiply if isinstance(kernel, Product) else np.add
-            return join(_apply(first, leaf, normalize_part, multiply), _apply(second, leaf, normalize_part, multiply))
+            parts = [_apply(part, leaf, normalize_part, multiply) for part in (first, second)]
+            with np.errstate(over="ignore", invalid="ignore"):  # the sum over nodes in `multiply` may be inf − inf
+                values = join(*parts)
         case Normalized(inner):
             return normalize_part(inner, _apply(inner, leaf, normalize_part, multiply))
         case _:
             return leaf(kernel)
+    if values.size and not np.isfinite([values.min(), values.max()]).all():  # no array as large as `isfinite(values)`
+        raise InputError(
+            f"values of {kernel} leave the range of float64; normalise its parts, or use smaller factors, features or "
+            "weights."
+        )
+    return values
 
 
 def needs_diagonals(kernel: Kernel) -> bool:

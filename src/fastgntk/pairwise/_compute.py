@@ -90,7 +90,7 @@ def check_compute(compute: Any) -> Compute:
         return Compute()
     if not isinstance(compute, Compute):
         raise InputError(
-            f"compute must be a fastgntk.Compute, such as Compute(n_jobs=2), but is a {type(compute).__name__}."
+            f"compute must be a fastgntk.Compute, such as Compute(n_jobs=2), but has type {type(compute).__name__}."
         )
     return compute
 
@@ -99,5 +99,7 @@ def check_kernel(kernel: Any) -> Kernel:
     """Return ``kernel``, or raise an error if it is not a kernel."""
     if not isinstance(kernel, Kernel):
         hint = "; parse a string with fastgntk.parse_kernel" if isinstance(kernel, str) else ""
-        raise InputError(f"kernel must be a kernel such as fastgntk.GNTK(), but is a {type(kernel).__name__}{hint}.")
+        raise InputError(
+            f"kernel must be a kernel such as fastgntk.GNTK(), but has type {type(kernel).__name__}{hint}."
+        )
     return kernel

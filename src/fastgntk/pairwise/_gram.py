@@ -128,11 +128,17 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
     return combine(kernel, leaves, row_diagonals, col_diagonals)
 
 
-def gram_columns(prepared: PreparedGraphs, indices: Ints, compute: Compute | None = None) -> Array:
-    """Compute some columns of the Gram matrix of prepared graphs, shape (n, m)."""
+def gram_columns(
+    prepared: PreparedGraphs, indices: Ints, cols: PreparedGraphs | None = None, *, compute: Compute | None = None
+) -> Array:
+    """Compute some columns of the Gram matrix of prepared graphs, shape (n, m).
+
+    ``cols`` may be ``prepared.subset(indices)``, if that is needed for other computations too.
+    """
     compute = check_call(prepared, None, compute)
     result_bytes = _check_result_fits(prepared.kernel, len(prepared), len(indices), compute)
-    cols = prepared.prepare_others(prepared.batch[indices])
+    if cols is None or cols is prepared:  # rounding differs between a cross matrix and a symmetric one
+        cols = prepared.prepare_others(prepared.batch[indices])
     diagonals = prepared.needed_diagonals(compute)
     col_diagonals = {leaf: values[indices] for leaf, values in diagonals.items()}
 
@@ -213,7 +219,8 @@ def gram_path(graphs: Any, kernel: Leaf | None = None, *, compute: Compute | Non
     graphs, checked, compute = resolve(graphs, kernel, compute)
     if not isinstance(checked, Leaf):
         raise InputError(
-            f"a combination of kernels has no depth, but the kernel is {checked}; compute its parts one by one."
+            f"gram_path needs a single kernel such as GNTK(3), but the kernel is {checked}; compute its parts one by "
+            "one and combine them."
         )
     check_fits_memory(8 * (checked.depth + 1) * len(graphs) ** 2, compute.memory_budget)
     prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, checked, compute, once=True)

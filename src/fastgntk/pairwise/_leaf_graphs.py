@@ -69,7 +69,7 @@ class LeafGraphs:
     @property
     def n(self) -> int:
         """The number of graphs."""
-        return len(self.batch.offsets) - 1
+        return self.batch.n_graphs
 
     @classmethod
     def prepare(cls, kernel: Leaf, batch: GraphBatch, choice: Choice, others: Self | None = None) -> Self:

@@ -15,10 +15,17 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel, Network
 from fastgntk.pairwise._combine import combine_nodes
-from fastgntk.pairwise._compute import Compute, check_compute
+from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
 from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare
 
-__all__ = ["check_nodes", "node_contributions", "node_contributions_in_chunks", "node_diagonal", "node_gram"]
+__all__ = [
+    "as_single_graph",
+    "check_nodes",
+    "node_contributions",
+    "node_contributions_in_chunks",
+    "node_diagonal",
+    "node_gram",
+]
 
 _NODES_PER_PASS = 1024  # enough to merge many nodes in few calls, while rows stay in the cache
 _ARRAYS_PER_CHUNK = 8  # arrays of a chunk's size that exist at the same time
@@ -46,7 +53,7 @@ def node_contributions(graph: Any, cols: Any, kernel: Kernel | None = None, *, c
     ((17, 5), True)
     """
     prepared = cols if isinstance(cols, PreparedGraphs) else prepare(cols, kernel, compute=compute)
-    return _contributions(_check_one(as_graphs(graph)), prepared, check_call(prepared, kernel, compute))
+    return _contributions(as_single_graph(graph), prepared, check_call(prepared, kernel, compute))
 
 
 def node_contributions_in_chunks(
@@ -174,9 +181,9 @@ def check_nodes(nodes: Any, size: int) -> Ints:
 
 def _prepare_graph(graph: Any, kernel: Any) -> GraphBatch:
     """Return a batch of one graph with node features, for the kernel between its nodes."""
-    if not isinstance(kernel, Network) or kernel.sketch is not None:
+    if not isinstance(check_kernel(kernel), Network) or kernel.sketch is not None:
         raise InputError(f"the kernel between nodes must be one GNTK without a sketch, but is {kernel!r}.")
-    batch = _check_one(as_graphs(graph if isinstance(graph, GraphBatch | list) else [graph]))
+    batch = as_single_graph(graph)
     batch = NodeFeatures(kernel.features).fit(batch).transform(batch)
     check_graphs(batch, kernel)
     return batch
@@ -249,7 +256,9 @@ def _check_memory(compute: Compute, needed_bytes: int, what: str) -> None:
         )
 
 
-def _check_one(batch: GraphBatch) -> GraphBatch:
+def as_single_graph(graph: Any) -> GraphBatch:
+    """Convert one graph, or a batch or list of one, to a batch of one."""
+    batch = as_graphs(graph if isinstance(graph, GraphBatch | list) else [graph])
     if len(batch) != 1:
         raise InputError(f"graph must be one graph, but {len(batch)} graphs were given.")
     return batch

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines import EXACT_ENGINES, Choice, check_graphs, choose_engine, sketch_rows
+from fastgntk.engines import EXACT_ENGINES, Choice, check_graphs, choose_engine, intersect_groups, sketch_rows
 from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs, content_keys
 from fastgntk.kernels import GNTK, Kernel, Leaf, Network
@@ -87,23 +87,27 @@ class PreparedGraphs:
     def prepare_others(self, graphs: Any) -> PreparedGraphs:
         """Prepare other graphs the same way, as rows of a cross matrix with these; new labels get new columns."""
         batch = as_graphs(graphs) if not isinstance(graphs, GraphBatch) else graphs
+        return self._prepare_rows(batch, lambda kind: self.features[kind].extend(batch))
 
-        def extend_features(kind: FeatureKind) -> NodeFeatures:
-            return self.features[kind].extend(batch)
+    def subset(self, indices: Ints) -> PreparedGraphs:
+        """Return some of the graphs, prepared on their own, to be rows of a matrix with these or columns for others."""
+        if np.array_equal(indices, np.arange(len(self))):
+            return self
+        out = self._prepare_rows(self.batch[indices], self.features.__getitem__)
+        out.take_diagonals(self, indices)
+        return out
 
+    def _prepare_rows(self, batch: GraphBatch, get_features: Callable[[FeatureKind], NodeFeatures]) -> PreparedGraphs:
         def choose(leaf: Leaf, _: list[GraphBatch]) -> Choice:
             return self.graphs_by_leaf[leaf].choice
 
-        (out,) = _prepare([batch], self.kernel, self.compute, extend_features, choose, self.graphs_by_leaf)
+        (out,) = _prepare([batch], self.kernel, self.compute, get_features, choose, self.graphs_by_leaf)
         return out
 
-    def subset(self, indices: Ints) -> PreparedGraphs:
-        """Return some of the graphs, prepared on their own; diagonals that were computed already are kept."""
-        if np.array_equal(indices, np.arange(len(self))):
-            return self
-        out = prepare_batch(self.batch[indices], self.kernel, self.compute, self.features, engines=self.engines)
-        out._diagonals = {leaf: values[indices] for leaf, values in self._diagonals.items()}
-        return out
+    def take_diagonals(self, whole: PreparedGraphs, indices: Ints) -> None:
+        """Keep the diagonals that were computed for the whole set; these graphs are its subset ``indices``."""
+        if whole is not self:
+            self._diagonals |= {leaf: values[indices] for leaf, values in whole._diagonals.items()}
 
     def leaf_diagonals(self, compute: Compute | None = None) -> dict[Kernel, Array]:
         """Return k(G, G) of every graph for each leaf of the kernel, computed once."""
@@ -125,11 +129,7 @@ class PreparedGraphs:
 
     def equal_graphs(self) -> Ints:
         """Return for each graph the number of the first one that no leaf of the kernel can distinguish from it."""
-        groups = [graphs.equal_graphs() for graphs in self.graphs_by_leaf.values()]
-        if len(groups) == 1:
-            return groups[0]
-        _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)
-        return np.asarray(first[number.ravel()], dtype=np.int64)
+        return intersect_groups([graphs.equal_graphs() for graphs in self.graphs_by_leaf.values()])
 
     def diagonal(self, compute: Compute | None = None) -> Array:
         """Return the kernel of each graph with itself (n,)."""
@@ -237,8 +237,8 @@ def _prepare(
     """Prepare several sets of graphs with the same features and engines.
 
     ``fit_features(kind)`` returns the features of a kind for all sets, and ``choose(leaf, encoded batches)`` the engine
-    of a leaf; it is called for one leaf after the other. All sets but the last are rows of matrices with the last one,
-    and with ``others`` that one is too.
+    of a leaf; it is called for one leaf after the other. All sets but the last are rows of matrices with the last one.
+    With ``others``, the last set is rows of a matrix with those.
     """
     leaves = kernel.leaves()
     features: dict[str, NodeFeatures] = {}

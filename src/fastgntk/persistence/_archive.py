@@ -149,7 +149,7 @@ def _check_array(name: str, array: Any) -> None:
             f"most {_MAX_NAME} characters."
         )
     if not isinstance(array, np.ndarray):
-        raise InputError(f"the array {name} must be a NumPy array, but is a {type(array).__name__}.")
+        raise InputError(f"the array {name} must be a NumPy array, but has type {type(array).__name__}.")
     if not _DTYPES.fullmatch(_stored_dtype(array).str) or array.ndim > _MAX_DIMENSIONS:
         raise InputError(
             f"the array {name} has dtype {_show(str(array.dtype))} and {array.ndim} dimensions, but a model file holds "

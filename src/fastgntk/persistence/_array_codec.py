@@ -20,7 +20,7 @@ from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.engines import TangentFeatures, available_engines
 from fastgntk.errors import InputError
 from fastgntk.graphs import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures, content_keys
-from fastgntk.kernels import GNTK, Kernel, Network, Normalized
+from fastgntk.kernels import GNTK, Kernel, Normalized
 from fastgntk.models import Basis, FeatureBasis, KernelBasis, drawn_width
 from fastgntk.pairwise import Compute, prepare_batch
 from fastgntk.persistence._schema import Arrays, ArraySpec, Entry, check_array, check_arrays, check_document, check_keys
@@ -49,7 +49,6 @@ _DRAWS = {
     "types": Entry(int, "an integer", lambda value: value >= 1),
     "seed": Entry(int, "a seed", lambda value: 0 <= value < 2**32),
 }
-_MAX_DEPTH = 1000  # blocks and layers
 _KIND = Entry(str, f"one of {', '.join(get_args(FeatureKind))}", lambda kind: kind in get_args(FeatureKind))
 _FEATURES = {
     "kind": _KIND,
@@ -86,10 +85,7 @@ def unpack_basis(document: dict[str, Any], arrays: Arrays, compute: Compute) -> 
     described, kernel_scale = entries["features"], float(entries["kernel_scale"])
     kernel = Kernel.from_dict(entries["kernel"])
     leaves = kernel.leaves()
-    for leaf in leaves:
-        if max(leaf.depth, leaf.layers if isinstance(leaf, Network) else 1) > _MAX_DEPTH:
-            raise InputError(f"the depth of {leaf} exceeds {_MAX_DEPTH}; the file is probably corrupt.")
-    kinds = list(dict.fromkeys(leaf.features for leaf in leaves))
+    kinds = list(dict.fromkeys(leaf.features for leaf in leaves if leaf.features is not None))
     encoders = [unpack_features(entry, arrays, f"features.{i}.") for i, entry in enumerate(described[: len(kinds)])]
     if len(described) != len(kinds) or [encoder.kind for encoder in encoders] != kinds:
         raise InputError("its node features do not fit its kernel.")

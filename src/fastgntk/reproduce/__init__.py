@@ -14,13 +14,13 @@ from fastgntk.reproduce._study import Outcome, Study, StudyOptions, run_study
 __all__ = ["STUDIES", "Outcome", "Study", "StudyOptions", "get_study", "run_study"]
 
 STUDIES = {
-    "table-time": "Running times of all engines on the seven data sets, beside the paper's.",
+    "table-time": "Running times of all engines on the seven data sets, compared with the paper.",
     "figure-sketch": "Error and time of a sketched product against the paper's lemma, for every sketch.",
-    "complexity": "Time against graph size, blocks and layers beside counted operations; where sketching pays.",
+    "complexity": "Running time and operation counts by graph size, blocks and layers, and when sketching is faster.",
     "end-to-end": "Construction of the kernel matrix against solving the regression.",
     "kernel-error": "Error of the sketched kernel against rate, depth and sketch, and its effect on accuracy.",
-    "table-accuracy": "Accuracy on the seven data sets beside published GNTK, GIN, and a WL subtree kernel.",
-    "generalization": "Labels of the paper's class: label norm, trace, test error, and their bounds.",
+    "table-accuracy": "Accuracy on the seven data sets, compared with published GNTK and GIN, and a WL subtree kernel.",
+    "generalization": "Generalization bound for the paper's class of labels: label norm, trace, test error.",
 }
 """A one-line description of each study."""
 

@@ -15,16 +15,16 @@ from scipy.optimize import minimize
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._util.threads import run as run_on_threads
-from fastgntk.engines import equal_graphs
+from fastgntk.engines import equal_graphs, intersect_groups
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures
-from fastgntk.kernels import GNTK, Kernel, Normalized
+from fastgntk.kernels import GNTK, Kernel, Leaf, Normalized
 from fastgntk.models import KERNEL_CONSTANT
 from fastgntk.pairwise import Compute, GramPath, gram_path, normalize
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
 from fastgntk.solvers import EigenPath, Score
 
-__all__ = ["Comparison", "ScoredKernel", "level_weights", "scale_progress", "subset"]
+__all__ = ["Comparison", "ScoredKernel", "is_single", "level_weights", "scale_progress", "subset"]
 
 Advance = Callable[[float], None]
 """Called with the completed fraction of the work, 0 to 1."""
@@ -52,15 +52,15 @@ class _Sample:
     """Graphs with targets; equal graphs are merged."""
 
     distinct: GraphBatch  # m graphs
-    kinds: Ints  # (n,), the index of each graph among the distinct ones
+    distinct_index: Ints  # (n,), the index of each graph among the distinct ones
     Y: Array  # (n, k), centred
     weights: Array | None  # (n,)
 
     def path(self, K: Array, normalized: bool) -> EigenPath:
         """Decompose a kernel among distinct graphs, scaled as in ridge regression."""
         if not normalized:
-            K = K / (float(np.average(K.diagonal()[self.kinds], weights=self.weights)) or 1.0)
-        return EigenPath(KERNEL_CONSTANT + K, self.kinds, weights=self.weights)
+            K = K / (float(np.average(K.diagonal()[self.distinct_index], weights=self.weights)) or 1.0)
+        return EigenPath(KERNEL_CONSTANT + K, self.distinct_index, weights=self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Comparison:
     alphas: Sequence[float]
     score: Score
     screen: int
-    seed: int
+    random_state: int
     compute: Compute
 
     def select(
@@ -84,27 +84,27 @@ class Comparison:
     ) -> tuple[list[ScoredKernel], list[ScoredKernel]]:
         """Return the finalists, best first, and the score of every kernel in the first round."""
         groups = self._group_equal_graphs(kernels)
-        sample = subset(len(self.batch), self.Y, self.screen, self.seed)
+        sample = subset(len(self.batch), self.Y, self.screen, self.random_state)
         two_rounds = len(sample) < len(self.batch)
         first_part = 0.5 if two_rounds else 1.0
         first = self._score_all(self._sample(groups, sample), kernels, lambda done: advance(first_part * done))
         # The sort is stable, so that the first of equal kernels wins.
         best = sorted(first, key=lambda scored: scored.score)[:finalists]
         if two_rounds:
-            larger = subset(len(self.batch), self.Y, _SECOND_ROUND * self.screen, self.seed)
+            larger = subset(len(self.batch), self.Y, _SECOND_ROUND * self.screen, self.random_state)
             ranked = [kernels.index(scored.kernel) for scored in best]
             again = [kernels[i] for group in group_into_passes(kernels) for i in ranked if i in group.members]
             second = self._score_all(self._sample(groups, larger), again, lambda done: advance(0.5 + 0.5 * done))
             best = sorted(second, key=lambda scored: scored.score)
         return best, first
 
-    def weigh_levels(self, single: Sequence[ScoredKernel], advance: Advance) -> ScoredKernel:
+    def optimise_level_weights(self, single: Sequence[ScoredKernel], advance: Advance) -> ScoredKernel:
         """Return the best kernel with weights on all levels, which maximise the marginal likelihood.
 
         All other options are those of the best tangent kernels among ``single``, normalised or not.
         """
         ranked = [scored.kernel for scored in sorted(single, key=lambda scored: scored.score)]
-        tangent = [k for k in ranked if isinstance(k.kernel if isinstance(k, Normalized) else k, GNTK)]
+        tangent = [kernel for kernel in ranked if is_single(kernel) and isinstance(kernel.leaves()[0], GNTK)]
         if not tangent:
             raise InputError(
                 "depth='mix' needs a single GNTK, normalised or not, but all kernels to try are combinations; add "
@@ -115,7 +115,7 @@ class Comparison:
             options = kernel.map_leaves(lambda leaf: leaf.deepened(1))
             depths[options] = max(depths.get(options, 1), kernel.leaves()[0].depth)
         groups = self._group_equal_graphs(ranked)
-        sample = self._sample(groups, subset(len(self.batch), self.Y, self.screen, self.seed))
+        sample = self._sample(groups, subset(len(self.batch), self.Y, self.screen, self.random_state))
         mixed = []
         for options in list(depths)[:_MAX_MIXED]:
             mixed.append(self._mix_levels(options, depths[options], sample))
@@ -127,7 +127,9 @@ class Comparison:
         assert isinstance(deepest, GNTK)
         path = gram_path(sample.distinct, deepest, compute=self.compute.with_progress(None))
         with single_threaded_blas():  # matrices this small do not profit from threads, and suffer on a busy machine
-            weights = level_weights(path.levels[:, sample.kinds[:, None], sample.kinds], sample.Y, normalized)
+            weights = level_weights(
+                path.levels[:, sample.distinct_index[:, None], sample.distinct_index], sample.Y, normalized
+            )
         blocks = max(1, int(np.flatnonzero(weights)[-1]))
         mixed = replace(deepest, blocks=blocks, jump=tuple(weights[: blocks + 1].tolist()))
         K = path.at_kernel(mixed)
@@ -136,13 +138,13 @@ class Comparison:
         return ScoredKernel(mixed.normalized() if normalized else mixed, *scored)
 
     def _sample(self, groups: Ints, chosen: Ints) -> _Sample:
-        _, first, kinds = np.unique(groups[chosen], return_index=True, return_inverse=True)
-        # Kinds are numbered by first occurrence: without equal graphs, their order is that of the graphs.
+        _, first, number = np.unique(groups[chosen], return_index=True, return_inverse=True)
+        # Distinct graphs are numbered by first occurrence: without equal graphs, their order is that of the graphs.
         order = np.argsort(first)
-        first, kinds = first[order], np.argsort(order)[kinds]
+        first, number = first[order], np.argsort(order)[number]
         targets, weights = self.Y[chosen], None if self.weights is None else self.weights[chosen]
         centred = targets - np.average(targets, axis=0, weights=weights)
-        return _Sample(self.batch[chosen[first]], np.asarray(kinds, dtype=np.int64), centred, weights)
+        return _Sample(self.batch[chosen[first]], np.asarray(number, dtype=np.int64), centred, weights)
 
     def _score_all(self, sample: _Sample, kernels: Sequence[Kernel], advance: Advance) -> list[ScoredKernel]:
         """Score kernels pass by pass on threads: most time is spent in LAPACK, which releases the interpreter lock."""
@@ -176,10 +178,16 @@ class Comparison:
             blocks, typed = max(leaf.depth for leaf in same), any(leaf.typed for leaf in same)
             given_scale = any(leaf.given_scale for leaf in same)
             groups.append(equal_graphs(featured, blocks, typed=typed, given_scale=given_scale))
-        if len(groups) == 1:
-            return groups[0]
-        _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)
-        return np.asarray(first[number.ravel()], dtype=np.int64)
+        return intersect_groups(groups) if groups else np.arange(len(self.batch))
+
+
+def is_single(kernel: Kernel) -> bool:
+    """Return whether a kernel is a leaf, normalised or not, rather than a combination.
+
+    >>> is_single(GNTK().normalized()), is_single(GNTK() * GNTK())
+    (True, False)
+    """
+    return isinstance(kernel.kernel if isinstance(kernel, Normalized) else kernel, Leaf)
 
 
 def subset(n: int, Y: Array, size: int, random_state: int) -> Ints:

@@ -47,7 +47,7 @@ class Record:
     engines: tuple[str, ...]
     """Engine of each kernel; engines agree to 1e-8, a difference that can change a support vector."""
     inner_folds: int
-    seed: int
+    random_state: int
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def evaluate(
             scores=ranking.mean(axis=0).reshape(len(candidates), len(Cs)),
             engines=tuple(scored.engines),
             inner_folds=inner_folds,
-            seed=random_state,
+            random_state=random_state,
         ),
     )
 

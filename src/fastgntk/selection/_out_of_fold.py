@@ -29,7 +29,7 @@ _N_NEAREST = 3
 _CHUNK = 500  # graphs whose functions are in memory at a time
 
 
-class Function(NamedTuple):
+class DecisionFunctions(NamedTuple):
     """Decision functions of t graphs: intercept + Σ_j weight_j k(G, G_j) over all n graphs of the data."""
 
     weights: Array  # (t, n), 0 for graphs that the model was not trained on
@@ -56,7 +56,7 @@ class OutOfFold:
     """Indices (n, 3) of the most similar training graphs, −1 if there are fewer."""
     cosines: Array
     """Their cosines (n, 3), 0 if there are fewer."""
-    _function: Callable[[Ints], Function] | None
+    _function: Callable[[Ints], DecisionFunctions] | None
     kernel_scale: float = 1.0
     """Divisor of kernel values in the functions."""
 
@@ -65,7 +65,7 @@ class OutOfFold:
         """Whether :meth:`function` can be called."""
         return self._function is not None
 
-    def function(self, chosen: Ints) -> Function:
+    def function(self, chosen: Ints) -> DecisionFunctions:
         """Return the decision functions of the predicted class, or of the target, for chosen graphs."""
         assert self._function is not None  # `can_be_explained` is checked first
         return self._function(chosen)
@@ -103,16 +103,16 @@ def evaluation_out_of_fold(
     folds: dict[int, _Fold] = {}
     # The same passes as in the evaluation, with the same depth, so that values are equal.
     passes = [p for p in group_into_passes(record.kernels) if any(record.kernels[i] in chosen for i in p.members)]
-    watched = compute.with_progress(None if progress is None else partial(progress, "kernel"))
+    compute_with_progress = compute.with_progress(None if progress is None else partial(progress, "kernel"))
     for number, group in enumerate(passes):
         engine = record.engines[group.members[0]]
         exact = engine if engine in EXACT_ENGINES else "auto"
-        paths = group.compute(batch, replace(watched, engine=exact).for_part(number, len(passes)))
+        paths = group.compute(batch, replace(compute_with_progress, engine=exact).for_part(number, len(passes)))
         for kernel in [record.kernels[i] for i in group.members if record.kernels[i] in chosen]:
             choices = {k: choice for k, choice in enumerate(result.choices) if choice.kernel == kernel}
             splits, Cs = [record.folds[k] for k in choices], [choice.C for choice in choices.values()]
             K, cosine = gram_from_paths(kernel, paths), gram_from_paths(kernel.normalized(), paths)
-            fit = partial(_fit_fold, K, numbers, record.seed, vote=True, balanced=False)
+            fit = partial(_fit_fold, K, numbers, record.random_state, vote=True, balanced=False)
             for k, fold in zip(choices, _fit_folds(fit, cosine, splits, Cs, compute), strict=True):
                 folds[k] = fold
                 if progress is not None:
@@ -139,7 +139,7 @@ def svm_out_of_fold(
 
     K (n, n) is the kernel of the classifier: cosines, or values divided by ``kernel_scale``.
     """
-    splits = models.spread_folds(numbers, random_state)
+    splits = models.lenient_stratified_folds(numbers, random_state)
     fit = partial(_fit_fold, K, numbers, random_state, vote=False, balanced=balanced)
     folds = _fit_folds(fit, cosine, splits, [C] * len(splits), check_compute(compute))
     return replace(_join_folds([kernel], [engine], [0] * len(folds), folds), kernel_scale=kernel_scale)
@@ -179,12 +179,12 @@ def ridge_out_of_fold(
         diagonal = np.diagonal(inverse)
         column, sign = _predicted_column(predicted, k) if classes else (np.zeros(n, dtype=np.int64), np.ones(n))
 
-        def decompose(chosen: Ints) -> Function:
+        def decompose(chosen: Ints) -> DecisionFunctions:
             all_graphs = alpha[:, column[chosen]].T
             weights = all_graphs - inverse[chosen] * (alpha[chosen, column[chosen]] / diagonal[chosen])[:, None]
             weights[np.arange(len(chosen)), chosen] = 0.0  # up to rounding
             intercepts = mean[column[chosen]] + KERNEL_CONSTANT * weights.sum(axis=1)
-            return Function(sign[chosen][:, None] * weights, sign[chosen] * intercepts)
+            return DecisionFunctions(sign[chosen][:, None] * weights, sign[chosen] * intercepts)
 
         restored = np.zeros(n)
         for chunk in np.array_split(np.arange(n), -(-n // _CHUNK)):
@@ -203,7 +203,7 @@ def ridge_probabilities(out_of_fold: Array, numbers: Ints, random_state: int) ->
     """Return probabilities (n, c) from out-of-fold values, for each fold by sigmoids fitted on the other folds."""
     n_classes = int(numbers.max()) + 1
     out = np.zeros((len(numbers), n_classes))
-    for train, test in models.spread_folds(numbers, random_state):
+    for train, test in models.lenient_stratified_folds(numbers, random_state):
         out[test] = Sigmoids.fit(out_of_fold[train], numbers[train], n_classes).probabilities(out_of_fold[test])
     return out
 
@@ -229,7 +229,7 @@ def _fit_fold(
     with single_threaded_blas():  # once for all SVMs, because entering takes as long as a small fit
         signs = models.class_signs(numbers, n_classes)[train]
         among = K[np.ix_(train, train)]
-        folds = models.spread_folds(numbers[train], random_state) if len(train) > 1 else ()
+        folds = models.lenient_stratified_folds(numbers[train], random_state) if len(train) > 1 else ()
         svms = models.fit_svms(among, signs, C, balanced=balanced, folds=folds)
         values = K[np.ix_(test, train)] @ svms.coefficients + svms.intercepts
         predicted = models.predicted_class(values)
@@ -270,14 +270,14 @@ def _join_folds(
     joined: dict[str, Any] = {name: np.concatenate([getattr(fold, name) for fold in folds])[order] for name in names}
     column, sign = _predicted_column(joined["predicted"], joined["values"].shape[1])
 
-    def decompose(chosen: Ints) -> Function:
+    def decompose(chosen: Ints) -> DecisionFunctions:
         weights, intercepts = np.zeros((len(chosen), n)), np.zeros(len(chosen))
         for number, fold in enumerate(folds):
             places = np.flatnonzero(fold_of[chosen] == number)
             columns, signs = column[chosen[places]], sign[chosen[places]]
             weights[np.ix_(places, fold.train)] = signs[:, None] * fold.svms.coefficients[:, columns].T
             intercepts[places] = signs * fold.svms.intercepts[columns]
-        return Function(weights, intercepts)
+        return DecisionFunctions(weights, intercepts)
 
     kernel_of = np.asarray(kernel_of_fold)[fold_of]
     return OutOfFold(tuple(kernels), tuple(engines), kernel_of, fold_of, **joined, _function=decompose)

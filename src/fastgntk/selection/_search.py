@@ -16,7 +16,7 @@ from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel
 from fastgntk.models import ClassificationModel, GraphModel, RegressionModel, Targets, TrainingKernel
 from fastgntk.pairwise import Compute, check_compute, choose_engine_for_reuse, prepare_batch
-from fastgntk.selection._comparison import Comparison, ScoredKernel, scale_progress, subset
+from fastgntk.selection._comparison import Comparison, ScoredKernel, is_single, scale_progress, subset
 from fastgntk.selection._grid import Candidates, Grid, check_candidates, check_sketches, score_kernels, svm_processes
 from fastgntk.solvers import Criterion, EigenPath, Score, misclassification, stable_ridge
 
@@ -75,8 +75,8 @@ class _SearchModel(GraphModel):
         """Return the best kernels, best first, and store all scores; ``finalists`` is the default number."""
         search, compute = self.search, check_compute(self.compute)
         if not isinstance(search, Search):
-            kind = type(search).__name__
-            raise InputError(f"search must be a Search, such as Search(depth='mix'), but is a {kind}.")
+            found = type(search).__name__
+            raise InputError(f"search must be a Search, such as Search(depth='mix'), but has type {found}.")
         kernels, _ = check_candidates(self.kernels, Grid.full())
         mix = search.depth == "mix"
         check_sketches(kernels, compute)
@@ -87,8 +87,8 @@ class _SearchModel(GraphModel):
         best, tried = comparison.select(kernels, search.finalists or finalists, advance)
         self.single_depth_score_ = min(scored.score for scored in tried)
         if mix:
-            mixed = comparison.weigh_levels(tried, scale_progress(progress, 0.5, 0.8))
-            combined = [s for s in tried if len(s.kernel.leaves()) > 1 and s.score < mixed.score]
+            mixed = comparison.optimise_level_weights(tried, scale_progress(progress, 0.5, 0.8))
+            combined = [s for s in tried if not is_single(s.kernel) and s.score < mixed.score]
             best = [min(combined, key=lambda scored: scored.score, default=mixed)]
             tried = [*tried, mixed]
         self.cv_results_ = {
@@ -212,8 +212,8 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
     Parameters
     ----------
     kernels : Grid, Candidates or sequence of Kernel, optional
-        Kernels and C to try; by default blocks 1..10, layers 1..3, two scales, with and without jump and normalisation,
-        and C from 0.1 to 1,000.
+        Kernels and C to try. The default is blocks 1..10, layers 1..3, two scales, with and without jump and
+        normalisation, and C from 0.1 to 1,000.
     method : {"svm", "ridge"}
     alphas, search
         As in :class:`GraphRegressorCV`.
@@ -306,7 +306,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
             models.score_svms,
             signs=models.class_signs(classes, int(classes.max()) + 1),
             classes=classes,
-            splits=models.spread_folds(classes, self._seed()),
+            splits=models.lenient_stratified_folds(classes, self._seed()),
             Cs=Cs,
             balanced=self.class_weight == "balanced",
         )

@@ -118,10 +118,6 @@ class EigenPath:
         errors = np.einsum("n,rnk->rk", fractions, self.leave_one_out(targets, ridges) ** 2)
         return np.asarray((errors / (fractions @ targets**2)).mean(axis=1))
 
-    def best_ridge(self, Y: Any, ridges: Any, criterion: Criterion = "leave_one_out") -> float:
-        """Return the ridge with the lowest of the ``scores``, the first of equals."""
-        return float(_as_ridges(ridges)[self.scores(Y, ridges, criterion).argmin()])
-
     def solution(self, Y: Any, ridge: float) -> Solution:
         """Return the solution for one ridge."""
         targets = as_targets(Y, self.n)

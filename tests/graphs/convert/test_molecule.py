@@ -148,8 +148,8 @@ def test_a_molecule_without_atoms_is_a_graph_without_nodes():
 @pytest.mark.parametrize(
     ("mol", "message"),
     [
-        (None, "must be an RDKit Mol, but is a NoneType; RDKit returns None"),
-        ("CCO", "must be an RDKit Mol, but is a str.$"),
+        (None, "must be an RDKit Mol, but has type NoneType; RDKit returns None"),
+        ("CCO", "must be an RDKit Mol, but has type str.$"),
         (Chem.MolFromSmiles("CC1CC1", sanitize=False), r"call Chem.SanitizeMol\(mol\) first"),
         (Chem.MolFromSmiles("[H]C(C)(C)(C)(C)C", sanitize=False), r"call Chem.SanitizeMol\(mol\) first"),
     ],

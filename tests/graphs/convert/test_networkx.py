@@ -263,7 +263,7 @@ def test_targets_become_graph_attributes():
     assert to_networkx(batch[0]).graph == {}
     with pytest.raises(InputError, match=r"an entry for each of the 2 graphs, but has shape \(3,\)"):
         to_networkx(batch, [1, 2, 3])
-    with pytest.raises(InputError, match=r"but is a list; convert it with fastgntk.as_graphs"):
+    with pytest.raises(InputError, match=r"but has type list; convert it with fastgntk.as_graphs"):
         to_networkx([nx.path_graph(2)])
 
 

@@ -77,8 +77,10 @@ def test_what_is_there_is_kept_and_the_rest_is_computed(tmp_path, client):
 def test_the_scheduler_holds_a_limited_number_of_tiles(tmp_path, client, monkeypatch):
     monkeypatch.setattr(_cluster, "_IN_FLIGHT", 2)
     most = []
-    send = _cluster._Work.send
-    monkeypatch.setattr(_cluster._Work, "send", lambda self, tile: (most.append(len(self.sent)), send(self, tile))[1])
+    send = _cluster._ClusterRun.send
+    monkeypatch.setattr(
+        _cluster._ClusterRun, "send", lambda self, tile: (most.append(len(self.sent)), send(self, tile))[1]
+    )
     stored = fg.gram(GRAPHS, KERNEL, store=tmp_path / "K.zarr", client=client)
     assert stored.finished() == set(stored.all_tiles())
     assert max(most) == 1
@@ -168,7 +170,7 @@ def test_what_a_worker_raises_arrives(tmp_path, client):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"client": "tcp://host:8786", "store": "K.zarr"}, "Client that is not asynchronous, but is a str"),
+        ({"client": "tcp://host:8786", "store": "K.zarr"}, "Client that is not asynchronous, but has type str"),
         ({"client": "any"}, "client is for a store; give store=path too"),
         ({"client": "any", "store": "K.zarr", "shard": (1, 2)}, "shard is for processes without a scheduler"),
     ],

@@ -95,7 +95,7 @@ def _with_targets(graphs: Graph | GraphBatch, y: Any) -> list[tuple[Graph, NDArr
         return [(graphs, None if y is None else np.asarray(y))]
     if not isinstance(graphs, GraphBatch):
         raise InputError(
-            f"graphs must be a Graph or a GraphBatch, but is a {type(graphs).__name__}; convert it with "
+            f"graphs must be a Graph or a GraphBatch, but has type {type(graphs).__name__}; convert it with "
             "fastgntk.as_graphs."
         )
     if y is None:

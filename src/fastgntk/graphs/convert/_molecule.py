@@ -80,7 +80,7 @@ def molecule(mol: "Mol") -> Graph:
     rdkit = _rdkit("molecule()")
     if not isinstance(mol, rdkit.Chem.Mol):
         hint = "; RDKit returns None for SMILES that it cannot read" if mol is None else ""
-        raise InputError(f"a molecule must be an RDKit Mol, but is a {type(mol).__name__}{hint}.")
+        raise InputError(f"a molecule must be an RDKit Mol, but has type {type(mol).__name__}{hint}.")
     return from_mols([mol], "")[0]
 
 
@@ -117,7 +117,7 @@ def from_smiles(text: str) -> Graph:
     fastgntk.errors.InputError: RDKit cannot read the SMILES 'C1CC'; check it for typing errors.
     """
     if not isinstance(text, str):
-        raise InputError(f"SMILES must be a string, but is a {type(text).__name__}.")
+        raise InputError(f"SMILES must be a string, but has type {type(text).__name__}.")
     if not text.strip():
         raise InputError("the SMILES is empty; give at least one atom, as in 'C'.")
     batch, unread = molecules([text])

@@ -73,8 +73,8 @@ def use_stored(gram: Any, batch: GraphBatch, kernel: Kernel, compute: Compute) -
     """
     if not isinstance(gram, StoredGram | str | Path):
         raise InputError(
-            f"gram must be a matrix that fastgntk stored, or its path, but is a {type(gram).__name__}; store one with "
-            "gram(..., store=path)."
+            f"gram must be a matrix that fastgntk stored, or its path, but has type {type(gram).__name__}; store one "
+            "with gram(..., store=path)."
         )
     # Reopened even if open: the folder may have been recreated, so the metadata in memory may be stale.
     stored = StoredGram(gram.path if isinstance(gram, StoredGram) else Path(gram))
@@ -248,6 +248,8 @@ def compute_tile_values(kernel: Kernel, rows: TileGraphs, cols: TileGraphs, canc
     """
     symmetric = rows is cols
     leaves = {leaf: _leaf_values(rows.groups[leaf], cols.groups[leaf], cancelled, symmetric) for leaf in rows.groups}
+    if cancelled[0]:
+        return next(iter(leaves.values()))
     return combine(kernel, leaves) if symmetric else combine(kernel, leaves, rows.diagonals, cols.diagonals)
 
 

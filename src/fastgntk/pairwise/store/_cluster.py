@@ -40,8 +40,8 @@ __all__ = ["check_client", "compute_on_cluster", "connect", "local_workers"]
 _log = logging.getLogger("fastgntk")
 
 _IN_FLIGHT = 1000  # tasks that the scheduler holds at once: enough for hundreds of workers, little memory
-_LOSSES = 5  # times that a tile is resent before the computation fails
-_PATIENCE = 60  # seconds to wait for a worker
+_MAX_RESENDS = 5  # times that a tile is resent before the computation fails
+_WORKER_TIMEOUT = 60  # seconds to wait for a worker
 _KEPT = "finished tiles are kept; rerun the same command to resume"
 _TOKEN = ".cluster"  # file that identifies the shared folder
 _CONNECT = 5.0  # seconds
@@ -52,7 +52,7 @@ def check_client(client: Any) -> None:
     """Raise an error unless ``client`` is a synchronous Dask client."""
     if not isinstance(client, _import_distributed().Client) or client.asynchronous:
         raise InputError(
-            f"client must be a dask.distributed Client that is not asynchronous, but is a {type(client).__name__}."
+            f"client must be a dask.distributed Client that is not asynchronous, but has type {type(client).__name__}."
         )
     if client.status != "running":
         raise InputError("client has lost its scheduler; connect again.")
@@ -73,15 +73,15 @@ def compute_on_cluster(builder: StoreBuilder, tiles: list[Tile], client: Any, pr
     _log.info("engine %s: %d tiles of %s on %s", " and ".join(builder.prepared.engines), len(tiles), path, client)
     try:
         with _explain_cluster_errors(client, path):
-            client.wait_for_workers(1, timeout=_PATIENCE)
-            _Work(builder, client, target, progress).run(tiles)
+            client.wait_for_workers(1, timeout=_WORKER_TIMEOUT)
+            _ClusterRun(builder, client, target, progress).run(tiles)
     finally:
         if _token(path) == token:  # unless the store was recreated meanwhile and belongs to another run
             (path / _TOKEN).unlink(missing_ok=True)
 
 
 @dataclass(eq=False)
-class _Work:
+class _ClusterRun:
     """Tiles being computed on a cluster."""
 
     builder: StoreBuilder
@@ -132,7 +132,7 @@ class _Work:
         if self.client.status != "running":
             raise ConnectionError("all tasks were cancelled")
         self.losses[tile] += 1
-        if self.losses[tile] > _LOSSES:
+        if self.losses[tile] > _MAX_RESENDS:
             raise _workers_died(self.target[0])
         _log.info("%s: tile %s is resubmitted, because a worker that held its graphs died", self.target[0], tile)
         return self.send(tile)
@@ -142,9 +142,9 @@ class _Work:
         future = self.sides.get(number)
         if future is not None and future.status != "cancelled":
             return future
-        for _ in range(_LOSSES):
+        for _ in range(_MAX_RESENDS):
             try:
-                (future,) = self.client.scatter([self.builder.tile_graphs(number)], hash=False, timeout=_PATIENCE)
+                (future,) = self.client.scatter([self.builder.tile_graphs(number)], hash=False, timeout=_WORKER_TIMEOUT)
             except TimeoutError:  # TimeoutError is an OSError
                 raise
             except OSError:  # the worker died meanwhile: try another

@@ -86,7 +86,7 @@ def evaluation_data(
         ("kernels tried", format_candidates(record.kernels)),
         ("C tried", format_options({"": list(record.C)}).strip()),
         ("chosen most often", format_options(dict(most_chosen.__dict__))),
-        ("random state", str(record.seed)),
+        ("random state", str(record.random_state)),
     ]
     times = {"kernels of the grid": result.kernel_seconds, "SVMs of the grid": result.learning_seconds}
     return collector.finish("classification", command, options, times)

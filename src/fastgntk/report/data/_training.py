@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.kernels import Kernel, Normalized
-from fastgntk.models import KernelBasis, TrainingKernel, check_classes, check_targets, class_signs, spread_folds
+from fastgntk.models import (
+    KernelBasis,
+    TrainingKernel,
+    check_classes,
+    check_targets,
+    class_signs,
+    lenient_stratified_folds,
+)
 from fastgntk.pairwise import Compute, check_compute, normalize, prepare_batch
 from fastgntk.report._schema import Interval, Kind, ReportData, Score
 from fastgntk.report.data import _scores
@@ -141,7 +148,7 @@ def _add_classifier(fitted: _FittedModel, labels: NDArray[Any]) -> None:
     if np.any(class_ids >= len(model.classes_)) or np.any(model.classes_[class_ids] != labels):
         raise InputError("y holds classes that the model was not fitted on; pass the classes that it was fitted on.")
     classes = [str(value) for value in model.classes_.tolist()]
-    splits = spread_folds(class_ids, fitted.seed)
+    splits = lenient_stratified_folds(class_ids, fitted.seed)
     is_svm = model.solver_ == "svm"
     with collector.timer.time("out-of-fold predictions"):
         out_of_fold = _svm_out_of_fold(fitted, class_ids) if is_svm else _classes_out_of_fold(fitted, class_ids)
