@@ -27,7 +27,9 @@ def node_contributions(g: Graph, x: list[list[float]], h: Graph, y: list[list[fl
     """Return for each node of g what it adds to the kernel."""
     levels = reference_levels(g, x, h, y, kernel)
     weights = list(kernel.jump) if isinstance(kernel.jump, tuple) else [float(kernel.jump)] * kernel.blocks + [1.0]
-    return [math.fsum(w * level[u] for w, level in zip(weights, levels, strict=True)) for u in range(len(x))]
+    pairs = len(x) * len(y) if kernel.pool == "mean" else 1
+    parts = [math.fsum(w * level[u] for w, level in zip(weights, levels, strict=True)) for u in range(len(x))]
+    return [part / pairs if pairs else 0.0 for part in parts]
 
 
 def reference_levels(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], kernel: GNTK) -> list[list[float]]:

@@ -45,7 +45,14 @@ def test_mean_of_wide_networks_is_within_three_per_cent_of_the_limit(kernel):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "kernel", [GNTK(2, 1, "unit", True), GNTK(2, 1, "given", True), GNTK(1, 2, "uniform", False, c_phi=1.2)], ids=repr
+    "kernel",
+    [
+        GNTK(2, 1, "unit", True),
+        GNTK(2, 1, "given", True),
+        GNTK(1, 2, "uniform", False, c_phi=1.2),
+        GNTK(2, 1, "degree", pool="mean"),
+    ],
+    ids=repr,
 )
 def test_other_scales_and_variances_have_the_same_limit(kernel):
     assert error(kernel, 1024, draws=16, seed=2) < 0.03

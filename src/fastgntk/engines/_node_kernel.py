@@ -57,6 +57,8 @@ class NodePairs:
                 out += kernel.level_weights[level + 1] * theta[np.searchsorted(nodes, chosen)]
             if level + 1 < kernel.blocks:
                 lam *= norms
+        if kernel.pool == "mean":
+            out /= float(self.size) ** 2
         return out
 
     def needed(self, chosen: Ints) -> list[Ints]:

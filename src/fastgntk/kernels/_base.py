@@ -126,6 +126,11 @@ class Leaf(Kernel):
         return False
 
     @property
+    def pool(self) -> str:
+        """Whether readouts are sums over the nodes of a graph, ``"sum"``, or their ``"mean"``."""
+        return "sum"
+
+    @property
     def sketch(self) -> Sketch | None:
         """The sketch of an approximate kernel, or None."""
         return None

@@ -14,9 +14,11 @@ from fastgntk.kernels._base import Leaf
 from fastgntk.sketch import Sketch
 
 __all__ = ["GNTK", "Edges", "Network", "Scale"]
+__all__ += ["Pool"]
 
 Scale = Literal["uniform", "degree", "unit", "given"]
 Edges = Literal["plain", "typed"]
+Pool = Literal["sum", "mean"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,11 +33,12 @@ class Network(Leaf):
     edges: Edges = "plain"
     features: FeatureKind = "auto"
     sketch: Sketch | None = None
+    pool: Pool = "sum"
 
     def __post_init__(self) -> None:
         for name in ("blocks", "layers"):
             object.__setattr__(self, name, check_integer(name, getattr(self, name), 1))
-        for name, allowed in (("scale", Scale), ("edges", Edges), ("features", FeatureKind)):
+        for name, allowed in (("scale", Scale), ("edges", Edges), ("features", FeatureKind), ("pool", Pool)):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in get_args(allowed):
                 raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}.")
@@ -101,6 +104,9 @@ class GNTK(Network):
         one-hot degrees. ``"auto"`` takes attributes if the graphs have them, else labels, else degrees.
     sketch : Sketch, optional
         Approximate the aggregation by random matrices; for large dense graphs.
+    pool : {"sum", "mean"}
+        The readout of a level, the sum over the nodes of a graph or their mean: ``"mean"`` divides K(G, G') by the
+        numbers of nodes N N'. The kernel of a graph without nodes is 0.
 
     Examples
     --------
