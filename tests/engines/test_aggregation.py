@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.tables import EXACT, FAMILIES
+from tests.tables import ENGINES, EXACT, FAMILIES, by_engine
 
-from fastgntk import GNTK, Graph, GraphBatch, InputError, as_graphs, gram
+from fastgntk import GNTK, Graph, GraphBatch, InputError, as_graphs, gram, node_contributions
 from fastgntk.engines import _aggregation
 from fastgntk.engines._aggregation import Aggregation, row_sums
 
@@ -27,6 +27,7 @@ def test_sparse_and_dense_products_equal_the_matrix(family, ratio, monkeypatch):
 def test_row_sums_are_those_of_a_hat(family):
     batch = as_graphs(FAMILIES[family])
     EXACT.check(row_sums(batch), batch.adjacency().toarray().sum(axis=1) + 1.0)
+    EXACT.check(row_sums(batch, 0.5), batch.adjacency().toarray().sum(axis=1) + 0.5)
 
 
 def test_degree_scale_refuses_weights_without_a_positive_sum_and_names_the_node():
@@ -35,6 +36,19 @@ def test_degree_scale_refuses_weights_without_a_positive_sum_and_names_the_node(
     with pytest.raises(InputError, match=r"-0\.5 for node 1 of graph 1; use scale='uniform'"):
         gram([good, bad], GNTK(scale="degree"))
     assert np.isfinite(gram([good, bad], GNTK(scale="uniform"))).all()
+    assert np.isfinite(gram([good, bad], GNTK(scale="degree", self_weight=2.75))).all()
+    with pytest.raises(InputError, match=r"a node's weights plus self_weight, which is 0 for node 2 of graph 1; use"):
+        gram([good, bad], GNTK(scale="degree", self_weight=2.5))
+
+
+@pytest.mark.parametrize("scale", ["uniform", "degree", "unit"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_without_self_weight_a_node_without_neighbours_contributes_to_level_zero_only(engine, scale):
+    lonely = Graph.from_edges([(0, 1)], 3, np.eye(3) + 1.0)
+    kernel = GNTK(2, 1, scale, jump=(0.0, 1.0, 1.0), self_weight=0.0)
+    contributions = node_contributions(lonely, [lonely], **by_engine(engine, kernel))[:, 0]
+    assert (contributions[:2] > 0.0).all()
+    assert contributions[2] == 0.0
 
 
 def test_relation_of_an_empty_batch_is_empty():

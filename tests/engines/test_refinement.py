@@ -16,7 +16,7 @@ PATH = Graph.from_edges([(0, 1), (1, 2), (2, 3)], 4)
 TURNED = Graph.from_edges([(2, 1), (1, 3), (3, 0)], 4)  # the same path, numbered otherwise
 
 
-def refined(batch, depth, typed=False, given_scale=False):
+def refined(batch, depth, typed=False, given_scale=False, self_weight=1.0):
     """Colours of every level by dictionaries of sorted multisets: nothing shared with the package."""
     X = batch.features.toarray() if hasattr(batch.features, "toarray") else np.asarray(batch.features)
     A = batch.adjacency().toarray()
@@ -33,7 +33,10 @@ def refined(batch, depth, typed=False, given_scale=False):
         current = [
             (
                 batch.node_scale[u] if given_scale else 0.0,
-                *sorted([("itself" * typed, 1.0, now[u])] + [(T[u][v], A[u, v], now[v]) for v in np.flatnonzero(A[u])]),
+                *sorted(
+                    [("itself" * typed, self_weight, now[u])] * (self_weight != 0)
+                    + [(T[u][v], A[u, v], now[v]) for v in np.flatnonzero(A[u])]
+                ),
             )
             for u in range(len(A))
         ]
@@ -44,13 +47,23 @@ def partition(colours):
     return [list(colours).index(c) for c in colours]
 
 
-@pytest.mark.parametrize(("typed", "given_scale"), [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize(
+    ("typed", "given_scale", "self_weight"),
+    [
+        (False, False, 1.0),
+        (True, False, 1.0),
+        (False, True, 1.0),
+        (True, True, 1.0),
+        (False, False, 0.5),
+        (True, False, 0.0),
+    ],
+)
 @pytest.mark.parametrize("used_bits", [None, 0, 0b111])
 @pytest.mark.parametrize("kind", KINDS)
-def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used_bits, typed, given_scale):
+def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used_bits, typed, given_scale, self_weight):
     batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
-    found = refine_colours(batch, 3, used_bits, typed=typed, given_scale=given_scale)
-    levels = refined(batch, 3, typed, given_scale)
+    found = refine_colours(batch, 3, used_bits, typed=typed, given_scale=given_scale, self_weight=self_weight)
+    levels = refined(batch, 3, typed, given_scale, self_weight)
     for mine, expected in zip(found.colours.tolist(), levels, strict=True):
         assert partition(mine) == partition(expected)
     assert found.counts == [len(set(level)) for level in levels]
@@ -85,11 +98,12 @@ def test_operators_separate_edge_types(kind):
             assert list(Q.relation[row.start : row.stop]) == sorted(Q.relation[row.start : row.stop])
 
 
+@pytest.mark.parametrize("self_weight", [1.0, 0.5, 0.0])
 @pytest.mark.parametrize("kind", KINDS)
-def test_operators_sum_the_weights_of_each_colour(kind):
+def test_operators_sum_the_weights_of_each_colour(kind, self_weight):
     batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
-    found = refine_colours(batch, 2)
-    whole = batch.adjacency().toarray() + np.eye(batch.n_nodes)
+    found = refine_colours(batch, 2, self_weight=self_weight)
+    whole = batch.adjacency().toarray() + self_weight * np.eye(batch.n_nodes)
     for level, Q in enumerate(found.operators, start=1):
         old, new = found.colours[level - 1], found.colours[level]
         member = np.zeros((batch.n_nodes, found.counts[level - 1]))
@@ -100,7 +114,7 @@ def test_operators_sum_the_weights_of_each_colour(kind):
             dense[Q.index[row]], magnitude[Q.index[row]] = Q.value[row], Q.magnitude[row]
             np.testing.assert_allclose(dense, whole[u] @ member, atol=1e-12)
             np.testing.assert_allclose(magnitude, np.abs(whole[u]) @ member, atol=1e-12)
-            assert Q.terms[new[u]] == np.count_nonzero(whole[u])
+            assert Q.terms[new[u]] == np.count_nonzero(whole[u]) + (self_weight == 0.0)
 
 
 def test_operator_rows_are_sorted_by_content():

@@ -38,6 +38,7 @@ def leaves(draw) -> GNTK:
         edges=draw(st.sampled_from(["plain", "typed"])),
         features=draw(st.sampled_from(["auto", "attributes", "labels", "all", "degree"])),
         sketch=draw(st.none() | SKETCH_VALUES),
+        self_weight=draw(WEIGHTS),
         pool=draw(st.sampled_from(["sum", "mean"])),
     )
 

@@ -25,7 +25,7 @@ def test_frozen_and_hashable():
 def test_numpy_numbers_become_plain_ones():
     kernel = GNTK(blocks=np.int64(2), layers=np.int32(1), jump=np.bool_(True), c_phi=np.float32(2))
     plain = {"is": "GNTK", "blocks": 2, "layers": 1, "scale": "uniform", "jump": True, "c_phi": 2.0}
-    plain |= {"edges": "plain", "features": "auto", "sketch": None, "pool": "sum"}
+    plain |= {"edges": "plain", "features": "auto", "sketch": None, "self_weight": 1.0, "pool": "sum"}
     assert kernel.to_json() == json.dumps(plain)
     assert [type(value) for value in kernel.to_dict().values()] == [type(value) for value in plain.values()]
 
@@ -49,6 +49,9 @@ def test_repr_leaves_out_defaults():
         ({"edges": "labels"}, "edges must be one of plain, typed, but is 'labels'"),
         ({"features": "label"}, "features must be one of auto, attributes, labels, all, degree, but is 'label'"),
         ({"features": None}, "features must be one of .*, but is None"),
+        ({"self_weight": -0.5}, "self_weight must be a number, 0 or more, but is -0.5"),
+        ({"self_weight": float("inf")}, "self_weight must be a number, 0 or more, but is inf"),
+        ({"self_weight": "1"}, "self_weight must be a number, 0 or more, but is '1'"),
         ({"pool": "max"}, "pool must be one of sum, mean, but is 'max'"),
         ({"jump": 1}, r"jump must be True, False or a weight for each level 0\.\.3, but is 1"),
         ({"jump": "yes"}, "jump must be True, False or a weight for each level"),

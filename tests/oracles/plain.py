@@ -77,7 +77,7 @@ def _own_norms(
         if kernel.scale == "uniform":
             c = [1.0] * n
         elif kernel.scale == "degree":
-            c = [1.0 / sum(row.values()) for row in a]
+            c = [1.0 / sum(row.values()) if any(row.values()) else 0.0 for row in a]
         elif kernel.scale == "given":
             c = [float(value) for value in given]
         else:
@@ -104,7 +104,7 @@ def _closed_neighbourhoods(g: Graph, kernel: GNTK) -> list[Neighbours]:
         for k in range(int(g.indptr[u]), int(g.indptr[u + 1])):
             kind = str(g.edge_labels[k]) if typed else "any"
             row[kind, int(g.indices[k])] = 1.0 if g.weights is None else float(g.weights[k])
-        row["itself" if typed else "any", u] = 1.0
+        row["itself" if typed else "any", u] = kernel.self_weight
         out.append(row)
     return out
 

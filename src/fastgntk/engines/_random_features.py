@@ -131,9 +131,7 @@ class TangentFeatures:
             padded = _pad(features, self.width)
             values = padded.toarray() if self._first is None else self._first.right(padded)
             out.append(np.asarray(np.sqrt(weights[0]) * values))
-        colouring = refine_colours(
-            batch, len(self._blocks), typed=self.kernel.typed, given_scale=self.kernel.given_scale
-        )
+        colouring = refine_colours(batch, len(self._blocks), **self.kernel.operator)
         directions, norms = unit_rows(_pad(colouring.features, self.width))
         start = np.asarray(directions.toarray(), dtype=dtype)
         found = _ColourVectors(norms, start, start)

@@ -44,9 +44,9 @@ Kernels combine entry by entry, and stay positive semi-definite:
 The recursion is implemented in :mod:`fastgntk.engines`.
 """
 
-from fastgntk.kernels._base import Kernel, Leaf, Normalized, Product, Scaled, Sum
+from fastgntk.kernels._base import Kernel, Leaf, Normalized, OperatorOptions, Product, Scaled, Sum
 from fastgntk.kernels._network import GNTK, Edges, Network, Pool, Scale
 from fastgntk.kernels._parse import parse_kernel
 
 __all__ = ["Kernel", "Leaf", "Network", "GNTK", "Sum", "Product", "Scaled", "Normalized", "parse_kernel"]
-__all__ += ["Scale", "Edges", "Pool"]
+__all__ += ["Scale", "Edges", "Pool", "OperatorOptions"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind
 from fastgntk.sketch import Sketch
 
-__all__ = ["Kernel", "Leaf", "Normalized", "Product", "Scaled", "Sum"]
+__all__ = ["Kernel", "Leaf", "Normalized", "OperatorOptions", "Product", "Scaled", "Sum"]
 
 
 class Kernel(Value):
@@ -93,6 +93,14 @@ class Kernel(Value):
         return repr(self) if self._precedence >= precedence else f"({self!r})"
 
 
+class OperatorOptions(TypedDict):
+    """What determines the operator of a graph besides the graph; keyword arguments of functions of the engines."""
+
+    typed: bool
+    given_scale: bool
+    self_weight: float
+
+
 class Leaf(Kernel):
     """A kernel that is computed by an engine, and not a combination of others.
 
@@ -124,6 +132,16 @@ class Leaf(Kernel):
     def given_scale(self) -> bool:
         """Whether the ``node_scale`` of graphs matters."""
         return False
+
+    @property
+    def self_weight(self) -> float:
+        """The weight of a node among its neighbours."""
+        return 1.0
+
+    @property
+    def operator(self) -> OperatorOptions:
+        """The options that determine the operator of a graph, and which nodes are equal."""
+        return OperatorOptions(typed=self.typed, given_scale=self.given_scale, self_weight=self.self_weight)
 
     @property
     def pool(self) -> str:

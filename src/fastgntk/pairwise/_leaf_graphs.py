@@ -156,9 +156,7 @@ class LeafGraphs:
         if found is not None:
             return found
         colours = engine.colours(self.state)
-        return equal_graphs(
-            self.batch, kernel.depth, typed=kernel.typed, given_scale=kernel.given_scale, colours=colours
-        )
+        return equal_graphs(self.batch, kernel.depth, **kernel.operator, colours=colours)
 
     def build(self, workers: int) -> list[BuiltGroup]:
         """Build every group, once."""

@@ -170,12 +170,12 @@ class Comparison:
         """Return for each graph the index of the first graph that no kernel distinguishes from it."""
         leaves = [leaf for kernel in kernels for leaf in kernel.leaves()]
         groups = []
-        for kind in dict.fromkeys(leaf.features for leaf in leaves if leaf.features is not None):
-            same = [leaf for leaf in leaves if leaf.features == kind]
+        for kind, weight in dict.fromkeys((leaf.features, leaf.self_weight) for leaf in leaves if leaf.features):
+            same = [leaf for leaf in leaves if (leaf.features, leaf.self_weight) == (kind, weight)]
             featured = NodeFeatures(kind).fit_transform(self.batch)
             blocks, typed = max(leaf.depth for leaf in same), any(leaf.typed for leaf in same)
             given_scale = any(leaf.given_scale for leaf in same)
-            groups.append(equal_graphs(featured, blocks, typed=typed, given_scale=given_scale))
+            groups.append(equal_graphs(featured, blocks, typed=typed, given_scale=given_scale, self_weight=weight))
         if len(groups) == 1:
             return groups[0]
         _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)

@@ -70,7 +70,7 @@ def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, 
 def _aggregation_operators(batch: GraphBatch, kernel: GNTK) -> list[Any]:
     """Return the operators of aggregation: closed neighbourhoods, or the node itself and neighbours by type of edge."""
     adjacency = batch.adjacency()
-    itself = sparse.eye_array(batch.n_nodes, format="csr")
+    itself = kernel.self_weight * sparse.eye_array(batch.n_nodes, format="csr")
     if kernel.edges == "plain":
         return [adjacency + itself]
     parts = [itself]
@@ -107,7 +107,8 @@ def _forward(
         h = np.hstack([part @ h for part in parts])  # one W for all of it has a W_r for each part
         norms = np.linalg.norm(h, axis=1)
         if kernel.scale == "degree":
-            c = 1.0 / np.sum([np.asarray(part.sum(axis=1)).ravel() for part in parts], axis=0)
+            sums = np.sum([np.asarray(part.sum(axis=1)).ravel() for part in parts], axis=0)
+            c = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
         elif kernel.scale == "unit":
             c = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
         else:
