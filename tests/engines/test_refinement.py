@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from tests.tables import FAMILIES, NEGATIVE_WEIGHTS, scales_of
@@ -16,7 +18,7 @@ PATH = Graph.from_edges([(0, 1), (1, 2), (2, 3)], 4)
 TURNED = Graph.from_edges([(2, 1), (1, 3), (3, 0)], 4)  # the same path, numbered otherwise
 
 
-def refined(batch, depth, typed=False, given_scale=False, self_weight=1.0):
+def refined(batch, depth, typed=False, given_scale=False, self_weight=1.0, symmetric=False):
     """Colours of every level by dictionaries of sorted multisets: nothing shared with the package."""
     X = batch.features.toarray() if hasattr(batch.features, "toarray") else np.asarray(batch.features)
     A = batch.adjacency().toarray()
@@ -24,6 +26,11 @@ def refined(batch, depth, typed=False, given_scale=False, self_weight=1.0):
     if typed and batch.edge_labels is not None:
         for u, v, label in zip(*np.nonzero(A), batch.edge_labels, strict=True):
             T[u][v] = f"type {label}"
+    itself = [self_weight] * len(A)
+    if symmetric:
+        D = [math.fsum([*row, self_weight]) for row in A]
+        itself = [self_weight / d for d in D]
+        A = A / np.sqrt(np.outer(D, D))
     current = [tuple(row.tolist()) for row in X + 0.0]
     levels = []
     for _ in range(depth + 1):
@@ -34,7 +41,7 @@ def refined(batch, depth, typed=False, given_scale=False, self_weight=1.0):
             (
                 batch.node_scale[u] if given_scale else 0.0,
                 *sorted(
-                    [("itself" * typed, self_weight, now[u])] * (self_weight != 0)
+                    [("itself" * typed, itself[u], now[u])] * (self_weight != 0)
                     + [(T[u][v], A[u, v], now[v]) for v in np.flatnonzero(A[u])]
                 ),
             )
@@ -115,6 +122,24 @@ def test_operators_sum_the_weights_of_each_colour(kind, self_weight):
             np.testing.assert_allclose(dense, whole[u] @ member, atol=1e-12)
             np.testing.assert_allclose(magnitude, np.abs(whole[u]) @ member, atol=1e-12)
             assert Q.terms[new[u]] == np.count_nonzero(whole[u]) + (self_weight == 0.0)
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_colours_of_symmetric_operators_are_those_of_equal_rows(kind):
+    batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
+    found = refine_colours(batch, 3, symmetric=True, self_weight=0.5)
+    levels = refined(batch, 3, symmetric=True, self_weight=0.5)
+    assert found.counts == [len(set(level)) for level in levels]
+    for mine, expected in zip(found.colours.tolist(), levels, strict=True):
+        assert partition(mine) == partition(expected)
+
+
+def test_colours_of_symmetric_operators_do_not_depend_on_the_order_of_edges():
+    rng = np.random.default_rng(0)
+    edges, weights = [(0, i) for i in range(1, 8)], rng.uniform(0.1, 3.0, 7)
+    stars = [Graph.from_edges(edges, 8, weights=weights[order]) for order in (rng.permutation(7) for _ in range(20))]
+    batch = NodeFeatures().fit_transform(stars)
+    assert refine_colours(batch, 2, symmetric=True).counts == [2, 8, 8]
 
 
 def test_operator_rows_are_sorted_by_content():

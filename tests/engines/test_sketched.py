@@ -36,6 +36,9 @@ def prepared_batch(graphs):
 def parts_by_hand(one, kernel, n_types):
     """Â as one matrix, or with typed edges as one for the node itself and for each type."""
     A, itself = one.adjacency().toarray(), kernel.self_weight * np.eye(one.n_nodes)
+    if kernel.scale == "symmetric":
+        D = (A + itself).sum(axis=1)
+        A, itself = A / np.sqrt(np.outer(D, D)), itself / np.sqrt(np.outer(D, D))
     if kernel.edges == "plain":
         return [A + itself]
     parts = [itself] + [np.zeros_like(A) for _ in range(n_types)]
@@ -99,6 +102,7 @@ def expected_levels(batch, kernel, sketch):
         sums = one.adjacency().toarray().sum(axis=1) + kernel.self_weight
         scale = {
             "uniform": np.ones(len(sums)),
+            "symmetric": np.ones(len(sums)),  # in the operator
             "degree": 1.0 / np.where(sums == 0, 1.0, sums),
             "unit": None,
             "given": one.node_scale,

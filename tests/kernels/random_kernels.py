@@ -32,7 +32,7 @@ def leaves(draw) -> GNTK:
     return GNTK(
         blocks=blocks,
         layers=draw(st.integers(1, 4)),
-        scale=draw(st.sampled_from(["uniform", "degree", "unit", "given"])),
+        scale=draw(st.sampled_from(["uniform", "degree", "unit", "given", "symmetric"])),
         jump=draw(st.booleans() | weights),
         c_phi=draw(FACTORS),
         edges=draw(st.sampled_from(["plain", "typed"])),

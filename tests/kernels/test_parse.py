@@ -96,7 +96,7 @@ def test_position_and_expectation_are_named(text, position, expected):
     [
         ("GNTK(blocks=0)", "blocks must be an integer, 1 or more, but is 0"),
         ("GNTK(True)", "blocks must be an integer, 1 or more, but is True"),
-        ("GNTK(scale='none')", "scale must be one of uniform, degree, unit, given, but is 'none'"),
+        ("GNTK(scale='none')", "scale must be one of uniform, degree, unit, given, symmetric, but is 'none'"),
         ("GNTK(blocks=1, jump=(1, 2, 3))", "jump has 3 weights, but blocks=1 makes 2 levels"),
         ("GNTK(sketch=Sketch('am'))", "the kind of a sketch must be one of ams"),
         ("GNTK(sketch=GNTK())", "sketch must be a fastgntk.Sketch or None"),

@@ -74,7 +74,7 @@ def _own_norms(
         for u in range(n):
             bound = sum(abs(w) * math.sqrt(max(sigma[v][v], 0.0)) for (_, v), w in a[u].items())
             size.append(math.sqrt(raw[u][u]) if raw[u][u] > 1e-14 * bound * bound else 0.0)
-        if kernel.scale == "uniform":
+        if kernel.scale in ("uniform", "symmetric"):  # the latter is in the weights
             c = [1.0] * n
         elif kernel.scale == "degree":
             c = [1.0 / sum(row.values()) if any(row.values()) else 0.0 for row in a]
@@ -106,6 +106,11 @@ def _closed_neighbourhoods(g: Graph, kernel: GNTK) -> list[Neighbours]:
             row[kind, int(g.indices[k])] = 1.0 if g.weights is None else float(g.weights[k])
         row["itself" if typed else "any", u] = kernel.self_weight
         out.append(row)
+    if kernel.scale == "symmetric":
+        degree = [math.fsum(row.values()) for row in out]
+        for u, row in enumerate(out):
+            for kind, v in row:
+                row[kind, v] *= 1.0 / math.sqrt(degree[u] * degree[v]) if degree[u] and degree[v] else 0.0
     return out
 
 

@@ -51,6 +51,8 @@ def test_mean_of_wide_networks_is_within_three_per_cent_of_the_limit(kernel):
         GNTK(2, 1, "given", True),
         GNTK(1, 2, "uniform", False, c_phi=1.2),
         GNTK(2, 1, "degree", pool="mean"),
+        GNTK(2, 1, "symmetric"),
+        GNTK(2, 1, "symmetric", False, edges="typed", self_weight=0.5, pool="mean"),
         GNTK(2, 1, "degree", self_weight=2.5),
         GNTK(2, 1, "uniform", False, edges="typed", self_weight=0.0),
     ],

@@ -59,10 +59,11 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
 
     def _prepare_graph(self, graph: GraphBatch, kernel: Network) -> _Graph:
         X = to_dense(graph.features)
-        A_hat = operator_matrix(graph, kernel.self_weight).toarray()
+        A_hat = operator_matrix(graph, kernel.self_weight, kernel.symmetric).toarray()
         relations = [A_hat]
         if kernel.typed:
-            relations = [relation.toarray() for relation in split_by_type(graph, kernel.self_weight)]
+            parts = split_by_type(graph, kernel.self_weight, kernel.symmetric)
+            relations = [relation.toarray() for relation in parts]
         self._check_size(len(X), len(X))
         gain = kernel.c_phi / 2
         operators, norms = [], []

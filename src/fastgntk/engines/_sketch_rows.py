@@ -61,7 +61,7 @@ def _moments(batch: GraphBatch, kernel: Network) -> tuple[Array, Array, Array]:
 
 def _column_sums(batch: GraphBatch, kernel: Network) -> list[Array]:
     """Return Âᵀ1 (N,), or with typed edges one for the nodes themselves and for each type."""
-    weights, itself = operator_weights(batch, kernel.self_weight)
+    weights, itself = operator_weights(batch, kernel.self_weight, kernel.symmetric)
     weights = np.ones(len(batch.indices)) if weights is None else weights
     itself = np.ones(batch.n_nodes) if itself is None else itself
     to = batch.global_indices

@@ -176,9 +176,9 @@ class _SketchedGraph:
         self._size = graph.n_nodes
         self._key = content_keys(graph)[0].astype("<u8").tobytes()
         if kernel.typed:
-            self._relations = split_by_type(graph, kernel.self_weight, types)
+            self._relations = split_by_type(graph, kernel.self_weight, kernel.symmetric, types)
         else:
-            self._relations = [operator_matrix(graph, kernel.self_weight)]
+            self._relations = [operator_matrix(graph, kernel.self_weight, kernel.symmetric)]
         self._scaling = node_scaling(graph, given_scale=kernel.given_scale, self_weight=kernel.self_weight)
         self.feature_sum = np.asarray(graph.features.sum(axis=0), dtype=np.float64).ravel()
         self.sketched_features = np.zeros((0, graph.features.shape[1]))

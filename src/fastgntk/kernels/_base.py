@@ -99,6 +99,7 @@ class OperatorOptions(TypedDict):
     typed: bool
     given_scale: bool
     self_weight: float
+    symmetric: bool
 
 
 class Leaf(Kernel):
@@ -139,9 +140,19 @@ class Leaf(Kernel):
         return 1.0
 
     @property
+    def symmetric(self) -> bool:
+        """Whether the operator is D^(−½) Â D^(−½), with the row sums D of Â."""
+        return False
+
+    @property
     def operator(self) -> OperatorOptions:
         """The options that determine the operator of a graph, and which nodes are equal."""
-        return OperatorOptions(typed=self.typed, given_scale=self.given_scale, self_weight=self.self_weight)
+        return OperatorOptions(
+            typed=self.typed,
+            given_scale=self.given_scale,
+            self_weight=self.self_weight,
+            symmetric=self.symmetric,
+        )
 
     @property
     def pool(self) -> str:

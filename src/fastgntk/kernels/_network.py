@@ -16,7 +16,7 @@ from fastgntk.sketch import Sketch
 __all__ = ["GNTK", "Edges", "Network", "Scale"]
 __all__ += ["Pool"]
 
-Scale = Literal["uniform", "degree", "unit", "given"]
+Scale = Literal["uniform", "degree", "unit", "given", "symmetric"]
 Edges = Literal["plain", "typed"]
 Pool = Literal["sum", "mean"]
 
@@ -79,6 +79,11 @@ class Network(Leaf):
         """Whether the ``node_scale`` of graphs matters."""
         return self.scale == "given"
 
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether rows and columns of the operator are divided by the roots of the degrees, as in a GCN."""
+        return self.scale == "symmetric"
+
 
 @dataclass(frozen=True, repr=False)
 class GNTK(Network):
@@ -90,10 +95,11 @@ class GNTK(Network):
         Number L of Aggregate + Combine blocks; information travels this many edges.
     layers : int, 1 or more
         Number R of fully connected ReLU layers in each Combine.
-    scale : {"uniform", "degree", "unit", "given"}
+    scale : {"uniform", "degree", "unit", "given", "symmetric"}
         The factor c_u of an aggregated node: 1, 1 / (|N(u)| + 1) (in general one over the sum of the weights of
         neighbours plus ``self_weight``), the factor that makes the node a unit vector, or the ``node_scale`` that the
-        graphs carry.
+        graphs carry. ``"symmetric"`` is D^(−½) Â D^(−½), as in a GCN (Kipf and Welling 2017), where D_u is the sum of
+        row u of Â over all types of edges; in a directed graph, of the edges that u sums over.
     jump : bool, or L + 1 numbers
         Jumping knowledge: read out every level 0..L, not only the last. Numbers are the weights of the levels, 0 or
         more and not all 0: True means all ones, False means ``(0, …, 0, 1)``.

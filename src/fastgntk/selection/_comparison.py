@@ -17,8 +17,8 @@ from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._util.threads import run as run_on_threads
 from fastgntk.engines import equal_graphs
 from fastgntk.errors import InputError
-from fastgntk.graphs import GraphBatch, NodeFeatures
-from fastgntk.kernels import GNTK, Kernel, Normalized
+from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures
+from fastgntk.kernels import GNTK, Kernel, Leaf, Normalized, OperatorOptions
 from fastgntk.models import KERNEL_CONSTANT
 from fastgntk.pairwise import Compute, GramPath, gram_path, normalize
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
@@ -168,14 +168,20 @@ class Comparison:
 
     def _group_equal_graphs(self, kernels: Sequence[Kernel]) -> Ints:
         """Return for each graph the index of the first graph that no kernel distinguishes from it."""
-        leaves = [leaf for kernel in kernels for leaf in kernel.leaves()]
+        alike: dict[tuple[FeatureKind, float, bool], list[Leaf]] = {}  # what refinement cannot do for all at once
+        for leaf in (leaf for kernel in kernels for leaf in kernel.leaves()):
+            if leaf.features is not None:
+                alike.setdefault((leaf.features, leaf.self_weight, leaf.symmetric), []).append(leaf)
         groups = []
-        for kind, weight in dict.fromkeys((leaf.features, leaf.self_weight) for leaf in leaves if leaf.features):
-            same = [leaf for leaf in leaves if (leaf.features, leaf.self_weight) == (kind, weight)]
+        for (kind, self_weight, symmetric), leaves in alike.items():
             featured = NodeFeatures(kind).fit_transform(self.batch)
-            blocks, typed = max(leaf.depth for leaf in same), any(leaf.typed for leaf in same)
-            given_scale = any(leaf.given_scale for leaf in same)
-            groups.append(equal_graphs(featured, blocks, typed=typed, given_scale=given_scale, self_weight=weight))
+            options = OperatorOptions(
+                typed=any(leaf.typed for leaf in leaves),
+                given_scale=any(leaf.given_scale for leaf in leaves),
+                self_weight=self_weight,
+                symmetric=symmetric,
+            )
+            groups.append(equal_graphs(featured, max(leaf.depth for leaf in leaves), **options))
         if len(groups) == 1:
             return groups[0]
         _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)

@@ -52,7 +52,7 @@ def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, 
     if width < 1 or draws < 1:
         raise InputError(f"width and draws must be 1 or more, but are {width} and {draws}.")
     batch = NodeFeatures(kernel.features).fit_transform(as_graphs(source))
-    if kernel.given_scale:
+    if kernel.given_scale or kernel.symmetric:
         check_graphs(batch, kernel)
     X = batch.features.toarray() if sparse.issparse(batch.features) else batch.features
     parts = _aggregation_operators(batch, kernel)
@@ -71,6 +71,11 @@ def _aggregation_operators(batch: GraphBatch, kernel: GNTK) -> list[Any]:
     """Return the operators of aggregation: closed neighbourhoods, or the node itself and neighbours by type of edge."""
     adjacency = batch.adjacency()
     itself = kernel.self_weight * sparse.eye_array(batch.n_nodes, format="csr")
+    if kernel.symmetric:
+        D = np.asarray((adjacency + itself).sum(axis=1)).ravel()
+        c = np.divide(1.0, np.sqrt(D), out=np.zeros_like(D), where=D > 0)
+        adjacency.data *= np.repeat(c, np.diff(adjacency.indptr)) * c[adjacency.indices]
+        itself = itself * c**2
     if kernel.edges == "plain":
         return [adjacency + itself]
     parts = [itself]
