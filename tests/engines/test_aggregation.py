@@ -42,6 +42,12 @@ def test_symmetric_operator_is_that_of_a_gcn(family, self_weight):
     EXACT.check(sum(relation.matrix.toarray() for relation in aggregation.relations), root @ whole @ root)
 
 
+def test_root_of_a_product_of_integers_is_rounded_once():
+    # So that entries over sqrt(2 · 6) and over sqrt(3 · 4) are equal for refinement.
+    a, b = (part.astype(float) for part in np.divmod(np.arange(2500), 50))
+    assert np.array_equal(_aggregation._root_of_product(a, b), np.sqrt(a * b))
+
+
 def test_symmetric_operator_of_very_large_and_very_small_weights_is_exact():
     weights = np.array([[0.0, 1e200, 0.0], [1e200, 0.0, 1e-200], [0.0, 1e-200, 0.0]])
     batch = as_graphs([Graph(weights)])

@@ -88,6 +88,14 @@ def test_hashes_of_scaled_nodes_depend_on_content_alone():
         assert len(set(whole.tolist())) == len(whole)
 
 
+@pytest.mark.parametrize("options", [{"self_weight": 0.0}, {"self_weight": 0.5, "symmetric": True}], ids=repr)
+def test_hashes_of_weighted_operators_depend_on_content_alone(options):
+    whole = NodeFeatures().fit_transform(MUTAG)
+    hashes = [refine_colours(batch, 3, **options).hashes for batch in (whole[np.arange(10)[::-1]], whole)]
+    for part, every in zip(*hashes, strict=True):
+        assert set(part.tolist()) <= set(every.tolist())
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_operators_separate_edge_types(kind):
     batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
