@@ -111,6 +111,16 @@ def test_gradients_equal_finite_differences():
     np.testing.assert_allclose(tangent[0, 0], squared, rtol=1e-6)
 
 
+def test_network_of_a_weighted_directed_graph_has_the_symmetric_operator():
+    rng = np.random.default_rng(0)
+    weights = np.triu(rng.uniform(0.2, 3.0, (4, 4)), 1)
+    weights[3, 0] = 1.5
+    graphs = [Graph(weights, np.eye(4), directed=True), Graph(weights[:3, :3], np.eye(4)[1:], directed=True)]
+    kernel = GNTK(2, 1, "symmetric", self_weight=0.5)
+    K = gram(graphs, kernel)
+    assert np.linalg.norm(finite_width_gram(graphs, kernel, 1024, draws=8) - K) < 0.03 * np.linalg.norm(K)
+
+
 def test_invalid_sizes_are_refused():
     with pytest.raises(InputError, match="width and draws must be 1 or more, but are 0 and 1"):
         finite_width_gram(GRAPHS, GNTK(), 0)

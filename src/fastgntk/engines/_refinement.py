@@ -3,9 +3,9 @@
 At level 0 nodes with equal features get the same colour. At level l they do if their closed neighbourhoods contain the
 same multiset of level l − 1 colours, with weights or edge types the same multiset of (weight, type, colour). Such nodes
 have identical rows against every node of every graph, so merging them is exact. This is colour refinement (1-WL),
-except that without types a node's own colour is distinguished from a neighbour's only if its weight, the entry of Â on
-the diagonal, differs from that of the edge. If the scale c_u
-is given, nodes of one colour have the same c_u from level 1 on; level 0, the features, does not depend on it.
+except that a node's own colour is distinguished from those of its neighbours only by types, or if the weight of the
+node itself differs from those of edges; with ``self_weight=0`` it does not count at all. If the scale c_u is given,
+nodes of one colour have the same c_u from level 1 on; level 0, the features, does not depend on it.
 """
 
 from dataclasses import dataclass, replace
@@ -69,9 +69,9 @@ def refine_colours(
     """Refine the colours of all graphs together down to level ``depth``.
 
     ``typed`` distinguishes edge labels, ``given_scale`` the ``node_scale`` of nodes; ``self_weight`` and
-    ``symmetric`` are those of the kernel.
-    Costs about a tenth of a microsecond per edge and level, a tenth of that without operators. ``used_bits`` masks the
-    hashes; results do not depend on it, since nodes with equal hashes are compared before they are merged.
+    ``symmetric`` are those of the kernel. Costs about a tenth of a microsecond per edge and level, a tenth of that
+    without operators. ``used_bits`` masks the hashes; results do not depend on it, since nodes with equal hashes are
+    compared before they are merged.
     """
     from fastgntk.engines._simd._refine import ALL_BITS, merge_neighbourhoods, operator_rows
 
@@ -276,9 +276,8 @@ def _tokens(
     edge_tags, node_tags, tag_hashes = tags
     keys = np.concatenate([neighbours, nodes]).astype(np.int64) * len(tag_hashes)
     keys[: len(neighbours)] += edge_tags
-    keys[len(neighbours) :] = np.where(
-        node_tags < 0, -1, keys[len(neighbours) :] + node_tags
-    )  # its colour is no matter
+    # A node without a weight of its own has the same token, whatever its colour.
+    keys[len(neighbours) :] = np.where(node_tags < 0, -1, keys[len(neighbours) :] + node_tags)
     distinct, number = np.unique(keys, return_inverse=True)
     token_hashes = hash_pairs(hashes[distinct // len(tag_hashes)], tag_hashes[distinct % len(tag_hashes)])
     token_hashes[distinct < 0] = 0

@@ -74,7 +74,8 @@ def _aggregation_operators(batch: GraphBatch, kernel: GNTK) -> list[Any]:
     if kernel.symmetric:
         D = np.asarray((adjacency + itself).sum(axis=1)).ravel()
         c = np.divide(1.0, np.sqrt(D), out=np.zeros_like(D), where=D > 0)
-        adjacency.data *= np.repeat(c, np.diff(adjacency.indptr)) * c[adjacency.indices]
+        weights = adjacency.data * np.repeat(c, np.diff(adjacency.indptr)) * c[adjacency.indices]
+        adjacency = sparse.csr_array((weights, adjacency.indices, adjacency.indptr), shape=adjacency.shape)
         itself = itself * c**2
     if kernel.edges == "plain":
         return [adjacency + itself]
