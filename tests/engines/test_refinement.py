@@ -125,6 +125,7 @@ def test_operators_sum_the_weights_of_each_colour(kind, self_weight):
         member[np.arange(batch.n_nodes), old] = 1.0
         for u in range(batch.n_nodes):
             row = slice(Q.ptr[new[u]], Q.ptr[new[u] + 1])
+            assert set(Q.index[row].tolist()) == set(old[np.flatnonzero(whole[u])].tolist())
             dense, magnitude = np.zeros(member.shape[1]), np.zeros(member.shape[1])
             dense[Q.index[row]], magnitude[Q.index[row]] = Q.value[row], Q.magnitude[row]
             np.testing.assert_allclose(dense, whole[u] @ member, atol=1e-12)

@@ -50,11 +50,6 @@ def test_mean_of_wide_networks_is_within_three_per_cent_of_the_limit(kernel):
         GNTK(2, 1, "unit", True),
         GNTK(2, 1, "given", True),
         GNTK(1, 2, "uniform", False, c_phi=1.2),
-        GNTK(2, 1, "degree", pool="mean"),
-        GNTK(2, 1, "symmetric"),
-        GNTK(2, 1, "symmetric", False, edges="typed", self_weight=0.5, pool="mean"),
-        GNTK(2, 1, "degree", self_weight=2.5),
-        GNTK(2, 1, "uniform", False, edges="typed", self_weight=0.0),
     ],
     ids=repr,
 )
@@ -111,6 +106,19 @@ def test_gradients_equal_finite_differences():
     np.testing.assert_allclose(tangent[0, 0], squared, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        GNTK(2, 1, "symmetric"),
+        GNTK(2, 1, "symmetric", edges="typed", self_weight=2.5),
+        GNTK(2, 1, "degree", self_weight=0.0, pool="mean"),
+    ],
+    ids=repr,
+)
+def test_other_operators_and_readouts_have_the_same_limit(kernel):
+    assert error(kernel, 256, draws=64, seed=1) < 0.03
+
+
 def test_network_of_a_weighted_directed_graph_has_the_symmetric_operator():
     rng = np.random.default_rng(0)
     weights = np.triu(rng.uniform(0.2, 3.0, (4, 4)), 1)
@@ -118,7 +126,9 @@ def test_network_of_a_weighted_directed_graph_has_the_symmetric_operator():
     graphs = [Graph(weights, np.eye(4), directed=True), Graph(weights[:3, :3], np.eye(4)[1:], directed=True)]
     kernel = GNTK(2, 1, "symmetric", self_weight=0.5)
     K = gram(graphs, kernel)
-    assert np.linalg.norm(finite_width_gram(graphs, kernel, 1024, draws=8) - K) < 0.03 * np.linalg.norm(K)
+    assert np.linalg.norm(finite_width_gram(graphs, kernel, 256, draws=64, random_state=1) - K) < 0.03 * np.linalg.norm(
+        K
+    )
 
 
 def test_invalid_sizes_are_refused():
