@@ -58,11 +58,23 @@ KERNELS = {
     "large c_phi": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=3.1),
     "given scale": GNTK(blocks=3, layers=2, scale="given", jump=True),
     "typed edges": GNTK(blocks=3, layers=2, scale="uniform", jump=True, edges="typed"),
+    "symmetric": GNTK(blocks=3, layers=2, scale="symmetric", jump=True),
+    "no self weight": GNTK(blocks=3, layers=2, scale="uniform", jump=True, self_weight=0.0),
+    "large self weight": GNTK(blocks=2, layers=1, scale="degree", jump=True, self_weight=2.5),
+    "mean pooling": GNTK(blocks=2, layers=1, scale="degree", jump=True, pool="mean"),
 }
 ALL_KERNELS = KERNELS | {
     "typed edges, degree": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=1.3, edges="typed"),
     "typed edges, given scale": GNTK(blocks=2, layers=1, scale="given", jump=(0.5, 1.0, 2.0), c_phi=1.3, edges="typed"),
     "typed edges, unit": GNTK(blocks=2, layers=2, scale="unit", jump=True, edges="typed"),
+    "no self weight, degree": GNTK(blocks=2, layers=1, scale="degree", jump=False, self_weight=0.0),
+    "no self weight, unit": GNTK(blocks=3, layers=1, scale="unit", jump=True, edges="typed", self_weight=0.0),
+    "typed edges, small self weight": GNTK(blocks=2, layers=2, c_phi=1.3, jump=False, edges="typed", self_weight=0.5),
+    "given scale, small self weight": GNTK(blocks=2, layers=1, scale="given", jump=True, self_weight=0.5),
+    "symmetric, small self weight": GNTK(blocks=2, layers=1, scale="symmetric", c_phi=1.3, self_weight=0.5),
+    "symmetric, typed edges": GNTK(blocks=2, layers=2, scale="symmetric", jump=False, edges="typed", self_weight=2.5),
+    "symmetric mean, no self weight": GNTK(blocks=3, layers=1, scale="symmetric", self_weight=0.0, pool="mean"),
+    "mean pooling, last level": GNTK(blocks=2, layers=2, scale="unit", jump=False, edges="typed", pool="mean"),
 }
 """For what is checked against the definition; properties follow from it, and need not run on all."""
 

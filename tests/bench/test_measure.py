@@ -11,7 +11,9 @@ from fastgntk.bench._measure import _draw_graphs, _draw_pairs, _run
 from fastgntk.engines._decoupled import Decoupled
 
 
-@pytest.mark.parametrize("kernel", [GNTK(3, 2), GNTK(2, 1, jump=False), GNTK(2, 2, c_phi=1.4)])
+@pytest.mark.parametrize(
+    "kernel", [GNTK(3, 2), GNTK(2, 1, jump=False), GNTK(2, 2, c_phi=1.4), GNTK(2, scale="symmetric", pool="mean")]
+)
 def test_baseline_equals_gram(kernel):
     batch = NodeFeatures().fit_transform(datasets.load("MUTAG").graphs[:6])
     pairs = np.array([[0, 0], [1, 4], [3, 2]])

@@ -193,7 +193,10 @@ GRAM = ["gram", "MUTAG", "-o", "K.npy"]
         (["evaluate", "MUTAG", "--blocks", "3-1"], "--blocks: the range 3-1 runs backwards"),
         (["evaluate", "MUTAG", "--blocks", "1,,2"], "--blocks takes values separated by commas"),
         (["evaluate", "MUTAG", "--layers", "two"], "--layers takes integers such as 1,2,5"),
-        (["evaluate", "MUTAG", "--scale", "big"], "scale must be one of uniform, degree, unit, given, but is 'big'"),
+        (
+            ["evaluate", "MUTAG", "--scale", "big"],
+            "scale must be one of uniform, degree, unit, given, symmetric, but is 'big'",
+        ),
         (["evaluate", "MUTAG", "--jump", "maybe"], "--jump must be yes, no or both, but is 'maybe'"),
         (["evaluate", "MUTAG", "--c", "ten"], "--c takes numbers such as 1,10,100"),
         (["evaluate", "MUTAG", "--c", "0"], "every C must be a number above 0"),

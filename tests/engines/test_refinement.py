@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from tests.tables import FAMILIES, NEGATIVE_WEIGHTS, scales_of
@@ -16,7 +18,7 @@ PATH = Graph.from_edges([(0, 1), (1, 2), (2, 3)], 4)
 TURNED = Graph.from_edges([(2, 1), (1, 3), (3, 0)], 4)  # the same path, numbered otherwise
 
 
-def refined(batch, depth, typed=False, given_scale=False):
+def refined(batch, depth, typed=False, given_scale=False, self_weight=1.0, symmetric=False):
     """Colours of every level by dictionaries of sorted multisets: nothing shared with the package."""
     X = batch.features.toarray() if hasattr(batch.features, "toarray") else np.asarray(batch.features)
     A = batch.adjacency().toarray()
@@ -24,6 +26,11 @@ def refined(batch, depth, typed=False, given_scale=False):
     if typed and batch.edge_labels is not None:
         for u, v, label in zip(*np.nonzero(A), batch.edge_labels, strict=True):
             T[u][v] = f"type {label}"
+    itself = [self_weight] * len(A)
+    if symmetric:
+        D = [math.fsum([*row, self_weight]) for row in A]
+        itself = [self_weight / d for d in D]
+        A = A / np.sqrt(np.outer(D, D))
     current = [tuple(row.tolist()) for row in X + 0.0]
     levels = []
     for _ in range(depth + 1):
@@ -33,7 +40,10 @@ def refined(batch, depth, typed=False, given_scale=False):
         current = [
             (
                 batch.node_scale[u] if given_scale else 0.0,
-                *sorted([("itself" * typed, 1.0, now[u])] + [(T[u][v], A[u, v], now[v]) for v in np.flatnonzero(A[u])]),
+                *sorted(
+                    [("itself" * typed, itself[u], now[u])] * (self_weight != 0)
+                    + [(T[u][v], A[u, v], now[v]) for v in np.flatnonzero(A[u])]
+                ),
             )
             for u in range(len(A))
         ]
@@ -44,13 +54,23 @@ def partition(colours):
     return [list(colours).index(c) for c in colours]
 
 
-@pytest.mark.parametrize(("typed", "given_scale"), [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize(
+    ("typed", "given_scale", "self_weight"),
+    [
+        (False, False, 1.0),
+        (True, False, 1.0),
+        (False, True, 1.0),
+        (True, True, 1.0),
+        (False, False, 0.5),
+        (True, False, 0.0),
+    ],
+)
 @pytest.mark.parametrize("used_bits", [None, 0, 0b111])
 @pytest.mark.parametrize("kind", KINDS)
-def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used_bits, typed, given_scale):
+def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used_bits, typed, given_scale, self_weight):
     batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
-    found = refine_colours(batch, 3, used_bits, typed=typed, given_scale=given_scale)
-    levels = refined(batch, 3, typed, given_scale)
+    found = refine_colours(batch, 3, used_bits, typed=typed, given_scale=given_scale, self_weight=self_weight)
+    levels = refined(batch, 3, typed, given_scale, self_weight)
     for mine, expected in zip(found.colours.tolist(), levels, strict=True):
         assert partition(mine) == partition(expected)
     assert found.counts == [len(set(level)) for level in levels]
@@ -66,6 +86,14 @@ def test_hashes_of_scaled_nodes_depend_on_content_alone():
     for part, whole in zip(*hashes, strict=True):
         assert set(part.tolist()) <= set(whole.tolist())
         assert len(set(whole.tolist())) == len(whole)
+
+
+@pytest.mark.parametrize("options", [{"self_weight": 0.0}, {"self_weight": 0.5, "symmetric": True}], ids=repr)
+def test_hashes_of_weighted_operators_depend_on_content_alone(options):
+    whole = NodeFeatures().fit_transform(MUTAG)
+    hashes = [refine_colours(batch, 3, **options).hashes for batch in (whole[np.arange(10)[::-1]], whole)]
+    for part, every in zip(*hashes, strict=True):
+        assert set(part.tolist()) <= set(every.tolist())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,22 +113,42 @@ def test_operators_separate_edge_types(kind):
             assert list(Q.relation[row.start : row.stop]) == sorted(Q.relation[row.start : row.stop])
 
 
+@pytest.mark.parametrize("self_weight", [1.0, 0.5, 0.0])
 @pytest.mark.parametrize("kind", KINDS)
-def test_operators_sum_the_weights_of_each_colour(kind):
+def test_operators_sum_the_weights_of_each_colour(kind, self_weight):
     batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
-    found = refine_colours(batch, 2)
-    whole = batch.adjacency().toarray() + np.eye(batch.n_nodes)
+    found = refine_colours(batch, 2, self_weight=self_weight)
+    whole = batch.adjacency().toarray() + self_weight * np.eye(batch.n_nodes)
     for level, Q in enumerate(found.operators, start=1):
         old, new = found.colours[level - 1], found.colours[level]
         member = np.zeros((batch.n_nodes, found.counts[level - 1]))
         member[np.arange(batch.n_nodes), old] = 1.0
         for u in range(batch.n_nodes):
             row = slice(Q.ptr[new[u]], Q.ptr[new[u] + 1])
+            assert set(Q.index[row].tolist()) == set(old[np.flatnonzero(whole[u])].tolist())
             dense, magnitude = np.zeros(member.shape[1]), np.zeros(member.shape[1])
             dense[Q.index[row]], magnitude[Q.index[row]] = Q.value[row], Q.magnitude[row]
             np.testing.assert_allclose(dense, whole[u] @ member, atol=1e-12)
             np.testing.assert_allclose(magnitude, np.abs(whole[u]) @ member, atol=1e-12)
-            assert Q.terms[new[u]] == np.count_nonzero(whole[u])
+            assert Q.terms[new[u]] == np.count_nonzero(whole[u]) + (self_weight == 0.0)
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_colours_of_symmetric_operators_are_those_of_equal_rows(kind):
+    batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
+    found = refine_colours(batch, 3, symmetric=True, self_weight=0.5)
+    levels = refined(batch, 3, symmetric=True, self_weight=0.5)
+    assert found.counts == [len(set(level)) for level in levels]
+    for mine, expected in zip(found.colours.tolist(), levels, strict=True):
+        assert partition(mine) == partition(expected)
+
+
+def test_colours_of_symmetric_operators_do_not_depend_on_the_order_of_edges():
+    rng = np.random.default_rng(0)
+    edges, weights = [(0, i) for i in range(1, 8)], rng.uniform(0.1, 3.0, 7)
+    stars = [Graph.from_edges(edges, 8, weights=weights[order]) for order in (rng.permutation(7) for _ in range(20))]
+    batch = NodeFeatures().fit_transform(stars)
+    assert refine_colours(batch, 2, symmetric=True).counts == [2, 8, 8]
 
 
 def test_operator_rows_are_sorted_by_content():

@@ -40,13 +40,16 @@ def rows_of(batch, sketch, **options):
     return sketch_rows(batch, GNTK(sketch=sketch, **options))
 
 
-def column_sums(graph, typed=False):
+def column_sums(graph, typed=False, self_weight=1.0, symmetric=False):
     """Âᵀ1 (n, relations), written out."""
-    A, n = graph.adjacency.toarray(), graph.n_nodes
-    parts = [A + np.eye(n)]
+    A, itself = graph.adjacency.toarray(), self_weight * np.eye(graph.n_nodes)
+    if symmetric:
+        D = (A + itself).sum(axis=1)
+        A, itself = A / np.sqrt(np.outer(D, D)), itself / np.sqrt(np.outer(D, D))
+    parts = [A + itself]
     if typed:
         kinds = sparse.csr_array((graph.edge_labels + 1, graph.indices, graph.indptr), shape=A.shape).toarray()
-        parts = [np.eye(n), *(np.where(kinds == kind + 1, A, 0.0) for kind in range(3))]
+        parts = [itself, *(np.where(kinds == kind + 1, A, 0.0) for kind in range(3))]
     return np.stack([part.sum(axis=0) for part in parts], axis=1)
 
 
@@ -76,12 +79,15 @@ def test_automatic_rows_meet_the_error_and_fewer_do_not(kind, typed):
     assert fewer > mean
 
 
+@pytest.mark.parametrize(("self_weight", "symmetric"), [(1.0, False), (0.5, False), (2.5, True)])
 @pytest.mark.parametrize("typed", [False, True])
-def test_moments_are_as_written_out(typed):
+def test_moments_are_as_written_out(typed, self_weight, symmetric):
     graphs = [random_graph(i, 10 + i, typed=True) for i in range(3)]
-    found = np.array(_moments(encoded(graphs), GNTK(edges="typed" if typed else "plain")))
+    scale = "symmetric" if symmetric else "uniform"
+    kernel = GNTK(edges="typed" if typed else "plain", scale=scale, self_weight=self_weight)
+    found = np.array(_moments(encoded(graphs), kernel))
     for i, graph in enumerate(graphs):
-        X, G = graph.features, column_sums(graph, typed)
+        X, G = graph.features, column_sums(graph, typed, self_weight, symmetric)
         fourth = np.sum(X[:, :, None] ** 2 * G[:, None] ** 2)
         expected = np.array([np.sum(X**2) * np.sum(G**2), np.sum((X.T @ G) ** 2), fourth])
         np.testing.assert_allclose(found[1:, i] / found[0, i], expected[1:] / expected[0], rtol=1e-12)

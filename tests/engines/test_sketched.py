@@ -14,7 +14,6 @@ from tests.tables import EXACT, FAMILIES, FLOAT64, KERNELS, SKETCHED, case, scal
 import fastgntk as fg
 from fastgntk import GNTK, Compute, Sketch
 from fastgntk.engines import _sketched, _sketched_level
-from fastgntk.engines._aggregation import row_sums
 from fastgntk.engines._sketched import Sketched
 from fastgntk.graphs import content_keys
 from fastgntk.sketch import SKETCHES
@@ -36,7 +35,10 @@ def prepared_batch(graphs):
 
 def parts_by_hand(one, kernel, n_types):
     """Â as one matrix, or with typed edges as one for the node itself and for each type."""
-    A, itself = one.adjacency().toarray(), np.eye(one.n_nodes)
+    A, itself = one.adjacency().toarray(), kernel.self_weight * np.eye(one.n_nodes)
+    if kernel.scale == "symmetric":
+        D = (A + itself).sum(axis=1)
+        A, itself = A / np.sqrt(np.outer(D, D)), itself / np.sqrt(np.outer(D, D))
     if kernel.edges == "plain":
         return [A + itself]
     parts = [itself] + [np.zeros_like(A) for _ in range(n_types)]
@@ -97,11 +99,19 @@ def expected_levels(batch, kernel, sketch):
     for i in range(len(batch)):
         one = batch[i : i + 1]
         operators.append(sketched_operators(one, kernel, sketch, n_types))
-        sums = row_sums(one)
-        scale = {"uniform": np.ones(len(sums)), "degree": 1.0 / sums, "unit": None, "given": one.node_scale}
+        sums = one.adjacency().toarray().sum(axis=1) + kernel.self_weight
+        scale = {
+            "uniform": np.ones(len(sums)),
+            "symmetric": np.ones(len(sums)),  # in the operator
+            "degree": 1.0 / np.where(sums == 0, 1.0, sums),
+            "unit": None,
+            "given": one.node_scale,
+        }
         scales.append(scale[kernel.scale])
         features.append(one.features.toarray() if sparse.issparse(one.features) else np.asarray(one.features))
-    return operator_gram_levels(operators, scales, features, kernel)
+    levels = operator_gram_levels(operators, scales, features, kernel)
+    sizes = np.maximum(batch.sizes, 1) if kernel.pool == "mean" else np.ones(len(batch))
+    return levels / np.outer(sizes, sizes)
 
 
 @pytest.mark.filterwarnings("ignore::fastgntk.NotSketchedWarning")  # families have graphs of one node

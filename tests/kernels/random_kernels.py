@@ -32,12 +32,14 @@ def leaves(draw) -> GNTK:
     return GNTK(
         blocks=blocks,
         layers=draw(st.integers(1, 4)),
-        scale=draw(st.sampled_from(["uniform", "degree", "unit", "given"])),
+        scale=draw(st.sampled_from(["uniform", "degree", "unit", "given", "symmetric"])),
         jump=draw(st.booleans() | weights),
         c_phi=draw(FACTORS),
         edges=draw(st.sampled_from(["plain", "typed"])),
         features=draw(st.sampled_from(["auto", "attributes", "labels", "all", "degree"])),
         sketch=draw(st.none() | SKETCH_VALUES),
+        self_weight=draw(WEIGHTS),
+        pool=draw(st.sampled_from(["sum", "mean"])),
     )
 
 

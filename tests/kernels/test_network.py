@@ -25,7 +25,7 @@ def test_frozen_and_hashable():
 def test_numpy_numbers_become_plain_ones():
     kernel = GNTK(blocks=np.int64(2), layers=np.int32(1), jump=np.bool_(True), c_phi=np.float32(2))
     plain = {"is": "GNTK", "blocks": 2, "layers": 1, "scale": "uniform", "jump": True, "c_phi": 2.0}
-    plain |= {"edges": "plain", "features": "auto", "sketch": None}
+    plain |= {"edges": "plain", "features": "auto", "sketch": None, "self_weight": 1.0, "pool": "sum"}
     assert kernel.to_json() == json.dumps(plain)
     assert [type(value) for value in kernel.to_dict().values()] == [type(value) for value in plain.values()]
 
@@ -46,11 +46,15 @@ def test_repr_leaves_out_defaults():
         ({"layers": 10**5000}, r"layers must be an integer in 1\.\.1000, but is an integer of 16610 bits"),
         ({"blocks": 2.0}, "blocks must be an integer"),
         ({"blocks": True}, "blocks must be an integer"),
-        ({"scale": "none"}, "scale must be one of uniform, degree, unit, given, but is 'none'"),
-        ({"scale": ["unit"]}, r"scale must be one of uniform, degree, unit, given, but is \['unit'\]"),
+        ({"scale": "none"}, "scale must be one of uniform, degree, unit, given, symmetric, but is 'none'"),
+        ({"scale": ["unit"]}, r"scale must be one of uniform, degree, unit, given, symmetric, but is \['unit'\]"),
         ({"edges": "labels"}, "edges must be one of plain, typed, but is 'labels'"),
         ({"features": "label"}, "features must be one of auto, attributes, labels, all, degree, but is 'label'"),
         ({"features": None}, "features must be one of .*, but is None"),
+        ({"self_weight": -0.5}, "self_weight must be a number, 0 or more, but is -0.5"),
+        ({"self_weight": float("inf")}, "self_weight must be a number, 0 or more, but is inf"),
+        ({"self_weight": "1"}, "self_weight must be a number, 0 or more, but is '1'"),
+        ({"pool": "max"}, "pool must be one of sum, mean, but is 'max'"),
         ({"jump": 1}, r"jump must be True, False or a weight for each level 0\.\.3, but is 1"),
         ({"jump": "yes"}, "jump must be True, False or a weight for each level"),
         ({"blocks": 2, "jump": (1, 1)}, "jump has 2 weights, but blocks=2 makes 3 levels"),

@@ -27,7 +27,9 @@ def node_contributions(g: Graph, x: list[list[float]], h: Graph, y: list[list[fl
     """Return for each node of g what it adds to the kernel."""
     levels = reference_levels(g, x, h, y, kernel)
     weights = list(kernel.jump) if isinstance(kernel.jump, tuple) else [float(kernel.jump)] * kernel.blocks + [1.0]
-    return [math.fsum(w * level[u] for w, level in zip(weights, levels, strict=True)) for u in range(len(x))]
+    pairs = len(x) * len(y) if kernel.pool == "mean" else 1
+    parts = [math.fsum(w * level[u] for w, level in zip(weights, levels, strict=True)) for u in range(len(x))]
+    return [part / pairs if pairs else 0.0 for part in parts]
 
 
 def reference_levels(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], kernel: GNTK) -> list[list[float]]:
@@ -72,10 +74,10 @@ def _own_norms(
         for u in range(n):
             bound = sum(abs(w) * math.sqrt(max(sigma[v][v], 0.0)) for (_, v), w in a[u].items())
             size.append(math.sqrt(raw[u][u]) if raw[u][u] > 1e-14 * bound * bound else 0.0)
-        if kernel.scale == "uniform":
+        if kernel.scale in ("uniform", "symmetric"):  # the latter is in the weights
             c = [1.0] * n
         elif kernel.scale == "degree":
-            c = [1.0 / sum(row.values()) for row in a]
+            c = [1.0 / sum(row.values()) if any(row.values()) else 0.0 for row in a]
         elif kernel.scale == "given":
             c = [float(value) for value in given]
         else:
@@ -102,8 +104,13 @@ def _closed_neighbourhoods(g: Graph, kernel: GNTK) -> list[Neighbours]:
         for k in range(int(g.indptr[u]), int(g.indptr[u + 1])):
             kind = str(g.edge_labels[k]) if typed else "any"
             row[kind, int(g.indices[k])] = 1.0 if g.weights is None else float(g.weights[k])
-        row["itself" if typed else "any", u] = 1.0
+        row["itself" if typed else "any", u] = kernel.self_weight
         out.append(row)
+    if kernel.scale == "symmetric":
+        degree = [math.fsum(row.values()) for row in out]
+        for u, row in enumerate(out):
+            for kind, v in row:
+                row[kind, v] *= 1.0 / math.sqrt(degree[u] * degree[v]) if degree[u] and degree[v] else 0.0
     return out
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.tables import ALL_ENGINES, ENGINES, EXACT, FAMILIES, FLOAT64, KERNELS, by_engine, case, covering, joined
 
-from fastgntk import GNTK, Graph, as_graphs, gram
+from fastgntk import GNTK, Graph, as_graphs, diagonal, gram, gram_path
 
 every_kernel = pytest.mark.parametrize("kernel", KERNELS)
 
@@ -51,7 +53,7 @@ def test_node_order_does_not_matter(kernel):
 
 
 @pytest.mark.slow
-@every_kernel
+@pytest.mark.parametrize("kernel", [name for name, kernel in KERNELS.items() if kernel.pool == "sum"])
 def test_disjoint_union_adds(kernel):
     for engine, family in covering(ENGINES, kernel, list(FAMILIES)):
         graphs = FAMILIES[family]
@@ -60,6 +62,19 @@ def test_disjoint_union_adds(kernel):
             K = gram([*graphs, joined(graphs)], **by_engine(engine, KERNELS[kernel]))
             FLOAT64.check(K[:n, n], K[:n, :n].sum(axis=1))
             FLOAT64.check(K[n, n], K[:n, :n].sum())
+
+
+@pytest.mark.parametrize("engine", ALL_ENGINES)
+def test_mean_pooling_divides_by_the_numbers_of_nodes(engine):
+    mean = KERNELS["mean pooling"]
+    for family in ("path", "empty graph", "weighted"):
+        graphs = FAMILIES[family]
+        sizes = np.maximum([graph.n_nodes for graph in graphs], 1)
+        how, summed = by_engine(engine, mean), by_engine(engine, replace(mean, pool="sum"))
+        with case(family):
+            EXACT.check(gram(graphs, **how), gram(graphs, **summed) / np.outer(sizes, sizes))
+            EXACT.check(gram_path(graphs, **how).levels, gram_path(graphs, **summed).levels / np.outer(sizes, sizes))
+            EXACT.check(diagonal(graphs, **how), diagonal(graphs, **summed) / sizes**2)
 
 
 @pytest.mark.slow
@@ -124,5 +139,6 @@ def test_node_of_norm_zero_contributes_nothing(engine):
     without = Graph.from_edges([(0, 1)], 2, features[:2], edge_labels=[5], node_scale=scale[:2])
     for kernel in KERNELS.values():
         K = gram([with_zero, without], **by_engine(engine, kernel))
-        EXACT.check(K[0, 0], K[1, 1])
-        EXACT.check(K[0, 1], K[1, 1])
+        share = 2 / 3 if kernel.pool == "mean" else 1.0  # in a mean, it still counts as a node
+        EXACT.check(K[0, 0], share**2 * K[1, 1])
+        EXACT.check(K[0, 1], share * K[1, 1])

@@ -63,7 +63,7 @@ def test_given_scales_equal_the_computed_ones_between_nodes_and_in_random_featur
             FLOAT64.check(*(features.nodes(ready) for features in vectors))
 
 
-@pytest.mark.parametrize("scale", ["uniform", "degree", "unit"])
+@pytest.mark.parametrize("scale", ["uniform", "degree", "unit", "symmetric"])
 def test_other_scales_ignore_what_graphs_carry_to_the_last_bit(scale):
     molecules = datasets.load("MUTAG").graphs[:10]
     scaled = molecules.with_node_scale(scales_of(molecules.n_nodes))

@@ -92,8 +92,10 @@ def test_contributions_of_many_graphs_are_those_of_one_at_a_time(engine, nodes):
     assert seen == len(some)
 
 
-@pytest.mark.parametrize("kernel", [GNTK(2) + GNTK(1), GNTK(2) * GNTK(1, features="degree"), GNTK(2).normalized()])
-def test_contributions_to_a_combination_come_one_graph_at_a_time(kernel):
+@pytest.mark.parametrize(
+    "kernel", [GNTK(2) + GNTK(1), GNTK(2) * GNTK(1, features="degree"), GNTK(2).normalized(), GNTK(1, pool="mean")]
+)
+def test_contributions_that_depend_on_the_whole_graph_come_one_graph_at_a_time(kernel):
     batch = datasets.load("MUTAG").graphs
     cols = prepare(batch[20:30], kernel, compute=Compute(engine="lossless"))
     parts = list(node_contributions_in_chunks(batch[:3], cols))

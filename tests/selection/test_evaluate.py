@@ -212,7 +212,7 @@ def test_graphs_without_classes_are_refused():
         ({"blocks": ()}, "blocks must have at least one value"),
         ({"blocks": (0, 2)}, "blocks must be an integer, 1 or more, but is 0"),
         ({"layers": (0,)}, "layers must be an integer, 1 or more, but is 0"),
-        ({"scale": ("loud",)}, "scale must be one of uniform, degree, unit, given, but is 'loud'"),
+        ({"scale": ("loud",)}, "scale must be one of uniform, degree, unit, given, symmetric, but is 'loud'"),
         ({"C": (1.0, -1.0)}, "every C must be a number above 0"),
         ({"C": ("a",)}, "every C must be a number above 0"),
         ({"blocks": 3}, "blocks must be a sequence of values to try, but is 3"),

@@ -6,12 +6,14 @@ import pytest
 from fastgntk import (
     GNTK,
     Compute,
+    Graph,
     GraphClassifier,
     GraphClassifierCV,
     GraphRegressor,
     GraphRegressorCV,
     InputError,
     Sketch,
+    as_graphs,
     datasets,
     gram,
     prepare,
@@ -115,6 +117,16 @@ def test_sample_without_the_first_of_equal_graphs_is_in_order():
     np.testing.assert_allclose(K, gram(batch[lacking], GNTK(1)), rtol=1e-7)
     whole = comparison._sample(groups, np.arange(22))
     np.testing.assert_allclose(gram(whole.distinct[whole.distinct_index], GNTK(1)), gram(batch, GNTK(1)), rtol=1e-7)
+
+
+def test_graphs_that_one_kernel_of_a_search_distinguishes_are_different():
+    # Closed neighbourhoods hold the same labels in both rings; only the weight of a node itself distinguishes them.
+    ring = [(0, 2), (0, 3), (1, 2), (1, 3)]
+    rings = as_graphs([Graph.from_edges(ring, 4, labels=labels) for labels in ([0, 0, 1, 1], [0, 1, 0, 1])])
+    comparison = Comparison(rings, np.arange(2.0)[:, None], None, ALPHAS, misclassification, 10, 0, Compute())
+    assert comparison._group_equal_graphs([GNTK(1), GNTK(1, scale="symmetric")]).tolist() == [0, 0]
+    assert comparison._group_equal_graphs([GNTK(1), GNTK(1, self_weight=0.5)]).tolist() == [0, 1]
+    assert comparison._group_equal_graphs([GNTK(1), GNTK(1, scale="symmetric", self_weight=0.5)]).tolist() == [0, 1]
 
 
 def test_graphs_that_differ_in_scale_only_are_different_in_a_search():

@@ -45,7 +45,13 @@ def test_mean_of_wide_networks_is_within_three_per_cent_of_the_limit(kernel):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "kernel", [GNTK(2, 1, "unit", True), GNTK(2, 1, "given", True), GNTK(1, 2, "uniform", False, c_phi=1.2)], ids=repr
+    "kernel",
+    [
+        GNTK(2, 1, "unit", True),
+        GNTK(2, 1, "given", True),
+        GNTK(1, 2, "uniform", False, c_phi=1.2),
+    ],
+    ids=repr,
 )
 def test_other_scales_and_variances_have_the_same_limit(kernel):
     assert error(kernel, 1024, draws=16, seed=2) < 0.03
@@ -98,6 +104,31 @@ def test_gradients_equal_finite_differences():
                 squared += ((above - below) / (2 * step)) ** 2
     tangent = fw._tangent(passes, [A_hat], kernel, np.ones((1, 4)))
     np.testing.assert_allclose(tangent[0, 0], squared, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        GNTK(2, 1, "symmetric"),
+        GNTK(2, 1, "symmetric", edges="typed", self_weight=2.5),
+        GNTK(2, 1, "degree", self_weight=0.0, pool="mean"),
+    ],
+    ids=repr,
+)
+def test_other_operators_and_readouts_have_the_same_limit(kernel):
+    assert error(kernel, 256, draws=64, seed=1) < 0.03
+
+
+def test_network_of_a_weighted_directed_graph_has_the_symmetric_operator():
+    rng = np.random.default_rng(0)
+    weights = np.triu(rng.uniform(0.2, 3.0, (4, 4)), 1)
+    weights[3, 0] = 1.5
+    graphs = [Graph(weights, np.eye(4), directed=True), Graph(weights[:3, :3], np.eye(4)[1:], directed=True)]
+    kernel = GNTK(2, 1, "symmetric", self_weight=0.5)
+    K = gram(graphs, kernel)
+    assert np.linalg.norm(finite_width_gram(graphs, kernel, 256, draws=64, random_state=1) - K) < 0.03 * np.linalg.norm(
+        K
+    )
 
 
 def test_invalid_sizes_are_refused():

@@ -8,7 +8,8 @@ import numpy as np
 
 from fastgntk.errors import InputError
 
-__all__ = ["Workers", "check_flag", "check_integer", "check_positive", "check_random_state", "shorten", "worker_count"]
+__all__ = ["Workers", "check_flag", "check_integer", "check_not_negative", "check_positive", "check_random_state"]
+__all__ += ["shorten", "worker_count"]
 
 Workers = int | None
 
@@ -40,14 +41,18 @@ def check_flag(name: str, value: Any) -> bool:
 
 def check_positive(name: str, value: Any) -> float:
     """Return an option that must be a finite number above 0."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    try:
-        converted = float(value) if number else math.nan
-    except OverflowError:  # an int may be larger than any float
-        converted = math.inf
+    converted = _as_float(value)
     if not 0 < converted < math.inf:
         raise InputError(f"{name} must be a number above 0, but is {shorten(value)}.")
     return converted
+
+
+def check_not_negative(name: str, value: Any) -> float:
+    """Return an option that must be a finite number, 0 or more."""
+    converted = _as_float(value)
+    if not 0 <= converted < math.inf:
+        raise InputError(f"{name} must be a number, 0 or more, but is {shorten(value)}.")
+    return converted + 0.0  # not -0.0
 
 
 def shorten(value: Any) -> str:
@@ -61,6 +66,15 @@ def shorten(value: Any) -> str:
     except ValueError:  # Python refuses to print an int of more than 4,300 digits
         return f"an integer of {value.bit_length()} bits"
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _as_float(value: Any) -> float:
+    """Return a number as a float, infinite if it is too large, and NaN for anything that is not a number."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    try:
+        return float(value) if number else math.nan
+    except OverflowError:  # an int may be larger than any float
+        return math.inf
 
 
 def worker_count(workers: Workers) -> int:

@@ -81,4 +81,4 @@ def _kernel_value(g: _Graph, h: _Graph, kernel: GNTK) -> float:
         lam *= outer
         lam *= gain**kernel.layers
         total += kernel.level_weights[level + 1] * float(theta.sum())
-    return total
+    return total / max(len(g.A_hat) * len(h.A_hat), 1) if kernel.pool == "mean" else total

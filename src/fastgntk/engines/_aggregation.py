@@ -1,24 +1,26 @@
-"""Aggregation by Â = A + I, as one relation, or with typed edges as a sum over relations as in an R-GCN.
+"""Aggregation by Â = A + self_weight · I, as one relation, or with typed edges as a sum over relations as in an R-GCN.
 
-Relation 0 is the identity, relation 1 + t the edges of type t. `NodeFeatures.transform` replaces ``edge_labels`` by
+With ``scale="symmetric"`` Â stands for D^(−½) Â D^(−½) here and in all engines, which see it as any weighted operator.
+Relation 0 is the diagonal, relation 1 + t the edges of type t. `NodeFeatures.transform` replaces ``edge_labels`` by
 types numbered over all graphs that are computed together; a batch may lack the last ones.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Matrix
-from fastgntk.engines._norms import is_zero_norm, scale_norms, to_dense, unit_rows
+from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, scale_norms, to_dense, unit_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
 
 __all__ = ["SPARSE_OVER_DENSE", "Aggregation", "add_up", "aggregate_features", "check_graphs", "count_edge_types"]
-__all__ += ["count_relations", "keep_shared_columns", "multiply_directions", "node_scaling", "row_sums"]
-__all__ += ["shared_relations", "split_by_type", "sum_features"]
+__all__ += ["count_relations", "keep_shared_columns", "multiply_directions", "node_scaling", "operator_matrix"]
+__all__ += ["operator_weights", "row_sums", "shared_relations", "split_by_type", "sum_features"]
 
 Item = TypeVar("Item")
 
@@ -29,14 +31,22 @@ SPARSE_OVER_DENSE = 20.0
 class Aggregation:
     """The aggregation Â of a group of graphs, as a list of relations."""
 
-    def __init__(self, batch: GraphBatch, *, typed: bool = False, given_scale: bool = False) -> None:
-        matrix = sparse.csr_array(batch.adjacency() + sparse.eye_array(batch.n_nodes, format="csr"))
-        matrix.sort_indices()
+    def __init__(
+        self,
+        batch: GraphBatch,
+        *,
+        typed: bool = False,
+        given_scale: bool = False,
+        self_weight: float = 1.0,
+        symmetric: bool = False,
+    ) -> None:
+        matrix = operator_matrix(batch, self_weight, symmetric)
         self.magnitude = abs(matrix)  # |Â|, for the bound of `is_zero_norm`
-        self.terms = np.diff(matrix.indptr)  # |N(u)| + 1
-        self.scaling = node_scaling(batch, given_scale=given_scale)
+        self.terms = np.diff(matrix.indptr)  # |N(u)|, and 1 unless the node itself has weight 0
+        self.scaling = node_scaling(batch, given_scale=given_scale, self_weight=self_weight)
         self.matrix = matrix
-        self.relations = [_Relation(batch, B) for B in (split_by_type(batch) if typed else [matrix])]
+        relations = split_by_type(batch, self_weight, symmetric) if typed else [matrix]
+        self.relations = [_Relation(batch, B) for B in relations]
 
     def scaled_norms(self, q: Array, previous: Array, kernel: Network, *, squared: bool) -> tuple[Array, Array]:
         """Return q, with values that are 0 up to rounding set to 0, and p = c_u q_u.
@@ -80,10 +90,62 @@ def count_relations(batch: GraphBatch, kernel: Network) -> int:
     return 1 + count_edge_types(batch) if kernel.typed else 1
 
 
-def split_by_type(batch: GraphBatch, types: int | None = None) -> list[sparse.csr_array]:
+def operator_weights(
+    batch: GraphBatch, self_weight: float = 1.0, symmetric: bool = False
+) -> tuple[Array | None, Array | None]:
+    """Return the entries of Â of all edges (m,) and on the diagonal (N,), each None if all are 1.
+
+    With ``symmetric`` entry (u, v) is divided by sqrt(D_u D_v), and 0 where D_u or D_v is. Equal entries have equal
+    bits, whatever the order of nodes and edges, because refinement compares them.
+    """
+    weights, itself = batch.weights, None if self_weight == 1.0 else np.full(batch.n_nodes, self_weight)
+    if not symmetric:
+        return weights, itself
+    D = _degrees(batch, self_weight)
+    of_edges = safe_reciprocal(_root_of_product(np.repeat(D, batch.degrees), D[batch.global_indices]))
+    return of_edges if weights is None else weights * of_edges, self_weight * safe_reciprocal(D)
+
+
+def _root_of_product(a: Array, b: Array) -> Array:
+    """Return sqrt(a b), rounded once for degrees without weights, where the product itself could overflow."""
+    (a, exponent), (b, other) = np.frexp(a), np.frexp(b)
+    half, odd = np.divmod(exponent + other, 2)
+    return np.ldexp(np.sqrt(np.ldexp(a * b, odd)), half)
+
+
+def _degrees(batch: GraphBatch, self_weight: float) -> Array:
+    """Return the row sums D of Â, added from the smallest weight: nodes with the same weights have equal bits."""
+    if batch.weights is None:
+        return row_sums(batch, self_weight)
+    node = np.repeat(np.arange(batch.n_nodes), batch.degrees)
+    return row_sums(replace(batch, weights=batch.weights[np.lexsort((batch.weights, node))]), self_weight)
+
+
+def operator_matrix(batch: GraphBatch, self_weight: float = 1.0, symmetric: bool = False) -> sparse.csr_array:
+    """Return Â with sorted columns."""
+    adjacency, diagonal = _operator_parts(batch, self_weight, symmetric)
+    matrix = sparse.csr_array(adjacency + diagonal)
+    matrix.sort_indices()
+    return matrix
+
+
+def _operator_parts(
+    batch: GraphBatch, self_weight: float, symmetric: bool
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Return Â off its diagonal, and its diagonal."""
+    weights, itself = operator_weights(batch, self_weight, symmetric)
+    weighted = batch if weights is batch.weights else replace(batch, weights=weights)
+    nodes = np.arange(batch.n_nodes + 1, dtype=np.int32)
+    entries = np.ones(batch.n_nodes) if itself is None else itself
+    return weighted.adjacency(), sparse.csr_array((entries, nodes[:-1], nodes), shape=(batch.n_nodes, batch.n_nodes))
+
+
+def split_by_type(
+    batch: GraphBatch, self_weight: float = 1.0, symmetric: bool = False, types: int | None = None
+) -> list[sparse.csr_array]:
     """Return the relations, which sum to Â; ``types`` is the number of types, by default of those that occur."""
-    adjacency = batch.adjacency().tocoo()
-    relations = [sparse.csr_array(sparse.eye_array(batch.n_nodes, format="csr"))]
+    weighted, diagonal = _operator_parts(batch, self_weight, symmetric)
+    adjacency, relations = weighted.tocoo(), [diagonal]
     labels = np.zeros(0, dtype=np.int64) if batch.edge_labels is None else batch.edge_labels
     for edge_type in range(count_edge_types(batch) if types is None else types):
         edges = labels == edge_type
@@ -98,23 +160,29 @@ def check_graphs(batch: GraphBatch, kernel: Network) -> None:
         raise InputError("edges='typed' needs edge labels, but the graphs carry none; use edges='plain'.")
     if kernel.given_scale:
         batch.with_node_scale(node_scaling(batch, given_scale=True))  # values that were never checked raise an error
-    if kernel.scale != "degree":
+    if kernel.scale not in ("degree", "symmetric"):
         return
-    sums = row_sums(batch)
-    bad = np.flatnonzero(~(sums > 0))
+    sums = _degrees(batch, kernel.self_weight) if kernel.symmetric else row_sums(batch, kernel.self_weight)
+    bad = np.flatnonzero(~(sums > 0) & ((sums != 0) | (batch.degrees > 0)))  # a sum over nothing is never divided
     if len(bad):
         node = int(bad[0])
         graph = int(batch.graph_of_node[node])
+        divisor = "the root of the sum" if kernel.symmetric else "the sum"
         raise InputError(
-            f"scale='degree' divides by the sum of a node's weights plus one, which is {sums[node]:g} for node "
-            f"{node - int(batch.offsets[graph])} of graph {graph}; use scale='uniform' or positive weights."
+            f"scale={kernel.scale!r} divides by {divisor} of a node's weights plus self_weight, which is "
+            f"{sums[node]:g} for node {node - int(batch.offsets[graph])} of graph {graph}; use scale='uniform' or "
+            "positive weights."
         )
 
 
-def node_scaling(batch: GraphBatch, *, given_scale: bool) -> Array:
-    """Return what determines the scale of each node apart from its norm: c_u if it is given, else row sums of Â."""
+def node_scaling(batch: GraphBatch, *, given_scale: bool, self_weight: float = 1.0) -> Array:
+    """Return what determines the scale of each node apart from its norm: c_u if it is given, else row sums of Â.
+
+    Where a row of Â is empty, it is 1: the norm is 0 there, whatever it is divided by.
+    """
     if not given_scale:
-        return row_sums(batch)
+        sums = row_sums(batch, self_weight)
+        return sums if self_weight else np.where(sums == 0, 1.0, sums)
     if batch.node_scale is not None:
         return batch.node_scale
     if batch.n_nodes:
@@ -125,13 +193,13 @@ def node_scaling(batch: GraphBatch, *, given_scale: bool) -> Array:
     return np.zeros(0)
 
 
-def row_sums(batch: GraphBatch) -> Array:
-    """Return the row sums of Â: |N(u)| + 1, or with weights their sum plus one."""
+def row_sums(batch: GraphBatch, self_weight: float = 1.0) -> Array:
+    """Return the row sums of Â: the number of neighbours, or the sum of their weights, plus ``self_weight``."""
     if batch.weights is None:
-        return np.asarray(batch.degrees + 1.0, dtype=np.float64)
+        return np.asarray(batch.degrees + self_weight, dtype=np.float64)
     node = np.repeat(np.arange(batch.n_nodes), batch.degrees)
     sums = np.bincount(node, weights=batch.weights, minlength=batch.n_nodes)
-    return np.asarray(sums + 1.0, dtype=np.float64)
+    return np.asarray(sums + self_weight, dtype=np.float64)
 
 
 def aggregate_features(relations: Sequence[Matrix], features: Matrix) -> tuple[list[Matrix], Array]:

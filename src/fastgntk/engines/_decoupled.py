@@ -58,7 +58,7 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
     def build_group(self, state: BatchAndKernel, graphs: Ints) -> _DecoupledGroup:
         """Aggregate the features and compute the norms of every level."""
         batch, kernel = state.select(graphs), state.kernel
-        aggregation = Aggregation(batch, typed=kernel.typed, given_scale=kernel.given_scale)
+        aggregation = Aggregation(batch, **kernel.operator)
         directions, q = aggregate_features([relation.matrix for relation in aggregation.relations], batch.features)
         inverse_q, p = _norms(aggregation, unit_rows(batch.features)[1], directions, q, kernel)
         return _DecoupledGroup(

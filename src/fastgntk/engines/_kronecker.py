@@ -14,7 +14,13 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._activation import kappa0, kappa1
-from fastgntk.engines._aggregation import keep_shared_columns, node_scaling, shared_relations, split_by_type
+from fastgntk.engines._aggregation import (
+    keep_shared_columns,
+    node_scaling,
+    operator_matrix,
+    shared_relations,
+    split_by_type,
+)
 from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine
 from fastgntk.engines._norms import safe_reciprocal, to_dense
 from fastgntk.errors import InputError
@@ -53,8 +59,11 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
 
     def _prepare_graph(self, graph: GraphBatch, kernel: Network) -> _Graph:
         X = to_dense(graph.features)
-        A_hat = graph.adjacency().toarray() + np.eye(graph.n_nodes)
-        relations = [relation.toarray() for relation in split_by_type(graph)] if kernel.typed else [A_hat]
+        A_hat = operator_matrix(graph, kernel.self_weight, kernel.symmetric).toarray()
+        relations = [A_hat]
+        if kernel.typed:
+            parts = split_by_type(graph, kernel.self_weight, kernel.symmetric)
+            relations = [relation.toarray() for relation in parts]
         self._check_size(len(X), len(X))
         gain = kernel.c_phi / 2
         operators, norms = [], []
@@ -70,7 +79,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
             elif kernel.scale == "given":
                 c = node_scaling(graph, given_scale=True)
             else:
-                c = 1.0 / A_hat.sum(axis=1) if kernel.scale == "degree" else np.ones(len(X))
+                c = safe_reciprocal(A_hat.sum(axis=1)) if kernel.scale == "degree" else np.ones(len(X))
             B, p = [c[:, None] * relation for relation in relations], c * norm
             operators.append(B)
             norms.append(p)

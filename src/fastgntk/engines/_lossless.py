@@ -64,7 +64,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
     def prepare(self, batch: GraphBatch, kernel: Network, others: ColourState | None = None) -> ColourState:  # noqa: ARG002
         """Refine the colours of all graphs, and compute the norms and unit vectors of level 1."""
         announce_compilation()
-        colouring = refine_colours(batch, kernel.blocks, typed=kernel.typed, given_scale=kernel.given_scale)
+        colouring = refine_colours(batch, kernel.blocks, **kernel.operator)
         first, deeper = colouring.operators[0], colouring.operators[1:]
         n_relations = 1 + int(first.relation.max(initial=0))
         directions, norm = _aggregate_features(first, colouring.features, n_relations)

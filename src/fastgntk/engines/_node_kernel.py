@@ -27,7 +27,7 @@ class NodePairs:
     def __init__(self, batch: GraphBatch, kernel: Network) -> None:
         self.kernel, self.size = kernel, batch.n_nodes
         self._X = batch.features
-        aggregation = Aggregation(batch, typed=kernel.typed, given_scale=kernel.given_scale)
+        aggregation = Aggregation(batch, **kernel.operator)
         self._relations = [relation.matrix for relation in aggregation.relations]
         self._pattern = aggregation.magnitude
         self._directions, q = aggregate_features(self._relations, self._X)
@@ -57,13 +57,17 @@ class NodePairs:
                 out += kernel.level_weights[level + 1] * theta[np.searchsorted(nodes, chosen)]
             if level + 1 < kernel.blocks:
                 lam *= norms
+        if kernel.pool == "mean":
+            out /= float(self.size) ** 2
         return out
 
     def needed(self, chosen: Ints) -> list[Ints]:
         """Return the columns that are needed at each level 1..L, sorted."""
         sets = [np.unique(chosen)]
         for _ in range(self.kernel.blocks - 1):
-            sets.append(np.unique(self._pattern[sets[-1]].indices).astype(np.int64))
+            neighbours = self._pattern[sets[-1]].indices
+            # The nodes themselves too, which are read out: with self_weight=0 the pattern lacks them.
+            sets.append(np.union1d(sets[-1], neighbours).astype(np.int64))
         return sets[::-1]
 
     def _aggregate(self, matrix: Array, old: Ints, new: Ints) -> Array:

@@ -7,7 +7,7 @@ start p = ‖x‖ and s = k = x / ‖x‖. Then
                  (typed: one sum for each relation, stacked vertically)
     layer        z = W s with W (m, ·) Gaussian,  s ← sqrt(2/m) max(z, 0),  p ← sqrt(c_φ/2) p
                  k ← [TensorSketch(k, sqrt(2/m) [z > 0]), s]      (⟨·, ·⟩ of the first ≈ Θ κ0, of s ≈ κ1)
-    readout      the sum of p k over the nodes, of each level that counts
+    readout      the sum or mean of p k over the nodes, of each level that counts
 
 which is the construction of Zandieh et al. (2021) for fully connected networks, extended to graphs. The cost is linear
 in nodes and edges. Nodes of equal colour have equal vectors, so each level is computed on colours. Norms are stored
@@ -109,7 +109,8 @@ class TangentFeatures:
             sums: Array = sparse.csr_array((found.p[colours], colours, batch.offsets), shape=shape) @ found.k
             return sums
 
-        return self._levels(batch, sum_features(batch), read_out, dtype)
+        vectors = self._levels(batch, sum_features(batch), read_out, dtype)
+        return vectors / np.maximum(batch.sizes, 1)[:, None] if self.kernel.pool == "mean" else vectors
 
     def nodes(self, batch: GraphBatch, dtype: Any = np.float64) -> Array:
         """Return the vectors of the nodes of a batch, shape (N, size); the nodes of a graph add up to its vector."""
@@ -117,7 +118,8 @@ class TangentFeatures:
         def read_out(colours: Int32s, found: _ColourVectors) -> Array:
             return np.asarray(found.p[colours, None] * found.k[colours])
 
-        return self._levels(batch, batch.features, read_out, dtype)
+        vectors = self._levels(batch, batch.features, read_out, dtype)
+        return vectors / batch.sizes[batch.graph_of_node, None] if self.kernel.pool == "mean" else vectors
 
     def _levels(
         self, batch: GraphBatch, features: Any, read_out: Callable[[Int32s, _ColourVectors], Array], dtype: Any
@@ -129,9 +131,7 @@ class TangentFeatures:
             padded = _pad(features, self.width)
             values = padded.toarray() if self._first is None else self._first.right(padded)
             out.append(np.asarray(np.sqrt(weights[0]) * values))
-        colouring = refine_colours(
-            batch, len(self._blocks), typed=self.kernel.typed, given_scale=self.kernel.given_scale
-        )
+        colouring = refine_colours(batch, len(self._blocks), **self.kernel.operator)
         directions, norms = unit_rows(_pad(colouring.features, self.width))
         start = np.asarray(directions.toarray(), dtype=dtype)
         found = _ColourVectors(norms, start, start)

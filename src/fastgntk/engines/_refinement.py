@@ -3,8 +3,9 @@
 At level 0 nodes with equal features get the same colour. At level l they do if their closed neighbourhoods contain the
 same multiset of level l − 1 colours, with weights or edge types the same multiset of (weight, type, colour). Such nodes
 have identical rows against every node of every graph, so merging them is exact. This is colour refinement (1-WL),
-except that without types a node's own colour is not distinguished from the colours of its neighbours. If the scale c_u
-is given, nodes of one colour have the same c_u from level 1 on; level 0, the features, does not depend on it.
+except that a node's own colour is distinguished from those of its neighbours only by types, or if the weight of the
+node itself differs from those of edges; with ``self_weight=0`` it does not count at all. If the scale c_u is given,
+nodes of one colour have the same c_u from level 1 on; level 0, the features, does not depend on it.
 """
 
 from collections.abc import Sequence
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._aggregation import node_scaling
+from fastgntk.engines._aggregation import node_scaling, operator_weights
 from fastgntk.engines._base import compiled_code_runs
 from fastgntk.graphs import GraphBatch
+from fastgntk.kernels import OperatorOptions
 
 __all__ = ["Colouring", "Operator", "refine_colours", "equal_graphs", "inseparable_graphs", "intersect_groups"]
 
@@ -35,7 +37,7 @@ class Operator:
     value: Array
     magnitude: Array  # the same with |weights|
     terms: Ints  # |N(u)| + 1
-    scaling: Array  # c_u if it is given, else the sum of the weights, plus one for the node itself
+    scaling: Array  # c_u if it is given, else the sum of the weights, with that of the node itself
     first: Ints  # the first node of the colour
 
 
@@ -61,13 +63,16 @@ def refine_colours(
     *,
     typed: bool = False,
     given_scale: bool = False,
+    self_weight: float = 1.0,
+    symmetric: bool = False,
     operators: bool = True,
 ) -> Colouring:
     """Refine the colours of all graphs together down to level ``depth``.
 
-    ``typed`` distinguishes edge labels, ``given_scale`` the ``node_scale`` of nodes.
-    Costs about a tenth of a microsecond per edge and level, a tenth of that without operators. ``used_bits`` masks the
-    hashes; results do not depend on it, since nodes with equal hashes are compared before they are merged.
+    ``typed`` distinguishes edge labels, ``given_scale`` the ``node_scale`` of nodes; ``self_weight`` and
+    ``symmetric`` are those of the kernel. Costs about a tenth of a microsecond per edge and level, a tenth of that
+    without operators. ``used_bits`` masks the hashes; results do not depend on it, since nodes with equal hashes are
+    compared before they are merged.
     """
     from fastgntk.engines._simd._refine import ALL_BITS, merge_neighbourhoods, operator_rows
 
@@ -76,13 +81,14 @@ def refine_colours(
     colours = np.empty((depth + 1, batch.n_nodes), dtype=np.int32)
     colours[0], hashes, first = _merge_equal_rows(features, mask)
     neighbours = batch.global_indices
-    weights = np.zeros(0) if batch.weights is None else np.ascontiguousarray(batch.weights)
+    weights, itself = operator_weights(batch, self_weight, symmetric)
     relations = np.zeros(0, dtype=np.int32)  # the type of each edge plus 1; empty without types
     if typed and batch.edge_labels is not None:
         relations = (batch.edge_labels + 1).astype(np.int32)
-    tags = _tag_edges(batch, typed)
+    tags = _tag_edges(batch, typed, weights, itself)
+    weights, itself = (np.zeros(0) if given is None else np.ascontiguousarray(given) for given in (weights, itself))
     all_hashes, found = [hashes], []
-    scaling = node_scaling(batch, given_scale=given_scale)
+    scaling = node_scaling(batch, given_scale=given_scale, self_weight=self_weight)
     distinct_rows = features[first]
     for level in range(1, depth + 1):
         old, old_hashes = colours[level - 1], all_hashes[-1]
@@ -92,7 +98,7 @@ def refine_colours(
             colours[level], hashes, first = _split_by_scale(colours[level], hashes, scaling, mask)
         all_hashes.append(hashes)
         if operators:
-            rows = operator_rows(first, batch.indptr, neighbours, weights, relations, old, old_hashes)
+            rows = operator_rows(first, batch.indptr, neighbours, weights, itself, relations, old, old_hashes)
             found.append(Operator(*rows, terms=batch.degrees[first] + 1, scaling=scaling[first], first=first))
     return Colouring(colours, tuple(all_hashes), tuple(found), distinct_rows)
 
@@ -103,6 +109,8 @@ def equal_graphs(
     *,
     typed: bool = False,
     given_scale: bool = False,
+    self_weight: float = 1.0,
+    symmetric: bool = False,
     colours: Int32s | None = None,
 ) -> Ints:
     """Return for each graph the number of the first graph that certainly has the same kernel values.
@@ -118,7 +126,8 @@ def equal_graphs(
         if not compiled_code_runs():
             return np.arange(len(batch))
         # All levels: a colour does not determine the node's own colour at the level below.
-        colours = refine_colours(batch, blocks, typed=typed, given_scale=given_scale, operators=False).colours
+        options = OperatorOptions(typed=typed, given_scale=given_scale, self_weight=self_weight, symmetric=symmetric)
+        colours = refine_colours(batch, blocks, **options, operators=False).colours
     return _first_equal(batch.offsets, colours)
 
 
@@ -178,7 +187,7 @@ def _refine(batch: GraphBatch, colours: Int32s, count: int, typed: bool) -> tupl
 
     numbers = np.arange(count, dtype=np.uint64)
     hashes = hash_pairs(numbers, numbers)  # any hashes will do, since equal ones are compared
-    tokens = _tokens(colours[batch.global_indices], colours, hashes, _tag_edges(batch, typed))
+    tokens = _tokens(colours[batch.global_indices], colours, hashes, _tag_edges(batch, typed, batch.weights, None))
     around, found, _ = merge_neighbourhoods(batch.indptr, *tokens, ALL_BITS)
     return _number(colours.astype(np.int64) * max(len(found), 1) + around)
 
@@ -240,24 +249,33 @@ def _canonical(features: sparse.csr_array | Array) -> sparse.csr_array:
     return matrix
 
 
-_Tags = tuple[Ints, int, NDArray[np.uint64]]
+_Tags = tuple[Ints, Ints, NDArray[np.uint64]]
+"""The number of the tag of each edge (m,) and of each node (N,), or (1,) if nodes agree; the hash of each number.
+
+A node without a weight of its own has the number −1."""
 
 
-def _tag_edges(batch: GraphBatch, typed: bool) -> _Tags | None:
-    """Assign numbers and hashes to distinct pairs (weight, relation) of edges and nodes; None if all agree."""
+def _tag_edges(batch: GraphBatch, typed: bool, weights: Array | None, itself: Array | None) -> _Tags | None:
+    """Assign numbers and hashes to distinct pairs (weight, relation) of edges and nodes; None if all agree.
+
+    ``weights`` and ``itself`` are those of `operator_weights`; a node itself has relation 0.
+    """
     from fastgntk.engines._simd._refine import hash_pairs
 
-    if batch.weights is None and not typed:
+    if weights is None and itself is None and not typed:
         return None
-    weights = np.ones(len(batch.indices)) if batch.weights is None else batch.weights + 0.0
-    bits = np.append(weights, 1.0).view(np.uint64)  # a node itself has weight 1 and relation 0
+    count = len(batch.indices)
+    weights = np.ones(count) if weights is None else weights + 0.0
+    bits = np.append(weights, 1.0 if itself is None else itself).view(np.uint64)
     relations = np.zeros(len(bits), dtype=np.int32)
     if typed and batch.edge_labels is not None:
-        relations[:-1] = batch.edge_labels + 1
+        relations[:count] = batch.edge_labels + 1
     distinct_bits, bit = np.unique(bits, return_inverse=True)
-    distinct, number = np.unique(bit.astype(np.int64) * (int(relations.max()) + 1) + relations, return_inverse=True)
-    bit_of, relation_of = np.divmod(distinct, int(relations.max()) + 1)
-    return number[:-1], int(number[-1]), hash_pairs(distinct_bits[bit_of], relation_of.astype(np.uint64))
+    n_relations = int(relations.max(initial=0)) + 1
+    distinct, number = np.unique(bit.astype(np.int64) * n_relations + relations, return_inverse=True)
+    bit_of, relation_of = np.divmod(distinct, n_relations)
+    own = number[count:] if itself is None else np.where(itself == 0, -1, number[count:])
+    return number[:count], own, hash_pairs(distinct_bits[bit_of], relation_of.astype(np.uint64))
 
 
 def _tokens(
@@ -268,11 +286,13 @@ def _tokens(
 
     if tags is None:
         return neighbours, nodes, hashes
-    edge_tags, node_tag, tag_hashes = tags
+    edge_tags, node_tags, tag_hashes = tags
     keys = np.concatenate([neighbours, nodes]).astype(np.int64) * len(tag_hashes)
     keys[: len(neighbours)] += edge_tags
-    keys[len(neighbours) :] += node_tag
+    # A node without a weight of its own has the same token, whatever its colour.
+    keys[len(neighbours) :] = np.where(node_tags < 0, -1, keys[len(neighbours) :] + node_tags)
     distinct, number = np.unique(keys, return_inverse=True)
     token_hashes = hash_pairs(hashes[distinct // len(tag_hashes)], tag_hashes[distinct % len(tag_hashes)])
+    token_hashes[distinct < 0] = 0
     numbers = np.asarray(number, dtype=np.int32)
     return numbers[: len(neighbours)], numbers[len(neighbours) :], token_hashes

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines._aggregation import count_relations
+from fastgntk.engines._aggregation import count_relations, operator_weights
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
@@ -61,13 +61,15 @@ def _moments(batch: GraphBatch, kernel: Network) -> tuple[Array, Array, Array]:
 
 def _column_sums(batch: GraphBatch, kernel: Network) -> list[Array]:
     """Return Âᵀ1 (N,), or with typed edges one for the nodes themselves and for each type."""
-    weights = np.ones(len(batch.indices)) if batch.weights is None else batch.weights
-    ones, to = np.ones(batch.n_nodes), batch.global_indices
+    weights, itself = operator_weights(batch, kernel.self_weight, kernel.symmetric)
+    weights = np.ones(len(batch.indices)) if weights is None else weights
+    itself = np.ones(batch.n_nodes) if itself is None else itself
+    to = batch.global_indices
     if not kernel.typed:
-        return [ones + _add_up(to, weights, batch.n_nodes)]
+        return [itself + _add_up(to, weights, batch.n_nodes)]
     labels = np.zeros(0, dtype=np.int64) if batch.edge_labels is None else batch.edge_labels
     types = [labels == number for number in range(count_relations(batch, kernel) - 1)]
-    return [ones, *(_add_up(to[edges], weights[edges], batch.n_nodes) for edges in types)]
+    return [itself, *(_add_up(to[edges], weights[edges], batch.n_nodes) for edges in types)]
 
 
 def _sums(graph: Ints, values: Array, n: int) -> Array:

@@ -40,6 +40,7 @@ from fastgntk.engines._aggregation import (
     count_relations,
     keep_shared_columns,
     node_scaling,
+    operator_matrix,
     split_by_type,
 )
 from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine, Outline, announce_compilation
@@ -125,10 +126,7 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
     def _colours(self, batch: GraphBatch, kernel: Network) -> Int32s | None:
         if not self.sketch.merge_nodes:
             return None
-        colouring = refine_colours(
-            batch, kernel.blocks, typed=kernel.typed, given_scale=kernel.given_scale, operators=False
-        )
-        return colouring.colours
+        return refine_colours(batch, kernel.blocks, **kernel.operator, operators=False).colours
 
     def tile(self, rows: _SketchedGroup, cols: _SketchedGroup, cancelled: CancelFlag | None = None) -> Array:
         """Run the recursion on all node pairs of two groups and read out every level."""
@@ -178,10 +176,10 @@ class _SketchedGraph:
         self._size = graph.n_nodes
         self._key = content_keys(graph)[0].astype("<u8").tobytes()
         if kernel.typed:
-            self._relations = split_by_type(graph, types)
+            self._relations = split_by_type(graph, kernel.self_weight, kernel.symmetric, types)
         else:
-            self._relations = [sparse.csr_array(graph.adjacency() + sparse.eye_array(self._size, format="csr"))]
-        self._scaling = node_scaling(graph, given_scale=kernel.given_scale)
+            self._relations = [operator_matrix(graph, kernel.self_weight, kernel.symmetric)]
+        self._scaling = node_scaling(graph, given_scale=kernel.given_scale, self_weight=kernel.self_weight)
         self.feature_sum = np.asarray(graph.features.sum(axis=0), dtype=np.float64).ravel()
         self.sketched_features = np.zeros((0, graph.features.shape[1]))
         self.levels: list[GraphLevel] = []

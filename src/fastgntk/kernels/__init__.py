@@ -1,7 +1,7 @@
 r"""Kernels: what is computed. This page is the definition of the tangent kernel and of combinations.
 
 Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjacency A without self loops,
-Â = A + I, scale C = diag(c_u), B = C Â. All of Σ and K are (N, N'); p_u is the norm of node u:
+Â = A + s I with s = 1, scale C = diag(c_u), B = C Â. All of Σ and K are (N, N'); p_u is the norm of node u:
 
     Σ(0) = K(0) = X X'ᵀ
     block l = 1..L:
@@ -10,6 +10,7 @@ Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjace
                            Σ_uv ← (c_φ/2) p_u p_v κ1(λ)
                            K_uv ← K_uv (c_φ/2) κ0(λ) + Σ_uv         (κ0 at the incoming λ, Σ the new one)
     kernel = Σ_uv K(L)_uv,   with jump: Σ_l Σ_uv K(l)_uv over the levels l = 0..L, each with a weight if wanted
+             with pool="mean" divided by N N'
 
     κ0(λ) = (π − arccos λ)/π        κ1(λ) = (λ (π − arccos λ) + sqrt(1 − λ²))/π
 
@@ -19,12 +20,15 @@ papers                code                 meaning
 L                     ``blocks``           Aggregate + Combine blocks
 R                     ``layers``           ReLU layers in each Combine
 c_u                   ``scale``            1, 1/(\|N(u)\|+1), the inverse norm of the aggregated node, or any
-                                           number 0 or more that the graph gives as ``node_scale``
+                                           number 0 or more that the graph gives as ``node_scale``; with
+                                           ``"symmetric"`` B = D^(−½) Â D^(−½) with the row sums D of Â
 jumping knowledge     ``jump``             read out every level
 c_φ                   ``c_phi``            2 preserves norms: p_u does not change within a block
 X                     ``features``         attributes, one-hot labels or one-hot degrees
 S                     ``sketch``           B SᵀS in place of B: an approximation
 (not in the papers)   ``edges``            ``"typed"``: B = Σ_r B_r, one r for the node itself and one per edge label
+s                     ``self_weight``      the weight of a node among its neighbours, the 1 + ε of a GIN
+(not in the papers)   ``pool``             ``"sum"`` or ``"mean"`` over the nodes
 ====================  ===================  =======================================================
 
 A node of norm 0 (zero features, or exact cancellation) contributes 0. Where this departs from the papers, and
@@ -44,9 +48,9 @@ Kernels combine entry by entry, and stay positive semi-definite:
 The recursion is implemented in :mod:`fastgntk.engines`.
 """
 
-from fastgntk.kernels._base import Kernel, Leaf, Normalized, Product, Scaled, Sum
-from fastgntk.kernels._network import GNTK, Edges, Network, Scale
+from fastgntk.kernels._base import Kernel, Leaf, Normalized, OperatorOptions, Product, Scaled, Sum
+from fastgntk.kernels._network import GNTK, Edges, Network, Pool, Scale
 from fastgntk.kernels._parse import parse_kernel
 
 __all__ = ["Kernel", "Leaf", "Network", "GNTK", "Sum", "Product", "Scaled", "Normalized", "parse_kernel"]
-__all__ += ["Scale", "Edges"]
+__all__ += ["Scale", "Edges", "Pool", "OperatorOptions"]

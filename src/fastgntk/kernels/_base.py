@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind
 from fastgntk.sketch import Sketch
 
-__all__ = ["MAX_NESTING", "Kernel", "Leaf", "Normalized", "Product", "Scaled", "Sum"]
+__all__ = ["MAX_NESTING", "Kernel", "Leaf", "Normalized", "OperatorOptions", "Product", "Scaled", "Sum"]
 
 MAX_NESTING = 100
 """Limit of nested operations; Python's parser, which reads ``repr``, takes fewer than 200 nested parentheses."""
@@ -101,6 +101,15 @@ class Kernel(Value):
         return repr(self) if self._precedence >= precedence else f"({self!r})"
 
 
+class OperatorOptions(TypedDict):
+    """What determines the operator of a graph besides the graph; keyword arguments of functions of the engines."""
+
+    typed: bool
+    given_scale: bool
+    self_weight: float
+    symmetric: bool
+
+
 class Leaf(Kernel):
     """A kernel that is computed by an engine, and not a combination of others.
 
@@ -132,6 +141,31 @@ class Leaf(Kernel):
     def given_scale(self) -> bool:
         """Whether the ``node_scale`` of graphs matters."""
         return False
+
+    @property
+    def self_weight(self) -> float:
+        """The weight of a node among its neighbours."""
+        return 1.0
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the operator is D^(−½) Â D^(−½), with the row sums D of Â."""
+        return False
+
+    @property
+    def operator(self) -> OperatorOptions:
+        """The options that determine the operator of a graph, and which nodes are equal."""
+        return OperatorOptions(
+            typed=self.typed,
+            given_scale=self.given_scale,
+            self_weight=self.self_weight,
+            symmetric=self.symmetric,
+        )
+
+    @property
+    def pool(self) -> str:
+        """Whether readouts are sums over the nodes of a graph, ``"sum"``, or their ``"mean"``."""
+        return "sum"
 
     @property
     def sketch(self) -> Sketch | None:

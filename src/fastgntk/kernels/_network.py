@@ -7,16 +7,18 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
-from fastgntk._util.checks import check_integer, check_positive
+from fastgntk._util.checks import check_integer, check_not_negative, check_positive
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind
 from fastgntk.kernels._base import Leaf
 from fastgntk.sketch import Sketch
 
 __all__ = ["GNTK", "Edges", "Network", "Scale"]
+__all__ += ["Pool"]
 
-Scale = Literal["uniform", "degree", "unit", "given"]
+Scale = Literal["uniform", "degree", "unit", "given", "symmetric"]
 Edges = Literal["plain", "typed"]
+Pool = Literal["sum", "mean"]
 _MAX_SIZE = 1000  # blocks and layers; more are a mistake, or a corrupt file
 
 
@@ -32,18 +34,21 @@ class Network(Leaf):
     edges: Edges = "plain"
     features: FeatureKind = "auto"
     sketch: Sketch | None = None
+    self_weight: float = 1.0
+    pool: Pool = "sum"
 
     def __post_init__(self) -> None:
         if type(self) is Network:
             raise InputError("Network is a base class without values; use a kernel such as GNTK(blocks=3).")
         for name in ("blocks", "layers"):
             object.__setattr__(self, name, check_integer(name, getattr(self, name), 1, _MAX_SIZE))
-        for name, allowed in (("scale", Scale), ("edges", Edges), ("features", FeatureKind)):
+        for name, allowed in (("scale", Scale), ("edges", Edges), ("features", FeatureKind), ("pool", Pool)):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in get_args(allowed):
                 raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}.")
         object.__setattr__(self, "jump", _check_jump(self.jump, self.blocks))
         object.__setattr__(self, "c_phi", check_positive("c_phi", self.c_phi))
+        object.__setattr__(self, "self_weight", check_not_negative("self_weight", self.self_weight))
         if self.sketch is not None and not isinstance(self.sketch, Sketch):
             raise InputError(f"sketch must be a fastgntk.Sketch or None, but is {self.sketch!r}.")
 
@@ -77,6 +82,11 @@ class Network(Leaf):
         """Whether the ``node_scale`` of graphs matters."""
         return self.scale == "given"
 
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether rows and columns of the operator are divided by the roots of the degrees, as in a GCN."""
+        return self.scale == "symmetric"
+
 
 @dataclass(frozen=True, repr=False)
 class GNTK(Network):
@@ -88,9 +98,11 @@ class GNTK(Network):
         Number L of Aggregate + Combine blocks; information travels this many edges.
     layers : int, 1 to 1,000
         Number R of fully connected ReLU layers in each Combine.
-    scale : {"uniform", "degree", "unit", "given"}
-        The factor c_u of an aggregated node: 1, 1 / (|N(u)| + 1) (with weights, one over the sum of weights
-        plus one), the factor that makes the node a unit vector, or the ``node_scale`` that the graphs carry.
+    scale : {"uniform", "degree", "unit", "given", "symmetric"}
+        The factor c_u of an aggregated node: 1, 1 / (|N(u)| + 1) (in general one over the sum of the weights of
+        neighbours plus ``self_weight``), the factor that makes the node a unit vector, or the ``node_scale`` that the
+        graphs carry. ``"symmetric"`` is D^(−½) Â D^(−½), as in a GCN (Kipf and Welling 2017), where D_u is the sum of
+        row u of Â over all types of edges; in a directed graph, of the edges that u sums over.
     jump : bool, or L + 1 numbers
         Jumping knowledge: read out every level 0..L, not only the last. Numbers are the weights of the levels, 0 or
         more and not all 0: True means all ones, False means ``(0, …, 0, 1)``.
@@ -104,6 +116,12 @@ class GNTK(Network):
         one-hot degrees. ``"auto"`` takes attributes if the graphs have them, else labels, else degrees.
     sketch : Sketch, optional
         Approximate the aggregation by random matrices; for large dense graphs.
+    self_weight : float, 0 or more
+        The weight of a node itself in the sum over its closed neighbourhood, Â = A + self_weight · I: the 1 + ε of a
+        GIN (Xu et al. 2019). With 0 a node without neighbours contributes to level 0 only.
+    pool : {"sum", "mean"}
+        The readout of a level, the sum over the nodes of a graph or their mean: ``"mean"`` divides K(G, G') by the
+        numbers of nodes N N'. The kernel of a graph without nodes is 0.
 
     Examples
     --------

@@ -44,6 +44,7 @@ class BuiltGroup(NamedTuple):
     kernel: Leaf
     engine: Engine[Any, Any, Any]
     content: Any
+    divisors: Array | None = None  # of the readouts of its graphs, or of its nodes; None if they are sums
 
 
 ComputeTile = Callable[[BuiltGroup, BuiltGroup, NDArray[np.uint8]], Array]
@@ -139,7 +140,8 @@ class LeafGraphs:
         col_groups = cols.build(workers)
         with single_threaded_blas(), np.errstate(all="ignore"):
             content = self.choice.engine.build_nodes(self._finish_preparation(workers), self.batch)
-        nodes = BuiltGroup(self.groups[0], self.kernel, self.choice.engine, content)
+        divisors = self._divisors(np.zeros(len(out), dtype=np.int64))
+        nodes = BuiltGroup(self.groups[0], self.kernel, self.choice.engine, content, divisors)
 
         def write(_: Ints, cols: Ints, values: Array) -> None:
             out[:, cols] = values
@@ -154,9 +156,7 @@ class LeafGraphs:
         if found is not None:
             return found
         colours = engine.colours(self.state)
-        return equal_graphs(
-            self.batch, kernel.depth, typed=kernel.typed, given_scale=kernel.given_scale, colours=colours
-        )
+        return equal_graphs(self.batch, kernel.depth, **kernel.operator, colours=colours)
 
     def build(self, workers: int) -> list[BuiltGroup]:
         """Build every group, once."""
@@ -208,7 +208,11 @@ class LeafGraphs:
         except Exception as error:
             error.add_note(f"while preparing graphs {group}")
             raise
-        return BuiltGroup(group, self.kernel, self.choice.engine, content)
+        return BuiltGroup(group, self.kernel, self.choice.engine, content, self._divisors(group.graphs))
+
+    def _divisors(self, graphs: Ints) -> Array | None:
+        """Return the number of nodes of each graph if readouts are means; 1 for a graph without nodes."""
+        return np.maximum(self.batch.sizes[graphs], 1).astype(np.float64) if self.kernel.pool == "mean" else None
 
     def _finish_preparation(self, workers: int) -> Any:
         """Do the slow part of the preparation on threads."""
@@ -261,7 +265,9 @@ def compute_values(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uin
     """Compute the kernel between two groups, and raise an error if some values are not finite."""
     with _name_groups(rows, cols):
         values: Array | None = rows.engine.weighted_tile(rows.content, cols.content)
-    return combine_levels(compute_levels(rows, cols, cancelled), rows.kernel) if values is None else values
+    if values is None:
+        return combine_levels(compute_levels(rows, cols, cancelled), rows.kernel)
+    return _pool(values, rows, cols)
 
 
 def compute_levels(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uint8]) -> Array:
@@ -269,7 +275,7 @@ def compute_levels(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uin
     with _name_groups(rows, cols):
         levels: Array = rows.engine.tile(rows.content, cols.content, cancelled)
     if cancelled[0] or np.isfinite(levels).all():
-        return levels
+        return _pool(levels, rows, cols)
     groups = f"{rows.group} × {cols.group}"
     if not isinstance(rows.kernel, Network):
         raise InputError(
@@ -281,6 +287,13 @@ def compute_levels(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uin
         f"kernel values of graphs {groups} leave the range of float64 at block {level} of "
         f"{rows.kernel.blocks}; use {scales}, fewer blocks, or smaller features and weights."
     )
+
+
+def _pool(readouts: Array, rows: BuiltGroup, cols: BuiltGroup) -> Array:
+    """Return the sums over pairs of nodes (…, n, n'), divided by the numbers of pairs if readouts are means."""
+    if rows.divisors is None or cols.divisors is None:
+        return readouts
+    return np.asarray(readouts / np.multiply.outer(rows.divisors, cols.divisors))
 
 
 @contextmanager

@@ -36,9 +36,9 @@ def node_contributions(graph: Any, cols: Any, kernel: Kernel | None = None, *, c
     """Compute the contribution of each node of one graph to its kernel with m graphs.
 
     A tangent kernel is a sum over pairs of nodes, Σ_u Σ_l Σ_v K(l)_uv, and row u of the result holds the terms of node
-    u. The rows add up to the row that :func:`cross_gram` returns, at the same cost. Contributions to a sum of kernels
-    add up; in a product k1 · k2 the nodes are those of k1, and k2 weights the m graphs. ``cols`` may be prepared
-    graphs; then leave out the kernel.
+    u, divided by the number of pairs with ``pool="mean"``. The rows add up to the row that :func:`cross_gram` returns,
+    at the same cost. Contributions to a sum of kernels add up; in a product k1 · k2 the nodes are those of k1, and k2
+    weights the m graphs. ``cols`` may be prepared graphs; then leave out the kernel.
 
     Returns
     -------
@@ -62,13 +62,13 @@ def node_contributions_in_chunks(
     """Yield the results of :func:`node_contributions` for many graphs, in order, several graphs at a time.
 
     Each item is a slice of graphs and the rows of all their nodes, one row for each node and m columns. Graphs with up
-    to ``nodes`` nodes in total are computed in one pass, as one graph: their disjoint union. A sketch, a normalisation
-    and a product depend on the whole graph, so for such kernels graphs come one at a time.
+    to ``nodes`` nodes in total are computed in one pass, as one graph: their disjoint union. A sketch, a mean, a
+    normalisation and a product depend on the whole graph, so for such kernels graphs come one at a time.
     """
     compute = check_call(cols, None, compute)
     batch = as_graphs(graphs)
     max_nodes = max(1, min(nodes, compute.memory_budget // (16 * 8 * max(len(cols), 1))))
-    together = isinstance(cols.kernel, Network) and cols.kernel.sketch is None
+    together = isinstance(cols.kernel, Network) and cols.kernel.sketch is None and cols.kernel.pool == "sum"
     start = 0
     while start < len(batch):
         stop = start + 1
@@ -104,7 +104,7 @@ def _contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute) ->
 def node_gram(graph: Any, kernel: Network = GNTK(), *, nodes: Any = None, compute: Compute | None = None) -> Array:
     """Compute the kernel between the nodes of one graph: Σ_l w_l K(l)_uv, with the weights w_l of ``kernel.jump``.
 
-    Its sum over all pairs is the kernel of the graph with itself.
+    Its sum over all pairs is the kernel of the graph with itself; with ``pool="mean"`` it is divided by N².
 
     Parameters
     ----------

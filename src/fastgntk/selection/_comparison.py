@@ -17,8 +17,8 @@ from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._util.threads import run as run_on_threads
 from fastgntk.engines import equal_graphs, intersect_groups
 from fastgntk.errors import InputError
-from fastgntk.graphs import GraphBatch, NodeFeatures
-from fastgntk.kernels import GNTK, Kernel, Leaf, Normalized
+from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures
+from fastgntk.kernels import GNTK, Kernel, Leaf, Normalized, OperatorOptions
 from fastgntk.models import KERNEL_CONSTANT
 from fastgntk.pairwise import Compute, GramPath, gram_path, normalize
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
@@ -170,14 +170,20 @@ class Comparison:
 
     def _group_equal_graphs(self, kernels: Sequence[Kernel]) -> Ints:
         """Return for each graph the index of the first graph that no kernel distinguishes from it."""
-        leaves = [leaf for kernel in kernels for leaf in kernel.leaves()]
+        alike: dict[tuple[FeatureKind, float, bool], list[Leaf]] = {}  # what refinement cannot do for all at once
+        for leaf in (leaf for kernel in kernels for leaf in kernel.leaves()):
+            if leaf.features is not None:
+                alike.setdefault((leaf.features, leaf.self_weight, leaf.symmetric), []).append(leaf)
         groups = []
-        for kind in dict.fromkeys(leaf.features for leaf in leaves if leaf.features is not None):
-            same = [leaf for leaf in leaves if leaf.features == kind]
+        for (kind, self_weight, symmetric), leaves in alike.items():
             featured = NodeFeatures(kind).fit_transform(self.batch)
-            blocks, typed = max(leaf.depth for leaf in same), any(leaf.typed for leaf in same)
-            given_scale = any(leaf.given_scale for leaf in same)
-            groups.append(equal_graphs(featured, blocks, typed=typed, given_scale=given_scale))
+            options = OperatorOptions(
+                typed=any(leaf.typed for leaf in leaves),
+                given_scale=any(leaf.given_scale for leaf in leaves),
+                self_weight=self_weight,
+                symmetric=symmetric,
+            )
+            groups.append(equal_graphs(featured, max(leaf.depth for leaf in leaves), **options))
         return intersect_groups(groups) if groups else np.arange(len(self.batch))
 
 

@@ -7,10 +7,10 @@ In block l each node sums its closed neighbourhood, a_u = c_u Σ_v Â_uv h_v, an
 (with typed edges the first of them has a matrix W_r for the node itself and for each type of edge:
 h_u ← sqrt(c_φ / m) relu(c_u Σ_r W_r Σ_v (A_r)_uv h_v))
 
-and the readout is f(G) = wᵀ Σ_u h_u(L), or with jump Σ_l w_lᵀ Σ_u h_u(l) with its own w_l for each level. All
-W and all w are trained. The tangent kernel ⟨∇f(G), ∇f(G')⟩ at random weights tends to the recursion of
-:mod:`fastgntk.kernels` as the width m grows, with an error of order 1/sqrt(m). The network as printed by Jiang
-et al. lacks the w; without it the limit is another one.
+and the readout is f(G) = wᵀ Σ_u h_u(L), or with jump Σ_l w_lᵀ Σ_u h_u(l) with its own w_l for each level; with
+``pool="mean"`` the sums over u are divided by the number of nodes. All W and all w are trained. The tangent kernel
+⟨∇f(G), ∇f(G')⟩ at random weights tends to the recursion of :mod:`fastgntk.kernels` as the width m grows, with an error
+of order 1/sqrt(m). The network as printed by Jiang et al. lacks the w; without it the limit is another one.
 
 Gradients are never formed. For a layer with input a_u and backward signal δ_u (both per node),
 ∂f/∂W = Σ_u δ_u a_uᵀ, so its part of the kernel is Σ_uv ⟨δ_u, δ'_v⟩ ⟨a_u, a'_v⟩.
@@ -52,11 +52,13 @@ def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, 
     if width < 1 or draws < 1:
         raise InputError(f"width and draws must be 1 or more, but are {width} and {draws}.")
     batch = NodeFeatures(kernel.features).fit_transform(as_graphs(source))
-    if kernel.given_scale:
+    if kernel.given_scale or kernel.symmetric:
         check_graphs(batch, kernel)
     X = batch.features.toarray() if sparse.issparse(batch.features) else batch.features
     parts = _aggregation_operators(batch, kernel)
     owner = np.eye(len(batch))[:, batch.graph_of_node]  # (n, N), 1 where node u belongs to graph i
+    if kernel.pool == "mean":
+        owner = owner / np.maximum(batch.sizes, 1)[:, None]
     rng = np.random.default_rng(random_state)
     total = np.zeros((len(batch), len(batch)))
     for _ in range(draws):
@@ -68,7 +70,13 @@ def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, 
 def _aggregation_operators(batch: GraphBatch, kernel: GNTK) -> list[Any]:
     """Return the operators of aggregation: closed neighbourhoods, or the node itself and neighbours by type of edge."""
     adjacency = batch.adjacency()
-    itself = sparse.eye_array(batch.n_nodes, format="csr")
+    itself = kernel.self_weight * sparse.eye_array(batch.n_nodes, format="csr")
+    if kernel.symmetric:
+        D = np.asarray((adjacency + itself).sum(axis=1)).ravel()
+        c = np.divide(1.0, np.sqrt(D), out=np.zeros_like(D), where=D > 0)
+        weights = adjacency.data * np.repeat(c, np.diff(adjacency.indptr)) * c[adjacency.indices]
+        adjacency = sparse.csr_array((weights, adjacency.indices, adjacency.indptr), shape=adjacency.shape)
+        itself = itself * c**2
     if kernel.edges == "plain":
         return [adjacency + itself]
     parts = [itself]
@@ -105,7 +113,8 @@ def _forward(
         h = np.hstack([part @ h for part in parts])  # one W for all of it has a W_r for each part
         norms = np.linalg.norm(h, axis=1)
         if kernel.scale == "degree":
-            c = 1.0 / np.sum([np.asarray(part.sum(axis=1)).ravel() for part in parts], axis=0)
+            sums = np.sum([np.asarray(part.sum(axis=1)).ravel() for part in parts], axis=0)
+            c = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
         elif kernel.scale == "unit":
             c = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
         else:

@@ -33,7 +33,7 @@ class ColourRows(NamedTuple):
     value: Array
     magnitude: Array  # each entry as it would be with |weights|
     terms: Ints  # |N(u)| + 1 for each row
-    scaling: Array  # for each row c_u if it is given, else the sum of the weights, plus one for the node itself
+    scaling: Array  # for each row c_u if it is given, else the sum of the weights, with that of the node itself
     owner: Ints  # for each row the first graph that has the colour
     q: Array
     p_out: Array

@@ -14,7 +14,7 @@ __all__ = ["SCALES", "measure_norms"]
 
 
 _DEGREE, _UNIT, _GIVEN = 1, 2, 3
-SCALES = {"uniform": 0, "degree": _DEGREE, "unit": _UNIT, "given": _GIVEN}
+SCALES = {"uniform": 0, "symmetric": 0, "degree": _DEGREE, "unit": _UNIT, "given": _GIVEN}
 _EPS = float(np.finfo(np.float64).eps)
 
 

@@ -147,13 +147,21 @@ def _same_multiset(indptr: Ints, tokens: Int32s, node_tokens: Int32s, u: int, v:
 
 @compiled
 def operator_rows(
-    first: Ints, indptr: Ints, neighbours: Ints, weights: Array, relations: Int32s, colours: Int32s, hashes: Hashes
+    first: Ints,
+    indptr: Ints,
+    neighbours: Ints,
+    weights: Array,
+    self_weights: Array,
+    relations: Int32s,
+    colours: Int32s,
+    hashes: Hashes,
 ) -> tuple[Ints, Int32s, Int32s, Array, Array]:
     """Write the rows of Q, one for each new colour: old colours in the closed neighbourhood with summed weights.
 
-    ``first`` holds a node of each new colour; ``colours`` and ``hashes`` are the old ones; ``weights`` is empty if all
-    are 1, and ``relations`` if edges have no types. Returns Q as CSR (ptr, index, relation, value), with each row
-    sorted by relation and then by hash, and the sums of absolute weights, entry by entry.
+    ``first`` holds a node of each new colour; ``colours`` and ``hashes`` are the old ones; ``weights`` of edges and
+    ``self_weights`` of nodes are empty if all are 1, and ``relations`` if edges have no types. Returns Q as CSR (ptr,
+    index, relation, value), with each row sorted by relation and then by hash, and the sums of absolute weights, entry
+    by entry.
     """
     count = len(first)
     room = count
@@ -169,8 +177,13 @@ def operator_rows(
         u, start = first[c], filled
         for k in range(indptr[u] - 1, indptr[u + 1]):  # one step ahead of the neighbours: the node itself
             itself = k < indptr[u]
+            if itself and len(self_weights) > 0 and self_weights[u] == 0.0:
+                continue  # nodes of one colour may then differ in their own old colour
             colour = colours[u] if itself else colours[neighbours[k]]
-            weight = 1.0 if itself or len(weights) == 0 else weights[k]
+            if itself:
+                weight = 1.0 if len(self_weights) == 0 else self_weights[u]
+            else:
+                weight = 1.0 if len(weights) == 0 else weights[k]
             edge_relation = 0 if itself or len(relations) == 0 else relations[k]
             key = edge_relation * len(hashes) + colour
             if place[key] < 0:

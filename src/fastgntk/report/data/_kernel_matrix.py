@@ -225,7 +225,7 @@ def count_distinct_nodes(graphs: LeafGraphs) -> Compression | None:
     batch, kernel = graphs.batch, graphs.kernel
     if not compiled_code_runs() or not batch.n_nodes:
         return None
-    colours = refine_colours(batch, kernel.depth, typed=kernel.typed, given_scale=kernel.given_scale, operators=False)
+    colours = refine_colours(batch, kernel.depth, **kernel.operator, operators=False)
     return Compression(nodes=batch.n_nodes, distinct=colours.counts)
 
 
