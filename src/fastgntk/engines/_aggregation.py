@@ -14,7 +14,7 @@ from fastgntk._util.arrays import Array, Matrix
 from fastgntk.engines._norms import is_zero_norm, scale_norms, to_dense, unit_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import Network
+from fastgntk.kernels import Leaf, Network
 
 __all__ = ["SPARSE_OVER_DENSE", "Aggregation", "add_up", "aggregate_features", "check_graphs", "count_edge_types"]
 __all__ += ["count_relations", "keep_shared_columns", "multiply_directions", "node_scaling", "row_sums"]
@@ -92,13 +92,13 @@ def split_by_type(batch: GraphBatch, types: int | None = None) -> list[sparse.cs
     return relations
 
 
-def check_graphs(batch: GraphBatch, kernel: Network) -> None:
+def check_graphs(batch: GraphBatch, kernel: Leaf) -> None:
     """Refuse ``"typed"`` edges without labels, and graphs on which the scale of the kernel is not defined."""
     if kernel.typed and batch.edge_labels is None and len(batch.indices):
         raise InputError("edges='typed' needs edge labels, but the graphs carry none; use edges='plain'.")
     if kernel.given_scale:
         batch.with_node_scale(node_scaling(batch, given_scale=True))  # values that were never checked raise an error
-    if kernel.scale != "degree":
+    if not isinstance(kernel, Network) or kernel.scale != "degree":
         return
     sums = row_sums(batch)
     bad = np.flatnonzero(~(sums > 0))

@@ -47,6 +47,7 @@ The recursion is implemented in :mod:`fastgntk.engines`.
 from fastgntk.kernels._base import Kernel, Leaf, Normalized, Product, Scaled, Sum
 from fastgntk.kernels._network import GNTK, Edges, Network, Scale
 from fastgntk.kernels._parse import parse_kernel
+from fastgntk.kernels._weisfeiler_lehman import WL, WLOA, WeisfeilerLehman
 
 __all__ = ["Kernel", "Leaf", "Network", "GNTK", "Sum", "Product", "Scaled", "Normalized", "parse_kernel"]
-__all__ += ["Scale", "Edges"]
+__all__ += ["Scale", "Edges", "WL", "WLOA", "WeisfeilerLehman"]
