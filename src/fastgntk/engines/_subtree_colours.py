@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.engines._base import compiled_code_runs
@@ -70,7 +71,7 @@ def colour_nodes(batch: GraphBatch, depth: int, *, typed: bool, known: Palette |
     """
     known = Palette.empty(depth) if known is None else known
     tags, edge_tags = _number_tags(batch, typed, known.tags)
-    X, neighbours = batch.features, batch.global_indices
+    X, neighbours = sparse.csr_array(batch.features), batch.global_indices
     columns = X.indices.astype(np.int32, copy=False)
     plain = np.broadcast_to(np.int32(0), len(columns))
     nodes = _Neighbourhoods(X.indptr.astype(np.int64), columns, plain, np.zeros(batch.n_nodes, dtype=np.int32))

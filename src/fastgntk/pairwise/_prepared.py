@@ -256,7 +256,7 @@ def _prepare(
     prepared = [PreparedGraphs(kernel, compute, batch, features) for batch in batches]
     for leaf in leaves:
         inputs = batches if leaf.features is None else encoded[leaf.features]
-        if leaf.discrete and leaf.features and features[leaf.features].kind_ == "attributes" and batches[-1].n_nodes:
+        if leaf.discrete and leaf.features and features[leaf.features].kind_ == "attributes":
             raise InputError(
                 f"{leaf} compares discrete colours of nodes, but the graphs have continuous features; use "
                 "features='labels' or 'degree', or a GNTK."
