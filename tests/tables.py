@@ -20,7 +20,7 @@ ALL_ENGINES = [*ENGINES, "sketched"]
 
 
 def by_engine(name: str, kernel: Kernel = GNTK(), **limits: Any) -> dict[str, Any]:
-    """Arguments of ``gram`` and its relatives: exact engines of networks are an option, others follow from the kernel."""
+    """Arguments of ``gram`` and its relatives: exact engines of networks are an option, others are the kernel's own."""
     if name not in ENGINES:
         if not isinstance(kernel, GNTK):
             return {"kernel": kernel, "compute": Compute(**limits)}

@@ -9,7 +9,20 @@ import numpy as np
 import pytest
 from tests.tables import ALL_ENGINES, EXACT, FAMILIES, FLOAT64, LEAVES, by_engine, case, covering
 
-from fastgntk import GNTK, WL, WLOA, Compute, InputError, NodeFeatures, as_graphs, cross_gram, datasets, diagonal, gram, gram_path
+from fastgntk import (
+    GNTK,
+    WL,
+    WLOA,
+    Compute,
+    InputError,
+    NodeFeatures,
+    as_graphs,
+    cross_gram,
+    datasets,
+    diagonal,
+    gram,
+    gram_path,
+)
 from fastgntk.engines import get_engine
 
 every_kernel = pytest.mark.parametrize("kernel", LEAVES)

@@ -63,8 +63,8 @@ class FeatureGroup(NamedTuple):
     common: Ints  # keys of the dense columns
     dense: Array  # (r, len(common))
     keys: Ints  # of the other columns, sorted
-    rows: sparse.csr_array  # (r, len(keys))
-    columns: sparse.csr_array  # (len(keys), r)
+    matrix: sparse.csr_array  # (r, len(keys))
+    transposed: sparse.csr_array  # (len(keys), r)
     readout: sparse.csr_array | None = None  # (t, r); rows of the tile are sums of these rows
 
     def level(self, number: int) -> "FeatureGroup":
@@ -75,8 +75,8 @@ class FeatureGroup(NamedTuple):
             common=self.common[dense],
             dense=self.dense[:, dense],
             keys=self.keys[other],
-            rows=self.rows[:, other],
-            columns=self.columns[other],
+            matrix=self.matrix[:, other],
+            transposed=self.transposed[other],
         )
 
 
@@ -117,7 +117,7 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
         """Return the squared norm of each vector."""
         ptr, _, values = state.entries
         graph = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-        return np.bincount(graph, weights=values**2, minlength=len(ptr) - 1)
+        return np.bincount(graph, weights=values**2, minlength=len(ptr) - 1).astype(np.float64)
 
     def build_group(self, state: HistogramState, graphs: Ints) -> FeatureGroup:
         """Arrange the vectors of some graphs as matrices."""
@@ -202,20 +202,20 @@ def _to_group(state: HistogramState, vectors: _Entries) -> FeatureGroup:
     rare = ~is_common
     keys, column = np.unique(vectors.keys[rare], return_inverse=True)
     ptr = np.concatenate([[0], np.cumsum(rare)])[vectors.ptr]
-    rows = sparse.csr_array((vectors.values[rare], column, ptr), shape=(n_rows, len(keys)))
-    return FeatureGroup(len(state.colours), common, dense, keys, rows, sparse.csr_array(rows.T))
+    matrix = sparse.csr_array((vectors.values[rare], column, ptr), shape=(n_rows, len(keys)))
+    return FeatureGroup(len(state.colours), common, dense, keys, matrix, sparse.csr_array(matrix.T))
 
 
 def _multiply(rows: FeatureGroup, cols: FeatureGroup) -> Array:
     """Return the inner products of the vectors of two groups."""
-    # Keys that the columns lack match nothing.
-    place, known = _find(cols.keys, rows.keys)
-    kept = known[rows.rows.indices]
-    entries = rows.rows.data[kept], place[rows.rows.indices[kept]], np.concatenate([[0], np.cumsum(kept)])[rows.rows.indptr]
-    shared = sparse.csr_array(entries, shape=(rows.rows.shape[0], len(cols.keys)))
-    values = rows.dense @ cols.dense.T
-    values += (shared @ cols.columns).toarray()
-    return values if rows.readout is None else np.asarray(rows.readout @ values)
+    place, known = _find(cols.keys, rows.keys)  # keys that the columns lack match nothing
+    ptr, column, values = rows.matrix.indptr, rows.matrix.indices, rows.matrix.data
+    kept = known[column]
+    entries = values[kept], place[column[kept]], np.concatenate([[0], np.cumsum(kept)])[ptr]
+    shared = sparse.csr_array(entries, shape=(rows.matrix.shape[0], len(cols.keys)))
+    products = rows.dense @ cols.dense.T
+    products += (shared @ cols.transposed).toarray()
+    return products if rows.readout is None else np.asarray(rows.readout @ products)
 
 
 def _find(keys: Ints, wanted: Ints) -> tuple[Ints, NDArray[np.bool_]]:

@@ -134,7 +134,7 @@ def _number_compiled(ptr: Ints, tokens: Int32s, own: Int32s, n_tokens: int) -> t
 def _number_by_dictionary(ptr: Ints, tokens: Int32s, own: Int32s, n_tokens: int) -> tuple[Int32s, Ints]:  # noqa: ARG001
     entries, bounds = tokens.tolist(), ptr.tolist()
     numbers: dict[tuple[int, ...], int] = {}
-    first = []
+    first: list[int] = []
     out = np.empty(len(own), dtype=np.int32)
     for u, colour in enumerate(own.tolist()):
         key = (colour, *sorted(entries[bounds[u] : bounds[u + 1]]))

@@ -18,9 +18,9 @@ from fastgntk._util.threads import run as run_on_threads
 from fastgntk.engines import equal_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures
-from fastgntk.kernels import GNTK, Kernel, Normalized
+from fastgntk.kernels import GNTK, Kernel, Network, Normalized
 from fastgntk.models import KERNEL_CONSTANT
-from fastgntk.pairwise import Compute, GramPath, gram_path, normalize
+from fastgntk.pairwise import Compute, GramPath, gram_path, normalize, prepare_batch
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
 from fastgntk.solvers import EigenPath, Score
 
@@ -107,8 +107,8 @@ class Comparison:
         tangent = [k for k in ranked if isinstance(k.kernel if isinstance(k, Normalized) else k, GNTK)]
         if not tangent:
             raise InputError(
-                "depth='mix' needs a single GNTK, normalised or not, but all kernels to try are combinations; add "
-                "one, or use depth='best'."
+                "depth='mix' needs a single GNTK, normalised or not, but all kernels to try are combinations or of "
+                "another kind; add one, or use depth='best'."
             )
         depths: dict[Kernel, int] = {}  # the largest depth of each combination of other options
         for kernel in tangent:
@@ -169,13 +169,17 @@ class Comparison:
     def _group_equal_graphs(self, kernels: Sequence[Kernel]) -> Ints:
         """Return for each graph the index of the first graph that no kernel distinguishes from it."""
         leaves = [leaf for kernel in kernels for leaf in kernel.leaves()]
+        networks = [leaf for leaf in leaves if isinstance(leaf, Network)]
         groups = []
-        for kind in dict.fromkeys(leaf.features for leaf in leaves if leaf.features is not None):
-            same = [leaf for leaf in leaves if leaf.features == kind]
+        for kind in dict.fromkeys(leaf.features for leaf in networks):
+            same = [leaf for leaf in networks if leaf.features == kind]
             featured = NodeFeatures(kind).fit_transform(self.batch)
             blocks, typed = max(leaf.depth for leaf in same), any(leaf.typed for leaf in same)
             given_scale = any(leaf.given_scale for leaf in same)
             groups.append(equal_graphs(featured, blocks, typed=typed, given_scale=given_scale))
+        others = [leaf for leaf in leaves if not isinstance(leaf, Network)]
+        for path in group_into_passes(others):  # each as deep as the deepest
+            groups.append(prepare_batch(self.batch, path.paths[0], self.compute).equal_graphs())
         if len(groups) == 1:
             return groups[0]
         _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)
