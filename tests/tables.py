@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fastgntk import Compute, Graph, GraphBatch, Sketch
+from fastgntk import WL, WLOA, Compute, Graph, GraphBatch, Kernel, Sketch
 from fastgntk.engines import EXACT_ENGINES
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import GNTK, Leaf
 
 ENGINES = list(EXACT_ENGINES)
 """Those that give the same numbers."""
@@ -19,9 +19,11 @@ ALL_ENGINES = [*ENGINES, "sketched"]
 """With the one that a sketch in the kernel chooses."""
 
 
-def by_engine(name: str, kernel: GNTK = GNTK(), **limits: Any) -> dict[str, Any]:
-    """Arguments of ``gram`` and its relatives: the sketched engine is a kernel with a sketch, others are an option."""
-    if name == "sketched":
+def by_engine(name: str, kernel: Kernel = GNTK(), **limits: Any) -> dict[str, Any]:
+    """Arguments of ``gram`` and its relatives: exact engines of networks are an option, others are the kernel's own."""
+    if name not in ENGINES:
+        if not isinstance(kernel, GNTK):
+            return {"kernel": kernel, "compute": Compute(**limits)}
         sketch = Sketch() if kernel.sketch is None else kernel.sketch
         return {"kernel": replace(kernel, sketch=sketch), "compute": Compute(**limits)}
     return {"kernel": kernel, "compute": Compute(engine=name, **limits)}
@@ -42,8 +44,22 @@ def covering(engines: list[str], kernel: str, families: list[str]) -> list[tuple
 
     Engines take turns along the families, and each kernel starts with the next engine.
     """
+    if kernel in OTHER_KERNELS:
+        return every_row(engines, kernel, families)
     start = list(KERNELS).index(kernel)
     return [(engines[(start + i) % len(engines)], family) for i, family in enumerate(families)]
+
+
+def every_row(engines: list[str], kernel: str, families: list[str]) -> list[tuple[str, str]]:
+    """Rows (engine, family) for one kernel: all pairs, or what is defined for a kernel with an engine of its own."""
+    if kernel not in OTHER_KERNELS:
+        return [(engine, family) for family in families for engine in engines]
+    return [("its own", family) for family in families if takes(OTHER_KERNELS[kernel], family)]
+
+
+def takes(kernel: Leaf, family: str) -> bool:
+    """Whether a kernel is defined on a family: discrete ones are not on continuous features."""
+    return not kernel.discrete or kernel.features == "degree" or FAMILIES[family][0].features is None
 
 
 KERNELS = {
@@ -63,6 +79,16 @@ KERNELS = {
     "large self weight": GNTK(blocks=2, layers=1, scale="degree", jump=True, self_weight=2.5),
     "mean pooling": GNTK(blocks=2, layers=1, scale="degree", jump=True, pool="mean"),
 }
+OTHER_KERNELS: dict[str, Leaf] = {
+    "subtrees": WL(3),
+    "subtrees, degrees": WL(2, features="degree"),
+    "subtrees, typed edges": WL(2, edges="typed", features="degree"),
+    "no iterations": WL(0),
+    "assignment": WLOA(3),
+    "assignment, typed edges": WLOA(2, edges="typed", features="degree"),
+}
+"""Kernels that are no networks; each family of them has one engine."""
+LEAVES = KERNELS | OTHER_KERNELS
 ALL_KERNELS = KERNELS | {
     "typed edges, degree": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=1.3, edges="typed"),
     "typed edges, given scale": GNTK(blocks=2, layers=1, scale="given", jump=(0.5, 1.0, 2.0), c_phi=1.3, edges="typed"),

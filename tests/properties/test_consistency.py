@@ -7,18 +7,36 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.tables import ALL_ENGINES, EXACT, FAMILIES, FLOAT64, KERNELS, by_engine, case, covering
+from tests.tables import ALL_ENGINES, EXACT, FAMILIES, FLOAT64, LEAVES, by_engine, case, covering
 
-from fastgntk import GNTK, Compute, InputError, NodeFeatures, as_graphs, cross_gram, datasets, diagonal, gram, gram_path
+from fastgntk import (
+    GNTK,
+    WL,
+    WLOA,
+    Compute,
+    InputError,
+    NodeFeatures,
+    as_graphs,
+    cross_gram,
+    datasets,
+    diagonal,
+    gram,
+    gram_path,
+)
 from fastgntk.engines import get_engine
 
-every_kernel = pytest.mark.parametrize("kernel", KERNELS)
+every_kernel = pytest.mark.parametrize("kernel", LEAVES)
+every_engine = pytest.mark.parametrize(
+    ("engine", "kernel"),
+    [*((engine, GNTK(blocks=2)) for engine in ALL_ENGINES), ("histograms", WL(2)), ("histograms", WLOA(2))],
+    ids=str,
+)
 
 
 @every_kernel
 def test_cross_gram_is_a_part_of_gram(kernel):
     for engine, family in covering(ALL_ENGINES, kernel, list(FAMILIES)):
-        batch, how = as_graphs(FAMILIES[family]), by_engine(engine, KERNELS[kernel])
+        batch, how = as_graphs(FAMILIES[family]), by_engine(engine, LEAVES[kernel])
         with case(engine, family):
             K = gram(batch, **how)
             FLOAT64.check(cross_gram(batch[:1], batch, **how), K[:1])
@@ -29,7 +47,7 @@ def test_cross_gram_is_a_part_of_gram(kernel):
 @every_kernel
 def test_diagonal_is_the_diagonal_of_gram(kernel):
     for engine, family in covering(ALL_ENGINES, kernel, list(FAMILIES)):
-        how = by_engine(engine, KERNELS[kernel])
+        how = by_engine(engine, LEAVES[kernel])
         with case(engine, family):
             FLOAT64.check(diagonal(FAMILIES[family], **how), np.diagonal(gram(FAMILIES[family], **how)))
 
@@ -37,57 +55,62 @@ def test_diagonal_is_the_diagonal_of_gram(kernel):
 @pytest.mark.slow
 @every_kernel
 def test_gram_path_gives_every_depth(kernel):
-    deepest = KERNELS[kernel]
+    deepest = LEAVES[kernel]
     for engine, family in covering(ALL_ENGINES, kernel, list(FAMILIES)):
         graphs = FAMILIES[family]
         with case(engine, family):
             path = gram_path(graphs, **by_engine(engine, deepest))
-            assert path.levels.shape[0] == deepest.blocks + 1
-            for blocks in range(1, deepest.blocks + 1):
-                for jump in (False, True):
-                    shallower = replace(deepest, blocks=blocks, jump=jump)
-                    FLOAT64.check(path.at(blocks=blocks, jump=jump), gram(graphs, **by_engine(engine, shallower)))
+            assert path.levels.shape[0] == deepest.depth + 1
+            for options in _shallower(deepest):
+                FLOAT64.check(path.at(**options), gram(graphs, **by_engine(engine, replace(deepest, **options))))
             assert np.array_equal(path.at(), gram(graphs, **by_engine(engine, deepest)))
 
 
+def _shallower(kernel):
+    """Options of all kernels whose values a path has: depths, and for networks with and without jump."""
+    if not isinstance(kernel, GNTK):
+        return [{"iterations": depth} for depth in range(kernel.depth + 1)]
+    return [{"blocks": blocks, "jump": jump} for blocks in range(1, kernel.blocks + 1) for jump in (False, True)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ALL_ENGINES)
+@every_engine
 @pytest.mark.parametrize("width", [1, 37, 60, 10_000])
-def test_cut_into_ragged_tiles_gives_the_same(engine, width, monkeypatch):
+def test_cut_into_ragged_tiles_gives_the_same(engine, kernel, width, monkeypatch):
     batch = datasets.load("MUTAG").graphs[: 5 if engine == "kronecker" else 14]
-    how = by_engine(engine, GNTK(blocks=2, layers=2))
+    how = by_engine(engine, kernel)
     expected = gram(batch, **how)
     monkeypatch.setattr(type(get_engine(engine)), "max_group_nodes", width)
     FLOAT64.check(gram(batch, **how), expected)
     FLOAT64.check(cross_gram(batch[:4], batch[2:], **how), expected[:4, 2:])
 
 
-@pytest.mark.parametrize("engine", ALL_ENGINES)
-def test_number_of_threads_changes_no_bit(engine, monkeypatch):
+@every_engine
+def test_number_of_threads_changes_no_bit(engine, kernel, monkeypatch):
     monkeypatch.setattr(type(get_engine(engine)), "max_group_nodes", 40)
     batch = datasets.load("MUTAG").graphs[: 4 if engine == "kronecker" else 20]
-    one = gram(batch, **by_engine(engine, GNTK(blocks=2), n_jobs=1))
+    one = gram(batch, **by_engine(engine, kernel, n_jobs=1))
     for n_jobs in (2, 5):
-        assert np.array_equal(one, gram(batch, **by_engine(engine, GNTK(blocks=2), n_jobs=n_jobs)))
+        assert np.array_equal(one, gram(batch, **by_engine(engine, kernel, n_jobs=n_jobs)))
 
 
-@pytest.mark.parametrize("engine", ALL_ENGINES)
-def test_memory_limit_changes_no_bit(engine):
+@every_engine
+def test_memory_limit_changes_no_bit(engine, kernel):
     batch = datasets.load("MUTAG").graphs[: 4 if engine == "kronecker" else 60]  # several blocks of 256 nodes
-    little = {"lossless": "9MB", "decoupled": "9MB", "kronecker": "30MB", "sketched": "3MB"}[engine]
-    expected = gram(batch, **by_engine(engine, max_memory="3GB", n_jobs=2))
-    assert np.array_equal(gram(batch, **by_engine(engine, max_memory=little, n_jobs=2)), expected)
+    limits = {"lossless": "9MB", "decoupled": "9MB", "kronecker": "30MB", "sketched": "3MB", "histograms": "1MB"}
+    expected = gram(batch, **by_engine(engine, kernel, max_memory="3GB", n_jobs=2))
+    assert np.array_equal(gram(batch, **by_engine(engine, kernel, max_memory=limits[engine], n_jobs=2)), expected)
 
 
-@pytest.mark.parametrize("engine", ALL_ENGINES)
-def test_prepared_graphs_and_groups_survive_pickling(engine):
-    batch = NodeFeatures().fit_transform(as_graphs(FAMILIES["weighted"]))
+@every_engine
+def test_prepared_graphs_and_groups_survive_pickling(engine, kernel):
+    batch = NodeFeatures(kernel.features).fit_transform(as_graphs(FAMILIES["path" if kernel.discrete else "weighted"]))
     runner = get_engine(engine)
-    prepared = runner.prepare(batch, GNTK(blocks=2))
+    prepared = runner.prepare(batch, kernel)
     for task in runner.preparation_tasks(prepared):
         runner.run_task(prepared, task, np.zeros(1, dtype=np.uint8))
     prepared = runner.finish_preparation(prepared)
-    some = np.array([0, 2])
+    some = np.arange(0, len(batch), 2)
     group = runner.build_group(prepared, some)
     copy = pickle.loads(pickle.dumps(group))
     assert np.array_equal(runner.tile(copy, copy), runner.tile(group, group))

@@ -14,6 +14,7 @@ from fastgntk.cli._predict import MODEL, is_classifier, load_new_graphs, target_
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
 from fastgntk.errors import InputError
 from fastgntk.graphs import UnseenLabelWarning
+from fastgntk.kernels import parse_kernel
 
 __all__ = ["SingleGraphInputs", "explain"]
 
@@ -39,6 +40,9 @@ def explain(
     file: Path | None = option("Image file to write.", None, "--output", "-o", metavar="NAME.svg or NAME.png"),
     target: str | None = option("The target, if the model has several."),
     of_class: str | None = option("The class to explain.", None, "--class", show_default="the predicted class"),
+    factor: str | None = option(
+        "The factor of a product of kernels whose nodes are counted, as text.", show_default="the first", metavar="TEXT"
+    ),
     compute: LocalComputeOptions,
     output: OutputOptions,
 ) -> None:
@@ -52,7 +56,8 @@ def explain(
     dataset = load_new_graphs(inputs, loaded, quiet=output.json)
     index = _find_row(dataset, row)
     graph, name = dataset.graphs[index], graph_name(dataset, index)
-    explanation = loaded.explain(graph, *_choose_output(loaded, target, of_class))
+    by_factor = None if factor is None else parse_kernel(factor)
+    explanation = loaded.explain(graph, *_choose_output(loaded, target, of_class), factor=by_factor)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenLabelWarning)  # model.explain has issued it
         record = _to_record(explanation, loaded, dataset, index)

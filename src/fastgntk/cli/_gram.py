@@ -180,13 +180,15 @@ def show_cost(
     rows = [("graphs", f"{cost.graphs:,} with {cost.nodes:,} nodes"), ("pairs of nodes", f"{cost.node_pairs:,}")]
     for leaf in cost.leaves:
         compression = ", ".join(f"{100 * fraction:.3g} %" for fraction in leaf.compression)
+        width = f", at most {leaf.widest:,} distinct nodes each" if leaf.pairs else ""
         rows += [("kernel", leaf.kernel)] if len(cost.leaves) > 1 else []
         rows += [
             ("engine", f"{leaf.engine}: {leaf.reason}"),
-            ("groups of graphs", f"{leaf.groups:,}, at most {leaf.widest:,} distinct nodes each"),
+            ("groups of graphs", f"{leaf.groups:,}{width}"),
             ("tiles", f"{leaf.tiles:,} on {plural(cost.threads, 'thread')}"),
-            ("distinct pairs", f"{compression} of all pairs of nodes (block by block)"),
         ]
+        if leaf.pairs:
+            rows.append(("distinct pairs", f"{compression} of all pairs of nodes (block by block)"))
     rows += [
         ("expected time", f"about {format_duration(cost.seconds)}, plus start-up"),
         ("expected memory", f"{format_bytes(cost.bytes)}, plus Python itself"),

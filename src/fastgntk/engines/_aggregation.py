@@ -16,7 +16,7 @@ from fastgntk._util.arrays import Array, Matrix
 from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, scale_norms, to_dense, unit_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import Network
+from fastgntk.kernels import Leaf, Network
 
 __all__ = ["SPARSE_OVER_DENSE", "Aggregation", "add_up", "aggregate_features", "check_graphs", "count_edge_types"]
 __all__ += ["count_relations", "keep_shared_columns", "multiply_directions", "node_scaling", "operator_matrix"]
@@ -154,13 +154,13 @@ def split_by_type(
     return relations
 
 
-def check_graphs(batch: GraphBatch, kernel: Network) -> None:
+def check_graphs(batch: GraphBatch, kernel: Leaf) -> None:
     """Raise an error for ``"typed"`` edges without labels, and graphs on which the scale is not defined."""
     if kernel.typed and batch.edge_labels is None and len(batch.indices):
         raise InputError("edges='typed' needs edge labels, but the graphs carry none; use edges='plain'.")
     if kernel.given_scale:
         batch.with_node_scale(node_scaling(batch, given_scale=True))  # values that were never checked raise an error
-    if kernel.scale not in ("degree", "symmetric"):
+    if not isinstance(kernel, Network) or kernel.scale not in ("degree", "symmetric"):
         return
     sums = _degrees(batch, kernel.self_weight) if kernel.symmetric else row_sums(batch, kernel.self_weight)
     bad = np.flatnonzero(~(sums > 0) & ((sums != 0) | (batch.degrees > 0)))  # a sum over nothing is never divided

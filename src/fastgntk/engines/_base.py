@@ -20,7 +20,7 @@ from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._aggregation import count_relations
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import Leaf, Network
+from fastgntk.kernels import Leaf, Network, WeisfeilerLehman
 from fastgntk.sketch import Sketch
 
 __all__ = ["COMPILING", "ENGINES", "EXACT_ENGINES", "BatchAndKernel", "CancelFlag", "Engine", "EngineRow", "Extent"]
@@ -78,6 +78,8 @@ class Outline:
         Number of relations: more than one with typed edges.
     sketch_rows : int64, (n,), or None
         Rows of the sketch of each graph.
+    levels : int
+        Number of levels, if the memory of a tile depends on it and it does not follow from ``colours``.
     """
 
     offsets: Ints
@@ -87,6 +89,7 @@ class Outline:
     building_bytes: Ints | None = None
     n_relations: int = 1
     sketch_rows: Ints | None = None
+    levels: int = 1
 
     @property
     def sizes(self) -> Ints:
@@ -160,6 +163,10 @@ class Engine(ABC, Generic[K, State, Built]):
         """Return the state for ``build_group``, once all tasks are done."""
         return state
 
+    def diagonal(self, state: State) -> Array | None:  # noqa: ARG002
+        """Return the kernel of each graph with itself if that is faster than computing tiles, else None."""
+        return None
+
     @abstractmethod
     def build_group(self, state: State, graphs: Ints) -> Built:
         """Return the representation of some graphs that ``tile`` takes, a picklable value."""
@@ -224,6 +231,7 @@ ENGINES = {
     "decoupled": EngineRow("Decoupled", exact=True, compiled=False),
     "kronecker": EngineRow("Kronecker", exact=True, compiled=False),
     "sketched": EngineRow("Sketched", exact=False, compiled=True),
+    "histograms": EngineRow("Histograms", exact=True, compiled=False, kernels=WeisfeilerLehman),
 }
 EXACT_ENGINES = tuple(name for name, row in ENGINES.items() if row.exact and row.kernels is Network)
 """The values of ``engine=`` besides ``"auto"``; other engines are chosen by the kernel."""

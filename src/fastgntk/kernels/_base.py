@@ -168,6 +168,11 @@ class Leaf(Kernel):
         return "sum"
 
     @property
+    def discrete(self) -> bool:
+        """Whether node features must be labels or degrees, and not continuous attributes."""
+        return False
+
+    @property
     def sketch(self) -> Sketch | None:
         """The sketch of an approximate kernel, or None."""
         return None

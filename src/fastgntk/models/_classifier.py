@@ -126,11 +126,12 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         probabilities = None if self.sigmoids_ is None else self.sigmoids_.probabilities(decisions)
         return ClassificationDetails(self._predicted_classes(decisions), probabilities, nearest, similarity)
 
-    def explain(self, graph: Any, of_class: Any = None) -> Explanation:
+    def explain(self, graph: Any, of_class: Any = None, *, factor: int | Kernel | None = None) -> Explanation:
         """Decompose the decision value of a class for one graph: exact contributions of nodes and training graphs.
 
         ``of_class`` is one of ``classes_``, by default the predicted class. With two classes, the contributions to the
-        first are those to the second with the opposite sign.
+        first are those to the second with the opposite sign. For a product of kernels, ``factor`` is the one whose
+        nodes are counted, as a kernel or by its number, the first by default; the others weight the training graphs.
         """
         batch = self._check_new_graph(graph)
         if of_class is None:
@@ -140,8 +141,8 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
             raise InputError(f"class {of_class!r} is not among {', '.join(map(str, self.classes_.tolist()))}.")
         number = int(matches[0])
         if len(self.classes_) > 2:
-            return self.expansion_.explain(batch, number)
-        second = self.expansion_.explain(batch, 0)
+            return self.expansion_.explain(batch, number, factor)
+        second = self.expansion_.explain(batch, 0, factor)
         if number == 1:
             return second
         return Explanation(-second.contributions, -second.intercept, second.training_indices, str(self.classes_[0]))

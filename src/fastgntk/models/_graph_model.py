@@ -107,9 +107,9 @@ class Expansion:
         """Return the values (t, k) of the function from those of the basis (t, m)."""
         return np.asarray(self.intercepts + rows @ self.coefficients)
 
-    def explain(self, batch: GraphBatch, output: int) -> Explanation:
-        """Decompose one output for a batch of one graph."""
-        contributions = self.basis.node_contributions(batch) * self.coefficients[:, output]
+    def explain(self, batch: GraphBatch, output: int, factor: int | Kernel | None = None) -> Explanation:
+        """Decompose one output for a batch of one graph; ``factor`` as in :func:`fastgntk.node_contributions`."""
+        contributions = self.basis.node_contributions(batch, factor) * self.coefficients[:, output]
         if not self.basis.keeps_graphs:
             contributions = contributions.sum(axis=1, keepdims=True)
         return Explanation(contributions, float(self.intercepts[output]), self.training_indices, self.names[output])

@@ -88,10 +88,10 @@ class KernelBasis:
         """Return the arguments of ``Solution.variance`` from the rows and the diagonal of a chunk."""
         return rows + KERNEL_CONSTANT, diagonal + KERNEL_CONSTANT
 
-    def node_contributions(self, batch: GraphBatch) -> Array:
+    def node_contributions(self, batch: GraphBatch, factor: int | Kernel | None = None) -> Array:
         """Return the contribution of each node of one graph to the row of that graph, shape (N, m)."""
         compute = self.compute.with_progress(None)
-        return pairwise.node_contributions(batch, self.prepared, compute=compute) / self.kernel_scale
+        return pairwise.node_contributions(batch, self.prepared, factor=factor, compute=compute) / self.kernel_scale
 
 
 @dataclass(eq=False)

@@ -102,10 +102,12 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     def _shaped(self, values: Array) -> Array:
         return values[:, 0] if self.single_target_ else values
 
-    def explain(self, graph: Any, target: int | None = None) -> Explanation:
+    def explain(self, graph: Any, target: int | None = None, *, factor: int | Kernel | None = None) -> Explanation:
         """Decompose the prediction for one graph: exact contributions of its nodes and of the training graphs.
 
-        ``target`` is the number of the target; it is required if there are several.
+        ``target`` is the number of the target; it is required if there are several. For a product of kernels,
+        ``factor`` is the one whose nodes are counted, as a kernel or by its number, the first by default; the others
+        weight the training graphs.
         """
         batch = self._check_new_graph(graph)
         k = len(self.expansion_.intercepts)
@@ -114,7 +116,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         output = 0 if target is None else target
         if isinstance(output, bool) or not isinstance(output, int | np.integer) or not 0 <= output < k:
             raise InputError(f"target must lie in 0..{k - 1}, but is {target!r}.")
-        return self.expansion_.explain(batch, int(output))
+        return self.expansion_.explain(batch, int(output), factor)
 
     def _deviation(self, rows: Array, diagonal: Array) -> Array:
         """Return standard deviations (t, k) of new measurements, before calibration."""

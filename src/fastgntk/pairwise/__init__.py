@@ -6,6 +6,7 @@
 ``_compute``              :class:`Compute`: engine, threads, memory, progress
 ``_leaf_graphs``          graphs prepared for one tangent kernel, and its values, tile by tile
 ``_combine``              combine values of leaves to values of a kernel; :func:`normalize`
+``_factors``              the factor of a product whose nodes carry the contributions
 ``_nodes``                :func:`node_contributions` of each node to the kernel of its graph;
                           :func:`node_gram`, the kernel between nodes of one graph
 ``_cost``                 :func:`estimate_cost`, time and memory of a matrix, on clusters too
@@ -22,6 +23,7 @@ from fastgntk.pairwise._combine import combine, combine_diagonals, needs_diagona
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
 from fastgntk.pairwise._cost import ClusterCost, CostEstimate, LeafCost, estimate_cost
 from fastgntk.pairwise._describe import describe
+from fastgntk.pairwise._factors import put_factor_first
 from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_columns, gram_path
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._nodes import (
@@ -45,6 +47,6 @@ __all__ += ["prepare", "prepare_batch", "choose_engine_for_reuse", "PreparedGrap
 __all__ += ["NotSketchedWarning", "LeafGraphs"]
 __all__ += ["Compute", "check_compute", "check_kernel", "check_fits_memory"]
 __all__ += ["node_contributions", "node_contributions_in_chunks", "node_gram", "node_diagonal", "check_nodes"]
-__all__ += ["as_single_graph"]
+__all__ += ["as_single_graph", "put_factor_first"]
 __all__ += ["normalize", "combine", "combine_diagonals", "needs_diagonals"]
 __all__ += ["estimate_cost", "CostEstimate", "LeafCost", "ClusterCost", "describe"]

@@ -16,7 +16,7 @@ from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk.engines import Extent, estimate_seconds
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
-from fastgntk.kernels import GNTK, Kernel
+from fastgntk.kernels import GNTK, Kernel, Network
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._plan import largest_extent, plan_gram
@@ -28,7 +28,7 @@ __all__ = ["ClusterCost", "CostEstimate", "LeafCost", "estimate_cost", "makespan
 
 @dataclass(frozen=True)
 class LeafCost:
-    """The expected cost of one tangent kernel of a combination.
+    """The expected cost of one leaf of a combination.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class LeafCost:
     widest : int
         The largest number of distinct nodes in a group.
     pairs : list of int
-        Number of pairs of distinct nodes that are computed at each level.
+        Number of pairs of distinct nodes that are computed at each level; empty if pairs of graphs are compared.
     compression : list of float
         ``pairs`` divided by the number of all pairs of nodes.
     seconds : float
@@ -103,7 +103,7 @@ class CostEstimate:
     bytes : int
         Expected peak memory of result, tiles in progress and prepared graphs, on top of Python itself.
     leaves : list of LeafCost
-        One for each tangent kernel in the kernel.
+        One for each leaf of the kernel.
     cluster : ClusterCost, optional
     """
 
@@ -186,7 +186,7 @@ def _leaf_cost(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> tuple
     plan = plan_gram(graphs.groups)
     threads = graphs.affordable_workers(plan, compute, result_bytes)
     largest = largest_extent(graphs.groups) if graphs.groups else Extent(0)
-    pairs = plan.pairs().tolist()
+    pairs = plan.pairs().tolist() if isinstance(kernel, Network) else []
     if len(pairs) < kernel.depth:  # an engine that merges nothing has the same pairs at every level
         pairs = pairs * kernel.depth
     seconds = estimate_seconds(engine.name, graphs.batch, kernel, sum(pairs))

@@ -16,6 +16,7 @@ from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel, Network
 from fastgntk.pairwise._combine import combine_nodes
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
+from fastgntk.pairwise._factors import put_factor_first
 from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare
 
 __all__ = [
@@ -32,13 +33,31 @@ _ARRAYS_PER_CHUNK = 8  # arrays of a chunk's size that exist at the same time
 _CHUNKS_PER_WORKER = 4  # so that no worker waits long for the last one to finish
 
 
-def node_contributions(graph: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
+def node_contributions(
+    graph: Any,
+    cols: Any,
+    kernel: Kernel | None = None,
+    *,
+    factor: int | Kernel | None = None,
+    compute: Compute | None = None,
+) -> Array:
     """Compute the contribution of each node of one graph to its kernel with m graphs.
 
     A tangent kernel is a sum over pairs of nodes, Σ_u Σ_l Σ_v K(l)_uv, and row u of the result holds the terms of node
-    u, divided by the number of pairs with ``pool="mean"``. The rows add up to the row that :func:`cross_gram` returns,
-    at the same cost. Contributions to a sum of kernels add up; in a product k1 · k2 the nodes are those of k1, and k2
-    weights the m graphs. ``cols`` may be prepared graphs; then leave out the kernel.
+    u, divided by the number of pairs with ``pool="mean"``. So is :class:`fastgntk.WL`; what a colour adds to
+    :class:`fastgntk.WLOA` is shared equally among its nodes. The rows add up to the row that :func:`cross_gram`
+    returns, at the same cost. Contributions to a sum of kernels add up; in a product the nodes are those of one factor,
+    and the other factors weight the m graphs.
+
+    Parameters
+    ----------
+    graph : one graph with N nodes
+    cols : m graphs
+        They may be prepared; then leave out the kernel.
+    kernel : Kernel, optional
+    factor : int or Kernel, optional
+        The factor of a product whose nodes are counted, as a kernel or by its number; 0, the first, by default.
+    compute : Compute, optional
 
     Returns
     -------
@@ -53,7 +72,8 @@ def node_contributions(graph: Any, cols: Any, kernel: Kernel | None = None, *, c
     ((17, 5), True)
     """
     prepared = cols if isinstance(cols, PreparedGraphs) else prepare(cols, kernel, compute=compute)
-    return _contributions(as_single_graph(graph), prepared, check_call(prepared, kernel, compute))
+    compute = check_call(prepared, kernel, compute)
+    return _contributions(as_single_graph(graph), prepared, compute, put_factor_first(prepared.kernel, factor))
 
 
 def node_contributions_in_chunks(
@@ -74,7 +94,7 @@ def node_contributions_in_chunks(
         stop = start + 1
         if together:
             stop = max(stop, int(np.searchsorted(batch.offsets, batch.offsets[start] + max_nodes, side="right")) - 1)
-        yield slice(start, stop), _contributions(_union(batch[start:stop]), cols, compute)
+        yield slice(start, stop), _contributions(_union(batch[start:stop]), cols, compute, cols.kernel)
         start = stop
 
 
@@ -91,14 +111,14 @@ def _union(batch: GraphBatch) -> GraphBatch:
     )
 
 
-def _contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute) -> Array:
-    """Return the contributions (N, m) of the nodes of one graph."""
+def _contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute, kernel: Kernel) -> Array:
+    """Return the contributions (N, m) of the nodes of one graph; ``kernel`` has the factors in the wanted order."""
     row = cols.prepare_others(batch)
     parts = {
         leaf: graphs.node_contributions(cols.graphs_by_leaf[leaf], compute)
         for leaf, graphs in row.graphs_by_leaf.items()
     }
-    return combine_nodes(cols.kernel, parts, row.needed_diagonals(compute), cols.needed_diagonals(compute))
+    return combine_nodes(kernel, parts, row.needed_diagonals(compute), cols.needed_diagonals(compute))
 
 
 def node_gram(graph: Any, kernel: Network = GNTK(), *, nodes: Any = None, compute: Compute | None = None) -> Array:

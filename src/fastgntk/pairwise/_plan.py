@@ -33,6 +33,7 @@ class GraphGroup:
     building_bytes: int = 0
     n_relations: int = 1
     sketch_rows: int = 0
+    levels: int = 1
 
     @property
     def width(self) -> int:
@@ -42,7 +43,7 @@ class GraphGroup:
     @property
     def extent(self) -> Extent:
         """The sizes that determine memory."""
-        sizes = self.width, len(self.graphs), len(self.counts) + 1
+        sizes = self.width, len(self.graphs), max(len(self.counts) + 1, self.levels)
         return Extent(*sizes, self.n_features, self.building_bytes, self.n_relations, self.sketch_rows)
 
     def __str__(self) -> str:
@@ -160,6 +161,7 @@ def _make_groups(outline: Outline, members: list[Ints]) -> tuple[GraphGroup, ...
             int(building[graphs].max(initial=0)),
             outline.n_relations,
             int(rows[graphs].sum()),
+            outline.levels,
         )
         for graphs, count in zip(members, counts, strict=True)
     )

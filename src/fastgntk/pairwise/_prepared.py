@@ -256,6 +256,11 @@ def _prepare(
     prepared = [PreparedGraphs(kernel, compute, batch, features) for batch in batches]
     for leaf in leaves:
         inputs = batches if leaf.features is None else encoded[leaf.features]
+        if leaf.discrete and leaf.features and features[leaf.features].kind_ == "attributes":
+            raise InputError(
+                f"{leaf} compares discrete colours of nodes, but the graphs have continuous features; use "
+                "features='labels' or 'degree', or a GNTK."
+            )
         if isinstance(leaf, Network):
             _check(leaf, inputs)
         choice, cols = choose(leaf, inputs), others.get(leaf)

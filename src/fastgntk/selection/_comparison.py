@@ -18,9 +18,9 @@ from fastgntk._util.threads import run as run_on_threads
 from fastgntk.engines import equal_graphs, intersect_groups
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures
-from fastgntk.kernels import GNTK, Kernel, Leaf, Normalized, OperatorOptions
+from fastgntk.kernels import GNTK, Kernel, Leaf, Network, Normalized, OperatorOptions
 from fastgntk.models import KERNEL_CONSTANT
-from fastgntk.pairwise import Compute, GramPath, gram_path, normalize
+from fastgntk.pairwise import Compute, GramPath, gram_path, normalize, prepare_batch
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
 from fastgntk.solvers import EigenPath, Score
 
@@ -107,8 +107,8 @@ class Comparison:
         tangent = [kernel for kernel in ranked if is_single(kernel) and isinstance(kernel.leaves()[0], GNTK)]
         if not tangent:
             raise InputError(
-                "depth='mix' needs a single GNTK, normalised or not, but all kernels to try are combinations; add "
-                "one, or use depth='best'."
+                "depth='mix' needs a single GNTK, normalised or not, but all kernels to try are combinations or of "
+                "another kind; add one, or use depth='best'."
             )
         depths: dict[Kernel, int] = {}  # the largest depth of each combination of other options
         for kernel in tangent:
@@ -170,20 +170,24 @@ class Comparison:
 
     def _group_equal_graphs(self, kernels: Sequence[Kernel]) -> Ints:
         """Return for each graph the index of the first graph that no kernel distinguishes from it."""
-        alike: dict[tuple[FeatureKind, float, bool], list[Leaf]] = {}  # what refinement cannot do for all at once
-        for leaf in (leaf for kernel in kernels for leaf in kernel.leaves()):
-            if leaf.features is not None:
+        leaves = [leaf for kernel in kernels for leaf in kernel.leaves()]
+        alike: dict[tuple[FeatureKind, float, bool], list[Network]] = {}  # what refinement cannot do for all at once
+        for leaf in leaves:
+            if isinstance(leaf, Network):
                 alike.setdefault((leaf.features, leaf.self_weight, leaf.symmetric), []).append(leaf)
         groups = []
-        for (kind, self_weight, symmetric), leaves in alike.items():
+        for (kind, self_weight, symmetric), networks in alike.items():
             featured = NodeFeatures(kind).fit_transform(self.batch)
             options = OperatorOptions(
-                typed=any(leaf.typed for leaf in leaves),
-                given_scale=any(leaf.given_scale for leaf in leaves),
+                typed=any(leaf.typed for leaf in networks),
+                given_scale=any(leaf.given_scale for leaf in networks),
                 self_weight=self_weight,
                 symmetric=symmetric,
             )
-            groups.append(equal_graphs(featured, max(leaf.depth for leaf in leaves), **options))
+            groups.append(equal_graphs(featured, max(leaf.depth for leaf in networks), **options))
+        others = [leaf for leaf in leaves if not isinstance(leaf, Network)]
+        for path in group_into_passes(others):  # each as deep as the deepest
+            groups.append(prepare_batch(self.batch, path.paths[0], self.compute).equal_graphs())
         return intersect_groups(groups) if groups else np.arange(len(self.batch))
 
 

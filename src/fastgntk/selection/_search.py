@@ -13,7 +13,7 @@ from fastgntk._util.checks import check_integer
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
-from fastgntk.kernels import Kernel
+from fastgntk.kernels import Kernel, Network
 from fastgntk.models import ClassificationModel, GraphModel, RegressionModel, Targets, TrainingKernel
 from fastgntk.pairwise import Compute, check_compute, choose_engine_for_reuse, prepare_batch
 from fastgntk.selection._comparison import Comparison, ScoredKernel, is_single, scale_progress, subset
@@ -98,12 +98,12 @@ class _SearchModel(GraphModel):
         return best
 
     def _fix_engine(self, batch: GraphBatch, kernels: Sequence[Kernel], compute: Compute) -> Compute:
-        """Return options with one engine for all exact kernels, which the fitted model uses as well.
+        """Return options with one engine for all exact networks, which the fitted model uses as well.
 
         Engines agree to 1e-8 only, which matters with a regularisation of 1e-8.
         """
-        exact = (leaf for kernel in kernels for leaf in kernel.leaves() if leaf.sketch is None)
-        first = next(exact, None)
+        networks = (leaf for kernel in kernels for leaf in kernel.leaves() if isinstance(leaf, Network))
+        first = next((leaf for leaf in networks if leaf.sketch is None), None)
         if first is not None:
             compute = replace(compute, engine=choose_engine_for_reuse(compute.engine, batch, first))
         self._engine = compute.engine
