@@ -237,6 +237,7 @@ GRAM = ["gram", "MUTAG", "-o", "K.npy"]
         (["info", "--estimate"], "--estimate needs a data set"),
         (["info", "MUTAG", "--estimate", "--max-memory", "1kB"], "is too small"),
         (["reproduce", "table-time", "--data", "MUTAGG"], "did you mean MUTAG?"),
+        (["reproduce", "table-time", "--random-state", "-1"], "--random-state must lie in 0..4294967295, but is -1."),
         (["bench", "MUTAG:3"], "write NAME:BLOCKS,LAYERS"),
         (["bench", "MUTAG:0,2"], "write NAME:BLOCKS,LAYERS"),
         (["bench", "MUTAG", "-o", "no/r.json"], "create it first"),

@@ -61,9 +61,11 @@ def test_row_has_the_mean_error_of_its_seeds_at_its_depth():
         values = np.linalg.eigvalsh(K)
         ratios.append(values[0] / values[-1])
     assert row["blocks"] == 2
-    found = [row["error"], row["normalized_error"], row["eigenvalue_ratio"]]
-    EXACT.check(found, [np.mean(errors), np.mean(normalized), min(ratios)])
+    found = [row["error"], row["error_std"], row["normalized_error"], row["eigenvalue_ratio"]]
+    spread = abs(errors[0] - errors[1]) / math.sqrt(2)
+    EXACT.check(found, [np.mean(errors), spread, np.mean(normalized), min(ratios)])
     assert row["accuracy"] is None
+    assert row["accuracy_std"] is None
 
 
 def test_accuracies_equal_those_of_evaluate_on_the_same_folds():
@@ -80,8 +82,10 @@ def test_accuracies_equal_those_of_evaluate_on_the_same_folds():
         return 100 * evaluate(exact.graphs, exact.y, kernels=grid, protocol="du2019", folds=folds, compute=compute).mean
 
     sketches = [Sketch("ams", size=0.3, seed=seed, merge_nodes=False) for seed in (0, 1)]
+    first, second = (accuracy(GNTK(sketch=sketch)) for sketch in sketches)
     assert rows[-1]["exact_accuracy"] == pytest.approx(accuracy(GNTK()))
-    assert rows[-1]["accuracy"] == pytest.approx(np.mean([accuracy(GNTK(sketch=sketch)) for sketch in sketches]))
+    assert rows[-1]["accuracy"] == pytest.approx((first + second) / 2)
+    assert rows[-1]["accuracy_std"] == pytest.approx(abs(first - second) / math.sqrt(2))
     assert rows[-1]["largest_class"] == pytest.approx(100 * np.bincount(exact.y == 1).max() / 60)
 
 
@@ -121,6 +125,8 @@ def made(way, rate, error, sketch="ams", blocks=3, accuracy=70.0):
         "normalized_error": error / 4,
         "eigenvalue_ratio": 1e-3,
         "accuracy": accuracy,
+        "accuracy_std": 6.0,
+        "seeds": 2,
         "exact_accuracy": 80.0,
         "largest_class": 66.5,
     }
@@ -147,7 +153,8 @@ def test_verdict_lists_rates_with_a_small_error():
 def test_verdict_compares_ways_and_sketches():
     rows = rows_by_hand()
     verdict = STUDY.verdict(rows)
-    assert "MUTAG -10.0, -10.0, -10.0 (exact 80.0, largest class 66.5)" in verdict[1]
+    # Two sketches, two seeds each: 6/sqrt(4).
+    assert "MUTAG -10.0 ± 3.0, -10.0 ± 3.0, -10.0 ± 3.0 (exact 80.0, largest class 66.5)" in verdict[1]
     assert "lower than with all nodes in 4 of 4 cases and higher in 0, normalised 4 and 0; zero in 0" in verdict[3]
     assert "10 times smaller (median)" in verdict[3]
     assert verdict[5] == "The best sketch is srht; error over the mean of all sketches: srht 0.50, ams 2.00."

@@ -90,6 +90,33 @@ def test_srht_refuses_more_rows_than_there_are():
         draw("srht", 5, 9)
 
 
+@every_sketch
+@pytest.mark.parametrize(
+    ("columns", "size", "rng", "message"),
+    [
+        (3, 0, np.random.default_rng(0), "size must be an integer, 1 or more, but is 0."),
+        (3, 1.5, np.random.default_rng(0), "size must be an integer, 1 or more, but is 1.5."),
+        (-1, 2, np.random.default_rng(0), "columns must be an integer, 0 or more, but is -1."),
+        (3, 2, 0, "rng must be a NumPy generator such as numpy.random.default_rng(0), but is 0."),
+    ],
+)
+def test_draw_refuses_bad_arguments_in_one_sentence(name, columns, size, rng, message):
+    with pytest.raises(InputError) as caught:
+        SKETCHES[name](columns, size, rng)
+    assert str(caught.value) == message
+
+
+@every_sketch
+def test_matrices_of_another_length_are_refused(name):
+    sketch = draw(name, 4, 3)
+    with pytest.raises(InputError, match=r"M must have shape \(4, m\), because S has 4 columns, but .* \(5, 2\)"):
+        sketch.left(np.ones((5, 2)))
+    with pytest.raises(InputError, match=r"M must have shape \(4, m\), because S has 4 columns, but .* \(4,\)"):
+        sketch.left([1.0, 2.0, 3.0, 4.0])
+    with pytest.raises(InputError, match=r"M must have shape \(m, 4\), because S has 4 columns, but .* \(2, 5\)"):
+        sketch.right(sparse.csr_array(np.ones((2, 5))))
+
+
 @pytest.mark.parametrize("n", [1, 2, 64, 128, 512])
 def test_the_transform_is_the_matrix_of_scipy(n):
     expected = hadamard(n).astype(float)

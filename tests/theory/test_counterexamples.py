@@ -144,6 +144,21 @@ def test_scales_from_the_sketched_norms_bias_the_first_moment():
     assert ratios["exact"] == pytest.approx(1.0, abs=0.04)
 
 
+def test_inverses_in_the_proof_do_not_exist_with_more_graphs_than_features():
+    graphs, rng = non_negative("star") * 2, np.random.default_rng(0)
+    nodes = aggregate_nodes(graphs, [AMS.draw(g.n_nodes, 3, rng) for g in graphs])
+    n, d = nodes.sketched.pooled.shape  # H̃⁽¹⁾ᵀ
+    assert np.linalg.matrix_rank(moment(1, nodes.sketched), hermitian=True) <= d < n
+
+
+def test_node_that_the_sketch_cancels_has_no_scale_as_printed():
+    """Both neighbours get opposite signs, so that H SᵀS Â has a zero column, by whose norm the definition divides."""
+    pair = Graph.from_edges([(0, 1)], 2, np.ones((2, 1)))
+    nodes = aggregate_nodes([pair], [np.array([[1.0, -1.0]])])
+    assert not nodes.c.any()
+    assert not nodes.sketched.h.any()
+
+
 def test_linear_labels_of_exact_and_sketched_nodes_differ_by_at_most_the_repaired_bound():
     """|y − ỹ| ≤ |α| Σ_u c_u |â_uᵀ(SᵀS − I)Xβ|, node by node, whatever C is."""
     graphs, rng = non_negative("star"), np.random.default_rng(3)

@@ -55,9 +55,11 @@ def test_sketched_kernel_increases_the_norm_within_the_bound():
     ("options", "message"),
     [
         ({"delta": 0.0}, "delta must lie between 0 and 1"),
-        ({"epsilon": 1.0}, "epsilon be 0 or more and below 1"),
-        ({"n": 0}, r"n 1 or more, but they are 1\.0, 2\.0 and 0"),
-        ({"trace": -1.0}, "label_norm and trace must be 0 or more"),
+        ({"epsilon": 1.0}, r"epsilon must be a number, 0 or more and below 1, but is 1\.0"),
+        ({"n": 0}, "n must be a number, 1 or more, but is 0"),
+        ({"trace": -1.0}, r"trace must be a number, 0 or more, but is -1\.0"),
+        ({"label_norm": "a"}, "label_norm must be a number, 0 or more, but is 'a'"),
+        ({"complexity": None}, "complexity must be a number, 0 or more, but is None"),
     ],
 )
 def test_arguments_out_of_range_are_refused(options, message):
@@ -65,9 +67,17 @@ def test_arguments_out_of_range_are_refused(options, message):
         generalization_bound(**({"label_norm": 1.0, "trace": 2.0, "n": 3} | options))
 
 
-def test_trace_bound_without_graphs_is_refused():
-    with pytest.raises(InputError, match="n must be 1 or more and N 0 or more, but they are 0 and 3"):
-        trace_bound(0, 3)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 3), "n must be a number, 1 or more, but is 0"),
+        (("a", 5), "n must be a number, 1 or more, but is 'a'"),
+        ((3, -1), "N must be a number, 0 or more, but is -1"),
+    ],
+)
+def test_trace_bound_without_sizes_is_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        trace_bound(*arguments)
 
 
 def random_graphs(n: int, d: int, seed: int) -> list[Graph]:
@@ -173,10 +183,13 @@ def test_labels_outside_the_range_are_refused_with_numbers():
         (lambda: LabelClass((1, 2), [1], np.ones((2, 2))), r"alpha must have shape \(2,\)"),
         (lambda: LabelClass((1,), [1], np.ones(2)), r"beta \(1, d\).*but have \(1,\) and \(2,\)"),
         (lambda: LabelClass((0,), [1], np.ones((1, 2))), "t must be an integer, 1 or more, but is 0"),
-        (lambda: LabelClass.random(0), "d must be 1 or more, but is 0"),
+        (lambda: LabelClass.random(0), "d must be an integer, 1 or more, but is 0"),
         (lambda: LabelClass.random(2).norm_bound("loose"), "form must be one of tight, sum, layer, du2019, jiang2022"),
         (lambda: LabelClass.random(2).labels(FAMILIES["path"]), "beta has width 2, but the nodes .* 3 features"),
-        (lambda: label_norm([1.0], np.eye(2)), "y must hold 2 finite numbers"),
+        (lambda: label_norm([1.0], np.eye(2)), r"y must hold 2 numbers, .*, but has shape \(1,\)"),
+        (lambda: LabelClass((1,), ["x"], np.ones((1, 2))), r"alpha must hold numbers in rows .*, but is \['x'\]"),
+        (lambda: LabelClass((1,), [np.nan], np.ones((1, 2))), "alpha must hold finite numbers, but entry 0 is nan"),
+        (lambda: LabelClass((1,), [1], [[1, np.inf]]), r"beta must hold finite numbers, but entry \(0, 1\) is inf"),
     ],
 )
 def test_invalid_rules_are_refused(make, message):

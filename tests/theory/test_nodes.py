@@ -8,6 +8,7 @@ from tests.tables import EXACT, FAMILIES, one_hot
 from tests.theory.graphs import non_negative
 
 from fastgntk import Graph, InputError
+from fastgntk.sketch import AMS
 from fastgntk.theory import aggregate_nodes, moment
 
 
@@ -78,11 +79,30 @@ def test_moments_of_a_slice_are_those_of_its_graphs():
 
 def test_negative_features_are_refused_by_the_definition():
     graph = Graph.from_edges([(0, 1)], 2, np.array([[1.0, 0.0], [0.0, -2.0]]))
-    with pytest.raises(InputError, match="non-negative features, but node 1 of graph 0 has -2"):
+    with pytest.raises(InputError, match=r"features, but node 1 of graph 0 has -2; .* or pass norms='each'"):
         aggregate_nodes([graph], [np.eye(2)])
     assert len(aggregate_nodes([graph], [np.eye(2)], norms="each").exact) == 1
 
 
-def test_sketches_without_rows_are_refused():
-    with pytest.raises(InputError, match=r"with b of 1 or more.*shape \(0, 4\)"):
-        aggregate_nodes(FAMILIES["path"][:1], [np.zeros((0, 4))])
+def test_sketches_may_be_lists_or_sketch_matrices():
+    path = FAMILIES["path"][:1]
+    S = AMS.draw(4, 2, np.random.default_rng(0))
+    expected = aggregate_nodes(path, [S.dense()]).exact.h
+    EXACT.check(aggregate_nodes(path, [S]).exact.h, expected)
+    EXACT.check(aggregate_nodes(path, [S.dense().tolist()]).exact.h, expected)
+
+
+@pytest.mark.parametrize(
+    ("sketches", "message"),
+    [
+        ([np.zeros((0, 4))], r"with b of 1 or more.*shape \(0, 4\)"),
+        ([np.eye(3)], r"must have shape \(b, 4\).*shape \(3, 3\)"),
+        ([[[1, 1, np.nan, 1]]], r"the sketch of graph 0 must hold finite numbers, but entry \(0, 2\) is nan"),
+        (["AMS"], "the sketch of graph 0 must hold numbers in rows of one length, but is 'AMS'"),
+        ([np.eye(4)] * 2, "one matrix for each of 1 graphs, but holds 2"),
+        (5, "one matrix for each of 1 graphs, but is 5"),
+    ],
+)
+def test_sketches_that_do_not_fit_are_refused(sketches, message):
+    with pytest.raises(InputError, match=message):
+        aggregate_nodes(FAMILIES["path"][:1], sketches)

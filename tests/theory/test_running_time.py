@@ -71,9 +71,15 @@ def test_invalid_arguments_are_refused():
         count_operations("decoupled", SIZES, D, L, R, 3)
     with pytest.raises(InputError, match=r"one number for each of 3 graphs, but has shape \(2,\)"):
         count_operations("sketched", SIZES, D, L, R, [1, 2])
-    with pytest.raises(InputError, match="a sketch must have 1 row or more, but rows holds 0"):
+    with pytest.raises(InputError, match="rows must hold integers, 1 or more, but entry 1 is 0"):
         count_operations("sketched", SIZES, D, L, R, [1, 0, 2])
-    with pytest.raises(InputError, match="sizes must be a sequence of numbers of nodes"):
+    with pytest.raises(InputError, match=r"rows must hold integers, 1 or more, but entry 0 is 1\.5"):
+        count_operations("sketched", SIZES, D, L, R, [1.5, 2, 2])
+    with pytest.raises(InputError, match="rows must hold numbers in rows of one length, but is 'a'"):
+        count_operations("sketched", SIZES, D, L, R, "a")
+    with pytest.raises(InputError, match="sizes must hold integers, 0 or more, but entry 1 is -1"):
         count_operations("decoupled", [3, -1], D, L, R)
+    with pytest.raises(InputError, match=r"sizes must hold one number of nodes for each graph, but has shape \(\)"):
+        count_operations("decoupled", 3, D, L, R)
     with pytest.raises(InputError, match="blocks must be an integer, 1 or more, but is 0"):
         count_operations("decoupled", SIZES, D, 0, R)

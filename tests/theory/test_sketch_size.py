@@ -69,14 +69,25 @@ def test_satisfied_compares_the_smaller_sketch_of_a_pair():
         found.satisfied([1, 2, 3])
     with pytest.raises(InputError, match="a sketch must have 1 row or more, but that of graph 1 has 0"):
         found.satisfied([4, 0])
+    with pytest.raises(InputError, match="rows must hold numbers in rows of one length, but is 'ab'"):
+        found.satisfied("ab")
 
 
 def test_graphs_without_a_common_feature_require_nothing_of_each_other_and_negative_ones_are_refused():
     carbon, oxygen = (Graph.from_edges([(0, 1)], 2, labels=[label] * 2) for label in ("C", "O"))
     assert required_sketch_sizes([carbon, oxygen]).pairs[0, 1] == 0
     negative = Graph.from_edges([(0, 1)], 2, np.array([[1.0], [-0.5]]))
-    with pytest.raises(InputError, match=r"non-negative features, but node 1 of graph 1 has -0\.5"):
+    with pytest.raises(InputError, match=r"features, but node 1 of graph 1 has -0\.5; shift the features\.$"):
         required_sketch_sizes([Graph.from_edges([], 1, np.ones((1, 1))), negative])
+
+
+def test_nodes_with_norms_of_their_own_are_refused():
+    """The left side of the assumption would take C from the sketched nodes, and the right side that of the exact."""
+    path = Graph.from_edges([(0, 1), (1, 2)], 3, labels=["C", "C", "O"])
+    sketches = [np.array([[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]]) / np.sqrt(2)]
+    with pytest.raises(InputError, match="one C for exact and sketched nodes, but was made with norms='each'"):
+        required_sketch_sizes(aggregate_nodes([path], sketches, norms="each"))
+    assert required_sketch_sizes(aggregate_nodes([path], sketches, norms="exact")).rows > 0
 
 
 def test_size_is_infinite_where_the_right_side_is_not_positive():
@@ -188,8 +199,11 @@ def test_arguments_out_of_range_are_refused():
         spectral_sketch_size(FAMILIES["path"], 0.5, 0)
     with pytest.raises(InputError, match="T must be an integer, 1 or more, but is 0"):
         required_sketch_sizes(FAMILIES["path"], 0)
-    with pytest.raises(InputError, match="constant must be above 0, but is 0"):
-        required_sketch_sizes(FAMILIES["path"], constant=0)
+    for constant in (0, "a", np.inf):
+        with pytest.raises(InputError, match=f"constant must be a number above 0, but is {constant!r}"):
+            required_sketch_sizes(FAMILIES["path"], constant=constant)
+        with pytest.raises(InputError, match=f"constant must be a number above 0, but is {constant!r}"):
+            spectral_sketch_size(FAMILIES["path"], 0.5, constant=constant)
     for function in (required_sketch_sizes, lambda graphs: spectral_sketch_size(graphs, 0.5)):
         for graphs in ([], [Graph.from_edges([], 0)]):
             with pytest.raises(InputError, match="source must hold at least one graph with nodes, but holds none"):

@@ -139,6 +139,12 @@ def test_invalid_matrices_are_refused(M, sketched, message):
         spectral_interval(M, sketched)
 
 
+def test_no_graphs_are_refused():
+    for function in (gamma, moment_condition):
+        with pytest.raises(InputError, match="source must hold at least one graph, but holds none"):
+            function(1, [])
+
+
 def test_cut_out_of_range_is_refused():
     with pytest.raises(InputError, match="cut must lie between 0 and 1, but is 0"):
         spectral_interval(np.eye(2), np.eye(2), cut=0)

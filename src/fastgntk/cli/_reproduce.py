@@ -35,6 +35,10 @@ class _StudySettings(OptionGroup):
     restart: bool = option("Discard measurements of an earlier run.", False)
     random_state: int = random_state_option("everything random")
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.random_state < 2**32:
+            raise InputError(f"--random-state must lie in 0..{2**32 - 1}, but is {self.random_state}.")
+
 
 def _make_command(name: str) -> Callable[..., None]:
     def command(

@@ -89,17 +89,20 @@ def _draw(rows: list[Row], figure: Figure) -> None:
             plot(axis, line, "graphs", name, color=colour, marker="o", label=label)
         plot(loss, line, "graphs", "bound", color=colour, linestyle="--", linewidth=1)
         plot(loss, line, "graphs", "constant_loss", color=colour, linestyle=":", linewidth=1)  # labels depend on S
-    plot(norm, exact, "graphs", "norm_bound", "k--", linewidth=1, label="bound for exact")
-    plot(norm, exact, "graphs", "norm_bound_jiang2022", "k:", linewidth=1, label="bound as printed by Jiang et al.")
-    plot(trace, exact, "graphs", "trace_bound", "k--", linewidth=1, label="2 n N²")
-    loss.plot([], [], "k--", linewidth=1, label="bound with the measured norm")
+    plot(norm, exact, "graphs", "norm_bound", "k--", linewidth=1, label="bound")
+    plot(norm, exact, "graphs", "norm_bound_jiang2022", "k-.", linewidth=1, label="bound as printed by Jiang et al.")
+    plot(trace, exact, "graphs", "trace_bound", "k--", linewidth=1)
     loss.plot([], [], "k:", linewidth=1, label="predicting the mean")
     norm.set_yscale("log", base=2)
     loss.set_yscale("log")
     labels: dict[str, Any] = {}
-    titles = ("Label norm ‖y‖ in K⁻¹", "Trace of K", "Loss on new graphs")
-    for axis, title in zip((norm, trace, loss), titles, strict=True):
-        axis.set(title=title, xlabel="graphs n")
+    texts = (
+        ("Label norm; bound for the exact kernel", "‖y‖ in K⁻¹"),
+        ("Trace; bound 2nN²", "tr K"),
+        ("Loss; bound with the measured norm", "mean loss"),
+    )
+    for axis, (title, ylabel) in zip((norm, trace, loss), texts, strict=True):
+        axis.set(title=title, xlabel="graphs n", ylabel=ylabel)
         axis.yaxis.set_major_formatter("{x:g}")
         labels |= {label: line for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     figure.legend(list(labels.values()), list(labels), loc="outside lower center", ncols=5, fontsize=8)

@@ -148,6 +148,11 @@ def _draw(rows: list[Row], figure: Figure) -> None:
         bars.append((engine, ENGINE_COLOURS[engine], [seconds.get(n, np.nan) for n in names]))
     for k, (label, colour, values) in enumerate(bars):
         axes.bar(np.arange(len(names)) + (k - 2.5) * _BAR, values, _BAR, color=colour, label=label)
+    unfinished = [i for i, name in enumerate(names) if PAPER_SECONDS.get(name, (0.0,))[0] is None]
+    if unfinished:
+        heights = [1.5 * _published_seconds(names[i], 0) for i in unfinished]
+        arrows = {"linestyle": "", "color": "black", "marker": "$↑$", "markersize": 9}
+        axes.plot(np.array(unfinished) - 2.5 * _BAR, heights, **arrows, label="printed as more than 24 hours")
     axes.set_xticks(np.arange(len(names)), names)
     axes.grid(axis="x", visible=False)
     axes.set(yscale="log", ylabel="seconds", title="Time of the kernel matrix")

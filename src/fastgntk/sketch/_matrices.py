@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import fft, sparse
 
 from fastgntk._util.arrays import Array, Floats, Ints
+from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 
 __all__ = ["AMS", "SKETCHES", "SRHT", "CountSketch", "Gaussian", "SketchMatrix", "SparseEmbedding", "generator"]
@@ -53,9 +54,29 @@ class SketchMatrix(ABC):
     nonzeros: int
     unit_columns = True
 
-    @abstractmethod
+    @classmethod
+    def draw(cls, columns: int, size: int, rng: np.random.Generator) -> Self:
+        """Draw a sketch with that number of columns and of rows."""
+        if not isinstance(rng, np.random.Generator):
+            raise InputError(f"rng must be a NumPy generator such as numpy.random.default_rng(0), but is {rng!r}.")
+        return cls._draw(check_integer("columns", columns, 0), check_integer("size", size, 1), rng)
+
     def left(self, matrix: Any) -> Array:
         """Return S M, of shape (b, m), for M of shape (N, m), dense or sparse."""
+        return self._left(self._check_shape(matrix, axis=0))
+
+    def right(self, matrix: Any) -> Array:
+        """Return M Sᵀ, of shape (m, b), for M of shape (m, N), dense or sparse."""
+        return self._left(self._check_shape(matrix, axis=1).T).T
+
+    @classmethod
+    @abstractmethod
+    def _draw(cls, columns: int, size: int, rng: np.random.Generator) -> Self:
+        """Draw a sketch; the arguments have been checked."""
+
+    @abstractmethod
+    def _left(self, matrix: Any) -> Array:
+        """Return S M for a matrix of the right shape."""
 
     @abstractmethod
     def dense(self) -> Array:
@@ -65,9 +86,15 @@ class SketchMatrix(ABC):
     def cost(self, m: int) -> int:
         """Return the multiply-adds of ``left`` for a dense M with m columns."""
 
-    def right(self, matrix: Any) -> Array:
-        """Return M Sᵀ, of shape (m, b), for M of shape (m, N), dense or sparse."""
-        return self.left(matrix.T).T
+    def _check_shape(self, matrix: Any, axis: int) -> Any:
+        """Return M as an array, or sparse, if it is as long along that axis as S has columns."""
+        matrix = matrix if sparse.issparse(matrix) else np.asarray(matrix)
+        if matrix.ndim != 2 or matrix.shape[axis] != self.columns:
+            allowed = (f"({self.columns}, m)", f"(m, {self.columns})")[axis]
+            raise InputError(
+                f"M must have shape {allowed}, because S has {self.columns} columns, but has shape {matrix.shape}."
+            )
+        return matrix
 
 
 class _StoredSketch(SketchMatrix):
@@ -78,7 +105,7 @@ class _StoredSketch(SketchMatrix):
         self.nonzeros = nonzeros
         self._values, self._scale = values, 1.0 / math.sqrt(nonzeros)
 
-    def left(self, matrix: Any) -> Array:
+    def _left(self, matrix: Any) -> Array:
         values = self._values
         if sparse.issparse(values) and matrix.dtype == np.float32:  # to compute the product in single precision
             values = values.astype(np.float32)
@@ -102,7 +129,7 @@ class AMS(_StoredSketch):
     """
 
     @classmethod
-    def draw(cls, columns: int, size: int, rng: np.random.Generator) -> Self:
+    def _draw(cls, columns: int, size: int, rng: np.random.Generator) -> Self:
         """Draw every sign independently."""
         return cls(_signs(rng, (size, columns)), size)
 
@@ -116,7 +143,7 @@ class Gaussian(_StoredSketch):
     unit_columns = False
 
     @classmethod
-    def draw(cls, columns: int, size: int, rng: np.random.Generator) -> Self:
+    def _draw(cls, columns: int, size: int, rng: np.random.Generator) -> Self:
         """Draw every entry independently."""
         return cls(rng.standard_normal((size, columns)), size)
 
@@ -137,7 +164,7 @@ class SRHT(SketchMatrix):
         self._transform_cost = self._padded * sum(_factors(self._padded))
 
     @classmethod
-    def draw(cls, columns: int, size: int, rng: np.random.Generator) -> Self:
+    def _draw(cls, columns: int, size: int, rng: np.random.Generator) -> Self:
         """Draw b different rows and N flips."""
         padded = padded_size(columns)
         if size > padded:
@@ -145,7 +172,7 @@ class SRHT(SketchMatrix):
         flips = _signs(rng, (columns,))
         return cls(np.sort(rng.choice(padded, size, replace=False)), flips)
 
-    def left(self, matrix: Any) -> Array:
+    def _left(self, matrix: Any) -> Array:
         """Return S M by the fast transform, or by a product with the rows if there are few or M is sparse."""
         if sparse.issparse(matrix) or self._transform_cost >= self.size * self.columns:
             return np.asarray(self._flipped() @ matrix) * self._scale
@@ -174,7 +201,7 @@ class SparseEmbedding(_StoredSketch):
     NONZEROS = 8
 
     @classmethod
-    def draw(cls, columns: int, size: int, rng: np.random.Generator) -> Self:
+    def _draw(cls, columns: int, size: int, rng: np.random.Generator) -> Self:
         """Draw s rows for each column, one from each range, and their signs."""
         s = min(cls.NONZEROS, size)
         bounds = size * np.arange(s + 1) // s

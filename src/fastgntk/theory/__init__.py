@@ -9,6 +9,7 @@
 ``_sketching``        :func:`sketching_bound`, :func:`sketching_rms`: errors of sketches
 ``_sketch_size``      :func:`required_sketch_sizes` of the paper, :func:`spectral_sketch_size` of ours
 ``_running_time``     :func:`count_operations` of the three ways to build the matrix
+``_checks``           checks of numbers and arrays
 ====================  ================================================================================
 """
 

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastgntk._util.arrays import Array
+from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
+from fastgntk.theory._checks import check_fraction, check_number, check_numbers
 from fastgntk.theory._closed_form import check_power, moment_weight
 from fastgntk.theory._nodes import as_nodes
 from fastgntk.theory._spectrum import CUT, eigen
@@ -62,7 +64,7 @@ class LabelClass:
         powers = tuple(check_power(t, 1) for t in self.powers)
         if len(set(powers)) < len(powers) or any(t > 1 and t % 2 for t in powers):
             raise InputError(f"powers must be 1 and even numbers, each at most once, but are {powers}.")
-        alpha, beta = np.asarray(self.alpha, dtype=np.float64), np.asarray(self.beta, dtype=np.float64)
+        alpha, beta = check_numbers("alpha", self.alpha), check_numbers("beta", self.beta)
         if alpha.shape != (len(powers),) or beta.ndim != 2 or len(beta) != len(powers):
             raise InputError(
                 f"alpha must have shape ({len(powers)},) and beta ({len(powers)}, d), one row for each power, but have "
@@ -74,9 +76,8 @@ class LabelClass:
     @classmethod
     def random(cls, d: int, powers: Sequence[int] = (1, 2, 4), *, random_state: int = 0) -> Self:
         """Draw a member of the class: α standard normal, β_t uniform on the unit sphere in d dimensions."""
-        if d < 1:
-            raise InputError(f"d must be 1 or more, but is {d}.")
-        rng = np.random.default_rng(random_state)
+        check_integer("d", d, 1)
+        rng = np.random.default_rng(check_integer("random_state", random_state, 0))
         beta = rng.standard_normal((len(powers), d))
         return cls(tuple(powers), rng.standard_normal(len(powers)), beta / np.linalg.norm(beta, axis=1, keepdims=True))
 
@@ -140,9 +141,9 @@ def label_norm(y: ArrayLike, K: Array, *, cut: float = CUT) -> float:
 its smallest eigenvalue is 0 and its largest 4; drop graphs that K cannot tell apart, or add a multiple of I to K.
     """
     values, vectors, rank = eigen(K, "K", cut)
-    labels = np.asarray(y, dtype=np.float64)
-    if labels.shape != (len(values),) or not np.isfinite(labels).all():
-        raise InputError(f"y must hold {len(values)} finite numbers, one for each row of K, but is {labels}.")
+    labels = check_numbers("y", y)
+    if labels.shape != (len(values),):
+        raise InputError(f"y must hold {len(values)} numbers, one for each row of K, but has shape {labels.shape}.")
     components = vectors.T @ labels
     outside = float(np.linalg.norm(components[: len(values) - rank]))
     length = float(np.linalg.norm(labels))
@@ -168,9 +169,7 @@ def trace_bound(n: int, N: int) -> float:
     >>> trace_bound(n=188, N=28)
     294784.0
     """
-    if n < 1 or N < 0:
-        raise InputError(f"n must be 1 or more and N 0 or more, but they are {n} and {N}.")
-    return 2.0 * n * float(N) ** 2
+    return 2.0 * check_number("n", n, 1) * check_number("N", N, 0) ** 2
 
 
 def generalization_bound(
@@ -214,14 +213,16 @@ def generalization_bound(
     >>> round(generalization_bound(label_norm=1.0, trace=trace_bound(10_000, 10), n=10_000), 4)
     0.3236
     """
-    if not (label_norm >= 0 and trace >= 0 and n >= 1):
-        raise InputError(
-            f"label_norm and trace must be 0 or more and n 1 or more, but they are {label_norm}, {trace} and {n}."
-        )
-    if not (0 < delta < 1 and 0 <= epsilon < 1):
-        raise InputError(
-            f"delta must lie between 0 and 1 and epsilon be 0 or more and below 1, but they are {delta} and {epsilon}."
-        )
+    for name, value, minimum in (
+        ("label_norm", label_norm, 0),
+        ("trace", trace, 0),
+        ("n", n, 1),
+        ("complexity", complexity, 0),
+        ("deviation", deviation, 0),
+    ):
+        check_number(name, value, minimum)
+    check_fraction("delta", delta)
+    check_number("epsilon", epsilon, 0, below=1)
     norm = label_norm / math.sqrt(1.0 - epsilon)
     return complexity * norm * math.sqrt(trace) / n + deviation * math.sqrt(math.log(2.0 / delta) / (2.0 * n))
 
@@ -272,14 +273,15 @@ def generalization_rate(n: ArrayLike, N: ArrayLike, label_norm: ArrayLike) -> Ge
     n, N, label_norm : (k,), k ≥ 2, above 0
         Number of graphs, nodes of the largest graph and bound B on the norm of labels, along a sequence of growing n.
     """
-    sizes, nodes, norms = (np.asarray(values, dtype=np.float64) for values in (n, N, label_norm))
+    given = {"n": n, "N": N, "label_norm": label_norm}
+    sizes, nodes, norms = (check_numbers(name, values) for name, values in given.items())
     if sizes.ndim != 1 or len(sizes) < 2 or not sizes.shape == nodes.shape == norms.shape:
         raise InputError(
             f"n, N and label_norm must be sequences of one length, 2 or more, but have shapes {sizes.shape}, "
             f"{nodes.shape} and {norms.shape}."
         )
-    if not all((values > 0).all() and np.isfinite(values).all() for values in (sizes, nodes, norms)):
-        raise InputError("n, N and label_norm must be finite and above 0.")
+    if not all((values > 0).all() for values in (sizes, nodes, norms)):
+        raise InputError("n, N and label_norm must be above 0.")
     if (np.diff(sizes) <= 0).any():
         raise InputError("n must grow along the sequence.")
 

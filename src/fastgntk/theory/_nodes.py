@@ -22,6 +22,8 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines import Aggregation, is_zero_norm, safe_reciprocal, unit_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs
+from fastgntk.sketch import SketchMatrix
+from fastgntk.theory._checks import check_numbers
 
 __all__ = ["AggregatedNodes", "Nodes", "NormSource", "aggregate_nodes", "as_nodes", "dense_features"]
 
@@ -113,6 +115,8 @@ class AggregatedNodes:
         X = Hᵀ.
     rows : int64, (n,)
         Rows b of each sketch; the number of nodes without sketches.
+    norms : {"sketched", "exact", "each"}
+        Where the scales come from. With ``"each"`` C belongs to the sketched nodes only.
     """
 
     exact: Nodes
@@ -121,15 +125,16 @@ class AggregatedNodes:
     pooling: Array
     features: Array
     rows: Ints
+    norms: NormSource
 
     def check_non_negative(self) -> None:
         """Raise an error if some feature is negative, which the assumptions of Jiang et al. 2022 exclude."""
-        _check_non_negative(self.features, self.exact.offsets)
+        _check_non_negative(self.features, self.exact.offsets, "shift the features")
 
 
 def aggregate_nodes(
     source: Any,
-    sketches: Sequence[Array] | None = None,
+    sketches: Sequence[Array | SketchMatrix] | None = None,
     *,
     norms: NormSource = "sketched",
     features: FeatureKind = "auto",
@@ -141,7 +146,7 @@ def aggregate_nodes(
     Parameters
     ----------
     source : anything that :func:`fastgntk.as_graphs` accepts, n graphs
-    sketches : n arrays of shape (b_i, N_i), or None
+    sketches : n arrays of shape (b_i, N_i) or :class:`fastgntk.sketch.SketchMatrix`, or None
         The matrix S of each graph, with E[SᵀS] = I; None means SᵀS = I.
     norms : {"sketched", "exact", "each"}
         Where the scales c_u come from. ``"sketched"`` is the definition of the paper: 1/‖[H SᵀS Â]_{*,u}‖ for both,
@@ -159,7 +164,7 @@ def aggregate_nodes(
         raise InputError(f"norms must be one of {', '.join(get_args(NormSource))}, but is {norms!r}.")
     batch, X = dense_features(source, features)
     if sketches is not None and norms == "sketched":
-        _check_non_negative(X, batch.offsets)
+        _check_non_negative(X, batch.offsets, "shift the features, or pass norms='each' for the vectors alone")
     aggregation = Aggregation(batch)
     exact = np.asarray(aggregation.matrix @ X)
     lengths = unit_rows(X)[1]
@@ -167,8 +172,9 @@ def aggregate_nodes(
     if sketches is None:
         sketched, sketched_norm, rows = exact, exact_norm, batch.sizes
     else:
-        sketched, bound = _aggregate_sketched(batch, X, lengths, aggregation, sketches)
-        rows = np.array([len(S) for S in sketches], dtype=np.int64)
+        matrices = _check_sketches(sketches, batch.sizes)
+        sketched, bound = _aggregate_sketched(batch, X, lengths, aggregation, matrices)
+        rows = np.array([len(S) for S in matrices], dtype=np.int64)
         # Â Sᵀ sums over a neighbourhood, times S over b rows, times X over N nodes.
         sketched_norm = _norms(sketched, bound, aggregation.terms + np.repeat(rows + batch.sizes, batch.sizes))
     c_exact, c_sketched = safe_reciprocal(exact_norm), safe_reciprocal(sketched_norm)
@@ -181,6 +187,7 @@ def aggregate_nodes(
         pooling=np.asarray(aggregation.matrix.T @ c_sketched),
         features=X,
         rows=rows,
+        norms=norms,
     )
 
 
@@ -198,14 +205,14 @@ def dense_features(source: Any, features: FeatureKind = "auto") -> tuple[GraphBa
     return batch, np.asarray(X, dtype=np.float64)
 
 
-def _check_non_negative(X: Array, offsets: Ints) -> None:
+def _check_non_negative(X: Array, offsets: Ints, advice: str) -> None:
     negative = np.flatnonzero((X < 0).any(axis=1))
     if len(negative):
         node = int(negative[0])
         graph = int(np.searchsorted(offsets, node, side="right")) - 1
         raise InputError(
             f"the theory of sketched kernels is for non-negative features, but node {node - int(offsets[graph])} of "
-            f"graph {graph} has {X[node].min():g}; shift the features, or pass norms='each' for the vectors alone."
+            f"graph {graph} has {X[node].min():g}; {advice}."
         )
 
 
@@ -220,19 +227,29 @@ def _scaled(rows: Array, c: Array, norm: Array) -> Array:
     return np.asarray(unit * (c * norm)[:, None])
 
 
+def _check_sketches(sketches: Sequence[Any], sizes: Ints) -> list[Array]:
+    """Return the sketches as arrays, one for each graph, with one column for each of its nodes."""
+    if not hasattr(sketches, "__len__") or len(sketches) != len(sizes):
+        held = f"holds {len(sketches)}" if hasattr(sketches, "__len__") else f"is {sketches!r}"
+        raise InputError(f"sketches must hold one matrix for each of {len(sizes)} graphs, but {held}.")
+    matrices = []
+    for i, (given, size) in enumerate(zip(sketches, sizes, strict=True)):
+        S = check_numbers(f"the sketch of graph {i}", given.dense() if isinstance(given, SketchMatrix) else given)
+        if S.ndim != 2 or S.shape[1] != size or (S.shape[0] == 0 < size):
+            raise InputError(
+                f"the sketch of graph {i} must have shape (b, {size}) with b of 1 or more, one column for each node, "
+                f"but has shape {S.shape}."
+            )
+        matrices.append(S)
+    return matrices
+
+
 def _aggregate_sketched(
-    batch: GraphBatch, X: Array, lengths: Array, aggregation: Aggregation, sketches: Sequence[Array]
+    batch: GraphBatch, X: Array, lengths: Array, aggregation: Aggregation, sketches: list[Array]
 ) -> tuple[Array, Array]:
     """Return Â SᵀS X (N, d) and the bound |Â| |Sᵀ| |S| ‖x‖ on the norms of its rows, (N,)."""
-    if len(sketches) != len(batch):
-        raise InputError(f"sketches must hold one matrix for each of {len(batch)} graphs, but holds {len(sketches)}.")
     product, bound = np.zeros(X.shape), np.zeros(len(X))
     for i, S in enumerate(sketches):
-        if np.ndim(S) != 2 or S.shape[1] != batch.sizes[i] or (S.shape[0] == 0 < batch.sizes[i]):
-            raise InputError(
-                f"the sketch of graph {i} must have shape (b, {batch.sizes[i]}) with b of 1 or more, one column for "
-                f"each node, but has shape {np.shape(S)}."
-            )
         nodes = slice(int(batch.offsets[i]), int(batch.offsets[i + 1]))
         A_hat = aggregation.matrix[nodes, nodes].toarray()
         product[nodes] = (A_hat @ S.T) @ (S @ X[nodes])

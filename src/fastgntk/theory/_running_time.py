@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from fastgntk._util.arrays import Array
 from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
+from fastgntk.theory._checks import check_counts
 
 __all__ = ["Method", "Operations", "count_operations"]
 
@@ -83,9 +84,9 @@ def count_operations(
     """
     if method not in get_args(Method):
         raise InputError(f"method must be one of {', '.join(get_args(Method))}, but is {method!r}.")
-    N = np.asarray(sizes, dtype=np.float64)
-    if N.ndim != 1 or not (N >= 0).all():
-        raise InputError("sizes must be a sequence of numbers of nodes, 0 or more.")
+    N = check_counts("sizes", sizes, 0)
+    if N.ndim != 1:
+        raise InputError(f"sizes must hold one number of nodes for each graph, but has shape {N.shape}.")
     L, R = check_integer("blocks", blocks, 1), check_integer("layers", layers, 1)
     check_integer("d", d, 0)
     b = _check_rows(method, rows, N)
@@ -105,10 +106,7 @@ def count_operations(
 def _check_rows(method: Method, rows: Any, sizes: Array) -> Array:
     if (rows is None) != (method != "sketched"):
         raise InputError("rows are the rows of each sketch: give them for method='sketched', and only for it.")
-    b = np.zeros(len(sizes)) if rows is None else np.asarray(rows, dtype=np.float64)
+    b = np.zeros(len(sizes)) if rows is None else check_counts("rows", rows, 1)
     if b.ndim and b.shape != sizes.shape:
         raise InputError(f"rows must hold one number for each of {len(sizes)} graphs, but has shape {b.shape}.")
-    b = np.broadcast_to(b, sizes.shape)
-    if method == "sketched" and not (b >= 1).all():
-        raise InputError(f"a sketch must have 1 row or more, but rows holds {b.min():g}.")
-    return b
+    return np.broadcast_to(b, sizes.shape)

@@ -31,8 +31,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastgntk._util.arrays import Array, Bools
+from fastgntk._util.checks import check_positive
 from fastgntk.engines import Aggregation, safe_reciprocal, unit_rows
 from fastgntk.errors import InputError
+from fastgntk.theory._checks import check_fraction, check_numbers
 from fastgntk.theory._nodes import AggregatedNodes, Nodes, aggregate_nodes, dense_features
 from fastgntk.theory._sketching import beta
 from fastgntk.theory._spectrum import CUT, largest_gamma, moment_spectrum, powers_up_to
@@ -75,7 +77,7 @@ class RequiredSizes:
 
     def satisfied(self, rows: ArrayLike) -> Bools:
         """Return for each pair, (n, n), whether the assumption holds for sketches of these numbers of rows (n,)."""
-        b = np.asarray(rows, dtype=np.float64)
+        b = check_numbers("rows", rows)
         if b.shape != (len(self),):
             raise InputError(f"rows must hold one number for each of {len(self)} graphs, but has shape {b.shape}.")
         if not (b > 0).all():
@@ -99,6 +101,7 @@ def required_sketch_sizes(source: Any, T: int = 1, *, constant: float = 1.0) -> 
     Parameters
     ----------
     source : :class:`AggregatedNodes`, or anything that :func:`fastgntk.as_graphs` accepts, n graphs with nodes
+        Not nodes made with ``norms="each"``, since the assumption has one C for both sides.
     T : int, 1 or more
         Labels have the powers 1, 2, 4, …, 2T.
     constant : float, above 0
@@ -112,12 +115,16 @@ def required_sketch_sizes(source: Any, T: int = 1, *, constant: float = 1.0) -> 
     [3.3]
     """
     powers_up_to(T)
-    if not constant > 0:
-        raise InputError(f"constant must be above 0, but is {constant!r}.")
+    check_positive("constant", constant)
     nodes = source if isinstance(source, AggregatedNodes) else aggregate_nodes(source)
     exact, n = nodes.exact, len(nodes.exact)
     if not len(nodes.features):
         raise InputError("source must hold at least one graph with nodes, but holds none.")
+    if nodes.norms == "each":
+        raise InputError(
+            "source must have one C for exact and sketched nodes, but was made with norms='each'; make it with "
+            "norms='sketched' or norms='exact'."
+        )
     nodes.check_non_negative()
     slices = [slice(int(a), int(b)) for a, b in pairwise(exact.offsets)]
     pooling = np.array([np.linalg.norm(nodes.pooling[part]) for part in slices])
@@ -179,8 +186,8 @@ def spectral_sketch_size(
     >>> found.powers, found.pays
     ((1, 2), False)
     """
-    if not 0 < epsilon < 1:
-        raise InputError(f"epsilon must lie between 0 and 1, but is {epsilon!r}.")
+    check_fraction("epsilon", epsilon)
+    check_positive("constant", constant)
     powers = powers_up_to(T)
     nodes, first, second = entry_errors(source)
     largest = int(nodes.sizes.max())

@@ -10,12 +10,14 @@ and each term is a coordinate of a sketch, which an (α, β, δ)-coordinate-wise
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from fastgntk._util.arrays import Array
+from fastgntk._util.checks import check_integer, check_positive
 from fastgntk.errors import InputError
+from fastgntk.theory._checks import check_fraction, check_number, check_numbers
 
 __all__ = ["SketchingBound", "beta", "sketching_bound", "sketching_rms"]
 
@@ -55,17 +57,15 @@ def beta(
     """
     if sketch not in get_args(SketchName):
         raise InputError(f"sketch must be one of {', '.join(get_args(SketchName))}, but is {sketch!r}.")
-    if not (n >= 1 and constant > 0 and 0 < delta < 1):
-        raise InputError(
-            f"n must be 1 or more, constant above 0 and delta between 0 and 1, but they are {n}, {constant} and "
-            f"{delta}."
-        )
+    check_number("n", n, 1)
+    check_positive("constant", constant)
+    check_fraction("delta", delta)
     if sketch == "countsketch":
         return float(constant / math.sqrt(delta))
     concentrated = float(constant * math.log(max(n, 2)) ** 1.5)
     if sketch != "sparse":
         return concentrated
-    if nonzeros is None or size is None or not 1 <= nonzeros <= size:
+    if nonzeros is None or size is None or check_integer("size", size, 1) < check_integer("nonzeros", nonzeros, 1):
         raise InputError(
             "sketch='sparse' needs nonzeros and size with 1 ≤ nonzeros ≤ size, its non-zeros a column and its rows, "
             f"but they are {nonzeros} and {size}."
@@ -120,9 +120,9 @@ def sketching_bound(
     >>> [round(term.item(), 6) for term in (bound.left, bound.right, bound.both, bound.total)]
     [0.4, 0.2, 0.04, 0.64]
     """
-    G, H = _as_columns(g, A, h, b1, b2)
-    x = beta1 / math.sqrt(b1)
-    y = (beta1 if beta2 is None else beta2) / math.sqrt(b2)
+    G, A, H = _as_columns(g, A, h, b1, b2)
+    x = check_positive("beta1", beta1) / math.sqrt(b1)
+    y = check_positive("beta2", beta1 if beta2 is None else beta2) / math.sqrt(b2)
     g_norms, h_norms = np.linalg.norm(G, axis=0), np.linalg.norm(H, axis=0)
     return SketchingBound(
         left=x * np.outer(g_norms, np.linalg.norm(A @ H, axis=0)),
@@ -155,7 +155,7 @@ def sketching_rms(
     >>> round(sketching_rms(np.ones(4), np.eye(4), np.ones(4), 100, 400).item(), 6)
     0.548817
     """
-    G, H = _as_columns(g, A, h, b1, b2)
+    G, A, H = _as_columns(g, A, h, b1, b2)
     if sketch not in ("ams", "gaussian", "countsketch", "sparse"):
         raise InputError(f"sketch must be one of ams, gaussian, countsketch, sparse, but is {sketch!r}.")
     fourth = 0.0 if sketch == "gaussian" else 2.0
@@ -171,18 +171,18 @@ def sketching_rms(
     return np.asarray(np.sqrt(variance(G, AH, b1) + right + both / b1))
 
 
-def _as_columns(g: Array, A: Array, h: Array, b1: float, b2: float) -> tuple[Array, Array]:
-    """Return g and h as matrices of columns, after checking shapes and sizes."""
-    G, H = _as_matrix(g), _as_matrix(h)
+def _as_columns(g: Any, A: Any, h: Any, b1: Any, b2: Any) -> tuple[Array, Array, Array]:
+    """Return g and h as matrices of columns and A as an array, after checking shapes and sizes."""
+    G, H, A = _as_matrix("g", g), _as_matrix("h", h), check_numbers("A", A)
     if A.ndim != 2 or A.shape != (len(G), len(H)):
         raise InputError(f"A must have shape ({len(G)}, {len(H)}), as long as g and h, but has shape {A.shape}.")
-    if not (b1 > 0 and b2 > 0):
-        raise InputError(f"b1 and b2 must be above 0, but are {b1} and {b2}.")
-    return G, H
+    check_positive("b1", b1)
+    check_positive("b2", b2)
+    return G, A, H
 
 
-def _as_matrix(vectors: Array) -> Array:
-    array = np.asarray(vectors, dtype=np.float64)
+def _as_matrix(name: str, vectors: Any) -> Array:
+    array = check_numbers(name, vectors)
     if array.ndim not in (1, 2):
-        raise InputError(f"g and h must be vectors or matrices of columns, but one has {array.ndim} dimensions.")
+        raise InputError(f"{name} must be a vector or a matrix of columns, but has {array.ndim} dimensions.")
     return array[:, None] if array.ndim == 1 else array

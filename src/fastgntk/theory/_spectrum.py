@@ -12,6 +12,7 @@ import numpy as np
 from fastgntk._util.arrays import Array
 from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
+from fastgntk.theory._checks import check_fraction
 from fastgntk.theory._closed_form import check_power, moment
 
 __all__ = ["CUT", "SpectralInterval", "eigen", "gamma", "largest_gamma", "moment_condition", "moment_spectrum"]
@@ -39,7 +40,7 @@ def gamma(t: int, source: Any) -> float:
     >>> round(gamma(1, [edge, node]), 4)
     1.0046
     """
-    values, _, _ = eigen(moment(check_power(t, 1), source), "M_t", CUT)
+    values, _, _ = _moment_eigen(check_power(t, 1), source, CUT)
     return float(np.linalg.norm(values) / values[-1]) if values[-1] > 0 else 1.0
 
 
@@ -80,10 +81,17 @@ def moment_condition(t: int, source: Any, *, on_range: bool = False, cut: float 
 
 def moment_spectrum(t: int, source: Any, on_range: bool, cut: float) -> tuple[float, float]:
     """Return λ_min(M_t) and the condition number; 0 and infinity where M_t is singular, unless ``on_range``."""
-    values, _, rank = eigen(moment(t, source), "M_t", cut)
+    values, _, rank = _moment_eigen(t, source, cut)
     if rank == 0 or (rank < len(values) and not on_range):
         return 0.0, math.inf
     return float(values[-rank]), float(np.sqrt(values.sum() / values[-rank]))
+
+
+def _moment_eigen(t: int, source: Any, cut: float) -> tuple[Array, Array, int]:
+    M = moment(t, source)
+    if not len(M):
+        raise InputError("source must hold at least one graph, but holds none.")
+    return eigen(M, "M_t", cut)
 
 
 @dataclass(frozen=True)
@@ -168,8 +176,7 @@ def eigen(M: Array, name: str, cut: float, *, semi_definite: bool = True) -> tup
     skew = float(np.abs(M - M.T).max())
     if skew > 1e-8 * float(np.abs(M).max()):
         raise InputError(f"{name} must be symmetric, but differs from its transpose by up to {skew:.3g}.")
-    if not 0 < cut < 1:
-        raise InputError(f"cut must lie between 0 and 1, but is {cut!r}.")
+    check_fraction("cut", cut)
     values, vectors = np.linalg.eigh((M + M.T) / 2)
     threshold = cut * float(np.abs(values).max())
     if semi_definite and values[0] < -threshold:
