@@ -11,7 +11,7 @@ import numpy as np
 
 from fastgntk import Compute, Graph, GraphBatch, Sketch
 from fastgntk.engines import EXACT_ENGINES
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import GNTK, NNGP, Network
 
 ENGINES = list(EXACT_ENGINES)
 """Those that give the same numbers."""
@@ -19,7 +19,7 @@ ALL_ENGINES = [*ENGINES, "sketched"]
 """With the one that a sketch in the kernel chooses."""
 
 
-def by_engine(name: str, kernel: GNTK = GNTK(), **limits: Any) -> dict[str, Any]:
+def by_engine(name: str, kernel: Network = GNTK(), **limits: Any) -> dict[str, Any]:
     """Arguments of ``gram`` and its relatives: the sketched engine is a kernel with a sketch, others are an option."""
     if name == "sketched":
         sketch = Sketch() if kernel.sketch is None else kernel.sketch
@@ -58,11 +58,13 @@ KERNELS = {
     "large c_phi": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=3.1),
     "given scale": GNTK(blocks=3, layers=2, scale="given", jump=True),
     "typed edges": GNTK(blocks=3, layers=2, scale="uniform", jump=True, edges="typed"),
+    "Gaussian process": NNGP(blocks=3, layers=2, scale="degree", jump=True),
 }
 ALL_KERNELS = KERNELS | {
     "typed edges, degree": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=1.3, edges="typed"),
     "typed edges, given scale": GNTK(blocks=2, layers=1, scale="given", jump=(0.5, 1.0, 2.0), c_phi=1.3, edges="typed"),
     "typed edges, unit": GNTK(blocks=2, layers=2, scale="unit", jump=True, edges="typed"),
+    "Gaussian process, typed": NNGP(blocks=2, layers=1, scale="unit", jump=(0.5, 1.0, 2.0), c_phi=1.3, edges="typed"),
 }
 """For what is checked against the definition; properties follow from it, and need not run on all."""
 

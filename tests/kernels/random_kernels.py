@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fastgntk import GNTK, Kernel, Sketch
+from fastgntk import GNTK, NNGP, Kernel, Sketch
+from fastgntk.kernels import Network
 from fastgntk.sketch import SKETCHES
 
 WEIGHTS = st.floats(0.0, 1e300)
@@ -25,11 +26,11 @@ SKETCH_VALUES = st.builds(
 
 
 @st.composite
-def leaves(draw) -> GNTK:
-    """Draw a GNTK with any options; weights of levels have the length that blocks needs."""
+def leaves(draw) -> Network:
+    """Draw a GNTK or NNGP with any options; weights of levels have the length that blocks needs."""
     blocks = draw(st.integers(1, 6))
     weights = st.lists(WEIGHTS, min_size=blocks + 1, max_size=blocks + 1).filter(any).map(tuple)
-    return GNTK(
+    return draw(st.sampled_from([GNTK, NNGP]))(
         blocks=blocks,
         layers=draw(st.integers(1, 4)),
         scale=draw(st.sampled_from(["uniform", "degree", "unit", "given"])),

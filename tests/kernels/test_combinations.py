@@ -247,7 +247,7 @@ def test_only_single_kernels_have_depths_and_node_kernels():
         gram_path(GRAPHS[:2], A + B)
     with pytest.raises(InputError, match=r"a combination of kernels has no depth"):
         gram_path(prepare(GRAPHS[:2], A.normalized()))
-    with pytest.raises(InputError, match="must be one GNTK without a sketch"):
+    with pytest.raises(InputError, match="must be one GNTK or NNGP without a sketch"):
         node_gram(GRAPHS[0], A + B)
     path = gram_path(prepare(GRAPHS[:4], A))
     FLOAT64.check(path.at(), gram(GRAPHS[:4], A))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastgntk import GNTK, InputError, Kernel, Sketch, parse_kernel
+from fastgntk import GNTK, NNGP, InputError, Kernel, Sketch, parse_kernel
 
 EXPECTED_KERNEL = "a kernel, a sum or a product, such as GNTK(blocks=3) or 0.5 * GNTK(2) + GNTK(3)"
 EXPECTED_LITERAL = "a number, a quoted string, True, False or a tuple"
@@ -26,6 +26,7 @@ EXPECTED_LITERAL = "a number, a quoted string, True, False or a tuple"
         ("GNTK(1, jump=[0, 1.5])", GNTK(1, jump=(0, 1.5))),
         ("GNTK(sketch=Sketch('srht', 5, seed=3))", GNTK(sketch=Sketch("srht", 5, seed=3))),
         ("GNTK(sketch=None)", GNTK()),
+        ("NNGP(2) + GNTK(2)", NNGP(2) + GNTK(2)),
         ("GNTK(2) + GNTK(1) * GNTK(3)", GNTK(2) + GNTK(1) * GNTK(3)),
         ("(GNTK(2) + GNTK(1)) * GNTK(3)", (GNTK(2) + GNTK(1)) * GNTK(3)),
         ("GNTK(2) + (GNTK(1) + GNTK(3))", GNTK(2) + (GNTK(1) + GNTK(3))),
@@ -60,7 +61,7 @@ def test_texts_are_read(text, kernel):
         ("GNTK(2).normalised()", 1, EXPECTED_KERNEL),
         ("GNTK(2).normalized", 1, EXPECTED_KERNEL),
         ("GNTK(2).normalized(1)", 1, EXPECTED_KERNEL),
-        ("GNTK(2) + RBF(1)", 11, "one of GNTK, Sketch"),
+        ("GNTK(2) + RBF(1)", 11, "one of GNTK, NNGP, Sketch"),
         ("Sketch()", 1, EXPECTED_KERNEL),
         ("GNTK(depth=3)", 6, "one of the options blocks, layers, scale, jump, c_phi, edges, features, sketch, each"),
         ("GNTK(2, blocks=3)", 9, "one of the options blocks, layers"),

@@ -696,17 +696,25 @@ def test_graphs_of_another_kind_are_refused(estimator, graphs, words):
         (fg.RandomFeatures, {"n_components": 5}, "n_components must be 7 or more for 3 blocks, but is 5"),
         (fg.RandomFeatures, {"dtype": "int8"}, "dtype must be 'float32' or 'float64', but is 'int8'"),
         (fg.RandomFeatures, {"exact_norms": 1}, "exact_norms must be True or False, but is 1"),
-        (fg.RandomFeatures, {"kernel": _SUM}, "random features need a single GNTK without a sketch, normalised or not"),
-        (fg.RandomFeatures, {"kernel": GNTK(sketch=Sketch())}, "random features need a single GNTK without a sketch"),
+        (
+            fg.RandomFeatures,
+            {"kernel": _SUM},
+            "random features need a single GNTK or NNGP without a sketch, normalised or not",
+        ),
+        (
+            fg.RandomFeatures,
+            {"kernel": GNTK(sketch=Sketch())},
+            "random features need a single GNTK or NNGP without a sketch",
+        ),
         (
             fg.GraphRegressor,
             {"solver": "features", "kernel": _SUM},
-            "random features need a single GNTK without a sketch",
+            "random features need a single GNTK or NNGP without a sketch",
         ),
         (
             fg.GraphClassifier,
             {"method": "ridge", "solver": "features", "kernel": GNTK(sketch=Sketch(size=4))},
-            "random features need a single GNTK without a sketch",
+            "random features need a single GNTK or NNGP without a sketch",
         ),
     ],
 )
@@ -760,7 +768,7 @@ def test_number_of_parameters(kind):
 @pytest.mark.parametrize("kind", [kind for kind in EVERY if kind not in _SEARCHES])
 @pytest.mark.parametrize("kernel", ["GNTK()", GNTK, {"blocks": 2}, None], ids=["text", "class", "dict", "None"])
 def test_kernel_of_the_wrong_type_is_refused(kind, kernel):
-    words = "kernel (must be a kernel such as|between nodes must be one GNTK).*, but is "
+    words = "kernel (must be a kernel such as|between nodes must be one GNTK or NNGP).*, but is "
     with pytest.raises(
         InputError, match=f"{words}[^.]*(fastgntk.parse_kernel|fastgntk.kernels._network.GNTK'>)?[^.]*\\.$"
     ):

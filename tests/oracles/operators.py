@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fastgntk import NNGP
+
 
 def operator_gram_levels(operators, scales, features, kernel):
     """Return levels (L + 1, n, n) for operators[i][l], of graph i in block l, and its scales[i].
@@ -30,7 +32,7 @@ def operator_gram_levels(operators, scales, features, kernel):
                     angle = np.pi - np.arccos(cosine)
                     sigma = kernel.c_phi / 2 * norms * (cosine * angle + np.sqrt((1 - cosine) * (1 + cosine))) / np.pi
                     theta = np.where(norms > 0, theta * kernel.c_phi / 2 * angle / np.pi + sigma, 0.0)
-                out[block + 1, i, j] = theta.sum()
+                out[block + 1, i, j] = (sigma if isinstance(kernel, NNGP) else theta).sum()
     return out
 
 

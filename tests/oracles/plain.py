@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fastgntk import GNTK, Graph
+from fastgntk import NNGP, Graph
+from fastgntk.kernels import Network
 
 Neighbours = dict[tuple[str, int], float]
 """The weight of each neighbour, by type of edge and number."""
 
 
-def reference_gram(graphs: list[Graph], features: list[list[list[float]]], kernel: GNTK) -> list[list[float]]:
+def reference_gram(graphs: list[Graph], features: list[list[list[float]]], kernel: Network) -> list[list[float]]:
     """Return the Gram matrix; features[i][u] is the feature row of node u of graph i."""
     return [
         [reference_kernel(graphs[i], features[i], graphs[j], features[j], kernel) for j in range(len(graphs))]
@@ -19,19 +20,21 @@ def reference_gram(graphs: list[Graph], features: list[list[list[float]]], kerne
     ]
 
 
-def reference_kernel(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], kernel: GNTK) -> float:
+def reference_kernel(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], kernel: Network) -> float:
     return math.fsum(node_contributions(g, x, h, y, kernel))
 
 
-def node_contributions(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], kernel: GNTK) -> list[float]:
+def node_contributions(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], kernel: Network) -> list[float]:
     """Return for each node of g what it adds to the kernel."""
     levels = reference_levels(g, x, h, y, kernel)
     weights = list(kernel.jump) if isinstance(kernel.jump, tuple) else [float(kernel.jump)] * kernel.blocks + [1.0]
     return [math.fsum(w * level[u] for w, level in zip(weights, levels, strict=True)) for u in range(len(x))]
 
 
-def reference_levels(g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], kernel: GNTK) -> list[list[float]]:
-    """Return for each level and each node u of g the sum Σ_v K(l)_uv."""
+def reference_levels(
+    g: Graph, x: list[list[float]], h: Graph, y: list[list[float]], kernel: Network
+) -> list[list[float]]:
+    """Return for each level and each node u of g the sum Σ_v K(l)_uv, or Σ_v Σ(l)_uv for a Gaussian process."""
     a, b = _closed_neighbourhoods(g, kernel), _closed_neighbourhoods(h, kernel)
     own_g, own_h = _own_norms(a, x, kernel, g.node_scale), _own_norms(b, y, kernel, h.node_scale)
     sigma = [[_dot(u, v) for v in y] for u in x]
@@ -52,12 +55,12 @@ def reference_levels(g: Graph, x: list[list[float]], h: Graph, y: list[list[floa
                     sine = math.sqrt(max(0.0, (1 - lam) * (1 + lam)))
                     sigma[u][v] = kernel.c_phi / 2 * pp * (lam * angle + sine) / math.pi
                     theta[u][v] = theta[u][v] * kernel.c_phi / 2 * angle / math.pi + sigma[u][v] if pp > 0 else 0.0
-        levels.append([math.fsum(row) for row in theta])
+        levels.append([math.fsum(row) for row in (sigma if isinstance(kernel, NNGP) else theta)])
     return levels
 
 
 def _own_norms(
-    a: list[Neighbours], x: list[list[float]], kernel: GNTK, given: Sequence[float] | None
+    a: list[Neighbours], x: list[list[float]], kernel: Network, given: Sequence[float] | None
 ) -> list[tuple[list[float], list[float]]]:
     """Return for each block the scale c and the norm p of every node, from the graph against itself.
 
@@ -93,7 +96,7 @@ def _own_norms(
     return out
 
 
-def _closed_neighbourhoods(g: Graph, kernel: GNTK) -> list[Neighbours]:
+def _closed_neighbourhoods(g: Graph, kernel: Network) -> list[Neighbours]:
     """Return for each node what it sums over, with weights: its neighbours and itself, each with the type of edge."""
     typed = kernel.edges == "typed"
     out = []

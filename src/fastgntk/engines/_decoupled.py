@@ -7,7 +7,7 @@ q_u the norm of node u after Â and p_u = c_u q_u after the scale, both before t
     λ = (Â Σ Â'ᵀ)_uv / (q_u q_v),   layers: θ ← (c_φ/2) κ0(λ) θ + (c_φ/2)^r κ1(λ),   λ ← κ1(λ)
     Σ = (c_φ/2)^R p_u p_v λ,         K = p_u p_v θ.
 
-With typed edges Â Σ Â'ᵀ is a sum of such products over the relations.
+An NNGP needs no θ. With typed edges Â Σ Â'ᵀ is a sum of such products over the relations.
 """
 
 from dataclasses import dataclass, replace
@@ -78,22 +78,26 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
         out[0] = keep_shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
         # The first λ comes from unit vectors: as products of features it could leave the range of float64.
         lam = multiply_directions(rows.directions, cols.directions)
-        theta = lam.copy()  # K(0) = Σ(0) needs no aggregation of its own
+        theta = lam.copy() if kernel.tangent else None  # K(0) = Σ(0) needs no aggregation of its own
         outer, work = np.empty_like(lam), np.empty_like(lam)
         for level in range(kernel.blocks):
             if level:
                 # An aggregation leaves the matrices transposed, so that both of its products run along contiguous
                 # rows; rows and cols swap from level to level.
                 lam = _aggregate(rows.aggregation, cols.aggregation, lam)
-                theta = _aggregate(rows.aggregation, cols.aggregation, theta)
+                if theta is not None:
+                    theta = _aggregate(rows.aggregation, cols.aggregation, theta)
                 rows, cols = cols, rows
                 outer, work = outer.reshape(lam.shape), work.reshape(lam.shape)
                 np.multiply.outer(rows.inverse_q[level], cols.inverse_q[level], out=outer)
                 lam *= outer
-                theta *= outer
+                if theta is not None:
+                    theta *= outer
             k0 = outer
             for r in range(1, kernel.layers + 1):
                 kappas(lam, k0, lam, work)
+                if theta is None:
+                    continue
                 theta *= k0
                 if gain == 1.0:
                     theta += lam
@@ -101,13 +105,14 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
                     theta *= gain
                     theta += gain**r * lam
             np.multiply.outer(rows.p[level], cols.p[level], out=outer)
-            theta *= outer
-            readout = _segment_sums(_segment_sums(theta, rows.offsets).T, cols.offsets)
-            out[level + 1] = readout if level % 2 else readout.T  # rows and cols are swapped at even levels
-            if level + 1 < kernel.blocks:  # from λ back to Σ
+            if theta is not None:
+                theta *= outer
+            if theta is None or level + 1 < kernel.blocks:  # from λ back to Σ
                 lam *= outer
                 if gain != 1.0:
                     lam *= gain**kernel.layers
+            readout = _segment_sums(_segment_sums(lam if theta is None else theta, rows.offsets).T, cols.offsets)
+            out[level + 1] = readout if level % 2 else readout.T  # rows and cols are swapped at even levels
         return out
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:

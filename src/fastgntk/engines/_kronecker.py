@@ -96,7 +96,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
         return out
 
     def pair(self, g: _Graph, h: _Graph) -> Array:
-        """Return Σ_v K(l)_uv for l = 0..L and every node u, shape (L + 1, N)."""
+        """Return Σ_v K(l)_uv, or Σ_v Σ(l)_uv for an NNGP, for l = 0..L and every node u, shape (L + 1, N)."""
         self._check_size(len(g.X), len(h.X))
         kernel = g.kernel
         gain = kernel.c_phi / 2
@@ -112,7 +112,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
                 lam, pp = _cosine(sigma, g.p[block] * shrink, h.p[block] * shrink)
                 sigma = gain * pp * kappa1(lam)
                 K = K * gain * kappa0(lam) + sigma
-            levels.append(K.sum(axis=1))
+            levels.append((K if kernel.tangent else sigma).sum(axis=1))
         return np.array(levels)
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:

@@ -8,9 +8,9 @@ p_out = (c_φ/2)^(R/2) p_l those after the layers, and P_l = diag(p_out), everyt
                                          layers      Θ ← κ0(Λ) Θ + κ1(Λ),  Λ ← κ1(Λ)
                                          readout     Σ_uv n_u P_u Θ_uv P'_v n'_v,  n_u nodes of colour u
 
-The loops contain no division and no scale, and deep kernels overflow only where their values do. The first Λ is
-computed from unit vectors, the rows of D_1 = unit(Q_1 X). With typed edges D Λ D'ᵀ is a sum over relations, and D_1
-has the Q_1 X of all relations side by side.
+An NNGP needs no Θ, and its readout is of Λ. The loops contain no division and no scale, and deep kernels overflow only
+where their values do. The first Λ is computed from unit vectors, the rows of D_1 = unit(Q_1 X). With typed edges
+D Λ D'ᵀ is a sum over relations, and D_1 has the Q_1 X of all relations side by side.
 """
 
 import threading
@@ -31,6 +31,7 @@ from fastgntk.engines._refinement import Operator, refine_colours
 from fastgntk.engines._simd._group import ColourGroup, ColourRows, build_group
 from fastgntk.engines._simd._norms import SCALES, measure_norms
 from fastgntk.engines._simd._tile import Buffers, buffer_sizes, compute_tile
+from fastgntk.engines._simd._vector import LAM, LAM_THETA
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
 
@@ -173,7 +174,9 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
         buffers = Buffers(*(_buffer(name, sizes[name], np.float64, 0.0) for name in Buffers._fields))
         out = np.empty((kernel.blocks + 1, len(row_group.sum_ptr) - 1, len(col_group.sum_ptr) - 1))
         cancelled = _NEVER if cancelled is None else cancelled
-        compute_tile(row_group, col_group, kernel.layers, row_group is col_group, buffers, cancelled, out)
+        parts = LAM_THETA if kernel.tangent else LAM
+        symmetric = row_group is col_group
+        compute_tile(row_group, col_group, kernel.layers, symmetric, parts, buffers, cancelled, out)
         return out
 
     def kept_bytes(self, state: ColourState) -> int:

@@ -42,21 +42,24 @@ class NodePairs:
         if kernel.level_weights[0]:
             out += kernel.level_weights[0] * to_dense(self._X[chosen] @ self._X.T)
         lam = multiply_directions([relation[needed[0]] for relation in self._directions], self._directions)
-        theta = lam.copy()
+        theta = lam.copy() if kernel.tangent else None
         for level, nodes in enumerate(needed):
             if level:
                 outer = np.multiply.outer(self._inverse_q[level, nodes], self._inverse_q[level])
                 lam = self._aggregate(lam, needed[level - 1], nodes)
                 lam *= outer
-                theta = self._aggregate(theta, needed[level - 1], nodes)
-                theta *= outer
+                if theta is not None:
+                    theta = self._aggregate(theta, needed[level - 1], nodes)
+                    theta *= outer
             lam, theta = _apply_layers(lam, theta, kernel.layers)
             norms = np.multiply.outer(self._p_out[level, nodes], self._p_out[level])
-            theta *= norms
-            if kernel.level_weights[level + 1]:
-                out += kernel.level_weights[level + 1] * theta[np.searchsorted(nodes, chosen)]
-            if level + 1 < kernel.blocks:
+            if theta is not None:
+                theta *= norms
+            if theta is None or level + 1 < kernel.blocks:
                 lam *= norms
+            if kernel.level_weights[level + 1]:
+                read = lam if theta is None else theta
+                out += kernel.level_weights[level + 1] * read[np.searchsorted(nodes, chosen)]
         return out
 
     def needed(self, chosen: Ints) -> list[Ints]:
@@ -124,20 +127,25 @@ class NodePairs:
         return [slice(start, min(start + _PANEL, self.size)) for start in range(0, self.size, _PANEL)]
 
 
-def _apply_layers(lam: Array, theta: Array, layers: int) -> tuple[Array, Array]:
-    """Return λ and θ after the ReLU layers of a block."""
+def _apply_layers(lam: Array, theta: Array | None, layers: int) -> tuple[Array, Array | None]:
+    """Return λ, and θ if it is given, after the ReLU layers of a block."""
     if not compiled_code_runs():
         k0, work = np.empty_like(lam), np.empty_like(lam)
         for _ in range(layers):
             kappas(lam, k0, lam, work)
-            theta *= k0
-            theta += lam
+            if theta is not None:
+                theta *= k0
+                theta += lam
         return lam, theta
     from fastgntk.engines._simd._vector import LANES, apply_layers
 
     entries = lam.size
     # The loops process whole panels; the padding is computed too, and ignored.
     flat = np.zeros((2, -(-entries // LANES) * LANES))
-    flat[0, :entries], flat[1, :entries] = lam.ravel(), theta.ravel()
+    flat[0, :entries] = lam.ravel()
+    if theta is None:
+        apply_layers(flat[0], None, entries, layers)
+        return flat[0, :entries].reshape(lam.shape), None
+    flat[1, :entries] = theta.ravel()
     apply_layers(flat[0], flat[1], entries, layers)
     return flat[0, :entries].reshape(lam.shape), flat[1, :entries].reshape(lam.shape)

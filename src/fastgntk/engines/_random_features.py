@@ -7,7 +7,7 @@ start p = ‖x‖ and s = k = x / ‖x‖. Then
                  (typed: one sum for each relation, stacked vertically)
     layer        z = W s with W (m, ·) Gaussian,  s ← sqrt(2/m) max(z, 0),  p ← sqrt(c_φ/2) p
                  k ← [TensorSketch(k, sqrt(2/m) [z > 0]), s]      (⟨·, ·⟩ of the first ≈ Θ κ0, of s ≈ κ1)
-    readout      the sum of p k over the nodes, of each level that counts
+    readout      the sum of p k over the nodes, of each level that counts; for an NNGP of p s, and no k is needed
 
 which is the construction of Zandieh et al. (2021) for fully connected networks, extended to graphs. The cost is linear
 in nodes and edges. Nodes of equal colour have equal vectors, so each level is computed on colours. Norms are stored
@@ -46,15 +46,15 @@ _PANEL = 256
 @dataclass(frozen=True)
 class _Layer:
     projection: GaussianProjection
-    product: TensorSketch
+    product: TensorSketch | None  # None for an NNGP
 
     @property
     def width(self) -> int:
-        return self.product.size + self.projection.size
+        return self.projection.size + (0 if self.product is None else self.product.size)
 
 
 class _ColourVectors(NamedTuple):
-    """Norms p (m,) and vectors s (m, ·) and k (m, ·) of colours."""
+    """Norms p (m,) and vectors s (m, ·) and k (m, ·) of colours; for an NNGP k is s."""
 
     p: Array
     s: Floats
@@ -83,9 +83,10 @@ class TangentFeatures:
             s, k = self._n_relations * s, self._n_relations * k
             layers = []
             for _ in range(kernel.layers):
-                sketched = _fast_fourier_length(block_size // 2)
+                sketched = _fast_fourier_length(block_size // 2) if kernel.tangent else 0
                 m = block_size - sketched
-                layers.append(_Layer(GaussianProjection(m, s, rng), TensorSketch(sketched, k, m, rng)))
+                product = TensorSketch(sketched, k, m, rng) if kernel.tangent else None
+                layers.append(_Layer(GaussianProjection(m, s, rng), product))
                 s, k = m, block_size
             self._blocks.append(layers)
 
@@ -145,7 +146,8 @@ class TangentFeatures:
         """Return norms and vectors of the colours of the next level."""
         n, last = len(operator.terms), layers[-1]
         p = np.empty(n)
-        s, k = (np.empty((n, width), dtype=old.s.dtype) for width in (last.projection.size, last.width))
+        s = np.empty((n, last.projection.size), dtype=old.s.dtype)
+        k = np.empty((n, last.width), dtype=old.s.dtype) if self.kernel.tangent else s
         for start in range(0, n, _PANEL):
             rows = slice(start, min(start + _PANEL, n))
             p[rows], s_columns, k_columns = self._aggregate(operator, rows, old)
@@ -169,7 +171,8 @@ class TangentFeatures:
             sparse.csr_array((np.where(relation == r, value, 0), index, ptr - ptr[0]), shape=(len(lengths), len(old.p)))
             for r in range(self._n_relations)
         ]
-        s, k = (np.concatenate([np.ascontiguousarray((Q @ v).T) for Q in by_relation]) for v in (old.s, old.k))
+        s = np.concatenate([np.ascontiguousarray((Q @ old.s).T) for Q in by_relation])
+        k = s if old.k is old.s else np.concatenate([np.ascontiguousarray((Q @ old.k).T) for Q in by_relation])
         length = np.sqrt(np.einsum("ij,ij->j", s, s, dtype=np.float64))
         length[length <= (operator.terms[rows] + 8.0) * np.finfo(s.dtype).eps] = 0.0  # zero up to rounding
         q = bound * length
@@ -180,18 +183,21 @@ class TangentFeatures:
         elif self.kernel.scale == "unit":
             q = (q > 0).astype(np.float64)
         factor = safe_reciprocal(length).astype(s.dtype)
-        return q, s * factor, k * factor
+        unit = s * factor
+        return q, unit, unit if k is s else k * factor
 
     def _apply_layer(self, layer: _Layer, s: Floats, k: Floats) -> tuple[Floats, Floats]:
         """Apply a layer to the vectors of nodes, given as columns."""
         z = layer.projection(s)
         factor = np.sqrt(2.0 / len(z))
-        sketched = layer.product(k, (z > 0) * z.dtype.type(factor))
+        sketched = None if layer.product is None else layer.product(k, (z > 0) * z.dtype.type(factor))
         np.maximum(z, 0, out=z)
         z *= factor
         if self.exact_norms:
-            z, sketched = _scale_to(z, s), _scale_to(sketched, k)
-        return z, np.concatenate([sketched, z])
+            z = _scale_to(z, s)
+        if sketched is None:
+            return z, z
+        return z, np.concatenate([_scale_to(sketched, k) if self.exact_norms else sketched, z])
 
 
 def _fast_fourier_length(n: int) -> int:

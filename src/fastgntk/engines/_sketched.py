@@ -11,8 +11,9 @@ at T(N, N, b) instead of T(N, N, N). With norms folded in (M̂ = q⁻¹ M, Ŝ = 
 
     λ = M̂ P M̂'ᵀ,   θ = M̂ T M̂'ᵀ,   layers on λ and θ,   P ← Ŝ λ Ŝ'ᵀ,   T ← Ŝ θ Ŝ'ᵀ
 
-where T is to K what P is to Σ. Since P and T are small, λ and θ are never stored whole but computed in patches
-(`_sketched_level`). In the code ``M_hat`` is M̂, ``S_hat`` is Ŝ, and an array ``P`` holds P and T stacked.
+where T is to K what P is to Σ; an NNGP needs neither θ nor T. Since P and T are small, λ and θ are never stored whole
+but computed in patches (`_sketched_level`). In the code ``M_hat`` is M̂, ``S_hat`` is Ŝ, and an array ``P`` holds P and
+T stacked.
 
 Unless ``sketch_features`` is set the features are aggregated exactly: this is done once for each graph, so a sketch
 would save no time here, and it would cause most of the error.
@@ -139,7 +140,7 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         P = (sketched_features @ cols.sketched_features.T)[None]  # K(0) = Σ(0), so one matrix serves both
         for level, (row_level, col_level) in enumerate(zip(rows.levels, cols.levels, strict=True)):
             readout = out[level + 1] if rows.node_rows is None else np.empty((row_level.offsets[-1], len(cols)))
-            P = advance(P, row_level, col_level, kernel.layers, readout, cancelled)
+            P = advance(P, row_level, col_level, kernel, readout, cancelled)
             if rows.node_rows is not None:  # equal nodes have equal contributions
                 out[level + 1] = (readout / row_level.graphs[0].counts[:, None])[rows.node_rows[level]]
         return out
@@ -197,7 +198,7 @@ class _SketchedGraph:
         P = out._build_first_level(graph.features[below[0]], below)
         for level in range(2, kernel.blocks + 1):
             last = GroupLevel(out.levels[-1:])
-            P = advance(P, last, last, kernel.layers, out=None, cancelled=None)
+            P = advance(P, last, last, kernel, out=None, cancelled=None)
             out._build_level(level, P)
         return out
 

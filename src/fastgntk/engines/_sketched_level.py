@@ -14,6 +14,7 @@ from fastgntk._util.arrays import Array, Ints, Matrix
 from fastgntk.engines._aggregation import multiply_directions
 from fastgntk.engines._base import CancelFlag
 from fastgntk.engines._simd._vector import LANES, apply_layers, scatter
+from fastgntk.kernels import Network
 
 __all__ = ["PATCH_COLS", "PATCH_ROWS", "GroupLevel", "GraphLevel", "advance"]
 
@@ -84,17 +85,18 @@ def _stack(matrices: Sequence[Matrix]) -> Matrix:
 
 
 def advance(
-    P: Array, rows: GroupLevel, cols: GroupLevel, layers: int, out: Array | None, cancelled: CancelFlag | None
+    P: Array, rows: GroupLevel, cols: GroupLevel, kernel: Network, out: Array | None, cancelled: CancelFlag | None
 ) -> Array:
     """Compute one level in patches: write its readout to ``out`` (n, n'), and return the next P and T, (2, b, b').
 
-    ``P`` is P and T stacked, or P alone if they are equal. Without ``out`` only λ is computed, and only P returned.
+    ``P`` is P and T stacked, or P alone if they are equal. Without ``out``, and for an NNGP, only λ is computed, and
+    only P returned.
     A group against itself is symmetric: only patches on and above the diagonal are computed, blocks on it count half,
     and the transposed result is added at the end.
     """
     if out is not None:
         out[:] = 0.0
-    patches = _Patches(P, rows, cols, layers, n_matrices=1 if out is None else 2)
+    patches = _Patches(P, rows, cols, kernel, n_matrices=1 if out is None or not kernel.tangent else 2)
     P_next = np.zeros((patches.n_matrices, rows.P_next_start[-1], cols.P_next_start[-1]))
     for start in range(0, rows.offsets[-1], PATCH_ROWS):
         if cancelled is not None and cancelled[0]:
@@ -115,8 +117,8 @@ def advance(
 class _Patches:
     """One level between two groups, computed in patches of λ and θ."""
 
-    def __init__(self, P: Array, rows: GroupLevel, cols: GroupLevel, layers: int, n_matrices: int) -> None:
-        self.P, self.row_level, self.col_level, self.layers, self.n_matrices = P, rows, cols, layers, n_matrices
+    def __init__(self, P: Array, rows: GroupLevel, cols: GroupLevel, kernel: Network, n_matrices: int) -> None:
+        self.P, self.row_level, self.col_level, self.kernel, self.n_matrices = P, rows, cols, kernel, n_matrices
         # Relations that only one side has contribute nothing.
         self.n_relations = min((len(graph.M_hat) for level in (rows, cols) for graph in level.graphs), default=1)
         entries = min(rows.offsets[-1], PATCH_ROWS) * min(cols.offsets[-1], PATCH_COLS)
@@ -133,14 +135,16 @@ class _Patches:
             width = cols.stop - start
             patch = self.room[:, : height * width].reshape(2, height, width)  # λ and θ
             self._aggregate(left, rows, cols, patch)
-            apply_layers(self.room[0], self.room[1], height * width, self.layers)
+            theta = self.room[1] if self.kernel.tangent else None
+            apply_layers(self.room[0], theta, height * width, self.kernel.layers)
             if symmetric and start < rows.stop:
                 patch[:, :, : rows.stop - start] *= 0.5
             if out is not None:
                 row_readouts, row_weights = row_level.weights_by_readout(rows.start, rows.stop)
                 col_readouts, col_weights = col_level.weights_by_readout(cols.start, cols.stop)
-                # Σ_uv n_u P_u θ_uv P'_v n'_v of each pair of graphs, with P the norms p_out.
-                out[np.ix_(row_readouts, col_readouts)] += row_weights.T @ (patch[1] @ col_weights)
+                # Σ_uv n_u P_u θ_uv P'_v n'_v of each pair of graphs, with P the norms p_out; for an NNGP with λ.
+                read = patch[self.n_matrices - 1]
+                out[np.ix_(row_readouts, col_readouts)] += row_weights.T @ (read @ col_weights)
             self._sketch_columns(patch, cols, right)
         return right
 

@@ -1,4 +1,4 @@
-r"""Kernels: what is computed. This page is the definition of the tangent kernel and of combinations.
+r"""Kernels: what is computed. This page is the definition of the kernels of networks and of combinations.
 
 Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjacency A without self loops,
 Â = A + I, scale C = diag(c_u), B = C Â. All of Σ and K are (N, N'); p_u is the norm of node u:
@@ -9,7 +9,8 @@ Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjace
         layer r = 1..R     p_u = sqrt(Σ_uu(G, G)),  λ = Σ_uv / (p_u p_v)
                            Σ_uv ← (c_φ/2) p_u p_v κ1(λ)
                            K_uv ← K_uv (c_φ/2) κ0(λ) + Σ_uv         (κ0 at the incoming λ, Σ the new one)
-    kernel = Σ_uv K(L)_uv,   with jump: Σ_l Σ_uv K(l)_uv over the levels l = 0..L, each with a weight if wanted
+    GNTK = Σ_uv K(L)_uv,   with jump: Σ_l Σ_uv K(l)_uv over the levels l = 0..L, each with a weight if wanted
+    NNGP = the same with Σ in place of K; K is then not needed
 
     κ0(λ) = (π − arccos λ)/π        κ1(λ) = (λ (π − arccos λ) + sqrt(1 − λ²))/π
 
@@ -36,7 +37,7 @@ Kernels combine entry by entry, and stay positive semi-definite:
     (k1 * k2)(G, G') = k1(G, G') k2(G, G')                   k.normalized()(G, G') = k(G, G') / sqrt(k(G, G) k(G', G'))
 
 ====================  ==========================================================================
-``_network``          :class:`GNTK`, with all parameters that change its values
+``_network``          :class:`GNTK` and :class:`NNGP`, with all parameters that change their values
 ``_base``             :class:`Kernel` and the algebra: sums, products, factors, normalisation
 ``_parse``            :func:`parse_kernel`, kernels from strings and JSON
 ====================  ==========================================================================
@@ -45,8 +46,8 @@ The recursion is implemented in :mod:`fastgntk.engines`.
 """
 
 from fastgntk.kernels._base import Kernel, Leaf, Normalized, Product, Scaled, Sum
-from fastgntk.kernels._network import GNTK, Edges, Network, Scale
+from fastgntk.kernels._network import GNTK, NNGP, Edges, Network, Scale
 from fastgntk.kernels._parse import parse_kernel
 
-__all__ = ["Kernel", "Leaf", "Network", "GNTK", "Sum", "Product", "Scaled", "Normalized", "parse_kernel"]
+__all__ = ["Kernel", "Leaf", "Network", "GNTK", "NNGP", "Sum", "Product", "Scaled", "Normalized", "parse_kernel"]
 __all__ += ["Scale", "Edges"]

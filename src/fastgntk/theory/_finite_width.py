@@ -10,7 +10,8 @@ h_u ← sqrt(c_φ / m) relu(c_u Σ_r W_r Σ_v (A_r)_uv h_v))
 and the readout is f(G) = wᵀ Σ_u h_u(L), or with jump Σ_l w_lᵀ Σ_u h_u(l) with its own w_l for each level. All
 W and all w are trained. The tangent kernel ⟨∇f(G), ∇f(G')⟩ at random weights tends to the recursion of
 :mod:`fastgntk.kernels` as the width m grows, with an error of order 1/sqrt(m). The network as printed by Jiang
-et al. lacks the w; without it the limit is another one.
+et al. lacks the w; without it the limit is another one. For a kernel that is an NNGP the covariance of f(G) and f(G')
+over w is computed instead, Σ_l ⟨Σ_u h_u(l), Σ_v h_v(l)⟩.
 
 Gradients are never formed. For a layer with input a_u and backward signal δ_u (both per node),
 ∂f/∂W = Σ_u δ_u a_uᵀ, so its part of the kernel is Σ_uv ⟨δ_u, δ'_v⟩ ⟨a_u, a'_v⟩.
@@ -26,13 +27,15 @@ from fastgntk._util.arrays import Array
 from fastgntk.engines import check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Network
 
 __all__ = ["finite_width_gram"]
 
 
-def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, random_state: int = 0) -> Array:
+def finite_width_gram(source: Any, kernel: Network, width: int, *, draws: int = 1, random_state: int = 0) -> Array:
     """Compute the tangent kernel of randomly initialised networks of finite width, averaged over ``draws``.
+
+    If the kernel is an :class:`NNGP`, compute the covariance of the outputs of these networks instead.
 
     ``scale="unit"`` has no network with fixed weights behind it at finite width: there c_u is taken from each
     drawn network, 1 / ‖a_u‖ in units of its own layer.
@@ -61,11 +64,11 @@ def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, 
     total = np.zeros((len(batch), len(batch)))
     for _ in range(draws):
         passes = _forward(X, parts, kernel, width, rng, batch.node_scale)
-        total += _tangent(passes, parts, kernel, owner)
+        total += _tangent(passes, parts, kernel, owner) if kernel.tangent else _covariance(passes, kernel, owner)
     return total / draws
 
 
-def _aggregation_operators(batch: GraphBatch, kernel: GNTK) -> list[Any]:
+def _aggregation_operators(batch: GraphBatch, kernel: Network) -> list[Any]:
     """Return the operators of aggregation: closed neighbourhoods, or the node itself and neighbours by type of edge."""
     adjacency = batch.adjacency()
     itself = sparse.eye_array(batch.n_nodes, format="csr")
@@ -94,7 +97,7 @@ class _Passes:
 def _forward(
     X: Array,
     parts: list[Any],
-    kernel: GNTK,
+    kernel: Network,
     width: int,
     rng: np.random.Generator,
     node_scale: Array | None = None,
@@ -128,12 +131,18 @@ def _forward(
     return passes
 
 
-def _tangent(passes: _Passes, parts: list[Any], kernel: GNTK, owner: Array) -> Array:
-    """Sum ⟨∇f(G), ∇f(G')⟩ over all parameters, for all pairs of graphs."""
-    K = np.zeros((len(owner), len(owner)))
+def _covariance(passes: _Passes, kernel: Network, owner: Array) -> Array:
+    """Return the covariance of the outputs over the readout w_l, the part of w_l in the tangent kernel."""
+    out = np.zeros((len(owner), len(owner)))
     for level, h in enumerate(passes.levels):
         pooled = owner @ h  # ∂f/∂w_l, but for the root of the level's weight
-        K += kernel.level_weights[level] * (pooled @ pooled.T)
+        out += kernel.level_weights[level] * (pooled @ pooled.T)
+    return out
+
+
+def _tangent(passes: _Passes, parts: list[Any], kernel: Network, owner: Array) -> Array:
+    """Sum ⟨∇f(G), ∇f(G')⟩ over all parameters, for all pairs of graphs."""
+    K = _covariance(passes, kernel, owner)
     delta = np.zeros_like(passes.levels[-1])  # ∂f/∂h_u, from the top down
     for level in range(kernel.blocks, 0, -1):
         delta = delta + np.sqrt(kernel.level_weights[level]) * passes.readout[level]

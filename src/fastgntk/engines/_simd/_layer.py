@@ -52,8 +52,8 @@ _ODD = (
 )
 
 
-def emit_layer(builder: Any, lam: Any, theta: Any) -> tuple[Any, Any]:
-    """Emit the layer for two vectors of the same LLVM type; return the new λ and θ."""
+def emit_layer(builder: Any, lam: Any, theta: Any = None) -> list[Any]:
+    """Emit the layer for vectors λ and, if it is given, θ of the same LLVM type; return the new ones."""
     kind = lam.type
 
     def constant(value: float) -> Any:
@@ -88,13 +88,14 @@ def emit_layer(builder: Any, lam: Any, theta: Any) -> tuple[Any, Any]:
     kappa0 = builder.select(positive, rest, bent)
     signed = builder.select(positive, rest, builder.fsub(zero, bent))  # κ0 with the sign of λ
     kappa1 = product_plus(root, constant(1.0 / math.pi), product(a, signed))
-    return kappa1, product_plus(theta, kappa0, kappa1)
+    return [kappa1] if theta is None else [kappa1, product_plus(theta, kappa0, kappa1)]
 
 
-def layer_in_numpy(lam: Array, theta: Array) -> None:
-    """Apply the layer in place in NumPy, for use with the JIT off."""
+def layer_in_numpy(lam: Array, theta: Array | None = None) -> None:
+    """Apply the layer in place to λ and, if it is given, θ in NumPy, for use with the JIT off."""
     np.copyto(lam, np.sign(lam), where=1.0 - np.abs(lam) <= NEAR_ONE)
     kappa0, work = np.empty_like(lam), np.empty_like(lam)
     kappas(lam, kappa0, lam, work)
-    theta *= kappa0
-    theta += lam
+    if theta is not None:
+        theta *= kappa0
+        theta += lam
