@@ -59,12 +59,16 @@ KERNELS = {
     "given scale": GNTK(blocks=3, layers=2, scale="given", jump=True),
     "typed edges": GNTK(blocks=3, layers=2, scale="uniform", jump=True, edges="typed"),
     "Gaussian process": NNGP(blocks=3, layers=2, scale="degree", jump=True),
+    "absolute value": GNTK(blocks=3, layers=1, scale="uniform", jump=True, activation="abs"),
 }
 ALL_KERNELS = KERNELS | {
     "typed edges, degree": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=1.3, edges="typed"),
     "typed edges, given scale": GNTK(blocks=2, layers=1, scale="given", jump=(0.5, 1.0, 2.0), c_phi=1.3, edges="typed"),
     "typed edges, unit": GNTK(blocks=2, layers=2, scale="unit", jump=True, edges="typed"),
     "Gaussian process, typed": NNGP(blocks=2, layers=1, scale="unit", jump=(0.5, 1.0, 2.0), c_phi=1.3, edges="typed"),
+    "leaky, typed edges": GNTK(blocks=2, layers=2, scale="degree", c_phi=1.3, edges="typed", activation="leaky"),
+    "leaky Gaussian process": NNGP(blocks=2, layers=2, scale="given", activation="leaky"),
+    "linear": GNTK(blocks=3, layers=2, scale="unit", activation="linear"),
 }
 """For what is checked against the definition; properties follow from it, and need not run on all."""
 

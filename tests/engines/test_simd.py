@@ -37,12 +37,17 @@ def call(name, out, at, base, first, stride, index, weight, start, stop):
 
 @compiled
 def layer(out, at):
-    _vector.apply_layer(out, at, out, at + LANES)
+    _vector.apply_layer(out, at, out, at + LANES, None)
 
 
 @compiled
 def layer_of_lam(out, at):
-    _vector.apply_layer(out, at, None, 0)
+    _vector.apply_layer(out, at, None, 0, None)
+
+
+@compiled
+def layer_of_activation(out, at, linear):
+    _vector.apply_layer(out, at, out, at + LANES, linear)
 
 
 @compiled
@@ -92,6 +97,22 @@ def test_compiled_layer_numpy_layer_and_definition_agree():
         np.testing.assert_allclose(pair[LANES + 1 : -1], two[part], rtol=0, atol=20 * EPS)
 
 
+@pytest.mark.parametrize("linear", [0.4, -1.0, 1.0])
+def test_layer_of_other_activations(linear):
+    lam = np.concatenate(
+        [np.linspace(-1, 1, LANES - 4), np.array([1, -1, 1, -1]) * (1.0 + np.array([5, 5, -5, -5]) * EPS)]
+    )
+    theta = np.random.default_rng(0).standard_normal(LANES)
+    pair, one, two = np.concatenate([lam, theta]), lam.copy(), theta.copy()
+    layer_of_activation(pair, 0, linear)
+    layer_in_numpy(one, two, linear)
+    exact = np.where(np.abs(lam) > 1 - 8 * EPS, np.sign(lam), lam)
+    for found_lam, found_theta in ((pair[:LANES], pair[LANES:]), (one, two)):
+        np.testing.assert_allclose(found_lam, kappa1(exact, linear), rtol=0, atol=4 * EPS)
+        expected = theta * kappa0(exact, linear) + kappa1(exact, linear)
+        np.testing.assert_allclose(found_theta, expected, rtol=0, atol=20 * EPS)
+
+
 def test_lambda_within_rounding_of_one_counts_as_one():
     for sign in (1.0, -1.0):
         noisy = sign * (1.0 + np.linspace(-6, 6, LANES) * EPS)
@@ -129,7 +150,7 @@ def test_operations_agree_with_the_jit_off():
     one = rng.random(2 * LANES)
     two = one.copy()
     layer(one, 0)
-    _vector._apply_layer_in_numpy(two, 0, two, LANES)
+    _vector._apply_layer_in_numpy(two, 0, two, LANES, None)
     np.testing.assert_allclose(one, two, atol=20 * EPS)
     one, two = np.zeros(100), np.zeros(100)
     turn(base, 3, 20, one, 5, 11)
@@ -184,7 +205,7 @@ def test_engines_run_with_the_jit_off():
         "from fastgntk.engines._simd import _tile\n"
         "assert type(_tile.compute_tile).__name__ == 'function'\n"
         "how = fg.Compute('lossless', n_jobs=1)\n"
-        "kernels = [fg.GNTK(2, 2), fg.NNGP(2, 2)]\n"
+        "kernels = [fg.GNTK(2, 2), fg.NNGP(2, 2), fg.GNTK(2, 2, activation='abs')]\n"
         "print([fg.gram(fg.datasets.load('MUTAG').graphs[:4], k, compute=how).ravel().tolist() for k in kernels])"
     )
     done = subprocess.run(
@@ -193,7 +214,7 @@ def test_engines_run_with_the_jit_off():
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     graphs, how = datasets.load("MUTAG").graphs[:4], Compute(engine="lossless")
-    for values, kernel in zip(eval(done.stdout), [GNTK(2, 2), NNGP(2, 2)], strict=True):
+    for values, kernel in zip(eval(done.stdout), [GNTK(2, 2), NNGP(2, 2), GNTK(2, 2, activation="abs")], strict=True):
         np.testing.assert_allclose(values, gram(graphs, kernel, compute=how).ravel(), rtol=1e-8)
 
 

@@ -63,7 +63,7 @@ def test_texts_are_read(text, kernel):
         ("GNTK(2).normalized(1)", 1, EXPECTED_KERNEL),
         ("GNTK(2) + RBF(1)", 11, "one of GNTK, NNGP, Sketch"),
         ("Sketch()", 1, EXPECTED_KERNEL),
-        ("GNTK(depth=3)", 6, "one of the options blocks, layers, scale, jump, c_phi, edges, features, sketch, each"),
+        ("GNTK(depth=3)", 6, "one of the options blocks, layers, scale, jump, c_phi, edges, features, sketch, activation, each"),
         ("GNTK(2, blocks=3)", 9, "one of the options blocks, layers"),
         ("GNTK(sketch=Sketch(rows=3))", 20, "one of the options kind, size, seed"),
         ("GNTK(1, 2, 'unit', True, 2.0, 'plain', 'auto', None, 9)", 54, "at most 8 options of GNTK"),

@@ -29,15 +29,24 @@ def operator_gram_levels(operators, scales, features, kernel):
                     norms = np.outer(p, q) * (kernel.c_phi / 2) ** r
                     with np.errstate(all="ignore"):
                         cosine = np.clip(np.where(norms > 0, sigma / norms, 0.0), -1.0, 1.0)
-                    angle = np.pi - np.arccos(cosine)
-                    sigma = kernel.c_phi / 2 * norms * (cosine * angle + np.sqrt((1 - cosine) * (1 + cosine))) / np.pi
-                    theta = np.where(norms > 0, theta * kernel.c_phi / 2 * angle / np.pi + sigma, 0.0)
+                    slope, product = _expectations(cosine, kernel)
+                    sigma = kernel.c_phi / 2 * norms * product
+                    theta = np.where(norms > 0, theta * kernel.c_phi / 2 * slope + sigma, 0.0)
                 out[block + 1, i, j] = (sigma if isinstance(kernel, NNGP) else theta).sum()
     return out
 
 
 def _aggregate(B, matrix, C):
     return sum(part @ matrix @ other.T for part, other in zip(B, C, strict=True))
+
+
+def _expectations(cosine, kernel):
+    """Return 2 E φ'φ' / (1 + s²) and 2 E φφ / (1 + s²), from κ0 and κ1 at λ and −λ."""
+    s = {"relu": 0.0, "leaky": 0.2, "abs": -1.0, "linear": 1.0}[kernel.activation]
+    angle, sine = np.pi - np.arccos(cosine), np.sqrt((1 - cosine) * (1 + cosine))
+    same, opposite = (cosine * angle + sine) / np.pi, (-cosine * (np.pi - angle) + sine) / np.pi
+    share = 2 * s / (1 + s * s)
+    return angle / np.pi + share * (1 - angle / np.pi), same - share * opposite
 
 
 def _own(operators, scale, X, kernel):
@@ -56,6 +65,5 @@ def _own(operators, scale, X, kernel):
             norms = np.outer(p, p) * (kernel.c_phi / 2) ** r
             with np.errstate(all="ignore"):
                 cosine = np.clip(np.where(norms > 0, sigma / norms, 0.0), -1.0, 1.0)
-            angle = np.pi - np.arccos(cosine)
-            sigma = kernel.c_phi / 2 * norms * (cosine * angle + np.sqrt((1 - cosine) * (1 + cosine))) / np.pi
+            sigma = kernel.c_phi / 2 * norms * _expectations(cosine, kernel)[1]
     return out

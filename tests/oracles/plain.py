@@ -51,10 +51,9 @@ def reference_levels(
                 for v in range(len(b)):
                     pp = norm_g[u] * norm_h[v] * shrink
                     lam = max(-1.0, min(1.0, sigma[u][v] / pp)) if pp > 0 else 0.0
-                    angle = math.pi - math.acos(lam)
-                    sine = math.sqrt(max(0.0, (1 - lam) * (1 + lam)))
-                    sigma[u][v] = kernel.c_phi / 2 * pp * (lam * angle + sine) / math.pi
-                    theta[u][v] = theta[u][v] * kernel.c_phi / 2 * angle / math.pi + sigma[u][v] if pp > 0 else 0.0
+                    slope, product = _expectations(lam, kernel)
+                    sigma[u][v] = kernel.c_phi / 2 * pp * product
+                    theta[u][v] = theta[u][v] * kernel.c_phi / 2 * slope + sigma[u][v] if pp > 0 else 0.0
         levels.append([math.fsum(row) for row in (sigma if isinstance(kernel, NNGP) else theta)])
     return levels
 
@@ -91,9 +90,22 @@ def _own_norms(
                 for v in range(n):
                     pp = p[u] * p[v] * (kernel.c_phi / 2) ** r
                     lam = max(-1.0, min(1.0, sigma[u][v] / pp)) if pp > 0 else 0.0
-                    sine = math.sqrt(max(0.0, (1 - lam) * (1 + lam)))
-                    sigma[u][v] = kernel.c_phi / 2 * pp * (lam * (math.pi - math.acos(lam)) + sine) / math.pi
+                    sigma[u][v] = kernel.c_phi / 2 * pp * _expectations(lam, kernel)[1]
     return out
+
+
+def _expectations(lam: float, kernel: Network) -> tuple[float, float]:
+    """Return E φ'(z) φ'(z') and E φ(z) φ(z'), divided by E φ(z)², for standard normal z and z' of correlation λ.
+
+    φ(z) = relu(z) − s relu(−z) gives four expectations of the positive parts of z or −z times those of z' or −z'.
+    """
+    s = {"relu": 0.0, "leaky": 0.2, "abs": -1.0, "linear": 1.0}[kernel.activation]
+    same = (math.pi - math.acos(lam)) / (2 * math.pi)  # z and z' are positive
+    opposite = math.acos(lam) / (2 * math.pi)  # z and −z' are
+    sine = math.sqrt(max(0.0, (1 - lam) * (1 + lam))) / (2 * math.pi)
+    derivative = same + 2 * s * opposite + s * s * same
+    product = (lam * same + sine) - 2 * s * (sine - lam * opposite) + s * s * (lam * same + sine)
+    return derivative * 2 / (1 + s * s), product * 2 / (1 + s * s)
 
 
 def _closed_neighbourhoods(g: Graph, kernel: Network) -> list[Neighbours]:

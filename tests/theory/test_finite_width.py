@@ -21,6 +21,12 @@ GRAPHS = [
 WIDTHS = (32, 128, 512)
 KERNELS = [GNTK(L, R, "degree" if jump else "uniform", jump) for L in (1, 2) for R in (1, 2) for jump in (False, True)]
 PROCESSES = [NNGP(1, 1, jump=False), NNGP(2, 2, "degree", True), NNGP(2, 1, edges="typed")]
+ACTIVATIONS = [
+    GNTK(2, 1, "degree", activation="abs"),
+    GNTK(1, 2, activation="leaky", edges="typed"),
+    GNTK(2, 2, jump=False, activation="linear"),
+    NNGP(2, 1, activation="leaky"),
+]
 TYPED = [GNTK(1, 1, edges="typed", jump=False), GNTK(2, 2, "degree", edges="typed"), GNTK(2, 1, edges="typed")]
 
 
@@ -40,7 +46,7 @@ def test_error_decreases_as_the_inverse_root_of_the_width(kernel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", [*KERNELS, *TYPED, *PROCESSES], ids=repr)
+@pytest.mark.parametrize("kernel", [*KERNELS, *TYPED, *PROCESSES, *ACTIVATIONS], ids=repr)
 def test_mean_of_wide_networks_is_within_three_per_cent_of_the_limit(kernel):
     assert error(kernel, 512, draws=64, seed=1) < 0.03
 

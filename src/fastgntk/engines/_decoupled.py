@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints, Matrix
-from fastgntk.engines._activation import kappa1, kappas, layer_gain
+from fastgntk.engines._activation import kappa1, kappas, layer_gain, linear_share
 from fastgntk.engines._aggregation import (
     Aggregation,
     add_up,
@@ -73,7 +73,7 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
     def tile(self, rows: _DecoupledGroup, cols: _DecoupledGroup, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Run the recursion on all node pairs of two groups and read out every level."""
         kernel = rows.kernel
-        gain = kernel.c_phi / 2
+        gain, linear = kernel.c_phi / 2, linear_share(kernel)
         out = np.empty((kernel.blocks + 1, len(rows), len(cols)))
         out[0] = keep_shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
         # The first λ comes from unit vectors: as products of features it could leave the range of float64.
@@ -95,7 +95,7 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
                     theta *= outer
             k0 = outer
             for r in range(1, kernel.layers + 1):
-                kappas(lam, k0, lam, work)
+                kappas(lam, k0, lam, work, linear)
                 if theta is None:
                     continue
                 theta *= k0
@@ -147,7 +147,7 @@ def _norms(
             if level:
                 sigma *= np.multiply.outer(inverse_q[level], inverse_q[level])
             for _ in range(kernel.layers):
-                sigma = kappa1(sigma)
+                sigma = kappa1(sigma, linear_share(kernel))
             sigma *= np.multiply.outer(previous, previous)
     return inverse_q, p
 

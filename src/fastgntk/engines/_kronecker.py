@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines._activation import kappa0, kappa1
+from fastgntk.engines._activation import kappa0, kappa1, linear_share
 from fastgntk.engines._aggregation import keep_shared_columns, node_scaling, shared_relations, split_by_type
 from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine
 from fastgntk.engines._norms import safe_reciprocal, to_dense
@@ -56,7 +56,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
         A_hat = graph.adjacency().toarray() + np.eye(graph.n_nodes)
         relations = [relation.toarray() for relation in split_by_type(graph)] if kernel.typed else [A_hat]
         self._check_size(len(X), len(X))
-        gain = kernel.c_phi / 2
+        gain, linear = kernel.c_phi / 2, linear_share(kernel)
         operators, norms = [], []
         sigma = X @ X.T
         for _ in range(kernel.blocks):
@@ -77,7 +77,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
             sigma = _kron_apply(B, B, sigma)
             for r in range(kernel.layers):
                 lam, pp = _cosine(sigma, p * gain ** (r / 2), p * gain ** (r / 2))
-                sigma = gain * pp * kappa1(lam)
+                sigma = gain * pp * kappa1(lam, linear)
         return _Graph(kernel, X, operators, norms)
 
     def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> list[_Graph]:
@@ -99,7 +99,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
         """Return Σ_v K(l)_uv, or Σ_v Σ(l)_uv for an NNGP, for l = 0..L and every node u, shape (L + 1, N)."""
         self._check_size(len(g.X), len(h.X))
         kernel = g.kernel
-        gain = kernel.c_phi / 2
+        gain, linear = kernel.c_phi / 2, linear_share(kernel)
         sigma = keep_shared_columns(g.X, h.X) @ h.X.T
         K = sigma.copy()
         levels = [K.sum(axis=1)]
@@ -110,8 +110,8 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
             for r in range(kernel.layers):
                 shrink = gain ** (r / 2)  # the norms after r layers, κ1(1) being 1
                 lam, pp = _cosine(sigma, g.p[block] * shrink, h.p[block] * shrink)
-                sigma = gain * pp * kappa1(lam)
-                K = K * gain * kappa0(lam) + sigma
+                sigma = gain * pp * kappa1(lam, linear)
+                K = K * gain * kappa0(lam, linear) + sigma
             levels.append((K if kernel.tangent else sigma).sum(axis=1))
         return np.array(levels)
 

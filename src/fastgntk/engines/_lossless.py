@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._activation import layer_gain
+from fastgntk.engines._activation import layer_gain, linear_share
 from fastgntk.engines._aggregation import sum_features
 from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphRange, Outline, announce_compilation
 from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, scale_norms, unit_rows
@@ -115,7 +115,8 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
     def run_task(self, state: ColourState, task: GraphRange, cancelled: CancelFlag) -> None:
         """Fill in q and p_out of all colours that occur in these graphs and in no earlier one."""
         kernel = state.kernel
-        measure_norms(*task, state.rows, kernel.layers, SCALES[kernel.scale], layer_gain(kernel), cancelled)
+        linear, gain = linear_share(kernel), layer_gain(kernel)
+        measure_norms(*task, state.rows, kernel.layers, linear, gain, SCALES[kernel.scale], cancelled)
 
     def finish_preparation(self, state: ColourState) -> ColourState:
         """Normalise the operators: D_l = q_l⁻¹ Q_l P_(l−1)."""
@@ -175,8 +176,8 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
         out = np.empty((kernel.blocks + 1, len(row_group.sum_ptr) - 1, len(col_group.sum_ptr) - 1))
         cancelled = _NEVER if cancelled is None else cancelled
         parts = LAM_THETA if kernel.tangent else LAM
-        symmetric = row_group is col_group
-        compute_tile(row_group, col_group, kernel.layers, symmetric, parts, buffers, cancelled, out)
+        linear, symmetric = linear_share(kernel) or None, row_group is col_group
+        compute_tile(row_group, col_group, kernel.layers, symmetric, parts, linear, buffers, cancelled, out)
         return out
 
     def kept_bytes(self, state: ColourState) -> int:

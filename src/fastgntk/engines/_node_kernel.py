@@ -9,7 +9,7 @@ The norms of level l need the diagonal of Â Σ(l − 1) Âᵀ, for which one ma
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines._activation import kappa1, kappas, layer_gain
+from fastgntk.engines._activation import kappa1, kappas, layer_gain, linear_share
 from fastgntk.engines._aggregation import Aggregation, add_up, aggregate_features, multiply_directions
 from fastgntk.engines._base import compiled_code_runs
 from fastgntk.engines._norms import safe_reciprocal, to_dense, unit_rows
@@ -51,7 +51,7 @@ class NodePairs:
                 if theta is not None:
                     theta = self._aggregate(theta, needed[level - 1], nodes)
                     theta *= outer
-            lam, theta = _apply_layers(lam, theta, kernel.layers)
+            lam, theta = _apply_layers(lam, theta, kernel)
             norms = np.multiply.outer(self._p_out[level, nodes], self._p_out[level])
             if theta is not None:
                 theta *= norms
@@ -89,7 +89,7 @@ class NodePairs:
                 for rows in self._panels():  # from λ before the layers of the level below to Σ after them
                     lam = sigma[rows]
                     for _ in range(kernel.layers):
-                        lam = kappa1(lam)
+                        lam = kappa1(lam, linear_share(kernel))
                     sigma[rows] = lam * np.multiply.outer(previous[rows], previous)
                 q = np.sqrt(np.maximum(self._aggregated_diagonal(sigma), 0.0))
             q, p = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
@@ -127,12 +127,13 @@ class NodePairs:
         return [slice(start, min(start + _PANEL, self.size)) for start in range(0, self.size, _PANEL)]
 
 
-def _apply_layers(lam: Array, theta: Array | None, layers: int) -> tuple[Array, Array | None]:
-    """Return λ, and θ if it is given, after the ReLU layers of a block."""
+def _apply_layers(lam: Array, theta: Array | None, kernel: Network) -> tuple[Array, Array | None]:
+    """Return λ, and θ if it is given, after the layers of a block."""
+    layers, linear = kernel.layers, linear_share(kernel)
     if not compiled_code_runs():
         k0, work = np.empty_like(lam), np.empty_like(lam)
         for _ in range(layers):
-            kappas(lam, k0, lam, work)
+            kappas(lam, k0, lam, work, linear)
             if theta is not None:
                 theta *= k0
                 theta += lam
@@ -144,8 +145,8 @@ def _apply_layers(lam: Array, theta: Array | None, layers: int) -> tuple[Array, 
     flat = np.zeros((2, -(-entries // LANES) * LANES))
     flat[0, :entries] = lam.ravel()
     if theta is None:
-        apply_layers(flat[0], None, entries, layers)
+        apply_layers(flat[0], None, entries, layers, linear or None)
         return flat[0, :entries].reshape(lam.shape), None
     flat[1, :entries] = theta.ravel()
-    apply_layers(flat[0], flat[1], entries, layers)
+    apply_layers(flat[0], flat[1], entries, layers, linear or None)
     return flat[0, :entries].reshape(lam.shape), flat[1, :entries].reshape(lam.shape)

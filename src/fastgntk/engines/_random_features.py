@@ -7,6 +7,7 @@ start p = ‖x‖ and s = k = x / ‖x‖. Then
                  (typed: one sum for each relation, stacked vertically)
     layer        z = W s with W (m, ·) Gaussian,  s ← sqrt(2/m) max(z, 0),  p ← sqrt(c_φ/2) p
                  k ← [TensorSketch(k, sqrt(2/m) [z > 0]), s]      (⟨·, ·⟩ of the first ≈ Θ κ0, of s ≈ κ1)
+                 (an activation φ of slope s: φ(z) and φ'(z), with 2/m divided by 1 + s²)
     readout      the sum of p k over the nodes, of each level that counts; for an NNGP of p s, and no k is needed
 
 which is the construction of Zandieh et al. (2021) for fully connected networks, extended to graphs. The cost is linear
@@ -189,10 +190,11 @@ class TangentFeatures:
     def _apply_layer(self, layer: _Layer, s: Floats, k: Floats) -> tuple[Floats, Floats]:
         """Apply a layer to the vectors of nodes, given as columns."""
         z = layer.projection(s)
-        factor = np.sqrt(2.0 / len(z))
-        sketched = None if layer.product is None else layer.product(k, (z > 0) * z.dtype.type(factor))
-        np.maximum(z, 0, out=z)
-        z *= factor
+        slope = self.kernel.slope
+        factor = np.sqrt(2.0 / len(z) / (1.0 + slope**2))
+        derivative = np.where(z > 0, z.dtype.type(factor), z.dtype.type(slope * factor))
+        sketched = None if layer.product is None else layer.product(k, derivative)
+        z *= derivative  # φ(z) = z φ'(z)
         if self.exact_norms:
             z = _scale_to(z, s)
         if sketched is None:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Ints, Matrix
+from fastgntk.engines._activation import linear_share
 from fastgntk.engines._aggregation import multiply_directions
 from fastgntk.engines._base import CancelFlag
 from fastgntk.engines._simd._vector import LANES, apply_layers, scatter
@@ -136,7 +137,8 @@ class _Patches:
             patch = self.room[:, : height * width].reshape(2, height, width)  # λ and θ
             self._aggregate(left, rows, cols, patch)
             theta = self.room[1] if self.kernel.tangent else None
-            apply_layers(self.room[0], theta, height * width, self.kernel.layers)
+            linear = linear_share(self.kernel) or None
+            apply_layers(self.room[0], theta, height * width, self.kernel.layers, linear)
             if symmetric and start < rows.stop:
                 patch[:, :, : rows.stop - start] *= 0.5
             if out is not None:

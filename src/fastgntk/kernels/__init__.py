@@ -14,15 +14,18 @@ Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjace
 
     κ0(λ) = (π − arccos λ)/π        κ1(λ) = (λ (π − arccos λ) + sqrt(1 − λ²))/π
 
+which are for ReLU; other activations have (1 − t) κ0(λ) + t and (1 − t) κ1(λ) + t λ, t = 2s / (1 + s²), in their place.
+
 ====================  ===================  =======================================================
 papers                code                 meaning
 ====================  ===================  =======================================================
 L                     ``blocks``           Aggregate + Combine blocks
-R                     ``layers``           ReLU layers in each Combine
+R                     ``layers``           layers in each Combine
 c_u                   ``scale``            1, 1/(\|N(u)\|+1), the inverse norm of the aggregated node, or any
                                            number 0 or more that the graph gives as ``node_scale``
 jumping knowledge     ``jump``             read out every level
 c_φ                   ``c_phi``            2 preserves norms: p_u does not change within a block
+(not in the papers)   ``activation``       φ(z) = z for z > 0, else s z: the slope s is 0, 0.2, −1 or 1
 X                     ``features``         attributes, one-hot labels or one-hot degrees
 S                     ``sketch``           B SᵀS in place of B: an approximation
 (not in the papers)   ``edges``            ``"typed"``: B = Σ_r B_r, one r for the node itself and one per edge label
@@ -46,8 +49,8 @@ The recursion is implemented in :mod:`fastgntk.engines`.
 """
 
 from fastgntk.kernels._base import Kernel, Leaf, Normalized, Product, Scaled, Sum
-from fastgntk.kernels._network import GNTK, NNGP, Edges, Network, Scale
+from fastgntk.kernels._network import GNTK, NNGP, Activation, Edges, Network, Scale
 from fastgntk.kernels._parse import parse_kernel
 
 __all__ = ["Kernel", "Leaf", "Network", "GNTK", "NNGP", "Sum", "Product", "Scaled", "Normalized", "parse_kernel"]
-__all__ += ["Scale", "Edges"]
+__all__ += ["Scale", "Edges", "Activation"]

@@ -13,10 +13,13 @@ from fastgntk.graphs import FeatureKind
 from fastgntk.kernels._base import Leaf
 from fastgntk.sketch import Sketch
 
-__all__ = ["GNTK", "NNGP", "Edges", "Network", "Scale"]
+__all__ = ["GNTK", "NNGP", "Activation", "Edges", "Network", "Scale"]
 
 Scale = Literal["uniform", "degree", "unit", "given"]
 Edges = Literal["plain", "typed"]
+Activation = Literal["relu", "leaky", "abs", "linear"]
+
+_SLOPES = {"relu": 0.0, "leaky": 0.2, "abs": -1.0, "linear": 1.0}
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,13 +34,15 @@ class Network(Leaf):
     edges: Edges = "plain"
     features: FeatureKind = "auto"
     sketch: Sketch | None = None
+    activation: Activation = "relu"
     tangent: ClassVar[bool] = True
     """Whether levels are read out from the tangent kernel K, and not from the covariance Σ."""
 
     def __post_init__(self) -> None:
         for name in ("blocks", "layers"):
             object.__setattr__(self, name, check_integer(name, getattr(self, name), 1))
-        for name, allowed in (("scale", Scale), ("edges", Edges), ("features", FeatureKind)):
+        choices = (("scale", Scale), ("edges", Edges), ("features", FeatureKind), ("activation", Activation))
+        for name, allowed in choices:
             value = getattr(self, name)
             if not isinstance(value, str) or value not in get_args(allowed):
                 raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}.")
@@ -65,6 +70,11 @@ class Network(Leaf):
     def deepened(self, depth: int) -> Self:
         """Return the kernel with this number of blocks, and equal weights of all levels."""
         return replace(self, blocks=depth, jump=True)
+
+    @cached_property
+    def slope(self) -> float:
+        """The slope s of the activation φ at negative arguments: φ(z) = z for z > 0, s z otherwise."""
+        return _SLOPES[self.activation]
 
     @cached_property
     def typed(self) -> bool:
@@ -103,6 +113,10 @@ class GNTK(Network):
         one-hot degrees. ``"auto"`` takes attributes if the graphs have them, else labels, else degrees.
     sketch : Sketch, optional
         Approximate the aggregation by random matrices; for large dense graphs.
+    activation : {"relu", "leaky", "abs", "linear"}
+        The activation φ of a layer: z for z > 0 and s z otherwise, with the slope s = 0, 0.2 (as in graph attention
+        networks, Veličković et al. 2018), −1 or 1. κ0 becomes (1 − t) κ0 + t and κ1 becomes (1 − t) κ1 + t λ, with
+        t = 2s / (1 + s²).
 
     Examples
     --------

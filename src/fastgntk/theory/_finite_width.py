@@ -4,6 +4,8 @@ In block l each node sums its closed neighbourhood, a_u = c_u Σ_v Â_uv h_v, an
 
     h ← sqrt(c_φ / m) relu(W h),      W of shape (m, m_in), entries standard normal,
 
+(for other activations φ in place of relu, divided by the root of 1 + s², s being the slope of φ at negative arguments)
+
 (with typed edges the first of them has a matrix W_r for the node itself and for each type of edge:
 h_u ← sqrt(c_φ / m) relu(c_u Σ_r W_r Σ_v (A_r)_uv h_v))
 
@@ -88,7 +90,7 @@ class _Passes:
 
     weights: list[list[Array]]  # W of block l, layer r
     inputs: list[list[Array]]  # a or h before that layer, (N, m_in)
-    active: list[list[Array]]  # 1 where the ReLU lets through, (N, m)
+    active: list[list[Array]]  # the derivative of the activation, (N, m)
     scales: list[Array]  # c_u of block l, (N,)
     levels: list[Array]  # h(l), l = 0..L
     readout: list[Array]  # w_l, l = 0..L; without jump only the last is used
@@ -120,8 +122,8 @@ def _forward(
             before = h @ W.T
             weights.append(W)
             inputs.append(h)
-            active.append((before > 0).astype(np.float64))
-            h = np.sqrt(kernel.c_phi / width) * np.maximum(before, 0.0)
+            active.append(np.where(before > 0, 1.0, kernel.slope))
+            h = _layer_factor(kernel, width) * before * active[-1]
         passes.weights.append(weights)
         passes.inputs.append(inputs)
         passes.active.append(active)
@@ -129,6 +131,11 @@ def _forward(
         passes.levels.append(h)
         passes.readout.append(rng.standard_normal((width,)))
     return passes
+
+
+def _layer_factor(kernel: Network, width: int) -> float:
+    """Return the factor sqrt(c_φ / m), divided by the root of 1 + s² for an activation with another slope s than 0."""
+    return float(np.sqrt(kernel.c_phi / width / (1.0 + kernel.slope**2)))
 
 
 def _covariance(passes: _Passes, kernel: Network, owner: Array) -> Array:
@@ -148,7 +155,7 @@ def _tangent(passes: _Passes, parts: list[Any], kernel: Network, owner: Array) -
         delta = delta + np.sqrt(kernel.level_weights[level]) * passes.readout[level]
         width = passes.levels[level].shape[1]
         for r in range(kernel.layers - 1, -1, -1):
-            signal = np.sqrt(kernel.c_phi / width) * delta * passes.active[level - 1][r]
+            signal = _layer_factor(kernel, width) * delta * passes.active[level - 1][r]
             inputs = passes.inputs[level - 1][r]
             K += owner @ ((signal @ signal.T) * (inputs @ inputs.T)) @ owner.T
             delta = signal @ passes.weights[level - 1][r]

@@ -20,7 +20,14 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @compiled
 def measure_norms(
-    start: int, stop: int, colouring: ColourRows, layers: int, scale: int, gain: float, cancelled: NDArray[np.uint8]
+    start: int,
+    stop: int,
+    colouring: ColourRows,
+    layers: int,
+    linear: float,
+    gain: float,
+    scale: int,
+    cancelled: NDArray[np.uint8],
 ) -> None:
     """Fill in place q and p_out of every colour from level 2 on whose owner is one of graphs start..stop − 1.
 
@@ -57,7 +64,7 @@ def measure_norms(
         n_old = _distinct(colours[1], first, last, place, old)
         for i in range(n_old):
             old_p[i] = p_out[level_start[1] + old[i]]
-        _first_level(colouring, old, n_old, layers, dense, lam, cancelled)
+        _first_level(colouring, old, n_old, layers, linear, dense, lam, cancelled)
         for level in range(2, deepest + 1):
             n_new = _distinct(colours[level], first, last, place, new)
             for i in range(n_old):
@@ -81,9 +88,7 @@ def measure_norms(
                             for k in range(ptr[row], ptr[row + 1]):
                                 other = place[columns[k]]
                                 dot += value[k] * (old_p[other] / new_q[j]) * sums[i, relation[k] * n_old + other]
-                        for _ in range(layers):
-                            dot = _kappa1(dot)
-                        lam[i, j] = dot
+                        lam[i, j] = _apply_layers(dot, layers, linear)
             for i in range(n_old):
                 place[old[i]] = -1
             if level < deepest:
@@ -92,6 +97,20 @@ def measure_norms(
                         lam[j, i] = lam[i, j]
             old, new, n_old = new, old, n_new
             old_p, new_p = new_p, old_p
+
+
+@compiled
+def _apply_layers(lam: float, layers: int, linear: float) -> float:
+    """Return λ after some layers; within rounding error of ±1 it counts as ±1."""
+    for _ in range(layers):
+        bent = _kappa1(lam)
+        if linear == 0.0:
+            lam = bent
+        else:
+            if abs(lam) > 1.0 - NEAR_ONE:
+                lam = 1.0 if lam > 0.0 else -1.0
+            lam = (1.0 - linear) * bent + linear * lam
+    return lam
 
 
 @compiled
@@ -130,7 +149,14 @@ def _distinct(colours: Int32s, first: int, last: int, place: Ints, out: Ints) ->
 
 @compiled
 def _first_level(
-    colouring: ColourRows, nodes: Ints, count: int, layers: int, dense: Array, lam: Array, cancelled: NDArray[np.uint8]
+    colouring: ColourRows,
+    nodes: Ints,
+    count: int,
+    layers: int,
+    linear: float,
+    dense: Array,
+    lam: Array,
+    cancelled: NDArray[np.uint8],
 ) -> None:
     """Fill ``lam`` with κ1(…κ1(⟨x_i, x_j⟩)) of unit vectors; ``dense`` is zero before and after."""
     ptr, columns, value, base = colouring.ptr, colouring.columns, colouring.value, colouring.level_start[1]
@@ -145,10 +171,7 @@ def _first_level(
             dot = 0.0
             for k in range(ptr[other], ptr[other + 1]):
                 dot += value[k] * dense[columns[k]]
-            for _ in range(layers):
-                dot = _kappa1(dot)
-            lam[i, j] = dot
-            lam[j, i] = dot
+            lam[i, j] = lam[j, i] = _apply_layers(dot, layers, linear)
         for k in range(ptr[row], ptr[row + 1]):
             dense[columns[k]] = 0.0
 

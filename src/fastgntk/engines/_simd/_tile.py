@@ -67,14 +67,15 @@ def compute_tile(
     layers: int,
     symmetric: bool,
     parts: Parts,
+    linear: float | None,
     buffers: Buffers,
     cancelled: NDArray[np.uint8],
     out: Array,
 ) -> None:
     """Write the readout of every level to ``out`` (L + 1, n, m): that of θ, or of λ if it is the only part.
 
-    ``symmetric`` means that both groups are the same, which halves the work. The loop ends early once
-    ``cancelled[0]`` is not 0.
+    ``linear`` is t of the activation, None for ReLU. ``symmetric`` means that both groups are the same, which halves
+    the work. The loop ends early once ``cancelled[0]`` is not 0.
     """
     turned, readout = buffers.turned, buffers.readout
     deepest = len(rows.counts) - 1
@@ -101,7 +102,7 @@ def compute_tile(
             else:
                 _turn(rows, cols, parts, level, first, last, old, buffers.patch, turned)
             read_to = _NO_READOUT if symmetric else first
-            _sum_and_apply_layers(cols, parts, level, stop, layers, turned, new, start, readout, width, read_to)
+            _sum_and_apply_layers(cols, parts, level, stop, layers, linear, turned, new, start, readout, width, read_to)
             if level == 1:
                 _spread_features(rows, cols, first, last, turned, False)
         if symmetric:
@@ -189,6 +190,7 @@ def _sum_and_apply_layers(
     level: int,
     stop: int,
     layers: int,
+    linear: float | None,
     turned: Array,
     new: Array,
     start: int,
@@ -212,9 +214,9 @@ def _sum_and_apply_layers(
                 sum_rows(parts, new, to, turned, 0, step, cols.columns, cols.value, row, end)
             for _ in range(layers):  # row by row: the root of one row overlaps with the sums of the next
                 if len(parts) == 1:
-                    apply_layer(new, to, None, 0)
+                    apply_layer(new, to, None, 0, linear)
                 else:
-                    apply_layer(new, to, new, to + LANES)
+                    apply_layer(new, to, new, to + LANES, linear)
         if read_to != _NO_READOUT:
             _read_chunk(cols, parts, level, chunk // CHUNK, new, start, read_to, width, readout)
 

@@ -14,7 +14,8 @@ define the sum Σ_k weight[k] · base[first + index[k] · stride : …] over sta
 ``sum_rows(parts, out, at, ROWS)``             write the sum of rows to out[at : at + len(parts) · LANES]
 ``sum_rows_of_one(parts, out, at, ROWS)``      write the sum of LANES entries there, once for each part
 ``add_rows(out, at, ROWS)``                    add the sum of LANES entries to out[at : at + LANES]
-``apply_layer(lam, lam_at, theta, theta_at)``  one ReLU layer on LANES entries of λ and of θ, or of λ if θ is None
+``apply_layer(lam, lam_at,                     one layer on LANES entries of λ and of θ, or of λ if θ is None;
+theta, theta_at, linear)``                     ``linear`` is t of the activation, None for ReLU
 ``transpose4(source, s, s_stride,              out[o + j · o_stride + i] = source[s + i · s_stride + j] for i, j < 4
 out, o, o_stride)``
 =============================================  ==================================================================
@@ -79,6 +80,12 @@ def _shuffle(builder: Any, a: Any, b: Any, lanes: list[int]) -> Any:
     return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes))
 
 
+def _spread(builder: Any, number: Any) -> Any:
+    """Emit a vector with the number in every lane."""
+    vector = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
+    return _shuffle(builder, vector, vector, [0] * _WIDTH)
+
+
 def _emit_sums(entries: int, context: Any, builder: Any, kinds: Any, rows: Any) -> list[Any]:
     """Emit the loop over k; return the sums of ``entries`` entries, which stay in registers."""
     source, numbers, factors = (_pointer(context, builder, kinds[i], rows[i]) for i in (0, 3, 4))
@@ -93,9 +100,7 @@ def _emit_sums(entries: int, context: Any, builder: Any, kinds: Any, rows: Any) 
     old = [builder.phi(_VECTOR) for _ in range(entries // _WIDTH)]
     number = builder.sext(builder.load(builder.gep(numbers, [k])), _INT)
     row = builder.add(first, builder.mul(number, stride))
-    factor = builder.load(builder.gep(factors, [k]))
-    factor = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), factor, ir.Constant(ir.IntType(32), 0))
-    factor = _shuffle(builder, factor, factor, [0] * _WIDTH)
+    factor = _spread(builder, builder.load(builder.gep(factors, [k])))
     new = []
     for i, sum_so_far in enumerate(old):
         product = builder.fmul(factor, _load(builder, source, _plus(builder, row, _WIDTH * i)), flags=("contract",))
@@ -171,25 +176,28 @@ def add_rows(typing: Any, out: Any, at: Any, base: Any, first: Any, stride: Any,
     return types.void(out, _LONG, base, _LONG, _LONG, index, weight, _LONG, _LONG), emit
 
 
-def _apply_layer_in_numpy(lam: Any, lam_at: Any, theta: Any, theta_at: Any) -> None:
-    layer_in_numpy(lam[lam_at : lam_at + LANES], None if theta is None else theta[theta_at : theta_at + LANES])
+def _apply_layer_in_numpy(lam: Any, lam_at: Any, theta: Any, theta_at: Any, linear: Any) -> None:
+    some = None if theta is None else theta[theta_at : theta_at + LANES]
+    layer_in_numpy(lam[lam_at : lam_at + LANES], some, linear)
 
 
 @_operation(_apply_layer_in_numpy)
-def apply_layer(typing: Any, lam: Any, lam_at: Any, theta: Any, theta_at: Any) -> Any:  # noqa: ARG001
-    """Apply one ReLU layer."""
+def apply_layer(typing: Any, lam: Any, lam_at: Any, theta: Any, theta_at: Any, linear: Any) -> Any:  # noqa: ARG001
+    """Apply one layer."""
     arrays = (0,) if isinstance(theta, types.NoneType) else (0, 2)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointers = [_pointer(context, builder, signature.args[i], args[i]) for i in arrays]
+        share = None if isinstance(linear, types.NoneType) else _spread(builder, args[4])
         for i in range(0, LANES, _WIDTH):
             places = [_plus(builder, args[k + 1], i) for k in arrays]
-            new = emit_layer(builder, *(_load(builder, *where) for where in zip(pointers, places, strict=True)))
+            old = [_load(builder, *where) for where in zip(pointers, places, strict=True)]
+            new = emit_layer(builder, old[0], old[1] if len(old) == 2 else None, share)
             for value, pointer, place in zip(new, pointers, places, strict=True):
                 _store(builder, value, pointer, place)
         return context.get_dummy_value()
 
-    return types.void(lam, _LONG, theta, _LONG), emit
+    return types.void(lam, _LONG, theta, _LONG, linear), emit
 
 
 def _transpose4_in_numpy(source: Any, s: Any, s_stride: Any, out: Any, o: Any, o_stride: Any) -> None:
@@ -224,14 +232,15 @@ def transpose4(typing: Any, source: Any, s: Any, s_stride: Any, out: Any, o: Any
 
 
 @compiled
-def apply_layers(lam: Array, theta: Array | None, entries: int, layers: int) -> None:
-    """Apply ``layers`` ReLU layers in place to the first ``entries`` of two flat arrays, or of λ alone.
+def apply_layers(lam: Array, theta: Array | None, entries: int, layers: int, linear: float | None) -> None:
+    """Apply ``layers`` layers in place to the first ``entries`` of two flat arrays, or of λ alone.
 
-    The arrays must have room for ``entries`` rounded up to a multiple of LANES; the padding is overwritten.
+    ``linear`` is t of the activation, None for ReLU. The arrays must have room for ``entries`` rounded up to a multiple
+    of LANES; the padding is overwritten.
     """
     for at in range(0, entries, LANES):
         for _ in range(layers):  # 32 entries stay in the first-level cache from layer to layer
-            apply_layer(lam, at, theta, at)
+            apply_layer(lam, at, theta, at, linear)
 
 
 @compiled
@@ -249,7 +258,7 @@ def scatter(matrix: Array, first: int, factors: Array, buckets: Ints, out: Array
 def _repeat_layer(pairs: Array, rows: int, repeats: int) -> None:
     for _ in range(repeats):
         for at in range(0, rows * 2 * LANES, 2 * LANES):
-            apply_layer(pairs, at, pairs, at + LANES)
+            apply_layer(pairs, at, pairs, at + LANES, None)
 
 
 def layer_nanoseconds() -> float:

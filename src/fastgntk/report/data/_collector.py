@@ -31,7 +31,9 @@ __all__ = ["Collector", "StageTimer", "format_candidates", "format_options"]
 _STAGES = {"out-of-fold predictions": 4, "kernel": 2, "maps": 3, "baselines": 2, "node contributions": 5}
 _MIN_MEMBERS = 10  # graphs of a class
 _VARIED = ("blocks", "layers", "scale", "jump", "edges")  # options that a grid varies
-_DEFAULTS = {name: getattr(GNTK(), name) for name in ("c_phi", "features", "sketch")}  # shown unless at their default
+_DEFAULTS = {
+    name: getattr(GNTK(), name) for name in ("c_phi", "features", "activation", "sketch")
+}  # shown unless at their default
 
 
 class StageTimer:

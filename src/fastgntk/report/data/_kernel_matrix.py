@@ -236,7 +236,7 @@ def measure_speed(graphs: LeafGraphs, seconds: float, threads: int) -> Speed | N
     not support the kernel.
     """
     batch, kernel, n = graphs.batch, graphs.kernel, len(graphs.batch)
-    if not isinstance(kernel, GNTK) or kernel.typed or n < 2 or not batch.n_nodes:
+    if not isinstance(kernel, GNTK) or kernel.typed or kernel.activation != "relu" or n < 2 or not batch.n_nodes:
         return None
     rng = np.random.default_rng(0)
     sample = batch[np.sort(rng.choice(n, min(n, _BASELINE_GRAPHS), replace=False))]
