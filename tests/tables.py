@@ -60,6 +60,7 @@ KERNELS = {
     "typed edges": GNTK(blocks=3, layers=2, scale="uniform", jump=True, edges="typed"),
     "Gaussian process": NNGP(blocks=3, layers=2, scale="degree", jump=True),
     "absolute value": GNTK(blocks=3, layers=1, scale="uniform", jump=True, activation="abs"),
+    "residual": GNTK(blocks=3, layers=2, scale="degree", jump=True, residual=0.3),
 }
 ALL_KERNELS = KERNELS | {
     "typed edges, degree": GNTK(blocks=2, layers=1, scale="degree", jump=False, c_phi=1.3, edges="typed"),
@@ -69,6 +70,9 @@ ALL_KERNELS = KERNELS | {
     "leaky, typed edges": GNTK(blocks=2, layers=2, scale="degree", c_phi=1.3, edges="typed", activation="leaky"),
     "leaky Gaussian process": NNGP(blocks=2, layers=2, scale="given", activation="leaky"),
     "linear": GNTK(blocks=3, layers=2, scale="unit", activation="linear"),
+    "residual, typed edges": GNTK(blocks=3, layers=1, scale="uniform", c_phi=1.3, edges="typed", residual=0.6),
+    "residual, given scale": NNGP(blocks=3, layers=1, scale="given", residual=0.1),
+    "residual, unit": GNTK(blocks=2, layers=2, scale="unit", activation="leaky", residual=0.5),
 }
 """For what is checked against the definition; properties follow from it, and need not run on all."""
 

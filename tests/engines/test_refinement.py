@@ -16,7 +16,7 @@ PATH = Graph.from_edges([(0, 1), (1, 2), (2, 3)], 4)
 TURNED = Graph.from_edges([(2, 1), (1, 3), (3, 0)], 4)  # the same path, numbered otherwise
 
 
-def refined(batch, depth, typed=False, given_scale=False):
+def refined(batch, depth, typed=False, given_scale=False, residual=False):
     """Colours of every level by dictionaries of sorted multisets: nothing shared with the package."""
     X = batch.features.toarray() if hasattr(batch.features, "toarray") else np.asarray(batch.features)
     A = batch.adjacency().toarray()
@@ -33,6 +33,7 @@ def refined(batch, depth, typed=False, given_scale=False):
         current = [
             (
                 batch.node_scale[u] if given_scale else 0.0,
+                levels[0][u] if residual else 0,
                 *sorted([("itself" * typed, 1.0, now[u])] + [(T[u][v], A[u, v], now[v]) for v in np.flatnonzero(A[u])]),
             )
             for u in range(len(A))
@@ -44,13 +45,16 @@ def partition(colours):
     return [list(colours).index(c) for c in colours]
 
 
-@pytest.mark.parametrize(("typed", "given_scale"), [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize(
+    ("typed", "given_scale", "residual"),
+    [(False, False, False), (True, False, False), (False, True, False), (False, False, True), (True, True, True)],
+)
 @pytest.mark.parametrize("used_bits", [None, 0, 0b111])
 @pytest.mark.parametrize("kind", KINDS)
-def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used_bits, typed, given_scale):
+def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used_bits, typed, given_scale, residual):
     batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
-    found = refine_colours(batch, 3, used_bits, typed=typed, given_scale=given_scale)
-    levels = refined(batch, 3, typed, given_scale)
+    found = refine_colours(batch, 3, used_bits, typed=typed, given_scale=given_scale, residual=residual)
+    levels = refined(batch, 3, typed, given_scale, residual)
     for mine, expected in zip(found.colours.tolist(), levels, strict=True):
         assert partition(mine) == partition(expected)
     assert found.counts == [len(set(level)) for level in levels]
@@ -174,6 +178,20 @@ def test_scales_distinguish_graphs_only_if_given_scale():
     for engine in ("lossless", "decoupled"):  # by the colours of the engine, and by new ones
         given = prepare(graphs, GNTK(2, scale="given"), compute=Compute(engine=engine))
         assert given.equal_graphs().tolist() == [0, 0, 2, 2, 4]
+
+
+def test_features_distinguish_nodes_of_equal_neighbourhoods_only_with_a_residual():
+    # In both rings closed neighbourhoods are 0 0 1 and 0 1 1, twice each, but around other nodes.
+    around = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    graphs = [Graph.from_edges(around, 4, labels=labels) for labels in ([0, 1, 0, 1], [0, 0, 1, 1])]
+    batch = NodeFeatures().fit_transform(graphs)
+    assert equal_graphs(batch, 1).tolist() == [0, 0]
+    assert equal_graphs(batch, 1, residual=True).tolist() == [0, 1]
+    for engine in ("lossless", "decoupled"):  # by the colours of the engine, and by new ones
+        how = Compute(engine=engine)
+        assert prepare(graphs, GNTK(1, residual=0.5), compute=how).equal_graphs().tolist() == [0, 1]
+        K = gram(graphs, GNTK(1, residual=0.5), compute=how)
+        assert K[0, 0] > K[0, 1] + 1
 
 
 def test_deeper_refinement_distinguishes_more():

@@ -39,6 +39,7 @@ def leaves(draw) -> Network:
         edges=draw(st.sampled_from(["plain", "typed"])),
         features=draw(st.sampled_from(["auto", "attributes", "labels", "all", "degree"])),
         sketch=draw(st.none() | SKETCH_VALUES),
+        residual=draw(st.floats(0.0, 1.0, exclude_max=True)),
         activation=draw(st.sampled_from(["relu", "leaky", "abs", "linear"])),
     )
 

@@ -25,6 +25,8 @@ def operator_gram_levels(operators, scales, features, kernel):
             for block in range(kernel.blocks):
                 (B, p), (C, q) = own[i][block], own[j][block]
                 sigma, theta = _aggregate(B, sigma, C), _aggregate(B, theta, C)
+                initial = kernel.residual * features[i] @ features[j].T
+                sigma, theta = ((1 - kernel.residual) * matrix + initial for matrix in (sigma, theta))
                 for r in range(kernel.layers):
                     norms = np.outer(p, q) * (kernel.c_phi / 2) ** r
                     with np.errstate(all="ignore"):
@@ -58,9 +60,10 @@ def _own(operators, scale, X, kernel):
         bound = sum(np.abs(part) for part in operators[block]) @ np.sqrt(np.maximum(np.diag(sigma), 0.0))
         norm = np.sqrt(np.where(np.diag(raw) > 1e-13 * bound**2, np.diag(raw), 0.0))
         c = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0) if scale is None else scale
-        B, p = [c[:, None] * part for part in operators[block]], c * norm
+        B = [c[:, None] * part for part in operators[block]]
+        p = np.sqrt((1 - kernel.residual) * (c * norm) ** 2 + kernel.residual * (X * X).sum(axis=1))
         out.append((B, p))
-        sigma = _aggregate(B, sigma, B)
+        sigma = (1 - kernel.residual) * _aggregate(B, sigma, B) + kernel.residual * X @ X.T
         for r in range(kernel.layers):
             norms = np.outer(p, p) * (kernel.c_phi / 2) ** r
             with np.errstate(all="ignore"):

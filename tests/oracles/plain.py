@@ -38,13 +38,13 @@ def reference_levels(
     a, b = _closed_neighbourhoods(g, kernel), _closed_neighbourhoods(h, kernel)
     own_g, own_h = _own_norms(a, x, kernel, g.node_scale), _own_norms(b, y, kernel, h.node_scale)
     sigma = [[_dot(u, v) for v in y] for u in x]
-    theta = [row[:] for row in sigma]
+    theta, levels_0 = [row[:] for row in sigma], [row[:] for row in sigma]
     levels = [[math.fsum(row) for row in theta]]
     for block in range(kernel.blocks):
         c, norm_g = own_g[block]
         d, norm_h = own_h[block]
-        sigma = _aggregate(a, c, sigma, b, d)
-        theta = _aggregate(a, c, theta, b, d)
+        sigma = _mix(_aggregate(a, c, sigma, b, d), levels_0, kernel.residual)
+        theta = _mix(_aggregate(a, c, theta, b, d), levels_0, kernel.residual)
         for r in range(kernel.layers):
             shrink = (kernel.c_phi / 2) ** r  # the product of two norms after r layers
             for u in range(len(a)):
@@ -66,7 +66,7 @@ def _own_norms(
     ``given`` is the scale of each node for ``scale="given"``.
     """
     sigma = [[_dot(u, v) for v in x] for u in x]
-    n = len(a)
+    n, features = len(a), [row[:] for row in sigma]
     out = []
     for _ in range(kernel.blocks):
         raw = _aggregate(a, [1.0] * n, sigma, a, [1.0] * n)
@@ -82,9 +82,12 @@ def _own_norms(
             c = [float(value) for value in given]
         else:
             c = [1.0 / s if s > 0 else 0.0 for s in size]
-        p = [c[u] * size[u] for u in range(n)]
+        sigma = _mix(_aggregate(a, c, sigma, a, c), features, kernel.residual)
+        p = [
+            math.sqrt((1 - kernel.residual) * (c[u] * size[u]) ** 2 + kernel.residual * features[u][u])
+            for u in range(n)
+        ]
         out.append((c, p))
-        sigma = _aggregate(a, c, sigma, a, c)
         for r in range(kernel.layers):
             for u in range(n):
                 for v in range(n):
@@ -133,6 +136,13 @@ def _aggregate(
             for v in range(len(b))
         ]
         for u in range(len(a))
+    ]
+
+
+def _mix(matrix: list[list[float]], features: list[list[float]], share: float) -> list[list[float]]:
+    return [
+        [(1 - share) * value + share * initial for value, initial in zip(row, first, strict=True)]
+        for row, first in zip(matrix, features, strict=True)
     ]
 
 

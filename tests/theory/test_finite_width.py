@@ -27,6 +27,11 @@ ACTIVATIONS = [
     GNTK(2, 2, jump=False, activation="linear"),
     NNGP(2, 1, activation="leaky"),
 ]
+RESIDUAL = [
+    GNTK(2, 1, "degree", residual=0.3),
+    GNTK(2, 2, "uniform", False, edges="typed", residual=0.5),
+    NNGP(2, 1, "degree", residual=0.2),
+]
 TYPED = [GNTK(1, 1, edges="typed", jump=False), GNTK(2, 2, "degree", edges="typed"), GNTK(2, 1, edges="typed")]
 
 
@@ -46,7 +51,7 @@ def test_error_decreases_as_the_inverse_root_of_the_width(kernel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", [*KERNELS, *TYPED, *PROCESSES, *ACTIVATIONS], ids=repr)
+@pytest.mark.parametrize("kernel", [*KERNELS, *TYPED, *PROCESSES, *ACTIVATIONS, *RESIDUAL], ids=repr)
 def test_mean_of_wide_networks_is_within_three_per_cent_of_the_limit(kernel):
     assert error(kernel, 512, draws=64, seed=1) < 0.03
 

@@ -58,7 +58,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
         self._check_size(len(X), len(X))
         gain, linear = kernel.c_phi / 2, linear_share(kernel)
         operators, norms = [], []
-        sigma = X @ X.T
+        sigma_0 = sigma = X @ X.T
         for _ in range(kernel.blocks):
             raw = _kron_apply(relations, relations, sigma)
             bound = np.abs(A_hat) @ np.sqrt(np.diag(sigma))
@@ -71,10 +71,11 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
                 c = node_scaling(graph, given_scale=True)
             else:
                 c = 1.0 / A_hat.sum(axis=1) if kernel.scale == "degree" else np.ones(len(X))
-            B, p = [c[:, None] * relation for relation in relations], c * norm
+            B = [c[:, None] * relation for relation in relations]
+            p = np.sqrt((1 - kernel.residual) * (c * norm) ** 2 + kernel.residual * np.diag(sigma_0))
             operators.append(B)
             norms.append(p)
-            sigma = _kron_apply(B, B, sigma)
+            sigma = (1 - kernel.residual) * _kron_apply(B, B, sigma) + kernel.residual * sigma_0
             for r in range(kernel.layers):
                 lam, pp = _cosine(sigma, p * gain ** (r / 2), p * gain ** (r / 2))
                 sigma = gain * pp * kappa1(lam, linear)
@@ -101,12 +102,12 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
         kernel = g.kernel
         gain, linear = kernel.c_phi / 2, linear_share(kernel)
         sigma = keep_shared_columns(g.X, h.X) @ h.X.T
-        K = sigma.copy()
+        sigma_0, K = sigma, sigma.copy()
         levels = [K.sum(axis=1)]
         for block in range(kernel.blocks):
             B, B_prime = g.B[block], h.B[block]
-            sigma = _kron_apply(B, B_prime, sigma)
-            K = _kron_apply(B, B_prime, K)
+            sigma = (1 - kernel.residual) * _kron_apply(B, B_prime, sigma) + kernel.residual * sigma_0
+            K = (1 - kernel.residual) * _kron_apply(B, B_prime, K) + kernel.residual * sigma_0
             for r in range(kernel.layers):
                 shrink = gain ** (r / 2)  # the norms after r layers, κ1(1) being 1
                 lam, pp = _cosine(sigma, g.p[block] * shrink, h.p[block] * shrink)

@@ -12,7 +12,7 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._activation import kappa1, kappas, layer_gain, linear_share
 from fastgntk.engines._aggregation import Aggregation, add_up, aggregate_features, multiply_directions
 from fastgntk.engines._base import compiled_code_runs
-from fastgntk.engines._norms import safe_reciprocal, to_dense, unit_rows
+from fastgntk.engines._norms import add_residual, scale_rows, to_dense, unit_rows
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
 
@@ -31,7 +31,8 @@ class NodePairs:
         self._relations = [relation.matrix for relation in aggregation.relations]
         self._pattern = aggregation.magnitude
         self._directions, q = aggregate_features(self._relations, self._X)
-        self._inverse_q, self._p_out = np.zeros((kernel.blocks, self.size)), np.zeros((kernel.blocks, self.size))
+        self._unit, self._own = unit_rows(self._X)
+        self._inverse_q, self._share, self._p_out = np.zeros((3, kernel.blocks, self.size))
         self._measure(aggregation, q)
 
     def columns(self, chosen: Ints) -> Array:
@@ -42,6 +43,8 @@ class NodePairs:
         if kernel.level_weights[0]:
             out += kernel.level_weights[0] * to_dense(self._X[chosen] @ self._X.T)
         lam = multiply_directions([relation[needed[0]] for relation in self._directions], self._directions)
+        if kernel.has_residual:
+            lam += self._initial(0, needed[0])
         theta = lam.copy() if kernel.tangent else None
         for level, nodes in enumerate(needed):
             if level:
@@ -51,6 +54,11 @@ class NodePairs:
                 if theta is not None:
                     theta = self._aggregate(theta, needed[level - 1], nodes)
                     theta *= outer
+                if kernel.has_residual:
+                    initial = self._initial(level, nodes)
+                    lam += initial
+                    if theta is not None:
+                        theta += initial
             lam, theta = _apply_layers(lam, theta, kernel)
             norms = np.multiply.outer(self._p_out[level, nodes], self._p_out[level])
             if theta is not None:
@@ -73,10 +81,15 @@ class NodePairs:
         """Return Σ_r B_r M B_rᵀ on rows ``new``, from rows ``old`` of M."""
         return add_up((relation @ (relation[new][:, old] @ matrix).T).T for relation in self._relations)
 
+    def _initial(self, level: int, rows: Ints | slice) -> Array:
+        """Return r_u r_v ⟨x̂_u, x̂_v⟩ of some rows, the term of the residual connection."""
+        outer = np.multiply.outer(self._share[level, rows], self._share[level])
+        return np.asarray(outer * multiply_directions([self._unit[rows]], [self._unit]))
+
     def _measure(self, aggregation: Aggregation, q: Array) -> None:
         """Compute the norms of every level, from Σ of all pairs."""
         kernel = self.kernel
-        previous = unit_rows(self._X)[1]
+        previous = self._own
         sigma = np.empty((0, 0))
         for level in range(kernel.blocks):
             if level == 1:
@@ -85,6 +98,9 @@ class NodePairs:
                     sigma[rows] = multiply_directions(
                         [relation[rows] for relation in self._directions], self._directions
                     )
+            if level and kernel.has_residual:
+                for rows in self._panels():
+                    sigma[rows] += self._initial(level - 1, rows)
             if level:
                 for rows in self._panels():  # from λ before the layers of the level below to Σ after them
                     lam = sigma[rows]
@@ -92,8 +108,10 @@ class NodePairs:
                         lam = kappa1(lam, linear_share(kernel))
                     sigma[rows] = lam * np.multiply.outer(previous[rows], previous)
                 q = np.sqrt(np.maximum(self._aggregated_diagonal(sigma), 0.0))
-            q, p = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
-            self._inverse_q[level] = safe_reciprocal(q)
+            q, scaled = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
+            self._inverse_q[level], self._share[level], p = add_residual(q, scaled, self._own, kernel)
+            if level == 0 and kernel.has_residual:
+                self._directions = [scale_rows(relation, self._inverse_q[0] * q) for relation in self._directions]
             self._p_out[level] = previous = layer_gain(kernel) * p
             if 0 < level < kernel.blocks - 1:
                 sigma = self._next(sigma, self._inverse_q[level])

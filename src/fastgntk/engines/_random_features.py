@@ -4,7 +4,8 @@ A node has a norm p, a vector s and a vector k with p_u p_v ⟨s_u, s_v⟩ ≈ �
 start p = ‖x‖ and s = k = x / ‖x‖. Then
 
     aggregate    s ← Σ_v B_uv p_v s_v / q_u,  k ← Σ_v B_uv p_v k_v / q_u,  p_u ← q_u, with q_u such that ‖s_u‖ = 1
-                 (typed: one sum for each relation, stacked vertically)
+                 (typed: one sum for each relation, stacked vertically; with a residual connection both are
+                 multiplied by f q_u, and r_u x_u / ‖x_u‖ is stacked upon them, f and r as in `add_residual`)
     layer        z = W s with W (m, ·) Gaussian,  s ← sqrt(2/m) max(z, 0),  p ← sqrt(c_φ/2) p
                  k ← [TensorSketch(k, sqrt(2/m) [z > 0]), s]      (⟨·, ·⟩ of the first ≈ Θ κ0, of s ≈ κ1)
                  (an activation φ of slope s: φ(z) and φ'(z), with 2/m divided by 1 + s²)
@@ -30,7 +31,7 @@ from scipy import fft, sparse
 from fastgntk._util.arrays import Array, Floats, Int32s
 from fastgntk.engines._activation import layer_gain
 from fastgntk.engines._aggregation import sum_features
-from fastgntk.engines._norms import safe_reciprocal, unit_rows
+from fastgntk.engines._norms import add_residual, safe_reciprocal, unit_rows
 from fastgntk.engines._refinement import Operator, refine_colours
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
@@ -81,7 +82,7 @@ class TangentFeatures:
         self._blocks: list[list[_Layer]] = []
         s, k = width, width
         for block_size in sizes:
-            s, k = self._n_relations * s, self._n_relations * k
+            s, k = (self._n_relations * n + (width if kernel.has_residual else 0) for n in (s, k))
             layers = []
             for _ in range(kernel.layers):
                 sketched = _fast_fourier_length(block_size // 2) if kernel.tangent else 0
@@ -131,20 +132,23 @@ class TangentFeatures:
             padded = _pad(features, self.width)
             values = padded.toarray() if self._first is None else self._first.right(padded)
             out.append(np.asarray(np.sqrt(weights[0]) * values))
-        colouring = refine_colours(
-            batch, len(self._blocks), typed=self.kernel.typed, given_scale=self.kernel.given_scale
-        )
+        kernel = self.kernel
+        options = {"typed": kernel.typed, "given_scale": kernel.given_scale, "residual": kernel.has_residual}
+        colouring = refine_colours(batch, len(self._blocks), **options)
         directions, norms = unit_rows(_pad(colouring.features, self.width))
         start = np.asarray(directions.toarray(), dtype=dtype)
-        found = _ColourVectors(norms, start, start)
+        initial = found = _ColourVectors(norms, start, start)
         for level, (operator, layers) in enumerate(zip(colouring.operators, self._blocks, strict=True), start=1):
-            found = self._block(operator, layers, found)
+            own = colouring.colours[0][operator.first]
+            found = self._block(operator, layers, found, initial, own)
             if weights[level]:
                 out.append(np.sqrt(weights[level]) * read_out(colouring.colours[level], found))
         return np.hstack(out)
 
-    def _block(self, operator: Operator, layers: list[_Layer], old: _ColourVectors) -> _ColourVectors:
-        """Return norms and vectors of the colours of the next level."""
+    def _block(
+        self, operator: Operator, layers: list[_Layer], old: _ColourVectors, initial: _ColourVectors, own: Int32s
+    ) -> _ColourVectors:
+        """Return norms and vectors of the colours of the next level; ``own`` are their colours of level 0."""
         n, last = len(operator.terms), layers[-1]
         p = np.empty(n)
         s = np.empty((n, last.projection.size), dtype=old.s.dtype)
@@ -152,6 +156,9 @@ class TangentFeatures:
         for start in range(0, n, _PANEL):
             rows = slice(start, min(start + _PANEL, n))
             p[rows], s_columns, k_columns = self._aggregate(operator, rows, old)
+            if self.kernel.has_residual:
+                unit, norms = initial.s[own[rows]].T, initial.p[own[rows]]
+                p[rows], s_columns, k_columns = self._add_residual(p[rows], s_columns, k_columns, unit, norms)
             for layer in layers:
                 s_columns, k_columns = self._apply_layer(layer, s_columns, k_columns)
             s[rows], k[rows] = s_columns.T, k_columns.T
@@ -186,6 +193,14 @@ class TangentFeatures:
         factor = safe_reciprocal(length).astype(s.dtype)
         unit = s * factor
         return q, unit, unit if k is s else k * factor
+
+    def _add_residual(self, p: Array, s: Floats, k: Floats, unit: Floats, norms: Array) -> tuple[Array, Floats, Floats]:
+        """Return norms and vectors of nodes, given as columns, with the features stacked upon the aggregated ones."""
+        factor, share, total = add_residual(p, p, norms, self.kernel)
+        weight = (factor * p).astype(s.dtype)
+        top = unit * share.astype(s.dtype)
+        new = np.concatenate([top, s * weight])
+        return total, new, new if k is s else np.concatenate([top, k * weight])
 
     def _apply_layer(self, layer: _Layer, s: Floats, k: Floats) -> tuple[Floats, Floats]:
         """Apply a layer to the vectors of nodes, given as columns."""

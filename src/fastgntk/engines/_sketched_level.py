@@ -34,6 +34,7 @@ class GraphLevel:
     p_out: Array  # (m,), norms after the layers
     counts: Array  # (m,), the number of nodes of each colour
     directions: list[Matrix] | None = None  # at level 1 if features are not sketched: (m, d) per relation, dense or CSR
+    initial: Matrix | None = None  # with a residual connection: r x̂, (m, d)
 
 
 class GroupLevel:
@@ -52,6 +53,8 @@ class GroupLevel:
         # In place of M̂ and P at level 1 if features are not sketched: (rows, d) per relation.
         by_graph = [graph.directions for graph in graphs if graph.directions is not None]
         self.directions = [_stack(relation) for relation in zip(*by_graph, strict=True)] if by_graph else None
+        initial = [graph.initial for graph in graphs if graph.initial is not None]
+        self.initial = _stack(initial) if initial else None
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[int, slice, slice]]:
         """Yield each graph with rows in start..stop, and those rows counted from its first row, and from start."""
@@ -172,6 +175,8 @@ class _Patches:
                 np.matmul(left[0, :, :, P_cols], M_hat[0, nodes].T, out=patch[:n_matrices, :, place])
                 for r in range(1, self.n_relations):
                     patch[:n_matrices, :, place] += left[r, :, :, P_cols] @ M_hat[r, nodes].T
+        if self.row_level.initial is not None and level.initial is not None:
+            patch[:n_matrices] += multiply_directions([self.row_level.initial[rows]], [level.initial[cols]])
         if n_matrices == 1:
             patch[1] = patch[0]
 

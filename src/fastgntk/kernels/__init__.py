@@ -6,6 +6,7 @@ Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjace
     Σ(0) = K(0) = X X'ᵀ
     block l = 1..L:
         aggregate          Σ ← B Σ B'ᵀ            K ← B K B'ᵀ            (typed: Σ_r B_r Σ B'_rᵀ, Σ_r B_r K B'_rᵀ)
+        residual           Σ ← (1 − α) Σ + α Σ(0)   K ← (1 − α) K + α K(0)
         layer r = 1..R     p_u = sqrt(Σ_uu(G, G)),  λ = Σ_uv / (p_u p_v)
                            Σ_uv ← (c_φ/2) p_u p_v κ1(λ)
                            K_uv ← K_uv (c_φ/2) κ0(λ) + Σ_uv         (κ0 at the incoming λ, Σ the new one)
@@ -26,6 +27,7 @@ c_u                   ``scale``            1, 1/(\|N(u)\|+1), the inverse norm o
 jumping knowledge     ``jump``             read out every level
 c_φ                   ``c_phi``            2 preserves norms: p_u does not change within a block
 (not in the papers)   ``activation``       φ(z) = z for z > 0, else s z: the slope s is 0, 0.2, −1 or 1
+α                     ``residual``         share of the features in every block; 0, none, in the papers
 X                     ``features``         attributes, one-hot labels or one-hot degrees
 S                     ``sketch``           B SᵀS in place of B: an approximation
 (not in the papers)   ``edges``            ``"typed"``: B = Σ_r B_r, one r for the node itself and one per edge label

@@ -126,6 +126,11 @@ class Leaf(Kernel):
         return False
 
     @property
+    def has_residual(self) -> bool:
+        """Whether every level depends on the initial features of a node itself."""
+        return False
+
+    @property
     def sketch(self) -> Sketch | None:
         """The sketch of an approximate kernel, or None."""
         return None

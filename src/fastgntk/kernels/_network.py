@@ -35,6 +35,7 @@ class Network(Leaf):
     features: FeatureKind = "auto"
     sketch: Sketch | None = None
     activation: Activation = "relu"
+    residual: float = 0.0
     tangent: ClassVar[bool] = True
     """Whether levels are read out from the tangent kernel K, and not from the covariance Σ."""
 
@@ -48,6 +49,7 @@ class Network(Leaf):
                 raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}.")
         object.__setattr__(self, "jump", _check_jump(self.jump, self.blocks))
         object.__setattr__(self, "c_phi", check_positive("c_phi", self.c_phi))
+        object.__setattr__(self, "residual", _check_residual(self.residual))
         if self.sketch is not None and not isinstance(self.sketch, Sketch):
             raise InputError(f"sketch must be a fastgntk.Sketch or None, but is {self.sketch!r}.")
 
@@ -80,6 +82,11 @@ class Network(Leaf):
     def typed(self) -> bool:
         """Whether edge labels matter."""
         return self.edges == "typed"
+
+    @cached_property
+    def has_residual(self) -> bool:
+        """Whether every level depends on the initial features of a node itself."""
+        return self.residual > 0.0
 
     @cached_property
     def given_scale(self) -> bool:
@@ -117,6 +124,9 @@ class GNTK(Network):
         The activation φ of a layer: z for z > 0 and s z otherwise, with the slope s = 0, 0.2 (as in graph attention
         networks, Veličković et al. 2018), −1 or 1. κ0 becomes (1 − t) κ0 + t and κ1 becomes (1 − t) κ1 + t λ, with
         t = 2s / (1 + s²).
+    residual : float, 0 or more and below 1
+        Initial residual connection α (after Chen et al. 2020, GCNII): every block sees the features too, through a
+        weight matrix of their own; Σ ← (1 − α) B Σ B'ᵀ + α Σ(0), and K likewise.
 
     Examples
     --------
@@ -152,6 +162,12 @@ class NNGP(Network):
     """
 
     tangent = False
+
+
+def _check_residual(value: Any) -> float:
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool) and 0 <= value < 1:
+        return float(value)
+    raise InputError(f"residual must be a number that is 0 or more and below 1, but is {value!r}.")
 
 
 def _check_jump(value: Any, blocks: int) -> bool | tuple[float, ...]:

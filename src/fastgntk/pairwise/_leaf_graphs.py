@@ -155,7 +155,12 @@ class LeafGraphs:
             return found
         colours = engine.colours(self.state)
         return equal_graphs(
-            self.batch, kernel.depth, typed=kernel.typed, given_scale=kernel.given_scale, colours=colours
+            self.batch,
+            kernel.depth,
+            typed=kernel.typed,
+            given_scale=kernel.given_scale,
+            residual=kernel.has_residual,
+            colours=colours,
         )
 
     def build(self, workers: int) -> list[BuiltGroup]:

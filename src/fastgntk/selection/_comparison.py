@@ -174,8 +174,8 @@ class Comparison:
             same = [leaf for leaf in leaves if leaf.features == kind]
             featured = NodeFeatures(kind).fit_transform(self.batch)
             blocks, typed = max(leaf.depth for leaf in same), any(leaf.typed for leaf in same)
-            given_scale = any(leaf.given_scale for leaf in same)
-            groups.append(equal_graphs(featured, blocks, typed=typed, given_scale=given_scale))
+            given_scale, residual = any(leaf.given_scale for leaf in same), any(leaf.has_residual for leaf in same)
+            groups.append(equal_graphs(featured, blocks, typed=typed, given_scale=given_scale, residual=residual))
         if len(groups) == 1:
             return groups[0]
         _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)

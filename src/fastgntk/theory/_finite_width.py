@@ -9,6 +9,9 @@ In block l each node sums its closed neighbourhood, a_u = c_u Σ_v Â_uv h_v, an
 (with typed edges the first of them has a matrix W_r for the node itself and for each type of edge:
 h_u ← sqrt(c_φ / m) relu(c_u Σ_r W_r Σ_v (A_r)_uv h_v))
 
+(with a residual connection α the first of them has a matrix W_0 for the features x too:
+h_u ← sqrt(c_φ / m) relu(√(1 − α) W a_u + √α W_0 x_u))
+
 and the readout is f(G) = wᵀ Σ_u h_u(L), or with jump Σ_l w_lᵀ Σ_u h_u(l) with its own w_l for each level. All
 W and all w are trained. The tangent kernel ⟨∇f(G), ∇f(G')⟩ at random weights tends to the recursion of
 :mod:`fastgntk.kernels` as the width m grows, with an error of order 1/sqrt(m). The network as printed by Jiang
@@ -115,7 +118,9 @@ def _forward(
             c = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
         else:
             c = node_scale if kernel.given_scale and node_scale is not None else np.ones(len(h))
-        h = c[:, None] * h
+        h = np.sqrt(1.0 - kernel.residual) * c[:, None] * h
+        if kernel.has_residual:  # again one W for all of it
+            h = np.hstack([h, np.sqrt(kernel.residual) * X])
         weights, inputs, active = [], [], []
         for _ in range(kernel.layers):
             W = rng.standard_normal((width, h.shape[1]))
@@ -159,7 +164,9 @@ def _tangent(passes: _Passes, parts: list[Any], kernel: Network, owner: Array) -
             inputs = passes.inputs[level - 1][r]
             K += owner @ ((signal @ signal.T) * (inputs @ inputs.T)) @ owner.T
             delta = signal @ passes.weights[level - 1][r]
-        delta = passes.scales[level - 1][:, None] * delta
+        if kernel.has_residual:  # the features have no weights below them
+            delta = delta[:, : -passes.levels[0].shape[1]]
+        delta = np.sqrt(1.0 - kernel.residual) * passes.scales[level - 1][:, None] * delta
         each = np.split(delta, len(parts), axis=1)
         delta = np.sum([part.T @ signal for part, signal in zip(parts, each, strict=True)], axis=0)
     return K

@@ -27,12 +27,14 @@ def measure_norms(
     linear: float,
     gain: float,
     scale: int,
+    residual: float,
     cancelled: NDArray[np.uint8],
 ) -> None:
     """Fill in place q and p_out of every colour from level 2 on whose owner is one of graphs start..stop − 1.
 
     With P the norms p_out of level l − 1 and Λ its λ after the layers, q_u² = Σ_ab w_a P_a w_b P_b Λ_ab over the
-    entries a and b of a row with the same relation, and p_out = c_u q_u · gain. A sum that is zero up to rounding gives
+    entries a and b of a row with the same relation, and p_out = c_u q_u · gain; with a residual α, p_out = gain ·
+    sqrt((1 − α) c_u² q_u² + α ‖x_u‖²). A sum that is zero up to rounding gives
     q = p_out = 0 (the rule of `is_zero_norm`). A norm depends only on the content of its colour; the first graph with
     the colour owns it and alone writes its norm, so results do not depend on threads. Graphs without colours of their
     own are skipped.
@@ -56,6 +58,7 @@ def measure_norms(
                 widest = max(widest, _distinct(colours[level], offsets[g], offsets[g + 1], place, old))
     lam, sums = np.empty((widest, widest)), np.empty((widest, n_relations * widest))
     old_p, new_p, new_q = np.empty(widest), np.empty(widest), np.empty(widest)
+    factor, share = np.empty(widest), np.empty(widest)  # of the aggregated node and of its features, with a residual
     dense = np.zeros(n_relations * colouring.n_features)
     for g in range(start, stop):
         first, last = offsets[g], offsets[g + 1]
@@ -74,21 +77,40 @@ def measure_norms(
                     return
                 row = level_start[level] + new[i]
                 new_q[i] = _measure_row(row, colouring, old_p, place, lam, n_old, sums[i])
-                new_p[i] = gain * _scale_norm(new_q[i], colouring.scaling[row], scale)
+                norm = _scale_norm(new_q[i], colouring.scaling[row], scale)
+                if residual > 0.0:
+                    aggregated, initial = math.sqrt(1.0 - residual) * norm, math.sqrt(residual) * colouring.own[row]
+                    norm = math.hypot(aggregated, initial)
+                    factor[i] = aggregated / norm if norm > 0.0 else 0.0
+                    share[i] = initial / norm if norm > 0.0 else 0.0
+                new_p[i] = gain * norm
                 if owner[row] == g:
                     q[row], p_out[row] = new_q[i], new_p[i]
             if level < deepest:
                 for i in range(n_new):
                     if cancelled[0]:
                         return
+                    if residual > 0.0:
+                        row = level_start[level] + new[i]
+                        for k in range(ptr[row], _first_neighbour(row, colouring)):
+                            dense[columns[k]] = value[k]
                     for j in range(i + 1):
                         row = level_start[level] + new[j]
                         dot = 0.0
                         if new_q[j] > 0.0:
-                            for k in range(ptr[row], ptr[row + 1]):
+                            for k in range(_first_neighbour(row, colouring), ptr[row + 1]):
                                 other = place[columns[k]]
                                 dot += value[k] * (old_p[other] / new_q[j]) * sums[i, relation[k] * n_old + other]
+                        if residual > 0.0:
+                            features = 0.0
+                            for k in range(ptr[row], _first_neighbour(row, colouring)):
+                                features += value[k] * dense[columns[k]]
+                            dot = factor[i] * factor[j] * dot + share[i] * share[j] * features
                         lam[i, j] = _apply_layers(dot, layers, linear)
+                    if residual > 0.0:
+                        row = level_start[level] + new[i]
+                        for k in range(ptr[row], _first_neighbour(row, colouring)):
+                            dense[columns[k]] = 0.0
             for i in range(n_old):
                 place[old[i]] = -1
             if level < deepest:
@@ -97,6 +119,17 @@ def measure_norms(
                         lam[j, i] = lam[i, j]
             old, new, n_old = new, old, n_new
             old_p, new_p = new_p, old_p
+
+
+@compiled
+def _first_neighbour(row: int, colouring: ColourRows) -> int:
+    """Return the first entry of a row that is not a feature of the colour itself."""
+    k: int = colouring.ptr[row]
+    if colouring.residual:
+        relation = colouring.relation
+        while relation[k] == 0:
+            k += 1
+    return k
 
 
 @compiled
@@ -187,23 +220,24 @@ def _measure_row(
     ptr, columns, relation, value = colouring.ptr, colouring.columns, colouring.relation, colouring.value
     # Fields are read once, because reading one inside a loop updates its reference count.
     magnitude, terms, n_relations = colouring.magnitude, colouring.terms, colouring.n_relations
+    first = _first_neighbour(row, colouring)
     for j in range(n_relations * count):
         sums[j] = 0.0
     largest = 0.0
-    for k in range(ptr[row], ptr[row + 1]):
+    for k in range(first, ptr[row + 1]):
         size = abs(value[k] * old_p[place[columns[k]]])
         if size > largest or size != size:  # NaN propagates to the result
             largest = size
     if largest == 0.0:
         return 0.0
-    for k in range(ptr[row], ptr[row + 1]):
+    for k in range(first, ptr[row + 1]):
         factor = value[k] * old_p[place[columns[k]]] / largest
         source = lam[place[columns[k]]]
         start = relation[k] * count
         for j in range(count):
             sums[start + j] += factor * source[j]
     square, bound = 0.0, 0.0
-    for k in range(ptr[row], ptr[row + 1]):
+    for k in range(first, ptr[row + 1]):
         weight = old_p[place[columns[k]]] / largest
         square += value[k] * weight * sums[relation[k] * count + place[columns[k]]]
         bound += magnitude[k] * weight

@@ -56,7 +56,8 @@ def buffer_sizes(rows: ColourGroup, cols: ColourGroup) -> dict[str, int]:
     graphs = max(len(rows.sum_ptr), len(cols.sum_ptr))
     n_relations = max(int(rows.n_relations), int(cols.n_relations))
     features = max(int(rows.counts[0]), int(cols.counts[0])) * n_relations
-    turned = max(features * LANES, n_relations * max(m, k) * _PAIR)
+    initial = max(int(rows.counts[0]), int(cols.counts[0])) if rows.residual else 0
+    turned = max(features * LANES, (initial + n_relations * max(m, k)) * _PAIR)
     return {"front": 2 * m * k, "back": 2 * m * k, "patch": 4 * _PAIR, "turned": turned, "readout": graphs * max(m, k)}
 
 
@@ -89,6 +90,8 @@ def compute_tile(
         width = panels * LANES
         if level == 1:
             turned[: cols.counts[0] * cols.n_relations * LANES] = 0.0
+        elif cols.residual:
+            turned[: cols.counts[0] * len(parts) * LANES] = 0.0
         readout[: width * (len(cols.sum_ptr) - 1)] = 0.0
         for panel in range(panels):
             if cancelled[0]:
@@ -101,10 +104,14 @@ def compute_tile(
                 _spread_features(rows, cols, first, last, turned, True)
             else:
                 _turn(rows, cols, parts, level, first, last, old, buffers.patch, turned)
+                if cols.residual:
+                    _spread_initial(rows, cols, parts, level, first, last, turned, True)
             read_to = _NO_READOUT if symmetric else first
             _sum_and_apply_layers(cols, parts, level, stop, layers, linear, turned, new, start, readout, width, read_to)
             if level == 1:
                 _spread_features(rows, cols, first, last, turned, False)
+            elif cols.residual:
+                _spread_initial(rows, cols, parts, level, first, last, turned, False)
         if symmetric:
             _mirror(parts, m, panels, stride, new)
             for panel in range(panels):
@@ -148,6 +155,30 @@ def _spread_features(rows: ColourGroup, cols: ColourGroup, first: int, last: int
 
 
 @compiled
+def _spread_initial(
+    rows: ColourGroup,
+    cols: ColourGroup,
+    parts: Parts,
+    level: int,
+    first: int,
+    last: int,
+    turned: Array,
+    full: bool,
+) -> None:
+    """Write the features of row colours into ``turned`` as (features of cols, parts, LANES), for the residual.
+
+    These are the entries of relation 0. With ``full`` False write zeros in their place.
+    """
+    step = len(parts) * LANES
+    cuts = rows.cuts[rows.level_start[level] * rows.n_relations :]
+    for u in range(first, last):
+        for k in range(cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]):
+            if rows.columns[k] < cols.counts[0]:
+                for part in range(0, step, LANES):
+                    turned[rows.columns[k] * step + part + u - first] = rows.value[k] if full else 0.0
+
+
+@compiled
 def _turn(
     rows: ColourGroup,
     cols: ColourGroup,
@@ -164,14 +195,17 @@ def _turn(
     padded = -(-rows.counts[level - 1] // LANES) * LANES  # columns between two relations of a row
     stride = -(-rows.counts[level - 1] // 4) * 4 * step
     panels = -(-cols.counts[level - 1] // LANES)
-    for relation in range(cols.n_relations):
-        to = relation * panels * LANES * step
+    initial = 1 if cols.residual else 0  # relation 0 has features as columns
+    row_shift = (rows.counts[0] - padded) * initial
+    col_shift = (cols.counts[0] - panels * LANES) * initial
+    for relation in range(initial, cols.n_relations):
+        to = (col_shift + relation * panels * LANES) * step
         if relation >= rows.n_relations:
             turned[to : to + panels * LANES * step] = 0.0
             continue
         cuts = rows.cuts[rows.level_start[level] * rows.n_relations + relation :]
         for panel in range(panels):
-            source = panel * stride - relation * padded * step
+            source = panel * stride - (row_shift + relation * padded) * step
             for four in range(first, last, 4):
                 for u in range(four, min(four + 4, last)):
                     start, stop = cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]

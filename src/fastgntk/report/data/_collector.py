@@ -32,7 +32,7 @@ _STAGES = {"out-of-fold predictions": 4, "kernel": 2, "maps": 3, "baselines": 2,
 _MIN_MEMBERS = 10  # graphs of a class
 _VARIED = ("blocks", "layers", "scale", "jump", "edges")  # options that a grid varies
 _DEFAULTS = {
-    name: getattr(GNTK(), name) for name in ("c_phi", "features", "activation", "sketch")
+    name: getattr(GNTK(), name) for name in ("c_phi", "features", "activation", "residual", "sketch")
 }  # shown unless at their default
 
 

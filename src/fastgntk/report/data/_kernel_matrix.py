@@ -225,7 +225,8 @@ def count_distinct_nodes(graphs: LeafGraphs) -> Compression | None:
     batch, kernel = graphs.batch, graphs.kernel
     if not compiled_code_runs() or not batch.n_nodes:
         return None
-    colours = refine_colours(batch, kernel.depth, typed=kernel.typed, given_scale=kernel.given_scale, operators=False)
+    options = {"typed": kernel.typed, "given_scale": kernel.given_scale, "residual": kernel.has_residual}
+    colours = refine_colours(batch, kernel.depth, **options, operators=False)
     return Compression(nodes=batch.n_nodes, distinct=colours.counts)
 
 
@@ -236,7 +237,9 @@ def measure_speed(graphs: LeafGraphs, seconds: float, threads: int) -> Speed | N
     not support the kernel.
     """
     batch, kernel, n = graphs.batch, graphs.kernel, len(graphs.batch)
-    if not isinstance(kernel, GNTK) or kernel.typed or kernel.activation != "relu" or n < 2 or not batch.n_nodes:
+    if not isinstance(kernel, GNTK) or kernel.typed or n < 2 or not batch.n_nodes:
+        return None
+    if kernel.has_residual or kernel.activation != "relu":
         return None
     rng = np.random.default_rng(0)
     sample = batch[np.sort(rng.choice(n, min(n, _BASELINE_GRAPHS), replace=False))]
