@@ -11,7 +11,7 @@ import numpy as np
 
 from fastgntk import WL, WLOA, Compute, Graph, GraphBatch, Kernel, Sketch
 from fastgntk.engines import EXACT_ENGINES
-from fastgntk.kernels import GNTK, Leaf
+from fastgntk.kernels import GNTK, NNGP, Leaf, Network
 
 ENGINES = list(EXACT_ENGINES)
 """Those that give the same numbers."""
@@ -22,7 +22,7 @@ ALL_ENGINES = [*ENGINES, "sketched"]
 def by_engine(name: str, kernel: Kernel = GNTK(), **limits: Any) -> dict[str, Any]:
     """Arguments of ``gram`` and its relatives: exact engines of networks are an option, others are the kernel's own."""
     if name not in ENGINES:
-        if not isinstance(kernel, GNTK):
+        if not isinstance(kernel, Network):
             return {"kernel": kernel, "compute": Compute(**limits)}
         sketch = Sketch() if kernel.sketch is None else kernel.sketch
         return {"kernel": replace(kernel, sketch=sketch), "compute": Compute(**limits)}
@@ -78,6 +78,9 @@ KERNELS = {
     "no self weight": GNTK(blocks=3, layers=2, scale="uniform", jump=True, self_weight=0.0),
     "large self weight": GNTK(blocks=2, layers=1, scale="degree", jump=True, self_weight=2.5),
     "mean pooling": GNTK(blocks=2, layers=1, scale="degree", jump=True, pool="mean"),
+    "Gaussian process": NNGP(blocks=3, layers=2, scale="degree", jump=True),
+    "absolute value": GNTK(blocks=3, layers=1, scale="uniform", jump=True, activation="abs"),
+    "residual": GNTK(blocks=3, layers=2, scale="degree", jump=True, residual=0.3),
 }
 OTHER_KERNELS: dict[str, Leaf] = {
     "subtrees": WL(3),
@@ -101,6 +104,13 @@ ALL_KERNELS = KERNELS | {
     "symmetric, typed edges": GNTK(blocks=2, layers=2, scale="symmetric", jump=False, edges="typed", self_weight=2.5),
     "symmetric mean, no self weight": GNTK(blocks=3, layers=1, scale="symmetric", self_weight=0.0, pool="mean"),
     "mean pooling, last level": GNTK(blocks=2, layers=2, scale="unit", jump=False, edges="typed", pool="mean"),
+    "Gaussian process, typed": NNGP(blocks=2, layers=1, scale="unit", jump=(0.5, 1.0, 2.0), c_phi=1.3, edges="typed"),
+    "leaky, typed edges": GNTK(blocks=2, layers=2, scale="degree", c_phi=1.3, edges="typed", activation="leaky"),
+    "leaky Gaussian process": NNGP(blocks=2, layers=2, scale="given", activation="leaky"),
+    "linear": GNTK(blocks=3, layers=2, scale="unit", activation="linear"),
+    "residual, typed edges": GNTK(blocks=3, layers=1, scale="uniform", c_phi=1.3, edges="typed", residual=0.6),
+    "residual, given scale": NNGP(blocks=3, layers=1, scale="given", residual=0.1),
+    "residual, unit": GNTK(blocks=2, layers=2, scale="unit", activation="leaky", residual=0.5),
 }
 """For what is checked against the definition; properties follow from it, and need not run on all."""
 

@@ -27,6 +27,7 @@ from fastgntk.graphs import as_graphs as as_graphs
 from fastgntk.graphs import to_geometric as to_geometric
 from fastgntk.graphs import to_networkx as to_networkx
 from fastgntk.kernels import GNTK as GNTK
+from fastgntk.kernels import NNGP as NNGP
 from fastgntk.kernels import WL as WL
 from fastgntk.kernels import WLOA as WLOA
 from fastgntk.kernels import Kernel as Kernel

@@ -5,8 +5,11 @@ import pytest
 from scipy.integrate import quad
 from tests.tables import EXACT
 
+from fastgntk import GNTK
 from fastgntk.engines import kappa0, kappa1, kappas
+from fastgntk.engines._activation import linear_share
 
+ACTIVATIONS = [GNTK(activation=name) for name in ("relu", "leaky", "abs", "linear")]
 ANGLES = np.linspace(0.0, np.pi, 41)
 
 
@@ -24,11 +27,38 @@ def test_kappas_equal_gaussian_expectations(angle):
     np.testing.assert_allclose([kappa0(np.cos(angle)), kappa1(np.cos(angle))], [step, relu], atol=1e-12)
 
 
-def test_kappa0_is_the_derivative_of_kappa1():
-    lam = np.linspace(-0.99, 0.99, 101)
+@pytest.mark.parametrize("kernel", ACTIVATIONS, ids=repr)
+@pytest.mark.parametrize("angle", ANGLES[::5])
+def test_activations_have_their_gaussian_expectations(angle, kernel):
+    def phi(t):
+        return np.cos(t) * derivative(t)
+
+    def derivative(t):
+        return 1.0 if np.cos(t) > 0 else kernel.slope
+
+    def mean(function):  # over directions, divided by that of φ²
+        kinks = sorted({-np.pi / 2, np.pi / 2, *(k for k in (angle - np.pi / 2, angle + np.pi / 2) if abs(k) < np.pi)})
+        return quad(function, -np.pi, np.pi, points=kinks)[0] / np.pi * 2 / (1 + kernel.slope**2)
+
+    t = linear_share(kernel)
+    # E r² = 2 for φ, and no r for φ'.
+    np.testing.assert_allclose(kappa1(np.cos(angle), t), mean(lambda x: phi(x) * phi(x - angle)), atol=1e-10)
+    expected = mean(lambda x: derivative(x) * derivative(x - angle)) / 2
+    np.testing.assert_allclose(kappa0(np.cos(angle), t), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ACTIVATIONS, ids=repr)
+def test_kappa0_is_the_derivative_of_kappa1(kernel):
+    lam, t = np.linspace(-0.99, 0.99, 101), linear_share(kernel)
     step = 1e-6
-    slope = (kappa1(lam + step) - kappa1(lam - step)) / (2 * step)
-    np.testing.assert_allclose(slope, kappa0(lam), atol=1e-8)
+    slope = (kappa1(lam + step, t) - kappa1(lam - step, t)) / (2 * step)
+    np.testing.assert_allclose(slope, kappa0(lam, t), atol=1e-8)
+
+
+def test_norms_change_as_for_relu_and_opposite_vectors_are_equal_for_the_absolute_value():
+    for kernel in ACTIVATIONS:
+        assert kappa0(1.0, linear_share(kernel)) == kappa1(1.0, linear_share(kernel)) == 1.0
+    assert kappa1(-1.0, linear_share(GNTK(activation="abs"))) == 1.0
 
 
 def test_cosines_past_one_by_rounding_are_taken_as_one():
@@ -52,3 +82,7 @@ def test_the_fused_form_equals_the_two_functions_and_may_overwrite_its_input():
     kappas(k1, k0, k1, work)
     EXACT.check(k0, kappa0(lam))
     EXACT.check(k1, kappa1(lam))
+    k1 = lam.copy()
+    kappas(k1, k0, k1, work, 0.4)
+    EXACT.check(k0, kappa0(lam, 0.4))
+    EXACT.check(k1, kappa1(lam, 0.4))

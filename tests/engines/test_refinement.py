@@ -18,7 +18,7 @@ PATH = Graph.from_edges([(0, 1), (1, 2), (2, 3)], 4)
 TURNED = Graph.from_edges([(2, 1), (1, 3), (3, 0)], 4)  # the same path, numbered otherwise
 
 
-def refined(batch, depth, typed=False, given_scale=False, self_weight=1.0, symmetric=False):
+def refined(batch, depth, typed=False, given_scale=False, self_weight=1.0, symmetric=False, residual=False):
     """Colours of every level by dictionaries of sorted multisets: nothing shared with the package."""
     X = batch.features.toarray() if hasattr(batch.features, "toarray") else np.asarray(batch.features)
     A = batch.adjacency().toarray()
@@ -40,6 +40,7 @@ def refined(batch, depth, typed=False, given_scale=False, self_weight=1.0, symme
         current = [
             (
                 batch.node_scale[u] if given_scale else 0.0,
+                levels[0][u] if residual else 0,
                 *sorted(
                     [("itself" * typed, itself[u], now[u])] * (self_weight != 0)
                     + [(T[u][v], A[u, v], now[v]) for v in np.flatnonzero(A[u])]
@@ -55,22 +56,26 @@ def partition(colours):
 
 
 @pytest.mark.parametrize(
-    ("typed", "given_scale", "self_weight"),
+    ("typed", "given_scale", "self_weight", "residual"),
     [
-        (False, False, 1.0),
-        (True, False, 1.0),
-        (False, True, 1.0),
-        (True, True, 1.0),
-        (False, False, 0.5),
-        (True, False, 0.0),
+        (False, False, 1.0, False),
+        (True, False, 1.0, False),
+        (False, True, 1.0, False),
+        (False, False, 1.0, True),
+        (True, True, 1.0, True),
+        (False, False, 0.5, False),
+        (True, False, 0.0, False),
     ],
 )
 @pytest.mark.parametrize("used_bits", [None, 0, 0b111])
 @pytest.mark.parametrize("kind", KINDS)
-def test_colours_are_those_of_plain_refinement_however_hashes_collide(kind, used_bits, typed, given_scale, self_weight):
+def test_colours_are_those_of_plain_refinement_however_hashes_collide(
+    kind, used_bits, typed, given_scale, self_weight, residual
+):
     batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
-    found = refine_colours(batch, 3, used_bits, typed=typed, given_scale=given_scale, self_weight=self_weight)
-    levels = refined(batch, 3, typed, given_scale, self_weight)
+    options = {"typed": typed, "given_scale": given_scale, "self_weight": self_weight, "residual": residual}
+    found = refine_colours(batch, 3, used_bits, **options)
+    levels = refined(batch, 3, **options)
     for mine, expected in zip(found.colours.tolist(), levels, strict=True):
         assert partition(mine) == partition(expected)
     assert found.counts == [len(set(level)) for level in levels]
@@ -222,6 +227,20 @@ def test_scales_distinguish_graphs_only_if_given_scale():
     for engine in ("lossless", "decoupled"):  # by the colours of the engine, and by new ones
         given = prepare(graphs, GNTK(2, scale="given"), compute=Compute(engine=engine))
         assert given.equal_graphs().tolist() == [0, 0, 2, 2, 4]
+
+
+def test_features_distinguish_nodes_of_equal_neighbourhoods_only_with_a_residual():
+    # In both rings closed neighbourhoods are 0 0 1 and 0 1 1, twice each, but around other nodes.
+    around = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    graphs = [Graph.from_edges(around, 4, labels=labels) for labels in ([0, 1, 0, 1], [0, 0, 1, 1])]
+    batch = NodeFeatures().fit_transform(graphs)
+    assert equal_graphs(batch, 1).tolist() == [0, 0]
+    assert equal_graphs(batch, 1, residual=True).tolist() == [0, 1]
+    for engine in ("lossless", "decoupled"):  # by the colours of the engine, and by new ones
+        how = Compute(engine=engine)
+        assert prepare(graphs, GNTK(1, residual=0.5), compute=how).equal_graphs().tolist() == [0, 1]
+        K = gram(graphs, GNTK(1, residual=0.5), compute=how)
+        assert K[0, 0] > K[0, 1] + 1
 
 
 def test_deeper_refinement_distinguishes_more():

@@ -11,12 +11,12 @@ import sys
 import numpy as np
 import pytest
 
-from fastgntk import GNTK, Compute, datasets, gram
+from fastgntk import GNTK, NNGP, Compute, datasets, gram
 from fastgntk.engines import kappa0, kappa1
 from fastgntk.engines._simd import _vector
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import layer_in_numpy
-from fastgntk.engines._simd._vector import LANES, layer_nanoseconds
+from fastgntk.engines._simd._vector import LAM, LAM_THETA, LANES, layer_nanoseconds
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -24,16 +24,30 @@ EPS = float(np.finfo(np.float64).eps)
 @compiled
 def call(name, out, at, base, first, stride, index, weight, start, stop):
     if name == 0:
-        _vector.sum_row_pairs(out, at, base, first, stride, index, weight, start, stop)
+        _vector.sum_rows(LAM_THETA, out, at, base, first, stride, index, weight, start, stop)
     elif name == 1:
-        _vector.sum_rows_twice(out, at, base, first, stride, index, weight, start, stop)
+        _vector.sum_rows_of_one(LAM_THETA, out, at, base, first, stride, index, weight, start, stop)
+    elif name == 2:
+        _vector.sum_rows(LAM, out, at, base, first, stride, index, weight, start, stop)
+    elif name == 3:
+        _vector.sum_rows_of_one(LAM, out, at, base, first, stride, index, weight, start, stop)
     else:
         _vector.add_rows(out, at, base, first, stride, index, weight, start, stop)
 
 
 @compiled
 def layer(out, at):
-    _vector.apply_layer(out, at, out, at + LANES)
+    _vector.apply_layer(out, at, out, at + LANES, None)
+
+
+@compiled
+def layer_of_lam(out, at):
+    _vector.apply_layer(out, at, None, 0, None)
+
+
+@compiled
+def layer_of_activation(out, at, linear):
+    _vector.apply_layer(out, at, out, at + LANES, linear)
 
 
 @compiled
@@ -42,7 +56,9 @@ def turn(source, s, s_stride, out, o, o_stride):
 
 
 @pytest.mark.parametrize("terms", [0, 1, 3, 9])
-@pytest.mark.parametrize(("name", "width", "copies"), [(0, 2 * LANES, 1), (1, LANES, 2), (2, LANES, 1)])
+@pytest.mark.parametrize(
+    ("name", "width", "copies"), [(0, 2 * LANES, 1), (1, LANES, 2), (2, LANES, 1), (3, LANES, 1), (4, LANES, 1)]
+)
 def test_row_operations_sum_weighted_rows(name, width, copies, terms):
     rng = np.random.default_rng(terms)
     base, stride, first, at = rng.random(40 * width), width + 3, 5, 7
@@ -54,7 +70,7 @@ def test_row_operations_sum_weighted_rows(name, width, copies, terms):
         row = first + int(index[k]) * stride
         total += weight[k] * base[row : row + width]
     where = slice(at, at + copies * width)
-    expected[where] = np.tile(total, copies) + (expected[where] if name == 2 else 0.0)
+    expected[where] = np.tile(total, copies) + (expected[where] if name == 4 else 0.0)
     call(name, out, at, base, first, stride, index, weight, 2, 2 + terms)
     np.testing.assert_allclose(out, expected, rtol=1e-14, atol=1e-14)
 
@@ -70,11 +86,31 @@ def test_compiled_layer_numpy_layer_and_definition_agree():
         pair = np.concatenate([[0.0], lam[part], theta[part], [0.0]])
         layer(pair, 1)
         assert pair[0] == pair[-1] == 0.0
+        alone = np.concatenate([[0.0], lam[part], [0.0]])
+        layer_of_lam(alone, 1)
+        np.testing.assert_allclose(alone[1:-1], kappa1(lam[part]), rtol=0, atol=4 * EPS)
+        assert alone[0] == alone[-1] == 0.0
         np.testing.assert_allclose(pair[1 : LANES + 1], kappa1(lam[part]), rtol=0, atol=4 * EPS)
         expected = theta[part] * kappa0(lam[part]) + kappa1(lam[part])
         np.testing.assert_allclose(pair[LANES + 1 : -1], expected, rtol=0, atol=20 * EPS)
         np.testing.assert_allclose(pair[1 : LANES + 1], one[part], rtol=0, atol=4 * EPS)
         np.testing.assert_allclose(pair[LANES + 1 : -1], two[part], rtol=0, atol=20 * EPS)
+
+
+@pytest.mark.parametrize("linear", [0.4, -1.0, 1.0])
+def test_layer_of_other_activations(linear):
+    lam = np.concatenate(
+        [np.linspace(-1, 1, LANES - 4), np.array([1, -1, 1, -1]) * (1.0 + np.array([5, 5, -5, -5]) * EPS)]
+    )
+    theta = np.random.default_rng(0).standard_normal(LANES)
+    pair, one, two = np.concatenate([lam, theta]), lam.copy(), theta.copy()
+    layer_of_activation(pair, 0, linear)
+    layer_in_numpy(one, two, linear)
+    exact = np.where(np.abs(lam) > 1 - 8 * EPS, np.sign(lam), lam)
+    for found_lam, found_theta in ((pair[:LANES], pair[LANES:]), (one, two)):
+        np.testing.assert_allclose(found_lam, kappa1(exact, linear), rtol=0, atol=4 * EPS)
+        expected = theta * kappa0(exact, linear) + kappa1(exact, linear)
+        np.testing.assert_allclose(found_theta, expected, rtol=0, atol=20 * EPS)
 
 
 def test_lambda_within_rounding_of_one_counts_as_one():
@@ -104,18 +140,17 @@ def test_transpose4_transposes_four_by_four():
 def test_operations_agree_with_the_jit_off():
     rng = np.random.default_rng(1)
     base, index, weight = rng.random(2000), rng.integers(0, 9, 6).astype(np.int32), rng.standard_normal(6)
-    kinds = [(2 * LANES, 1, False), (LANES, 2, False), (LANES, 1, True)]
-    plain = [_vector._row_operation_in_numpy(*kind) for kind in kinds]
-    for name, function in enumerate(plain):
+    kinds = [(2 * LANES, 1, False), (LANES, 2, False), (LANES, 1, False), (LANES, 1, False), (LANES, 1, True)]
+    for name, kind in enumerate(kinds):
         one = rng.random(300)
         two = one.copy()
         call(name, one, 4, base, 1, 70, index, weight, 1, 6)
-        function(two, 4, base, 1, 70, index, weight, 1, 6)
+        _vector._row_operation_in_numpy(*kind, two, 4, base, 1, 70, index, weight, 1, 6)
         np.testing.assert_allclose(one, two, rtol=1e-14)
     one = rng.random(2 * LANES)
     two = one.copy()
     layer(one, 0)
-    _vector._apply_layer_in_numpy(two, 0, two, LANES)
+    _vector._apply_layer_in_numpy(two, 0, two, LANES, None)
     np.testing.assert_allclose(one, two, atol=20 * EPS)
     one, two = np.zeros(100), np.zeros(100)
     turn(base, 3, 20, one, 5, 11)
@@ -170,16 +205,17 @@ def test_engines_run_with_the_jit_off():
         "from fastgntk.engines._simd import _tile\n"
         "assert type(_tile.compute_tile).__name__ == 'function'\n"
         "how = fg.Compute('lossless', n_jobs=1)\n"
-        "K = fg.gram(fg.datasets.load('MUTAG').graphs[:4], fg.GNTK(2, 2), compute=how)\n"
-        "print(K.ravel().tolist())"
+        "kernels = [fg.GNTK(2, 2), fg.NNGP(2, 2), fg.GNTK(2, 2, activation='abs')]\n"
+        "print([fg.gram(fg.datasets.load('MUTAG').graphs[:4], k, compute=how).ravel().tolist() for k in kernels])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    K = gram(datasets.load("MUTAG").graphs[:4], GNTK(2, 2), compute=Compute(engine="lossless"))
-    np.testing.assert_allclose(eval(done.stdout), K.ravel(), rtol=1e-8)
+    graphs, how = datasets.load("MUTAG").graphs[:4], Compute(engine="lossless")
+    for values, kernel in zip(eval(done.stdout), [GNTK(2, 2), NNGP(2, 2), GNTK(2, 2, activation="abs")], strict=True):
+        np.testing.assert_allclose(values, gram(graphs, kernel, compute=how).ravel(), rtol=1e-8)
 
 
 @pytest.mark.slow

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fastgntk import GNTK, WL, WLOA, Kernel, Sketch
+from fastgntk import GNTK, NNGP, WL, WLOA, Kernel, Sketch
+from fastgntk.kernels import Network
 from fastgntk.sketch import SKETCHES
 
 WEIGHTS = st.floats(0.0, 1e300)
@@ -34,11 +35,11 @@ COLOUR_KERNELS = st.builds(
 
 
 @st.composite
-def networks(draw) -> GNTK:
-    """Draw a GNTK with any options; weights of levels have the length that blocks needs."""
+def networks(draw) -> Network:
+    """Draw a GNTK or NNGP with any options; weights of levels have the length that blocks needs."""
     blocks = draw(st.integers(1, 6))
     weights = st.lists(WEIGHTS, min_size=blocks + 1, max_size=blocks + 1).filter(any).map(tuple)
-    return GNTK(
+    return draw(st.sampled_from([GNTK, NNGP]))(
         blocks=blocks,
         layers=draw(st.integers(1, 4)),
         scale=draw(st.sampled_from(["uniform", "degree", "unit", "given", "symmetric"])),
@@ -49,6 +50,8 @@ def networks(draw) -> GNTK:
         sketch=draw(st.none() | SKETCH_VALUES),
         self_weight=draw(WEIGHTS),
         pool=draw(st.sampled_from(["sum", "mean"])),
+        residual=draw(st.floats(0.0, 1.0, exclude_max=True)),
+        activation=draw(st.sampled_from(["relu", "leaky", "abs", "linear"])),
     )
 
 

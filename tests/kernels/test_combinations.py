@@ -255,7 +255,7 @@ def test_only_single_kernels_have_depths_and_node_kernels():
         match=r"gram_path needs a single kernel such as GNTK\(3\), but the kernel is .*\.normalized\(\); compute",
     ):
         gram_path(prepare(GRAPHS[:2], A.normalized()))
-    with pytest.raises(InputError, match="must be one GNTK without a sketch"):
+    with pytest.raises(InputError, match="must be one GNTK or NNGP without a sketch"):
         node_gram(GRAPHS[0], A + B)
     for wrong in (np.eye(9), lambda: 3):
         with pytest.raises(

@@ -11,7 +11,7 @@ from fastgntk import GNTK, InputError, Kernel, Sketch
 
 @pytest.mark.parametrize("kernel", ALL_KERNELS.values(), ids=ALL_KERNELS)
 def test_json_round_trip(kernel):
-    assert GNTK.from_json(kernel.to_json()) == kernel
+    assert type(kernel).from_json(kernel.to_json()) == kernel
     assert Kernel.from_dict(kernel.to_dict()) == kernel
     assert json.loads(kernel.to_json()) == json.loads(json.dumps(kernel.to_dict()))
 
@@ -26,6 +26,7 @@ def test_numpy_numbers_become_plain_ones():
     kernel = GNTK(blocks=np.int64(2), layers=np.int32(1), jump=np.bool_(True), c_phi=np.float32(2))
     plain = {"is": "GNTK", "blocks": 2, "layers": 1, "scale": "uniform", "jump": True, "c_phi": 2.0}
     plain |= {"edges": "plain", "features": "auto", "sketch": None, "self_weight": 1.0, "pool": "sum"}
+    plain |= {"activation": "relu", "residual": 0.0}
     assert kernel.to_json() == json.dumps(plain)
     assert [type(value) for value in kernel.to_dict().values()] == [type(value) for value in plain.values()]
 
@@ -67,6 +68,12 @@ def test_repr_leaves_out_defaults():
         ({"c_phi": "2"}, "c_phi must be a number above 0, but is '2'"),
         ({"c_phi": True}, "c_phi must be a number above 0, but is True"),
         ({"c_phi": 10**400}, "c_phi must be a number above 0"),
+        ({"activation": "tanh"}, "activation must be one of relu, leaky, abs, linear, but is 'tanh'"),
+        ({"residual": 1.0}, r"residual must be a number that is 0 or more and below 1, but is 1\.0"),
+        ({"residual": -0.1}, r"residual must be a number that is 0 or more and below 1, but is -0\.1"),
+        ({"residual": float("nan")}, "residual must be a number that is 0 or more and below 1, but is nan"),
+        ({"residual": True}, "residual must be a number that is 0 or more and below 1, but is True"),
+        ({"residual": "0.1"}, "residual must be a number that is 0 or more and below 1, but is '0.1'"),
         ({"sketch": "ams"}, "sketch must be a fastgntk.Sketch or None, but is 'ams'"),
         ({"sketch": True}, "sketch must be a fastgntk.Sketch or None, but is True"),
     ],

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastgntk import GNTK, InputError, Kernel, Sketch, parse_kernel
+from fastgntk import GNTK, NNGP, InputError, Kernel, Sketch, parse_kernel
 
 EXPECTED_KERNEL = "a kernel, a sum or a product, such as GNTK(blocks=3) or 0.5 * GNTK(2) + GNTK(3)"
 EXPECTED_LITERAL = "a number, a quoted string, True, False or a tuple"
@@ -28,6 +28,7 @@ N_OPTIONS = len(fields(GNTK))
         ("GNTK(1, jump=[0, 1.5])", GNTK(1, jump=(0, 1.5))),
         ("GNTK(sketch=Sketch('srht', 5, seed=3))", GNTK(sketch=Sketch("srht", 5, seed=3))),
         ("GNTK(sketch=None)", GNTK()),
+        ("NNGP(2) + GNTK(2)", NNGP(2) + GNTK(2)),
         ("GNTK(2) + GNTK(1) * GNTK(3)", GNTK(2) + GNTK(1) * GNTK(3)),
         ("(GNTK(2) + GNTK(1)) * GNTK(3)", (GNTK(2) + GNTK(1)) * GNTK(3)),
         ("GNTK(2) + (GNTK(1) + GNTK(3))", GNTK(2) + (GNTK(1) + GNTK(3))),
@@ -64,8 +65,8 @@ def test_texts_are_read(text, kernel):
         ("GNTK(2).normalised()", 1, EXPECTED_KERNEL),
         ("GNTK(2).normalized", 1, EXPECTED_KERNEL),
         ("GNTK(2).normalized(1)", 1, EXPECTED_KERNEL),
-        ("GNTK(2) + GCN(1)", 11, "one of GNTK, WL, WLOA."),
-        ("GCN(3)", 1, "one of GNTK, WL, WLOA."),
+        ("GNTK(2) + GCN(1)", 11, "one of GNTK, NNGP, WL, WLOA."),
+        ("GCN(3)", 1, "one of GNTK, NNGP, WL, WLOA."),
         ("GNTK(sketch=GNTTK())", 13, "one of Sketch."),
         ("Sketch()", 1, EXPECTED_KERNEL),
         ("GNTK(depth=3)", 6, "one of the options blocks, layers, scale, jump, c_phi, edges, features, sketch"),

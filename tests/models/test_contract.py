@@ -708,17 +708,25 @@ def test_graphs_of_another_kind_are_refused(estimator, graphs, words):
         (fg.RandomFeatures, {"n_components": 5}, "n_components must be 7 or more for 3 blocks, but is 5"),
         (fg.RandomFeatures, {"dtype": "int8"}, "dtype must be 'float32' or 'float64', but is 'int8'"),
         (fg.RandomFeatures, {"exact_norms": 1}, "exact_norms must be True or False, but is 1"),
-        (fg.RandomFeatures, {"kernel": _SUM}, "random features need a single GNTK without a sketch, normalised or not"),
-        (fg.RandomFeatures, {"kernel": GNTK(sketch=Sketch())}, "random features need a single GNTK without a sketch"),
+        (
+            fg.RandomFeatures,
+            {"kernel": _SUM},
+            "random features need a single GNTK or NNGP without a sketch, normalised or not",
+        ),
+        (
+            fg.RandomFeatures,
+            {"kernel": GNTK(sketch=Sketch())},
+            "random features need a single GNTK or NNGP without a sketch",
+        ),
         (
             fg.GraphRegressor,
             {"solver": "features", "kernel": _SUM},
-            "random features need a single GNTK without a sketch",
+            "random features need a single GNTK or NNGP without a sketch",
         ),
         (
             fg.GraphClassifier,
             {"method": "ridge", "solver": "features", "kernel": GNTK(sketch=Sketch(size=4))},
-            "random features need a single GNTK without a sketch",
+            "random features need a single GNTK or NNGP without a sketch",
         ),
     ],
 )

@@ -312,6 +312,6 @@ def test_empty_batch_is_refused_in_fit_and_transformed():
     "kernel", [KERNEL + KERNEL, 2.0 * KERNEL, GNTK(2, 1, sketch=fg.Sketch()), KERNEL.normalized() * KERNEL]
 )
 def test_random_features_refuse_composite_and_sketched_kernels(kernel):
-    words = "random features need a single GNTK without a sketch, normalised or not, but the kernel is .*; use Nystroem"
+    words = "need a single GNTK or NNGP without a sketch, normalised or not, but the kernel is .*; use Nystroem"
     with pytest.raises(fg.InputError, match=words):
         random(30, kernel).fit(TRAIN)

@@ -82,5 +82,7 @@ def test_bad_nodes_graphs_and_kernels_are_refused():
     with pytest.raises(InputError, match="leave the range of float64"):
         node_gram(Graph.from_edges([(0, 1)], 2, np.array([[1e200], [1e200]])))
     for kernel in (GNTK() + GNTK(2), GNTK().normalized(), GNTK(sketch=Sketch())):
-        with pytest.raises(InputError, match="the kernel between nodes must be one GNTK without a sketch, but is"):
+        with pytest.raises(
+            InputError, match="the kernel between nodes must be one GNTK or NNGP without a sketch, but is"
+        ):
             node_gram(graph, kernel)

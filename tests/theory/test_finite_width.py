@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 
-from fastgntk import GNTK, Graph, InputError, gram
+from fastgntk import GNTK, NNGP, Graph, InputError, gram
 from fastgntk.theory import finite_width_gram
 
 GRAPHS = [
@@ -19,6 +20,18 @@ GRAPHS = [
 ]
 WIDTHS = (32, 128, 512)
 KERNELS = [GNTK(L, R, "degree" if jump else "uniform", jump) for L in (1, 2) for R in (1, 2) for jump in (False, True)]
+PROCESSES = [NNGP(1, 1, jump=False), NNGP(2, 2, "degree", True), NNGP(2, 1, edges="typed")]
+ACTIVATIONS = [
+    GNTK(2, 1, "degree", activation="abs"),
+    GNTK(1, 2, activation="leaky", edges="typed"),
+    GNTK(2, 2, jump=False, activation="linear"),
+    NNGP(2, 1, activation="leaky"),
+]
+RESIDUAL = [
+    GNTK(2, 1, "degree", residual=0.3),
+    GNTK(2, 2, "uniform", False, edges="typed", residual=0.5),
+    NNGP(2, 1, "degree", residual=0.2),
+]
 TYPED = [GNTK(1, 1, edges="typed", jump=False), GNTK(2, 2, "degree", edges="typed"), GNTK(2, 1, edges="typed")]
 
 
@@ -38,7 +51,7 @@ def test_error_decreases_as_the_inverse_root_of_the_width(kernel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", [*KERNELS, *TYPED], ids=repr)
+@pytest.mark.parametrize("kernel", [*KERNELS, *TYPED, *PROCESSES, *ACTIVATIONS, *RESIDUAL], ids=repr)
 def test_mean_of_wide_networks_is_within_three_per_cent_of_the_limit(kernel):
     assert error(kernel, 512, draws=64, seed=1) < 0.03
 
@@ -55,6 +68,22 @@ def test_mean_of_wide_networks_is_within_three_per_cent_of_the_limit(kernel):
 )
 def test_other_scales_and_variances_have_the_same_limit(kernel):
     assert error(kernel, 1024, draws=16, seed=2) < 0.03
+
+
+def test_outputs_of_wide_networks_have_the_covariance_of_the_gaussian_process():
+    from fastgntk.theory import _finite_width as fw
+
+    kernel = NNGP(2, 1, "degree", True)
+    X = np.concatenate([np.eye(3)[graph.labels] for graph in GRAPHS])
+    owner = np.repeat(np.eye(3), [graph.n_nodes for graph in GRAPHS], axis=1)
+    A_hat = block_diag(*(graph.adjacency.toarray() + np.eye(graph.n_nodes) for graph in GRAPHS))
+    rng = np.random.default_rng(4)
+    outputs = []
+    for _ in range(4000):
+        passes = fw._forward(X, [A_hat], kernel, 32, rng)
+        outputs.append(sum(owner @ h @ w for h, w in zip(passes.levels, passes.readout, strict=True)))
+    K = gram(GRAPHS, kernel)
+    assert np.linalg.norm(np.cov(np.array(outputs).T) - K) < 0.08 * np.linalg.norm(K)
 
 
 def test_without_the_readout_layer_the_limit_differs(monkeypatch):

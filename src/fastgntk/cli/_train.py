@@ -17,7 +17,7 @@ from fastgntk.cli._option_groups import REQUIRED, OptionGroup, option, random_st
 from fastgntk.cli._options import CandidateOptions, ComputeOptions, ReportOutput, SketchOptions, parse_floats
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
 from fastgntk.errors import InputError, format_numbers
-from fastgntk.kernels import GNTK, Kernel
+from fastgntk.kernels import Kernel, Network
 from fastgntk.report import report_training
 from fastgntk.solvers import SOLVER_NAMES
 
@@ -215,7 +215,7 @@ def _format_rows(record: dict[str, Any], kernel: Kernel) -> list[tuple[str, str]
         rows.append(("skipped", f"{format_numbers('row', record['skipped_rows'], 10)}, whose SMILES cannot be read"))
     rows.append(("kernel", repr(kernel)))
     for leaf in kernel.leaves():
-        if isinstance(leaf, GNTK) and isinstance(leaf.jump, tuple):  # a mix of depths
+        if isinstance(leaf, Network) and isinstance(leaf.jump, tuple):  # a mix of depths
             weights = " ".join(f"{weight / sum(leaf.level_weights):.0%}" for weight in leaf.level_weights)
             rows.append(("mix of levels", f"0 to {leaf.blocks}: {weights}"))
     rows += [(name, f"{value:g}") for name, value in record["params"].items() if name in ("alpha", "C")]

@@ -24,6 +24,7 @@ _log = logging.getLogger("fastgntk")
 _LAYER, _LAYER_NUMPY = 1.3, 14.0  # one ReLU layer on one pair
 _PAIR, _PAIR_NUMPY = 1.8, 12.0  # moving one pair of nodes of a level
 _NEIGHBOUR, _NEIGHBOUR_UNCACHED = 0.15, 0.35  # one neighbour of a pair
+_ONE_MATRIX = 0.6  # moving and summing λ alone, for an NNGP, relative to λ and θ
 _CACHED_SIZE = 400  # graphs of up to this many nodes stay in cache
 _NEIGHBOUR_NUMPY, _DENSE = 2.2, 0.09  # one neighbour of a pair in a sparse product, one node in a dense one
 _NORM = 1.0  # one neighbour of a pair of nodes of one graph, in the norms
@@ -102,7 +103,8 @@ def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network,
         aggregation += (_NEIGHBOUR if cached else _NEIGHBOUR_UNCACHED) * _terms(side)
         squares = float(np.sum(side.sizes.astype(np.float64) ** 2))
         norms += 0.5 * squares * (kernel.blocks - 1) * _NORM * _terms(side)
-    return (level_pairs * (_LAYER * kernel.layers + _PAIR + aggregation) + norms) / 1e9
+    moving = (_PAIR + aggregation) * (1.0 if kernel.tangent else _ONE_MATRIX)
+    return (level_pairs * (_LAYER * kernel.layers + moving) + norms) / 1e9
 
 
 def estimate_seconds(name: str, batch: GraphBatch, kernel: Leaf, level_pairs: float) -> float:
@@ -127,7 +129,8 @@ def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network
     aggregation = 0.0
     for side in (rows, rows if cols is None else cols):
         aggregation += min(_DENSE * _mean_size(side), _NEIGHBOUR_NUMPY * _terms(side))
-    return level_pairs * (_LAYER_NUMPY * kernel.layers + _PAIR_NUMPY + aggregation) / 1e9
+    moving = (_PAIR_NUMPY + aggregation) * (1.0 if kernel.tangent else _ONE_MATRIX)
+    return level_pairs * (_LAYER_NUMPY * kernel.layers + moving) / 1e9
 
 
 def sketched_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network, level_pairs: float) -> float:
@@ -137,7 +140,8 @@ def sketched_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network,
     b = float(own @ larger.sizes) / max(larger.n_nodes, 1)  # the average over nodes
     # Two dense products with b multiply-adds per side; the last level needs one of them.
     products = 2 * _DENSE * b * (2 * kernel.blocks - 1) / kernel.blocks
-    return level_pairs * (_LAYER * kernel.layers + _PAIR + products) / 1e9
+    moving = (_PAIR + products) * (1.0 if kernel.tangent else _ONE_MATRIX)
+    return level_pairs * (_LAYER * kernel.layers + moving) / 1e9
 
 
 def histogram_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Leaf, level_pairs: float) -> float:  # noqa: ARG001

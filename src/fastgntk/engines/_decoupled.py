@@ -7,7 +7,8 @@ q_u the norm of node u after Â and p_u = c_u q_u after the scale, both before t
     λ = (Â Σ Â'ᵀ)_uv / (q_u q_v),   layers: θ ← (c_φ/2) κ0(λ) θ + (c_φ/2)^r κ1(λ),   λ ← κ1(λ)
     Σ = (c_φ/2)^R p_u p_v λ,         K = p_u p_v θ.
 
-With typed edges Â Σ Â'ᵀ is a sum of such products over the relations.
+An NNGP needs no θ. With typed edges Â Σ Â'ᵀ is a sum of such products over the relations. With a residual connection
+the factors 1/q become f of `add_residual`, and r_u r_v ⟨x̂_u, x̂_v⟩ is added to λ and θ.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints, Matrix
-from fastgntk.engines._activation import kappa1, kappas, layer_gain
+from fastgntk.engines._activation import kappa1, kappas, layer_gain, linear_share
 from fastgntk.engines._aggregation import (
     Aggregation,
     add_up,
@@ -26,7 +27,7 @@ from fastgntk.engines._aggregation import (
     sum_features,
 )
 from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine
-from fastgntk.engines._norms import safe_reciprocal, to_dense, unit_rows
+from fastgntk.engines._norms import add_residual, scale_rows, to_dense, unit_rows
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
 
@@ -41,8 +42,10 @@ class _DecoupledGroup:
     offsets: Ints
     feature_sums: Array  # (n, d), Σ_u x_u of each graph
     aggregation: Aggregation
-    directions: list[Matrix]  # rows of Â X as unit vectors, (N, d) for each relation
-    inverse_q: Array  # (L, N), 1/q, or 0 where q is 0
+    directions: list[Matrix]  # rows of Â X as unit vectors, (N, d) for each relation; with a residual, times f q
+    inverse_q: Array  # (L, N), 1/q, or 0 where q is 0; with a residual f
+    unit: Matrix  # features as unit vectors, (N, d)
+    share: Array  # (L, N), r of the residual
     p: Array  # (L, N), before the layers
 
     def __len__(self) -> int:
@@ -60,10 +63,10 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
         batch, kernel = state.select(graphs), state.kernel
         aggregation = Aggregation(batch, **kernel.operator)
         directions, q = aggregate_features([relation.matrix for relation in aggregation.relations], batch.features)
-        inverse_q, p = _norms(aggregation, unit_rows(batch.features)[1], directions, q, kernel)
-        return _DecoupledGroup(
-            kernel, batch.offsets, to_dense(sum_features(batch)), aggregation, directions, inverse_q, p
-        )
+        unit, own = unit_rows(batch.features)
+        directions, inverse_q, share, p = _norms(aggregation, unit, own, directions, q, kernel)
+        sums = to_dense(sum_features(batch))
+        return _DecoupledGroup(kernel, batch.offsets, sums, aggregation, directions, inverse_q, unit, share, p)
 
     def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> _DecoupledGroup:
         """Read out every node as if it were a graph."""
@@ -73,27 +76,41 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
     def tile(self, rows: _DecoupledGroup, cols: _DecoupledGroup, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Run the recursion on all node pairs of two groups and read out every level."""
         kernel = rows.kernel
-        gain = kernel.c_phi / 2
+        gain, linear = kernel.c_phi / 2, linear_share(kernel)
         out = np.empty((kernel.blocks + 1, len(rows), len(cols)))
         out[0] = keep_shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
         # The first λ comes from unit vectors: as products of features it could leave the range of float64.
         lam = multiply_directions(rows.directions, cols.directions)
-        theta = lam.copy()  # K(0) = Σ(0) needs no aggregation of its own
         outer, work = np.empty_like(lam), np.empty_like(lam)
+        own = multiply_directions([rows.unit], [cols.unit]) if kernel.has_residual else None
+        if own is not None:
+            lam += np.multiply.outer(rows.share[0], cols.share[0], out=outer) * own
+        theta = lam.copy() if kernel.tangent else None  # K(0) = Σ(0) needs no aggregation of its own
         for level in range(kernel.blocks):
             if level:
                 # An aggregation leaves the matrices transposed, so that both of its products run along contiguous
                 # rows; rows and cols swap from level to level.
                 lam = _aggregate(rows.aggregation, cols.aggregation, lam)
-                theta = _aggregate(rows.aggregation, cols.aggregation, theta)
+                if theta is not None:
+                    theta = _aggregate(rows.aggregation, cols.aggregation, theta)
                 rows, cols = cols, rows
                 outer, work = outer.reshape(lam.shape), work.reshape(lam.shape)
                 np.multiply.outer(rows.inverse_q[level], cols.inverse_q[level], out=outer)
                 lam *= outer
-                theta *= outer
+                if theta is not None:
+                    theta *= outer
+                if own is not None:
+                    own = own.T  # as rows and cols
+                    np.multiply.outer(rows.share[level], cols.share[level], out=outer)
+                    outer *= own
+                    lam += outer
+                    if theta is not None:
+                        theta += outer
             k0 = outer
             for r in range(1, kernel.layers + 1):
-                kappas(lam, k0, lam, work)
+                kappas(lam, k0, lam, work, linear)
+                if theta is None:
+                    continue
                 theta *= k0
                 if gain == 1.0:
                     theta += lam
@@ -101,13 +118,14 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
                     theta *= gain
                     theta += gain**r * lam
             np.multiply.outer(rows.p[level], cols.p[level], out=outer)
-            theta *= outer
-            readout = _segment_sums(_segment_sums(theta, rows.offsets).T, cols.offsets)
-            out[level + 1] = readout if level % 2 else readout.T  # rows and cols are swapped at even levels
-            if level + 1 < kernel.blocks:  # from λ back to Σ
+            if theta is not None:
+                theta *= outer
+            if theta is None or level + 1 < kernel.blocks:  # from λ back to Σ
                 lam *= outer
                 if gain != 1.0:
                     lam *= gain**kernel.layers
+            readout = _segment_sums(_segment_sums(lam if theta is None else theta, rows.offsets).T, cols.offsets)
+            out[level + 1] = readout if level % 2 else readout.T  # rows and cols are swapped at even levels
         return out
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
@@ -121,30 +139,37 @@ def _aggregate(rows: Aggregation, cols: Aggregation, matrix: Array) -> Array:
 
 
 def _norms(
-    aggregation: Aggregation, previous: Array, directions: list[Matrix], q: Array, kernel: Network
-) -> tuple[Array, Array]:
-    """Return 1/q and p, each (L, N), from the recursion of the group against itself.
+    aggregation: Aggregation, unit: Matrix, own: Array, directions: list[Matrix], q: Array, kernel: Network
+) -> tuple[list[Matrix], Array, Array, Array]:
+    """Return ``directions`` and (L, N) of ``inverse_q``, ``share`` and p, from the recursion of the group with itself.
 
-    ``previous`` are the norms of the features, ``q`` and ``directions`` the norms and unit vectors of the aggregated
-    features. The first norm is computed from the vectors, where cancellation costs ε, and not from the quadratic form,
-    where it costs sqrt(ε).
+    ``own`` and ``unit`` are the norms and unit vectors of the features, ``q`` and ``directions`` those of the
+    aggregated features. The first norm is computed from the vectors, where cancellation costs ε, and not from the
+    quadratic form, where it costs sqrt(ε).
     """
-    inverse_q, p = np.zeros((kernel.blocks, len(q))), np.zeros((kernel.blocks, len(q)))
-    sigma = multiply_directions(directions, directions)
+    inverse_q, share, p = np.zeros((3, kernel.blocks, len(q)))
+    initial = multiply_directions([unit], [unit]) if kernel.has_residual else None
+    sigma, previous = np.empty((0, 0)), own
     for level in range(kernel.blocks):
         if level:
             sigma = _aggregate(aggregation, aggregation, sigma)
             q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
-        q, p[level] = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
-        inverse_q[level] = safe_reciprocal(q)
+        q, scaled = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
+        inverse_q[level], share[level], p[level] = add_residual(q, scaled, own, kernel)
+        if level == 0 and initial is not None:
+            directions = [scale_rows(relation, inverse_q[0] * q) for relation in directions]
         previous = p[level] * layer_gain(kernel)
         if level + 1 < kernel.blocks:
             if level:
                 sigma *= np.multiply.outer(inverse_q[level], inverse_q[level])
+            else:
+                sigma = multiply_directions(directions, directions)
+            if initial is not None:
+                sigma += np.multiply.outer(share[level], share[level]) * initial
             for _ in range(kernel.layers):
-                sigma = kappa1(sigma)
+                sigma = kappa1(sigma, linear_share(kernel))
             sigma *= np.multiply.outer(previous, previous)
-    return inverse_q, p
+    return directions, inverse_q, share, p
 
 
 def _segment_sums(matrix: Array, offsets: Ints) -> Array:

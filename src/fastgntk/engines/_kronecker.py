@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines._activation import kappa0, kappa1
+from fastgntk.engines._activation import kappa0, kappa1, linear_share
 from fastgntk.engines._aggregation import (
     keep_shared_columns,
     node_scaling,
@@ -65,9 +65,9 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
             parts = split_by_type(graph, kernel.self_weight, kernel.symmetric)
             relations = [relation.toarray() for relation in parts]
         self._check_size(len(X), len(X))
-        gain = kernel.c_phi / 2
+        gain, linear = kernel.c_phi / 2, linear_share(kernel)
         operators, norms = [], []
-        sigma = X @ X.T
+        sigma_0 = sigma = X @ X.T
         for _ in range(kernel.blocks):
             raw = _kron_apply(relations, relations, sigma)
             bound = np.abs(A_hat) @ np.sqrt(np.diag(sigma))
@@ -80,13 +80,14 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
                 c = node_scaling(graph, given_scale=True)
             else:
                 c = safe_reciprocal(A_hat.sum(axis=1)) if kernel.scale == "degree" else np.ones(len(X))
-            B, p = [c[:, None] * relation for relation in relations], c * norm
+            B = [c[:, None] * relation for relation in relations]
+            p = np.sqrt((1 - kernel.residual) * (c * norm) ** 2 + kernel.residual * np.diag(sigma_0))
             operators.append(B)
             norms.append(p)
-            sigma = _kron_apply(B, B, sigma)
+            sigma = (1 - kernel.residual) * _kron_apply(B, B, sigma) + kernel.residual * sigma_0
             for r in range(kernel.layers):
                 lam, pp = _cosine(sigma, p * gain ** (r / 2), p * gain ** (r / 2))
-                sigma = gain * pp * kappa1(lam)
+                sigma = gain * pp * kappa1(lam, linear)
         return _Graph(kernel, X, operators, norms)
 
     def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> list[_Graph]:
@@ -105,23 +106,23 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
         return out
 
     def pair(self, g: _Graph, h: _Graph) -> Array:
-        """Return Σ_v K(l)_uv for l = 0..L and every node u, shape (L + 1, N)."""
+        """Return Σ_v K(l)_uv, or Σ_v Σ(l)_uv for an NNGP, for l = 0..L and every node u, shape (L + 1, N)."""
         self._check_size(len(g.X), len(h.X))
         kernel = g.kernel
-        gain = kernel.c_phi / 2
+        gain, linear = kernel.c_phi / 2, linear_share(kernel)
         sigma = keep_shared_columns(g.X, h.X) @ h.X.T
-        K = sigma.copy()
+        sigma_0, K = sigma, sigma.copy()
         levels = [K.sum(axis=1)]
         for block in range(kernel.blocks):
             B, B_prime = g.B[block], h.B[block]
-            sigma = _kron_apply(B, B_prime, sigma)
-            K = _kron_apply(B, B_prime, K)
+            sigma = (1 - kernel.residual) * _kron_apply(B, B_prime, sigma) + kernel.residual * sigma_0
+            K = (1 - kernel.residual) * _kron_apply(B, B_prime, K) + kernel.residual * sigma_0
             for r in range(kernel.layers):
                 shrink = gain ** (r / 2)  # the norms after r layers, κ1(1) being 1
                 lam, pp = _cosine(sigma, g.p[block] * shrink, h.p[block] * shrink)
-                sigma = gain * pp * kappa1(lam)
-                K = K * gain * kappa0(lam) + sigma
-            levels.append(K.sum(axis=1))
+                sigma = gain * pp * kappa1(lam, linear)
+                K = K * gain * kappa0(lam, linear) + sigma
+            levels.append((K if kernel.tangent else sigma).sum(axis=1))
         return np.array(levels)
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:

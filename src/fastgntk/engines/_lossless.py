@@ -8,9 +8,11 @@ p_out = (c_φ/2)^(R/2) p_l those after the layers, and P_l = diag(p_out), everyt
                                          layers      Θ ← κ0(Λ) Θ + κ1(Λ),  Λ ← κ1(Λ)
                                          readout     Σ_uv n_u P_u Θ_uv P'_v n'_v,  n_u nodes of colour u
 
-The loops contain no division and no scale, and deep kernels overflow only where their values do. The first Λ is
-computed from unit vectors, the rows of D_1 = unit(Q_1 X). With typed edges D Λ D'ᵀ is a sum over relations, and D_1
-has the Q_1 X of all relations side by side.
+An NNGP needs no Θ, and its readout is of Λ. The loops contain no division and no scale, and deep kernels overflow only
+where their values do. The first Λ is computed from unit vectors, the rows of D_1 = unit(Q_1 X). With typed edges
+D Λ D'ᵀ is a sum over relations, and D_1 has the Q_1 X of all relations side by side. A residual connection is one more
+relation, the first, between colours and features: D_l = f_l Q_l P_(l−1), and r_u r_v ⟨x̂_u, x̂_v⟩ is added, with f and r
+of `add_residual`.
 """
 
 import threading
@@ -23,14 +25,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._activation import layer_gain
+from fastgntk.engines._activation import layer_gain, linear_share
 from fastgntk.engines._aggregation import sum_features
 from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphRange, Outline, announce_compilation
-from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, scale_norms, unit_rows
+from fastgntk.engines._norms import add_residual, is_zero_norm, scale_norms, scale_rows, unit_rows
 from fastgntk.engines._refinement import Operator, refine_colours
 from fastgntk.engines._simd._group import ColourGroup, ColourRows, build_group
 from fastgntk.engines._simd._norms import SCALES, measure_norms
 from fastgntk.engines._simd._tile import Buffers, buffer_sizes, compute_tile
+from fastgntk.engines._simd._vector import LAM, LAM_THETA
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
 
@@ -64,14 +67,26 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
     def prepare(self, batch: GraphBatch, kernel: Network, others: ColourState | None = None) -> ColourState:  # noqa: ARG002
         """Refine the colours of all graphs, and compute the norms and unit vectors of level 1."""
         announce_compilation()
-        colouring = refine_colours(batch, kernel.blocks, **kernel.operator)
-        first, deeper = colouring.operators[0], colouring.operators[1:]
+        colouring = refine_colours(batch, kernel.blocks, **kernel.refinement)
+        first, deeper = colouring.operators[0], list(colouring.operators[1:])
         n_relations = 1 + int(first.relation.max(initial=0))
         directions, norm = _aggregate_features(first, colouring.features, n_relations)
+        own = np.zeros(sum(colouring.counts[1:]))
+        p = scale_norms(norm, first.scaling, kernel)
+        if kernel.has_residual:
+            unit, norms = unit_rows(colouring.features)
+            initial = [colouring.colours[0][operator.first] for operator in colouring.operators]  # colours of level 0
+            own = norms[np.concatenate(initial)]
+            factor, share, p = add_residual(norm, p, own[: len(norm)], kernel)
+            parts = scale_rows(unit[initial[0]], share), scale_rows(directions, factor * norm)
+            directions = sparse.csr_array(sparse.hstack(parts))
+            directions.sort_indices()
+            deeper = [_prepend(unit[i], Q) for i, Q in zip(initial[1:], deeper, strict=True)]
+            n_relations += 1
         level_start = np.concatenate([[0, 0], np.cumsum(colouring.counts[1:])]).astype(np.int64)
         q, p_out = np.zeros(level_start[-1]), np.zeros(level_start[-1])
         q[: len(norm)] = norm
-        p_out[: len(norm)] = layer_gain(kernel) * scale_norms(norm, first.scaling, kernel)
+        p_out[: len(norm)] = layer_gain(kernel) * p
         lengths = [np.diff(directions.indptr), *(np.diff(o.ptr) for o in deeper)]
         sums = sparse.csr_array(sum_features(batch))
         sums.sort_indices()
@@ -80,6 +95,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
             colours=colouring.colours,
             n_features=sums.shape[1],
             n_relations=n_relations,
+            residual=kernel.has_residual,
             level_start=level_start,
             ptr=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64),
             columns=np.concatenate([directions.indices.astype(np.int32, copy=False), *(o.index for o in deeper)]),
@@ -89,6 +105,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
             terms=np.concatenate([o.terms for o in colouring.operators]),
             scaling=np.concatenate([o.scaling for o in colouring.operators]),
             owner=batch.graph_of_node[np.concatenate([o.first for o in colouring.operators])],
+            own=own,
             q=q,
             p_out=p_out,
             **_feature_sums(sums),
@@ -114,19 +131,29 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
     def run_task(self, state: ColourState, task: GraphRange, cancelled: CancelFlag) -> None:
         """Fill in q and p_out of all colours that occur in these graphs and in no earlier one."""
         kernel = state.kernel
-        measure_norms(*task, state.rows, kernel.layers, SCALES[kernel.scale], layer_gain(kernel), cancelled)
+        linear, gain = linear_share(kernel), layer_gain(kernel)
+        scale = SCALES[kernel.scale]
+        measure_norms(*task, state.rows, kernel.layers, linear, gain, scale, kernel.residual, cancelled)
 
     def finish_preparation(self, state: ColourState) -> ColourState:
-        """Normalise the operators: D_l = q_l⁻¹ Q_l P_(l−1)."""
-        level_start, ptr, columns = state.rows.level_start, state.rows.ptr, state.rows.columns
-        value = state.rows.value.copy()
-        for level in range(2, state.kernel.blocks + 1):
-            inverse_q = safe_reciprocal(state.rows.q[level_start[level] : level_start[level + 1]])
+        """Normalise the operators: D_l = q_l⁻¹ Q_l P_(l−1), with a residual f_l Q_l P_(l−1) and r_l x̂."""
+        rows, kernel = state.rows, state.kernel
+        level_start, ptr, columns = rows.level_start, rows.ptr, rows.columns
+        value = rows.value.copy()
+        for level in range(2, kernel.blocks + 1):
+            these = slice(level_start[level], level_start[level + 1])
             entries = slice(ptr[level_start[level]], ptr[level_start[level + 1]])
-            below = state.rows.p_out[level_start[level - 1] + columns[entries]]
-            value[entries] *= below * np.repeat(
-                inverse_q, np.diff(ptr[level_start[level] : level_start[level + 1] + 1])
-            )
+            scaled = scale_norms(rows.q[these], rows.scaling[these], kernel)
+            inverse_q, share, _ = add_residual(rows.q[these], scaled, rows.own[these], kernel)
+            lengths = np.diff(ptr[these.start : these.stop + 1])
+            if kernel.has_residual:
+                initial = rows.relation[entries] == 0
+                below = rows.p_out[level_start[level - 1] + np.where(initial, 0, columns[entries])]
+                aggregated = below * np.repeat(inverse_q, lengths)
+                value[entries] *= np.where(initial, np.repeat(share, lengths), aggregated)
+            else:
+                below = rows.p_out[level_start[level - 1] + columns[entries]]
+                value[entries] *= below * np.repeat(inverse_q, lengths)
         return replace(state, rows=state.rows._replace(value=value))
 
     def outline(self, state: ColourState) -> Outline:
@@ -144,7 +171,9 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
             shuffled = hashes * np.uint64(2 * i + 1) ^ (hashes >> np.uint64(29 + i))
             if len(filled):
                 key[filled] = np.minimum.reduceat(shuffled[colours], rows.offsets[filled])
-        return Outline(rows.offsets, rows.colours[1:], keys, rows.n_features, n_relations=rows.n_relations)
+        # Features as the columns of a relation may be twice as many as `tile_bytes` counts.
+        n_relations = rows.n_relations + int(rows.residual)
+        return Outline(rows.offsets, rows.colours[1:], keys, rows.n_features, n_relations=n_relations)
 
     def build_group(self, state: ColourState, graphs: Ints) -> tuple[Network, ColourGroup]:
         """Copy the rows of the colours of some graphs."""
@@ -173,7 +202,9 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
         buffers = Buffers(*(_buffer(name, sizes[name], np.float64, 0.0) for name in Buffers._fields))
         out = np.empty((kernel.blocks + 1, len(row_group.sum_ptr) - 1, len(col_group.sum_ptr) - 1))
         cancelled = _NEVER if cancelled is None else cancelled
-        compute_tile(row_group, col_group, kernel.layers, row_group is col_group, buffers, cancelled, out)
+        parts = LAM_THETA if kernel.tangent else LAM
+        linear, symmetric = linear_share(kernel) or None, row_group is col_group
+        compute_tile(row_group, col_group, kernel.layers, symmetric, parts, linear, buffers, cancelled, out)
         return out
 
     def kept_bytes(self, state: ColourState) -> int:
@@ -200,6 +231,26 @@ def _aggregate_features(Q: Operator, features: Any, n_relations: int) -> tuple[s
     magnitude = sparse.csr_array((Q.magnitude, Q.index, Q.ptr), shape=(n_rows, n_old))
     bound = magnitude @ unit_rows(features)[1]
     return directions, np.where(is_zero_norm(norm, bound, Q.terms, squared=False), 0.0, norm)
+
+
+def _prepend(unit: sparse.csr_array, Q: Operator) -> Operator:
+    """Return Q with unit vectors over features in front of each row, as relation 0; other relations move up by one."""
+    lengths = np.column_stack([np.diff(unit.indptr), np.diff(Q.ptr)])
+    initial = np.repeat(np.tile([True, False], len(lengths)), lengths.ravel())
+
+    def join(of_features: Any, of_neighbours: Any) -> Any:
+        out = np.empty(len(initial), dtype=of_neighbours.dtype)
+        out[initial], out[~initial] = of_features, of_neighbours
+        return out
+
+    return replace(
+        Q,
+        ptr=np.concatenate([[0], np.cumsum(lengths.sum(axis=1))]).astype(np.int64),
+        index=join(unit.indices, Q.index),
+        relation=join(0, Q.relation + np.int32(1)),
+        value=join(unit.data, Q.value),
+        magnitude=join(0.0, Q.magnitude),
+    )
 
 
 def _feature_sums(matrix: sparse.csr_array) -> dict[str, Any]:

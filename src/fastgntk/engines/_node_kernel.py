@@ -9,10 +9,10 @@ The norms of level l need the diagonal of Â Σ(l − 1) Âᵀ, for which one ma
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines._activation import kappa1, kappas, layer_gain
+from fastgntk.engines._activation import kappa1, kappas, layer_gain, linear_share
 from fastgntk.engines._aggregation import Aggregation, add_up, aggregate_features, multiply_directions
 from fastgntk.engines._base import compiled_code_runs
-from fastgntk.engines._norms import safe_reciprocal, to_dense, unit_rows
+from fastgntk.engines._norms import add_residual, scale_rows, to_dense, unit_rows
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
 
@@ -31,7 +31,8 @@ class NodePairs:
         self._relations = [relation.matrix for relation in aggregation.relations]
         self._pattern = aggregation.magnitude
         self._directions, q = aggregate_features(self._relations, self._X)
-        self._inverse_q, self._p_out = np.zeros((kernel.blocks, self.size)), np.zeros((kernel.blocks, self.size))
+        self._unit, self._own = unit_rows(self._X)
+        self._inverse_q, self._share, self._p_out = np.zeros((3, kernel.blocks, self.size))
         self._measure(aggregation, q)
 
     def columns(self, chosen: Ints) -> Array:
@@ -42,21 +43,31 @@ class NodePairs:
         if kernel.level_weights[0]:
             out += kernel.level_weights[0] * to_dense(self._X[chosen] @ self._X.T)
         lam = multiply_directions([relation[needed[0]] for relation in self._directions], self._directions)
-        theta = lam.copy()
+        if kernel.has_residual:
+            lam += self._initial(0, needed[0])
+        theta = lam.copy() if kernel.tangent else None
         for level, nodes in enumerate(needed):
             if level:
                 outer = np.multiply.outer(self._inverse_q[level, nodes], self._inverse_q[level])
                 lam = self._aggregate(lam, needed[level - 1], nodes)
                 lam *= outer
-                theta = self._aggregate(theta, needed[level - 1], nodes)
-                theta *= outer
-            lam, theta = _apply_layers(lam, theta, kernel.layers)
+                if theta is not None:
+                    theta = self._aggregate(theta, needed[level - 1], nodes)
+                    theta *= outer
+                if kernel.has_residual:
+                    initial = self._initial(level, nodes)
+                    lam += initial
+                    if theta is not None:
+                        theta += initial
+            lam, theta = _apply_layers(lam, theta, kernel)
             norms = np.multiply.outer(self._p_out[level, nodes], self._p_out[level])
-            theta *= norms
-            if kernel.level_weights[level + 1]:
-                out += kernel.level_weights[level + 1] * theta[np.searchsorted(nodes, chosen)]
-            if level + 1 < kernel.blocks:
+            if theta is not None:
+                theta *= norms
+            if theta is None or level + 1 < kernel.blocks:
                 lam *= norms
+            if kernel.level_weights[level + 1]:
+                read = lam if theta is None else theta
+                out += kernel.level_weights[level + 1] * read[np.searchsorted(nodes, chosen)]
         if kernel.pool == "mean":
             out /= float(self.size) ** 2
         return out
@@ -74,10 +85,15 @@ class NodePairs:
         """Return Σ_r B_r M B_rᵀ on rows ``new``, from rows ``old`` of M."""
         return add_up((relation @ (relation[new][:, old] @ matrix).T).T for relation in self._relations)
 
+    def _initial(self, level: int, rows: Ints | slice) -> Array:
+        """Return r_u r_v ⟨x̂_u, x̂_v⟩ of some rows, the term of the residual connection."""
+        outer = np.multiply.outer(self._share[level, rows], self._share[level])
+        return np.asarray(outer * multiply_directions([self._unit[rows]], [self._unit]))
+
     def _measure(self, aggregation: Aggregation, q: Array) -> None:
         """Compute the norms of every level, from Σ of all pairs."""
         kernel = self.kernel
-        previous = unit_rows(self._X)[1]
+        previous = self._own
         sigma = np.empty((0, 0))
         for level in range(kernel.blocks):
             if level == 1:
@@ -86,15 +102,20 @@ class NodePairs:
                     sigma[rows] = multiply_directions(
                         [relation[rows] for relation in self._directions], self._directions
                     )
+            if level and kernel.has_residual:
+                for rows in self._panels():
+                    sigma[rows] += self._initial(level - 1, rows)
             if level:
                 for rows in self._panels():  # from λ before the layers of the level below to Σ after them
                     lam = sigma[rows]
                     for _ in range(kernel.layers):
-                        lam = kappa1(lam)
+                        lam = kappa1(lam, linear_share(kernel))
                     sigma[rows] = lam * np.multiply.outer(previous[rows], previous)
                 q = np.sqrt(np.maximum(self._aggregated_diagonal(sigma), 0.0))
-            q, p = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
-            self._inverse_q[level] = safe_reciprocal(q)
+            q, scaled = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
+            self._inverse_q[level], self._share[level], p = add_residual(q, scaled, self._own, kernel)
+            if level == 0 and kernel.has_residual:
+                self._directions = [scale_rows(relation, self._inverse_q[0] * q) for relation in self._directions]
             self._p_out[level] = previous = layer_gain(kernel) * p
             if 0 < level < kernel.blocks - 1:
                 sigma = self._next(sigma, self._inverse_q[level])
@@ -128,20 +149,26 @@ class NodePairs:
         return [slice(start, min(start + _PANEL, self.size)) for start in range(0, self.size, _PANEL)]
 
 
-def _apply_layers(lam: Array, theta: Array, layers: int) -> tuple[Array, Array]:
-    """Return λ and θ after the ReLU layers of a block."""
+def _apply_layers(lam: Array, theta: Array | None, kernel: Network) -> tuple[Array, Array | None]:
+    """Return λ, and θ if it is given, after the layers of a block."""
+    layers, linear = kernel.layers, linear_share(kernel)
     if not compiled_code_runs():
         k0, work = np.empty_like(lam), np.empty_like(lam)
         for _ in range(layers):
-            kappas(lam, k0, lam, work)
-            theta *= k0
-            theta += lam
+            kappas(lam, k0, lam, work, linear)
+            if theta is not None:
+                theta *= k0
+                theta += lam
         return lam, theta
     from fastgntk.engines._simd._vector import LANES, apply_layers
 
     entries = lam.size
     # The loops process whole panels; the padding is computed too, and ignored.
     flat = np.zeros((2, -(-entries // LANES) * LANES))
-    flat[0, :entries], flat[1, :entries] = lam.ravel(), theta.ravel()
-    apply_layers(flat[0], flat[1], entries, layers)
+    flat[0, :entries] = lam.ravel()
+    if theta is None:
+        apply_layers(flat[0], None, entries, layers, linear or None)
+        return flat[0, :entries].reshape(lam.shape), None
+    flat[1, :entries] = theta.ravel()
+    apply_layers(flat[0], flat[1], entries, layers, linear or None)
     return flat[0, :entries].reshape(lam.shape), flat[1, :entries].reshape(lam.shape)

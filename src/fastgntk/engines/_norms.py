@@ -7,7 +7,7 @@ from scipy import sparse
 from fastgntk._util.arrays import Array, Bools, Matrix
 from fastgntk.kernels import Network
 
-__all__ = ["is_zero_norm", "safe_reciprocal", "scale_norms", "to_dense", "unit_rows"]
+__all__ = ["add_residual", "is_zero_norm", "safe_reciprocal", "scale_norms", "scale_rows", "to_dense", "unit_rows"]
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -19,6 +19,20 @@ def scale_norms(q: Array, scaling: Array, kernel: Network) -> Array:
     if kernel.scale == "given":
         return q * scaling
     return q / scaling if kernel.scale == "degree" else q
+
+
+def add_residual(q: Array, scaled: Array, own: Array, kernel: Network) -> tuple[Array, Array, Array]:
+    """Return f, r and p with which a node becomes p (f a + r x̂), a unit vector times its norm p.
+
+    a is the aggregated node, of norm ``q`` and after the scale of norm ``scaled``; x̂ is the direction of its features,
+    of norm ``own``. By the residual connection the node is √(1 − α) c a and √α x in orthogonal spaces, α = 0 without.
+    """
+    if not kernel.has_residual:
+        return safe_reciprocal(q), np.zeros(len(q)), scaled
+    aggregated, initial = np.sqrt(1.0 - kernel.residual) * scaled, np.sqrt(kernel.residual) * own
+    p = np.hypot(aggregated, initial)
+    inverse = safe_reciprocal(p)
+    return aggregated * inverse * safe_reciprocal(q), initial * inverse, p
 
 
 def is_zero_norm(norm: Array, bound: Array, terms: NDArray[np.integer] | Array, *, squared: bool) -> Bools:
@@ -39,13 +53,14 @@ def unit_rows(matrix: Matrix) -> tuple[Matrix, Array]:
     if 0 in matrix.shape:
         return matrix, np.zeros(matrix.shape[0])
     largest = np.asarray(to_dense(abs(matrix).max(axis=1)), dtype=np.float64).ravel()
-    scaled = _scale_rows(matrix, safe_reciprocal(largest))
+    scaled = scale_rows(matrix, safe_reciprocal(largest))
     squares = scaled.multiply(scaled) if sparse.issparse(scaled) else scaled * scaled
     root: Array = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
-    return _scale_rows(scaled, safe_reciprocal(root)), largest * root
+    return scale_rows(scaled, safe_reciprocal(root)), largest * root
 
 
-def _scale_rows(matrix: Matrix, factor: Array) -> Matrix:
+def scale_rows(matrix: Matrix, factor: Array) -> Matrix:
+    """Return diag(factor) times a dense or sparse matrix."""
     if sparse.issparse(matrix):
         return sparse.csr_array(sparse.diags_array(factor) @ matrix)
     return matrix * factor[:, None]

@@ -4,10 +4,12 @@ A node has a norm p, a vector s and a vector k with p_u p_v ⟨s_u, s_v⟩ ≈ �
 start p = ‖x‖ and s = k = x / ‖x‖. Then
 
     aggregate    s ← Σ_v B_uv p_v s_v / q_u,  k ← Σ_v B_uv p_v k_v / q_u,  p_u ← q_u, with q_u such that ‖s_u‖ = 1
-                 (typed: one sum for each relation, stacked vertically)
+                 (typed: one sum for each relation, stacked vertically; with a residual connection both are
+                 multiplied by f q_u, and r_u x_u / ‖x_u‖ is stacked upon them, f and r as in `add_residual`)
     layer        z = W s with W (m, ·) Gaussian,  s ← sqrt(2/m) max(z, 0),  p ← sqrt(c_φ/2) p
                  k ← [TensorSketch(k, sqrt(2/m) [z > 0]), s]      (⟨·, ·⟩ of the first ≈ Θ κ0, of s ≈ κ1)
-    readout      the sum or mean of p k over the nodes, of each level that counts
+                 (an activation φ of slope s: φ(z) and φ'(z), with 2/m divided by 1 + s²)
+    readout      the sum or mean of p k over the nodes, of each level that counts; for an NNGP of p s, without k
 
 which is the construction of Zandieh et al. (2021) for fully connected networks, extended to graphs. The cost is linear
 in nodes and edges. Nodes of equal colour have equal vectors, so each level is computed on colours. Norms are stored
@@ -29,7 +31,7 @@ from scipy import fft, sparse
 from fastgntk._util.arrays import Array, Floats, Int32s
 from fastgntk.engines._activation import layer_gain
 from fastgntk.engines._aggregation import sum_features
-from fastgntk.engines._norms import safe_reciprocal, unit_rows
+from fastgntk.engines._norms import add_residual, safe_reciprocal, unit_rows
 from fastgntk.engines._refinement import Operator, refine_colours
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
@@ -46,15 +48,15 @@ _PANEL = 256
 @dataclass(frozen=True)
 class _Layer:
     projection: GaussianProjection
-    product: TensorSketch
+    product: TensorSketch | None  # None for an NNGP
 
     @property
     def width(self) -> int:
-        return self.product.size + self.projection.size
+        return self.projection.size + (0 if self.product is None else self.product.size)
 
 
 class _ColourVectors(NamedTuple):
-    """Norms p (m,) and vectors s (m, ·) and k (m, ·) of colours."""
+    """Norms p (m,) and vectors s (m, ·) and k (m, ·) of colours; for an NNGP k is s."""
 
     p: Array
     s: Floats
@@ -80,12 +82,13 @@ class TangentFeatures:
         self._blocks: list[list[_Layer]] = []
         s, k = width, width
         for block_size in sizes:
-            s, k = self._n_relations * s, self._n_relations * k
+            s, k = (self._n_relations * n + (width if kernel.has_residual else 0) for n in (s, k))
             layers = []
             for _ in range(kernel.layers):
-                sketched = _fast_fourier_length(block_size // 2)
+                sketched = _fast_fourier_length(block_size // 2) if kernel.tangent else 0
                 m = block_size - sketched
-                layers.append(_Layer(GaussianProjection(m, s, rng), TensorSketch(sketched, k, m, rng)))
+                product = TensorSketch(sketched, k, m, rng) if kernel.tangent else None
+                layers.append(_Layer(GaussianProjection(m, s, rng), product))
                 s, k = m, block_size
             self._blocks.append(layers)
 
@@ -131,24 +134,31 @@ class TangentFeatures:
             padded = _pad(features, self.width)
             values = padded.toarray() if self._first is None else self._first.right(padded)
             out.append(np.asarray(np.sqrt(weights[0]) * values))
-        colouring = refine_colours(batch, len(self._blocks), **self.kernel.operator)
+        colouring = refine_colours(batch, len(self._blocks), **self.kernel.refinement)
         directions, norms = unit_rows(_pad(colouring.features, self.width))
         start = np.asarray(directions.toarray(), dtype=dtype)
-        found = _ColourVectors(norms, start, start)
+        initial = found = _ColourVectors(norms, start, start)
         for level, (operator, layers) in enumerate(zip(colouring.operators, self._blocks, strict=True), start=1):
-            found = self._block(operator, layers, found)
+            own = colouring.colours[0][operator.first]
+            found = self._block(operator, layers, found, initial, own)
             if weights[level]:
                 out.append(np.sqrt(weights[level]) * read_out(colouring.colours[level], found))
         return np.hstack(out)
 
-    def _block(self, operator: Operator, layers: list[_Layer], old: _ColourVectors) -> _ColourVectors:
-        """Return norms and vectors of the colours of the next level."""
+    def _block(
+        self, operator: Operator, layers: list[_Layer], old: _ColourVectors, initial: _ColourVectors, own: Int32s
+    ) -> _ColourVectors:
+        """Return norms and vectors of the colours of the next level; ``own`` are their colours of level 0."""
         n, last = len(operator.terms), layers[-1]
         p = np.empty(n)
-        s, k = (np.empty((n, width), dtype=old.s.dtype) for width in (last.projection.size, last.width))
+        s = np.empty((n, last.projection.size), dtype=old.s.dtype)
+        k = np.empty((n, last.width), dtype=old.s.dtype) if self.kernel.tangent else s
         for start in range(0, n, _PANEL):
             rows = slice(start, min(start + _PANEL, n))
             p[rows], s_columns, k_columns = self._aggregate(operator, rows, old)
+            if self.kernel.has_residual:
+                unit, norms = initial.s[own[rows]].T, initial.p[own[rows]]
+                p[rows], s_columns, k_columns = self._add_residual(p[rows], s_columns, k_columns, unit, norms)
             for layer in layers:
                 s_columns, k_columns = self._apply_layer(layer, s_columns, k_columns)
             s[rows], k[rows] = s_columns.T, k_columns.T
@@ -169,7 +179,8 @@ class TangentFeatures:
             sparse.csr_array((np.where(relation == r, value, 0), index, ptr - ptr[0]), shape=(len(lengths), len(old.p)))
             for r in range(self._n_relations)
         ]
-        s, k = (np.concatenate([np.ascontiguousarray((Q @ v).T) for Q in by_relation]) for v in (old.s, old.k))
+        s = np.concatenate([np.ascontiguousarray((Q @ old.s).T) for Q in by_relation])
+        k = s if old.k is old.s else np.concatenate([np.ascontiguousarray((Q @ old.k).T) for Q in by_relation])
         length = np.sqrt(np.einsum("ij,ij->j", s, s, dtype=np.float64))
         length[length <= (operator.terms[rows] + 8.0) * np.finfo(s.dtype).eps] = 0.0  # zero up to rounding
         q = bound * length
@@ -180,18 +191,30 @@ class TangentFeatures:
         elif self.kernel.scale == "unit":
             q = (q > 0).astype(np.float64)
         factor = safe_reciprocal(length).astype(s.dtype)
-        return q, s * factor, k * factor
+        unit = s * factor
+        return q, unit, unit if k is s else k * factor
+
+    def _add_residual(self, p: Array, s: Floats, k: Floats, unit: Floats, norms: Array) -> tuple[Array, Floats, Floats]:
+        """Return norms and vectors of nodes, given as columns, with the features stacked upon the aggregated ones."""
+        factor, share, total = add_residual(p, p, norms, self.kernel)
+        weight = (factor * p).astype(s.dtype)
+        top = unit * share.astype(s.dtype)
+        new = np.concatenate([top, s * weight])
+        return total, new, new if k is s else np.concatenate([top, k * weight])
 
     def _apply_layer(self, layer: _Layer, s: Floats, k: Floats) -> tuple[Floats, Floats]:
         """Apply a layer to the vectors of nodes, given as columns."""
         z = layer.projection(s)
-        factor = np.sqrt(2.0 / len(z))
-        sketched = layer.product(k, (z > 0) * z.dtype.type(factor))
-        np.maximum(z, 0, out=z)
-        z *= factor
+        slope = self.kernel.slope
+        factor = np.sqrt(2.0 / len(z) / (1.0 + slope**2))
+        derivative = np.where(z > 0, z.dtype.type(factor), z.dtype.type(slope * factor))
+        sketched = None if layer.product is None else layer.product(k, derivative)
+        z *= derivative  # φ(z) = z φ'(z)
         if self.exact_norms:
-            z, sketched = _scale_to(z, s), _scale_to(sketched, k)
-        return z, np.concatenate([sketched, z])
+            z = _scale_to(z, s)
+        if sketched is None:
+            return z, z
+        return z, np.concatenate([_scale_to(sketched, k) if self.exact_norms else sketched, z])
 
 
 def _fast_fourier_length(n: int) -> int:

@@ -5,7 +5,8 @@ same multiset of level l − 1 colours, with weights or edge types the same mult
 have identical rows against every node of every graph, so merging them is exact. This is colour refinement (1-WL),
 except that a node's own colour is distinguished from those of its neighbours only by types, or if the weight of the
 node itself differs from those of edges; with ``self_weight=0`` it does not count at all. If the scale c_u is given,
-nodes of one colour have the same c_u from level 1 on; level 0, the features, does not depend on it.
+nodes of one colour have the same c_u from level 1 on; level 0, the features, does not depend on it. With a
+residual connection nodes of one colour have the same features at every level.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._aggregation import node_scaling, operator_weights
 from fastgntk.engines._base import compiled_code_runs
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import OperatorOptions
+from fastgntk.kernels import RefinementOptions
 
 __all__ = ["Colouring", "Operator", "refine_colours", "equal_graphs", "inseparable_graphs", "intersect_groups"]
 
@@ -65,14 +66,15 @@ def refine_colours(
     given_scale: bool = False,
     self_weight: float = 1.0,
     symmetric: bool = False,
+    residual: bool = False,
     operators: bool = True,
 ) -> Colouring:
     """Refine the colours of all graphs together down to level ``depth``.
 
     ``typed`` distinguishes edge labels, ``given_scale`` the ``node_scale`` of nodes; ``self_weight`` and
-    ``symmetric`` are those of the kernel. Costs about a tenth of a microsecond per edge and level, a tenth of that
-    without operators. ``used_bits`` masks the hashes; results do not depend on it, since nodes with equal hashes are
-    compared before they are merged.
+    ``symmetric`` are those of the kernel, and ``residual`` distinguishes features at every level. Costs about a tenth
+    of a microsecond per edge and level, a tenth of that without operators. ``used_bits`` masks the hashes; results do
+    not depend on it, since nodes with equal hashes are compared before they are merged.
     """
     from fastgntk.engines._simd._refine import ALL_BITS, merge_neighbourhoods, operator_rows
 
@@ -90,12 +92,15 @@ def refine_colours(
     all_hashes, found = [hashes], []
     scaling = node_scaling(batch, given_scale=given_scale, self_weight=self_weight)
     distinct_rows = features[first]
+    kept_apart = [_number_scales(scaling)] if given_scale else []
+    if residual:
+        kept_apart.append((colours[0].astype(np.int64), hashes))
     for level in range(1, depth + 1):
         old, old_hashes = colours[level - 1], all_hashes[-1]
         tokens = _tokens(old[neighbours], old, old_hashes, tags)
         colours[level], hashes, first = merge_neighbourhoods(batch.indptr, *tokens, mask)
-        if given_scale:
-            colours[level], hashes, first = _split_by_scale(colours[level], hashes, scaling, mask)
+        for number, bits in kept_apart:
+            colours[level], hashes, first = _split(colours[level], hashes, number, bits, mask)
         all_hashes.append(hashes)
         if operators:
             rows = operator_rows(first, batch.indptr, neighbours, weights, itself, relations, old, old_hashes)
@@ -111,22 +116,29 @@ def equal_graphs(
     given_scale: bool = False,
     self_weight: float = 1.0,
     symmetric: bool = False,
+    residual: bool = False,
     colours: Int32s | None = None,
 ) -> Ints:
     """Return for each graph the number of the first graph that certainly has the same kernel values.
 
     Two graphs are equal if they have the same multiset of colours after each of ``blocks`` rounds of refinement (1-WL
-    on nodes with features, if ``typed`` on edges with types, and if ``given_scale`` on nodes with their scale); fewer
-    blocks distinguish fewer graphs. A graph with no earlier equal one gets its own number. So does every graph if
-    numba, which refines colours, is missing. A kernel may fail to distinguish a few more: ReLU layers are homogeneous,
-    so two nodes may contribute as much as one with features of twice the length. ``colours`` (blocks + 1, N) may be
-    passed if an engine has already refined the graphs.
+    on nodes with features, if ``typed`` on edges with types, if ``given_scale`` on nodes with their scale, and with
+    ``residual`` on nodes that keep their features); fewer blocks distinguish fewer graphs. A graph with no earlier
+    equal one gets its own number. So does every graph if numba, which refines colours, is missing. A kernel may fail to
+    distinguish a few more: ReLU layers are homogeneous, so two nodes may contribute as much as one with features of
+    twice the length. ``colours`` (blocks + 1, N) may be passed if an engine has already refined the graphs.
     """
     if colours is None:
         if not compiled_code_runs():
             return np.arange(len(batch))
         # All levels: a colour does not determine the node's own colour at the level below.
-        options = OperatorOptions(typed=typed, given_scale=given_scale, self_weight=self_weight, symmetric=symmetric)
+        options = RefinementOptions(
+            typed=typed,
+            given_scale=given_scale,
+            self_weight=self_weight,
+            symmetric=symmetric,
+            residual=residual,
+        )
         colours = refine_colours(batch, blocks, **options, operators=False).colours
     return _first_equal(batch.offsets, colours)
 
@@ -192,20 +204,19 @@ def _refine(batch: GraphBatch, colours: Int32s, count: int, typed: bool) -> tupl
     return _number(colours.astype(np.int64) * max(len(found), 1) + around)
 
 
-def _split_by_scale(
-    colours: Int32s, hashes: NDArray[np.uint64], scale: Array, mask: np.uint64
+def _split(
+    colours: Int32s, hashes: NDArray[np.uint64], number: Ints, bits: NDArray[np.uint64], mask: np.uint64
 ) -> tuple[Int32s, NDArray[np.uint64], Ints]:
-    """Assign numbers to distinct pairs of a colour and a scale.
+    """Assign numbers to distinct pairs of a colour and ``number``, whose content is ``bits[number]``.
 
     Returns the number of each node, and the hash and first node of each number.
     """
     from fastgntk.engines._simd._refine import hash_pairs
 
-    number, bits = _number_scales(scale)
     pairs = colours.astype(np.int64) * max(len(bits), 1) + number
     distinct, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
-    colour_of, scale_of = np.divmod(distinct, max(len(bits), 1))
-    return np.asarray(pair, dtype=np.int32), hash_pairs(hashes[colour_of], bits[scale_of]) & mask, first
+    colour_of, number_of = np.divmod(distinct, max(len(bits), 1))
+    return np.asarray(pair, dtype=np.int32), hash_pairs(hashes[colour_of], bits[number_of]) & mask, first
 
 
 def _number_scales(scale: Array) -> tuple[Ints, NDArray[np.uint64]]:

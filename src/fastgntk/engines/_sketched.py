@@ -11,8 +11,9 @@ at T(N, N, b) instead of T(N, N, N). With norms folded in (M̂ = q⁻¹ M, Ŝ = 
 
     λ = M̂ P M̂'ᵀ,   θ = M̂ T M̂'ᵀ,   layers on λ and θ,   P ← Ŝ λ Ŝ'ᵀ,   T ← Ŝ θ Ŝ'ᵀ
 
-where T is to K what P is to Σ. Since P and T are small, λ and θ are never stored whole but computed in patches
-(`_sketched_level`). In the code ``M_hat`` is M̂, ``S_hat`` is Ŝ, and an array ``P`` holds P and T stacked.
+where T is to K what P is to Σ; an NNGP needs neither θ nor T. Since P and T are small, λ and θ are never stored whole
+but computed in patches (`_sketched_level`). In the code ``M_hat`` is M̂, ``S_hat`` is Ŝ, and an array ``P`` holds P and
+T stacked.
 
 Unless ``sketch_features`` is set the features are aggregated exactly: this is done once for each graph, so a sketch
 would save no time here, and it would cause most of the error.
@@ -22,7 +23,8 @@ number of nodes of each colour of the level below, and Q (m × m_below) count th
 applied as Q D^(−½) SᵀS D^(½), which is Q in expectation, with a variance no larger than without merging:
 Σ_c Q_uc²/n_c ≤ Σ_c Q_uc, since Q_uc ≤ n_c.
 
-With typed edges there is an M̂ for each relation, with one S for all, and λ = Σ_r M̂_r P M̂'_rᵀ.
+With typed edges there is an M̂ for each relation, with one S for all, and λ = Σ_r M̂_r P M̂'_rᵀ. The features that a
+residual connection adds are not sketched.
 """
 
 from dataclasses import dataclass, replace
@@ -44,7 +46,7 @@ from fastgntk.engines._aggregation import (
     split_by_type,
 )
 from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine, Outline, announce_compilation
-from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, scale_norms, to_dense, unit_rows
+from fastgntk.engines._norms import add_residual, is_zero_norm, scale_norms, scale_rows, to_dense, unit_rows
 from fastgntk.engines._refinement import refine_colours
 from fastgntk.engines._sketch_rows import sketch_rows
 from fastgntk.engines._sketched_level import PATCH_COLS, PATCH_ROWS, GraphLevel, GroupLevel, advance
@@ -126,7 +128,7 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
     def _colours(self, batch: GraphBatch, kernel: Network) -> Int32s | None:
         if not self.sketch.merge_nodes:
             return None
-        return refine_colours(batch, kernel.blocks, **kernel.operator, operators=False).colours
+        return refine_colours(batch, kernel.blocks, **kernel.refinement, operators=False).colours
 
     def tile(self, rows: _SketchedGroup, cols: _SketchedGroup, cancelled: CancelFlag | None = None) -> Array:
         """Run the recursion on all node pairs of two groups and read out every level."""
@@ -137,7 +139,7 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         P = (sketched_features @ cols.sketched_features.T)[None]  # K(0) = Σ(0), so one matrix serves both
         for level, (row_level, col_level) in enumerate(zip(rows.levels, cols.levels, strict=True)):
             readout = out[level + 1] if rows.node_rows is None else np.empty((row_level.offsets[-1], len(cols)))
-            P = advance(P, row_level, col_level, kernel.layers, readout, cancelled)
+            P = advance(P, row_level, col_level, kernel, readout, cancelled)
             if rows.node_rows is not None:  # equal nodes have equal contributions
                 out[level + 1] = (readout / row_level.graphs[0].counts[:, None])[rows.node_rows[level]]
         return out
@@ -180,6 +182,7 @@ class _SketchedGraph:
         else:
             self._relations = [operator_matrix(graph, kernel.self_weight, kernel.symmetric)]
         self._scaling = node_scaling(graph, given_scale=kernel.given_scale, self_weight=kernel.self_weight)
+        self._unit, self._own = unit_rows(graph.features)
         self.feature_sum = np.asarray(graph.features.sum(axis=0), dtype=np.float64).ravel()
         self.sketched_features = np.zeros((0, graph.features.shape[1]))
         self.levels: list[GraphLevel] = []
@@ -195,7 +198,7 @@ class _SketchedGraph:
         P = out._build_first_level(graph.features[below[0]], below)
         for level in range(2, kernel.blocks + 1):
             last = GroupLevel(out.levels[-1:])
-            P = advance(P, last, last, kernel.layers, out=None, cancelled=None)
+            P = advance(P, last, last, kernel, out=None, cancelled=None)
             out._build_level(level, P)
         return out
 
@@ -236,7 +239,14 @@ class _SketchedGraph:
         """Append a level to ``levels``, from M and the norms q."""
         kernel = self._kernel
         first, counts = distinct = self._colours_of(level)
-        p_out = layer_gain(kernel) * scale_norms(q, self._scaling[first], kernel)
+        scaled = scale_norms(q, self._scaling[first], kernel)
+        factor, share, p = add_residual(q, scaled, self._own[first], kernel)
+        initial = None
+        if kernel.has_residual:
+            initial = scale_rows(self._unit[first], share)
+            if directions is not None:
+                directions = [scale_rows(relation, factor * q) for relation in directions]
+        p_out = layer_gain(kernel) * p
         S_hat, buckets = None, None
         if level < kernel.blocks:
             S = self._sketch_matrix(level + 1, distinct)
@@ -245,7 +255,8 @@ class _SketchedGraph:
                 buckets = np.arange(len(p_out))
             elif self._sketch.kind == "countsketch":
                 buckets = np.argmax(S != 0, axis=0)
-        self.levels.append(GraphLevel(M * safe_reciprocal(q)[:, None], S_hat, buckets, p_out, counts, directions))
+        M_hat = M * factor[:, None]
+        self.levels.append(GraphLevel(M_hat, S_hat, buckets, p_out, counts, directions, initial))
 
     def _terms(self, q: Array) -> Array:
         """Return the ``terms`` of `is_zero_norm`: the rounding error of a sum of N signed terms grows like sqrt(N)."""

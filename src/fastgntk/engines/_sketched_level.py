@@ -11,9 +11,11 @@ import numpy as np
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Ints, Matrix
+from fastgntk.engines._activation import linear_share
 from fastgntk.engines._aggregation import multiply_directions
 from fastgntk.engines._base import CancelFlag
 from fastgntk.engines._simd._vector import LANES, apply_layers, scatter
+from fastgntk.kernels import Network
 
 __all__ = ["PATCH_COLS", "PATCH_ROWS", "GroupLevel", "GraphLevel", "advance"]
 
@@ -32,6 +34,7 @@ class GraphLevel:
     p_out: Array  # (m,), norms after the layers
     counts: Array  # (m,), the number of nodes of each colour
     directions: list[Matrix] | None = None  # at level 1 if features are not sketched: (m, d) per relation, dense or CSR
+    initial: Matrix | None = None  # with a residual connection: r x̂, (m, d)
 
 
 class GroupLevel:
@@ -50,6 +53,8 @@ class GroupLevel:
         # In place of M̂ and P at level 1 if features are not sketched: (rows, d) per relation.
         by_graph = [graph.directions for graph in graphs if graph.directions is not None]
         self.directions = [_stack(relation) for relation in zip(*by_graph, strict=True)] if by_graph else None
+        initial = [graph.initial for graph in graphs if graph.initial is not None]
+        self.initial = _stack(initial) if initial else None
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[int, slice, slice]]:
         """Yield each graph with rows in start..stop, and those rows counted from its first row, and from start."""
@@ -84,17 +89,18 @@ def _stack(matrices: Sequence[Matrix]) -> Matrix:
 
 
 def advance(
-    P: Array, rows: GroupLevel, cols: GroupLevel, layers: int, out: Array | None, cancelled: CancelFlag | None
+    P: Array, rows: GroupLevel, cols: GroupLevel, kernel: Network, out: Array | None, cancelled: CancelFlag | None
 ) -> Array:
     """Compute one level in patches: write its readout to ``out`` (n, n'), and return the next P and T, (2, b, b').
 
-    ``P`` is P and T stacked, or P alone if they are equal. Without ``out`` only λ is computed, and only P returned.
+    ``P`` is P and T stacked, or P alone if they are equal. Without ``out``, and for an NNGP, only λ is computed, and
+    only P returned.
     A group against itself is symmetric: only patches on and above the diagonal are computed, blocks on it count half,
     and the transposed result is added at the end.
     """
     if out is not None:
         out[:] = 0.0
-    patches = _Patches(P, rows, cols, layers, n_matrices=1 if out is None else 2)
+    patches = _Patches(P, rows, cols, kernel, n_matrices=1 if out is None or not kernel.tangent else 2)
     P_next = np.zeros((patches.n_matrices, rows.P_next_start[-1], cols.P_next_start[-1]))
     for start in range(0, rows.offsets[-1], PATCH_ROWS):
         if cancelled is not None and cancelled[0]:
@@ -115,8 +121,8 @@ def advance(
 class _Patches:
     """One level between two groups, computed in patches of λ and θ."""
 
-    def __init__(self, P: Array, rows: GroupLevel, cols: GroupLevel, layers: int, n_matrices: int) -> None:
-        self.P, self.row_level, self.col_level, self.layers, self.n_matrices = P, rows, cols, layers, n_matrices
+    def __init__(self, P: Array, rows: GroupLevel, cols: GroupLevel, kernel: Network, n_matrices: int) -> None:
+        self.P, self.row_level, self.col_level, self.kernel, self.n_matrices = P, rows, cols, kernel, n_matrices
         # Relations that only one side has contribute nothing.
         self.n_relations = min((len(graph.M_hat) for level in (rows, cols) for graph in level.graphs), default=1)
         entries = min(rows.offsets[-1], PATCH_ROWS) * min(cols.offsets[-1], PATCH_COLS)
@@ -133,14 +139,17 @@ class _Patches:
             width = cols.stop - start
             patch = self.room[:, : height * width].reshape(2, height, width)  # λ and θ
             self._aggregate(left, rows, cols, patch)
-            apply_layers(self.room[0], self.room[1], height * width, self.layers)
+            theta = self.room[1] if self.kernel.tangent else None
+            linear = linear_share(self.kernel) or None
+            apply_layers(self.room[0], theta, height * width, self.kernel.layers, linear)
             if symmetric and start < rows.stop:
                 patch[:, :, : rows.stop - start] *= 0.5
             if out is not None:
                 row_readouts, row_weights = row_level.weights_by_readout(rows.start, rows.stop)
                 col_readouts, col_weights = col_level.weights_by_readout(cols.start, cols.stop)
-                # Σ_uv n_u P_u θ_uv P'_v n'_v of each pair of graphs, with P the norms p_out.
-                out[np.ix_(row_readouts, col_readouts)] += row_weights.T @ (patch[1] @ col_weights)
+                # Σ_uv n_u P_u θ_uv P'_v n'_v of each pair of graphs, with P the norms p_out; for an NNGP with λ.
+                read = patch[self.n_matrices - 1]
+                out[np.ix_(row_readouts, col_readouts)] += row_weights.T @ (read @ col_weights)
             self._sketch_columns(patch, cols, right)
         return right
 
@@ -166,6 +175,8 @@ class _Patches:
                 np.matmul(left[0, :, :, P_cols], M_hat[0, nodes].T, out=patch[:n_matrices, :, place])
                 for r in range(1, self.n_relations):
                     patch[:n_matrices, :, place] += left[r, :, :, P_cols] @ M_hat[r, nodes].T
+        if self.row_level.initial is not None and level.initial is not None:
+            patch[:n_matrices] += multiply_directions([self.row_level.initial[rows]], [level.initial[cols]])
         if n_matrices == 1:
             patch[1] = patch[0]
 

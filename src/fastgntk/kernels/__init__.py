@@ -1,6 +1,6 @@
 r"""Kernels: what is computed. This page is the definition of the leaves and of their combinations.
 
-**The tangent kernel** :class:`GNTK`.
+**Kernels of networks** :class:`GNTK` and :class:`NNGP`.
 
 Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjacency A without self loops,
 Â = A + s I with s = 1, scale C = diag(c_u), B = C Â. All of Σ and K are (N, N'); p_u is the norm of node u:
@@ -8,24 +8,30 @@ Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjace
     Σ(0) = K(0) = X X'ᵀ
     block l = 1..L:
         aggregate          Σ ← B Σ B'ᵀ            K ← B K B'ᵀ            (typed: Σ_r B_r Σ B'_rᵀ, Σ_r B_r K B'_rᵀ)
+        residual           Σ ← (1 − α) Σ + α Σ(0)   K ← (1 − α) K + α K(0)
         layer r = 1..R     p_u = sqrt(Σ_uu(G, G)),  λ = Σ_uv / (p_u p_v)
                            Σ_uv ← (c_φ/2) p_u p_v κ1(λ)
                            K_uv ← K_uv (c_φ/2) κ0(λ) + Σ_uv         (κ0 at the incoming λ, Σ the new one)
-    kernel = Σ_uv K(L)_uv,   with jump: Σ_l Σ_uv K(l)_uv over the levels l = 0..L, each with a weight if wanted
-             with pool="mean" divided by N N'
+    GNTK = Σ_uv K(L)_uv,   with jump: Σ_l Σ_uv K(l)_uv over the levels l = 0..L, each with a weight if wanted
+           with pool="mean" divided by N N'
+    NNGP = the same with Σ in place of K; K is then not needed
 
     κ0(λ) = (π − arccos λ)/π        κ1(λ) = (λ (π − arccos λ) + sqrt(1 − λ²))/π
+
+which are for ReLU; other activations have (1 − t) κ0(λ) + t and (1 − t) κ1(λ) + t λ, t = 2s / (1 + s²), in their place.
 
 ====================  ===================  =======================================================
 papers                code                 meaning
 ====================  ===================  =======================================================
 L                     ``blocks``           Aggregate + Combine blocks
-R                     ``layers``           ReLU layers in each Combine
+R                     ``layers``           layers in each Combine
 c_u                   ``scale``            1, 1/(\|N(u)\|+1), the inverse norm of the aggregated node, or any
                                            number 0 or more that the graph gives as ``node_scale``; with
                                            ``"symmetric"`` B = D^(−½) Â D^(−½) with the row sums D of Â
 jumping knowledge     ``jump``             read out every level
 c_φ                   ``c_phi``            2 preserves norms: p_u does not change within a block
+(not in the papers)   ``activation``       φ(z) = z for z > 0, else s z: the slope s is 0, 0.2, −1 or 1
+α                     ``residual``         share of the features in every block; 0, none, in the papers
 X                     ``features``         attributes, one-hot labels or one-hot degrees
 S                     ``sketch``           B SᵀS in place of B: an approximation
 (not in the papers)   ``edges``            ``"typed"``: B = Σ_r B_r, one r for the node itself and one per edge label
@@ -61,20 +67,15 @@ A node's own colour is distinguished from those of its neighbours, unlike in Â.
     (k1 + k2)(G, G') = k1(G, G') + k2(G, G')                 (a k)(G, G') = a k(G, G'),  a > 0
     (k1 * k2)(G, G') = k1(G, G') k2(G, G')                   k.normalized()(G, G') = k(G, G') / sqrt(k(G, G) k(G', G'))
 
-======================  ========================================================================
-``_network``            :class:`GNTK`, with all parameters that change its values
-``_weisfeiler_lehman``  :class:`WL` and :class:`WLOA`
-``_base``               :class:`Kernel` and the algebra: sums, products, factors, normalisation
-``_parse``              :func:`parse_kernel`, kernels from strings and JSON
-======================  ========================================================================
-
+======================  =================================================================
 They are implemented in :mod:`fastgntk.engines`.
 """
 
-from fastgntk.kernels._base import Kernel, Leaf, Normalized, OperatorOptions, Product, Scaled, Sum
-from fastgntk.kernels._network import GNTK, Edges, Network, Pool, Scale
+from fastgntk.kernels._base import Kernel, Leaf, Normalized, OperatorOptions, Product, RefinementOptions, Scaled, Sum
+from fastgntk.kernels._network import GNTK, NNGP, Activation, Edges, Network, Pool, Scale
 from fastgntk.kernels._parse import parse_kernel
 from fastgntk.kernels._weisfeiler_lehman import WL, WLOA, WeisfeilerLehman
 
-__all__ = ["Kernel", "Leaf", "Network", "GNTK", "Sum", "Product", "Scaled", "Normalized", "parse_kernel"]
-__all__ += ["Scale", "Edges", "Pool", "OperatorOptions", "WL", "WLOA", "WeisfeilerLehman"]
+__all__ = ["Kernel", "Leaf", "Network", "GNTK", "NNGP", "WL", "WLOA", "WeisfeilerLehman"]
+__all__ += ["Sum", "Product", "Scaled", "Normalized", "parse_kernel"]
+__all__ += ["Scale", "Edges", "Pool", "Activation", "OperatorOptions", "RefinementOptions"]

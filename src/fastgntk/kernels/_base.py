@@ -15,7 +15,8 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind
 from fastgntk.sketch import Sketch
 
-__all__ = ["MAX_NESTING", "Kernel", "Leaf", "Normalized", "OperatorOptions", "Product", "Scaled", "Sum"]
+__all__ = ["MAX_NESTING", "Kernel", "Leaf", "Normalized", "OperatorOptions", "Product", "RefinementOptions"]
+__all__ += ["Scaled", "Sum"]
 
 MAX_NESTING = 100
 """Limit of nested operations; Python's parser, which reads ``repr``, takes fewer than 200 nested parentheses."""
@@ -110,6 +111,12 @@ class OperatorOptions(TypedDict):
     symmetric: bool
 
 
+class RefinementOptions(OperatorOptions):
+    """What determines which nodes are equal, besides the graph."""
+
+    residual: bool
+
+
 class Leaf(Kernel):
     """A kernel that is computed by an engine, and not a combination of others.
 
@@ -153,14 +160,24 @@ class Leaf(Kernel):
         return False
 
     @property
+    def has_residual(self) -> bool:
+        """Whether every level depends on the initial features of a node itself."""
+        return False
+
+    @property
     def operator(self) -> OperatorOptions:
-        """The options that determine the operator of a graph, and which nodes are equal."""
+        """The options that determine the operator of a graph."""
         return OperatorOptions(
             typed=self.typed,
             given_scale=self.given_scale,
             self_weight=self.self_weight,
             symmetric=self.symmetric,
         )
+
+    @property
+    def refinement(self) -> RefinementOptions:
+        """The options that determine which nodes are equal."""
+        return RefinementOptions(**self.operator, residual=self.has_residual)
 
     @property
     def pool(self) -> str:

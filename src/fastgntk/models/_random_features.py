@@ -24,7 +24,7 @@ from fastgntk._util.threads import run as run_on_threads
 from fastgntk.engines import TangentFeatures, check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import Graph, GraphBatch, NodeFeatures
-from fastgntk.kernels import GNTK, Kernel, Normalized
+from fastgntk.kernels import GNTK, Kernel, Network, Normalized
 from fastgntk.models._base import GraphEstimator, as_training_graphs, check_new_graphs
 from fastgntk.models._kernel_values import KERNEL_CONSTANT, Chunk, TrainingKernel, split_into_chunks
 from fastgntk.models._targets import Targets
@@ -54,7 +54,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
     Parameters
     ----------
     kernel : Kernel
-        A :class:`GNTK` without a sketch. If it is normalised, each vector is divided by its norm.
+        A :class:`GNTK` or :class:`NNGP` without a sketch. If it is normalised, each vector is divided by its norm.
     n_components : int
         Number of columns. The error falls as 1 / sqrt(n_components); time is proportional to it.
     exact_norms : bool
@@ -114,18 +114,18 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         self._n_features_out = self.draws_.n_columns
         return self
 
-    def _check(self) -> GNTK:
-        """Check the parameters and return the tangent kernel without normalisation."""
+    def _check(self) -> Network:
+        """Check the parameters and return the kernel without normalisation."""
         check_flag("exact_norms", self.exact_norms)
         check_compute(self.compute)
         if self.dtype not in ("float32", "float64"):
             raise InputError(f"dtype must be 'float32' or 'float64', but is {self.dtype!r}.")
         kernel = check_kernel(self.kernel)
         inner = kernel.kernel if isinstance(kernel, Normalized) else kernel
-        if not isinstance(inner, GNTK) or inner.sketch is not None:
+        if not isinstance(inner, Network) or inner.sketch is not None:
             raise InputError(
-                f"random features need a single GNTK without a sketch, normalised or not, but the kernel is {kernel}; "
-                "use Nystroem, or solver='nystrom', for other kernels."
+                "random features need a single GNTK or NNGP without a sketch, normalised or not, but the kernel is "
+                f"{kernel}; use Nystroem, or solver='nystrom', for other kernels."
             )
         return inner
 

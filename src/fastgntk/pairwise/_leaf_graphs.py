@@ -159,7 +159,7 @@ class LeafGraphs:
         if found is not None:
             return found
         colours = engine.colours(self.state)
-        return equal_graphs(self.batch, kernel.depth, **kernel.operator, colours=colours)
+        return equal_graphs(self.batch, kernel.depth, **kernel.refinement, colours=colours)
 
     def build(self, workers: int) -> list[BuiltGroup]:
         """Build every group, once."""

@@ -43,11 +43,11 @@ def node_contributions(
 ) -> Array:
     """Compute the contribution of each node of one graph to its kernel with m graphs.
 
-    A tangent kernel is a sum over pairs of nodes, Σ_u Σ_l Σ_v K(l)_uv, and row u of the result holds the terms of node
-    u, divided by the number of pairs with ``pool="mean"``. So is :class:`fastgntk.WL`; what a colour adds to
-    :class:`fastgntk.WLOA` is shared equally among its nodes. The rows add up to the row that :func:`cross_gram`
-    returns, at the same cost. Contributions to a sum of kernels add up; in a product the nodes are those of one factor,
-    and the other factors weight the m graphs.
+    A tangent kernel is a sum over pairs of nodes, Σ_u Σ_l Σ_v K(l)_uv (an NNGP with Σ in place of K), and row u of the
+    result holds the terms of node u, divided by the number of pairs with ``pool="mean"``. So is :class:`fastgntk.WL`;
+    what a colour adds to :class:`fastgntk.WLOA` is shared equally among its nodes. The rows add up to the row that
+    :func:`cross_gram` returns, at the same cost. Contributions to a sum of kernels add up; in a product the nodes are
+    those of one factor, and the other factors weight the m graphs.
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ def node_gram(graph: Any, kernel: Network = GNTK(), *, nodes: Any = None, comput
     Parameters
     ----------
     graph : one graph with N nodes, in any form that :func:`fastgntk.as_graphs` takes, or a batch of one
-    kernel : GNTK
-        A single tangent kernel without a sketch.
+    kernel : GNTK or NNGP
+        A single kernel of a network without a sketch; for an NNGP the result is Σ_l w_l Σ(l)_uv.
     nodes : sequence of int, or mask of length N, optional
         The m columns to compute; all by default. With two or more blocks the norms always need one N × N matrix (two
         with typed edges); nothing else does.
@@ -202,7 +202,7 @@ def check_nodes(nodes: Any, size: int) -> Ints:
 def _prepare_graph(graph: Any, kernel: Any) -> GraphBatch:
     """Return a batch of one graph with node features, for the kernel between its nodes."""
     if not isinstance(check_kernel(kernel), Network) or kernel.sketch is not None:
-        raise InputError(f"the kernel between nodes must be one GNTK without a sketch, but is {kernel!r}.")
+        raise InputError(f"the kernel between nodes must be one GNTK or NNGP without a sketch, but is {kernel!r}.")
     batch = as_single_graph(graph)
     batch = NodeFeatures(kernel.features).fit(batch).transform(batch)
     check_graphs(batch, kernel)

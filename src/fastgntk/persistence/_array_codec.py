@@ -20,7 +20,7 @@ from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.engines import TangentFeatures, available_engines
 from fastgntk.errors import InputError
 from fastgntk.graphs import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures, content_keys
-from fastgntk.kernels import GNTK, Kernel, Normalized
+from fastgntk.kernels import Kernel, Network, Normalized
 from fastgntk.models import Basis, FeatureBasis, KernelBasis, drawn_width
 from fastgntk.pairwise import Compute, prepare_batch
 from fastgntk.persistence._schema import Arrays, ArraySpec, Entry, check_array, check_arrays, check_document, check_keys
@@ -120,18 +120,18 @@ def _unpack_draws(
     check_keys(draws, _DRAWS)
     sizes = check_document(draws, _DRAWS)
     size, width, types = sizes["size"], sizes["width"], sizes["types"]
-    tangent = kernel.kernel if isinstance(kernel, Normalized) else kernel
+    network = kernel.kernel if isinstance(kernel, Normalized) else kernel
     probe = arrays.get("probe")
-    if not isinstance(tangent, GNTK) or tangent.sketch is not None or width != drawn_width(encoder) or probe is None:
+    if not isinstance(network, Network) or network.sketch is not None or width != drawn_width(encoder) or probe is None:
         raise InputError("its random features do not fit its kernel.")
     encoder.edge_types_ = _unpack_edge_types(arrays)
-    only_features = not any(tangent.level_weights[1:])  # then the size of the probe is the number of columns
+    only_features = not any(network.level_weights[1:])  # then the size of the probe is the number of columns
     if types > len(encoder.edge_types_) + 1 or not (size == probe.size or only_features):
         raise InputError("the number of its random features is wrong.")
     # Draws for the first layer take some 100 bytes for each column and type; a file can claim any number of columns.
     if 100 * width * (types + 1) > compute.memory_budget:
         raise InputError(f"its node features have {width:,} columns, which exceeds the memory limit.")
-    tangent_features = TangentFeatures(tangent, size, width, types, sizes["seed"])
+    tangent_features = TangentFeatures(network, size, width, types, sizes["seed"])
     basis = FeatureBasis.restore(tangent_features, encoder, kernel, compute, kernel_scale)
     expected = check_array(arrays, "probe", ArraySpec("m"), m=len(basis))
     if not np.allclose(expected, basis.probe(), rtol=1e-6, atol=1e-9 * kernel_scale):

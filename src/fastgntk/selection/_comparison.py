@@ -18,7 +18,7 @@ from fastgntk._util.threads import run as run_on_threads
 from fastgntk.engines import equal_graphs, intersect_groups
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures
-from fastgntk.kernels import GNTK, Kernel, Leaf, Network, Normalized, OperatorOptions
+from fastgntk.kernels import GNTK, Kernel, Leaf, Network, Normalized, RefinementOptions
 from fastgntk.models import KERNEL_CONSTANT
 from fastgntk.pairwise import Compute, GramPath, gram_path, normalize, prepare_batch
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
@@ -178,11 +178,12 @@ class Comparison:
         groups = []
         for (kind, self_weight, symmetric), networks in alike.items():
             featured = NodeFeatures(kind).fit_transform(self.batch)
-            options = OperatorOptions(
+            options = RefinementOptions(
                 typed=any(leaf.typed for leaf in networks),
                 given_scale=any(leaf.given_scale for leaf in networks),
                 self_weight=self_weight,
                 symmetric=symmetric,
+                residual=any(leaf.has_residual for leaf in networks),
             )
             groups.append(equal_graphs(featured, max(leaf.depth for leaf in networks), **options))
         others = [leaf for leaf in leaves if not isinstance(leaf, Network)]

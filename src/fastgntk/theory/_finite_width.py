@@ -4,13 +4,19 @@ In block l each node sums its closed neighbourhood, a_u = c_u Σ_v Â_uv h_v, an
 
     h ← sqrt(c_φ / m) relu(W h),      W of shape (m, m_in), entries standard normal,
 
+(for other activations φ in place of relu, divided by the root of 1 + s², s being the slope of φ at negative arguments)
+
 (with typed edges the first of them has a matrix W_r for the node itself and for each type of edge:
 h_u ← sqrt(c_φ / m) relu(c_u Σ_r W_r Σ_v (A_r)_uv h_v))
+
+(with a residual connection α the first of them has a matrix W_0 for the features x too:
+h_u ← sqrt(c_φ / m) relu(√(1 − α) W a_u + √α W_0 x_u))
 
 and the readout is f(G) = wᵀ Σ_u h_u(L), or with jump Σ_l w_lᵀ Σ_u h_u(l) with its own w_l for each level; with
 ``pool="mean"`` the sums over u are divided by the number of nodes. All W and all w are trained. The tangent kernel
 ⟨∇f(G), ∇f(G')⟩ at random weights tends to the recursion of :mod:`fastgntk.kernels` as the width m grows, with an error
-of order 1/sqrt(m). The network as printed by Jiang et al. lacks the w; without it the limit is another one.
+of order 1/sqrt(m). The network as printed by Jiang et al. lacks the w; without it the limit is another one. For a
+kernel that is an NNGP the covariance of f(G) and f(G') over w is computed instead, Σ_l ⟨Σ_u h_u(l), Σ_v h_v(l)⟩.
 
 Gradients are never formed. For a layer with input a_u and backward signal δ_u (both per node),
 ∂f/∂W = Σ_u δ_u a_uᵀ, so its part of the kernel is Σ_uv ⟨δ_u, δ'_v⟩ ⟨a_u, a'_v⟩.
@@ -26,13 +32,15 @@ from fastgntk._util.arrays import Array
 from fastgntk.engines import check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
-from fastgntk.kernels import GNTK
+from fastgntk.kernels import Network
 
 __all__ = ["finite_width_gram"]
 
 
-def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, random_state: int = 0) -> Array:
+def finite_width_gram(source: Any, kernel: Network, width: int, *, draws: int = 1, random_state: int = 0) -> Array:
     """Compute the tangent kernel of randomly initialised networks of finite width, averaged over ``draws``.
+
+    If the kernel is an :class:`NNGP`, compute the covariance of the outputs of these networks instead.
 
     ``scale="unit"`` has no network with fixed weights behind it at finite width: there c_u is taken from each
     drawn network, 1 / ‖a_u‖ in units of its own layer.
@@ -63,11 +71,11 @@ def finite_width_gram(source: Any, kernel: GNTK, width: int, *, draws: int = 1, 
     total = np.zeros((len(batch), len(batch)))
     for _ in range(draws):
         passes = _forward(X, parts, kernel, width, rng, batch.node_scale)
-        total += _tangent(passes, parts, kernel, owner)
+        total += _tangent(passes, parts, kernel, owner) if kernel.tangent else _covariance(passes, kernel, owner)
     return total / draws
 
 
-def _aggregation_operators(batch: GraphBatch, kernel: GNTK) -> list[Any]:
+def _aggregation_operators(batch: GraphBatch, kernel: Network) -> list[Any]:
     """Return the operators of aggregation: closed neighbourhoods, or the node itself and neighbours by type of edge."""
     adjacency = batch.adjacency()
     itself = kernel.self_weight * sparse.eye_array(batch.n_nodes, format="csr")
@@ -93,7 +101,7 @@ class _Passes:
 
     weights: list[list[Array]]  # W of block l, layer r
     inputs: list[list[Array]]  # a or h before that layer, (N, m_in)
-    active: list[list[Array]]  # 1 where the ReLU lets through, (N, m)
+    active: list[list[Array]]  # the derivative of the activation, (N, m)
     scales: list[Array]  # c_u of block l, (N,)
     levels: list[Array]  # h(l), l = 0..L
     readout: list[Array]  # w_l, l = 0..L; without jump only the last is used
@@ -102,7 +110,7 @@ class _Passes:
 def _forward(
     X: Array,
     parts: list[Any],
-    kernel: GNTK,
+    kernel: Network,
     width: int,
     rng: np.random.Generator,
     node_scale: Array | None = None,
@@ -119,15 +127,17 @@ def _forward(
             c = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
         else:
             c = node_scale if kernel.given_scale and node_scale is not None else np.ones(len(h))
-        h = c[:, None] * h
+        h = np.sqrt(1.0 - kernel.residual) * c[:, None] * h
+        if kernel.has_residual:  # again one W for all of it
+            h = np.hstack([h, np.sqrt(kernel.residual) * X])
         weights, inputs, active = [], [], []
         for _ in range(kernel.layers):
             W = rng.standard_normal((width, h.shape[1]))
             before = h @ W.T
             weights.append(W)
             inputs.append(h)
-            active.append((before > 0).astype(np.float64))
-            h = np.sqrt(kernel.c_phi / width) * np.maximum(before, 0.0)
+            active.append(np.where(before > 0, 1.0, kernel.slope))
+            h = _layer_factor(kernel, width) * before * active[-1]
         passes.weights.append(weights)
         passes.inputs.append(inputs)
         passes.active.append(active)
@@ -137,22 +147,35 @@ def _forward(
     return passes
 
 
-def _tangent(passes: _Passes, parts: list[Any], kernel: GNTK, owner: Array) -> Array:
-    """Sum ⟨∇f(G), ∇f(G')⟩ over all parameters, for all pairs of graphs."""
-    K = np.zeros((len(owner), len(owner)))
+def _layer_factor(kernel: Network, width: int) -> float:
+    """Return the factor sqrt(c_φ / m), divided by the root of 1 + s² for an activation with another slope s than 0."""
+    return float(np.sqrt(kernel.c_phi / width / (1.0 + kernel.slope**2)))
+
+
+def _covariance(passes: _Passes, kernel: Network, owner: Array) -> Array:
+    """Return the covariance of the outputs over the readout w_l, the part of w_l in the tangent kernel."""
+    out = np.zeros((len(owner), len(owner)))
     for level, h in enumerate(passes.levels):
         pooled = owner @ h  # ∂f/∂w_l, but for the root of the level's weight
-        K += kernel.level_weights[level] * (pooled @ pooled.T)
+        out += kernel.level_weights[level] * (pooled @ pooled.T)
+    return out
+
+
+def _tangent(passes: _Passes, parts: list[Any], kernel: Network, owner: Array) -> Array:
+    """Sum ⟨∇f(G), ∇f(G')⟩ over all parameters, for all pairs of graphs."""
+    K = _covariance(passes, kernel, owner)
     delta = np.zeros_like(passes.levels[-1])  # ∂f/∂h_u, from the top down
     for level in range(kernel.blocks, 0, -1):
         delta = delta + np.sqrt(kernel.level_weights[level]) * passes.readout[level]
         width = passes.levels[level].shape[1]
         for r in range(kernel.layers - 1, -1, -1):
-            signal = np.sqrt(kernel.c_phi / width) * delta * passes.active[level - 1][r]
+            signal = _layer_factor(kernel, width) * delta * passes.active[level - 1][r]
             inputs = passes.inputs[level - 1][r]
             K += owner @ ((signal @ signal.T) * (inputs @ inputs.T)) @ owner.T
             delta = signal @ passes.weights[level - 1][r]
-        delta = passes.scales[level - 1][:, None] * delta
+        if kernel.has_residual:  # the features have no weights below them
+            delta = delta[:, : -passes.levels[0].shape[1]]
+        delta = np.sqrt(1.0 - kernel.residual) * passes.scales[level - 1][:, None] * delta
         each = np.split(delta, len(parts), axis=1)
         delta = np.sum([part.T @ signal for part, signal in zip(parts, each, strict=True)], axis=0)
     return K

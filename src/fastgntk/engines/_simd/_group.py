@@ -19,13 +19,15 @@ class ColourRows(NamedTuple):
     """Colours of all nodes of a batch, with one row for each colour of levels 1..L: its norms and its operator.
 
     Row ``level_start[l] + c`` belongs to colour c of level l. The CSR matrix (ptr, columns, value) holds unit vectors
-    over features at level 1, and rows of Q over the colours of level l − 1 above.
+    over features at level 1, and rows of Q over the colours of level l − 1 above. With a residual connection relation 0
+    is that of a colour with its own features, at every level: its columns are features, and come first in a row.
     """
 
     offsets: Ints  # nodes of each graph
     colours: Int32s  # (L + 1, N)
     n_features: int
     n_relations: int
+    residual: bool
     level_start: Ints
     ptr: Ints
     columns: Int32s  # at level 1 relation · n_features + j, above it colours of the level below
@@ -35,6 +37,7 @@ class ColourRows(NamedTuple):
     terms: Ints  # |N(u)| + 1 for each row
     scaling: Array  # for each row c_u if it is given, else the sum of the weights, with that of the node itself
     owner: Ints  # for each row the first graph that has the colour
+    own: Array  # with a residual connection for each row the norm of its own features
     q: Array
     p_out: Array
     sum_ptr: Ints  # feature sums of the graphs, a CSR matrix (n, d)
@@ -49,8 +52,9 @@ class ColourGroup(NamedTuple):
     1 a unit vector over features, above it entries of q_l⁻¹ Q_l P_(l−1) over colours of level l − 1. With typed edges
     the entries of a row are sorted by relation, the node itself first: column ``padded · relation + c`` is colour c,
     where ``padded`` is the number of colours rounded up to whole panels (at level 1 it is
-    ``n_features · relation + j``), and ``cuts[(level_start[l] + u) · n_relations + r]`` is where relation r of a row
-    starts. Readouts are sorted by chunks of CHUNK colours and within a chunk by graph: entry k of
+    ``n_features · relation + j``; with a residual connection column j of relation 0 is feature j at every level, and
+    those of the other relations start after n_features), and ``cuts[(level_start[l] + u) · n_relations + r]`` is where
+    relation r of a row starts. Readouts are sorted by chunks of CHUNK colours and within a chunk by graph: entry k of
     ``read_ptr[read_start[l] + chunk] : … + 1`` means that graph ``read_graph[k]`` has colour ``read_index[k]`` with
     count · p_out = ``read_value[k]``. ``sum_*`` is the (n, d) CSR matrix of feature sums.
     """
@@ -62,6 +66,7 @@ class ColourGroup(NamedTuple):
     columns: Int32s
     value: Array
     n_relations: int
+    residual: bool
     cuts: Ints
     read_start: Ints  # (L + 1,)
     read_ptr: Ints
@@ -146,6 +151,7 @@ def _pick_rows(counts: Ints, chosen: Ints, colouring: ColourRows, place: Int32s)
     for level in range(1, deepest + 1):
         group_start[level] = row_number + level - 1  # each level has one pointer more than rows
         padded = -(-counts[level - 1] // LANES) * LANES
+        shift = counts[0] - padded if colouring.residual else 0  # relation 0 has other columns
         for u in range(counts[level]):
             group_ptr[group_start[level] + u] = filled
             row = chosen[row_number]
@@ -156,8 +162,8 @@ def _pick_rows(counts: Ints, chosen: Ints, colouring: ColourRows, place: Int32s)
                     cuts[(group_start[level] + u) * n_relations + started] = filled
                     started += 1
                 column = columns[k]
-                if level > 1:
-                    column = relation[k] * padded + place[level_start[level - 1] + column]
+                if level > 1 and not (colouring.residual and relation[k] == 0):
+                    column = shift + relation[k] * padded + place[level_start[level - 1] + column]
                 group_columns[filled] = column
                 group_value[filled] = value[k]
                 filled += 1
@@ -167,7 +173,8 @@ def _pick_rows(counts: Ints, chosen: Ints, colouring: ColourRows, place: Int32s)
         group_ptr[group_start[level] + counts[level]] = filled
         if n_relations > 1:
             cuts[(group_start[level] + counts[level]) * n_relations] = filled
-    return counts[1:].max(), counts, group_start, group_ptr, group_columns, group_value, n_relations, cuts
+    sizes = counts[1:].max(), counts
+    return *sizes, group_start, group_ptr, group_columns, group_value, n_relations, colouring.residual, cuts
 
 
 @compiled

@@ -1,11 +1,12 @@
-"""One ReLU layer, λ ← κ1(λ) and θ ← θ κ0(λ) + κ1(λ), on vectors in registers, with one square root.
+"""One layer, λ ← κ1(λ) and θ ← θ κ0(λ) + κ1(λ), on vectors in registers, with one square root.
 
 On [0, 1], arccos(a) = π sqrt(1 − a²) P(a) with P smooth, so that one root s = sqrt(1 − λ²) serves both:
 
     κ0(λ) = 1 − s P(λ) for λ ≥ 0,   s P(−λ) for λ < 0          κ1(λ) = λ κ0(λ) + s/π
 
 P interpolates arccos(a) / (π sqrt(1 − a²)) at the 19 Chebyshev points of [0, 1]; the error of κ0 and κ1 is below
-1e-15. It is summed as even part + a · odd part, two chains that the processor runs in parallel.
+1e-15. It is summed as even part + a · odd part, two chains that the processor runs in parallel. Activations other than
+ReLU have (1 − t) κ0(λ) + t in place of κ0(λ), and (1 − t) κ1(λ) + t λ in place of κ1(λ).
 """
 
 import math
@@ -52,8 +53,11 @@ _ODD = (
 )
 
 
-def emit_layer(builder: Any, lam: Any, theta: Any) -> tuple[Any, Any]:
-    """Emit the layer for two vectors of the same LLVM type; return the new λ and θ."""
+def emit_layer(builder: Any, lam: Any, theta: Any = None, linear: Any = None) -> list[Any]:
+    """Emit the layer for vectors λ and, if it is given, θ of the same LLVM type; return the new ones.
+
+    ``linear`` is t as such a vector, or None for ReLU.
+    """
     kind = lam.type
 
     def constant(value: float) -> Any:
@@ -87,14 +91,21 @@ def emit_layer(builder: Any, lam: Any, theta: Any) -> tuple[Any, Any]:
     rest = builder.fsub(one, bent)
     kappa0 = builder.select(positive, rest, bent)
     signed = builder.select(positive, rest, builder.fsub(zero, bent))  # κ0 with the sign of λ
-    kappa1 = product_plus(root, constant(1.0 / math.pi), product(a, signed))
-    return kappa1, product_plus(theta, kappa0, kappa1)
+    if linear is None:
+        kappa1 = product_plus(root, constant(1.0 / math.pi), product(a, signed))
+    else:
+        rest = builder.fsub(one, linear)
+        kappa0 = product_plus(rest, kappa0, linear)
+        lam = builder.select(positive, a, builder.fsub(zero, a))  # exactly ±1 where the gap was closed
+        kappa1 = product_plus(builder.fmul(root, rest), constant(1.0 / math.pi), product(lam, kappa0))
+    return [kappa1] if theta is None else [kappa1, product_plus(theta, kappa0, kappa1)]
 
 
-def layer_in_numpy(lam: Array, theta: Array) -> None:
-    """Apply the layer in place in NumPy, for use with the JIT off."""
+def layer_in_numpy(lam: Array, theta: Array | None = None, linear: float | None = None) -> None:
+    """Apply the layer in place to λ and, if it is given, θ in NumPy, for use with the JIT off."""
     np.copyto(lam, np.sign(lam), where=1.0 - np.abs(lam) <= NEAR_ONE)
     kappa0, work = np.empty_like(lam), np.empty_like(lam)
-    kappas(lam, kappa0, lam, work)
-    theta *= kappa0
-    theta += lam
+    kappas(lam, kappa0, lam, work, linear or 0.0)
+    if theta is not None:
+        theta *= kappa0
+        theta += lam

@@ -20,12 +20,21 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @compiled
 def measure_norms(
-    start: int, stop: int, colouring: ColourRows, layers: int, scale: int, gain: float, cancelled: NDArray[np.uint8]
+    start: int,
+    stop: int,
+    colouring: ColourRows,
+    layers: int,
+    linear: float,
+    gain: float,
+    scale: int,
+    residual: float,
+    cancelled: NDArray[np.uint8],
 ) -> None:
     """Fill in place q and p_out of every colour from level 2 on whose owner is one of graphs start..stop − 1.
 
     With P the norms p_out of level l − 1 and Λ its λ after the layers, q_u² = Σ_ab w_a P_a w_b P_b Λ_ab over the
-    entries a and b of a row with the same relation, and p_out = c_u q_u · gain. A sum that is zero up to rounding gives
+    entries a and b of a row with the same relation, and p_out = c_u q_u · gain; with a residual α, p_out = gain ·
+    sqrt((1 − α) c_u² q_u² + α ‖x_u‖²). A sum that is zero up to rounding gives
     q = p_out = 0 (the rule of `is_zero_norm`). A norm depends only on the content of its colour; the first graph with
     the colour owns it and alone writes its norm, so results do not depend on threads. Graphs without colours of their
     own are skipped.
@@ -49,6 +58,7 @@ def measure_norms(
                 widest = max(widest, _distinct(colours[level], offsets[g], offsets[g + 1], place, old))
     lam, sums = np.empty((widest, widest)), np.empty((widest, n_relations * widest))
     old_p, new_p, new_q = np.empty(widest), np.empty(widest), np.empty(widest)
+    factor, share = np.empty(widest), np.empty(widest)  # of the aggregated node and of its features, with a residual
     dense = np.zeros(n_relations * colouring.n_features)
     for g in range(start, stop):
         first, last = offsets[g], offsets[g + 1]
@@ -57,7 +67,7 @@ def measure_norms(
         n_old = _distinct(colours[1], first, last, place, old)
         for i in range(n_old):
             old_p[i] = p_out[level_start[1] + old[i]]
-        _first_level(colouring, old, n_old, layers, dense, lam, cancelled)
+        _first_level(colouring, old, n_old, layers, linear, dense, lam, cancelled)
         for level in range(2, deepest + 1):
             n_new = _distinct(colours[level], first, last, place, new)
             for i in range(n_old):
@@ -67,23 +77,40 @@ def measure_norms(
                     return
                 row = level_start[level] + new[i]
                 new_q[i] = _measure_row(row, colouring, old_p, place, lam, n_old, sums[i])
-                new_p[i] = gain * _scale_norm(new_q[i], colouring.scaling[row], scale)
+                norm = _scale_norm(new_q[i], colouring.scaling[row], scale)
+                if residual > 0.0:
+                    aggregated, initial = math.sqrt(1.0 - residual) * norm, math.sqrt(residual) * colouring.own[row]
+                    norm = math.hypot(aggregated, initial)
+                    factor[i] = aggregated / norm if norm > 0.0 else 0.0
+                    share[i] = initial / norm if norm > 0.0 else 0.0
+                new_p[i] = gain * norm
                 if owner[row] == g:
                     q[row], p_out[row] = new_q[i], new_p[i]
             if level < deepest:
                 for i in range(n_new):
                     if cancelled[0]:
                         return
+                    if residual > 0.0:
+                        row = level_start[level] + new[i]
+                        for k in range(ptr[row], _first_neighbour(row, colouring)):
+                            dense[columns[k]] = value[k]
                     for j in range(i + 1):
                         row = level_start[level] + new[j]
                         dot = 0.0
                         if new_q[j] > 0.0:
-                            for k in range(ptr[row], ptr[row + 1]):
+                            for k in range(_first_neighbour(row, colouring), ptr[row + 1]):
                                 other = place[columns[k]]
                                 dot += value[k] * (old_p[other] / new_q[j]) * sums[i, relation[k] * n_old + other]
-                        for _ in range(layers):
-                            dot = _kappa1(dot)
-                        lam[i, j] = dot
+                        if residual > 0.0:
+                            features = 0.0
+                            for k in range(ptr[row], _first_neighbour(row, colouring)):
+                                features += value[k] * dense[columns[k]]
+                            dot = factor[i] * factor[j] * dot + share[i] * share[j] * features
+                        lam[i, j] = _apply_layers(dot, layers, linear)
+                    if residual > 0.0:
+                        row = level_start[level] + new[i]
+                        for k in range(ptr[row], _first_neighbour(row, colouring)):
+                            dense[columns[k]] = 0.0
             for i in range(n_old):
                 place[old[i]] = -1
             if level < deepest:
@@ -92,6 +119,31 @@ def measure_norms(
                         lam[j, i] = lam[i, j]
             old, new, n_old = new, old, n_new
             old_p, new_p = new_p, old_p
+
+
+@compiled
+def _first_neighbour(row: int, colouring: ColourRows) -> int:
+    """Return the first entry of a row that is not a feature of the colour itself."""
+    k: int = colouring.ptr[row]
+    if colouring.residual:
+        relation = colouring.relation
+        while relation[k] == 0:
+            k += 1
+    return k
+
+
+@compiled
+def _apply_layers(lam: float, layers: int, linear: float) -> float:
+    """Return λ after some layers; within rounding error of ±1 it counts as ±1."""
+    for _ in range(layers):
+        bent = _kappa1(lam)
+        if linear == 0.0:
+            lam = bent
+        else:
+            if abs(lam) > 1.0 - NEAR_ONE:
+                lam = 1.0 if lam > 0.0 else -1.0
+            lam = (1.0 - linear) * bent + linear * lam
+    return lam
 
 
 @compiled
@@ -130,7 +182,14 @@ def _distinct(colours: Int32s, first: int, last: int, place: Ints, out: Ints) ->
 
 @compiled
 def _first_level(
-    colouring: ColourRows, nodes: Ints, count: int, layers: int, dense: Array, lam: Array, cancelled: NDArray[np.uint8]
+    colouring: ColourRows,
+    nodes: Ints,
+    count: int,
+    layers: int,
+    linear: float,
+    dense: Array,
+    lam: Array,
+    cancelled: NDArray[np.uint8],
 ) -> None:
     """Fill ``lam`` with κ1(…κ1(⟨x_i, x_j⟩)) of unit vectors; ``dense`` is zero before and after."""
     ptr, columns, value, base = colouring.ptr, colouring.columns, colouring.value, colouring.level_start[1]
@@ -145,10 +204,7 @@ def _first_level(
             dot = 0.0
             for k in range(ptr[other], ptr[other + 1]):
                 dot += value[k] * dense[columns[k]]
-            for _ in range(layers):
-                dot = _kappa1(dot)
-            lam[i, j] = dot
-            lam[j, i] = dot
+            lam[i, j] = lam[j, i] = _apply_layers(dot, layers, linear)
         for k in range(ptr[row], ptr[row + 1]):
             dense[columns[k]] = 0.0
 
@@ -164,23 +220,24 @@ def _measure_row(
     ptr, columns, relation, value = colouring.ptr, colouring.columns, colouring.relation, colouring.value
     # Fields are read once, because reading one inside a loop updates its reference count.
     magnitude, terms, n_relations = colouring.magnitude, colouring.terms, colouring.n_relations
+    first = _first_neighbour(row, colouring)
     for j in range(n_relations * count):
         sums[j] = 0.0
     largest = 0.0
-    for k in range(ptr[row], ptr[row + 1]):
+    for k in range(first, ptr[row + 1]):
         size = abs(value[k] * old_p[place[columns[k]]])
         if size > largest or size != size:  # NaN propagates to the result
             largest = size
     if largest == 0.0:
         return 0.0
-    for k in range(ptr[row], ptr[row + 1]):
+    for k in range(first, ptr[row + 1]):
         factor = value[k] * old_p[place[columns[k]]] / largest
         source = lam[place[columns[k]]]
         start = relation[k] * count
         for j in range(count):
             sums[start + j] += factor * source[j]
     square, bound = 0.0, 0.0
-    for k in range(ptr[row], ptr[row + 1]):
+    for k in range(first, ptr[row + 1]):
         weight = old_p[place[columns[k]]] / largest
         square += value[k] * weight * sums[relation[k] * count + place[columns[k]]]
         bound += magnitude[k] * weight

@@ -2,8 +2,9 @@
 
 A level is a matrix of pairs (λ, θ) between the colours of two groups, ``rows`` and ``cols``. It is stored in panels of
 LANES row colours: ``[panel, v, 0, lane]`` is λ and ``[panel, v, 1, lane]`` is θ between row colour
-panel · LANES + lane and column colour v. The two groups trade places from level to level. One level takes, for each
-panel of LANES row colours:
+panel · LANES + lane and column colour v. For a Gaussian process θ is left out everywhere: each function is compiled for
+both values of ``parts``, and ``step = len(parts) * LANES`` is the number of entries between two columns v. The two
+groups trade places from level to level. One level takes, for each panel of LANES row colours:
 
     sum          over the neighbours of row colours        contiguous, in registers; one relation at a time
     transpose    four rows at a time, while in the first-level cache
@@ -22,7 +23,15 @@ from numpy.typing import NDArray
 from fastgntk._util.arrays import Array
 from fastgntk.engines._simd._group import CHUNK, ColourGroup
 from fastgntk.engines._simd._jit import compiled
-from fastgntk.engines._simd._vector import LANES, add_rows, apply_layer, sum_row_pairs, sum_rows_twice, transpose4
+from fastgntk.engines._simd._vector import (
+    LANES,
+    Parts,
+    add_rows,
+    apply_layer,
+    sum_rows,
+    sum_rows_of_one,
+    transpose4,
+)
 
 __all__ = ["Buffers", "buffer_sizes", "compute_tile"]
 
@@ -47,7 +56,8 @@ def buffer_sizes(rows: ColourGroup, cols: ColourGroup) -> dict[str, int]:
     graphs = max(len(rows.sum_ptr), len(cols.sum_ptr))
     n_relations = max(int(rows.n_relations), int(cols.n_relations))
     features = max(int(rows.counts[0]), int(cols.counts[0])) * n_relations
-    turned = max(features * LANES, n_relations * max(m, k) * _PAIR)
+    initial = max(int(rows.counts[0]), int(cols.counts[0])) if rows.residual else 0
+    turned = max(features * LANES, (initial + n_relations * max(m, k)) * _PAIR)
     return {"front": 2 * m * k, "back": 2 * m * k, "patch": 4 * _PAIR, "turned": turned, "readout": graphs * max(m, k)}
 
 
@@ -57,14 +67,16 @@ def compute_tile(
     cols: ColourGroup,
     layers: int,
     symmetric: bool,
+    parts: Parts,
+    linear: float | None,
     buffers: Buffers,
     cancelled: NDArray[np.uint8],
     out: Array,
 ) -> None:
-    """Write the readout of every level to ``out`` (L + 1, n, m).
+    """Write the readout of every level to ``out`` (L + 1, n, m): that of θ, or of λ if it is the only part.
 
-    ``symmetric`` means that both groups are the same, which halves the work. The loop ends early once
-    ``cancelled[0]`` is not 0.
+    ``linear`` is t of the activation, None for ReLU. ``symmetric`` means that both groups are the same, which halves
+    the work. The loop ends early once ``cancelled[0]`` is not 0.
     """
     turned, readout = buffers.turned, buffers.readout
     deepest = len(rows.counts) - 1
@@ -73,11 +85,13 @@ def compute_tile(
     for level in range(1, deepest + 1):
         m, k = rows.counts[level], cols.counts[level]
         panels = -(-m // LANES)
-        stride = -(-k // 4) * 4 * _PAIR  # entries of one panel
+        stride = -(-k // 4) * 4 * len(parts) * LANES  # entries of one panel
         keep = symmetric or level < deepest  # the last level is read out panel by panel and discarded
         width = panels * LANES
         if level == 1:
             turned[: cols.counts[0] * cols.n_relations * LANES] = 0.0
+        elif cols.residual:
+            turned[: cols.counts[0] * len(parts) * LANES] = 0.0
         readout[: width * (len(cols.sum_ptr) - 1)] = 0.0
         for panel in range(panels):
             if cancelled[0]:
@@ -89,16 +103,20 @@ def compute_tile(
             if level == 1:
                 _spread_features(rows, cols, first, last, turned, True)
             else:
-                _turn(rows, cols, level, first, last, old, buffers.patch, turned)
+                _turn(rows, cols, parts, level, first, last, old, buffers.patch, turned)
+                if cols.residual:
+                    _spread_initial(rows, cols, parts, level, first, last, turned, True)
             read_to = _NO_READOUT if symmetric else first
-            _sum_and_apply_layers(cols, level, stop, layers, turned, new, start, readout, width, read_to)
+            _sum_and_apply_layers(cols, parts, level, stop, layers, linear, turned, new, start, readout, width, read_to)
             if level == 1:
                 _spread_features(rows, cols, first, last, turned, False)
+            elif cols.residual:
+                _spread_initial(rows, cols, parts, level, first, last, turned, False)
         if symmetric:
-            _mirror(m, panels, stride, new)
+            _mirror(parts, m, panels, stride, new)
             for panel in range(panels):
                 for chunk in range(-(-k // CHUNK)):
-                    _read_chunk(cols, level, chunk, new, panel * stride, panel * LANES, width, readout)
+                    _read_chunk(cols, parts, level, chunk, new, panel * stride, panel * LANES, width, readout)
         _read_rows(rows, cols, level, width, readout, out[level], level % 2 == 0)
         rows, cols = cols, rows
         old, new = new, old
@@ -137,38 +155,76 @@ def _spread_features(rows: ColourGroup, cols: ColourGroup, first: int, last: int
 
 
 @compiled
-def _turn(
-    rows: ColourGroup, cols: ColourGroup, level: int, first: int, last: int, old: Array, patch: Array, turned: Array
+def _spread_initial(
+    rows: ColourGroup,
+    cols: ColourGroup,
+    parts: Parts,
+    level: int,
+    first: int,
+    last: int,
+    turned: Array,
+    full: bool,
 ) -> None:
-    """Sum over the neighbours of row colours first..last − 1; writes (relations, old column colours, 2, LANES)."""
+    """Write the features of row colours into ``turned`` as (features of cols, parts, LANES), for the residual.
+
+    These are the entries of relation 0. With ``full`` False write zeros in their place.
+    """
+    step = len(parts) * LANES
+    cuts = rows.cuts[rows.level_start[level] * rows.n_relations :]
+    for u in range(first, last):
+        for k in range(cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]):
+            if rows.columns[k] < cols.counts[0]:
+                for part in range(0, step, LANES):
+                    turned[rows.columns[k] * step + part + u - first] = rows.value[k] if full else 0.0
+
+
+@compiled
+def _turn(
+    rows: ColourGroup,
+    cols: ColourGroup,
+    parts: Parts,
+    level: int,
+    first: int,
+    last: int,
+    old: Array,
+    patch: Array,
+    turned: Array,
+) -> None:
+    """Sum over the neighbours of row colours first..last − 1; writes (relations, old column colours, parts, LANES)."""
+    step = len(parts) * LANES
     padded = -(-rows.counts[level - 1] // LANES) * LANES  # columns between two relations of a row
-    stride = -(-rows.counts[level - 1] // 4) * 4 * _PAIR
+    stride = -(-rows.counts[level - 1] // 4) * 4 * step
     panels = -(-cols.counts[level - 1] // LANES)
-    for relation in range(cols.n_relations):
-        to = relation * panels * LANES * _PAIR
+    initial = 1 if cols.residual else 0  # relation 0 has features as columns
+    row_shift = (rows.counts[0] - padded) * initial
+    col_shift = (cols.counts[0] - panels * LANES) * initial
+    for relation in range(initial, cols.n_relations):
+        to = (col_shift + relation * panels * LANES) * step
         if relation >= rows.n_relations:
-            turned[to : to + panels * LANES * _PAIR] = 0.0
+            turned[to : to + panels * LANES * step] = 0.0
             continue
         cuts = rows.cuts[rows.level_start[level] * rows.n_relations + relation :]
         for panel in range(panels):
-            source = panel * stride - relation * padded * _PAIR
+            source = panel * stride - (row_shift + relation * padded) * step
             for four in range(first, last, 4):
                 for u in range(four, min(four + 4, last)):
                     start, stop = cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]
-                    to_row = (u - four) * _PAIR
-                    sum_row_pairs(patch, to_row, old, source, _PAIR, rows.columns, rows.value, start, stop)
-                for half in range(0, _PAIR, LANES):
+                    to_row = (u - four) * step
+                    sum_rows(parts, patch, to_row, old, source, step, rows.columns, rows.value, start, stop)
+                for part in range(0, step, LANES):
                     for j in range(0, LANES, 4):
-                        transpose4(patch, half + j, _PAIR, turned, to + j * _PAIR + half + four - first, _PAIR)
-            to += LANES * _PAIR
+                        transpose4(patch, part + j, step, turned, to + j * step + part + four - first, step)
+            to += LANES * step
 
 
 @compiled
 def _sum_and_apply_layers(
     cols: ColourGroup,
+    parts: Parts,
     level: int,
     stop: int,
     layers: int,
+    linear: float | None,
     turned: Array,
     new: Array,
     start: int,
@@ -180,48 +236,61 @@ def _sum_and_apply_layers(
 
     ``read_to`` is the first row colour of the panel, or _NO_READOUT if the panel is read out later.
     """
-    base = cols.level_start[level]
+    base, step = cols.level_start[level], len(parts) * LANES
     for chunk in range(0, stop, CHUNK):
         last = min(chunk + CHUNK, stop)
         for v in range(chunk, last):
-            to = start + v * _PAIR
+            to = start + v * step
             row, end = cols.ptr[base + v], cols.ptr[base + v + 1]
             if level == 1:  # K(0) = Σ(0), so one aggregation serves both
-                sum_rows_twice(new, to, turned, 0, LANES, cols.columns, cols.value, row, end)
+                sum_rows_of_one(parts, new, to, turned, 0, LANES, cols.columns, cols.value, row, end)
             else:
-                sum_row_pairs(new, to, turned, 0, _PAIR, cols.columns, cols.value, row, end)
+                sum_rows(parts, new, to, turned, 0, step, cols.columns, cols.value, row, end)
             for _ in range(layers):  # row by row: the root of one row overlaps with the sums of the next
-                apply_layer(new, to, new, to + LANES)
+                if len(parts) == 1:
+                    apply_layer(new, to, None, 0, linear)
+                else:
+                    apply_layer(new, to, new, to + LANES, linear)
         if read_to != _NO_READOUT:
-            _read_chunk(cols, level, chunk // CHUNK, new, start, read_to, width, readout)
+            _read_chunk(cols, parts, level, chunk // CHUNK, new, start, read_to, width, readout)
 
 
 @compiled
-def _mirror(m: int, panels: int, stride: int, new: Array) -> None:
+def _mirror(parts: Parts, m: int, panels: int, stride: int, new: Array) -> None:
     """Copy the entries above the diagonal, transposed, to below it: the columns of later panels in each panel."""
+    step = len(parts) * LANES
     for p in range(panels):
         for later in range(p + 1, panels):
             height = min(LANES, m - later * LANES)
-            for half in range(0, _PAIR, LANES):
+            for part in range(0, step, LANES):
                 for i in range(0, LANES, 4):  # colours of panel p
                     for j in range(0, height, 4):  # colours of the later panel
-                        source = later * stride + (p * LANES + i) * _PAIR + half + j
-                        target = p * stride + (later * LANES + j) * _PAIR + half + i
-                        transpose4(new, source, _PAIR, new, target, _PAIR)
+                        source = later * stride + (p * LANES + i) * step + part + j
+                        target = p * stride + (later * LANES + j) * step + part + i
+                        transpose4(new, source, step, new, target, step)
 
 
 @compiled
 def _read_chunk(
-    cols: ColourGroup, level: int, chunk: int, new: Array, start: int, first: int, width: int, readout: Array
+    cols: ColourGroup,
+    parts: Parts,
+    level: int,
+    chunk: int,
+    new: Array,
+    start: int,
+    first: int,
+    width: int,
+    readout: Array,
 ) -> None:
-    """Add θ of one chunk of column colours to readout[column graph, row colour] of one panel."""
+    """Add the last part of one chunk of column colours to readout[column graph, row colour] of one panel."""
+    step = len(parts) * LANES
     k, stop = cols.read_ptr[cols.read_start[level] + chunk], cols.read_ptr[cols.read_start[level] + chunk + 1]
     while k < stop:
         graph, begin = cols.read_graph[k], k
         while k < stop and cols.read_graph[k] == graph:
             k += 1
         to = graph * width + first
-        add_rows(readout, to, new, start + LANES, _PAIR, cols.read_index, cols.read_value, begin, k)
+        add_rows(readout, to, new, start + step - LANES, step, cols.read_index, cols.read_value, begin, k)
 
 
 @compiled

@@ -5,15 +5,17 @@ through memory; here the sum stays in registers (2.7 → 0.9 ns per pair, at 3 r
 layers. Transposing 4 × 4 takes four shuffles instead of sixteen scalar stores. LLVM splits vectors of eight on
 processors with shorter ones. With the JIT off, the same operations run in NumPy.
 
-All arrays are flat and without bounds checks, since offsets come only from `_group` and `_tile`. A pair is LANES
-entries of λ followed by LANES of θ. ROWS stands for the arguments (base, first, stride, index, weight, start, stop),
-which define the sum Σ_k weight[k] · base[first + index[k] · stride : …] over start ≤ k < stop.
+All arrays are flat and without bounds checks, since offsets come only from `_group` and `_tile`. ``parts`` is LAM or
+LAM_THETA; its length is part of its type, so that code is compiled for each. A row is LANES entries of λ, and with
+LAM_THETA LANES of θ after them. ROWS stands for the arguments (base, first, stride, index, weight, start, stop), which
+define the sum Σ_k weight[k] · base[first + index[k] · stride : …] over start ≤ k < stop.
 
 =============================================  ==================================================================
-``sum_row_pairs(out, at, ROWS)``               write the sum of pairs to out[at : at + 2 LANES]
-``sum_rows_twice(out, at, ROWS)``              write the sum of LANES entries there, as λ and as θ
+``sum_rows(parts, out, at, ROWS)``             write the sum of rows to out[at : at + len(parts) · LANES]
+``sum_rows_of_one(parts, out, at, ROWS)``      write the sum of LANES entries there, once for each part
 ``add_rows(out, at, ROWS)``                    add the sum of LANES entries to out[at : at + LANES]
-``apply_layer(lam, lam_at, theta, theta_at)``  one ReLU layer on LANES entries of λ and of θ
+``apply_layer(lam, lam_at,                     one layer on LANES entries of λ and of θ, or of λ if θ is None;
+theta, theta_at, linear)``                     ``linear`` is t of the activation, None for ReLU
 ``transpose4(source, s, s_stride,              out[o + j · o_stride + i] = source[s + i · s_stride + j] for i, j < 4
 out, o, o_stride)``
 =============================================  ==================================================================
@@ -34,11 +36,16 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import emit_layer, layer_in_numpy
 
-__all__ = ["LANES", "add_rows", "apply_layer", "sum_row_pairs", "sum_rows_twice", "transpose4"]
+__all__ = ["LAM", "LAM_THETA", "LANES", "add_rows", "apply_layer", "sum_rows", "sum_rows_of_one", "transpose4"]
 __all__ += ["apply_layers", "layer_nanoseconds", "scatter"]
 
 LANES = 32
 """Width of a panel: the number of entries that are processed together."""
+
+Parts = tuple[int, ...]
+LAM: Parts = (0,)
+LAM_THETA: Parts = (0, LANES)
+"""Where λ and θ start in a row; a Gaussian process needs λ only."""
 
 _WIDTH = 8
 _INT, _LONG = ir.IntType(64), types.int64
@@ -73,6 +80,12 @@ def _shuffle(builder: Any, a: Any, b: Any, lanes: list[int]) -> Any:
     return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes))
 
 
+def _spread(builder: Any, number: Any) -> Any:
+    """Emit a vector with the number in every lane."""
+    vector = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
+    return _shuffle(builder, vector, vector, [0] * _WIDTH)
+
+
 def _emit_sums(entries: int, context: Any, builder: Any, kinds: Any, rows: Any) -> list[Any]:
     """Emit the loop over k; return the sums of ``entries`` entries, which stay in registers."""
     source, numbers, factors = (_pointer(context, builder, kinds[i], rows[i]) for i in (0, 3, 4))
@@ -87,9 +100,7 @@ def _emit_sums(entries: int, context: Any, builder: Any, kinds: Any, rows: Any) 
     old = [builder.phi(_VECTOR) for _ in range(entries // _WIDTH)]
     number = builder.sext(builder.load(builder.gep(numbers, [k])), _INT)
     row = builder.add(first, builder.mul(number, stride))
-    factor = builder.load(builder.gep(factors, [k]))
-    factor = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), factor, ir.Constant(ir.IntType(32), 0))
-    factor = _shuffle(builder, factor, factor, [0] * _WIDTH)
+    factor = _spread(builder, builder.load(builder.gep(factors, [k])))
     new = []
     for i, sum_so_far in enumerate(old):
         product = builder.fmul(factor, _load(builder, source, _plus(builder, row, _WIDTH * i)), flags=("contract",))
@@ -108,60 +119,85 @@ def _emit_sums(entries: int, context: Any, builder: Any, kinds: Any, rows: Any) 
     return totals
 
 
-def _row_operation(entries: int, *, copies: int = 1, add: bool = False) -> Any:
-    """Return the operation that sums rows of ``entries`` entries, and writes ``copies`` of the sum or adds it."""
+def _emit_row_operation(
+    entries: int, copies: int, add: bool, context: Any, builder: Any, kinds: Any, values: Any
+) -> Any:
+    """Emit the sum of rows of ``entries`` entries, and write ``copies`` of it or add it."""
+    sums = _emit_sums(entries, context, builder, kinds[2:], values[2:])
+    pointer = _pointer(context, builder, kinds[0], values[0])
+    for i, value in enumerate(copies * sums):
+        place = _plus(builder, values[1], _WIDTH * i)
+        new = builder.fadd(_load(builder, pointer, place), value) if add else value
+        _store(builder, new, pointer, place)
+    return context.get_dummy_value()
 
-    @_operation(_row_operation_in_numpy(entries, copies, add))
-    def operation(typing: Any, out: Any, at: Any, base: Any, first: Any, stride: Any, index: Any, weight: Any, start: Any, stop: Any) -> Any:  # noqa: ARG001, E501  # fmt: skip
+
+def _row_operation_in_numpy(entries: int, copies: int, add: bool, *arguments: Any) -> None:
+    out, at, base, first, stride, index, weight, start, stop = arguments
+    total = np.zeros(entries)
+    for k in range(start, stop):
+        row = first + int(index[k]) * stride
+        total += weight[k] * base[row : row + entries]
+    old = out[at : at + copies * entries]
+    old[:] = np.tile(total, copies) + (old if add else 0.0)
+
+
+def _row_operation_of_parts(shape: Callable[[int], tuple[int, int]]) -> Any:
+    """Return the operation that writes sums; ``shape`` returns entries and copies for a number of parts."""
+
+    def in_numpy(parts: Any, *arguments: Any) -> None:
+        _row_operation_in_numpy(*shape(len(parts)), False, *arguments)
+
+    @_operation(in_numpy)
+    def operation(typing: Any, parts: Any, out: Any, at: Any, base: Any, first: Any, stride: Any, index: Any, weight: Any, start: Any, stop: Any) -> Any:  # noqa: ARG001, E501  # fmt: skip
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            sums = _emit_sums(entries, context, builder, signature.args[2:], args[2:])
-            pointer = _pointer(context, builder, signature.args[0], args[0])
-            for i, value in enumerate(copies * sums):
-                place = _plus(builder, args[1], _WIDTH * i)
-                new = builder.fadd(_load(builder, pointer, place), value) if add else value
-                _store(builder, new, pointer, place)
-            return context.get_dummy_value()
+            return _emit_row_operation(*shape(parts.count), False, context, builder, signature.args[1:], args[1:])
 
-        return types.void(out, _LONG, base, _LONG, _LONG, index, weight, _LONG, _LONG), emit
+        return types.void(parts, out, _LONG, base, _LONG, _LONG, index, weight, _LONG, _LONG), emit
 
     return operation
 
 
-def _row_operation_in_numpy(entries: int, copies: int, add: bool) -> Callable[..., None]:
-    def operation(out: Any, at: Any, base: Any, first: Any, stride: Any, index: Any, weight: Any, start: Any, stop: Any) -> None:  # noqa: E501  # fmt: skip
-        total = np.zeros(entries)
-        for k in range(start, stop):
-            row = first + int(index[k]) * stride
-            total += weight[k] * base[row : row + entries]
-        old = out[at : at + copies * entries]
-        old[:] = np.tile(total, copies) + (old if add else 0.0)
-
-    return operation
+sum_rows = _row_operation_of_parts(lambda parts: (parts * LANES, 1))
+sum_rows_of_one = _row_operation_of_parts(lambda parts: (LANES, parts))
 
 
-sum_row_pairs = _row_operation(2 * LANES)
-sum_rows_twice = _row_operation(LANES, copies=2)
-add_rows = _row_operation(LANES, add=True)
+def _add_rows_in_numpy(*arguments: Any) -> None:
+    _row_operation_in_numpy(LANES, 1, True, *arguments)
 
 
-def _apply_layer_in_numpy(lam: Any, lam_at: Any, theta: Any, theta_at: Any) -> None:
-    layer_in_numpy(lam[lam_at : lam_at + LANES], theta[theta_at : theta_at + LANES])
+@_operation(_add_rows_in_numpy)
+def add_rows(typing: Any, out: Any, at: Any, base: Any, first: Any, stride: Any, index: Any, weight: Any, start: Any, stop: Any) -> Any:  # noqa: ARG001, E501  # fmt: skip
+    """Add the sum of rows."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _emit_row_operation(LANES, 1, True, context, builder, signature.args, args)
+
+    return types.void(out, _LONG, base, _LONG, _LONG, index, weight, _LONG, _LONG), emit
+
+
+def _apply_layer_in_numpy(lam: Any, lam_at: Any, theta: Any, theta_at: Any, linear: Any) -> None:
+    some = None if theta is None else theta[theta_at : theta_at + LANES]
+    layer_in_numpy(lam[lam_at : lam_at + LANES], some, linear)
 
 
 @_operation(_apply_layer_in_numpy)
-def apply_layer(typing: Any, lam: Any, lam_at: Any, theta: Any, theta_at: Any) -> Any:  # noqa: ARG001
-    """Apply one ReLU layer."""
+def apply_layer(typing: Any, lam: Any, lam_at: Any, theta: Any, theta_at: Any, linear: Any) -> Any:  # noqa: ARG001
+    """Apply one layer."""
+    arrays = (0,) if isinstance(theta, types.NoneType) else (0, 2)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointers = [_pointer(context, builder, signature.args[i], args[i]) for i in (0, 2)]
+        pointers = [_pointer(context, builder, signature.args[i], args[i]) for i in arrays]
+        share = None if isinstance(linear, types.NoneType) else _spread(builder, args[4])
         for i in range(0, LANES, _WIDTH):
-            places = [_plus(builder, args[1], i), _plus(builder, args[3], i)]
-            new = emit_layer(builder, *(_load(builder, *where) for where in zip(pointers, places, strict=True)))
+            places = [_plus(builder, args[k + 1], i) for k in arrays]
+            old = [_load(builder, *where) for where in zip(pointers, places, strict=True)]
+            new = emit_layer(builder, old[0], old[1] if len(old) == 2 else None, share)
             for value, pointer, place in zip(new, pointers, places, strict=True):
                 _store(builder, value, pointer, place)
         return context.get_dummy_value()
 
-    return types.void(lam, _LONG, theta, _LONG), emit
+    return types.void(lam, _LONG, theta, _LONG, linear), emit
 
 
 def _transpose4_in_numpy(source: Any, s: Any, s_stride: Any, out: Any, o: Any, o_stride: Any) -> None:
@@ -196,14 +232,15 @@ def transpose4(typing: Any, source: Any, s: Any, s_stride: Any, out: Any, o: Any
 
 
 @compiled
-def apply_layers(lam: Array, theta: Array, entries: int, layers: int) -> None:
-    """Apply ``layers`` ReLU layers in place to the first ``entries`` of two flat arrays.
+def apply_layers(lam: Array, theta: Array | None, entries: int, layers: int, linear: float | None) -> None:
+    """Apply ``layers`` layers in place to the first ``entries`` of two flat arrays, or of λ alone.
 
-    The arrays must have room for ``entries`` rounded up to a multiple of LANES; the padding is overwritten.
+    ``linear`` is t of the activation, None for ReLU. The arrays must have room for ``entries`` rounded up to a multiple
+    of LANES; the padding is overwritten.
     """
     for at in range(0, entries, LANES):
         for _ in range(layers):  # 32 entries stay in the first-level cache from layer to layer
-            apply_layer(lam, at, theta, at)
+            apply_layer(lam, at, theta, at, linear)
 
 
 @compiled
@@ -221,7 +258,7 @@ def scatter(matrix: Array, first: int, factors: Array, buckets: Ints, out: Array
 def _repeat_layer(pairs: Array, rows: int, repeats: int) -> None:
     for _ in range(repeats):
         for at in range(0, rows * 2 * LANES, 2 * LANES):
-            apply_layer(pairs, at, pairs, at + LANES)
+            apply_layer(pairs, at, pairs, at + LANES, None)
 
 
 def layer_nanoseconds() -> float:

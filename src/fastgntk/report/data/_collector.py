@@ -32,7 +32,10 @@ _STAGES = {"out-of-fold predictions": 4, "kernel": 2, "maps": 3, "baselines": 2,
 _MIN_MEMBERS = 10  # graphs of a class
 _VARIED = ("blocks", "layers", "scale", "jump", "edges")  # options that a grid varies
 # Shown unless at their default.
-_DEFAULTS = {name: getattr(GNTK(), name) for name in ("c_phi", "features", "sketch", "self_weight", "pool")}
+_DEFAULTS = {
+    name: getattr(GNTK(), name)
+    for name in ("c_phi", "features", "sketch", "self_weight", "pool", "activation", "residual")
+}
 
 
 class StageTimer:

@@ -11,7 +11,7 @@ import numpy as np
 from fastgntk._util.arrays import Array, Bools, Ints
 from fastgntk.engines import EXACT_ENGINES
 from fastgntk.graphs import GraphBatch, as_graphs
-from fastgntk.kernels import GNTK, Normalized
+from fastgntk.kernels import Network, Normalized
 from fastgntk.pairwise import Compute, check_compute, node_contributions_in_chunks, prepare
 from fastgntk.report._schema import Drawing, GraphData, Interval
 from fastgntk.report.data._drawings import draw_graph, edge_counts, index_labels, shorten
@@ -136,8 +136,8 @@ def node_contributions(
         # The time is divided among the kernels by their number of graphs.
         deadline = start + seconds * (len(contributions) + len(graphs)) / len(chosen)
         silent = replace(compute, engine=engine if engine in EXACT_ENGINES else "auto", progress=None)
-        # The tangent kernel inside a normalised one is computed for many graphs at once, and then normalised.
-        inner = kernel.kernel if isinstance(kernel, Normalized) and isinstance(kernel.kernel, GNTK) else kernel
+        # The kernel of a network inside a normalised one is computed for many graphs at once, and then normalised.
+        inner = kernel.kernel if isinstance(kernel, Normalized) and isinstance(kernel.kernel, Network) else kernel
         cols = prepare(batch, inner, compute=silent)
         # Weights of cosines times these scales, of both graphs, are weights of the inner kernel.
         diagonal = np.ones(len(batch)) if inner is kernel else cols.diagonal()

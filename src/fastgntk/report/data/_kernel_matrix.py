@@ -225,7 +225,7 @@ def count_distinct_nodes(graphs: LeafGraphs) -> Compression | None:
     batch, kernel = graphs.batch, graphs.kernel
     if not compiled_code_runs() or not batch.n_nodes:
         return None
-    colours = refine_colours(batch, kernel.depth, **kernel.operator, operators=False)
+    colours = refine_colours(batch, kernel.depth, **kernel.refinement, operators=False)
     return Compression(nodes=batch.n_nodes, distinct=colours.counts)
 
 
@@ -237,6 +237,8 @@ def measure_speed(graphs: LeafGraphs, seconds: float, threads: int) -> Speed | N
     """
     batch, kernel, n = graphs.batch, graphs.kernel, len(graphs.batch)
     if not isinstance(kernel, GNTK) or kernel.typed or n < 2 or not batch.n_nodes:
+        return None
+    if kernel.has_residual or kernel.activation != "relu":
         return None
     rng = np.random.default_rng(0)
     sample = batch[np.sort(rng.choice(n, min(n, _BASELINE_GRAPHS), replace=False))]
