@@ -8,7 +8,6 @@ fraction of all pairs that was timed.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -152,8 +151,8 @@ def _draw(rows: list[Row], figure: Figure) -> None:
     unfinished = [i for i, name in enumerate(names) if PAPER_SECONDS.get(name, (0.0,))[0] is None]
     if unfinished:
         heights = [1.5 * _published_seconds(names[i], 0) for i in unfinished]
-        arrows: dict[str, Any] = {"linestyle": "", "color": "black", "marker": "$↑$", "markersize": 9}
-        axes.plot(np.array(unfinished) - 2.5 * _BAR, heights, **arrows, label="printed as more than 24 hours")
+        places, label = np.array(unfinished) - 2.5 * _BAR, "printed as more than 24 hours"
+        axes.plot(places, heights, linestyle="", color="black", marker="$↑$", markersize=9, label=label)
     axes.set_xticks(np.arange(len(names)), names)
     axes.grid(axis="x", visible=False)
     axes.set(yscale="log", ylabel="seconds", title="Time of the kernel matrix")
