@@ -8,6 +8,7 @@
 ``_sketched``         an approximation: aggregation through random matrices
 ``_sketch_rows``      the size of the sketch of each graph
 ``_sketched_level``   one level of it between two groups, in patches
+``_vectors``          kernels on descriptors, as matrix products
 ``_auto``             the choice of ``auto``, and the reason for it
 ``_activation``       the effect of a ReLU layer: κ0 and κ1
 ``_aggregation``      Â = A + I as a list of relations, and aggregated features
@@ -55,9 +56,11 @@ from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, unit_rows
 from fastgntk.engines._random_features import TangentFeatures
 from fastgntk.engines._refinement import equal_graphs, inseparable_graphs, refine_colours
 from fastgntk.engines._sketch_rows import sketch_rows
+from fastgntk.engines._vectors import fit_scaling, scale_descriptors
 
 __all__ = ["COMPILING", "EXACT_ENGINES", "Engine", "Extent", "GraphRange", "Outline"]
 __all__ += ["available_engines", "check_engine", "compiled_code_runs", "engines_of", "get_engine"]
 __all__ += ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds"]
 __all__ += ["Aggregation", "check_graphs", "safe_reciprocal", "kappa0", "kappa1", "kappas", "unit_rows", "is_zero_norm"]
 __all__ += ["NodePairs", "TangentFeatures", "refine_colours", "equal_graphs", "inseparable_graphs", "sketch_rows"]
+__all__ += ["fit_scaling", "scale_descriptors"]

@@ -12,7 +12,7 @@ from fastgntk.engines._base import Engine, compiled_code_runs, engines_of, get_e
 from fastgntk.engines._sketch_rows import sketch_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import Leaf, Network
+from fastgntk.kernels import DescriptorKernel, Leaf, Network
 from fastgntk.sketch import Sketch
 
 __all__ = ["Choice", "choose_engine", "estimate_seconds", "layer_nanoseconds"]
@@ -26,6 +26,7 @@ _PAIR, _PAIR_NUMPY = 1.8, 12.0  # moving one pair of nodes of a level
 _NEIGHBOUR, _NEIGHBOUR_UNCACHED = 0.15, 0.35  # one neighbour of a pair
 _CACHED_SIZE = 400  # graphs of up to this many nodes stay in cache
 _NEIGHBOUR_NUMPY, _DENSE = 2.2, 0.09  # one neighbour of a pair in a sparse product, one node in a dense one
+_VALUE, _COLUMN = 12.0, 0.06  # one pair of graphs with descriptors, and one column of it
 _NORM = 1.0  # one neighbour of a pair of nodes of one graph, in the norms
 _START = 0.3e9  # loading compiled code, once in a process
 _REUSED_PAIRS = 1e12  # assumed number of pairs for reused graphs, large enough that loading compiled code pays off
@@ -139,11 +140,17 @@ def sketched_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network,
     return level_pairs * (_LAYER * kernel.layers + _PAIR + products) / 1e9
 
 
+def vectors_seconds(batch: GraphBatch, cols: GraphBatch | None, kernel: DescriptorKernel, pairs: float) -> float:  # noqa: ARG001
+    """Estimate the time of kernels on descriptors on one core, from the pairs of graphs."""
+    return pairs * (_VALUE + _COLUMN * batch.descriptors[kernel.on].shape[1]) / 1e9
+
+
 _SECONDS: dict[str, Callable[[GraphBatch, GraphBatch | None, Any, float], float]] = {
     "lossless": lossless_seconds,
     "decoupled": decoupled_seconds,
     "kronecker": decoupled_seconds,  # far too low, but nothing is planned by the time of the literal formula
     "sketched": sketched_seconds,
+    "vectors": vectors_seconds,
 }
 
 

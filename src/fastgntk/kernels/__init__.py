@@ -30,6 +30,13 @@ S                     ``sketch``           B SᵀS in place of B: an approximati
 A node of norm 0 (zero features, or exact cancellation) contributes 0. Where this departs from the papers, and
 why, is in docs/math.md.
 
+Graphs may carry descriptors, named blocks of numbers (docs/inputs.md). With z the row of a graph in the block ``on``,
+its columns scaled as fitted on the training graphs, d their number, and x the row unchanged, 0 or more:
+
+    RBF        exp(−‖z − z'‖² / (2 ℓ²)),  2 ℓ² the median of ‖z − z'‖² over pairs of training graphs, or ℓ given
+    Linear     ⟨z, z'⟩ / d
+    Tanimoto   Σ_j min(x_j, x'_j) / Σ_j max(x_j, x'_j),  0/0 = 1
+
 Kernels combine entry by entry, and stay positive semi-definite:
 
     (k1 + k2)(G, G') = k1(G, G') + k2(G, G')                 (a k)(G, G') = a k(G, G'),  a > 0
@@ -37,6 +44,7 @@ Kernels combine entry by entry, and stay positive semi-definite:
 
 ====================  ==========================================================================
 ``_network``          :class:`GNTK`, with all parameters that change its values
+``_descriptors``      :class:`RBF`, :class:`Linear` and :class:`Tanimoto` on descriptors
 ``_base``             :class:`Kernel` and the algebra: sums, products, factors, normalisation
 ``_parse``            :func:`parse_kernel`, kernels from strings and JSON
 ====================  ==========================================================================
@@ -45,8 +53,10 @@ The recursion is implemented in :mod:`fastgntk.engines`.
 """
 
 from fastgntk.kernels._base import Kernel, Leaf, Normalized, Product, Scaled, Sum
+from fastgntk.kernels._descriptors import RBF, DescriptorKernel, Linear, Tanimoto
 from fastgntk.kernels._network import GNTK, Edges, Network, Scale
 from fastgntk.kernels._parse import parse_kernel
 
 __all__ = ["Kernel", "Leaf", "Network", "GNTK", "Sum", "Product", "Scaled", "Normalized", "parse_kernel"]
 __all__ += ["Scale", "Edges"]
+__all__ += ["DescriptorKernel", "RBF", "Linear", "Tanimoto"]

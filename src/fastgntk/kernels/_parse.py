@@ -14,12 +14,14 @@ from typing import Any, NoReturn
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError
 from fastgntk.kernels._base import Kernel, Normalized, Product, Scaled, Sum
+from fastgntk.kernels._descriptors import RBF, Linear, Tanimoto
 from fastgntk.kernels._network import GNTK
 from fastgntk.sketch import Sketch
 
 __all__ = ["parse_kernel", "value_from_dict"]
 
 _NAMES: dict[str, type[Value]] = {"GNTK": GNTK, "Sketch": Sketch}
+_NAMES |= {"RBF": RBF, "Linear": Linear, "Tanimoto": Tanimoto}
 _COMPOSITE: dict[str, type[Value]] = {"Sum": Sum, "Product": Product, "Scaled": Scaled, "Normalized": Normalized}
 _MAX_LENGTH = 10_000  # characters
 _MAX_DEPTH = 200  # nested operations

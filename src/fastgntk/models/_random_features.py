@@ -28,7 +28,7 @@ from fastgntk.kernels import GNTK, Kernel, Normalized
 from fastgntk.models._base import GraphEstimator, as_training_graphs, check_features, warn_unseen_labels
 from fastgntk.models._kernel_values import KERNEL_CONSTANT, Chunk, TrainingKernel, split_into_chunks
 from fastgntk.models._targets import Targets
-from fastgntk.pairwise import Compute, check_compute, check_fits_memory, check_kernel
+from fastgntk.pairwise import Compute, Contributions, check_compute, check_fits_memory, check_kernel
 from fastgntk.solvers import Solution, regress_on_features
 
 __all__ = ["DEFAULT_FEATURES", "FeatureBasis", "RandomFeatures", "drawn_width", "solve_on_features"]
@@ -259,13 +259,13 @@ class FeatureBasis:
         """Return vectors with the constant feature, and the variance not explained by any feature: 0."""
         return np.column_stack([rows, np.full(len(rows), np.sqrt(KERNEL_CONSTANT))]), np.zeros_like(diagonal)
 
-    def node_contributions(self, batch: GraphBatch) -> Array:
+    def contributions(self, batch: GraphBatch) -> Contributions:
         """Return the vector of each node of one graph, shape (N, m); they sum to the vector of the graph."""
         vectors: Any = self.draws.nodes(self.transformer.encode(batch), np.float64)
         norm = (
             np.linalg.norm(vectors.sum(axis=0)) if isinstance(self.kernel, Normalized) else np.sqrt(self.kernel_scale)
         )
-        return np.asarray(vectors / (norm or 1.0))
+        return Contributions(np.asarray(vectors / (norm or 1.0)), {})
 
     def probe(self) -> Array:
         """Return the vector of one fixed graph, to check that the seed still gives the same draws."""

@@ -25,7 +25,9 @@ from fastgntk.pairwise._describe import describe
 from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_columns, gram_path
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._nodes import (
+    Contributions,
     check_nodes,
+    contributions,
     node_contributions,
     node_contributions_in_chunks,
     node_diagonal,
@@ -43,6 +45,7 @@ __all__ = ["gram", "cross_gram", "diagonal", "gram_columns", "gram_path", "GramP
 __all__ += ["prepare", "prepare_batch", "choose_engine_for_reuse", "PreparedGraphs"]
 __all__ += ["NotSketchedWarning", "LeafGraphs"]
 __all__ += ["Compute", "check_compute", "check_kernel", "check_fits_memory"]
+__all__ += ["Contributions", "contributions"]
 __all__ += ["node_contributions", "node_contributions_in_chunks", "node_gram", "node_diagonal", "check_nodes"]
 __all__ += ["normalize", "combine", "combine_diagonals", "needs_diagonals"]
 __all__ += ["estimate_cost", "CostEstimate", "LeafCost", "ClusterCost", "describe"]

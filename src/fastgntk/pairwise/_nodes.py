@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -13,16 +13,24 @@ from fastgntk._util.threads import run, single_threaded_blas
 from fastgntk.engines import NodePairs, check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
-from fastgntk.kernels import GNTK, Kernel, Network
+from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Network
 from fastgntk.pairwise._combine import combine_nodes
 from fastgntk.pairwise._compute import Compute, check_compute
 from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare
 
-__all__ = ["check_nodes", "node_contributions", "node_contributions_in_chunks", "node_diagonal", "node_gram"]
+__all__ = ["Contributions", "check_nodes", "contributions", "node_contributions", "node_contributions_in_chunks"]
+__all__ += ["node_diagonal", "node_gram"]
 
 _NODES_PER_PASS = 1024  # enough to merge many nodes in few calls, while rows stay in the cache
 _ARRAYS_PER_CHUNK = 8  # arrays of a chunk's size that exist at the same time
 _CHUNKS_PER_WORKER = 4  # so that no worker waits long for the last one to finish
+
+
+class Contributions(NamedTuple):
+    """The parts of a row of a kernel matrix; over nodes and blocks of descriptors they add up to the row."""
+
+    nodes: Array  # (N, m)
+    descriptors: dict[str, Array]  # (m,) for each block that a kernel on descriptors uses
 
 
 def node_contributions(graph: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -30,8 +38,8 @@ def node_contributions(graph: Any, cols: Any, kernel: Kernel | None = None, *, c
 
     A tangent kernel is a sum over pairs of nodes, Σ_u Σ_l Σ_v K(l)_uv, and row u of the result holds the terms of node
     u. The rows add up to the row that :func:`cross_gram` returns, at the same cost. Contributions to a sum of kernels
-    add up; in a product k1 · k2 the nodes are those of k1, and k2 weights the m graphs. ``cols`` may be prepared
-    graphs; then leave out the kernel.
+    add up; in a product k1 · k2 the nodes are those of k1, and k2 weights the m graphs. Terms of kernels on descriptors
+    belong to no node and are missing. ``cols`` may be prepared graphs; then leave out the kernel.
 
     Returns
     -------
@@ -46,7 +54,7 @@ def node_contributions(graph: Any, cols: Any, kernel: Kernel | None = None, *, c
     ((17, 5), True)
     """
     prepared = cols if isinstance(cols, PreparedGraphs) else prepare(cols, kernel, compute=compute)
-    return _contributions(_check_one(as_graphs(graph)), prepared, check_call(prepared, kernel, compute))
+    return contributions(_check_one(as_graphs(graph)), prepared, check_call(prepared, kernel, compute)).nodes
 
 
 def node_contributions_in_chunks(
@@ -67,7 +75,7 @@ def node_contributions_in_chunks(
         stop = start + 1
         if together:
             stop = max(stop, int(np.searchsorted(batch.offsets, batch.offsets[start] + max_nodes, side="right")) - 1)
-        yield slice(start, stop), _contributions(_union(batch[start:stop]), cols, compute)
+        yield slice(start, stop), contributions(_union(batch[start:stop]), cols, compute).nodes
         start = stop
 
 
@@ -81,17 +89,24 @@ def _union(batch: GraphBatch) -> GraphBatch:
         self_loops=np.array([batch.self_loops.sum()]),
         sketch_keys=None,
         sketch_sizes=None,
+        descriptors={},
     )
 
 
-def _contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute) -> Array:
-    """Return the contributions (N, m) of the nodes of one graph."""
-    row = cols.prepare_others(batch)
-    parts = {
-        leaf: graphs.node_contributions(cols.graphs_by_leaf[leaf], compute)
-        for leaf, graphs in row.graphs_by_leaf.items()
-    }
-    return combine_nodes(cols.kernel, parts, row.needed_diagonals(compute), cols.needed_diagonals(compute))
+def contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute) -> Contributions:
+    """Return the contributions of the nodes and of the descriptors of one graph to its row of the matrix."""
+    row, n = cols.prepare_others(batch), batch.n_nodes
+    blocks = list(dict.fromkeys(leaf.on for leaf in row.graphs_by_leaf if isinstance(leaf, DescriptorKernel)))
+    parts: dict[Kernel, Array] = {}  # a row for each node, then one for each block
+    for leaf, graphs in row.graphs_by_leaf.items():
+        if isinstance(leaf, DescriptorKernel):
+            parts[leaf] = np.zeros((n + len(blocks), len(cols)))
+            parts[leaf][n + blocks.index(leaf.on)] = graphs.cross(cols.graphs_by_leaf[leaf], compute, 0)[0]
+        else:
+            values = graphs.node_contributions(cols.graphs_by_leaf[leaf], compute)
+            parts[leaf] = np.pad(values, ((0, len(blocks)), (0, 0))) if blocks else values
+    combined = combine_nodes(cols.kernel, parts, row.needed_diagonals(compute), cols.needed_diagonals(compute))
+    return Contributions(combined[:n], dict(zip(blocks, combined[n:], strict=True)))
 
 
 def node_gram(graph: Any, kernel: Network = GNTK(), *, nodes: Any = None, compute: Compute | None = None) -> Array:

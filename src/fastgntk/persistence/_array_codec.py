@@ -8,7 +8,7 @@ On loading every index is checked: compiled loops trust the arrays of a batch, s
 file would read foreign memory. A valid checksum does not rule this out.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -19,8 +19,16 @@ from scipy import sparse
 from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.engines import TangentFeatures, available_engines
 from fastgntk.errors import InputError
-from fastgntk.graphs import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures, content_keys
-from fastgntk.kernels import GNTK, Kernel, Network, Normalized
+from fastgntk.graphs import (
+    DescriptorScaling,
+    EdgeTypes,
+    FeatureKind,
+    GraphBatch,
+    NodeFeatures,
+    check_block,
+    content_keys,
+)
+from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Network, Normalized
 from fastgntk.models import Basis, FeatureBasis, KernelBasis, drawn_width
 from fastgntk.pairwise import Compute, prepare_batch
 from fastgntk.persistence._schema import Arrays, ArraySpec, Entry, check_array, check_arrays, check_document, check_keys
@@ -31,8 +39,9 @@ _FIELDS = (
     *("offsets", "indptr", "indices", "weights", "labels", "edge_labels", "self_loops"),
     *("node_scale", "sketch_keys", "sketch_sizes"),
 )
-_SPARSE = ("features.data", "features.indices", "features.indptr", "features.shape")
-_GRAPHS = [f"graphs.{name}" for name in (*_FIELDS, *_SPARSE, "features")]
+_CSR = ("data", "indices", "indptr", "shape")
+_GRAPHS = [f"graphs.{name}" for name in (*_FIELDS, "features", *(f"features.{part}" for part in _CSR))]
+_DESCRIPTORS = "graphs.descriptors."
 _EDGE_TYPES = {False: "edge_types.whole", True: "edge_types.text"}  # by whether labels are strings
 _LABELS = "int64 or str"
 _MAX_COLUMNS = 2**31 - 1  # compiled loops count columns with 32 bits
@@ -71,6 +80,7 @@ def pack_basis(basis: Basis) -> tuple[dict[str, Any], Arrays]:
     if isinstance(basis, KernelBasis):
         document["engines"] = basis.prepared.engines
         arrays |= pack_graphs(_drop_unused(basis.prepared.batch, basis.features, basis.kernel))
+        arrays |= _pack_scalings(basis.scalings)
         diagonals = basis.prepared.leaf_diagonals(basis.compute.with_progress(None))
         arrays |= {f"diagonal.{i}": diagonals[leaf] for i, leaf in enumerate(basis.prepared.graphs_by_leaf)}
     elif isinstance(basis, FeatureBasis):
@@ -89,11 +99,13 @@ def unpack_basis(document: dict[str, Any], arrays: Arrays, compute: Compute) -> 
     for leaf in leaves:
         if max(leaf.depth, leaf.layers if isinstance(leaf, Network) else 1) > _MAX_DEPTH:
             raise InputError(f"the depth of {leaf} exceeds {_MAX_DEPTH}; the file is probably corrupt.")
-    kinds = list(dict.fromkeys(leaf.features for leaf in leaves))
+    kinds = list(dict.fromkeys(leaf.features for leaf in leaves if leaf.features is not None))
     encoders = [unpack_features(entry, arrays, f"features.{i}.") for i, entry in enumerate(described[: len(kinds)])]
     if len(described) != len(kinds) or [encoder.kind for encoder in encoders] != kinds:
         raise InputError("its node features do not fit its kernel.")
     if "draws" in document:
+        if not encoders:
+            raise InputError("its random features do not fit its kernel.")
         return _unpack_draws(document, arrays, kernel, encoders[0], compute, kernel_scale)
     batch = unpack_graphs(arrays)
     if batch.sketch_keys is None and any(leaf.sketch is not None for leaf in leaves):
@@ -105,7 +117,8 @@ def unpack_basis(document: dict[str, Any], arrays: Arrays, compute: Compute) -> 
     if [name == "sketched" for name in engines] != [leaf.sketch is not None for leaf in leaves]:
         raise InputError("its engines do not fit its kernel.")
     known = engines if set(engines) <= set(available_engines()) else None  # None chooses engines for this machine
-    prepared = prepare_batch(batch, kernel, compute, features, engines=known)
+    scalings = _unpack_scalings(leaves, arrays, batch)
+    prepared = prepare_batch(batch, kernel, compute, features, scalings, engines=known)
     for leaf, values in zip(leaves, diagonals, strict=True):
         prepared.set_leaf_diagonal(leaf, values)
     return KernelBasis(prepared, kernel_scale)
@@ -155,7 +168,12 @@ def _drop_unused(batch: GraphBatch, features: dict[str, NodeFeatures], kernel: K
         node_scale=batch.node_scale if any(leaf.given_scale for leaf in kernel.leaves()) else None,
         sketch_keys=content_keys(batch) if sketches else None,
         sketch_sizes=batch.sketch_sizes if any(sketch.size == "given" for sketch in sketches) else None,
+        descriptors={name: batch.descriptors[name] for name in _used_descriptors(kernel)},
     )
+
+
+def _used_descriptors(kernel: Kernel) -> list[str]:
+    return list(dict.fromkeys(leaf.on for leaf in kernel.leaves() if isinstance(leaf, DescriptorKernel)))
 
 
 def pack_graphs(batch: GraphBatch) -> Arrays:
@@ -163,14 +181,9 @@ def pack_graphs(batch: GraphBatch) -> Arrays:
 
     A batch that cannot be unpacked raises an error here, before it is written to a file.
     """
-    packed = {name: getattr(batch, name) for name in _FIELDS}
-    features = batch.features
-    if sparse.issparse(features):
-        csr = (features.data, features.indices, features.indptr, np.array(features.shape, dtype=np.int64))
-        packed |= dict(zip(_SPARSE, csr, strict=True))
-    else:
-        packed["features"] = features
-    arrays = {f"graphs.{name}": array for name, array in packed.items() if array is not None}
+    fields = {f"graphs.{name}": getattr(batch, name) for name in _FIELDS}
+    arrays = {name: array for name, array in fields.items() if array is not None}
+    arrays |= _pack_matrix("graphs.features", batch.features) | _pack_descriptors(batch.descriptors)
     try:
         unpack_graphs(arrays)
     except InputError as error:
@@ -184,7 +197,8 @@ def unpack_graphs(arrays: Arrays) -> GraphBatch:
     Each array is checked against the earlier ones, in a few passes. Arrays whose names do not begin with ``graphs.``
     are ignored. Memory is shared where possible.
     """
-    unknown = sorted(name for name in arrays if name.startswith("graphs.") and name not in _GRAPHS)
+    others = [name for name in arrays if name.startswith("graphs.") and not name.startswith(_DESCRIPTORS)]
+    unknown = sorted(set(others) - set(_GRAPHS))
     if unknown:
         raise InputError(f"the array {unknown[0]} does not belong to a batch of graphs.")
     offsets = _check_pointers(arrays, "graphs.offsets", ArraySpec("any", "int64"))
@@ -204,7 +218,9 @@ def unpack_graphs(arrays: Arrays) -> GraphBatch:
     }
     check_arrays(arrays, {name: spec for name, spec in optional.items() if name in arrays}, sizes | {"two": 2})
     fields = {name: arrays.get(f"graphs.{name}") for name in _FIELDS}
-    return GraphBatch(**fields, features=_unpack_node_features(arrays, sizes))  # type: ignore[arg-type]  # checked above
+    features = _unpack_matrix(arrays, "graphs.features", sizes["nodes"])
+    descriptors = _unpack_descriptors(arrays, sizes["graphs"])
+    return GraphBatch(**fields, features=features, descriptors=descriptors)  # type: ignore[arg-type]  # checked above
 
 
 def pack_features(encoder: NodeFeatures, prefix: str = "features.") -> tuple[dict[str, Any], Arrays]:
@@ -316,25 +332,83 @@ def _check_neighbours(offsets: Ints, indptr: Ints, indices: Int32s) -> None:
         raise InputError("the array graphs.indices must list the neighbours of each node in order, each once.")
 
 
-def _unpack_node_features(arrays: Arrays, sizes: dict[str, int]) -> Any:
-    """Return the features of the nodes, dense or sparse, if there are any."""
-    is_sparse = any(f"graphs.{name}" in arrays for name in _SPARSE)
-    if "graphs.features" in arrays:
+def _pack_matrix(name: str, matrix: Any) -> Arrays:
+    """Return a matrix as one array, or a CSR matrix as four: ``name.data``, ``name.indices``, ….
+
+    >>> sorted(_pack_matrix("x", sparse.csr_array([[0.0, 2.0]])))
+    ['x.data', 'x.indices', 'x.indptr', 'x.shape']
+    """
+    if not sparse.issparse(matrix):
+        return {} if matrix is None else {name: matrix}
+    parts = (matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape, dtype=np.int64))
+    return {f"{name}.{part}": array for part, array in zip(_CSR, parts, strict=True)}
+
+
+def _unpack_matrix(arrays: Arrays, name: str, rows: int, *, finite: bool = True) -> Any:
+    """Return the matrix packed by :func:`_pack_matrix`, dense or sparse; None if there is none."""
+    is_sparse = any(f"{name}.{part}" in arrays for part in _CSR)
+    if name in arrays:
         if is_sparse:
-            raise InputError("the array graphs.features is given both dense and sparse.")
-        features = check_array(arrays, "graphs.features", ArraySpec("nodes any"), **sizes)
-        if features.shape[1] > _MAX_COLUMNS:
-            raise InputError(f"the array graphs.features must have at most {_MAX_COLUMNS} columns.")
-        return features
+            raise InputError(f"the array {name} is given both dense and sparse.")
+        dense = check_array(arrays, name, ArraySpec("rows any", finite=finite), rows=rows)
+        if dense.shape[1] > _MAX_COLUMNS:
+            raise InputError(f"the array {name} must have at most {_MAX_COLUMNS} columns.")
+        return dense
     if not is_sparse:
         return None
-    height, width = check_array(arrays, "graphs.features.shape", ArraySpec("two", "int64"), two=2)
-    if height != sizes["nodes"] or not 0 <= width <= _MAX_COLUMNS:
-        raise InputError(f"the array graphs.features.shape must be ({sizes['nodes']}, width).")
-    pointer_spec = ArraySpec("nodes+1", "int32 or int64")  # SciPy uses both
-    pointers = _check_pointers(arrays, "graphs.features.indptr", pointer_spec, **sizes)
-    stored = {"graphs.features.indices": ArraySpec("n", str(pointers.dtype)), "graphs.features.data": ArraySpec("n")}
+    height, width = check_array(arrays, f"{name}.shape", ArraySpec("two", "int64"), two=2)
+    if height != rows or not 0 <= width <= _MAX_COLUMNS:
+        raise InputError(f"the array {name}.shape must be ({rows}, width).")
+    pointer_spec = ArraySpec("rows+1", "int32 or int64")  # SciPy uses both
+    pointers = _check_pointers(arrays, f"{name}.indptr", pointer_spec, **{"rows+1": rows + 1})
+    stored = {f"{name}.indices": ArraySpec("n", str(pointers.dtype)), f"{name}.data": ArraySpec("n", finite=finite)}
     columns, data = check_arrays(arrays, stored, {"n": int(pointers[-1])}).values()
     if np.any((columns < 0) | (columns >= width)):
-        raise InputError(f"the array graphs.features.indices must lie in 0..{width - 1}.")
+        raise InputError(f"the array {name}.indices must lie in 0..{width - 1}.")
     return sparse.csr_array((data, columns, pointers), shape=(int(height), int(width)))
+
+
+def _pack_descriptors(descriptors: Mapping[str, Any]) -> Arrays:
+    """Return the blocks by number, and their names."""
+    arrays = {f"{_DESCRIPTORS}names": np.array(list(descriptors), dtype=np.str_)} if descriptors else {}
+    for i, block in enumerate(descriptors.values()):
+        arrays |= _pack_matrix(f"{_DESCRIPTORS}{i}", block)
+    return arrays
+
+
+def _unpack_descriptors(arrays: Arrays, graphs: int) -> dict[str, Any]:
+    found = [name for name in arrays if name.startswith(_DESCRIPTORS)]
+    if not found:
+        return {}
+    names = check_array(arrays, f"{_DESCRIPTORS}names", ArraySpec("any", "str")).tolist()
+    packed: Arrays = {}
+    blocks = {}
+    for i, name in enumerate(names):
+        # A row of NaN marks a graph without the block.
+        block = _unpack_matrix(arrays, f"{_DESCRIPTORS}{i}", graphs, finite=False)
+        if block is None or name in blocks:
+            raise InputError(f"the descriptors {name!r} of its graphs are missing or occur twice.")
+        blocks[name] = check_block(name, block, graphs)
+        packed |= _pack_matrix(f"{_DESCRIPTORS}{i}", block)
+    if len(found) != len(packed) + 1:
+        raise InputError("the names of the descriptors of its graphs do not match their arrays.")
+    return blocks
+
+
+def _pack_scalings(scalings: Mapping[Kernel, DescriptorScaling]) -> Arrays:
+    """Return the shift and the factor of each column, for each leaf on descriptors in turn."""
+    arrays = {}
+    for i, scaling in enumerate(scalings.values()):
+        arrays |= {f"scaling.{i}.shift": scaling.shift, f"scaling.{i}.factor": scaling.factor}
+    return arrays
+
+
+def _unpack_scalings(leaves: Iterable[Kernel], arrays: Arrays, batch: GraphBatch) -> dict[Kernel, DescriptorScaling]:
+    scalings: dict[Kernel, DescriptorScaling] = {}
+    for i, leaf in enumerate(leaf for leaf in leaves if isinstance(leaf, DescriptorKernel)):
+        if leaf.on not in batch.descriptors:
+            raise InputError(f"its graphs lack the descriptors {leaf.on!r}.")
+        specs = {f"scaling.{i}.shift": ArraySpec("d"), f"scaling.{i}.factor": ArraySpec("d", minimum=0.0)}
+        shift, factor = check_arrays(arrays, specs, {"d": batch.descriptors[leaf.on].shape[1]}).values()
+        scalings[leaf] = DescriptorScaling(leaf.on, shift, factor, getattr(leaf, "scaling", "none") == "log")
+    return scalings
