@@ -7,11 +7,12 @@ from tests.tables import ALL_ENGINES, ENGINES
 from fastgntk import GNTK, Compute, Graph, InputError, gram
 from fastgntk.engines import EXACT_ENGINES, get_engine
 from fastgntk.engines._base import ENGINES as TABLE
+from fastgntk.kernels import Network
 
 
 def test_the_table_of_tests_has_every_engine():
     assert tuple(ENGINES) == EXACT_ENGINES
-    assert sorted(ALL_ENGINES) == sorted(TABLE)
+    assert sorted(ALL_ENGINES) == sorted(name for name, row in TABLE.items() if row.kernels is Network)
 
 
 @pytest.mark.parametrize("given", ["fast", "", None, 3, ["lossless"], "Lossless"])
@@ -21,7 +22,7 @@ def test_unknown_engine_is_refused_with_the_names_that_exist(given):
 
 
 def test_unknown_name_has_no_engine():
-    with pytest.raises(InputError, match="engine must be one of lossless, decoupled, kronecker, sketched, but is 'x'"):
+    with pytest.raises(InputError, match=r"engine must be one of lossless, decoupled, kronecker, .* but is 'x'"):
         get_engine("x")
 
 

@@ -37,7 +37,13 @@ class OptionGroup:
     def changed(self, *names: str) -> list[str]:
         """Return the options that differ from their default, such as "--n-jobs", among all fields or ``names``."""
         candidates = [f for f in self.options() if f.default is not REQUIRED and (f.name in names or not names)]
-        return [f"--{f.name.replace('_', '-')}" for f in candidates if getattr(self, f.name) != f.default]
+        return [_option_name(f) for f in candidates if getattr(self, f.name) != f.default]
+
+
+def _option_name(f: Field[Any]) -> str:
+    """Return the name of an option: the first that it declares, or that of its field."""
+    declared = getattr(f.metadata["typer"], "param_decls", None) or ()
+    return next((name for name in declared if "/" not in name), f"--{f.name.replace('_', '-')}")
 
 
 def option(help: str, default: Any = None, *declarations: str, **settings: Any) -> Any:

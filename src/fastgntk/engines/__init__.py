@@ -56,11 +56,11 @@ from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, unit_rows
 from fastgntk.engines._random_features import TangentFeatures
 from fastgntk.engines._refinement import equal_graphs, inseparable_graphs, refine_colours
 from fastgntk.engines._sketch_rows import sketch_rows
-from fastgntk.engines._vectors import fit_scaling, scale_descriptors
+from fastgntk.engines._vectors import equal_descriptors, fit_scaling, scale_descriptors
 
 __all__ = ["COMPILING", "EXACT_ENGINES", "Engine", "Extent", "GraphRange", "Outline"]
 __all__ += ["available_engines", "check_engine", "compiled_code_runs", "engines_of", "get_engine"]
 __all__ += ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds"]
 __all__ += ["Aggregation", "check_graphs", "safe_reciprocal", "kappa0", "kappa1", "kappas", "unit_rows", "is_zero_norm"]
 __all__ += ["NodePairs", "TangentFeatures", "refine_colours", "equal_graphs", "inseparable_graphs", "sketch_rows"]
-__all__ += ["fit_scaling", "scale_descriptors"]
+__all__ += ["equal_descriptors", "fit_scaling", "scale_descriptors"]

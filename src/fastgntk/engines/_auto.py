@@ -142,7 +142,8 @@ def sketched_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network,
 
 def vectors_seconds(batch: GraphBatch, cols: GraphBatch | None, kernel: DescriptorKernel, pairs: float) -> float:  # noqa: ARG001
     """Estimate the time of kernels on descriptors on one core, from the pairs of graphs."""
-    return pairs * (_VALUE + _COLUMN * batch.descriptors[kernel.on].shape[1]) / 1e9
+    width = int(batch.descriptors[kernel.on].shape[1])
+    return pairs * (_VALUE + _COLUMN * width) / 1e9
 
 
 _SECONDS: dict[str, Callable[[GraphBatch, GraphBatch | None, Any, float], float]] = {

@@ -16,7 +16,7 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import DescriptorScaling, GraphBatch
 from fastgntk.kernels import RBF, DescriptorKernel, Linear, Tanimoto
 
-__all__ = ["Vectors", "fit_scaling", "scale_descriptors"]
+__all__ = ["Vectors", "equal_descriptors", "fit_scaling", "scale_descriptors"]
 
 _MEDIAN_GRAPHS = 1000
 _MAX_UNARY = 255  # largest count that is written as a row of ones
@@ -106,9 +106,7 @@ class Vectors(Engine[DescriptorKernel, _State, _Group]):
 
     def equal_graphs(self, state: _State) -> Ints:
         """Return for each graph the number of the first one with the same vector."""
-        first: dict[bytes, int] = {}
-        rows = (_row_bytes(state.vectors, i) for i in range(state.vectors.shape[0]))
-        return np.array([first.setdefault(row, i) for i, row in enumerate(rows)], dtype=np.int64)
+        return _equal_rows(state.vectors)
 
     def build_group(self, state: _State, graphs: Ints) -> _Group:
         """Take the vectors of some graphs."""
@@ -158,7 +156,7 @@ def _min_max(rows: _Group, cols: _Group) -> Array:
         smaller = _unary_products(rows.unary, cols.unary)
     sums = [np.asarray(group.vectors.sum(axis=1)).ravel() for group in (rows, cols)]
     larger = np.add.outer(*sums) - smaller
-    return np.divide(smaller, larger, out=np.ones_like(smaller), where=larger > 0)
+    return np.asarray(np.divide(smaller, larger, out=np.ones_like(smaller), where=larger > 0))
 
 
 def _to_unary(counts: Any) -> Any:
@@ -195,6 +193,17 @@ def _sums_of_minima(rows: Any, cols: Any) -> Array:
 
 def _to_dense(block: Matrix) -> Array:
     return np.asarray(block.toarray() if sparse.issparse(block) else block)
+
+
+def equal_descriptors(batch: GraphBatch, on: str) -> Ints:
+    """Return for each graph the number of the first one with the same numbers in a block."""
+    return _equal_rows(DescriptorScaling.identity(batch, on).transform(batch))
+
+
+def _equal_rows(vectors: Matrix) -> Ints:
+    first: dict[bytes, int] = {}
+    rows = (_row_bytes(vectors, i) for i in range(vectors.shape[0]))
+    return np.array([first.setdefault(row, i) for i, row in enumerate(rows)], dtype=np.int64)
 
 
 def _row_bytes(vectors: Matrix, i: int) -> bytes:

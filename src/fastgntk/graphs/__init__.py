@@ -24,11 +24,15 @@ from fastgntk.graphs._statistics import Description, EqualGraphs, Spread
 from fastgntk.graphs.convert import (
     ATOM_FEATURES,
     BOND_KINDS,
+    MOLECULE_DESCRIPTORS,
     AtomFeature,
     UnusedAttributesWarning,
     as_graphs,
+    check_descriptor_names,
+    descriptor_names,
     from_smiles,
     molecule,
+    molecule_descriptors,
     molecules,
     to_geometric,
     to_networkx,
@@ -40,3 +44,4 @@ __all__ += ["molecules", "ATOM_FEATURES", "AtomFeature", "BOND_KINDS"]
 __all__ += ["Description", "EqualGraphs", "Spread"]
 __all__ += ["NodeFeatures", "FeatureKind", "EdgeTypes", "UnseenLabelWarning"]
 __all__ += ["DescriptorScaling", "ScalingKind", "check_block"]
+__all__ += ["molecule_descriptors", "descriptor_names", "check_descriptor_names", "MOLECULE_DESCRIPTORS"]

@@ -97,8 +97,8 @@ def _find_block(batch: "GraphBatch", on: str, *, finite: bool = False) -> Any:
     if block is None:
         available = ", ".join(map(repr, batch.descriptors)) or "none at all"
         raise InputError(
-            f"the graphs have no descriptors {on!r}; there are {available}: add them with "
-            "batch.with_descriptors({name: array})."
+            f"the graphs have no descriptors {on!r}; there are {available}; add them with "
+            "batch.with_descriptors (--descriptors or --with)."
         )
     missing = np.flatnonzero(is_missing(block))
     if len(missing):

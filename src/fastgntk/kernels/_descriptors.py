@@ -64,10 +64,10 @@ class RBF(DescriptorKernel):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_scaling(self.scaling)
-        if self.length_scale != "median":
-            if isinstance(self.length_scale, str):
-                raise InputError(f"length_scale must be a number above 0 or 'median', but is {self.length_scale!r}.")
+        if not isinstance(self.length_scale, str):
             object.__setattr__(self, "length_scale", check_positive("length_scale", self.length_scale))
+        elif self.length_scale != "median":
+            raise InputError(f"length_scale must be a number above 0 or 'median', but is {self.length_scale!r}.")
 
     @property
     def fitted(self) -> bool:

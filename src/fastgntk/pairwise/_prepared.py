@@ -232,7 +232,7 @@ def prepare_batch(
 
 
 def prepare_pair(rows: GraphBatch, cols: GraphBatch, kernel: Kernel, compute: Compute) -> list[PreparedGraphs]:
-    """Prepare two sets of graphs for one matrix; all is fitted on the columns, and features are extended by the rows."""
+    """Prepare two sets of graphs for one matrix; all is fitted on the columns, and features extended by the rows."""
 
     def fit_features(kind: FeatureKind) -> NodeFeatures:
         return NodeFeatures(kind).fit(cols).extend(rows)
@@ -258,8 +258,8 @@ def _prepare(
     """Prepare several sets of graphs with the same features, scalings and engines.
 
     ``fit_features(kind)`` returns the features of a kind for all sets, ``fit_scales(leaf)`` the scaling of a kernel on
-    descriptors, and ``choose(leaf, encoded batches)`` the engine of a leaf, called for one leaf after the other. All sets but the last are rows of matrices with the last one,
-    and with ``others`` that one is too.
+    descriptors, and ``choose(leaf, encoded batches)`` the engine of a leaf, called for one leaf after the other. All
+    sets but the last are rows of matrices with the last one, and with ``others`` that one is too.
     """
     leaves = kernel.leaves()
     features: dict[str, NodeFeatures] = {}

@@ -397,7 +397,7 @@ def _unpack_descriptors(arrays: Arrays, graphs: int) -> dict[str, Any]:
 
 def _pack_scalings(scalings: Mapping[Kernel, DescriptorScaling]) -> Arrays:
     """Return the shift and the factor of each column, for each leaf on descriptors in turn."""
-    arrays = {}
+    arrays: Arrays = {}
     for i, scaling in enumerate(scalings.values()):
         arrays |= {f"scaling.{i}.shift": scaling.shift, f"scaling.{i}.factor": scaling.factor}
     return arrays

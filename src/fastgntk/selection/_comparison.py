@@ -15,10 +15,10 @@ from scipy.optimize import minimize
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._util.threads import run as run_on_threads
-from fastgntk.engines import equal_graphs
+from fastgntk.engines import equal_descriptors, equal_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures
-from fastgntk.kernels import GNTK, Kernel, Normalized
+from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Normalized
 from fastgntk.models import KERNEL_CONSTANT
 from fastgntk.pairwise import Compute, GramPath, gram_path, normalize
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
@@ -169,7 +169,8 @@ class Comparison:
     def _group_equal_graphs(self, kernels: Sequence[Kernel]) -> Ints:
         """Return for each graph the index of the first graph that no kernel distinguishes from it."""
         leaves = [leaf for kernel in kernels for leaf in kernel.leaves()]
-        groups = []
+        blocks_used = dict.fromkeys(leaf.on for leaf in leaves if isinstance(leaf, DescriptorKernel))
+        groups = [equal_descriptors(self.batch, name) for name in blocks_used]
         for kind in dict.fromkeys(leaf.features for leaf in leaves if leaf.features is not None):
             same = [leaf for leaf in leaves if leaf.features == kind]
             featured = NodeFeatures(kind).fit_transform(self.batch)
