@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fastgntk import GNTK, Kernel, Sketch
+from fastgntk import GNTK, RBF, Kernel, Linear, Sketch, Tanimoto
 from fastgntk.sketch import SKETCHES
 
 WEIGHTS = st.floats(0.0, 1e300)
@@ -41,6 +41,15 @@ def leaves(draw) -> GNTK:
     )
 
 
+_BLOCKS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8)
+_SCALINGS = st.sampled_from(["standard", "log", "none"])
+DESCRIPTOR_LEAVES: st.SearchStrategy[Kernel] = (
+    st.builds(RBF, _BLOCKS, st.just("median") | FACTORS, _SCALINGS)
+    | st.builds(Linear, _BLOCKS, _SCALINGS)
+    | st.builds(Tanimoto, _BLOCKS)
+)
+
+
 def _combined(parts: st.SearchStrategy[Kernel]) -> st.SearchStrategy[Kernel]:
     return (
         st.builds(lambda a, b: a + b, parts, parts)
@@ -50,4 +59,4 @@ def _combined(parts: st.SearchStrategy[Kernel]) -> st.SearchStrategy[Kernel]:
     )
 
 
-KERNEL_VALUES: st.SearchStrategy[Kernel] = st.recursive(leaves(), _combined, max_leaves=8)
+KERNEL_VALUES: st.SearchStrategy[Kernel] = st.recursive(leaves() | DESCRIPTOR_LEAVES, _combined, max_leaves=8)

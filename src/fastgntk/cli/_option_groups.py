@@ -42,8 +42,10 @@ class OptionGroup:
 
 def _option_name(f: Field[Any]) -> str:
     """Return the name of an option: the first that it declares, or that of its field."""
-    declared = getattr(f.metadata["typer"], "param_decls", None) or ()
-    return next((name for name in declared if "/" not in name), f"--{f.name.replace('_', '-')}")
+    info = f.metadata["typer"]
+    declared = (info.default, *(info.param_decls or ()))  # typer takes the first declaration as a default
+    names = (name for name in declared if isinstance(name, str) and name.startswith("--") and "/" not in name)
+    return next(names, f"--{f.name.replace('_', '-')}")
 
 
 def option(help: str, default: Any = None, *declarations: str, **settings: Any) -> Any:

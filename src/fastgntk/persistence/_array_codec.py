@@ -8,29 +8,34 @@ On loading every index is checked: compiled loops trust the arrays of a batch, s
 file would read foreign memory. A valid checksum does not rule this out.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.engines import TangentFeatures, available_engines
 from fastgntk.errors import InputError
 from fastgntk.graphs import (
-    DescriptorScaling,
     EdgeTypes,
     FeatureKind,
     GraphBatch,
     NodeFeatures,
-    check_block,
     content_keys,
 )
 from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Network, Normalized
 from fastgntk.models import Basis, FeatureBasis, KernelBasis, drawn_width
 from fastgntk.pairwise import Compute, prepare_batch
+from fastgntk.persistence._descriptor_codec import (
+    DESCRIPTORS_PREFIX,
+    pack_descriptors,
+    pack_scalings,
+    unpack_descriptors,
+    unpack_scalings,
+)
+from fastgntk.persistence._matrix_codec import CSR_PARTS, MAX_COLUMNS, check_pointers, pack_matrix, unpack_matrix
 from fastgntk.persistence._schema import Arrays, ArraySpec, Entry, check_array, check_arrays, check_document, check_keys
 
 __all__ = ["pack_features", "pack_graphs", "pack_basis", "unpack_features", "unpack_graphs", "unpack_basis"]
@@ -39,12 +44,9 @@ _FIELDS = (
     *("offsets", "indptr", "indices", "weights", "labels", "edge_labels", "self_loops"),
     *("node_scale", "sketch_keys", "sketch_sizes"),
 )
-_CSR = ("data", "indices", "indptr", "shape")
-_GRAPHS = [f"graphs.{name}" for name in (*_FIELDS, "features", *(f"features.{part}" for part in _CSR))]
-_DESCRIPTORS = "graphs.descriptors."
+_GRAPHS = [f"graphs.{name}" for name in (*_FIELDS, "features", *(f"features.{part}" for part in CSR_PARTS))]
 _EDGE_TYPES = {False: "edge_types.whole", True: "edge_types.text"}  # by whether labels are strings
 _LABELS = "int64 or str"
-_MAX_COLUMNS = 2**31 - 1  # compiled loops count columns with 32 bits
 
 _BASIS = {
     "kernel": Entry(dict, "a kernel"),
@@ -63,7 +65,7 @@ _KIND = Entry(str, f"one of {', '.join(get_args(FeatureKind))}", lambda kind: ki
 _FEATURES = {
     "kind": _KIND,
     "fitted_kind": _KIND,
-    "width": Entry(int, f"an integer in 0..{_MAX_COLUMNS}", lambda width: 0 <= width <= _MAX_COLUMNS),
+    "width": Entry(int, f"an integer in 0..{MAX_COLUMNS}", lambda width: 0 <= width <= MAX_COLUMNS),
     "categories": Entry(int, "a number of arrays", lambda count: count >= 0),
 }
 
@@ -80,7 +82,7 @@ def pack_basis(basis: Basis) -> tuple[dict[str, Any], Arrays]:
     if isinstance(basis, KernelBasis):
         document["engines"] = basis.prepared.engines
         arrays |= pack_graphs(_drop_unused(basis.prepared.batch, basis.features, basis.kernel))
-        arrays |= _pack_scalings(basis.scalings)
+        arrays |= pack_scalings(basis.scalings)
         diagonals = basis.prepared.leaf_diagonals(basis.compute.with_progress(None))
         arrays |= {f"diagonal.{i}": diagonals[leaf] for i, leaf in enumerate(basis.prepared.graphs_by_leaf)}
     elif isinstance(basis, FeatureBasis):
@@ -117,7 +119,7 @@ def unpack_basis(document: dict[str, Any], arrays: Arrays, compute: Compute) -> 
     if [name == "sketched" for name in engines] != [leaf.sketch is not None for leaf in leaves]:
         raise InputError("its engines do not fit its kernel.")
     known = engines if set(engines) <= set(available_engines()) else None  # None chooses engines for this machine
-    scalings = _unpack_scalings(leaves, arrays, batch)
+    scalings = unpack_scalings(leaves, arrays, batch)
     prepared = prepare_batch(batch, kernel, compute, features, scalings, engines=known)
     for leaf, values in zip(leaves, diagonals, strict=True):
         prepared.set_leaf_diagonal(leaf, values)
@@ -183,7 +185,7 @@ def pack_graphs(batch: GraphBatch) -> Arrays:
     """
     fields = {f"graphs.{name}": getattr(batch, name) for name in _FIELDS}
     arrays = {name: array for name, array in fields.items() if array is not None}
-    arrays |= _pack_matrix("graphs.features", batch.features) | _pack_descriptors(batch.descriptors)
+    arrays |= pack_matrix("graphs.features", batch.features) | pack_descriptors(batch.descriptors)
     try:
         unpack_graphs(arrays)
     except InputError as error:
@@ -197,13 +199,13 @@ def unpack_graphs(arrays: Arrays) -> GraphBatch:
     Each array is checked against the earlier ones, in a few passes. Arrays whose names do not begin with ``graphs.``
     are ignored. Memory is shared where possible.
     """
-    others = [name for name in arrays if name.startswith("graphs.") and not name.startswith(_DESCRIPTORS)]
+    others = [name for name in arrays if name.startswith("graphs.") and not name.startswith(DESCRIPTORS_PREFIX)]
     unknown = sorted(set(others) - set(_GRAPHS))
     if unknown:
         raise InputError(f"the array {unknown[0]} does not belong to a batch of graphs.")
-    offsets = _check_pointers(arrays, "graphs.offsets", ArraySpec("any", "int64"))
+    offsets = check_pointers(arrays, "graphs.offsets", ArraySpec("any", "int64"))
     sizes = {"graphs": len(offsets) - 1, "nodes": int(offsets[-1]), "nodes+1": int(offsets[-1]) + 1}
-    indptr = _check_pointers(arrays, "graphs.indptr", ArraySpec("nodes+1", "int64"), **sizes)
+    indptr = check_pointers(arrays, "graphs.indptr", ArraySpec("nodes+1", "int64"), **sizes)
     sizes["entries"] = int(indptr[-1])
     check_array(arrays, "graphs.self_loops", ArraySpec("graphs", "int64", minimum=0), **sizes)
     _check_neighbours(offsets, indptr, check_array(arrays, "graphs.indices", ArraySpec("entries", "int32"), **sizes))
@@ -218,8 +220,8 @@ def unpack_graphs(arrays: Arrays) -> GraphBatch:
     }
     check_arrays(arrays, {name: spec for name, spec in optional.items() if name in arrays}, sizes | {"two": 2})
     fields = {name: arrays.get(f"graphs.{name}") for name in _FIELDS}
-    features = _unpack_matrix(arrays, "graphs.features", sizes["nodes"])
-    descriptors = _unpack_descriptors(arrays, sizes["graphs"])
+    features = unpack_matrix(arrays, "graphs.features", sizes["nodes"])
+    descriptors = unpack_descriptors(arrays, sizes["graphs"])
     return GraphBatch(**fields, features=features, descriptors=descriptors)  # type: ignore[arg-type]  # checked above
 
 
@@ -308,14 +310,6 @@ def _is_range(numbers: Iterable[Ints], start: int, stop: int) -> bool:
     return len(together) == stop - start and np.array_equal(together, np.arange(start, stop))
 
 
-def _check_pointers(arrays: Arrays, name: str, spec: ArraySpec, **sizes: int) -> Any:
-    pointers = check_array(arrays, name, spec, **sizes)
-    # Compared rather than subtracted, because differences of hostile numbers can overflow.
-    if not len(pointers) or pointers[0] != 0 or np.any(pointers[1:] < pointers[:-1]):
-        raise InputError(f"the array {name} must start at 0 and be non-decreasing.")
-    return pointers
-
-
 def _check_neighbours(offsets: Ints, indptr: Ints, indices: Int32s) -> None:
     """Raise an error for neighbours outside of their graph, self loops, and neighbours not in ascending order."""
     sizes, degrees = np.diff(offsets), np.diff(indptr)
@@ -330,85 +324,3 @@ def _check_neighbours(offsets: Ints, indptr: Ints, indices: Int32s) -> None:
     rises[starts[(starts > 0) & (starts < len(indices))] - 1] = True  # across nodes
     if not rises.all():
         raise InputError("the array graphs.indices must list the neighbours of each node in order, each once.")
-
-
-def _pack_matrix(name: str, matrix: Any) -> Arrays:
-    """Return a matrix as one array, or a CSR matrix as four: ``name.data``, ``name.indices``, ….
-
-    >>> sorted(_pack_matrix("x", sparse.csr_array([[0.0, 2.0]])))
-    ['x.data', 'x.indices', 'x.indptr', 'x.shape']
-    """
-    if not sparse.issparse(matrix):
-        return {} if matrix is None else {name: matrix}
-    parts = (matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape, dtype=np.int64))
-    return {f"{name}.{part}": array for part, array in zip(_CSR, parts, strict=True)}
-
-
-def _unpack_matrix(arrays: Arrays, name: str, rows: int, *, finite: bool = True) -> Any:
-    """Return the matrix packed by :func:`_pack_matrix`, dense or sparse; None if there is none."""
-    is_sparse = any(f"{name}.{part}" in arrays for part in _CSR)
-    if name in arrays:
-        if is_sparse:
-            raise InputError(f"the array {name} is given both dense and sparse.")
-        dense = check_array(arrays, name, ArraySpec("rows any", finite=finite), rows=rows)
-        if dense.shape[1] > _MAX_COLUMNS:
-            raise InputError(f"the array {name} must have at most {_MAX_COLUMNS} columns.")
-        return dense
-    if not is_sparse:
-        return None
-    height, width = check_array(arrays, f"{name}.shape", ArraySpec("two", "int64"), two=2)
-    if height != rows or not 0 <= width <= _MAX_COLUMNS:
-        raise InputError(f"the array {name}.shape must be ({rows}, width).")
-    pointer_spec = ArraySpec("rows+1", "int32 or int64")  # SciPy uses both
-    pointers = _check_pointers(arrays, f"{name}.indptr", pointer_spec, **{"rows+1": rows + 1})
-    stored = {f"{name}.indices": ArraySpec("n", str(pointers.dtype)), f"{name}.data": ArraySpec("n", finite=finite)}
-    columns, data = check_arrays(arrays, stored, {"n": int(pointers[-1])}).values()
-    if np.any((columns < 0) | (columns >= width)):
-        raise InputError(f"the array {name}.indices must lie in 0..{width - 1}.")
-    return sparse.csr_array((data, columns, pointers), shape=(int(height), int(width)))
-
-
-def _pack_descriptors(descriptors: Mapping[str, Any]) -> Arrays:
-    """Return the blocks by number, and their names."""
-    arrays = {f"{_DESCRIPTORS}names": np.array(list(descriptors), dtype=np.str_)} if descriptors else {}
-    for i, block in enumerate(descriptors.values()):
-        arrays |= _pack_matrix(f"{_DESCRIPTORS}{i}", block)
-    return arrays
-
-
-def _unpack_descriptors(arrays: Arrays, graphs: int) -> dict[str, Any]:
-    found = [name for name in arrays if name.startswith(_DESCRIPTORS)]
-    if not found:
-        return {}
-    names = check_array(arrays, f"{_DESCRIPTORS}names", ArraySpec("any", "str")).tolist()
-    packed: Arrays = {}
-    blocks = {}
-    for i, name in enumerate(names):
-        # A row of NaN marks a graph without the block.
-        block = _unpack_matrix(arrays, f"{_DESCRIPTORS}{i}", graphs, finite=False)
-        if block is None or name in blocks:
-            raise InputError(f"the descriptors {name!r} of its graphs are missing or occur twice.")
-        blocks[name] = check_block(name, block, graphs)
-        packed |= _pack_matrix(f"{_DESCRIPTORS}{i}", block)
-    if len(found) != len(packed) + 1:
-        raise InputError("the names of the descriptors of its graphs do not match their arrays.")
-    return blocks
-
-
-def _pack_scalings(scalings: Mapping[Kernel, DescriptorScaling]) -> Arrays:
-    """Return the shift and the factor of each column, for each leaf on descriptors in turn."""
-    arrays: Arrays = {}
-    for i, scaling in enumerate(scalings.values()):
-        arrays |= {f"scaling.{i}.shift": scaling.shift, f"scaling.{i}.factor": scaling.factor}
-    return arrays
-
-
-def _unpack_scalings(leaves: Iterable[Kernel], arrays: Arrays, batch: GraphBatch) -> dict[Kernel, DescriptorScaling]:
-    scalings: dict[Kernel, DescriptorScaling] = {}
-    for i, leaf in enumerate(leaf for leaf in leaves if isinstance(leaf, DescriptorKernel)):
-        if leaf.on not in batch.descriptors:
-            raise InputError(f"its graphs lack the descriptors {leaf.on!r}.")
-        specs = {f"scaling.{i}.shift": ArraySpec("d"), f"scaling.{i}.factor": ArraySpec("d", minimum=0.0)}
-        shift, factor = check_arrays(arrays, specs, {"d": batch.descriptors[leaf.on].shape[1]}).values()
-        scalings[leaf] = DescriptorScaling(leaf.on, shift, factor, getattr(leaf, "scaling", "none") == "log")
-    return scalings
