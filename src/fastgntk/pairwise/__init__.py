@@ -28,6 +28,7 @@ from fastgntk.pairwise._nodes import (
     Contributions,
     check_nodes,
     contributions,
+    contributions_in_chunks,
     node_contributions,
     node_contributions_in_chunks,
     node_diagonal,
@@ -37,15 +38,16 @@ from fastgntk.pairwise._prepared import (
     NotSketchedWarning,
     PreparedGraphs,
     choose_engine_for_reuse,
+    fit_scalings,
     prepare,
     prepare_batch,
 )
 
 __all__ = ["gram", "cross_gram", "diagonal", "gram_columns", "gram_path", "GramPath"]
-__all__ += ["prepare", "prepare_batch", "choose_engine_for_reuse", "PreparedGraphs"]
+__all__ += ["prepare", "prepare_batch", "choose_engine_for_reuse", "fit_scalings", "PreparedGraphs"]
 __all__ += ["NotSketchedWarning", "LeafGraphs"]
 __all__ += ["Compute", "check_compute", "check_kernel", "check_fits_memory"]
-__all__ += ["Contributions", "contributions"]
+__all__ += ["Contributions", "contributions", "contributions_in_chunks"]
 __all__ += ["node_contributions", "node_contributions_in_chunks", "node_gram", "node_diagonal", "check_nodes"]
 __all__ += ["normalize", "combine", "combine_diagonals", "needs_diagonals"]
 __all__ += ["estimate_cost", "CostEstimate", "LeafCost", "ClusterCost", "describe"]

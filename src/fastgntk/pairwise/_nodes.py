@@ -19,7 +19,7 @@ from fastgntk.pairwise._compute import Compute, check_compute
 from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare
 
 __all__ = ["Contributions", "check_nodes", "contributions", "node_contributions", "node_contributions_in_chunks"]
-__all__ += ["node_diagonal", "node_gram"]
+__all__ += ["contributions_in_chunks", "node_diagonal", "node_gram"]
 
 _NODES_PER_PASS = 1024  # enough to merge many nodes in few calls, while rows stay in the cache
 _ARRAYS_PER_CHUNK = 8  # arrays of a chunk's size that exist at the same time
@@ -62,7 +62,18 @@ def node_contributions_in_chunks(
 ) -> Iterator[tuple[slice, Array]]:
     """Yield the results of :func:`node_contributions` for many graphs, in order, several graphs at a time.
 
-    Each item is a slice of graphs and the rows of all their nodes, one row for each node and m columns. Graphs with up
+    Each item is a slice of graphs and the rows of all their nodes, one row for each node and m columns.
+    """
+    for part, found in contributions_in_chunks(graphs, cols, nodes=nodes, compute=compute):
+        yield part, found.nodes
+
+
+def contributions_in_chunks(
+    graphs: Any, cols: PreparedGraphs, *, nodes: int = _NODES_PER_PASS, compute: Compute | None = None
+) -> Iterator[tuple[slice, Contributions]]:
+    """Yield the contributions to the rows of many graphs, in order; of several graphs at a time, or of one.
+
+    Each item is a slice of graphs and the contributions of all their nodes, and of the descriptors. Graphs with up
     to ``nodes`` nodes in total are computed in one pass, as one graph: their disjoint union. A sketch, a normalisation
     and a product depend on the whole graph, so for such kernels graphs come one at a time.
     """
@@ -75,12 +86,14 @@ def node_contributions_in_chunks(
         stop = start + 1
         if together:
             stop = max(stop, int(np.searchsorted(batch.offsets, batch.offsets[start] + max_nodes, side="right")) - 1)
-        yield slice(start, stop), contributions(_union(batch[start:stop]), cols, compute).nodes
+        yield slice(start, stop), contributions(_union(batch[start:stop]), cols, compute)
         start = stop
 
 
 def _union(batch: GraphBatch) -> GraphBatch:
-    """Return all graphs of a batch as one graph."""
+    """Return all graphs of a batch as one graph; one graph keeps its descriptors and the keys of its sketch."""
+    if len(batch) == 1:
+        return batch
     shift = np.repeat(np.repeat(batch.offsets[:-1], batch.sizes), batch.degrees)
     return replace(
         batch,

@@ -36,6 +36,7 @@ __all__ = [
     "PreparedGraphs",
     "check_call",
     "choose_engine_for_reuse",
+    "fit_scalings",
     "prepare",
     "prepare_batch",
     "prepare_pair",
@@ -194,6 +195,11 @@ def check_call(prepared: PreparedGraphs, kernel: Kernel | None, compute: Compute
         used = " and ".join(dict.fromkeys(engines))
         raise InputError(f"the graphs were prepared with engine {used}, but engine={compute.engine!r}; leave it out.")
     return compute
+
+
+def fit_scalings(kernel: Kernel, batch: GraphBatch) -> dict[Kernel, DescriptorScaling]:
+    """Fit the scaling of descriptors to graphs, for each leaf of a kernel that uses them."""
+    return {leaf: fit_scaling(leaf, batch) for leaf in kernel.leaves() if isinstance(leaf, DescriptorKernel)}
 
 
 def prepare_batch(

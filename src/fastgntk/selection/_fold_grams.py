@@ -14,7 +14,7 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel
 from fastgntk.models import Split
-from fastgntk.pairwise import Compute, GramPath, combine, gram, prepare_batch
+from fastgntk.pairwise import Compute, GramPath, combine, fit_scalings, gram, prepare_batch
 from fastgntk.selection._grid import at_leaf, gram_from_paths
 
 __all__ = ["FoldGrams", "is_fitted", "map_folds", "matrix_source"]
@@ -50,7 +50,7 @@ class FoldGrams:
         leaves = dict(self.unfitted)
         for leaf in self.kernel.leaves():
             if leaf not in leaves:
-                scalings = prepare_batch(self.batch[train], leaf, self.compute).scalings
+                scalings = fit_scalings(leaf, self.batch[train])
                 leaves[leaf] = gram(prepare_batch(self.batch, leaf, self.compute, scalings=scalings))
         return combine(self.kernel, leaves)
 

@@ -63,6 +63,8 @@ class OutOfFold:
     _function: Callable[[Ints], Function] | None
     kernel_scale: float = 1.0
     """Divisor of kernel values in the functions."""
+    trained_on: tuple[Ints, ...] | None = None
+    """The training graphs of each model, to which descriptors are scaled; None if they are scaled to all graphs."""
 
     @property
     def can_be_explained(self) -> bool:
@@ -123,7 +125,8 @@ def evaluation_out_of_fold(
                     progress("learning", len(folds), len(result.choices))
     engines = [record.engines[record.kernels.index(kernel)] for kernel in chosen]
     kernel_of_fold = [chosen.index(choice.kernel) for choice in result.choices]
-    return _join_folds(chosen, engines, kernel_of_fold, [folds[k] for k in range(len(folds))])
+    joined = _join_folds(chosen, engines, kernel_of_fold, [folds[k] for k in range(len(folds))])
+    return replace(joined, trained_on=tuple(train for train, _ in record.folds))
 
 
 def svm_out_of_fold(
