@@ -61,6 +61,7 @@ class Inputs(OptionGroup):
         "repeated.",
         None,
         "--with",
+        "--with-columns",  # as in Python, where `with` is a keyword
         metavar="COLUMN",
     )
 
