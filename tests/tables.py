@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from fastgntk import WL, WLOA, Compute, Graph, GraphBatch, Kernel, Sketch
+from fastgntk import RBF, WL, WLOA, Compute, Graph, GraphBatch, Kernel, Linear, Sketch, Tanimoto
 from fastgntk.engines import EXACT_ENGINES
 from fastgntk.kernels import GNTK, NNGP, Leaf, Network
 
@@ -113,6 +114,34 @@ ALL_KERNELS = KERNELS | {
     "residual, unit": GNTK(blocks=2, layers=2, scale="unit", activation="leaky", residual=0.5),
 }
 """For what is checked against the definition; properties follow from it, and need not run on all."""
+
+
+DESCRIPTOR_KERNELS = {
+    "gaussian": RBF("heavy"),
+    "gaussian, log": RBF("heavy", scaling="log"),
+    "gaussian, given length": RBF("far", length_scale=0.7, scaling="none"),
+    "gaussian, one number": RBF("dose", 2.0),
+    "linear": Linear("heavy"),
+    "linear, log": Linear("heavy", scaling="log"),
+    "linear, unscaled": Linear("counts", scaling="none"),
+    "min-max of counts": Tanimoto("counts"),
+    "min-max of sparse counts": Tanimoto("sparse"),
+    "min-max of fractions": Tanimoto("fractions"),
+}
+"""Kernels on the blocks of ``described``."""
+
+
+def described(n: int = 23, seed: int = 0) -> GraphBatch:
+    """Graphs without nodes that carry descriptors: heavy tails, a constant column, zero rows, and equal rows."""
+    rng = np.random.default_rng(seed)
+    heavy = rng.standard_normal((n, 6)) * np.exp(3.0 * rng.standard_normal((n, 6)))
+    heavy[:, 2] = 4.1  # sums of this number are rounded
+    counts = rng.poisson(0.7, (n, 9)) * rng.integers(1, 4, (n, 9))
+    counts[1] = counts[4] = 0
+    heavy[5], counts[5] = heavy[3], counts[3]
+    blocks = {"heavy": heavy, "dose": rng.random(n), "far": 1e6 + rng.random((n, 3)), "counts": counts}
+    blocks |= {"sparse": sparse.csr_array(counts, dtype=float), "fractions": rng.random((n, 4)) * (counts[:, :4] > 0)}
+    return GraphBatch.from_graphs([Graph.from_edges([], 0)] * n).with_descriptors(blocks)
 
 
 @dataclass(frozen=True)

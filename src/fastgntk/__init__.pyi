@@ -28,9 +28,12 @@ from fastgntk.graphs import to_geometric as to_geometric
 from fastgntk.graphs import to_networkx as to_networkx
 from fastgntk.kernels import GNTK as GNTK
 from fastgntk.kernels import NNGP as NNGP
+from fastgntk.kernels import RBF as RBF
 from fastgntk.kernels import WL as WL
 from fastgntk.kernels import WLOA as WLOA
 from fastgntk.kernels import Kernel as Kernel
+from fastgntk.kernels import Linear as Linear
+from fastgntk.kernels import Tanimoto as Tanimoto
 from fastgntk.kernels import parse_kernel as parse_kernel
 from fastgntk.models import GraphClassifier as GraphClassifier
 from fastgntk.models import GraphRegressor as GraphRegressor

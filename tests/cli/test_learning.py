@@ -742,3 +742,66 @@ def test_ctrl_c_stops_training_within_two_seconds_and_leaves_no_file(here):
     assert b"Traceback" not in err
     assert (here / "some.fgntk").read_bytes() == old
     assert not list(here.glob(".*"))
+
+
+DESCRIBED = ["--kernel", "0.1 * GNTK(1, 1) + RBF(on='rdkit', scaling='log') + Linear('weight')", "--target", "boils"]
+
+
+def test_descriptors_of_a_model_are_computed_for_new_molecules(tmp_path):
+    pytest.importorskip("rdkit")
+    data, model = table(tmp_path / "t.csv"), tmp_path / "m.fgntk"
+    options = ["--descriptors", "rdkit,morgan", "--with", "weight", "--with", "boils"]
+    done = run("train", data, *DESCRIBED, *options, "-o", model)
+    assert done.code == 0, done
+    assert "no kernel uses the descriptors 'boils', 'morgan'; name them in --kernel, such as" in done.err
+    loaded = load_model(model)
+    assert loaded.about_["inputs"] == {"descriptors": "rdkit", "with": ["weight"]}
+    graphs = read_table(data, descriptors="rdkit", with_columns="weight").graphs
+    rows = read_csv(run("predict", model, data).out)
+    PREDICTED.check([float(row["value"]) for row in rows], loaded.predict(graphs))
+    shown = record(run("explain", model, data, "--row", 3, "--json"))
+    assert set(shown["descriptors"]) == {"rdkit", "weight"}
+    total = shown["intercept"] + sum(shown["nodes"]) + sum(shown["descriptors"].values())
+    PREDICTED.check(shown["prediction"], total)
+    PREDICTED.check(shown["prediction"], loaded.predict(graphs[2:3])[0])
+    text = run("explain", model, data, "--row", 3).out
+    assert f"rdkit {shown['descriptors']['rdkit']:+.3g}, weight {shown['descriptors']['weight']:+.3g}" in text
+    without = data.with_name("without.csv")
+    without.write_text("smiles\nCCO\n")
+    assert "has no column 'weight'; choose with_columns= (--with)" in sentence(run("predict", model, without))
+
+
+def test_graph_attributes_of_json_are_descriptors(tmp_path):
+    networkx = pytest.importorskip("networkx")
+    data, model = tmp_path / "g.json", tmp_path / "m.fgntk"
+    items = []
+    for i in range(12):
+        graph = networkx.path_graph(3 + i % 4)
+        graph.graph |= {"dose": i / 3, "y": i % 3 + 0.5 * i}
+        items.append(networkx.node_link_data(graph, edges="edges"))
+    data.write_text(json.dumps(items))
+    kernel = ["--kernel", "GNTK(1, 1).normalized() + RBF('dose')"]
+    assert run("train", data, "--target", "y", "--with", "dose", *kernel, "-o", model).code == 0
+    assert len(read_csv(run("predict", model, data).out)) == 12
+    done = run("gram", data, "--with", "dose", *kernel, "-o", tmp_path / "K.npy")
+    assert done.code == 0, done
+    assert np.load(tmp_path / "K.npy").shape == (12, 12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["MUTAG", "--descriptors", "rdkit"], "--descriptors is for tables (.csv, .tsv), but DATA is MUTAG; leave it"),
+        (["MUTAG", "--with", "dose"], "--with is for tables (.csv, .tsv), but DATA is MUTAG; leave it out"),
+        (["t.csv", "--descriptors", "x"], "descriptors must be among rdkit, morgan, each once, but are x"),
+        (
+            ["t.csv", "--target", "kind", "--folds", 4, "--kernel", "RBF('rdkit')"],
+            "the graphs have no descriptors 'rdkit'; there are none at all; add them",
+        ),
+    ],
+)
+def test_descriptors_that_are_not_there_are_refused(tmp_path, monkeypatch, arguments, message):
+    pytest.importorskip("rdkit")
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "t.csv")
+    assert message in sentence(run("evaluate", *arguments))

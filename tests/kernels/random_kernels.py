@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fastgntk import GNTK, NNGP, WL, WLOA, Kernel, Sketch
+from fastgntk import GNTK, NNGP, RBF, WL, WLOA, Kernel, Linear, Sketch, Tanimoto
 from fastgntk.kernels import Network
 from fastgntk.sketch import SKETCHES
 
@@ -55,6 +55,15 @@ def networks(draw) -> Network:
     )
 
 
+_BLOCKS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8)
+_SCALINGS = st.sampled_from(["standard", "log", "none"])
+DESCRIPTOR_LEAVES: st.SearchStrategy[Kernel] = (
+    st.builds(RBF, _BLOCKS, st.just("median") | FACTORS, _SCALINGS)
+    | st.builds(Linear, _BLOCKS, _SCALINGS)
+    | st.builds(Tanimoto, _BLOCKS)
+)
+
+
 def _combined(parts: st.SearchStrategy[Kernel]) -> st.SearchStrategy[Kernel]:
     return (
         st.builds(lambda a, b: a + b, parts, parts)
@@ -64,4 +73,5 @@ def _combined(parts: st.SearchStrategy[Kernel]) -> st.SearchStrategy[Kernel]:
     )
 
 
-KERNEL_VALUES: st.SearchStrategy[Kernel] = st.recursive(networks() | COLOUR_KERNELS, _combined, max_leaves=8)
+LEAVES = networks() | COLOUR_KERNELS | DESCRIPTOR_LEAVES
+KERNEL_VALUES: st.SearchStrategy[Kernel] = st.recursive(LEAVES, _combined, max_leaves=8)

@@ -8,6 +8,7 @@ from tests.tables import FLOAT64
 
 from fastgntk import (
     GNTK,
+    RBF,
     WL,
     WLOA,
     Compute,
@@ -15,10 +16,13 @@ from fastgntk import (
     GraphClassifier,
     GraphRegressor,
     InputError,
+    Linear,
     Sketch,
+    Tanimoto,
     cross_gram,
     datasets,
     diagonal,
+    gram,
     node_contributions,
 )
 from fastgntk.solvers import SOLVERS
@@ -42,7 +46,8 @@ COMPOSITES = {
 
 def check(explanation, prediction):
     scale = max(1.0, abs(prediction))
-    assert explanation.node_contributions.sum() + explanation.intercept == pytest.approx(prediction, abs=1e-8 * scale)
+    rest = explanation.intercept + sum(explanation.descriptor_contributions.values())
+    assert explanation.node_contributions.sum() + rest == pytest.approx(prediction, abs=1e-8 * scale)
     assert explanation.training_contributions.sum() + explanation.intercept == pytest.approx(
         prediction, abs=1e-8 * scale
     )
@@ -87,6 +92,39 @@ def test_a_factor_of_no_product_is_refused():
         model = GraphRegressor(KERNEL, solver=solver, n_components=20).fit(TRAIN, TRAIN.sizes)
         with pytest.raises(InputError, match=r"factor names a factor of a product, but GNTK.* has no product"):
             model.explain(NEW, factor=0)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        KERNEL.normalized() + 0.5 * RBF("x") + Linear("y"),
+        KERNEL * RBF("x") + Linear("x"),
+        (KERNEL.normalized() + RBF("x") * Tanimoto("y")).normalized(),
+    ],
+    ids=repr,
+)
+def test_contributions_of_nodes_and_descriptors_add_up_to_the_prediction(kernel):
+    rng = np.random.default_rng(0)
+    graphs = DATA.graphs[:101].with_descriptors(x=rng.standard_normal((101, 3)), y=rng.poisson(1.0, (101, 4)))
+    y = graphs.sizes + 3.0 * graphs.descriptors["x"][:, 0]
+    model = GraphRegressor(kernel, alpha=1e-2).fit(graphs[:60], y[:60])
+    explanation = model.explain(graphs[100])
+    check(explanation, model.predict(graphs[100:])[0])
+    assert set(explanation.descriptors) == {leaf.on for leaf in kernel.leaves()[1:]}
+    classifier = GraphClassifier(kernel, alpha=1e-2).fit(graphs[:60], DATA.y[:60])
+    decision = classifier.decision_function(graphs[100:])[0]
+    check(classifier.explain(graphs[100], 1), decision)
+    check(classifier.explain(graphs[100], -1), -decision)
+
+
+def test_a_block_has_the_contribution_of_its_kernels():
+    graphs = TRAIN.with_descriptors(x=np.sin(TRAIN.sizes), y=np.arange(60.0))
+    model = GraphRegressor(KERNEL + RBF("x") + 3.0 * Linear("x") + RBF("y"), alpha=1e-2).fit(graphs, TRAIN.sizes)
+    explanation, expansion = model.explain(graphs[3]), model.expansion_
+    weights = expansion.coefficients[:, 0] / expansion.basis.kernel_scale
+    row = (gram(graphs, RBF("x")) + 3.0 * gram(graphs, Linear("x")))[3, expansion.training_indices]
+    assert explanation.descriptor_contributions["x"] == pytest.approx(row @ weights, rel=1e-9)
+    FLOAT64.check(explanation.contributions, node_contributions(graphs[3:4], expansion.basis.prepared) * weights)
 
 
 @pytest.mark.parametrize("method", ["svm", "ridge"])

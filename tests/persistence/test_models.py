@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone, is_classifier
 
 import fastgntk as fg
@@ -39,6 +40,11 @@ WORDS = replace(LABELS, edge_labels=np.array(["one", "two", "three", "aromatic"]
 SMALL = Grid(blocks=(1, 2), layers=(1,), scale=("uniform",), jump=(True,), C=(1.0, 10.0))
 NUMBERS = 3.0 + LABELS.sizes + np.sin(np.arange(40))
 SEVERAL = np.column_stack([NUMBERS, np.cos(np.arange(40)), np.full(40, 7.0)])
+DESCRIBED = LABELS.with_descriptors(
+    x=np.random.default_rng(2).standard_normal((40, 3)) ** 3,
+    counts=sparse.csr_array(np.random.default_rng(3).poisson(0.3, (40, 50)), dtype=float),
+    unused=np.full(40, np.nan),
+)
 TWO = np.where(LABELS.sizes > np.median(LABELS.sizes), 1, -1)
 THREE = np.array(["small", "middle", "large"])[np.digitize(LABELS.sizes, [15, 19])]
 
@@ -104,6 +110,13 @@ MODELS = {
         BOTH,
         NUMBERS,
     ),
+    "descriptors": (_with(_regressor, 0.1 * ONE + fg.RBF("x", scaling="log") + fg.Linear("x")), DESCRIBED, NUMBERS),
+    "weights by descriptors, nystrom": (
+        _with(_regressor, (ONE * fg.RBF("x")).normalized() + fg.Tanimoto("counts"), solver="nystrom"),
+        DESCRIBED,
+        SEVERAL,
+    ),
+    "descriptors alone, SVMs": (_with(_classifier, fg.RBF("x", 2.0)), DESCRIBED, THREE),
     "chosen": (fg.GraphRegressorCV(SMALL, alphas=(0.01, 0.1)), LABELS, NUMBERS),
     "chosen from composites": (fg.GraphRegressorCV([SUM, SUM.normalized()], alphas=(0.01, 0.1)), LABELS, NUMBERS),
     "mixed": (fg.GraphRegressorCV(SMALL, search=fg.selection.Search(depth="mix"), alphas=(0.01,)), LABELS, NUMBERS),
@@ -151,6 +164,7 @@ def everything(model, graphs) -> dict[str, np.ndarray]:
         out[f"{name} contributions"] = found.contributions
         out[f"{name} rest"] = np.array([found.intercept, found.prediction])
         out[f"{name} training"] = found.training_indices
+        out |= {f"{name} {block}": values for block, values in found.descriptors.items()}
     return out
 
 

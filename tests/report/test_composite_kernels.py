@@ -25,7 +25,7 @@ from tests.report.test_page import Reader, embedded_data
 from fastgntk import GNTK, GraphClassifier, GraphRegressor, gram, parse_kernel
 from fastgntk.models import _svm, lenient_stratified_folds
 from fastgntk.report import report_evaluation, report_training
-from fastgntk.report.data._graphs import node_contributions
+from fastgntk.report.data._graphs import graph_contributions
 from fastgntk.selection import GraphClassifierCV, evaluate, evaluation_out_of_fold
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ def test_evaluation_contributions_add_up_to_the_decision_value(evaluated):
     kernel, result, report, _ = evaluated
     out_of_fold = evaluation_out_of_fold(DATA.graphs, NUMBERS, result, compute=ONE_JOB)
     some = np.concatenate([test[:4] for _, test in result.record.folds])
-    contributions = node_contributions(DATA.graphs, out_of_fold, some, compute=ONE_JOB)
+    contributions = graph_contributions(DATA.graphs, out_of_fold, some, compute=ONE_JOB)
     K = gram(DATA.graphs, kernel)
     for (train, test), choice in zip(result.record.folds, result.choices, strict=True):
         unit = np.diagonal(K)[train].mean() - K[np.ix_(train, train)].mean()
@@ -81,11 +81,11 @@ def test_evaluation_contributions_add_up_to_the_decision_value(evaluated):
         intercepts = out_of_fold.function(chosen).intercepts
         decisions = svm.decision_function(K[np.ix_(chosen, train)] / unit)
         for i, offset, decision in zip(chosen.tolist(), intercepts, decisions, strict=True):
-            total = contributions[i].sum() + offset
+            total = contributions[i].nodes.sum() + offset
             assert total == pytest.approx(abs(out_of_fold.values[i, 0]), abs=DECISION)
             assert total == pytest.approx(abs(decision), abs=OPPOSITE)
             drawing = report["graphs"][i]["drawing"]
-            CONTRIBUTIONS.check(drawing["contributions"], contributions[i])
+            CONTRIBUTIONS.check(drawing["contributions"], contributions[i].nodes)
             check_sum(drawing, abs(out_of_fold.values[i, 0]) - offset)
 
 

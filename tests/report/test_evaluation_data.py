@@ -24,7 +24,7 @@ from tests.report.mutag import (
 
 from fastgntk import GNTK, GraphClassifier, gram
 from fastgntk.pairwise import normalize
-from fastgntk.report.data._graphs import node_contributions
+from fastgntk.report.data._graphs import graph_contributions
 from fastgntk.report.data._scores import score_surface
 from fastgntk.selection import evaluate, evaluation_out_of_fold
 
@@ -136,7 +136,7 @@ def test_contributions_and_offset_sum_to_the_decision_value_of_the_predicted_cla
     numbers = np.unique(y, return_inverse=True)[1]
     out_of_fold = evaluation_out_of_fold(DATA.graphs, numbers, found, compute=ONE_JOB)
     chosen = np.concatenate([np.flatnonzero(out_of_fold.predicted == c)[[7, 0, -1]] for c in np.unique(numbers)])
-    contributions = node_contributions(DATA.graphs, out_of_fold, chosen, compute=ONE_JOB)
+    contributions = graph_contributions(DATA.graphs, out_of_fold, chosen, compute=ONE_JOB)
     intercepts = out_of_fold.function(chosen).intercepts
     for place, i in enumerate(chosen.tolist()):
         fold = next(k for k, (_, test) in enumerate(found.record.folds) if i in test)
@@ -146,13 +146,15 @@ def test_contributions_and_offset_sum_to_the_decision_value_of_the_predicted_cla
         signs = np.where(numbers[train] == out_of_fold.predicted[i], 1, -1)
         svm = SVC(kernel="precomputed", C=choice.C, tol=0.01).fit(K[np.ix_(train, train)] / unit, signs)
         decision = svm.decision_function(K[np.ix_([i], train)] / unit)[0]
-        assert len(contributions[i]) == DATA.graphs.sizes[i]
+        assert len(contributions[i].nodes) == DATA.graphs.sizes[i]
         # With two classes, the SVM of the first is that of the second with opposite signs.
-        assert contributions[i].sum() + intercepts[place] == pytest.approx(
+        assert contributions[i].nodes.sum() + intercepts[place] == pytest.approx(
             decision, abs=OPPOSITE if len(set(y)) == 2 else DECISION
         )
         own = out_of_fold.values[i] if out_of_fold.values.shape[1] > 1 else out_of_fold.values[i] * [-1, 1]
-        assert contributions[i].sum() + intercepts[place] == pytest.approx(own[out_of_fold.predicted[i]], abs=DECISION)
+        assert contributions[i].nodes.sum() + intercepts[place] == pytest.approx(
+            own[out_of_fold.predicted[i]], abs=DECISION
+        )
 
 
 def test_compression_and_speed(report):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from fastgntk import __version__
 from fastgntk._util.text import format_duration
 from fastgntk.cli._console import configure_logging, plural, print_json, print_table, print_values, progress_bar
-from fastgntk.cli._inputs import Inputs, check_targets, load_data, warn_skipped
+from fastgntk.cli._inputs import Inputs, check_targets, load_data, warn_skipped, warn_unused_descriptors
 from fastgntk.cli._option_groups import OptionGroup, option, random_state_option, with_groups
-from fastgntk.cli._options import CandidateOptions, ComputeOptions, ReportOutput, SketchOptions
+from fastgntk.cli._options import CandidateOptions, ComputeOptions, ReportOutput, SketchOptions, candidate_kernels
 from fastgntk.datasets import REGISTRY
 from fastgntk.report import report_evaluation
 
@@ -60,10 +60,12 @@ def evaluate(
     warn_skipped(dataset)
     check_targets(dataset, inputs)
     folds: Any = int(split.folds) if split.folds.isdecimal() else selection.read_folds(split.folds, len(dataset))
+    candidates = kernels.build(selection.Grid.default(len(dataset)), sketch, split.random_state)
+    warn_unused_descriptors(dataset, candidate_kernels(candidates))
     with _combined_bar(quiet=output.json) as progress:
         result = selection.evaluate(
             dataset,
-            kernels=kernels.build(selection.Grid.default(len(dataset)), sketch, split.random_state),
+            kernels=candidates,
             protocol=split.protocol,  # type: ignore[arg-type]  # selection.evaluate checks it
             folds=folds,
             inner_folds=split.inner_folds,

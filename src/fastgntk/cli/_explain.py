@@ -46,7 +46,7 @@ def explain(
     compute: LocalComputeOptions,
     output: OutputOptions,
 ) -> None:
-    """Decompose one prediction into the exact contributions of all nodes, and of the training graphs."""
+    """Decompose one prediction into the exact contributions of all nodes, of descriptors and of training graphs."""
     if file is not None:
         check_output_path(file, "--output", ".svg", ".png")
     from fastgntk.persistence import load_model  # scikit-learn takes a second to load, which --help does not need
@@ -129,6 +129,7 @@ def _to_record(explanation: Any, model: Any, dataset: Dataset, index: int) -> di
         "prediction": explanation.prediction,
         "intercept": explanation.intercept,
         "nodes": explanation.node_contributions.tolist(),
+        "descriptors": explanation.descriptor_contributions,
         "node_names": node_names,
         "training_graphs": [{"name": names[i] if names else str(i + 1), "contribution": v} for i, v in influential],
         "most_similar": [{"name": names[i] if names else str(i + 1), "similarity": v} for i, v in similar],
@@ -147,7 +148,8 @@ def _describe_prediction(record: dict[str, Any], model: Any, graph: Any) -> str:
         probability = model.predict_proba([graph])[0][[str(c) for c in model.classes_].index(output)]
         text = f"class {output} (probability {100 * probability:.0f} %): decision {value:.3g}"
     parts = "nodes" if record["smiles"] is None else "atoms"
-    return f"{text} = intercept {record['intercept']:.3g}, {parts} {sum(record['nodes']):+.3g}"
+    blocks = "".join(f", {name} {contribution:+.3g}" for name, contribution in record["descriptors"].items())
+    return f"{text} = intercept {record['intercept']:.3g}, {parts} {sum(record['nodes']):+.3g}{blocks}"
 
 
 def _show_contributions(record: dict[str, Any], graph: Any) -> None:

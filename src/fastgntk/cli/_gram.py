@@ -14,7 +14,7 @@ from fastgntk import __version__, pairwise
 from fastgntk._util.files import atomic_save, check_output_path
 from fastgntk._util.text import format_bytes, format_duration
 from fastgntk.cli._console import configure_logging, plural, progress_bar
-from fastgntk.cli._inputs import Inputs, load_data, warn_skipped
+from fastgntk.cli._inputs import Inputs, load_data, warn_skipped, warn_unused_descriptors
 from fastgntk.cli._option_groups import OptionGroup, option, with_groups
 from fastgntk.cli._options import ComputeOptions, KernelOptions, OutputOptions, SketchOptions
 from fastgntk.datasets import Dataset
@@ -84,6 +84,7 @@ def gram(
     compute.build()  # rejects invalid options before graphs are read
     dataset = load_data(inputs, quiet=output.json)
     warn_skipped(dataset)
+    warn_unused_descriptors(dataset, [chosen])
     if estimate:
         show_cost(dataset, chosen, compute, output, _CLUSTERS)
     elif file is None:

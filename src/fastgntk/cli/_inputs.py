@@ -1,7 +1,7 @@
 """The group of input options, and how graphs are read: from tables, JSON, names of data sets and TU files."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,8 +22,10 @@ from fastgntk.datasets import (
 )
 from fastgntk.errors import InputError, format_numbers
 from fastgntk.graphs import UnusedAttributesWarning
+from fastgntk.kernels import DescriptorKernel, Kernel
 
 __all__ = ["DATA_HELP", "Inputs", "check_targets", "graph_name", "load_data", "skipped_rows", "warn_skipped"]
+__all__ += ["warn_unused_descriptors"]
 
 DATA_HELP = (
     "A table of molecules, or of edges with --graph (.csv, .tsv), or JSON in node-link form (.json, .jsonl), also "
@@ -31,7 +33,8 @@ DATA_HELP = (
 )
 _ATTRIBUTES = ("node_labels", "node_features", "edge_labels", "edge_weights")  # options that name attributes
 _EDGE_LIST = ("graph", "ends", "nodes", "targets", "directed")  # options of edge lists alone
-_IN_MODELS = ("graph", "ends", *_ATTRIBUTES)  # with --directed and the presence of --nodes
+_BLOCKS = ("descriptors", "with_columns")  # options of descriptors
+_IN_MODELS = ("graph", "ends", *_ATTRIBUTES)  # with --directed, the presence of --nodes, and descriptors
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,17 @@ class Inputs(OptionGroup):
     edge_labels: str | None = option("Attributes that label edges.", metavar="NAMES", show_default="label")
     edge_weights: str | None = option("Attribute that weights edges.", metavar="NAME", show_default="weight")
     directed: bool = option("Listed edges go from the first node to the second only.", False)
+    descriptors: str | None = option(
+        "Descriptors of molecules to compute, for kernels on them: rdkit, morgan or rdkit,morgan.", metavar="NAMES"
+    )
+    with_columns: list[str] | None = option(
+        "Descriptors to take: a column of a table, several as a,b for one block, or a graph attribute in JSON; may be "
+        "repeated.",
+        None,
+        "--with",
+        "--with-columns",  # as in Python, where `with` is a keyword
+        metavar="COLUMN",
+    )
 
     @property
     def format(self) -> Literal["molecules", "edge list", "json", "data set"]:
@@ -76,15 +90,26 @@ class Inputs(OptionGroup):
             for name, text in texts.items()
         }
 
+    def computed_blocks(self) -> tuple[str, ...]:
+        """Return the names of the descriptors to compute."""
+        return parse_words(self.descriptors, "--descriptors") if self.descriptors else ()
+
     def refuse(self, names: tuple[str, ...], purpose: str) -> None:
         """Reject options that do not apply to DATA."""
         if changed := self.changed(*names):
             raise InputError(f"{changed[0]} is for {purpose}; leave it out.")
 
-    def to_model(self) -> dict[str, Any]:
-        """Return the options that are saved in a model file, so that new graphs are read in the same way."""
+    def to_model(self, kernel: Kernel) -> dict[str, Any]:
+        """Return the options that are saved in a model file, so that new graphs are read in the same way.
+
+        Descriptors that the kernel does not use are left out.
+        """
+        used = _used_blocks([kernel])
+        computed = [name for name in self.computed_blocks() if name in used]
+        taken = [name for name in self.with_columns or () if name in used]
         flags = {"directed": self.directed, "nodes": self.nodes is not None}
         saved: dict[str, Any] = {name: getattr(self, name) for name in _IN_MODELS if getattr(self, name) is not None}
+        saved |= {name: value for name, value in (("descriptors", ",".join(computed)), ("with", taken)) if value}
         return saved | {name: True for name, value in flags.items() if value}
 
     def from_model(self, saved: Any) -> Self:
@@ -98,9 +123,19 @@ class Inputs(OptionGroup):
         names = _ATTRIBUTES if self.format == "json" else _IN_MODELS
         missing = {n: saved[n] for n in names if getattr(self, n) is None and isinstance(saved.get(n), str)}
         directed = self.directed or (self.format != "json" and saved.get("directed") is True)
-        filled = replace(self, **missing, directed=directed)
+        filled = replace(self, **missing, directed=directed)._with_blocks(saved)
         if filled.format == "edge list" and saved.get("nodes") is True and filled.nodes is None:
             raise InputError("the model was trained with a table of nodes; give that of the new graphs with --nodes.")
+        return filled
+
+    def _with_blocks(self, saved: Mapping[str, Any]) -> Self:
+        """Return the same options with the descriptors of a model file, as far as they apply to the format of DATA."""
+        computed, taken = saved.get("descriptors"), saved.get("with")
+        filled = self
+        if self.format == "molecules" and self.descriptors is None and isinstance(computed, str):
+            filled = replace(filled, descriptors=computed)
+        if self.format in ("molecules", "json") and self.with_columns is None and isinstance(taken, list):
+            filled = replace(filled, with_columns=[str(name) for name in taken])
         return filled
 
 
@@ -112,11 +147,13 @@ def load_data(inputs: Inputs, *, quiet: bool = False) -> Dataset:
         target = target[0]
     if inputs.format in ("json", "edge list"):
         inputs.refuse(("smiles", "skip_invalid"), f"tables of molecules, but {data} holds other graphs")
+        inputs.refuse(("descriptors",), f"tables of molecules, but {data} holds other graphs")
         with _messages_with_options():
             if inputs.format == "edge list":
+                inputs.refuse(("with_columns",), f"tables of molecules and JSON, but {data} is an edge list")
                 return _read_edge_list(inputs, target)
             inputs.refuse(_EDGE_LIST, f"edge lists (.csv, .tsv), but DATA is {data}")
-            return read_node_link(data, target=target, **inputs.attributes())
+            return read_node_link(data, target=target, descriptors=inputs.with_columns, **inputs.attributes())
     if inputs.format == "molecules":
         if changed := inputs.changed(*_EDGE_LIST, *_ATTRIBUTES):
             raise InputError(
@@ -124,13 +161,34 @@ def load_data(inputs: Inputs, *, quiet: bool = False) -> Dataset:
                 "graph with --graph."
             )
         with progress_bar("reading molecules", quiet=quiet) as bar:
-            return read_table(data, smiles=inputs.smiles, target=target, skip_invalid=inputs.skip_invalid, progress=bar)
+            return read_table(
+                data,
+                smiles=inputs.smiles,
+                target=target,
+                skip_invalid=inputs.skip_invalid,
+                descriptors=inputs.computed_blocks(),
+                with_columns=inputs.with_columns or (),
+                progress=bar,
+            )
     if (inputs.smiles or target) and Path(data).is_file() and Path(data).suffix.lower() != ".zip":
         raise InputError(f"{data} is not a table that can be read; save it as .csv or .tsv.")
-    inputs.refuse(("smiles", "target", "skip_invalid"), f"tables (.csv, .tsv), but DATA is {data}")
+    inputs.refuse(("smiles", "target", "skip_invalid", *_BLOCKS), f"tables (.csv, .tsv), but DATA is {data}")
     inputs.refuse((*_EDGE_LIST, *_ATTRIBUTES), f"tables and JSON files (.csv, .json), but DATA is {data}")
     with progress_bar("downloading", quiet=quiet) as bar:
         return load(data, progress=bar)
+
+
+def warn_unused_descriptors(dataset: Dataset, kernels: Iterable[Kernel]) -> None:
+    """Print a warning if no kernel uses some of the descriptors that were read or computed."""
+    if unused := [name for name in dataset.graphs.descriptors if name not in _used_blocks(kernels)]:
+        print_warning(
+            f"no kernel uses the descriptors {', '.join(map(repr, unused))}; name them in --kernel, such as "
+            f'--kernel "GNTK().normalized() + RBF(on={unused[0]!r})".'
+        )
+
+
+def _used_blocks(kernels: Iterable[Kernel]) -> set[str]:
+    return {leaf.on for kernel in kernels for leaf in kernel.leaves() if isinstance(leaf, DescriptorKernel)}
 
 
 def check_targets(dataset: Dataset, inputs: Inputs) -> None:

@@ -37,7 +37,15 @@ class OptionGroup:
     def changed(self, *names: str) -> list[str]:
         """Return the options that differ from their default, such as "--n-jobs", among all fields or ``names``."""
         candidates = [f for f in self.options() if f.default is not REQUIRED and (f.name in names or not names)]
-        return [f"--{f.name.replace('_', '-')}" for f in candidates if getattr(self, f.name) != f.default]
+        return [_option_name(f) for f in candidates if getattr(self, f.name) != f.default]
+
+
+def _option_name(f: Field[Any]) -> str:
+    """Return the name of an option: the first that it declares, or that of its field."""
+    info = f.metadata["typer"]
+    declared = (info.default, *(info.param_decls or ()))  # typer takes the first declaration as a default
+    names = (name for name in declared if isinstance(name, str) and name.startswith("--") and "/" not in name)
+    return next(names, f"--{f.name.replace('_', '-')}")
 
 
 def option(help: str, default: Any = None, *declarations: str, **settings: Any) -> Any:

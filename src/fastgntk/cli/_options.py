@@ -4,7 +4,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ __all__ = [
     "OutputOptions",
     "ReportOutput",
     "SketchOptions",
+    "candidate_kernels",
     "parse_floats",
     "parse_words",
 ]
@@ -227,6 +228,11 @@ class ReportOutput(OutputOptions):
         if not self.json:
             seconds, size = time.perf_counter() - start, self.report.stat().st_size
             print_line(f"report: {self.report} ({format_bytes(size)}, {format_duration(seconds)})")
+
+
+def candidate_kernels(candidates: "Grid | Candidates") -> Sequence[Kernel]:
+    """Return the kernels to try."""
+    return candidates.kernels if isinstance(candidates.kernels, tuple) else candidates.kernels()
 
 
 def parse_words(text: str, name: str) -> tuple[str, ...]:

@@ -12,9 +12,16 @@ from fastgntk import __version__
 from fastgntk._util.files import check_output_path
 from fastgntk._util.text import format_bytes, format_duration
 from fastgntk.cli._console import configure_logging, progress_bar
-from fastgntk.cli._inputs import Inputs, check_targets, graph_name, load_data, skipped_rows
+from fastgntk.cli._inputs import Inputs, check_targets, graph_name, load_data, skipped_rows, warn_unused_descriptors
 from fastgntk.cli._option_groups import REQUIRED, OptionGroup, option, random_state_option, with_groups
-from fastgntk.cli._options import CandidateOptions, ComputeOptions, ReportOutput, SketchOptions, parse_floats
+from fastgntk.cli._options import (
+    CandidateOptions,
+    ComputeOptions,
+    ReportOutput,
+    SketchOptions,
+    candidate_kernels,
+    parse_floats,
+)
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
 from fastgntk.errors import InputError, format_numbers
 from fastgntk.kernels import Kernel, Network
@@ -105,7 +112,9 @@ def train(
     check_targets(dataset, inputs)
     task = _find_task(dataset, options.task)
     options.check(task, kernels.c)
-    model = options.make_estimator(task, kernels.build(selection.Grid.full(), sketch, options.random_state))
+    candidates = kernels.build(selection.Grid.full(), sketch, options.random_state)
+    warn_unused_descriptors(dataset, candidate_kernels(candidates))
+    model = options.make_estimator(task, candidates)
     start = time.perf_counter()
     with progress_bar("training", quiet=output.json) as bar:
         model.set_params(compute=compute.build(bar)).fit(dataset.graphs, task.y)
@@ -116,7 +125,7 @@ def train(
         targets=task.names,
         molecules=isinstance(dataset, MoleculeTable),
         smiles=inputs.smiles,
-        inputs=inputs.to_model(),
+        inputs=inputs.to_model(model.best_params_["kernel"]),
         version=__version__,
     )
     model.save(file)

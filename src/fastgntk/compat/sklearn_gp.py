@@ -133,6 +133,8 @@ def _same_graphs(a: GraphBatch, b: GraphBatch) -> bool:
 
 
 def _same_arrays(a: Any, b: Any) -> bool:
+    if isinstance(a, dict) and isinstance(b, dict):  # descriptors
+        return a.keys() == b.keys() and all(_same_arrays(a[name], b[name]) for name in a)
     if sparse.issparse(a) and sparse.issparse(b):
         parts = ("shape", "indptr", "indices", "data")
         return all(np.array_equal(getattr(a, part), getattr(b, part)) for part in parts)

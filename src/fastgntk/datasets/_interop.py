@@ -25,6 +25,7 @@ class _ConversionOptions(TypedDict, total=False):
     node_features: Names
     edge_labels: Names
     edge_weights: Names
+    descriptors: Names
     directed: bool | None
 
 
@@ -38,8 +39,8 @@ def from_networkx(
     """Create a data set from NetworkX graphs with targets ``G.graph[target]``.
 
     A target is an integer or a string for a class, a float, or a sequence of k numbers. Several names give k
-    columns. The options ``node_labels``, ``node_features``, ``edge_labels``, ``edge_weights`` and ``directed`` are
-    those of :func:`fastgntk.as_graphs`.
+    columns. The options ``node_labels``, ``node_features``, ``edge_labels``, ``edge_weights``, ``descriptors`` and
+    ``directed`` are those of :func:`fastgntk.as_graphs`.
 
     Examples
     --------
@@ -60,8 +61,8 @@ def from_geometric(data: Any, *, name: str = "geometric", **options: Unpack[_Con
     """Create a data set from a data set, a ``Batch`` or a sequence of ``Data`` of PyTorch Geometric, with their ``y``.
 
     Whole numbers stay classes, floats stay real, and (1, k) for each graph becomes (n, k). The options
-    ``node_labels``, ``node_features``, ``edge_labels``, ``edge_weights`` and ``directed`` are those of
-    :func:`fastgntk.as_graphs`.
+    ``node_labels``, ``node_features``, ``edge_labels``, ``edge_weights``, ``descriptors`` and ``directed`` are those
+    of :func:`fastgntk.as_graphs`.
     """
     graphs = data_list([data] if hasattr(data, "to_dict") else data)
     batch = as_graphs(graphs, **options)
@@ -100,7 +101,7 @@ def read_node_link(
         also ends in ``.gz`` is decompressed.
     target : str or sequence of str, optional
         The graph attribute of y, shape (n,); or several, shape (n, k).
-    node_labels, node_features, edge_labels, edge_weights, directed : optional
+    node_labels, node_features, edge_labels, edge_weights, descriptors, directed : optional
         As in :func:`fastgntk.as_graphs`.
 
     Examples

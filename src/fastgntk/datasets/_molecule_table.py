@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +11,13 @@ from fastgntk._util.arrays import Ints
 from fastgntk.datasets._dataset import Dataset
 from fastgntk.datasets._text_table import TextTable, read_text_table, target_names
 from fastgntk.errors import InputError, format_numbers
-from fastgntk.graphs import molecules
+from fastgntk.graphs import check_descriptor_names, molecule_descriptors, molecules
 
 __all__ = ["MoleculeTable", "read_columns", "read_table"]
 
 _ROW = "molecule"
+
+Progress = Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -52,7 +55,9 @@ def read_table(
     smiles: str | None = None,
     target: str | Sequence[str] | None = None,
     skip_invalid: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    descriptors: str | Sequence[str] = (),
+    with_columns: str | Sequence[str] = (),
+    progress: Progress = None,
 ) -> MoleculeTable:
     r"""Read molecules and their targets from a CSV file.
 
@@ -67,8 +72,13 @@ def read_table(
         column with anything else becomes an array of strings, which are classes.
     skip_invalid : bool
         Leave out rows whose SMILES RDKit cannot read, and list them in ``skipped``; by default they are an error.
+    descriptors : str or sequence of str
+        Descriptors to compute, ``"rdkit"`` and ``"morgan"``, as in :func:`fastgntk.graphs.molecule_descriptors`.
+    with_columns : str or sequence of str
+        Columns of numbers to take as descriptors, each a block of its name. A text with several columns separated by
+        commas, such as ``"temperature,pressure"``, is one block of this name.
     progress : callable, optional
-        Called as ``progress(done, total)`` with numbers of molecules.
+        Called as ``progress(done, total)`` with numbers of molecules, read and, with ``descriptors``, described.
 
     Examples
     --------
@@ -90,8 +100,16 @@ def read_table(
     if len(set(targets)) != len(targets):
         raise InputError(f"target must name each column once, but is {', '.join(map(repr, targets))}.")
 
+    known = check_descriptor_names(descriptors)
+    columns = {text: _block_columns(table, text) for text in _texts(with_columns)}
+    if both := [name for name in columns if name in known]:
+        raise InputError(
+            f"descriptors {both[0]!r} are to be computed, and are a column of {path} too; rename the column."
+        )
+
     texts = table.stripped(smiles_at)
-    graphs, unread = molecules(texts, progress=progress)
+    parts = 1 + bool(known)
+    graphs, unread = molecules(texts, progress=_part_of(progress, 0, parts))
     if len(unread) == len(texts):
         raise InputError(
             f"{path} has no SMILES in column {table.columns[smiles_at]!r} that RDKit can read; name the right column "
@@ -105,8 +123,12 @@ def read_table(
             "correct them, or leave them out with skip_invalid=True (--skip-invalid)."
         )
     kept = np.setdiff1d(np.arange(len(texts)), unread)
+    blocks: dict[str, Any] = {text: table.numbers(indices, kept) for text, indices in columns.items()}
+    if known:
+        read = [texts[i] for i in kept]
+        blocks |= molecule_descriptors(read, known, progress=_part_of(progress, 1, parts))
     return MoleculeTable(
-        graphs=graphs,
+        graphs=graphs.with_descriptors(blocks) if blocks else graphs,
         y=table.targets(target, kept, "target") if target else None,
         name=table.name,
         smiles=tuple(texts[i] for i in kept),
@@ -115,6 +137,26 @@ def read_table(
         skipped=tuple(int(i) + 1 for i in unread),
         columns=table.columns,
     )
+
+
+def _texts(with_columns: str | Sequence[str]) -> tuple[str, ...]:
+    texts = (with_columns,) if isinstance(with_columns, str) else tuple(with_columns)
+    if len(set(texts)) < len(texts):
+        raise InputError(f"with_columns must name each block once, but is {', '.join(map(repr, texts))}.")
+    return texts
+
+
+def _block_columns(table: TextTable, text: str) -> list[int]:
+    """Return the columns of a block: the one of this name, or several separated by commas."""
+    names = [text] if text in table.columns else [part.strip() for part in text.split(",")]
+    return [table.find_column(name, "with_columns", "--with") for name in names]
+
+
+def _part_of(progress: Progress, part: int, parts: int) -> Progress:
+    """Return a callback for one of several equal parts of the work."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(part * total + done, parts * total)
 
 
 def read_columns(path: str | Path) -> tuple[str, ...]:

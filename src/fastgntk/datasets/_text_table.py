@@ -109,7 +109,14 @@ class TextTable:
             return self._target(columns[0], rows, classes=True)
         return np.stack([self._target(index, rows, classes=False) for index in columns], axis=1)
 
-    def _target(self, index: int, rows: Ints, *, classes: bool) -> NDArray[Any]:
+    def numbers(self, columns: Sequence[int], rows: Ints) -> Array:
+        """Return columns of finite numbers, (n, k)."""
+        columns_of = "columns of descriptors"
+        return np.stack([self._target(i, rows, classes=False, numbers_for=columns_of) for i in columns], axis=1)
+
+    def _target(
+        self, index: int, rows: Ints, *, classes: bool, numbers_for: str = "a sequence of targets"
+    ) -> NDArray[Any]:
         """Return a column as numbers, or as strings if ``classes`` allows them and some are not numbers."""
         texts = {int(row): self.cells[index][row].strip() for row in rows}
         numbers = {row: _parse_number(text) for row, text in texts.items()}
@@ -119,7 +126,7 @@ class TextTable:
             raise self._cell_error("no finite value", index, missing, "; fill them in or remove these rows")
         words = [row for row, number in numbers.items() if number is None]
         if words and not classes:
-            advice = "; a sequence of targets must hold numbers only"
+            advice = f"; {numbers_for} must hold numbers only"
             raise self._cell_error("something other than a number", index, words, advice)
         return np.array(list(texts.values())) if words else np.array(list(numbers.values()), dtype=np.float64)
 

@@ -9,6 +9,7 @@
 ``_sketch_rows``      the size of the sketch of each graph
 ``_sketched_level``   one level of it between two groups, in patches
 ``_histograms``       Weisfeiler–Lehman kernels: products of sparse histograms of colours
+``_vectors``          kernels on descriptors, as matrix products
 ``_auto``             the choice of ``auto``, and the reason for it
 ``_activation``       the effect of a ReLU layer: κ0 and κ1
 ``_aggregation``      Â = A + I as a list of relations, and aggregated features
@@ -57,6 +58,7 @@ from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, unit_rows
 from fastgntk.engines._random_features import TangentFeatures
 from fastgntk.engines._refinement import equal_graphs, inseparable_graphs, intersect_groups, refine_colours
 from fastgntk.engines._sketch_rows import sketch_rows
+from fastgntk.engines._vectors import equal_descriptors, fit_scaling, scale_descriptors
 
 __all__ = ["COMPILING", "EXACT_ENGINES", "Engine", "Extent", "GraphRange", "Outline"]
 __all__ += ["available_engines", "check_engine", "compiled_code_runs", "engines_of", "get_engine"]
@@ -64,3 +66,4 @@ __all__ += ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", 
 __all__ += ["Aggregation", "check_graphs", "safe_reciprocal", "kappa0", "kappa1", "kappas", "unit_rows", "is_zero_norm"]
 __all__ += ["NodePairs", "TangentFeatures", "refine_colours", "equal_graphs", "inseparable_graphs", "sketch_rows"]
 __all__ += ["intersect_groups"]
+__all__ += ["equal_descriptors", "fit_scaling", "scale_descriptors"]

@@ -12,7 +12,7 @@ from fastgntk.engines._base import Engine, compiled_code_runs, engines_of, get_e
 from fastgntk.engines._sketch_rows import sketch_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import Leaf, Network
+from fastgntk.kernels import DescriptorKernel, Leaf, Network
 from fastgntk.sketch import Sketch
 
 __all__ = ["Choice", "choose_engine", "estimate_seconds", "layer_nanoseconds"]
@@ -27,6 +27,7 @@ _NEIGHBOUR, _NEIGHBOUR_UNCACHED = 0.15, 0.35  # one neighbour of a pair
 _ONE_MATRIX = 0.6  # moving and summing λ alone, for an NNGP, relative to λ and θ
 _CACHED_SIZE = 400  # graphs of up to this many nodes stay in cache
 _NEIGHBOUR_NUMPY, _DENSE = 2.2, 0.09  # one neighbour of a pair in a sparse product, one node in a dense one
+_VALUE, _COLUMN = 30.0, 0.4  # one pair of graphs with descriptors, and one column of it
 _NORM = 1.0  # one neighbour of a pair of nodes of one graph, in the norms
 _START = 0.3e9  # loading compiled code, once in a process
 _GRAPH_PAIR, _REFINED = 40.0, 100.0  # a pair of histograms, an edge in a round of refinement
@@ -152,12 +153,19 @@ def histogram_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Leaf, l
     return (_GRAPH_PAIR * pairs + _REFINED * edges * (kernel.depth + 1)) / 1e9
 
 
+def vectors_seconds(batch: GraphBatch, cols: GraphBatch | None, kernel: DescriptorKernel, pairs: float) -> float:  # noqa: ARG001
+    """Estimate the time of kernels on descriptors on one core, from the pairs of graphs."""
+    width = int(batch.descriptors[kernel.on].shape[1])
+    return pairs * (_VALUE + _COLUMN * width) / 1e9
+
+
 _SECONDS: dict[str, Callable[[GraphBatch, GraphBatch | None, Any, float], float]] = {
     "lossless": lossless_seconds,
     "decoupled": decoupled_seconds,
     "kronecker": decoupled_seconds,  # far too low, but no plan depends on this estimate
     "sketched": sketched_seconds,
     "histograms": histogram_seconds,
+    "vectors": vectors_seconds,
 }
 
 

@@ -20,7 +20,7 @@ from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._aggregation import count_relations
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import Leaf, Network, WeisfeilerLehman
+from fastgntk.kernels import DescriptorKernel, Leaf, Network, WeisfeilerLehman
 from fastgntk.sketch import Sketch
 
 __all__ = ["COMPILING", "ENGINES", "EXACT_ENGINES", "BatchAndKernel", "CancelFlag", "Engine", "EngineRow", "Extent"]
@@ -232,6 +232,7 @@ ENGINES = {
     "kronecker": EngineRow("Kronecker", exact=True, compiled=False),
     "sketched": EngineRow("Sketched", exact=False, compiled=True),
     "histograms": EngineRow("Histograms", exact=True, compiled=False, kernels=WeisfeilerLehman),
+    "vectors": EngineRow("Vectors", exact=True, compiled=False, kernels=DescriptorKernel),
 }
 EXACT_ENGINES = tuple(name for name, row in ENGINES.items() if row.exact and row.kernels is Network)
 """The values of ``engine=`` besides ``"auto"``; other engines are chosen by the kernel."""

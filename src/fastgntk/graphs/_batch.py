@@ -1,7 +1,7 @@
 """Many graphs in concatenated arrays."""
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self, TypeVar, overload
@@ -13,6 +13,7 @@ from scipy import sparse
 from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs._csr import Adjacency, row_offsets
+from fastgntk.graphs._descriptors import check_block, own_row, stack_descriptors
 from fastgntk.graphs._graph import Graph, check_features, check_node_scale
 from fastgntk.graphs._sketch_keys import Keys, caller_keys, check_sketch_sizes
 
@@ -49,6 +50,8 @@ class GraphBatch(Sequence[Graph]):
         Graphs of equal keys and sizes share a sketch; if None, graphs of equal content do.
     sketch_sizes : int64, (n,), or None
         Rows of the sketch of each graph, for ``Sketch(size="given")``.
+    descriptors : dict of str to float64 array or CSR array, (n, d)
+        Named blocks of numbers for kernels such as ``RBF(on=name)``; a row of NaN marks a graph without the block.
 
     Examples
     --------
@@ -68,16 +71,14 @@ class GraphBatch(Sequence[Graph]):
     node_scale: Array | None = field(default=None, kw_only=True)
     sketch_keys: Keys | None = field(default=None, kw_only=True)
     sketch_sizes: Ints | None = field(default=None, kw_only=True)
+    descriptors: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
-            if sparse.issparse(value):
-                arrays = tuple(_read_only(array) for array in (value.data, value.indices, value.indptr))
-                value = sparse.csr_array(arrays, shape=value.shape)
-            elif value is not None:
-                value = _read_only(value)
-            object.__setattr__(self, name, value)
+            if isinstance(value, dict):
+                value = {key: _frozen(block) for key, block in value.items()}
+            object.__setattr__(self, name, value if isinstance(value, dict) else _frozen(value))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -104,6 +105,7 @@ class GraphBatch(Sequence[Graph]):
             node_scale=concatenate_parts([g.node_scale for g in graphs], node_counts, "node_scales"),
             sketch_keys=_per_graph([g.sketch_key for g in graphs], "sketch_key"),
             sketch_sizes=_per_graph([g.sketch_size for g in graphs], "sketch_size"),
+            descriptors=stack_descriptors([g.descriptors for g in graphs]),
         )
 
     @classmethod
@@ -187,6 +189,21 @@ class GraphBatch(Sequence[Graph]):
         """Return the same graphs with a number of rows for the sketch of each, for ``Sketch(size="given")``."""
         return replace(self, sketch_sizes=check_sketch_sizes(sizes, len(self)))
 
+    def with_descriptors(self, blocks: Mapping[str, Any] | None = None, /, **named: Any) -> Self:
+        """Return the same graphs with these descriptors besides their own; None removes a block.
+
+        A block has a row of numbers for each graph, (n, d), dense or SciPy sparse, or one number for each, (n,).
+
+        >>> edge = Graph.from_edges([(0, 1)], 2)
+        >>> batch = GraphBatch.from_graphs([edge, edge]).with_descriptors(dose=[0.5, 2.0])
+        >>> batch.descriptors["dose"].tolist(), batch[1].descriptors["dose"].tolist()
+        ([[0.5], [2.0]], [2.0])
+        """
+        given = {**(blocks or {}), **named}
+        checked = {name: check_block(name, block, len(self)) for name, block in given.items() if block is not None}
+        kept = {name: block for name, block in self.descriptors.items() if name not in given}
+        return replace(self, descriptors=kept | checked)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -233,6 +250,7 @@ class GraphBatch(Sequence[Graph]):
         graph.n_self_loops = int(part.self_loops[0])
         graph.sketch_key = None if part.sketch_keys is None else part.sketch_keys[0]
         graph.sketch_size = None if part.sketch_sizes is None else int(part.sketch_sizes[0])
+        graph.descriptors = {name: own_row(block) for name, block in part.descriptors.items()}
         return graph
 
     def _contiguous(self, start: int, stop: int) -> Self:
@@ -261,7 +279,16 @@ class GraphBatch(Sequence[Graph]):
         for name in ("self_loops", "sketch_keys", "sketch_sizes"):
             array = getattr(self, name)
             arrays[name] = None if array is None else array[graphs]
+        arrays["descriptors"] = {name: block[graphs] for name, block in self.descriptors.items()}
         return type(self)(offsets=offsets, indptr=indptr, **arrays)
+
+
+def _frozen(value: Any) -> Any:
+    """Return a read-only view of an array, dense or CSR; None stays None."""
+    if sparse.issparse(value):
+        arrays = tuple(_read_only(array) for array in (value.data, value.indices, value.indptr))
+        return sparse.csr_array(arrays, shape=value.shape)
+    return None if value is None else _read_only(value)
 
 
 def _read_only(array: _Array) -> _Array:

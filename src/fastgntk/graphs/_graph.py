@@ -1,6 +1,6 @@
 """A single graph."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 from fastgntk.graphs._csr import Adjacency, entries, from_edges, reverse_edges
+from fastgntk.graphs._descriptors import check_own_descriptors
 from fastgntk.graphs._sketch_keys import Keys, caller_key
 
 __all__ = ["Graph"]
@@ -36,6 +37,8 @@ class Graph:
         Graphs of equal keys and sizes share a sketch; by default graphs of equal content do.
     sketch_size : int, optional
         Rows of the sketch of this graph, for ``Sketch(size="given")``.
+    descriptors : dict, optional
+        Numbers or vectors by name that belong to the graph as a whole, for kernels such as ``RBF(on="dose")``.
 
     Examples
     --------
@@ -48,7 +51,7 @@ class Graph:
     """
 
     __slots__ = (
-        *("edge_labels", "features", "indices", "indptr", "labels", "n_self_loops"),
+        *("descriptors", "edge_labels", "features", "indices", "indptr", "labels", "n_self_loops"),
         *("node_scale", "sketch_key", "sketch_size", "weights"),
     )
 
@@ -63,6 +66,8 @@ class Graph:
     sketch_key: Keys | None
     """The key of the caller as 128 bits, (2,)."""
     sketch_size: int | None
+    descriptors: Mapping[str, Any]
+    """Vectors (d,) by name; (1, d) in CSR form if they are sparse."""
 
     def __init__(
         self,
@@ -74,11 +79,13 @@ class Graph:
         node_scale: ArrayLike | None = None,
         sketch_key: int | str | None = None,
         sketch_size: int | None = None,
+        descriptors: Mapping[str, Any] | None = None,
     ) -> None:
         n_nodes, rows, cols, weights = entries(adjacency)
         self._fill(from_edges(rows, cols, n_nodes, weights=weights, directed=directed), features, labels)
         self.node_scale = None if node_scale is None else check_node_scale(node_scale, n_nodes)
         self._set_sketch(sketch_key, sketch_size)
+        self.descriptors = check_own_descriptors(descriptors)
 
     @classmethod
     def from_edges(
@@ -94,6 +101,7 @@ class Graph:
         node_scale: ArrayLike | None = None,
         sketch_key: int | str | None = None,
         sketch_size: int | None = None,
+        descriptors: Mapping[str, Any] | None = None,
     ) -> Self:
         """Construct a graph from pairs of node numbers (0 to n_nodes − 1), each edge once or in both directions.
 
@@ -118,6 +126,7 @@ class Graph:
         graph._fill(adjacency, features, labels)
         graph.node_scale = None if node_scale is None else check_node_scale(node_scale, n_nodes)
         graph._set_sketch(sketch_key, sketch_size)
+        graph.descriptors = check_own_descriptors(descriptors)
         return graph
 
     def _fill(self, adjacency: Adjacency, features: ArrayLike | None, labels: ArrayLike | None) -> None:
@@ -155,7 +164,8 @@ class Graph:
     def __repr__(self) -> str:
         features = "" if self.features is None else f", features={self.features.shape[1]}"
         labels = "" if self.labels is None else ", labels"
-        return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}{features}{labels})"
+        descriptors = "".join(f", {name}={row.shape[-1]}" for name, row in self.descriptors.items())
+        return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}{features}{labels}{descriptors})"
 
 
 def _check_weights(weights: ArrayLike, n_edges: int) -> Array:

@@ -62,16 +62,32 @@ h                     ``iterations``       0 compares labels only
 
 A node's own colour is distinguished from those of its neighbours, unlike in Â.
 
+**Kernels on descriptors** :class:`RBF`, :class:`Linear` and :class:`Tanimoto`, for named blocks of numbers that graphs
+carry (docs/inputs.md). With z the row of a graph in the block ``on``, its columns scaled as fitted on the training
+graphs, d their number, and x the row unchanged, 0 or more:
+
+    RBF        exp(−‖z − z'‖² / (2 ℓ²)),  2 ℓ² the median of ‖z − z'‖² over pairs of training graphs, or ℓ given
+    Linear     ⟨z, z'⟩ / d
+    Tanimoto   Σ_j min(x_j, x'_j) / Σ_j max(x_j, x'_j),  0/0 = 1
+
 **Combinations.** Kernels combine entry by entry, and stay positive semi-definite:
 
     (k1 + k2)(G, G') = k1(G, G') + k2(G, G')                 (a k)(G, G') = a k(G, G'),  a > 0
     (k1 * k2)(G, G') = k1(G, G') k2(G, G')                   k.normalized()(G, G') = k(G, G') / sqrt(k(G, G) k(G', G'))
 
 ======================  =================================================================
+``_network``            :class:`GNTK` and :class:`NNGP`, with all parameters
+``_weisfeiler_lehman``  :class:`WL` and :class:`WLOA`
+``_descriptors``        :class:`RBF`, :class:`Linear` and :class:`Tanimoto` on descriptors
+``_base``               :class:`Kernel` and the algebra: sums, products, factors, normalisation
+``_parse``              :func:`parse_kernel`, kernels from strings and JSON
+======================  =================================================================
+
 They are implemented in :mod:`fastgntk.engines`.
 """
 
 from fastgntk.kernels._base import Kernel, Leaf, Normalized, OperatorOptions, Product, RefinementOptions, Scaled, Sum
+from fastgntk.kernels._descriptors import RBF, DescriptorKernel, Linear, Tanimoto
 from fastgntk.kernels._network import GNTK, NNGP, Activation, Edges, Network, Pool, Scale
 from fastgntk.kernels._parse import parse_kernel
 from fastgntk.kernels._weisfeiler_lehman import WL, WLOA, WeisfeilerLehman
@@ -79,3 +95,4 @@ from fastgntk.kernels._weisfeiler_lehman import WL, WLOA, WeisfeilerLehman
 __all__ = ["Kernel", "Leaf", "Network", "GNTK", "NNGP", "WL", "WLOA", "WeisfeilerLehman"]
 __all__ += ["Sum", "Product", "Scaled", "Normalized", "parse_kernel"]
 __all__ += ["Scale", "Edges", "Pool", "Activation", "OperatorOptions", "RefinementOptions"]
+__all__ += ["DescriptorKernel", "RBF", "Linear", "Tanimoto"]

@@ -194,6 +194,11 @@ class Leaf(Kernel):
         """The sketch of an approximate kernel, or None."""
         return None
 
+    @property
+    def fitted(self) -> bool:
+        """Whether the value of a pair depends on the training graphs too, through scales that are fitted on them."""
+        return False
+
     def deepened(self, depth: int) -> Self:  # noqa: ARG002
         """Return the kernel of this depth that has the same readouts at each level that both have."""
         return self

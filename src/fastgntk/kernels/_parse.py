@@ -15,6 +15,7 @@ from fastgntk._util.checks import check_positive
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError
 from fastgntk.kernels._base import MAX_NESTING, Kernel, Normalized, Product, Scaled, Sum
+from fastgntk.kernels._descriptors import RBF, Linear, Tanimoto
 from fastgntk.kernels._network import GNTK, NNGP
 from fastgntk.kernels._weisfeiler_lehman import WL, WLOA
 from fastgntk.sketch import Sketch
@@ -22,6 +23,7 @@ from fastgntk.sketch import Sketch
 __all__ = ["parse_kernel", "value_from_dict"]
 
 _NAMES: dict[str, type[Value]] = {"GNTK": GNTK, "NNGP": NNGP, "WL": WL, "WLOA": WLOA, "Sketch": Sketch}
+_NAMES |= {"RBF": RBF, "Linear": Linear, "Tanimoto": Tanimoto}
 _COMPOSITE: dict[str, type[Value]] = {"Sum": Sum, "Product": Product, "Scaled": Scaled, "Normalized": Normalized}
 _MAX_LENGTH = 10_000  # characters
 _MAX_DEPTH = 2 * MAX_NESTING  # a limit for the recursion of the parser; kernels have their own

@@ -1,6 +1,8 @@
 """Base class of the estimators, and checks of their input graphs."""
 
 import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +12,7 @@ from fastgntk._util.arrays import Ints
 from fastgntk._util.checks import check_random_state
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError, user_stacklevel
-from fastgntk.graphs import GraphBatch, NodeFeatures, UnseenLabelWarning, as_graphs
+from fastgntk.graphs import DescriptorScaling, GraphBatch, NodeFeatures, UnseenLabelWarning, as_graphs
 from fastgntk.kernels import Kernel
 from fastgntk.pairwise import Compute
 
@@ -102,10 +104,17 @@ def _warn_unseen_labels(features: dict[str, NodeFeatures], batch: GraphBatch, *,
         _warn_unseen("edges of", "such edges", graph_of_edge[encoder.unseen_edges(batch)])
 
 
-def check_new_graphs(X: Any, kernel: Kernel, features: dict[str, NodeFeatures]) -> GraphBatch:
-    """Convert new graphs; raise if they lack what the features were fitted on, warn if they have unseen labels."""
+def check_new_graphs(
+    X: Any,
+    kernel: Kernel,
+    features: dict[str, NodeFeatures],
+    scalings: Mapping[Kernel, DescriptorScaling] = MappingProxyType({}),
+) -> GraphBatch:
+    """Convert new graphs; raise if they lack what was fitted on the training graphs, warn of unseen labels."""
     batch = X if isinstance(X, GraphBatch) else as_graphs(X)
     check_features(features, batch)
+    for scaling in scalings.values():
+        scaling.check(batch)
     _warn_unseen_labels(features, batch, typed=any(leaf.typed for leaf in kernel.leaves()))
     return batch
 

@@ -143,9 +143,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         if len(self.classes_) > 2:
             return self.expansion_.explain(batch, number, factor)
         second = self.expansion_.explain(batch, 0, factor)
-        if number == 1:
-            return second
-        return Explanation(-second.contributions, -second.intercept, second.training_indices, str(self.classes_[0]))
+        return second if number == 1 else second.negated(str(self.classes_[0]))
 
     def _predicted_classes(self, decisions: Array) -> NDArray[Any]:
         return np.asarray(self.classes_[predicted_class(decisions)])

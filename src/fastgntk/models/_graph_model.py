@@ -7,7 +7,7 @@ f(G) is a sum over the nodes of G and over training graphs, so contributions are
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -42,25 +42,29 @@ Basis = KernelBasis | FeatureBasis
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The contributions of nodes and of training graphs to one prediction.
+    """The contributions of nodes, of descriptors and of training graphs to one prediction.
 
     Attributes
     ----------
     contributions : array of shape (N, m)
-        Contribution of each node through each training graph; the properties below are its sums. A single column for
-        ``solver="features"``, which keeps no training graphs.
+        Contribution of each node through each training graph; the properties below are sums of it, and of
+        ``descriptors``. A single column for ``solver="features"``, which keeps no training graphs.
     intercept : float
         The prediction for a graph that is similar to no training graph.
     training_indices : int64, (m,)
         Indices of these training graphs among the graphs that the model was fitted on.
     output : str
         Name of the target, or of the class whose decision value is explained.
+    descriptors : dict of str to array of shape (m,)
+        Contribution of each block of descriptors through each training graph, by kernels on it such as ``RBF``. In a
+        product the first factor has the contributions: of ``GNTK() * RBF("x")``, the nodes, and ``x`` has 0.
     """
 
     contributions: Array
     intercept: float
     training_indices: Ints
     output: str
+    descriptors: dict[str, Array] = field(default_factory=dict)
 
     @property
     def node_contributions(self) -> Array:
@@ -68,16 +72,26 @@ class Explanation:
         return np.asarray(self.contributions.sum(axis=1))
 
     @property
+    def descriptor_contributions(self) -> dict[str, float]:
+        """Contribution of each block of descriptors."""
+        return {name: float(values.sum()) for name, values in self.descriptors.items()}
+
+    @property
     def training_contributions(self) -> Array:
         """Contribution of each training graph, shape (m,)."""
         if not len(self.training_indices):
             raise InputError(_NO_TRAINING_GRAPHS)
-        return np.asarray(self.contributions.sum(axis=0))
+        return np.asarray(self.contributions.sum(axis=0) + sum(self.descriptors.values()))
 
     @property
     def prediction(self) -> float:
-        """The prediction or decision value: the intercept plus all contributions."""
-        return float(self.intercept + self.contributions.sum())
+        """The prediction or decision value: the intercept plus all contributions of nodes and descriptors."""
+        return float(self.intercept + self.contributions.sum() + sum(self.descriptor_contributions.values()))
+
+    def negated(self, output: str) -> Self:
+        """Return the explanation of the opposite value, for another output."""
+        descriptors = {name: -values for name, values in self.descriptors.items()}
+        return type(self)(-self.contributions, -self.intercept, self.training_indices, output, descriptors)
 
     def most_influential(self, count: int = 5) -> list[tuple[int, float]]:
         """Return index and contribution of the training graphs with the largest absolute contributions."""
@@ -109,10 +123,12 @@ class Expansion:
 
     def explain(self, batch: GraphBatch, output: int, factor: int | Kernel | None = None) -> Explanation:
         """Decompose one output for a batch of one graph; ``factor`` as in :func:`fastgntk.node_contributions`."""
-        contributions = self.basis.node_contributions(batch, factor) * self.coefficients[:, output]
+        parts, weights = self.basis.contributions(batch, factor), self.coefficients[:, output]
+        nodes, descriptors = parts.nodes * weights, {name: v * weights for name, v in parts.descriptors.items()}
         if not self.basis.keeps_graphs:
-            contributions = contributions.sum(axis=1, keepdims=True)
-        return Explanation(contributions, float(self.intercepts[output]), self.training_indices, self.names[output])
+            nodes = nodes.sum(axis=1, keepdims=True)
+        intercept, indices = float(self.intercepts[output]), self.training_indices
+        return Explanation(nodes, intercept, indices, self.names[output], descriptors)
 
 
 class GraphModel(GraphEstimator):
@@ -175,7 +191,7 @@ class GraphModel(GraphEstimator):
     def _check_new(self, X: Any) -> GraphBatch:
         check_is_fitted(self)
         basis = self.expansion_.basis
-        return check_new_graphs(X, basis.kernel, basis.features)
+        return check_new_graphs(X, basis.kernel, basis.features, basis.scalings)
 
     def _check_new_graph(self, graph: Any) -> GraphBatch:
         return self._check_new(as_single_graph(graph))

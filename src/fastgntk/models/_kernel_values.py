@@ -19,10 +19,18 @@ import numpy as np
 from fastgntk import pairwise
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress
-from fastgntk.graphs import GraphBatch, NodeFeatures
+from fastgntk.graphs import DescriptorScaling, GraphBatch, NodeFeatures
 from fastgntk.kernels import Kernel, Normalized
 from fastgntk.models._base import as_training_graphs
-from fastgntk.pairwise import Compute, PreparedGraphs, check_compute, check_fits_memory, check_kernel, normalize
+from fastgntk.pairwise import (
+    Compute,
+    Contributions,
+    PreparedGraphs,
+    check_compute,
+    check_fits_memory,
+    check_kernel,
+    normalize,
+)
 from fastgntk.pairwise.store import StoredGram, use_stored
 
 __all__ = ["KERNEL_CONSTANT", "Chunk", "KernelBasis", "TrainingKernel", "split_into_chunks"]
@@ -57,6 +65,11 @@ class KernelBasis:
         """Fitted node features by kind."""
         return self.prepared.features
 
+    @property
+    def scalings(self) -> dict[Kernel, DescriptorScaling]:
+        """Fitted scaling of descriptors by leaf of the kernel."""
+        return self.prepared.scalings
+
     def __len__(self) -> int:
         return len(self.prepared)
 
@@ -88,10 +101,12 @@ class KernelBasis:
         """Return the arguments of ``Solution.variance`` from the rows and the diagonal of a chunk."""
         return rows + KERNEL_CONSTANT, diagonal + KERNEL_CONSTANT
 
-    def node_contributions(self, batch: GraphBatch, factor: int | Kernel | None = None) -> Array:
-        """Return the contribution of each node of one graph to the row of that graph, shape (N, m)."""
-        compute = self.compute.with_progress(None)
-        return pairwise.node_contributions(batch, self.prepared, factor=factor, compute=compute) / self.kernel_scale
+    def contributions(self, batch: GraphBatch, factor: int | Kernel | None = None) -> Contributions:
+        """Return the contributions of nodes (N, m) and descriptors (m,) of one graph to its row."""
+        kernel, compute = pairwise.put_factor_first(self.kernel, factor), self.compute.with_progress(None)
+        parts = pairwise.contributions(batch, self.prepared, compute, kernel)
+        descriptors = {name: values / self.kernel_scale for name, values in parts.descriptors.items()}
+        return Contributions(parts.nodes / self.kernel_scale, descriptors)
 
 
 @dataclass(eq=False)

@@ -6,9 +6,10 @@ of the training graphs (``kernel_scale``). The constant that ridge regression ad
 feature, ``sqrt(KERNEL_CONSTANT)``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 from zlib import crc32
 
@@ -23,12 +24,12 @@ from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._util.threads import run as run_on_threads
 from fastgntk.engines import TangentFeatures, check_graphs
 from fastgntk.errors import InputError
-from fastgntk.graphs import Graph, GraphBatch, NodeFeatures
+from fastgntk.graphs import DescriptorScaling, Graph, GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, Kernel, Network, Normalized
 from fastgntk.models._base import GraphEstimator, as_training_graphs, check_new_graphs
 from fastgntk.models._kernel_values import KERNEL_CONSTANT, Chunk, TrainingKernel, split_into_chunks
 from fastgntk.models._targets import Targets
-from fastgntk.pairwise import Compute, check_compute, check_fits_memory, check_kernel, put_factor_first
+from fastgntk.pairwise import Compute, Contributions, check_compute, check_fits_memory, check_kernel, put_factor_first
 from fastgntk.solvers import Solution, regress_on_features
 
 __all__ = ["DEFAULT_FEATURES", "FeatureBasis", "RandomFeatures", "drawn_width", "solve_on_features"]
@@ -210,6 +211,9 @@ class FeatureBasis:
     transformer: RandomFeatures
     kernel_scale: float = 1.0
     keeps_graphs: ClassVar[bool] = False
+    scalings: ClassVar[Mapping[Kernel, DescriptorScaling]] = MappingProxyType(
+        {}
+    )  # no descriptors
 
     @classmethod
     def restore(
@@ -257,14 +261,14 @@ class FeatureBasis:
         """Return vectors with the constant feature, and the variance not explained by any feature: 0."""
         return np.column_stack([rows, np.full(len(rows), np.sqrt(KERNEL_CONSTANT))]), np.zeros_like(diagonal)
 
-    def node_contributions(self, batch: GraphBatch, factor: int | Kernel | None = None) -> Array:
+    def contributions(self, batch: GraphBatch, factor: int | Kernel | None = None) -> Contributions:
         """Return the vector of each node of one graph, shape (N, m); they sum to the vector of the graph."""
         put_factor_first(self.kernel, factor)  # raises unless None: the kernel is no product
         vectors: Any = self.draws.nodes(self.transformer.encode(batch), np.float64)
         norm = (
             np.linalg.norm(vectors.sum(axis=0)) if isinstance(self.kernel, Normalized) else np.sqrt(self.kernel_scale)
         )
-        return np.asarray(vectors / (norm or 1.0))
+        return Contributions(np.asarray(vectors / (norm or 1.0)), {})
 
     def probe(self) -> Array:
         """Return the vector of one fixed graph, to check that the seed still gives the same draws."""

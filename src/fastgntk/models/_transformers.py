@@ -66,7 +66,7 @@ class KernelTransformer(TransformerMixin, GraphEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Array:
         """Return the kernel between graphs and the training graphs, shape (t, n)."""
         check_is_fitted(self)
-        batch = check_new_graphs(X, self.basis_.kernel, self.basis_.features)
+        batch = check_new_graphs(X, self.basis_.kernel, self.basis_.features, self.basis_.scalings)
         return self.basis_.values(batch, check_compute(self.compute).progress)
 
     def _fit(self, X: Any) -> TrainingKernel:
@@ -140,7 +140,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
     def transform(self, X: Any) -> Array:
         """Return the vectors of graphs, shape (t, m)."""
         check_is_fitted(self)
-        batch = check_new_graphs(X, self.basis_.kernel, self.basis_.features)
+        batch = check_new_graphs(X, self.basis_.kernel, self.basis_.features, self.basis_.scalings)
         compute = check_compute(self.compute)
         check_fits_memory(8 * len(batch) * len(self.landmarks_), compute.memory_budget)
         return self._whitened(self.basis_.values(batch, compute.progress))

@@ -27,8 +27,11 @@ from fastgntk.pairwise._factors import put_factor_first
 from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_columns, gram_path
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._nodes import (
+    Contributions,
     as_single_graph,
     check_nodes,
+    contributions,
+    contributions_in_chunks,
     node_contributions,
     node_contributions_in_chunks,
     node_diagonal,
@@ -38,14 +41,16 @@ from fastgntk.pairwise._prepared import (
     NotSketchedWarning,
     PreparedGraphs,
     choose_engine_for_reuse,
+    fit_scalings,
     prepare,
     prepare_batch,
 )
 
 __all__ = ["gram", "cross_gram", "diagonal", "gram_columns", "gram_path", "GramPath"]
-__all__ += ["prepare", "prepare_batch", "choose_engine_for_reuse", "PreparedGraphs"]
+__all__ += ["prepare", "prepare_batch", "choose_engine_for_reuse", "fit_scalings", "PreparedGraphs"]
 __all__ += ["NotSketchedWarning", "LeafGraphs"]
 __all__ += ["Compute", "check_compute", "check_kernel", "check_fits_memory"]
+__all__ += ["Contributions", "contributions", "contributions_in_chunks"]
 __all__ += ["node_contributions", "node_contributions_in_chunks", "node_gram", "node_diagonal", "check_nodes"]
 __all__ += ["as_single_graph", "put_factor_first"]
 __all__ += ["normalize", "combine", "combine_diagonals", "needs_diagonals"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -13,24 +13,25 @@ from fastgntk._util.threads import run, single_threaded_blas
 from fastgntk.engines import NodePairs, check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
-from fastgntk.kernels import GNTK, Kernel, Network
+from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Network
 from fastgntk.pairwise._combine import combine_nodes
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
 from fastgntk.pairwise._factors import put_factor_first
 from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare
 
-__all__ = [
-    "as_single_graph",
-    "check_nodes",
-    "node_contributions",
-    "node_contributions_in_chunks",
-    "node_diagonal",
-    "node_gram",
-]
+__all__ = ["Contributions", "as_single_graph", "check_nodes", "contributions", "contributions_in_chunks"]
+__all__ += ["node_contributions", "node_contributions_in_chunks", "node_diagonal", "node_gram"]
 
 _NODES_PER_PASS = 1024  # enough to merge many nodes in few calls, while rows stay in the cache
 _ARRAYS_PER_CHUNK = 8  # arrays of a chunk's size that exist at the same time
 _CHUNKS_PER_WORKER = 4  # so that no worker waits long for the last one to finish
+
+
+class Contributions(NamedTuple):
+    """The parts of a row of a kernel matrix; over nodes and blocks of descriptors they add up to the row."""
+
+    nodes: Array  # (N, m)
+    descriptors: dict[str, Array]  # (m,) for each block that a kernel on descriptors uses
 
 
 def node_contributions(
@@ -47,7 +48,8 @@ def node_contributions(
     result holds the terms of node u, divided by the number of pairs with ``pool="mean"``. So is :class:`fastgntk.WL`;
     what a colour adds to :class:`fastgntk.WLOA` is shared equally among its nodes. The rows add up to the row that
     :func:`cross_gram` returns, at the same cost. Contributions to a sum of kernels add up; in a product the nodes are
-    those of one factor, and the other factors weight the m graphs.
+    those of one factor, and the other factors weight the m graphs. Terms of kernels on descriptors belong to no node
+    and are missing.
 
     Parameters
     ----------
@@ -73,7 +75,8 @@ def node_contributions(
     """
     prepared = cols if isinstance(cols, PreparedGraphs) else prepare(cols, kernel, compute=compute)
     compute = check_call(prepared, kernel, compute)
-    return _contributions(as_single_graph(graph), prepared, compute, put_factor_first(prepared.kernel, factor))
+    kernel = put_factor_first(prepared.kernel, factor)
+    return contributions(as_single_graph(graph), prepared, compute, kernel).nodes
 
 
 def node_contributions_in_chunks(
@@ -81,7 +84,18 @@ def node_contributions_in_chunks(
 ) -> Iterator[tuple[slice, Array]]:
     """Yield the results of :func:`node_contributions` for many graphs, in order, several graphs at a time.
 
-    Each item is a slice of graphs and the rows of all their nodes, one row for each node and m columns. Graphs with up
+    Each item is a slice of graphs and the rows of all their nodes, one row for each node and m columns.
+    """
+    for part, found in contributions_in_chunks(graphs, cols, nodes=nodes, compute=compute):
+        yield part, found.nodes
+
+
+def contributions_in_chunks(
+    graphs: Any, cols: PreparedGraphs, *, nodes: int = _NODES_PER_PASS, compute: Compute | None = None
+) -> Iterator[tuple[slice, Contributions]]:
+    """Yield the contributions to the rows of many graphs, in order; of several graphs at a time, or of one.
+
+    Each item is a slice of graphs and the contributions of all their nodes, and of the descriptors. Graphs with up
     to ``nodes`` nodes in total are computed in one pass, as one graph: their disjoint union. A sketch, a mean, a
     normalisation and a product depend on the whole graph, so for such kernels graphs come one at a time.
     """
@@ -94,12 +108,14 @@ def node_contributions_in_chunks(
         stop = start + 1
         if together:
             stop = max(stop, int(np.searchsorted(batch.offsets, batch.offsets[start] + max_nodes, side="right")) - 1)
-        yield slice(start, stop), _contributions(_union(batch[start:stop]), cols, compute, cols.kernel)
+        yield slice(start, stop), contributions(_union(batch[start:stop]), cols, compute)
         start = stop
 
 
 def _union(batch: GraphBatch) -> GraphBatch:
-    """Return all graphs of a batch as one graph."""
+    """Return all graphs of a batch as one graph; one graph keeps its descriptors and the keys of its sketch."""
+    if len(batch) == 1:
+        return batch
     shift = np.repeat(np.repeat(batch.offsets[:-1], batch.sizes), batch.degrees)
     return replace(
         batch,
@@ -108,17 +124,30 @@ def _union(batch: GraphBatch) -> GraphBatch:
         self_loops=np.array([batch.self_loops.sum()]),
         sketch_keys=None,
         sketch_sizes=None,
+        descriptors={},
     )
 
 
-def _contributions(batch: GraphBatch, cols: PreparedGraphs, compute: Compute, kernel: Kernel) -> Array:
-    """Return the contributions (N, m) of the nodes of one graph; ``kernel`` has the factors in the wanted order."""
-    row = cols.prepare_others(batch)
-    parts = {
-        leaf: graphs.node_contributions(cols.graphs_by_leaf[leaf], compute)
-        for leaf, graphs in row.graphs_by_leaf.items()
-    }
-    return combine_nodes(kernel, parts, row.needed_diagonals(compute), cols.needed_diagonals(compute))
+def contributions(
+    batch: GraphBatch, cols: PreparedGraphs, compute: Compute, kernel: Kernel | None = None
+) -> Contributions:
+    """Return the contributions of the nodes and of the descriptors of one graph to its row of the matrix.
+
+    ``kernel`` is that of ``cols`` with the factors of products in another order; nodes are those of the first.
+    """
+    row, n = cols.prepare_others(batch), batch.n_nodes
+    blocks = list(dict.fromkeys(leaf.on for leaf in row.graphs_by_leaf if isinstance(leaf, DescriptorKernel)))
+    parts: dict[Kernel, Array] = {}  # a row for each node, then one for each block
+    for leaf, graphs in row.graphs_by_leaf.items():
+        if isinstance(leaf, DescriptorKernel):
+            parts[leaf] = np.zeros((n + len(blocks), len(cols)))
+            parts[leaf][n + blocks.index(leaf.on)] = graphs.cross(cols.graphs_by_leaf[leaf], compute, 0)[0]
+        else:
+            values = graphs.node_contributions(cols.graphs_by_leaf[leaf], compute)
+            parts[leaf] = np.pad(values, ((0, len(blocks)), (0, 0))) if blocks else values
+    diagonals = row.needed_diagonals(compute), cols.needed_diagonals(compute)
+    combined = combine_nodes(kernel or cols.kernel, parts, *diagonals)
+    return Contributions(combined[:n], dict(zip(blocks, combined[n:], strict=True)))
 
 
 def node_gram(graph: Any, kernel: Network = GNTK(), *, nodes: Any = None, compute: Compute | None = None) -> Array:

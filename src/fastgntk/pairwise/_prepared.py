@@ -14,10 +14,19 @@ from typing import Any
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines import EXACT_ENGINES, Choice, check_graphs, choose_engine, intersect_groups, sketch_rows
+from fastgntk.engines import (
+    EXACT_ENGINES,
+    Choice,
+    check_graphs,
+    choose_engine,
+    fit_scaling,
+    intersect_groups,
+    scale_descriptors,
+    sketch_rows,
+)
 from fastgntk.errors import InputError, user_stacklevel
-from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures, as_graphs, content_keys
-from fastgntk.kernels import GNTK, Kernel, Leaf, Network
+from fastgntk.graphs import DescriptorScaling, FeatureKind, GraphBatch, NodeFeatures, as_graphs, content_keys
+from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Leaf, Network
 from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
@@ -28,6 +37,7 @@ __all__ = [
     "PreparedGraphs",
     "check_call",
     "choose_engine_for_reuse",
+    "fit_scalings",
     "prepare",
     "prepare_batch",
     "prepare_pair",
@@ -51,6 +61,8 @@ class PreparedGraphs:
         The graphs as given, before node features are encoded.
     features : dict of str to NodeFeatures
         The fitted node features, for each kind of features in the kernel.
+    scalings : dict of Kernel to DescriptorScaling
+        The fitted scaling of descriptors, for each leaf of the kernel that uses them.
     engines : list of str
         The engine of each leaf of the kernel.
     """
@@ -59,6 +71,7 @@ class PreparedGraphs:
     compute: Compute
     batch: GraphBatch
     features: dict[str, NodeFeatures]
+    scalings: dict[Kernel, DescriptorScaling]
     graphs_by_leaf: dict[Kernel, LeafGraphs] = field(default_factory=dict)
     _diagonals: dict[Kernel, Array] = field(default_factory=dict, init=False)
 
@@ -75,7 +88,7 @@ class PreparedGraphs:
 
     def __getstate__(self) -> dict[str, Any]:
         # Graphs are prepared again on loading: their prepared form is larger, and compiled code must own its arrays.
-        kept = ("kernel", "batch", "features", "_diagonals")
+        kept = ("kernel", "batch", "features", "scalings", "_diagonals")
         state = {name: getattr(self, name) for name in kept}
         return state | {"compute": self.compute.with_progress(None), "engines": self.engines}
 
@@ -101,7 +114,8 @@ class PreparedGraphs:
         def choose(leaf: Leaf, _: list[GraphBatch]) -> Choice:
             return self.graphs_by_leaf[leaf].choice
 
-        (out,) = _prepare([batch], self.kernel, self.compute, get_features, choose, self.graphs_by_leaf)
+        fitted = get_features, self.scalings.__getitem__
+        (out,) = _prepare([batch], self.kernel, self.compute, *fitted, choose, self.graphs_by_leaf)
         return out
 
     def take_diagonals(self, whole: PreparedGraphs, indices: Ints) -> None:
@@ -183,17 +197,23 @@ def check_call(prepared: PreparedGraphs, kernel: Kernel | None, compute: Compute
     return compute
 
 
+def fit_scalings(kernel: Kernel, batch: GraphBatch) -> dict[Kernel, DescriptorScaling]:
+    """Fit the scaling of descriptors to graphs, for each leaf of a kernel that uses them."""
+    return {leaf: fit_scaling(leaf, batch) for leaf in kernel.leaves() if isinstance(leaf, DescriptorKernel)}
+
+
 def prepare_batch(
     batch: GraphBatch,
     kernel: Kernel,
     compute: Compute,
     features: dict[str, NodeFeatures] | None = None,
+    scalings: Mapping[Kernel, DescriptorScaling] | None = None,
     *,
     engines: Sequence[str] | None = None,
     once: bool = False,
     pairs: float | None = None,
 ) -> PreparedGraphs:
-    """Prepare converted graphs; features are fitted on them unless they are given.
+    """Prepare converted graphs; features and scalings of descriptors are fitted on them unless they are given.
 
     ``engines`` fixes the engine of each leaf. With ``once`` engines are chosen for one Gram matrix, or for a number
     ``pairs`` of node pairs; otherwise for many computations, including some with other graphs.
@@ -203,6 +223,9 @@ def prepare_batch(
     def fit_features(kind: FeatureKind) -> NodeFeatures:
         return (features or {}).get(kind) or NodeFeatures(kind).fit(batch)
 
+    def fit_scales(leaf: DescriptorKernel) -> DescriptorScaling:
+        return (scalings or {}).get(leaf) or fit_scaling(leaf, batch)
+
     def choose(leaf: Leaf, encoded: list[GraphBatch]) -> Choice:
         engine = names.get(leaf, compute.engine)
         if isinstance(leaf, Network) and leaf in names and engine in EXACT_ENGINES:
@@ -210,20 +233,23 @@ def prepare_batch(
             leaf = replace(leaf, sketch=None)
         return choose_engine(engine, encoded[0], None, leaf, pairs, reused=not once)
 
-    (out,) = _prepare([batch], kernel, compute, fit_features, choose)
+    (out,) = _prepare([batch], kernel, compute, fit_features, fit_scales, choose)
     return out
 
 
 def prepare_pair(rows: GraphBatch, cols: GraphBatch, kernel: Kernel, compute: Compute) -> list[PreparedGraphs]:
-    """Prepare two sets of graphs for one matrix; features are fitted on the columns, and extended by the rows."""
+    """Prepare two sets of graphs for one matrix; all is fitted on the columns, and features extended by the rows."""
 
     def fit_features(kind: FeatureKind) -> NodeFeatures:
         return NodeFeatures(kind).fit(cols).extend(rows)
 
+    def fit_scales(leaf: DescriptorKernel) -> DescriptorScaling:
+        return fit_scaling(leaf, cols)
+
     def choose(leaf: Leaf, encoded: list[GraphBatch]) -> Choice:
         return choose_engine(compute.engine, encoded[0], encoded[1], leaf)
 
-    return _prepare([rows, cols], kernel, compute, fit_features, choose)
+    return _prepare([rows, cols], kernel, compute, fit_features, fit_scales, choose)
 
 
 def _prepare(
@@ -231,14 +257,16 @@ def _prepare(
     kernel: Kernel,
     compute: Compute,
     fit_features: Callable[[FeatureKind], NodeFeatures],
+    fit_scales: Callable[[DescriptorKernel], DescriptorScaling],
     choose: Callable[[Leaf, list[GraphBatch]], Choice],
     others: Mapping[Kernel, LeafGraphs] = MappingProxyType({}),
 ) -> list[PreparedGraphs]:
-    """Prepare several sets of graphs with the same features and engines.
+    """Prepare several sets of graphs with the same features, scalings and engines.
 
-    ``fit_features(kind)`` returns the features of a kind for all sets, and ``choose(leaf, encoded batches)`` the engine
-    of a leaf; it is called for one leaf after the other. All sets but the last are rows of matrices with the last one.
-    With ``others``, the last set is rows of a matrix with those.
+    ``fit_features(kind)`` returns the features of a kind for all sets, ``fit_scales(leaf)`` the scaling of a kernel on
+    descriptors, and ``choose(leaf, encoded batches)`` the engine of a leaf, called for one leaf after the other. All
+    sets but the last are rows of matrices with the last one. With ``others``, the last set is rows of a matrix with
+    those.
     """
     leaves = kernel.leaves()
     features: dict[str, NodeFeatures] = {}
@@ -253,7 +281,8 @@ def _prepare(
             kind: [replace(batch, sketch_keys=own) for batch, own in zip(encoded[kind], keys, strict=True)]
             for kind in encoded
         }
-    prepared = [PreparedGraphs(kernel, compute, batch, features) for batch in batches]
+    scalings: dict[Kernel, DescriptorScaling] = {}
+    prepared = [PreparedGraphs(kernel, compute, batch, features, scalings) for batch in batches]
     for leaf in leaves:
         inputs = batches if leaf.features is None else encoded[leaf.features]
         if leaf.discrete and leaf.features and features[leaf.features].kind_ == "attributes":
@@ -261,6 +290,9 @@ def _prepare(
                 f"{leaf} compares discrete colours of nodes, but the graphs have continuous features; use "
                 "features='labels' or 'degree', or a GNTK."
             )
+        if isinstance(leaf, DescriptorKernel):
+            scalings[leaf] = scaling = fit_scales(leaf)
+            inputs = [scale_descriptors(batch, leaf, scaling) for batch in inputs]
         if isinstance(leaf, Network):
             _check(leaf, inputs)
         choice, cols = choose(leaf, inputs), others.get(leaf)

@@ -14,15 +14,22 @@ from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from fastgntk._util.arrays import Int32s, Ints
 from fastgntk.engines import TangentFeatures, available_engines
 from fastgntk.errors import InputError
 from fastgntk.graphs import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures, content_keys
-from fastgntk.kernels import Kernel, Network, Normalized
+from fastgntk.kernels import DescriptorKernel, Kernel, Network, Normalized
 from fastgntk.models import Basis, FeatureBasis, KernelBasis, drawn_width
 from fastgntk.pairwise import Compute, prepare_batch
+from fastgntk.persistence._descriptor_codec import (
+    DESCRIPTORS_PREFIX,
+    pack_descriptors,
+    pack_scalings,
+    unpack_descriptors,
+    unpack_scalings,
+)
+from fastgntk.persistence._matrix_codec import CSR_PARTS, MAX_COLUMNS, check_pointers, pack_matrix, unpack_matrix
 from fastgntk.persistence._schema import Arrays, ArraySpec, Entry, check_array, check_arrays, check_document, check_keys
 
 __all__ = ["pack_features", "pack_graphs", "pack_basis", "unpack_features", "unpack_graphs", "unpack_basis"]
@@ -31,11 +38,9 @@ _FIELDS = (
     *("offsets", "indptr", "indices", "weights", "labels", "edge_labels", "self_loops"),
     *("node_scale", "sketch_keys", "sketch_sizes"),
 )
-_SPARSE = ("features.data", "features.indices", "features.indptr", "features.shape")
-_GRAPHS = [f"graphs.{name}" for name in (*_FIELDS, *_SPARSE, "features")]
+_GRAPHS = [f"graphs.{name}" for name in (*_FIELDS, "features", *(f"features.{part}" for part in CSR_PARTS))]
 _EDGE_TYPES = {False: "edge_types.whole", True: "edge_types.text"}  # by whether labels are strings
 _LABELS = "int64 or str"
-_MAX_COLUMNS = 2**31 - 1  # compiled loops count columns with 32 bits
 
 _BASIS = {
     "kernel": Entry(dict, "a kernel"),
@@ -53,7 +58,7 @@ _KIND = Entry(str, f"one of {', '.join(get_args(FeatureKind))}", lambda kind: ki
 _FEATURES = {
     "kind": _KIND,
     "fitted_kind": _KIND,
-    "width": Entry(int, f"an integer in 0..{_MAX_COLUMNS}", lambda width: 0 <= width <= _MAX_COLUMNS),
+    "width": Entry(int, f"an integer in 0..{MAX_COLUMNS}", lambda width: 0 <= width <= MAX_COLUMNS),
     "categories": Entry(int, "a number of arrays", lambda count: count >= 0),
 }
 
@@ -70,6 +75,7 @@ def pack_basis(basis: Basis) -> tuple[dict[str, Any], Arrays]:
     if isinstance(basis, KernelBasis):
         document["engines"] = basis.prepared.engines
         arrays |= pack_graphs(_drop_unused(basis.prepared.batch, basis.features, basis.kernel))
+        arrays |= pack_scalings(basis.scalings)
         diagonals = basis.prepared.leaf_diagonals(basis.compute.with_progress(None))
         arrays |= {f"diagonal.{i}": diagonals[leaf] for i, leaf in enumerate(basis.prepared.graphs_by_leaf)}
     elif isinstance(basis, FeatureBasis):
@@ -90,6 +96,8 @@ def unpack_basis(document: dict[str, Any], arrays: Arrays, compute: Compute) -> 
     if len(described) != len(kinds) or [encoder.kind for encoder in encoders] != kinds:
         raise InputError("its node features do not fit its kernel.")
     if "draws" in document:
+        if not encoders:
+            raise InputError("its random features do not fit its kernel.")
         return _unpack_draws(document, arrays, kernel, encoders[0], compute, kernel_scale)
     batch = unpack_graphs(arrays)
     if batch.sketch_keys is None and any(leaf.sketch is not None for leaf in leaves):
@@ -101,7 +109,8 @@ def unpack_basis(document: dict[str, Any], arrays: Arrays, compute: Compute) -> 
     if [name == "sketched" for name in engines] != [leaf.sketch is not None for leaf in leaves]:
         raise InputError("its engines do not fit its kernel.")
     known = engines if set(engines) <= set(available_engines()) else None  # None chooses engines for this machine
-    prepared = prepare_batch(batch, kernel, compute, features, engines=known)
+    scalings = unpack_scalings(leaves, arrays, batch)
+    prepared = prepare_batch(batch, kernel, compute, features, scalings, engines=known)
     for leaf, values in zip(leaves, diagonals, strict=True):
         prepared.set_leaf_diagonal(leaf, values)
     return KernelBasis(prepared, kernel_scale)
@@ -151,7 +160,12 @@ def _drop_unused(batch: GraphBatch, features: dict[str, NodeFeatures], kernel: K
         node_scale=batch.node_scale if any(leaf.given_scale for leaf in kernel.leaves()) else None,
         sketch_keys=content_keys(batch) if sketches else None,
         sketch_sizes=batch.sketch_sizes if any(sketch.size == "given" for sketch in sketches) else None,
+        descriptors={name: batch.descriptors[name] for name in _used_descriptors(kernel)},
     )
+
+
+def _used_descriptors(kernel: Kernel) -> list[str]:
+    return list(dict.fromkeys(leaf.on for leaf in kernel.leaves() if isinstance(leaf, DescriptorKernel)))
 
 
 def pack_graphs(batch: GraphBatch) -> Arrays:
@@ -159,14 +173,9 @@ def pack_graphs(batch: GraphBatch) -> Arrays:
 
     A batch that cannot be unpacked raises an error here, before it is written to a file.
     """
-    packed = {name: getattr(batch, name) for name in _FIELDS}
-    features = batch.features
-    if sparse.issparse(features):
-        csr = (features.data, features.indices, features.indptr, np.array(features.shape, dtype=np.int64))
-        packed |= dict(zip(_SPARSE, csr, strict=True))
-    else:
-        packed["features"] = features
-    arrays = {f"graphs.{name}": array for name, array in packed.items() if array is not None}
+    fields = {f"graphs.{name}": getattr(batch, name) for name in _FIELDS}
+    arrays = {name: array for name, array in fields.items() if array is not None}
+    arrays |= pack_matrix("graphs.features", batch.features) | pack_descriptors(batch.descriptors)
     try:
         unpack_graphs(arrays)
     except InputError as error:
@@ -180,12 +189,13 @@ def unpack_graphs(arrays: Arrays) -> GraphBatch:
     Each array is checked against the earlier ones, in a few passes. Arrays whose names do not begin with ``graphs.``
     are ignored. Memory is shared where possible.
     """
-    unknown = sorted(name for name in arrays if name.startswith("graphs.") and name not in _GRAPHS)
+    others = [name for name in arrays if name.startswith("graphs.") and not name.startswith(DESCRIPTORS_PREFIX)]
+    unknown = sorted(set(others) - set(_GRAPHS))
     if unknown:
         raise InputError(f"the array {unknown[0]} does not belong to a batch of graphs.")
-    offsets = _check_pointers(arrays, "graphs.offsets", ArraySpec("any", "int64"))
+    offsets = check_pointers(arrays, "graphs.offsets", ArraySpec("any", "int64"))
     sizes = {"graphs": len(offsets) - 1, "nodes": int(offsets[-1]), "nodes+1": int(offsets[-1]) + 1}
-    indptr = _check_pointers(arrays, "graphs.indptr", ArraySpec("nodes+1", "int64"), **sizes)
+    indptr = check_pointers(arrays, "graphs.indptr", ArraySpec("nodes+1", "int64"), **sizes)
     sizes["entries"] = int(indptr[-1])
     check_array(arrays, "graphs.self_loops", ArraySpec("graphs", "int64", minimum=0), **sizes)
     _check_neighbours(offsets, indptr, check_array(arrays, "graphs.indices", ArraySpec("entries", "int32"), **sizes))
@@ -200,7 +210,9 @@ def unpack_graphs(arrays: Arrays) -> GraphBatch:
     }
     check_arrays(arrays, {name: spec for name, spec in optional.items() if name in arrays}, sizes | {"two": 2})
     fields = {name: arrays.get(f"graphs.{name}") for name in _FIELDS}
-    return GraphBatch(**fields, features=_unpack_node_features(arrays, sizes))  # type: ignore[arg-type]  # checked above
+    features = unpack_matrix(arrays, "graphs.features", sizes["nodes"])
+    descriptors = unpack_descriptors(arrays, sizes["graphs"])
+    return GraphBatch(**fields, features=features, descriptors=descriptors)  # type: ignore[arg-type]  # checked above
 
 
 def pack_features(encoder: NodeFeatures, prefix: str = "features.") -> tuple[dict[str, Any], Arrays]:
@@ -288,14 +300,6 @@ def _is_range(numbers: Iterable[Ints], start: int, stop: int) -> bool:
     return len(together) == stop - start and np.array_equal(together, np.arange(start, stop))
 
 
-def _check_pointers(arrays: Arrays, name: str, spec: ArraySpec, **sizes: int) -> Any:
-    pointers = check_array(arrays, name, spec, **sizes)
-    # Compared rather than subtracted, because differences of hostile numbers can overflow.
-    if not len(pointers) or pointers[0] != 0 or np.any(pointers[1:] < pointers[:-1]):
-        raise InputError(f"the array {name} must start at 0 and be non-decreasing.")
-    return pointers
-
-
 def _check_neighbours(offsets: Ints, indptr: Ints, indices: Int32s) -> None:
     """Raise an error for neighbours outside of their graph, self loops, and neighbours not in ascending order."""
     sizes, degrees = np.diff(offsets), np.diff(indptr)
@@ -310,27 +314,3 @@ def _check_neighbours(offsets: Ints, indptr: Ints, indices: Int32s) -> None:
     rises[starts[(starts > 0) & (starts < len(indices))] - 1] = True  # across nodes
     if not rises.all():
         raise InputError("the array graphs.indices must list the neighbours of each node in order, each once.")
-
-
-def _unpack_node_features(arrays: Arrays, sizes: dict[str, int]) -> Any:
-    """Return the features of the nodes, dense or sparse, if there are any."""
-    is_sparse = any(f"graphs.{name}" in arrays for name in _SPARSE)
-    if "graphs.features" in arrays:
-        if is_sparse:
-            raise InputError("the array graphs.features is given both dense and sparse.")
-        features = check_array(arrays, "graphs.features", ArraySpec("nodes any"), **sizes)
-        if features.shape[1] > _MAX_COLUMNS:
-            raise InputError(f"the array graphs.features must have at most {_MAX_COLUMNS} columns.")
-        return features
-    if not is_sparse:
-        return None
-    height, width = check_array(arrays, "graphs.features.shape", ArraySpec("two", "int64"), two=2)
-    if height != sizes["nodes"] or not 0 <= width <= _MAX_COLUMNS:
-        raise InputError(f"the array graphs.features.shape must be ({sizes['nodes']}, width).")
-    pointer_spec = ArraySpec("nodes+1", "int32 or int64")  # SciPy uses both
-    pointers = _check_pointers(arrays, "graphs.features.indptr", pointer_spec, **sizes)
-    stored = {"graphs.features.indices": ArraySpec("n", str(pointers.dtype)), "graphs.features.data": ArraySpec("n")}
-    columns, data = check_arrays(arrays, stored, {"n": int(pointers[-1])}).values()
-    if np.any((columns < 0) | (columns >= width)):
-        raise InputError(f"the array graphs.features.indices must lie in 0..{width - 1}.")
-    return sparse.csr_array((data, columns, pointers), shape=(int(height), int(width)))

@@ -127,6 +127,7 @@ class GraphData(TypedDict):
     nodes: int
     edges: int
     drawing: NotRequired[Drawing]
+    descriptors: NotRequired[dict[str, float]]  # contribution of each block to the predicted class or value
 
 
 class Compression(TypedDict):

@@ -1,12 +1,14 @@
 """Model selection: the choice of a kernel, and its cross-validated accuracy.
 
-================  ==========================================================================
-``_search``       :class:`GraphRegressorCV`, :class:`GraphClassifierCV`, :class:`Search`
-``_comparison``   comparison of kernels by closed-form leave-one-out; weights of the levels
-``_evaluate``     :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.; folds
-``_out_of_fold``  out-of-fold predictions, for reports
-``_grid``         :class:`Grid`, :class:`Candidates`: the candidate kernels, all depths in one pass
-================  ==========================================================================
+==================  ======================================================================================
+``_search``         :class:`GraphRegressorCV`, :class:`GraphClassifierCV`, :class:`Search`
+``_comparison``     comparison of kernels by closed-form leave-one-out; weights of the levels
+``_evaluate``       :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.; folds
+``_out_of_fold``    out-of-fold predictions, for reports
+``_fold_grams``     matrices of kernels on descriptors, whose scales are fitted to training graphs
+``_score_kernels``  scores of kernels from their matrices
+``_grid``           :class:`Grid`, :class:`Candidates`: the candidate kernels, all depths in one pass
+==================  ======================================================================================
 """
 
 from fastgntk.selection._evaluate import (

@@ -15,10 +15,10 @@ from scipy.optimize import minimize
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._util.threads import run as run_on_threads
-from fastgntk.engines import equal_graphs, intersect_groups
+from fastgntk.engines import equal_descriptors, equal_graphs, intersect_groups
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures
-from fastgntk.kernels import GNTK, Kernel, Leaf, Network, Normalized, RefinementOptions
+from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Leaf, Network, Normalized, RefinementOptions
 from fastgntk.models import KERNEL_CONSTANT
 from fastgntk.pairwise import Compute, GramPath, gram_path, normalize, prepare_batch
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
@@ -175,7 +175,8 @@ class Comparison:
         for leaf in leaves:
             if isinstance(leaf, Network):
                 alike.setdefault((leaf.features, leaf.self_weight, leaf.symmetric), []).append(leaf)
-        groups = []
+        blocks_used = dict.fromkeys(leaf.on for leaf in leaves if isinstance(leaf, DescriptorKernel))
+        groups = [equal_descriptors(self.batch, name) for name in blocks_used]
         for (kind, self_weight, symmetric), networks in alike.items():
             featured = NodeFeatures(kind).fit_transform(self.batch)
             options = RefinementOptions(
@@ -186,7 +187,7 @@ class Comparison:
                 residual=any(leaf.has_residual for leaf in networks),
             )
             groups.append(equal_graphs(featured, max(leaf.depth for leaf in networks), **options))
-        others = [leaf for leaf in leaves if not isinstance(leaf, Network)]
+        others = [leaf for leaf in leaves if not isinstance(leaf, Network | DescriptorKernel)]
         for path in group_into_passes(others):  # each as deep as the deepest
             groups.append(prepare_batch(self.batch, path.paths[0], self.compute).equal_graphs())
         return intersect_groups(groups) if groups else np.arange(len(self.batch))

@@ -1,6 +1,7 @@
 """Cross-validated accuracy, by one of two protocols, and its folds.
 
-No information flows from test to training through the kernel: its value for a pair depends on that pair alone.
+No information flows from test to training through the kernel: its value for a pair depends on that pair alone, or is
+computed for each split with scales that are fitted to its training graphs.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,9 @@ from fastgntk.graphs import as_graphs
 from fastgntk.kernels import Kernel
 from fastgntk.models import Split, check_classes, score_splits, stratified_folds
 from fastgntk.pairwise import Compute, check_compute
-from fastgntk.selection._grid import Candidates, Grid, StageProgress, check_candidates, check_sketches, score_kernels
+from fastgntk.selection._fold_grams import FoldGrams, map_folds
+from fastgntk.selection._grid import Candidates, Grid, StageProgress, check_candidates, check_sketches
+from fastgntk.selection._score_kernels import score_kernels
 
 __all__ = ["FoldChoice", "Evaluation", "Protocol", "Record", "evaluate", "inner_splits", "outer_splits", "read_folds"]
 
@@ -158,7 +161,7 @@ def evaluate(
     compute = check_compute(compute)
     check_sketches(candidates, compute)
     splits = outer + [split for group in inner for split in group]
-    score = partial(score_splits, y=labels, splits=splits, Cs=Cs)
+    score = partial(_score_source, score_splits, y=labels, splits=splits, Cs=Cs)
     scored = score_kernels(score, batch, candidates, compute, n_jobs=compute.threads, progress=progress)
     scores = np.stack([accuracies for accuracies, _ in scored.scores])  # kernel × split × C
     n_outer = len(outer)
@@ -190,6 +193,14 @@ def evaluate(
             random_state=random_state,
         ),
     )
+
+
+def _score_source(
+    score: Any, source: Array | FoldGrams, *, y: NDArray[Any], splits: Sequence[Split], Cs: Sequence[float]
+) -> tuple[Array, int]:
+    """Return the accuracy for every split and C, and the number of fits that were stopped early."""
+    parts = map_folds(lambda K, some: score(K, y=y, splits=some, Cs=Cs), source, splits)
+    return np.concatenate([accuracies for accuracies, _ in parts]), sum(stopped for _, stopped in parts)
 
 
 def outer_splits(y: NDArray[Any], folds: int | Sequence[int] | NDArray[Any], random_state: int) -> list[Split]:

@@ -1,9 +1,7 @@
-"""The candidate kernels of model selection and their scores; one pass computes all depths of a kernel."""
+"""The candidate kernels of model selection; one pass computes all depths of a kernel."""
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from itertools import product
 from typing import Any, NamedTuple, Self
 
@@ -18,11 +16,11 @@ __all__ = [
     "Candidates",
     "Grid",
     "StageProgress",
+    "at_leaf",
     "check_candidates",
     "check_sketches",
     "gram_from_paths",
     "group_into_passes",
-    "score_kernels",
     "svm_processes",
 ]
 
@@ -178,57 +176,15 @@ def group_into_passes(kernels: Sequence[Kernel]) -> list[Pass]:
 
 def gram_from_paths(kernel: Kernel, paths: Sequence[GramPath]) -> Array:
     """Return the Gram matrix of a kernel from the readouts of its pass."""
-    leaves: dict[Kernel, Array] = {}
-    for leaf in kernel.leaves():
-        path = next(path for path in paths if path.kernel.deepened(1) == leaf.deepened(1))
-        leaves[leaf] = path.at_kernel(leaf)
+    leaves: dict[Kernel, Array] = {leaf: at_leaf(leaf, paths) for leaf in kernel.leaves()}
     return combine(kernel, leaves)
+
+
+def at_leaf(leaf: Leaf, paths: Sequence[GramPath]) -> Array:
+    """Return the Gram matrix of a leaf from the readouts of its pass."""
+    return next(path for path in paths if path.kernel.deepened(1) == leaf.deepened(1)).at_kernel(leaf)
 
 
 def svm_processes(n_graphs: int, compute: Compute) -> int:
     """Return the number of processes in which SVMs are fitted."""
     return compute.threads if n_graphs > _SINGLE_PROCESS_GRAPHS else 1
-
-
-class KernelScores(NamedTuple):
-    """Results of :func:`score_kernels`, and the engine of each kernel."""
-
-    scores: list[Any]
-    engines: list[str]
-    kernel_seconds: float
-    learning_seconds: float
-
-
-def score_kernels(
-    score: Callable[[Array], Any],
-    batch: GraphBatch,
-    kernels: Sequence[Kernel],
-    compute: Compute,
-    *,
-    n_jobs: int,
-    progress: StageProgress | None,
-) -> KernelScores:
-    """Apply a function to the Gram matrix of each kernel, pass by pass, to keep few matrices in memory."""
-    from joblib import Parallel, delayed
-
-    scores, engines = [None] * len(kernels), [""] * len(kernels)
-    kernel_seconds = learning_seconds = 0.0
-    n_scored = 0
-    passes = group_into_passes(kernels)
-    watched = compute.with_progress(None if progress is None else partial(progress, "kernel"))
-    # Processes instead of threads, because scikit-learn holds the interpreter lock around libsvm.
-    with Parallel(n_jobs=n_jobs, return_as="generator") as parallel:
-        for number, group in enumerate(passes):
-            start = time.perf_counter()
-            paths = group.compute(batch, watched.for_part(number, len(passes)))
-            engine = " and ".join(dict.fromkeys(path.engine for path in paths))
-            middle = time.perf_counter()
-            tasks = (delayed(score)(gram_from_paths(kernels[i], paths)) for i in group.members)
-            for i, found in zip(group.members, parallel(tasks), strict=True):
-                scores[i], engines[i] = found, engine
-                n_scored += 1
-                if progress is not None:
-                    progress("learning", n_scored, len(kernels))
-            kernel_seconds += middle - start
-            learning_seconds += time.perf_counter() - middle
-    return KernelScores(scores, engines, kernel_seconds, learning_seconds)

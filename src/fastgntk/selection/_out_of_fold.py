@@ -3,6 +3,9 @@
 The SVM of each outer fold of an evaluation is refitted with the options chosen there; SVMs of a classifier are fitted
 on five folds; ridge regression has leave-one-out in closed form. Probabilities are calibrated as in
 :class:`GraphClassifier`, on decision values of training graphs alone.
+
+An evaluation scales descriptors by the training graphs of each fold. The values of a single model, by leave-one-out or
+on its five folds, are those of its own kernel, whose scales are fitted to all of its training graphs.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +24,8 @@ from fastgntk.kernels import Kernel
 from fastgntk.models import KERNEL_CONSTANT, FittedSVMs, Sigmoids, Split
 from fastgntk.pairwise import Compute, check_compute
 from fastgntk.selection._evaluate import Evaluation
-from fastgntk.selection._grid import StageProgress, gram_from_paths, group_into_passes, svm_processes
+from fastgntk.selection._fold_grams import FoldGrams, matrix_source
+from fastgntk.selection._grid import StageProgress, group_into_passes, svm_processes
 
 __all__ = ["OutOfFold", "evaluation_out_of_fold", "ridge_out_of_fold", "ridge_probabilities", "svm_out_of_fold"]
 
@@ -59,6 +63,8 @@ class OutOfFold:
     _function: Callable[[Ints], DecisionFunctions] | None
     kernel_scale: float = 1.0
     """Divisor of kernel values in the functions."""
+    trained_on: tuple[Ints, ...] | None = None
+    """The training graphs of each model, to which descriptors are scaled; None if they are scaled to all graphs."""
 
     @property
     def can_be_explained(self) -> bool:
@@ -105,21 +111,22 @@ def evaluation_out_of_fold(
     passes = [p for p in group_into_passes(record.kernels) if any(record.kernels[i] in chosen for i in p.members)]
     compute_with_progress = compute.with_progress(None if progress is None else partial(progress, "kernel"))
     for number, group in enumerate(passes):
-        engine = record.engines[group.members[0]]
-        exact = engine if engine in EXACT_ENGINES else "auto"
+        engines = record.engines[group.members[0]].split(" and ")
+        exact = next((name for name in engines if name in EXACT_ENGINES), "auto")
         paths = group.compute(batch, replace(compute_with_progress, engine=exact).for_part(number, len(passes)))
         for kernel in [record.kernels[i] for i in group.members if record.kernels[i] in chosen]:
             choices = {k: choice for k, choice in enumerate(result.choices) if choice.kernel == kernel}
             splits, Cs = [record.folds[k] for k in choices], [choice.C for choice in choices.values()]
-            K, cosine = gram_from_paths(kernel, paths), gram_from_paths(kernel.normalized(), paths)
-            fit = partial(_fit_fold, K, numbers, record.random_state, vote=True, balanced=False)
-            for k, fold in zip(choices, _fit_folds(fit, cosine, splits, Cs, compute), strict=True):
+            source, cosine = (matrix_source(each, paths, batch, compute) for each in (kernel, kernel.normalized()))
+            fitted = _fit_sources(source, cosine, numbers, record.random_state, splits, Cs, compute)
+            for k, fold in zip(choices, fitted, strict=True):
                 folds[k] = fold
                 if progress is not None:
                     progress("learning", len(folds), len(result.choices))
     engines = [record.engines[record.kernels.index(kernel)] for kernel in chosen]
     kernel_of_fold = [chosen.index(choice.kernel) for choice in result.choices]
-    return _join_folds(chosen, engines, kernel_of_fold, [folds[k] for k in range(len(folds))])
+    joined = _join_folds(chosen, engines, kernel_of_fold, [folds[k] for k in range(len(folds))])
+    return replace(joined, trained_on=tuple(train for train, _ in record.folds))
 
 
 def svm_out_of_fold(
@@ -206,6 +213,27 @@ def ridge_probabilities(out_of_fold: Array, numbers: Ints, random_state: int) ->
     for train, test in models.lenient_stratified_folds(numbers, random_state):
         out[test] = Sigmoids.fit(out_of_fold[train], numbers[train], n_classes).probabilities(out_of_fold[test])
     return out
+
+
+def _fit_sources(
+    source: Array | FoldGrams,
+    cosine: Array | FoldGrams,
+    numbers: Ints,
+    random_state: int,
+    splits: Sequence[Split],
+    Cs: Sequence[float],
+    compute: Compute,
+) -> list[_Fold]:
+    """Fit the SVMs of all splits of an evaluation; kernels and cosines may be fitted to the training graphs of each."""
+
+    def fit(K: Array, cosine: Array, splits: Sequence[Split], Cs: Sequence[float]) -> list[_Fold]:
+        fit_fold = partial(_fit_fold, K, numbers, random_state, vote=True, balanced=False)
+        return _fit_folds(fit_fold, cosine, splits, Cs, compute)
+
+    if not (isinstance(source, FoldGrams) and isinstance(cosine, FoldGrams)):
+        return fit(source, cosine, splits, Cs)  # type: ignore[arg-type]  # both are matrices
+    each = zip(splits, Cs, strict=True)
+    return [fit(source.matrix(split[0]), cosine.matrix(split[0]), [split], [C])[0] for split, C in each]
 
 
 def _fit_folds(

@@ -17,7 +17,9 @@ from fastgntk.kernels import Kernel, Network
 from fastgntk.models import ClassificationModel, GraphModel, RegressionModel, Targets, TrainingKernel
 from fastgntk.pairwise import Compute, check_compute, choose_engine_for_reuse, prepare_batch
 from fastgntk.selection._comparison import Comparison, ScoredKernel, is_single, scale_progress, subset
-from fastgntk.selection._grid import Candidates, Grid, check_candidates, check_sketches, score_kernels, svm_processes
+from fastgntk.selection._fold_grams import FoldGrams, map_folds
+from fastgntk.selection._grid import Candidates, Grid, check_candidates, check_sketches, svm_processes
+from fastgntk.selection._score_kernels import score_kernels
 from fastgntk.solvers import Criterion, EigenPath, Score, misclassification, stable_ridge
 
 __all__ = ["GraphClassifierCV", "GraphRegressorCV", "Search"]
@@ -303,7 +305,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
             sample = subset(len(classes), classes[:, None].astype(np.float64), self.search.screen, self._seed())
             batch, classes = batch[sample], np.unique(classes[sample], return_inverse=True)[1]
         score = partial(
-            models.score_svms,
+            _score_source,
             signs=models.class_signs(classes, int(classes.max()) + 1),
             classes=classes,
             splits=models.lenient_stratified_folds(classes, self._seed()),
@@ -322,3 +324,20 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         scores = np.stack(score_kernels(score, batch, kernels, compute, n_jobs=n_jobs, progress=report).scores)
         best = int(scores.argmax())
         return finalists[best // len(Cs)], Cs[best % len(Cs)], float(scores.max())
+
+
+def _score_source(
+    source: Array | FoldGrams,
+    signs: Array,
+    classes: Ints,
+    splits: Sequence[models.Split],
+    Cs: Sequence[float],
+    *,
+    balanced: bool,
+) -> Array:
+    """Return the out-of-fold accuracy of SVMs for each C."""
+
+    def score(K: Array, some: Sequence[models.Split]) -> Array:
+        return models.score_svms(K, signs, classes, some, Cs, balanced=balanced)
+
+    return np.asarray(sum(map_folds(score, source, splits)))  # each part counts its correct graphs over all graphs

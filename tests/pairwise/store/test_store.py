@@ -46,6 +46,19 @@ def test_a_store_keeps_to_the_scales_of_its_graphs(tmp_path):
         fg.gram(graphs.with_node_scale(2 * scales), kernel, store=tmp_path / "K.zarr")
 
 
+def test_a_store_keeps_to_the_descriptors_of_its_graphs(tmp_path):
+    values = np.random.default_rng(0).standard_normal((60, 3))
+    graphs, kernel = GRAPHS[:60].with_descriptors(x=values, unused=np.ones(60)), (KERNEL * fg.RBF("x")).normalized()
+    stored = fg.gram(graphs, kernel, store=tmp_path / "K.zarr")
+    assert len(stored.all_tiles()) > 1
+    FLOAT64.check(np.asarray(stored), fg.gram(graphs, kernel))
+    model = fg.GraphRegressor(kernel).fit(graphs, GRAPHS[:60].sizes, gram=stored)
+    FLOAT64.check(model.predict(graphs[:3]), fg.GraphRegressor(kernel).fit(graphs, graphs.sizes).predict(graphs[:3]))
+    fg.gram(graphs.with_descriptors(unused=None), kernel, store=tmp_path / "K.zarr")
+    with pytest.raises(fg.InputError, match="holds the matrix of other graphs"):
+        fg.gram(graphs.with_descriptors(x=values[::-1]), kernel, store=tmp_path / "K.zarr")
+
+
 @pytest.mark.slow
 def test_a_sketched_matrix_can_be_stored(tmp_path):
     kernel = GNTK(2, 1, sketch=Sketch(size=0.9, seed=3))

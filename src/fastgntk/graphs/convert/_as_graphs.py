@@ -12,9 +12,10 @@ from fastgntk.graphs._batch import GraphBatch
 from fastgntk.graphs._csr import check_symmetric
 from fastgntk.graphs._graph import Graph
 from fastgntk.graphs.convert._assemble import MessageNames, ParsedGraphs, assemble
-from fastgntk.graphs.convert._attributes import AttributeNames, Names
+from fastgntk.graphs.convert._attributes import AttributeNames, Names, check_names
 from fastgntk.graphs.convert._geometric import parse_geometric
 from fastgntk.graphs.convert._grakel import from_grakel, is_grakel
+from fastgntk.graphs.convert._graph_descriptors import read_descriptors
 from fastgntk.graphs.convert._matrices import from_matrices, from_stack
 from fastgntk.graphs.convert._molecule import from_mols, from_smiles_list
 from fastgntk.graphs.convert._networkx_igraph import parse_igraph, parse_networkx, parse_node_link
@@ -29,6 +30,7 @@ def as_graphs(
     node_features: Names = None,
     edge_labels: Names = None,
     edge_weights: Names = None,
+    descriptors: Names = None,
     directed: bool | None = None,
 ) -> GraphBatch:
     """Convert graphs in any supported form to a :class:`GraphBatch`.
@@ -46,6 +48,9 @@ def as_graphs(
         their ``label`` and their ``features`` or ``x`` are taken, provided that every node has them; for edges
         ``label`` and ``weight``. Unused attributes raise an :class:`UnusedAttributesWarning`. An empty sequence
         selects nothing.
+    descriptors : name or sequence of names, optional
+        Attributes of whole graphs by name, such as ``G.graph["dose"]`` in NetworkX and node-link form, ``g["dose"]`` in
+        igraph and ``data.dose`` in PyTorch Geometric: numbers or vectors, each a block of ``batch.descriptors``.
     directed : bool, optional
         By default as in the source; arrays are undirected. True keeps directions: row u of an adjacency, or an edge
         (u, v), means that u sums over v. False rejects directed graphs with an edge in one direction only.
@@ -65,6 +70,7 @@ def as_graphs(
     >>> as_graphs([path], node_labels="element").labels.tolist()
     ['C', 'C', 'O']
     """
+    blocks = check_names(descriptors, "descriptors") or ()
     names = AttributeNames.checked(
         node_labels=node_labels, node_features=node_features, edge_labels=edge_labels, edge_weights=edge_weights
     )
@@ -72,20 +78,21 @@ def as_graphs(
         raise InputError(f"directed must be True, False or None, but is {directed!r}.")
     inner = source if isinstance(source, GraphBatch) else getattr(source, "graphs", None)
     if isinstance(inner, GraphBatch):
-        _check_no_names(names, "graphs of this package")
+        _check_no_names(names, blocks, "graphs of this package")
         return _checked_direction(inner, directed)
     pair = (source, None) if isinstance(source, np.ndarray) else source
     if isinstance(pair, tuple) and len(pair) == 2 and getattr(pair[0], "ndim", 0) == 3:
-        _check_no_names(names, "arrays")
+        _check_no_names(names, blocks, "arrays")
         return from_stack(np.asarray(pair[0]), pair[1], directed)
     items = _list_graphs(source)
     if not items:
         return GraphBatch.from_graphs([])
     kind = _common_kind(items)
     if kind in _PARSERS:
-        return assemble(_PARSERS[kind](items), names, directed)
+        batch = assemble(_PARSERS[kind](items), names, directed)
+        return batch.with_descriptors(read_descriptors(kind, items, blocks)) if blocks else batch
     what, convert = _CONVERTERS[kind]
-    _check_no_names(names, what)
+    _check_no_names(names, blocks, what)
     return convert(items, directed)
 
 
@@ -186,10 +193,14 @@ _CONVERTERS: Mapping[str, tuple[str, Callable[[Sequence[Any], bool | None], Grap
 }
 
 
-def _check_no_names(names: AttributeNames, what: str) -> None:
+def _check_no_names(names: AttributeNames, descriptors: Sequence[str], what: str) -> None:
     if names != AttributeNames():
         raise InputError(
             f"{what} have no named attributes; leave out node_labels, node_features, edge_labels and edge_weights."
+        )
+    if descriptors:
+        raise InputError(
+            f"{what} have no named attributes; leave out descriptors, and add them with batch.with_descriptors(...)."
         )
 
 

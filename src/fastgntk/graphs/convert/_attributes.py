@@ -20,7 +20,8 @@ from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs._csr import first_true
 from fastgntk.graphs.convert._tables import Table, pack_numbers
 
-__all__ = ["USUAL_NAMES", "Attribute", "AttributeNames", "Names", "Selection", "UnusedAttributesWarning", "warn_unused"]
+__all__ = ["USUAL_NAMES", "Attribute", "AttributeNames", "Names", "Selection", "UnusedAttributesWarning"]
+__all__ += ["check_names", "warn_unused"]
 
 RowName = Callable[[int], str]
 """The name of a row in error messages."""
@@ -45,7 +46,7 @@ class AttributeNames:
     @classmethod
     def checked(cls, **names: Names) -> Self:
         """Check names given by a caller."""
-        checked = cls(**{argument: _check_names(value, argument) for argument, value in names.items()})
+        checked = cls(**{argument: check_names(value, argument) for argument, value in names.items()})
         count = len(checked.edge_weights or ())
         if count > 1:
             raise InputError(f"an edge has one weight, but edge_weights names {count} attributes; name one.")
@@ -62,7 +63,8 @@ _HINTS = {
 """For each table, advice for values that are not labels, and for values that are not numbers."""
 
 
-def _check_names(names: Names, argument: str) -> tuple[str, ...] | None:
+def check_names(names: Names, argument: str) -> tuple[str, ...] | None:
+    """Return names given by a caller, each once."""
     if names is None:
         return None
     listed = (names,) if isinstance(names, str) else names

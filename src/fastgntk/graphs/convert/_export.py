@@ -1,7 +1,7 @@
 """Export graphs to other libraries.
 
 Attributes are written under the names that :func:`as_graphs` reads by default, so that a round trip returns equal
-graphs. Self loops were dropped on conversion and are not restored; scales of nodes are not exported.
+graphs. Self loops were dropped on conversion and are not restored; scales of nodes and descriptors are not exported.
 """
 
 from importlib import import_module

@@ -21,7 +21,7 @@ from fastgntk.graphs._graph import Graph
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
 
-__all__ = ["ATOM_FEATURES", "BOND_KINDS", "AtomFeature", "from_smiles", "molecule", "molecules"]
+__all__ = ["ATOM_FEATURES", "BOND_KINDS", "AtomFeature", "from_smiles", "import_rdkit", "molecule", "molecules"]
 
 _REPORT_EVERY = 100  # molecules between two calls of progress, some 20 ms
 
@@ -77,7 +77,7 @@ def molecule(mol: "Mol") -> Graph:
     >>> molecule(Chem.MolFromSmiles("CC(=O)[O-].[Na+]"))
     Graph(n_nodes=5, n_edges=3, features=32, labels)
     """
-    rdkit = _rdkit("molecule()")
+    rdkit = import_rdkit("molecule()")
     if not isinstance(mol, rdkit.Chem.Mol):
         hint = "; RDKit returns None for SMILES that it cannot read" if mol is None else ""
         raise InputError(f"a molecule must be an RDKit Mol, but has type {type(mol).__name__}{hint}.")
@@ -86,7 +86,7 @@ def molecule(mol: "Mol") -> Graph:
 
 def from_mols(mols: Sequence["Mol"], prefix: str = "graph {}: ") -> GraphBatch:
     """Convert RDKit molecules as :func:`molecule` does; ``prefix`` names one in error messages."""
-    rdkit = _rdkit("reading molecules")
+    rdkit = import_rdkit("reading molecules")
     position = 0
 
     def without_hydrogens() -> Iterator["Mol"]:
@@ -148,7 +148,7 @@ def molecules(smiles: Sequence[str], *, progress: Callable[[int, int], None] | N
     >>> batch, unread.tolist()
     (GraphBatch(2 graphs, 9 nodes), [1])
     """
-    rdkit = _rdkit("reading SMILES")
+    rdkit = import_rdkit("reading SMILES")
     unread: list[int] = []
 
     def readable() -> Iterator["Mol"]:
@@ -171,7 +171,8 @@ def molecules(smiles: Sequence[str], *, progress: Callable[[int, int], None] | N
     return batch, np.array(unread, dtype=np.int64)
 
 
-def _rdkit(what: str) -> Any:
+def import_rdkit(what: str) -> Any:
+    """Return the module with ``Chem`` and ``rdBase``; ``what`` begins the error message if it is not installed."""
     try:
         import rdkit.Chem
         import rdkit.rdBase
@@ -204,7 +205,7 @@ def _convert(mols: Iterable["Mol"]) -> GraphBatch:
     aromatic = np.zeros(len(number), dtype=bool)
     aromatic[np.repeat(np.arange(len(number)), degree)[kinds == _AROMATIC]] = True
     distinct, place = np.unique(number, return_inverse=True)
-    symbol = _rdkit("reading molecules").Chem.GetPeriodicTable().GetElementSymbol  # "*" for an atom of no element
+    symbol = import_rdkit("reading molecules").Chem.GetPeriodicTable().GetElementSymbol  # "*" for an atom of no element
     return GraphBatch(
         offsets=row_offsets(sizes),
         indptr=row_offsets(degree),
@@ -218,7 +219,7 @@ def _convert(mols: Iterable["Mol"]) -> GraphBatch:
 
 def _bonds(mol: "Mol") -> tuple[Ints, Ints, Array]:
     """Return both directions of every bond as (atom, neighbour, order), in the order of canonical rows."""
-    chem = _rdkit("reading molecules").Chem
+    chem = import_rdkit("reading molecules").Chem
     # Forced, because RDKit caches the matrix even if the molecule has changed since.
     order = chem.GetAdjacencyMatrix(mol, useBO=True, force=True)
     rows, cols = np.nonzero(order)

@@ -95,7 +95,7 @@ def use_stored(gram: Any, batch: GraphBatch, kernel: Kernel, compute: Compute) -
         )
     if isinstance(kernel, Normalized) and not isinstance(stored_kernel, Normalized):
         kernel = stored_kernel.normalized()
-        prepared = PreparedGraphs(kernel, compute, batch, prepared.features, prepared.graphs_by_leaf)
+        prepared = replace(prepared, kernel=kernel)
     return stored, prepared
 
 

@@ -12,7 +12,7 @@ from fastgntk._version import __version__
 from fastgntk.engines import sketch_rows
 from fastgntk.errors import InputError
 from fastgntk.graphs import content_keys
-from fastgntk.kernels import Kernel, Network
+from fastgntk.kernels import DescriptorKernel, Kernel, Network
 from fastgntk.pairwise._prepared import PreparedGraphs
 
 __all__ = ["FORMAT", "Manifest", "fingerprint"]
@@ -106,8 +106,11 @@ def fingerprint(prepared: PreparedGraphs) -> str:
     batch, by_leaf = prepared.batch, list(prepared.graphs_by_leaf.values())
     for array in (batch.offsets, batch.indptr, batch.indices, batch.weights):
         _add(digest, array)
-    for features in {graphs.kernel.features: graphs.batch.features for graphs in by_leaf}.values():
-        parts = (features.indptr, features.indices, features.data) if sparse.issparse(features) else (features,)
+    matrices = {graphs.kernel.features: graphs.batch.features for graphs in by_leaf if graphs.kernel.features}
+    leaves = ((graphs.kernel, graphs.batch) for graphs in by_leaf)
+    scaled = [batch.descriptors[leaf.on] for leaf, batch in leaves if isinstance(leaf, DescriptorKernel)]
+    for matrix in [*matrices.values(), *scaled]:
+        parts = (matrix.indptr, matrix.indices, matrix.data) if sparse.issparse(matrix) else (matrix,)
         for array in parts:
             _add(digest, array)
     typed = [graphs for graphs in by_leaf if graphs.kernel.typed]

@@ -84,6 +84,7 @@ function makePanel(report, aside, pick, drop) {
       ),
       verdict(report, graph),
       drawingOf(report, index),
+      descriptorParts(graph),
       probabilities(report, graph),
       graph.neighbours && graph.neighbours.length
         ? make(
@@ -208,6 +209,13 @@ function drawingOf(report, index) {
     below,
     part,
   );
+}
+
+/** Contributions of descriptors, which belong to the graph as a whole. */
+function descriptorParts(graph) {
+  if (!graph.descriptors) return null;
+  const parts = Object.entries(graph.descriptors).map(([name, value]) => `${name} ${number(value)}`);
+  return make("p", { class: "fine", "data-role": "descriptors" }, `Contributions of descriptors: ${parts.join(", ")}`);
 }
 
 /** Colour bar of contributions. */

@@ -2,9 +2,9 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -12,12 +12,12 @@ from fastgntk._util.arrays import Array, Bools, Ints
 from fastgntk.engines import EXACT_ENGINES
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Network, Normalized
-from fastgntk.pairwise import Compute, check_compute, node_contributions_in_chunks, prepare
+from fastgntk.pairwise import Compute, check_compute, contributions_in_chunks, fit_scalings, prepare_batch
 from fastgntk.report._schema import Drawing, GraphData, Interval
 from fastgntk.report.data._drawings import draw_graph, edge_counts, index_labels, shorten
 from fastgntk.selection import OutOfFold
 
-__all__ = ["Source", "drawing_order", "graph_data", "node_contributions"]
+__all__ = ["Source", "drawing_order", "graph_contributions", "graph_data"]
 
 _MAX_BYTES = 2_400_000  # bytes of all graphs; the whole page then stays below 3 MB
 _CONTRIBUTION_BYTES = 7  # of one node
@@ -79,10 +79,13 @@ def graph_data(
     node_bytes = _CONTRIBUTION_BYTES if out_of_fold.can_be_explained else 0
     drawings = _draw_graphs(source, labels, drawing_order(wrong), max_bytes, node_bytes)
     chosen = np.array(list(drawings), dtype=np.int64)
-    contributions = node_contributions(batch, out_of_fold, chosen, seconds, compute)
+    contributions = graph_contributions(batch, out_of_fold, chosen, seconds, compute)
     for i, (drawing, nodes) in drawings.items():
         if i in contributions:
-            drawing["contributions"] = _round_contributions(contributions[i][nodes])
+            drawing["contributions"] = _round_contributions(contributions[i].nodes[nodes])
+            if blocks := contributions[i].descriptors:
+                rounded = _round_contributions(np.array(list(blocks.values())))
+                graphs[i]["descriptors"] = dict(zip(blocks, rounded, strict=True))
         graphs[i]["drawing"] = drawing
     warnings = _omission_warnings(len(batch), len(drawings), len(contributions), out_of_fold.can_be_explained)
     return graphs, label_names, warnings
@@ -118,42 +121,68 @@ def drawing_order(wrong: Bools) -> Ints:
     return np.concatenate([np.flatnonzero(wrong), rest[order]])
 
 
-def node_contributions(
+class GraphContributions(NamedTuple):
+    """The contributions to one prediction; with the offset they sum to the decision value."""
+
+    nodes: Array  # (N,)
+    descriptors: dict[str, float]
+
+
+def graph_contributions(
     batch: GraphBatch, out_of_fold: OutOfFold, chosen: Ints, seconds: float = _SECONDS, compute: Compute | None = None
-) -> dict[int, Array]:
-    """Return the contributions (N,) of the nodes of chosen graphs; with the offset they sum to the decision value.
+) -> dict[int, GraphContributions]:
+    """Return the contributions of the nodes and the descriptors of chosen graphs.
 
     Graphs are processed in order; those not reached within ``seconds`` are missing.
     """
-    contributions: dict[int, Array] = {}
+    contributions: dict[int, GraphContributions] = {}
     if not out_of_fold.can_be_explained or not len(chosen):
         return contributions
     start, compute = time.perf_counter(), check_compute(compute)
-    for number, (kernel, engine) in enumerate(zip(out_of_fold.kernels, out_of_fold.engines, strict=True)):
-        graphs = chosen[out_of_fold.kernel_of[chosen] == number]
-        if not len(graphs):
-            continue
+    for number, graphs, train in _same_kernel(out_of_fold, chosen):
+        kernel, engines = out_of_fold.kernels[number], out_of_fold.engines[number].split(" and ")
         # The time is divided among the kernels by their number of graphs.
         deadline = start + seconds * (len(contributions) + len(graphs)) / len(chosen)
-        silent = replace(compute, engine=engine if engine in EXACT_ENGINES else "auto", progress=None)
+        engine = next((name for name in engines if name in EXACT_ENGINES), "auto")
+        silent = replace(compute, engine=engine, progress=None)
         # The kernel of a network inside a normalised one is computed for many graphs at once, and then normalised.
         inner = kernel.kernel if isinstance(kernel, Normalized) and isinstance(kernel.kernel, Network) else kernel
-        cols = prepare(batch, inner, compute=silent)
+        cols = prepare_batch(
+            batch, inner, silent, scalings=fit_scalings(inner, batch if train is None else batch[train])
+        )
         # Weights of cosines times these scales, of both graphs, are weights of the inner kernel.
         diagonal = np.ones(len(batch)) if inner is kernel else cols.diagonal()
         scales = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(batch)), where=diagonal > 0)
         # At least one chunk per kernel, about a thousand nodes.
-        for part, kernel_values in node_contributions_in_chunks(batch[graphs], cols):
+        for part, kernel_values in contributions_in_chunks(batch[graphs], cols):
             rows = graphs[part]
             weights = out_of_fold.function(rows).weights / out_of_fold.kernel_scale * scales * scales[rows][:, None]
             sizes = batch.sizes[rows]
-            values = np.einsum("uj,uj->u", kernel_values, np.repeat(weights, sizes, axis=0))
-            contributions |= dict(zip(rows.tolist(), np.split(values, np.cumsum(sizes)[:-1]), strict=True))
+            values = np.einsum("uj,uj->u", kernel_values.nodes, np.repeat(weights, sizes, axis=0))
+            # A chunk of a kernel on descriptors is a single graph.
+            blocks = {name: float(values @ weights[0]) for name, values in kernel_values.descriptors.items()}
+            parts = (GraphContributions(nodes, blocks) for nodes in np.split(values, np.cumsum(sizes)[:-1]))
+            contributions |= dict(zip(rows.tolist(), parts, strict=True))
             if compute.progress is not None:
                 compute.progress(len(contributions), len(chosen))
             if time.perf_counter() > deadline:
                 break
     return contributions
+
+
+def _same_kernel(out_of_fold: OutOfFold, chosen: Ints) -> Iterator[tuple[int, Ints, Ints | None]]:
+    """Yield the number of a kernel, the chosen graphs that it predicts, and the graphs to which it is fitted, if any.
+
+    A kernel that is fitted to training graphs is a different one in each fold.
+    """
+    for number, kernel in enumerate(out_of_fold.kernels):
+        graphs = chosen[out_of_fold.kernel_of[chosen] == number]
+        if out_of_fold.trained_on is None or not any(leaf.fitted for leaf in kernel.leaves()):
+            if len(graphs):
+                yield number, graphs, None
+            continue
+        for fold in np.unique(out_of_fold.fold_of[graphs]).tolist():
+            yield number, graphs[out_of_fold.fold_of[graphs] == fold], out_of_fold.trained_on[fold]
 
 
 def _size_in_bytes(value: Any) -> int:

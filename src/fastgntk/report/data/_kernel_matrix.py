@@ -221,9 +221,9 @@ def _map(name: str, note: str, points: Array) -> Map:
 
 
 def count_distinct_nodes(graphs: LeafGraphs) -> Compression | None:
-    """Return the number of distinct nodes at each level; None without numba."""
+    """Return the number of distinct nodes at each level; None without numba, or for a kernel without nodes."""
     batch, kernel = graphs.batch, graphs.kernel
-    if not compiled_code_runs() or not batch.n_nodes:
+    if not compiled_code_runs() or not batch.n_nodes or kernel.features is None:
         return None
     colours = refine_colours(batch, kernel.depth, **kernel.refinement, operators=False)
     return Compression(nodes=batch.n_nodes, distinct=colours.counts)

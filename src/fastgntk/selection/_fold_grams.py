@@ -1,0 +1,76 @@
+"""Gram matrices of kernels that are fitted to training graphs: one for each training part of a split.
+
+The scales of kernels on descriptors are fitted to training graphs, so a matrix among all graphs would let the test
+graphs influence the values among the training graphs. All other parts of a kernel are computed once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastgntk._util.arrays import Array, Ints
+from fastgntk.graphs import GraphBatch
+from fastgntk.kernels import Kernel
+from fastgntk.models import Split
+from fastgntk.pairwise import Compute, GramPath, combine, fit_scalings, gram, prepare_batch
+from fastgntk.selection._grid import at_leaf, gram_from_paths
+
+__all__ = ["FoldGrams", "is_fitted", "map_folds", "matrix_source"]
+
+
+@dataclass(frozen=True, eq=False)
+class FoldGrams:
+    """The matrices of one kernel."""
+
+    kernel: Kernel
+    unfitted: Mapping[Kernel, Array]
+    """The matrices (n, n) of the leaves that are not fitted."""
+    batch: GraphBatch
+    """The graphs without nodes: all that the fitted leaves need."""
+    compute: Compute
+
+    @classmethod
+    def from_paths(cls, kernel: Kernel, paths: Sequence[GramPath], batch: GraphBatch, compute: Compute) -> "FoldGrams":
+        """Take the leaves that are not fitted from the readouts of a pass."""
+        unfitted: dict[Kernel, Array] = {leaf: at_leaf(leaf, paths) for leaf in kernel.leaves() if not leaf.fitted}
+        n = len(batch)
+        nodeless = GraphBatch(
+            offsets=np.zeros(n + 1, dtype=np.int64),
+            indptr=np.zeros(1, dtype=np.int64),
+            indices=np.zeros(0, dtype=np.int32),
+            self_loops=np.zeros(n, dtype=np.int64),
+            descriptors=batch.descriptors,
+        )
+        return cls(kernel, unfitted, nodeless, compute.with_progress(None))
+
+    def matrix(self, train: Ints) -> Array:
+        """Return the matrix (n, n) among all graphs, with leaves fitted to the training graphs."""
+        leaves = dict(self.unfitted)
+        for leaf in self.kernel.leaves():
+            if leaf not in leaves:
+                scalings = fit_scalings(leaf, self.batch[train])
+                leaves[leaf] = gram(prepare_batch(self.batch, leaf, self.compute, scalings=scalings))
+        return combine(self.kernel, leaves)
+
+
+def is_fitted(kernel: Kernel) -> bool:
+    """Return whether the matrix of a kernel depends on the training graphs."""
+    return any(leaf.fitted for leaf in kernel.leaves())
+
+
+def matrix_source(kernel: Kernel, paths: Sequence[GramPath], batch: GraphBatch, compute: Compute) -> Array | FoldGrams:
+    """Return the matrix of a kernel from the readouts of its pass, or its matrices if it is fitted."""
+    if is_fitted(kernel):
+        return FoldGrams.from_paths(kernel, paths, batch, compute)
+    return gram_from_paths(kernel, paths)
+
+
+def map_folds(
+    score: Callable[[Array, Sequence[Split]], Any], source: Array | FoldGrams, splits: Sequence[Split]
+) -> list[Any]:
+    """Apply a function to a matrix and all splits, or to the matrix of each split and that split alone."""
+    if isinstance(source, FoldGrams):
+        return [score(source.matrix(split[0]), [split]) for split in splits]
+    return [score(source, splits)]
