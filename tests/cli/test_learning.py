@@ -264,6 +264,16 @@ def test_model_without_training_graphs_predicts_and_explains(here):
     assert run("explain", "k.fgntk", "oils.csv", "--row", 3).code == 0
 
 
+def test_explanation_by_a_named_factor_of_a_product(here):
+    run("train", "some", "--kernel", "GNTK(1).normalized() * WLOA(2)", "--c", 1, "-o", "product.fgntk")
+    model, graph = load_model("product.fgntk"), datasets.load("some").graphs[2]
+    for options, factor in (([], 0), (["--factor", "WLOA(2)"], 1)):
+        found = record(run("explain", "product.fgntk", "some", "--row", 3, *options, "--json"))
+        close(found["nodes"], model.explain(graph, factor=factor).node_contributions)
+    done = run("explain", "product.fgntk", "some", "--row", 3, "--factor", "WL(2)")
+    assert "WL(iterations=2) is not a factor of GNTK(blocks=1).normalized()" in sentence(done)
+
+
 # Prediction
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fastgntk import GNTK, Kernel, Sketch
+from fastgntk import GNTK, WL, WLOA, Kernel, Sketch
 from fastgntk.sketch import SKETCHES
 
 WEIGHTS = st.floats(0.0, 1e300)
@@ -24,8 +24,17 @@ SKETCH_VALUES = st.builds(
 )
 
 
+COLOUR_KERNELS = st.builds(
+    lambda make, **options: make(**options),
+    make=st.sampled_from([WL, WLOA]),
+    iterations=st.integers(0, 9),
+    edges=st.sampled_from(["plain", "typed"]),
+    features=st.sampled_from(["auto", "labels", "degree"]),
+)
+
+
 @st.composite
-def leaves(draw) -> GNTK:
+def networks(draw) -> GNTK:
     """Draw a GNTK with any options; weights of levels have the length that blocks needs."""
     blocks = draw(st.integers(1, 6))
     weights = st.lists(WEIGHTS, min_size=blocks + 1, max_size=blocks + 1).filter(any).map(tuple)
@@ -50,4 +59,4 @@ def _combined(parts: st.SearchStrategy[Kernel]) -> st.SearchStrategy[Kernel]:
     )
 
 
-KERNEL_VALUES: st.SearchStrategy[Kernel] = st.recursive(leaves(), _combined, max_leaves=8)
+KERNEL_VALUES: st.SearchStrategy[Kernel] = st.recursive(networks() | COLOUR_KERNELS, _combined, max_leaves=8)

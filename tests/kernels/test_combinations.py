@@ -10,6 +10,7 @@ from tests.tables import EXACT, FAMILIES, FLOAT64, by_engine
 
 from fastgntk import (
     GNTK,
+    WLOA,
     Compute,
     Graph,
     InputError,
@@ -36,7 +37,8 @@ A = GNTK(2, 1)
 B = GNTK(1, 2, "degree", features="degree")
 T = GNTK(2, 1, "unit", edges="typed", jump=(0.5, 0.0, 2.0))
 S = GNTK(2, 1, sketch=Sketch(size=0.5, seed=3))
-LEAVES = (A, B, T, S)
+W = WLOA(3)
+LEAVES = (A, B, T, S, W)
 
 GRAPHS = datasets.load("MUTAG").graphs[:18]
 
@@ -50,20 +52,21 @@ def cosine(K):
         return np.nan_to_num(K / own / own[:, None])
 
 
-# Each kernel, and the same combination of the Gram matrices a, b, t, s of the leaves.
+# Each kernel, and the same combination of the Gram matrices a, b, t, s, w of the leaves.
 COMBINATIONS = {
-    "sum": (A + B, lambda a, b, t, s: a + b),
-    "product": (A * B, lambda a, b, t, s: a * b),
-    "factor": (0.25 * A, lambda a, b, t, s: a / 4),
-    "normalized": (A.normalized(), lambda a, b, t, s: cosine(a)),
-    "normalized sum": ((A + B).normalized(), lambda a, b, t, s: cosine(a + b)),
-    "sum of normalized": (A.normalized() + B.normalized(), lambda a, b, t, s: cosine(a) + cosine(b)),
-    "normalized product": ((A * T).normalized(), lambda a, b, t, s: cosine(a) * cosine(t)),
-    "one leaf twice": (A * A + 3 * A, lambda a, b, t, s: a**2 + 3 * a),
-    "with a sketch": (S + 2 * A.normalized(), lambda a, b, t, s: s + 2 * cosine(a)),
+    "sum": (A + B, lambda a, b, t, s, w: a + b),
+    "product": (A * B, lambda a, b, t, s, w: a * b),
+    "factor": (0.25 * A, lambda a, b, t, s, w: a / 4),
+    "normalized": (A.normalized(), lambda a, b, t, s, w: cosine(a)),
+    "normalized sum": ((A + B).normalized(), lambda a, b, t, s, w: cosine(a + b)),
+    "sum of normalized": (A.normalized() + B.normalized(), lambda a, b, t, s, w: cosine(a) + cosine(b)),
+    "normalized product": ((A * T).normalized(), lambda a, b, t, s, w: cosine(a) * cosine(t)),
+    "one leaf twice": (A * A + 3 * A, lambda a, b, t, s, w: a**2 + 3 * a),
+    "of two families": (A.normalized() * W.normalized() + 0.5 * W, lambda a, b, t, s, w: cosine(a) * cosine(w) + w / 2),
+    "with a sketch": (S + 2 * A.normalized(), lambda a, b, t, s, w: s + 2 * cosine(a)),
     "nested": (
         (0.5 * A * B.normalized() + (2 * (B + T)).normalized()).normalized() * 7,
-        lambda a, b, t, s: 7 * cosine(0.5 * a * cosine(b) + cosine(b + t)),
+        lambda a, b, t, s, w: 7 * cosine(0.5 * a * cosine(b) + cosine(b + t)),
     ),
 }
 every_combination = pytest.mark.parametrize(("kernel", "combined"), COMBINATIONS.values(), ids=COMBINATIONS)
@@ -189,9 +192,11 @@ def test_graph_and_node_order_do_not_matter(kernel, combined, leaves):
     rng = np.random.default_rng(0)
     order = rng.permutation(len(GRAPHS))
     shuffled = as_graphs([_relabelled(GRAPHS[i], rng) for i in order])
-    exact = kernel.map_leaves(lambda leaf: leaf.set_params(sketch=None))  # a sketch depends on the order of nodes
-    a, b, t, _ = leaves
-    FLOAT64.check(gram(shuffled, exact), combined(a, b, t, a)[np.ix_(order, order)])
+    exact = kernel.map_leaves(
+        lambda leaf: leaf.set_params(sketch=None) if leaf.sketch else leaf
+    )  # a sketch depends on the order of nodes
+    a, b, t, _, w = leaves
+    FLOAT64.check(gram(shuffled, exact), combined(a, b, t, a, w)[np.ix_(order, order)])
 
 
 def _relabelled(graph: Graph, rng: np.random.Generator) -> Graph:
@@ -249,8 +254,8 @@ def test_only_single_kernels_have_depths_and_node_kernels():
         gram_path(prepare(GRAPHS[:2], A.normalized()))
     with pytest.raises(InputError, match="must be one GNTK without a sketch"):
         node_gram(GRAPHS[0], A + B)
-    path = gram_path(prepare(GRAPHS[:4], A))
-    FLOAT64.check(path.at(), gram(GRAPHS[:4], A))
+    for leaf in (A, W):
+        FLOAT64.check(gram_path(prepare(GRAPHS[:4], leaf)).at(), gram(GRAPHS[:4], leaf))
 
 
 @every_combination

@@ -60,7 +60,7 @@ def test_texts_are_read(text, kernel):
         ("GNTK(2).normalised()", 1, EXPECTED_KERNEL),
         ("GNTK(2).normalized", 1, EXPECTED_KERNEL),
         ("GNTK(2).normalized(1)", 1, EXPECTED_KERNEL),
-        ("GNTK(2) + RBF(1)", 11, "one of GNTK, Sketch"),
+        ("GNTK(2) + GCN(1)", 11, "one of GNTK, WL, WLOA"),
         ("Sketch()", 1, EXPECTED_KERNEL),
         ("GNTK(depth=3)", 6, "one of the options blocks, layers, scale, jump, c_phi, edges, features, sketch, each"),
         ("GNTK(2, blocks=3)", 9, "one of the options blocks, layers"),

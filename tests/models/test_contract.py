@@ -218,6 +218,7 @@ ESTIMATORS = {
     "normalised regressor": fg.GraphRegressor(_TWO.normalized(), 0.1),
     "regressor on a sum": fg.GraphRegressor(_SUM, 0.1),
     "regressor on a product, conjugate gradients": fg.GraphRegressor(_TWO * _ONE, 0.1, solver="cg", n_components=20),
+    "regressor on colours": fg.GraphRegressor(fg.WL(2), 0.1),
     "chosen regressor": fg.GraphRegressorCV(SMALL, alphas=(1e-2, 1e-1)),
     "regressor chosen from composites": fg.GraphRegressorCV([_TWO, _SUM, 2.0 * _TWO * _ONE], alphas=(1e-2, 1e-1)),
     "regressor on features": fg.GraphRegressor(_TWO, n_components=60, **_FEATURES),
@@ -225,6 +226,7 @@ ESTIMATORS = {
     "ridge classifier on features": fg.GraphClassifier(_ONE, "ridge", n_components=60, **_FEATURES),
     "SVM": fg.GraphClassifier(_TWO.normalized()),
     "SVM on a sum": fg.GraphClassifier(0.5 * _SUM),
+    "SVM on two families": fg.GraphClassifier((_ONE * fg.WLOA(2)).normalized()),
     "ridge classifier": fg.GraphClassifier(_ONE, "ridge", alpha=0.1),
     "ridge classifier on a product, Nyström": fg.GraphClassifier(
         (_TWO * _ONE).normalized(), "ridge", alpha=0.1, solver="nystrom", n_components=20
@@ -236,6 +238,7 @@ ESTIMATORS = {
     "kernel of a sum": fg.KernelTransformer(_SUM),
     "GraKeL kernel": GrakelKernel(_SUM.normalized()),
     "Nyström": fg.Nystroem(_TWO, 12, "leverage"),
+    "Nyström on colours": fg.Nystroem(fg.WLOA(2).normalized(), 9),
     "Nyström on a product": fg.Nystroem((_TWO * _ONE).normalized(), 9),
     "random features": fg.RandomFeatures(GNTK(2), 60, dtype="float64"),
     "normalised random features": fg.RandomFeatures(GNTK(2).normalized(), 60, dtype="float64"),

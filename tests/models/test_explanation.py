@@ -8,6 +8,8 @@ from tests.tables import FLOAT64
 
 from fastgntk import (
     GNTK,
+    WL,
+    WLOA,
     Compute,
     Graph,
     GraphClassifier,
@@ -32,6 +34,8 @@ COMPOSITES = {
     "product": KERNEL * DEGREES,
     "scaled": 2.5 * KERNEL,
     "normalised sum": (KERNEL + 0.5 * DEGREES).normalized(),
+    "colours": WLOA(2).normalized() + WL(2),
+    "product of two families": WLOA(2).normalized() * KERNEL,
     "product of a sum": (KERNEL + DEGREES) * GNTK(1, 1).normalized(),
 }
 
@@ -59,6 +63,25 @@ def test_contributions_to_a_regression_add_up_to_the_prediction(solver, kernel):
 def test_contributions_through_a_composite_kernel_add_up_to_the_prediction(name, solver):
     model = GraphRegressor(COMPOSITES[name], alpha=1e-2, solver=solver, n_components=20).fit(TRAIN, TRAIN.sizes)
     check(model.explain(NEW), model.predict([NEW])[0])
+
+
+@pytest.mark.parametrize("factor", [None, 0, 1, KERNEL])
+def test_contributions_of_either_factor_add_up_to_the_prediction(factor):
+    kernel = COMPOSITES["product of two families"]
+    model = GraphRegressor(kernel, alpha=1e-2).fit(TRAIN, TRAIN.sizes)
+    found = model.explain(NEW, factor=factor)
+    check(found, model.predict([NEW])[0])
+    by_number = model.explain(NEW, factor=0 if factor in (None, 0) else 1)
+    assert np.array_equal(found.contributions, by_number.contributions)
+    classifier = GraphClassifier(kernel).fit(TRAIN, DATA.y[:60])
+    check(classifier.explain(NEW, 1, factor=factor), classifier.decision_function([NEW])[0])
+
+
+def test_a_factor_of_no_product_is_refused():
+    for solver in ("cholesky", "features"):
+        model = GraphRegressor(KERNEL, solver=solver, n_components=20).fit(TRAIN, TRAIN.sizes)
+        with pytest.raises(InputError, match="factor names a factor of a product, but GNTK.* has no product"):
+            model.explain(NEW, factor=0)
 
 
 @pytest.mark.parametrize("method", ["svm", "ridge"])

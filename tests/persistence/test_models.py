@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 
 import fastgntk as fg
-from fastgntk import GNTK, Compute, Graph, GraphBatch, InputError, Sketch, datasets
+from fastgntk import GNTK, WL, WLOA, Compute, Graph, GraphBatch, InputError, Sketch, datasets
 from fastgntk.persistence._archive import read_container, write_container
 from fastgntk.selection import Grid
 
@@ -97,6 +97,7 @@ MODELS = {
         WORDS,
         NUMBERS,
     ),
+    "of two families": (_with(_regressor, ONE * WLOA(2) + WL(1, edges="typed")), LABELS, NUMBERS),
     "sum of a sketch": (_with(_regressor, ONE + 2.0 * GNTK(1, sketch=Sketch(size=4))), LABELS, NUMBERS),
     "three kinds of features": (
         _with(_regressor, ONE * GNTK(1, features="labels") + GNTK(1, features="degree")),
@@ -111,6 +112,7 @@ MODELS = {
     "SVMs": (_classifier, LABELS, THREE),
     "SVMs of a product": (_with(_classifier, (SUM * ONE).normalized()), LABELS, THREE),
     "SVMs without probability": (_with(_classifier, probability=False), LABELS, THREE),
+    "SVM on colours": (_with(_classifier, WLOA(2).normalized()), NO_LABELS, TWO),
     "ridge": (_with(_classifier, method="ridge"), LABELS, TWO),
     "ridge for three": (_with(_classifier, method="ridge", solver="nystrom", n_components=15), LABELS, THREE),
     "chosen SVM": (fg.GraphClassifierCV(SMALL), LABELS, TWO),

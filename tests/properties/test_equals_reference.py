@@ -8,8 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.oracles import plain_subtree
 from tests.oracles.plain import reference_gram
-from tests.tables import ALL_KERNELS, ENGINES, FAMILIES, FLOAT64, NEGATIVE_WEIGHTS, by_engine, case, one_hot
+from tests.tables import (
+    ALL_KERNELS,
+    ENGINES,
+    FAMILIES,
+    FLOAT64,
+    NEGATIVE_WEIGHTS,
+    OTHER_KERNELS,
+    by_engine,
+    case,
+    one_hot,
+    takes,
+)
 
 from fastgntk import GNTK, Compute, Graph, datasets, gram, gram_path
 
@@ -39,6 +51,14 @@ def test_engine_equals_definition_with_negative_weights(kernel):
         with case(engine):
             K = gram(NEGATIVE_WEIGHTS, **by_engine(engine, ALL_KERNELS[kernel]))
             FLOAT64.check(K, _reference(kernel, "negative weights"))
+
+
+@pytest.mark.parametrize("kernel", OTHER_KERNELS.values(), ids=OTHER_KERNELS)
+def test_kernel_on_colours_equals_its_definition(kernel):
+    for family in filter(lambda name: takes(kernel, name), FAMILIES):
+        with case(family):
+            graphs = FAMILIES[family]
+            assert np.array_equal(gram(graphs, kernel), plain_subtree.reference_gram(graphs, kernel))
 
 
 def _published_graphs(name: str) -> list[Graph]:

@@ -6,8 +6,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.oracles import plain_subtree
 from tests.oracles.plain import node_contributions as reference_contributions
-from tests.tables import ALL_ENGINES, ENGINES, FAMILIES, FLOAT64, KERNELS, SKETCHED, by_engine, case, one_hot, scales_of
+from tests.tables import (
+    ALL_ENGINES,
+    ENGINES,
+    EXACT,
+    FAMILIES,
+    FLOAT64,
+    KERNELS,
+    OTHER_KERNELS,
+    SKETCHED,
+    by_engine,
+    case,
+    one_hot,
+    scales_of,
+    takes,
+)
 
 from fastgntk import (
     GNTK,
@@ -38,6 +53,16 @@ def test_contributions_are_those_of_the_definition(kernel):
             for engine in (ENGINES[g % 3], ENGINES[(g + 1) % 3]):
                 with case(engine, family, g):
                     FLOAT64.check(node_contributions(graph, some, **by_engine(engine, kernel)), expected)
+
+
+@pytest.mark.parametrize("kernel", OTHER_KERNELS.values(), ids=OTHER_KERNELS)
+def test_contributions_to_kernels_on_colours_are_those_of_the_definition(kernel):
+    for family in filter(lambda name: takes(kernel, name), FAMILIES):
+        graphs = FAMILIES[family]
+        for g, graph in enumerate(graphs):
+            expected = [plain_subtree.node_contributions(graph, other, kernel) for other in graphs]
+            with case(family, g):
+                EXACT.check(node_contributions(graph, graphs, kernel), np.transpose(expected))
 
 
 @pytest.mark.parametrize("options", [{}, {"merge_nodes": False}, {"sketch_features": True}], ids=str)

@@ -5,13 +5,17 @@ import pytest
 
 from fastgntk import (
     GNTK,
+    WL,
+    WLOA,
     Compute,
+    Graph,
     GraphClassifier,
     GraphClassifierCV,
     GraphRegressor,
     GraphRegressorCV,
     InputError,
     Sketch,
+    as_graphs,
     datasets,
     gram,
     prepare,
@@ -124,6 +128,24 @@ def test_graphs_that_differ_in_scale_only_are_different_in_a_search():
     expected = min(brute_force_score(matrix_of(kernel, batch), alpha, targets) for alpha in ALPHAS)
     assert model.best_score_ == pytest.approx(expected, rel=CLOSE)
     assert GraphRegressorCV([GNTK(1, 1)], alphas=ALPHAS).fit(batch, targets).best_score_ > 1.0
+
+
+def test_graphs_that_only_colours_distinguish_are_different_in_a_search():
+    # Two closed neighbourhoods {0, 0, 1} and two {0, 1, 1} in both, which is all that a network of one block has.
+    ring = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    pair = [Graph.from_edges(ring, 4, labels=labels) for labels in ([0, 0, 1, 1], [0, 1, 0, 1])]
+    batch, targets = as_graphs(pair * 4), np.array([1.0, 5.0] * 4)
+    model = GraphRegressorCV([GNTK(1, 1), WL(1)], alphas=(1e-2,)).fit(batch, targets)
+    for params, score in zip(model.cv_results_["params"], model.cv_results_["score"], strict=True):
+        assert score == pytest.approx(brute_force_score(matrix_of(params["kernel"], batch), 1e-2, targets), rel=CLOSE)
+    assert model.best_params_["kernel"] == WL(1)
+
+
+def test_search_among_colours_alone_ignores_the_engine():
+    kernels = [WL(depth) for depth in range(3)]
+    model = GraphRegressorCV(kernels, alphas=(1e-2,), compute=Compute("decoupled")).fit(SOME, Y)
+    for params, score in zip(model.cv_results_["params"], model.cv_results_["score"], strict=True):
+        assert score == pytest.approx(brute_force_score(matrix_of(params["kernel"]), 1e-2, Y), rel=CLOSE)
 
 
 def test_likelihood_as_criterion():
@@ -339,6 +361,8 @@ COMPOSITES = [
     GNTK(2, 1) + GNTK(1, features="degree").normalized(),
     (GNTK(2, 1) * GNTK(1, 1, "degree")).normalized(),
     0.5 * GNTK(1, 1) * GNTK(1, 2).normalized(),
+    WL(1),
+    WLOA(2).normalized() * GNTK(1, 1),
 ]
 
 
