@@ -192,9 +192,8 @@ def test_graph_and_node_order_do_not_matter(kernel, combined, leaves):
     rng = np.random.default_rng(0)
     order = rng.permutation(len(GRAPHS))
     shuffled = as_graphs([_relabelled(GRAPHS[i], rng) for i in order])
-    exact = kernel.map_leaves(
-        lambda leaf: leaf.set_params(sketch=None) if leaf.sketch else leaf
-    )  # a sketch depends on the order of nodes
+    # A sketch depends on the order of nodes.
+    exact = kernel.map_leaves(lambda leaf: leaf.set_params(sketch=None) if leaf.sketch else leaf)
     a, b, t, _, w = leaves
     FLOAT64.check(gram(shuffled, exact), combined(a, b, t, a, w)[np.ix_(order, order)])
 

@@ -80,7 +80,7 @@ def test_contributions_of_either_factor_add_up_to_the_prediction(factor):
 def test_a_factor_of_no_product_is_refused():
     for solver in ("cholesky", "features"):
         model = GraphRegressor(KERNEL, solver=solver, n_components=20).fit(TRAIN, TRAIN.sizes)
-        with pytest.raises(InputError, match="factor names a factor of a product, but GNTK.* has no product"):
+        with pytest.raises(InputError, match=r"factor names a factor of a product, but GNTK.* has no product"):
             model.explain(NEW, factor=0)
 
 

@@ -1,4 +1,4 @@
-"""Engines: how tangent kernels are computed. :mod:`fastgntk.kernels` defines what they compute.
+"""Engines: how kernels are computed. :mod:`fastgntk.kernels` defines what they compute.
 
 ====================  ==========================================================================
 ``_base``             the interface of engines, sizes for the plan, the table of engines
@@ -8,11 +8,13 @@
 ``_sketched``         an approximation: aggregation through random matrices
 ``_sketch_rows``      the size of the sketch of each graph
 ``_sketched_level``   one level of it between two groups, in patches
+``_histograms``       Weisfeiler–Lehman kernels: products of sparse histograms of colours
 ``_auto``             the choice of ``auto``, and the reason for it
 ``_activation``       the effect of a ReLU layer: κ0 and κ1
 ``_aggregation``      Â = A + I as a list of relations, and aggregated features
 ``_norms``            norms of nodes and the scale c_u
 ``_refinement``       colour refinement: which nodes are equal, and which graphs
+``_subtree_colours``  Weisfeiler–Lehman colours, numbered consistently over several batches
 ``_node_kernel``      the kernel between nodes of one graph
 ``_random_features``  vectors whose inner products approximate the kernel
 ``_simd``             the compiled loops; they take plain arrays only

@@ -1,4 +1,6 @@
-r"""Kernels: what is computed. This page is the definition of the tangent kernel and of combinations.
+r"""Kernels: what is computed. This page is the definition of the leaves and of their combinations.
+
+**The tangent kernel** :class:`GNTK`.
 
 Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjacency A without self loops,
 Â = A + I, scale C = diag(c_u), B = C Â. All of Σ and K are (N, N'); p_u is the norm of node u:
@@ -30,18 +32,39 @@ S                     ``sketch``           B SᵀS in place of B: an approximati
 A node of norm 0 (zero features, or exact cancellation) contributes 0. Where this departs from the papers, and
 why, is in docs/math.md.
 
-Kernels combine entry by entry, and stay positive semi-definite:
+**Weisfeiler–Lehman kernels** :class:`WL` and :class:`WLOA`, for discrete features. Nodes have colours:
+
+    c_0(u) = the label of u, or its degree          c_l(u) = (c_(l−1)(u), {{c_(l−1)(v), w_uv, r_uv : v ∈ N(u)}})
+
+with a multiset in double braces, the weight w_uv of the edge (u, v) and, if ``edges="typed"``, its label r_uv. Row u of
+A lists the nodes v of N(u), in directed graphs too. With n_c(l) the number of nodes of G with colour c after l
+iterations,
+
+    WL(G, G')   = Σ_{l=0..h} Σ_c n_c(l) n'_c(l)               Shervashidze et al., JMLR 12, 2011
+    WLOA(G, G') = Σ_{l=0..h} Σ_c min(n_c(l), n'_c(l))         Kriege et al., NeurIPS 2016
+
+====================  ===================  =======================================================
+papers                code                 meaning
+====================  ===================  =======================================================
+h                     ``iterations``       0 compares labels only
+ℓ                     ``features``         one label or several, or degrees; one-hot in :class:`fastgntk.NodeFeatures`
+====================  ===================  =======================================================
+
+A node's own colour is distinguished from those of its neighbours, unlike in Â.
+
+**Combinations.** Kernels combine entry by entry, and stay positive semi-definite:
 
     (k1 + k2)(G, G') = k1(G, G') + k2(G, G')                 (a k)(G, G') = a k(G, G'),  a > 0
     (k1 * k2)(G, G') = k1(G, G') k2(G, G')                   k.normalized()(G, G') = k(G, G') / sqrt(k(G, G) k(G', G'))
 
-====================  ==========================================================================
-``_network``          :class:`GNTK`, with all parameters that change its values
-``_base``             :class:`Kernel` and the algebra: sums, products, factors, normalisation
-``_parse``            :func:`parse_kernel`, kernels from strings and JSON
-====================  ==========================================================================
+======================  ========================================================================
+``_network``            :class:`GNTK`, with all parameters that change its values
+``_weisfeiler_lehman``  :class:`WL` and :class:`WLOA`
+``_base``               :class:`Kernel` and the algebra: sums, products, factors, normalisation
+``_parse``              :func:`parse_kernel`, kernels from strings and JSON
+======================  ========================================================================
 
-The recursion is implemented in :mod:`fastgntk.engines`.
+They are implemented in :mod:`fastgntk.engines`.
 """
 
 from fastgntk.kernels._base import Kernel, Leaf, Normalized, Product, Scaled, Sum

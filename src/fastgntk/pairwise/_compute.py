@@ -25,7 +25,8 @@ class Compute(Value):
     engine : {"auto", "lossless", "decoupled", "kronecker"}
         ``"lossless"`` merges equal nodes and is compiled, ``"decoupled"`` uses NumPy and SciPy, ``"kronecker"`` is the
         slow literal formula. ``"auto"`` takes the fastest by a cost model, and logs why. All give the same values up to
-        rounding. A kernel with a sketch has an engine of its own, which requires ``"auto"``.
+        rounding. A kernel with a sketch has an engine of its own, which requires ``"auto"``; kernels that are not
+        networks, such as :class:`fastgntk.WL`, have theirs whatever the name.
     n_jobs : int, optional
         Number of threads; None or −1 means all cores. Results do not depend on it.
     max_memory : int or str, optional
