@@ -20,6 +20,7 @@ from fastgntk import (
     cross_gram,
     datasets,
     diagonal,
+    estimate_cost,
     gram,
     gram_path,
     prepare,
@@ -86,6 +87,7 @@ def test_new_colours_match_nothing_and_count_in_the_diagonal(kernel):
 def test_dictionaries_number_colours_as_compiled_code_does(monkeypatch):
     batch = NodeFeatures().fit_transform(MUTAG[:60])
     half = NodeFeatures().fit(MUTAG[:60]).transform(MUTAG[:20])
+    monkeypatch.setattr(colours, "_FEW_ROWS", -1)  # else dictionaries number few rows while numba is not loaded
     found = []
     for number in (colours._number_compiled, colours._number_by_dictionary):
         monkeypatch.setattr(colours, "_number_compiled", number)
@@ -130,6 +132,17 @@ def test_many_iterations_stay_exact():
     deep = gram(graphs, WLOA(300))
     levels = gram_path(graphs, WLOA(30)).levels
     assert np.array_equal(deep, levels.sum(axis=0) + 270 * levels[-1])  # colours are stable after a few iterations
+
+
+def test_cost_counts_pairs_of_graphs_only():
+    (cost,) = estimate_cost(MUTAG, WL(5)).leaves
+    assert (cost.engine, cost.pairs, cost.compression) == ("histograms", [], [])
+    assert cost.seconds < estimate_cost(MUTAG, WL(6)).seconds < 10 * cost.seconds
+
+
+def test_memory_of_a_tile_grows_with_its_levels():
+    small, large = (estimate_cost(MUTAG, WL(depth)).bytes for depth in (1, 21))
+    assert large - small >= 20 * 8 * 188**2
 
 
 def test_continuous_features_and_missing_labels_are_refused():

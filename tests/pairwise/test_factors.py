@@ -27,6 +27,9 @@ def test_factors_of_nested_products_are_numbered_from_left_to_right():
         FLOAT64.check(found.sum(axis=0), cross_gram(GRAPHS[:1], GRAPHS[1:], kernel)[0])
     by_number = node_contributions(GRAPHS[0], GRAPHS[1:], A * B * C, factor=2)
     EXACT.check(node_contributions(GRAPHS[0], GRAPHS[1:], A * B * C, factor=C), by_number)
+    EXACT.check(node_contributions(GRAPHS[0], GRAPHS[1:], A * (B * C), factor=2), by_number)
+    second = node_contributions(GRAPHS[0], GRAPHS[1:], A * (B * C), factor=1)
+    EXACT.check(second, node_contributions(GRAPHS[0], GRAPHS[1:], B * (A * C)))
     EXACT.check(node_contributions(GRAPHS[0], GRAPHS[1:], C * (A * B)), by_number)
 
 
