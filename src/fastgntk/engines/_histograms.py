@@ -10,6 +10,7 @@ A node contributes the n_c-th part of what its colour contributes.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -106,12 +107,11 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
 
     def equal_graphs(self, state: HistogramState) -> Ints:
         """Return for each graph the first one with the same vector."""
+        ptr, keys, values = state.entries
         first: dict[tuple[bytes, bytes], int] = {}
-        out = np.empty(len(state.offsets) - 1, dtype=np.int64)
-        for i in range(len(out)):
-            _, keys, values = state.entries.select(np.array([i]))
-            out[i] = first.setdefault((keys.tobytes(), values.tobytes()), i)
-        return out
+        bounds = enumerate(pairwise(ptr.tolist()))
+        found = [first.setdefault((keys[a:b].tobytes(), values[a:b].tobytes()), i) for i, (a, b) in bounds]
+        return np.array(found, dtype=np.int64)
 
     def diagonal(self, state: HistogramState) -> Array:
         """Return the squared norm of each vector."""
