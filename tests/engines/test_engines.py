@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.tables import ALL_ENGINES, ENGINES, OTHER_KERNELS
+from tests.tables import ALL_ENGINES, DESCRIPTOR_KERNELS, ENGINES, OTHER_KERNELS
 
 from fastgntk import GNTK, Compute, Graph, InputError, gram
 from fastgntk.engines import EXACT_ENGINES, engines_of, get_engine
@@ -11,7 +11,7 @@ from fastgntk.engines._base import ENGINES as TABLE
 
 def test_the_table_of_tests_has_every_engine():
     assert tuple(ENGINES) == EXACT_ENGINES
-    others = {name for kernel in OTHER_KERNELS.values() for name in engines_of(kernel)}
+    others = {name for kernel in (OTHER_KERNELS | DESCRIPTOR_KERNELS).values() for name in engines_of(kernel)}
     assert sorted({*ALL_ENGINES} | others) == sorted(TABLE)
 
 

@@ -211,9 +211,7 @@ class FeatureBasis:
     transformer: RandomFeatures
     kernel_scale: float = 1.0
     keeps_graphs: ClassVar[bool] = False
-    scalings: ClassVar[Mapping[Kernel, DescriptorScaling]] = MappingProxyType(
-        {}
-    )  # no descriptors
+    scalings: ClassVar[Mapping[Kernel, DescriptorScaling]] = MappingProxyType({})  # no descriptors
 
     @classmethod
     def restore(
