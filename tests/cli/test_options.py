@@ -146,7 +146,7 @@ COMMANDS = [["gram", "MUTAG", "-o", "K.npy"], ["evaluate", "MUTAG"], ["train", "
     [
         (["GNTK(2) - GNTK(1)"], "the kernel 'GNTK(2) - GNTK(1)' cannot be read at position 8: expected + or *"),
         (["GNTK(2"], "cannot be read at position 5"),
-        (["WL(3)"], "cannot be read at position 1"),
+        (["GCN(3)"], "cannot be read at position 1"),
         (["GNTK(blocks=0)"], "blocks must be an integer, 1 or more, but is 0"),
         (["GNTK(2)", "--blocks", "3"], "use either --kernel or --blocks, not both"),
         (

@@ -253,16 +253,16 @@ def test_jitter_at_alpha_0_is_logged(caplog):
         ({"n_components": 3}, "n_components must be 5 or more for 2 blocks, but is 3"),
         (
             {"kernel__sketch": Sketch(size=4)},
-            r"random features need a single GNTK without a sketch, normalised or not, but the kernel is GNTK\(.*"
-            r"Sketch\(size=4\)\); use Nystroem, or solver='nystrom', for other kernels\.$",
+            r"random features need a single GNTK or NNGP without a sketch, normalised or not, but the kernel is "
+            r"GNTK\(.*Sketch\(size=4\)\); use Nystroem, or solver='nystrom', for other kernels\.$",
         ),
         (
             {"kernel": GNTK(1) + GNTK(2)},
-            r"a single GNTK without a sketch, .* is GNTK\(blocks=1\) \+ GNTK\(blocks=2\); use",
+            r"a single GNTK or NNGP without a sketch, .* is GNTK\(blocks=1\) \+ GNTK\(blocks=2\); use",
         ),
         (
             {"kernel": 2.0 * GNTK(1)},
-            r"random features need a single GNTK without a sketch, .* but the kernel is 2\.0 \* GN",
+            r"random features need a single GNTK or NNGP without a sketch, .* but the kernel is 2\.0 \* GN",
         ),
         ({"kernel__edges": "typed", "kernel__features": "degree"}, "edges='typed' needs edge labels"),
     ],

@@ -160,6 +160,6 @@ def test_one_class_is_refused():
     "kernel", [GNTK(1) + GNTK(2), GNTK(2).normalized(), GNTK(2, sketch=Sketch(size=4))], ids=["sum", "cosine", "sketch"]
 )
 def test_composite_and_sketched_kernels_are_refused(model, kernel):
-    words = re.escape(f"the kernel between nodes must be one GNTK without a sketch, but is {kernel}.")
+    words = re.escape(f"the kernel between nodes must be one GNTK or NNGP without a sketch, but is {kernel}.")
     with pytest.raises(InputError, match=f"^{words}$"):
         clone(model).set_params(kernel=kernel).fit(MOLECULE, np.arange(MOLECULE.n_nodes) % 2)

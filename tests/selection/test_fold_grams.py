@@ -72,7 +72,7 @@ def test_searches_choose_among_kernels_on_descriptors():
     assert classifier.best_params_["kernel"] == RBF("x")
     # The accuracy is that of support vector machines with scales of each training part.
     options = classifier.best_params_
-    splits = fg.models.spread_folds((y > 0.5).astype(np.int64), 0)
+    splits = fg.models.lenient_stratified_folds((y > 0.5).astype(np.int64), 0)
     correct = 0
     for train, test in splits:
         svm = fg.GraphClassifier(**options, probability=False).fit(graphs[train], y[train] > 0.5)

@@ -26,11 +26,11 @@ class GrakelKernel(KernelTransformer):
     >>> import fastgntk as fg
     >>> data = fg.datasets.load("MUTAG").graphs
     >>> kernel = fg.compat.grakel.GrakelKernel(fg.GNTK(2).normalized())
-    >>> kernel.fit_transform(data[:20]).shape, kernel.transform(data[20:25]).shape
-    ((20, 20), (5, 20))
+    >>> kernel.fit_transform(data[:30]).shape, kernel.transform(data[30:35]).shape
+    ((30, 30), (5, 30))
     >>> fitted, transformed = kernel.diagonal()
     >>> fitted.shape, transformed.shape
-    ((20,), (5,))
+    ((30,), (5,))
     """
 
     _transformed: GraphBatch | None = None

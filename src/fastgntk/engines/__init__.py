@@ -56,7 +56,13 @@ from fastgntk.engines._base import (
 from fastgntk.engines._node_kernel import NodePairs
 from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, unit_rows
 from fastgntk.engines._random_features import TangentFeatures
-from fastgntk.engines._refinement import equal_graphs, inseparable_graphs, intersect_groups, refine_colours
+from fastgntk.engines._refinement import (
+    equal_graphs,
+    first_with_equal_colours,
+    inseparable_graphs,
+    intersect_groups,
+    refine_colours,
+)
 from fastgntk.engines._sketch_rows import sketch_rows
 from fastgntk.engines._vectors import equal_descriptors, fit_scaling, scale_descriptors
 
@@ -65,5 +71,5 @@ __all__ += ["available_engines", "check_engine", "compiled_code_runs", "engines_
 __all__ += ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds"]
 __all__ += ["Aggregation", "check_graphs", "safe_reciprocal", "kappa0", "kappa1", "kappas", "unit_rows", "is_zero_norm"]
 __all__ += ["NodePairs", "TangentFeatures", "refine_colours", "equal_graphs", "inseparable_graphs", "sketch_rows"]
-__all__ += ["intersect_groups"]
+__all__ += ["first_with_equal_colours", "intersect_groups"]
 __all__ += ["equal_descriptors", "fit_scaling", "scale_descriptors"]

@@ -80,7 +80,8 @@ def kappas(lam: Array, k0: Array, k1: Array, work: Array, linear: float = 0.0) -
 def linear_share(kernel: Network) -> float:
     """Return t = 2s / (1 + s²) of the activation: 0 for ReLU, 1 for the identity.
 
-    >>> [round(linear_share(Network(activation=name)), 3) for name in ("relu", "leaky", "abs", "linear")]
+    >>> from fastgntk.kernels import GNTK
+    >>> [round(linear_share(GNTK(activation=name)), 3) for name in ("relu", "leaky", "abs", "linear")]
     [0.0, 0.385, -1.0, 1.0]
     """
     return 2.0 * kernel.slope / (1.0 + kernel.slope**2)

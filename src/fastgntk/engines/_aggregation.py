@@ -247,5 +247,5 @@ def keep_shared_columns(rows: Matrix, cols: Matrix) -> Matrix:
 
 def sum_features(batch: GraphBatch) -> Matrix:
     """Return Σ_u x_u of each graph, shape (n, d), sparse if the features are."""
-    shape = batch.n_graphs, batch.n_nodes
+    shape = len(batch.offsets) - 1, batch.n_nodes
     return sparse.csr_array((np.ones(shape[1]), np.arange(shape[1]), batch.offsets), shape=shape) @ batch.features

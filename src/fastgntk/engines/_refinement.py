@@ -22,7 +22,8 @@ from fastgntk.engines._base import compiled_code_runs
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import RefinementOptions
 
-__all__ = ["Colouring", "Operator", "refine_colours", "equal_graphs", "inseparable_graphs", "intersect_groups"]
+__all__ = ["Colouring", "Operator", "refine_colours", "equal_graphs", "first_with_equal_colours"]
+__all__ += ["inseparable_graphs", "intersect_groups"]
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,6 @@ def equal_graphs(
     self_weight: float = 1.0,
     symmetric: bool = False,
     residual: bool = False,
-    colours: Int32s | None = None,
 ) -> Ints:
     """Return for each graph the number of the first graph that certainly has the same kernel values.
 
@@ -126,21 +126,19 @@ def equal_graphs(
     ``residual`` on nodes that keep their features); fewer blocks distinguish fewer graphs. A graph with no earlier
     equal one gets its own number. So does every graph if numba, which refines colours, is missing. A kernel may fail to
     distinguish a few more: ReLU layers are homogeneous, so two nodes may contribute as much as one with features of
-    twice the length. ``colours`` (blocks + 1, N) may be passed if an engine has already refined the graphs.
+    twice the length.
     """
-    if colours is None:
-        if not compiled_code_runs():
-            return np.arange(len(batch))
-        # All levels: a colour does not determine the node's own colour at the level below.
-        options = RefinementOptions(
-            typed=typed,
-            given_scale=given_scale,
-            self_weight=self_weight,
-            symmetric=symmetric,
-            residual=residual,
-        )
-        colours = refine_colours(batch, blocks, **options, operators=False).colours
-    return _first_equal(batch.offsets, colours)
+    if not compiled_code_runs():
+        return np.arange(len(batch))
+    # All levels: a colour does not determine the node's own colour at the level below.
+    options = RefinementOptions(
+        typed=typed,
+        given_scale=given_scale,
+        self_weight=self_weight,
+        symmetric=symmetric,
+        residual=residual,
+    )
+    return first_with_equal_colours(batch.offsets, refine_colours(batch, blocks, **options, operators=False).colours)
 
 
 def intersect_groups(groups: Sequence[Ints]) -> Ints:
@@ -177,7 +175,7 @@ def inseparable_graphs(batch: GraphBatch, *, typed: bool = False, given_scale: b
     subset = replace(batch, features=None, labels=None, edge_labels=batch.edge_labels if typed else None)
     level = groups = 0
     while True:
-        alike = _first_equal(subset.offsets, colours[None])
+        alike = first_with_equal_colours(subset.offsets, colours[None])
         out[alive] = alive[alike]
         found = len(np.unique(out))
         rounds = level if found > groups else rounds
@@ -231,7 +229,7 @@ def _number(values: NDArray[np.integer]) -> tuple[int, Int32s]:
     return len(distinct), np.asarray(number, dtype=np.int32)
 
 
-def _first_equal(offsets: Ints, colours: Int32s) -> Ints:
+def first_with_equal_colours(offsets: Ints, colours: Int32s) -> Ints:
     """Return for each graph the first one with the same multiset of colours in each row of (levels, N)."""
     first: dict[bytes, int] = {}
     out = np.empty(len(offsets) - 1, dtype=np.int64)

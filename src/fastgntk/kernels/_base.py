@@ -124,6 +124,9 @@ class Leaf(Kernel):
     :mod:`fastgntk.pairwise` uses.
     """
 
+    discrete: ClassVar[bool] = False
+    """Whether node features must be labels or degrees, and not continuous attributes."""
+
     @property
     def depth(self) -> int:
         """The number of the last level; 0 for a kernel without levels."""
@@ -183,11 +186,6 @@ class Leaf(Kernel):
     def pool(self) -> str:
         """Whether readouts are sums over the nodes of a graph, ``"sum"``, or their ``"mean"``."""
         return "sum"
-
-    @property
-    def discrete(self) -> bool:
-        """Whether node features must be labels or degrees, and not continuous attributes."""
-        return False
 
     @property
     def sketch(self) -> Sketch | None:

@@ -18,6 +18,8 @@ class DescriptorKernel(Leaf):
     on: str
 
     def __post_init__(self) -> None:
+        if type(self) is DescriptorKernel:
+            raise InputError("DescriptorKernel is a base class without values; use RBF, Linear or Tanimoto.")
         if not isinstance(self.on, str) or not self.on:
             raise InputError(f"on must be the name of descriptors, such as 'rdkit', but is {self.on!r}.")
 
@@ -92,7 +94,7 @@ class Linear(DescriptorKernel):
     --------
     >>> import fastgntk as fg
     >>> graphs = fg.datasets.load("MUTAG").graphs[:2].with_descriptors(size=[[1.0, 2.0], [3.0, 0.0]])
-    >>> fg.gram(graphs, Linear(on="size", scaling="none")).tolist()
+    >>> fg.gram(graphs, Linear(on="size", scaling="none")).round(9).tolist()
     [[2.5, 1.5], [1.5, 4.5]]
     """
 

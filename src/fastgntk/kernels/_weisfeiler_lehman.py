@@ -1,7 +1,7 @@
 """Kernels on Weisfeiler–Lehman colours: the subtree kernel and the optimal assignment kernel."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, Self, get_args
+from typing import ClassVar, Literal, Self, get_args
 
 from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
@@ -12,17 +12,22 @@ __all__ = ["WL", "WLOA", "DiscreteFeatures", "WeisfeilerLehman"]
 
 DiscreteFeatures = Literal["auto", "labels", "degree"]
 
+_MAX_ITERATIONS = 1000  # more are a mistake, or a corrupt file
+
 
 @dataclass(frozen=True, repr=False)
 class WeisfeilerLehman(Leaf):
     """The options of kernels that compare the colours of nodes, as described for :class:`WL`."""
 
+    discrete: ClassVar[bool] = True
     iterations: int = 5
     edges: Edges = "plain"
     features: DiscreteFeatures = "auto"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "iterations", check_integer("iterations", self.iterations, 0))
+        if type(self) is WeisfeilerLehman:
+            raise InputError("WeisfeilerLehman is a base class without values; use WL or WLOA.")
+        object.__setattr__(self, "iterations", check_integer("iterations", self.iterations, 0, _MAX_ITERATIONS))
         if self.features in ("attributes", "all"):
             raise InputError(
                 f"features={self.features!r} are continuous, but {type(self).__name__} compares discrete colours; use "
@@ -43,11 +48,6 @@ class WeisfeilerLehman(Leaf):
         """Whether edge labels matter."""
         return self.edges == "typed"
 
-    @property
-    def discrete(self) -> bool:
-        """True: nodes are equal or different."""
-        return True
-
     def deepened(self, depth: int) -> Self:
         """Return the kernel with this number of iterations."""
         return replace(self, iterations=depth)
@@ -62,7 +62,7 @@ class WL(WeisfeilerLehman):
 
     Parameters
     ----------
-    iterations : int, 0 or more
+    iterations : int, 0 to 1,000
         Number h of iterations; information travels this many edges.
     edges : {"plain", "typed"}
         Whether a colour depends on the labels of edges to neighbours. Edges of different weights differ in any case.

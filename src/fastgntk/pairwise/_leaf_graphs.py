@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk._util.threads import run, single_threaded_blas
-from fastgntk.engines import Choice, Engine, GraphRange, equal_graphs
+from fastgntk.engines import Choice, Engine, GraphRange, equal_graphs, first_with_equal_colours
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Leaf, Network
@@ -70,7 +70,7 @@ class LeafGraphs:
     @property
     def n(self) -> int:
         """The number of graphs."""
-        return self.batch.n_graphs
+        return len(self.batch.offsets) - 1
 
     @classmethod
     def prepare(cls, kernel: Leaf, batch: GraphBatch, choice: Choice, others: Self | None = None) -> Self:
@@ -159,7 +159,9 @@ class LeafGraphs:
         if found is not None:
             return found
         colours = engine.colours(self.state)
-        return equal_graphs(self.batch, kernel.depth, **kernel.refinement, colours=colours)
+        if colours is not None:
+            return first_with_equal_colours(self.batch.offsets, colours)
+        return equal_graphs(self.batch, kernel.depth, **kernel.refinement)
 
     def build(self, workers: int) -> list[BuiltGroup]:
         """Build every group, once."""
