@@ -60,7 +60,7 @@ def every_row(engines: list[str], kernel: str, families: list[str]) -> list[tupl
 
 def takes(kernel: Leaf, family: str) -> bool:
     """Whether a kernel is defined on a family: discrete ones are not on continuous features."""
-    return not kernel.discrete or kernel.features == "degree" or FAMILIES[family][0].features is None
+    return kernel.features in ("auto", "degree") or FAMILIES[family][0].features is None
 
 
 KERNELS = {

@@ -147,6 +147,6 @@ def test_warning_points_at_the_caller():
 
 def test_unknown_kind_is_rejected():
     with pytest.raises(
-        InputError, match="features must be one of auto, attributes, labels, all, degree, but is 'onehot'"
+        InputError, match="features must be one of auto, attributes, labels, all, degree, discrete, but is 'onehot'"
     ):
         NodeFeatures("onehot")

@@ -30,7 +30,7 @@ COLOUR_KERNELS = st.builds(
     make=st.sampled_from([WL, WLOA]),
     iterations=st.integers(0, 9),
     edges=st.sampled_from(["plain", "typed"]),
-    features=st.sampled_from(["auto", "labels", "degree"]),
+    features=st.sampled_from(["discrete", "labels", "degree"]),
 )
 
 
@@ -46,7 +46,7 @@ def networks(draw) -> Network:
         jump=draw(st.booleans() | weights),
         c_phi=draw(FACTORS),
         edges=draw(st.sampled_from(["plain", "typed"])),
-        features=draw(st.sampled_from(["auto", "attributes", "labels", "all", "degree"])),
+        features=draw(st.sampled_from(["auto", "attributes", "labels", "all", "degree", "discrete"])),
         sketch=draw(st.none() | SKETCH_VALUES),
         self_weight=draw(WEIGHTS),
         pool=draw(st.sampled_from(["sum", "mean"])),

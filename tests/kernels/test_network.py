@@ -50,7 +50,10 @@ def test_repr_leaves_out_defaults():
         ({"scale": "none"}, "scale must be one of uniform, degree, unit, given, symmetric, but is 'none'"),
         ({"scale": ["unit"]}, r"scale must be one of uniform, degree, unit, given, symmetric, but is \['unit'\]"),
         ({"edges": "labels"}, "edges must be one of plain, typed, but is 'labels'"),
-        ({"features": "label"}, "features must be one of auto, attributes, labels, all, degree, but is 'label'"),
+        (
+            {"features": "label"},
+            "features must be one of auto, attributes, labels, all, degree, discrete, but is 'label'",
+        ),
         ({"features": None}, "features must be one of .*, but is None"),
         ({"self_weight": -0.5}, "self_weight must be a number, 0 or more, but is -0.5"),
         ({"self_weight": float("inf")}, "self_weight must be a number, 0 or more, but is inf"),

@@ -104,7 +104,9 @@ def test_memory_limit_changes_no_bit(engine, kernel):
 
 @every_engine
 def test_prepared_graphs_and_groups_survive_pickling(engine, kernel):
-    batch = NodeFeatures(kernel.features).fit_transform(as_graphs(FAMILIES["path" if kernel.discrete else "weighted"]))
+    batch = NodeFeatures(kernel.features).fit_transform(
+        as_graphs(FAMILIES["weighted" if kernel.features == "auto" else "path"])
+    )
     runner = get_engine(engine)
     prepared = runner.prepare(batch, kernel)
     for task in runner.preparation_tasks(prepared):

@@ -50,7 +50,8 @@ def evaluate(
 ) -> None:
     """Cross-validate an SVM on DATA, with the kernel and C chosen from candidates.
 
-    For more than 500 graphs the default grid is smaller: layers 1 and 2, jump, normalized, C of 1, 10 and 100.
+    The candidates are GNTKs with one layer and their products with optimal assignment kernels; for more than 500 graphs
+    only those with jump, normalised, and C of 1, 10 and 100.
     """
     output.check()
     from fastgntk import selection  # scikit-learn takes a second to load, which --help does not need
@@ -60,7 +61,7 @@ def evaluate(
     warn_skipped(dataset)
     check_targets(dataset, inputs)
     folds: Any = int(split.folds) if split.folds.isdecimal() else selection.read_folds(split.folds, len(dataset))
-    candidates = kernels.build(selection.Grid.default(len(dataset)), sketch, split.random_state)
+    candidates = kernels.build(selection.Grid.default(len(dataset)), sketch, split.random_state, dataset.graphs)
     warn_unused_descriptors(dataset, candidate_kernels(candidates))
     with _combined_bar(quiet=output.json) as progress:
         result = selection.evaluate(

@@ -15,6 +15,7 @@ from fastgntk._util.threads import Progress
 from fastgntk.cli._console import print_json, print_line, print_values, progress_bar
 from fastgntk.cli._option_groups import OptionGroup, option, random_state_option
 from fastgntk.errors import InputError
+from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import GNTK, Kernel, parse_kernel
 from fastgntk.pairwise import Compute
 from fastgntk.sketch import Sketch
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 _KERNEL = 'The kernel as text, such as "GNTK(blocks=3) + 0.5 * GNTK(2).normalized()"'
-_FEATURES = "Initial node features: auto, attributes, labels, all or degree."
+_FEATURES = "Initial node features: auto, attributes, labels, all, degree or discrete."
 
 
 @dataclass(frozen=True)
@@ -118,24 +119,32 @@ class CandidateOptions(OptionGroup):
     panel = "Kernels to try"
 
     kernel: list[str] | None = option(
-        f"{_KERNEL}; may be repeated; not to be combined with the options below, except --c.", metavar="TEXT"
+        f"{_KERNEL}; may be repeated; not to be combined with the options below, except --c. gntk: GNTKs alone, from "
+        "the options below.",
+        metavar="TEXT",
     )
     blocks: str | None = option(
         "Numbers of blocks, such as 1,2,5 or 1-10.", show_default="train: 1-10; evaluate: 1,2,3,5,8"
     )
-    layers: str | None = option("Numbers of layers in each block.", show_default="1-3")
+    layers: str | None = option("Numbers of layers in each block.", show_default="train: 1-3; evaluate: 1")
     scale: str | None = option("Scales: uniform,degree,unit,given,symmetric.", show_default="uniform,degree")
     jump: str | None = option("Jumping knowledge: yes, no or both.", show_default="both")
     normalize: str | None = option("Cosine normalisation: yes, no or both.", show_default="both")
     edges: str | None = option("plain ignores edge labels; plain,typed tries both.", show_default="plain")
+    optimal_assignment: str | None = option(
+        "Products with the WLOA kernel of the same depth: yes, no or both.", show_default="both"
+    )
     features: str | None = option(_FEATURES, show_default="auto")
     c: str | None = option(
         "Values of C for SVMs, in units of the kernel's variance.", None, "--c", "--C", show_default="0.1 to 1000"
     )
 
-    def build(self, default: "Grid", sketch: SketchOptions, random_state: int) -> "Grid | Candidates":
-        """Return the kernels, or the default grid with the given values in place of its own."""
-        if self.kernel:
+    def build(
+        self, default: "Grid", sketch: SketchOptions, random_state: int, graphs: GraphBatch
+    ) -> "Grid | Candidates":
+        """Return the kernels, or the default grid with the given values, as far as it applies to the graphs."""
+        only_networks = self.kernel == ["gntk"]
+        if self.kernel and not only_networks:
             _refuse_replaced_options(self, sketch)
             C = default.C if self.c is None else parse_floats(self.c, "--c")
             from fastgntk.selection import Candidates
@@ -143,10 +152,16 @@ class CandidateOptions(OptionGroup):
             return Candidates(tuple(parse_kernel(text) for text in self.kernel), C)
         parsers: dict[str, Any] = {"blocks": _parse_ints, "layers": _parse_ints, "scale": parse_words}
         parsers |= {"jump": _parse_flags, "normalize": _parse_flags, "edges": parse_words, "c": parse_floats}
+        parsers |= {"optimal_assignment": _parse_flags}
         texts = {name: getattr(self, name) for name in parsers if getattr(self, name) is not None}
         values = {"C" if name == "c" else name: parsers[name](text, f"--{name}") for name, text in texts.items()}
         base = GNTK(features=self.features or "auto", sketch=sketch.build(random_state))  # type: ignore[arg-type]
-        return replace(default, **values, base=base)
+        if only_networks:
+            if self.optimal_assignment is not None:
+                raise InputError("use either --kernel gntk or --optimal-assignment, not both.")
+            values["optimal_assignment"] = (False,)
+        grid = replace(default, **values, base=base)
+        return grid if self.optimal_assignment else grid.for_graphs(graphs)
 
 
 @dataclass(frozen=True)

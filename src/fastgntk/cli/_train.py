@@ -112,7 +112,7 @@ def train(
     check_targets(dataset, inputs)
     task = _find_task(dataset, options.task)
     options.check(task, kernels.c)
-    candidates = kernels.build(selection.Grid.full(), sketch, options.random_state)
+    candidates = kernels.build(selection.Grid.full(), sketch, options.random_state, dataset.graphs)
     warn_unused_descriptors(dataset, candidate_kernels(candidates))
     model = options.make_estimator(task, candidates)
     start = time.perf_counter()

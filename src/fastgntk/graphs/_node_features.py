@@ -16,7 +16,7 @@ from fastgntk.graphs.convert import as_graphs
 
 __all__ = ["EdgeTypes", "FeatureKind", "NodeFeatures", "UnseenLabelWarning"]
 
-FeatureKind = Literal["auto", "attributes", "labels", "all", "degree"]
+FeatureKind = Literal["auto", "attributes", "labels", "all", "degree", "discrete"]
 
 
 class UnseenLabelWarning(UserWarning):
@@ -68,10 +68,11 @@ class NodeFeatures:
 
     Parameters
     ----------
-    kind : {"auto", "attributes", "labels", "all", "degree"}
+    kind : {"auto", "attributes", "labels", "all", "degree", "discrete"}
         ``"attributes"`` uses the continuous features of the graphs unchanged; ``"labels"`` one-hot encodes node
         labels; ``"all"`` puts both side by side; ``"degree"`` one-hot encodes degrees. ``"auto"`` takes attributes
-        if the fitted batch has them, else labels, else degrees.
+        if the fitted batch has them, else labels, else degrees; ``"discrete"`` takes labels, or degrees if the graphs
+        carry nothing, and is an error if they carry attributes alone.
 
     Notes
     -----
@@ -112,6 +113,13 @@ class NodeFeatures:
         if self.kind == "auto":
             has_labels = batch.labels is not None
             self.kind_ = "attributes" if batch.features is not None else "labels" if has_labels else "degree"
+        if self.kind == "discrete":
+            if batch.labels is None and batch.features is not None:
+                raise InputError(
+                    "features='discrete' needs labels, but the graphs have continuous features alone; use "
+                    "features='degree', or a GNTK with features='attributes'."
+                )
+            self.kind_ = "degree" if batch.labels is None else "labels"
         self.categories_, self.columns_ = [], []
         self.edge_types_ = EdgeTypes().extend(batch.edge_labels)
         self.width_ = 0

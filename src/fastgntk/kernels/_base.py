@@ -124,9 +124,6 @@ class Leaf(Kernel):
     :mod:`fastgntk.pairwise` uses.
     """
 
-    discrete: ClassVar[bool] = False
-    """Whether node features must be labels or degrees, and not continuous attributes."""
-
     @property
     def depth(self) -> int:
         """The number of the last level; 0 for a kernel without levels."""

@@ -135,9 +135,10 @@ class GNTK(Network):
     edges : {"plain", "typed"}
         ``"typed"`` gives every edge label, and the node itself, a weight matrix of its own in the first layer of a
         block: Σ ← Σ_r B_r Σ B'_rᵀ. ``"plain"`` ignores edge labels.
-    features : {"auto", "attributes", "labels", "all", "degree"}
+    features : {"auto", "attributes", "labels", "all", "degree", "discrete"}
         Initial node features, as in :class:`fastgntk.NodeFeatures`: continuous attributes, one-hot labels, both, or
-        one-hot degrees. ``"auto"`` takes attributes if the graphs have them, else labels, else degrees.
+        one-hot degrees. ``"auto"`` takes attributes if the graphs have them, else labels, else degrees;
+        ``"discrete"`` takes labels, else degrees.
     sketch : Sketch, optional
         Approximate the aggregation by random matrices; for large dense graphs.
     self_weight : float, 0 or more

@@ -1,7 +1,7 @@
 """Kernels on Weisfeiler–Lehman colours: the subtree kernel and the optimal assignment kernel."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self, get_args
+from typing import Literal, Self, get_args
 
 from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
@@ -10,7 +10,7 @@ from fastgntk.kernels._network import Edges
 
 __all__ = ["WL", "WLOA", "DiscreteFeatures", "WeisfeilerLehman"]
 
-DiscreteFeatures = Literal["auto", "labels", "degree"]
+DiscreteFeatures = Literal["discrete", "labels", "degree"]
 
 _MAX_ITERATIONS = 1000  # more are a mistake, or a corrupt file
 
@@ -19,19 +19,18 @@ _MAX_ITERATIONS = 1000  # more are a mistake, or a corrupt file
 class WeisfeilerLehman(Leaf):
     """The options of kernels that compare the colours of nodes, as described for :class:`WL`."""
 
-    discrete: ClassVar[bool] = True
     iterations: int = 5
     edges: Edges = "plain"
-    features: DiscreteFeatures = "auto"
+    features: DiscreteFeatures = "discrete"
 
     def __post_init__(self) -> None:
         if type(self) is WeisfeilerLehman:
             raise InputError("WeisfeilerLehman is a base class without values; use WL or WLOA.")
         object.__setattr__(self, "iterations", check_integer("iterations", self.iterations, 0, _MAX_ITERATIONS))
-        if self.features in ("attributes", "all"):
+        if self.features in ("auto", "attributes", "all"):
             raise InputError(
-                f"features={self.features!r} are continuous, but {type(self).__name__} compares discrete colours; use "
-                "features='labels' or 'degree', or a GNTK."
+                f"features={self.features!r} may be continuous, but {type(self).__name__} compares discrete colours; "
+                "use features='discrete', 'labels' or 'degree', or a GNTK."
             )
         for name, allowed in (("edges", Edges), ("features", DiscreteFeatures)):
             value = getattr(self, name)
@@ -66,9 +65,9 @@ class WL(WeisfeilerLehman):
         Number h of iterations; information travels this many edges.
     edges : {"plain", "typed"}
         Whether a colour depends on the labels of edges to neighbours. Edges of different weights differ in any case.
-    features : {"auto", "labels", "degree"}
-        The colours of iteration 0: node labels or degrees. ``"auto"`` takes labels if the graphs have them, else
-        degrees; it refuses graphs with continuous features.
+    features : {"discrete", "labels", "degree"}
+        The colours of iteration 0: node labels or degrees. ``"discrete"`` takes labels if the graphs have them, else
+        degrees; it refuses graphs with continuous features alone.
 
     Examples
     --------

@@ -285,11 +285,6 @@ def _prepare(
     prepared = [PreparedGraphs(kernel, compute, batch, features, scalings) for batch in batches]
     for leaf in leaves:
         inputs = batches if leaf.features is None else encoded[leaf.features]
-        if leaf.discrete and leaf.features and features[leaf.features].kind_ == "attributes":
-            raise InputError(
-                f"{leaf} compares discrete colours of nodes, but the graphs have continuous features; use "
-                "features='labels' or 'degree', or a GNTK."
-            )
         if isinstance(leaf, DescriptorKernel):
             scalings[leaf] = scaling = fit_scales(leaf)
             inputs = [scale_descriptors(batch, leaf, scaling) for batch in inputs]

@@ -121,7 +121,8 @@ def evaluate(
     source : data set, or anything that :func:`fastgntk.as_graphs` accepts
     y : classes, one for each graph; taken from the data set if left out
     kernels : Grid, Candidates or sequence of Kernel, optional
-        Kernels, and with a grid or candidates the C, to try; ``Grid.default(n)`` if left out.
+        Kernels, and with a grid or candidates the C, to try; ``Grid.default(n)`` if left out: GNTKs, and their
+        products with optimal assignment kernels unless node features are continuous, plus kernels on descriptors.
     protocol : {"nested", "du2019"}
         ``"nested"`` chooses every option by cross-validation within the training graphs of each outer fold; the test
         fold is used once, for the reported accuracy. ``"du2019"`` chooses the options that maximise the mean over the
@@ -157,7 +158,7 @@ def evaluate(
     labels = check_classes(getattr(source, "y", None) if y is None else y, len(batch))
     outer = outer_splits(labels, folds, random_state)
     inner = inner_splits(labels, outer, inner_folds, random_state) if protocol == "nested" else []
-    candidates, Cs = check_candidates(kernels, Grid.default(len(batch)))
+    candidates, Cs = check_candidates(kernels, Grid.default(len(batch)).for_graphs(batch))
     compute = check_compute(compute)
     check_sketches(candidates, compute)
     splits = outer + [split for group in inner for split in group]

@@ -5,11 +5,13 @@ from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any, NamedTuple, Self
 
+from scipy import sparse
+
 from fastgntk._util.arrays import Array
 from fastgntk._util.checks import check_flag, check_positive
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK, Edges, Kernel, Leaf, Scale
+from fastgntk.kernels import GNTK, RBF, WLOA, Edges, Kernel, Leaf, Linear, Scale, Tanimoto
 from fastgntk.pairwise import Compute, GramPath, combine, gram_path
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
 StageProgress = Callable[[str, int, int], None]
 """Called as progress(stage, done, total) with stage "kernel" or "learning"."""
 
+_SINGLE = ("base", "added")  # fields of a grid that are not values to try
 _FULL_GRID_GRAPHS = 500  # beyond this number SVMs are slow, and fewer kernels are tried
 _SINGLE_PROCESS_GRAPHS = 300  # up to this number, starting processes takes longer than fitting the SVMs
 
@@ -36,8 +39,10 @@ class Grid:
     """A grid of kernels and C; ties are broken in favour of earlier values.
 
     The defaults follow Du et al. 2019 (one to three layers, both scales, with and without jump) with a coarser spacing
-    of depth and C. ``Grid.default(n)`` is smaller for more than 500 graphs. ``base`` has the options common to all
-    kernels: features, sketch and c_phi.
+    of depth and C. ``base`` has the options common to all networks: features, sketch and c_phi. With
+    ``optimal_assignment=(False, True)`` the grid also has the product of each network that reads out every level with
+    the optimal assignment kernel of the same depth, both normalised: ``GNTK(b).normalized() * WLOA(b).normalized()``.
+    ``added`` is a kernel that is added to every one, or to those that are normalised if there are any.
     """
 
     blocks: tuple[int, ...] = (1, 2, 3, 5, 8)
@@ -47,13 +52,17 @@ class Grid:
     normalize: tuple[bool, ...] = (True, False)
     C: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1_000.0)
     edges: tuple[Edges, ...] = ("plain",)
+    optimal_assignment: tuple[bool, ...] = (False,)
     base: GNTK = GNTK()
+    added: Kernel | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, GNTK):
             raise InputError(f"base must be a GNTK, but is {self.base!r}.")
+        if self.added is not None and not isinstance(self.added, Kernel):
+            raise InputError(f"added must be a kernel or None, but has type {type(self.added).__name__}.")
         for f in fields(self):
-            if f.name == "base":
+            if f.name in _SINGLE:
                 continue
             values = getattr(self, f.name)
             if isinstance(values, str) or not isinstance(values, Iterable):
@@ -65,37 +74,73 @@ class Grid:
 
     @classmethod
     def default(cls, n_graphs: int) -> Self:
-        """Return the default grid for this number of graphs; beyond 500 it has 20 kernels and three values of C."""
+        """Return the default grid of an evaluation; beyond 500 graphs it has 20 kernels and three values of C."""
         if n_graphs <= _FULL_GRID_GRAPHS:
-            return cls()
-        return cls(layers=(1, 2), jump=(True,), normalize=(True,), C=(1.0, 10.0, 100.0))
+            return cls(layers=(1,), optimal_assignment=(False, True))
+        few = cls(layers=(1,), jump=(True,), normalize=(True,), C=(1.0, 10.0, 100.0))
+        return replace(few, optimal_assignment=(False, True))
 
     @classmethod
     def full(cls) -> Self:
         """Return the default grid of the estimators that choose their kernel: every depth up to ten."""
-        return cls(blocks=tuple(range(1, 11)))
+        return cls(blocks=tuple(range(1, 11)), optimal_assignment=(False, True))
+
+    def for_graphs(self, graphs: GraphBatch) -> Self:
+        """Return the grid as it suits some graphs.
+
+        It has no optimal assignment if they have continuous features and no labels, and it adds kernels on all their
+        descriptors: ``RBF`` and ``Linear``, or ``Tanimoto`` on sparse blocks.
+        """
+        out = self
+        continuous = graphs.features is not None and graphs.labels is None and self.base.features != "degree"
+        if continuous and any(self.optimal_assignment):
+            out = replace(out, optimal_assignment=(False,))
+        if graphs.descriptors and self.added is None:
+            parts = [part for name in graphs.descriptors for part in _on_descriptors(graphs, name)]
+            out = replace(out, added=sum(parts[1:], parts[0]))
+        return out
 
     def kernels(self) -> list[Kernel]:
         """Return all kernels; those of the same pass are adjacent."""
-        options = product(self.layers, self.scale, self.edges, self.blocks, self.jump)
-        tangent = [
-            replace(self.base, layers=layers, scale=scale, edges=edges, blocks=blocks, jump=jump)
-            for layers, scale, edges, blocks, jump in options
-        ]
-        return [kernel.normalized() if n else kernel for kernel in tangent for n in self.normalize]
+        out: list[Kernel] = []
+        for layers, scale, edges in product(self.layers, self.scale, self.edges):
+            base = replace(self.base, layers=layers, scale=scale, edges=edges)
+            networks = [replace(base, blocks=blocks, jump=jump) for blocks in self.blocks for jump in self.jump]
+            if False in self.optimal_assignment:
+                out += [kernel.normalized() if n else kernel for kernel in networks for n in self.normalize]
+            if True in self.optimal_assignment:
+                out += [_times_optimal_assignment(kernel) for kernel in networks if kernel.jump]
+        if self.added is None:
+            return out
+        normalized = [kernel for kernel in out if not isinstance(kernel, Leaf)]
+        return [kernel + self.added for kernel in normalized or out]
 
     def __len__(self) -> int:
         return len(self.kernels())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the grid as plain Python values."""
-        tried = {f.name: list(getattr(self, f.name)) for f in fields(self) if f.name != "base"}
-        return tried | {"base": self.base.to_dict()}
+        tried = {f.name: list(getattr(self, f.name)) for f in fields(self) if f.name not in _SINGLE}
+        return tried | {"base": self.base.to_dict(), "added": None if self.added is None else self.added.to_dict()}
+
+
+def _on_descriptors(graphs: GraphBatch, name: str) -> list[Kernel]:
+    """Return the kernels on one block of descriptors."""
+    if sparse.issparse(graphs.descriptors[name]):
+        return [Tanimoto(name)]
+    return [RBF(name, scaling="log"), Linear(name, scaling="log")]
+
+
+def _times_optimal_assignment(kernel: GNTK) -> Kernel:
+    """Return the product of a network with the optimal assignment kernel of the same depth, both normalised."""
+    features = kernel.features if kernel.features in ("labels", "degree") else "discrete"
+    assignment = WLOA(kernel.blocks, kernel.edges, features)
+    return kernel.normalized() * assignment.normalized()
 
 
 def _check_option(name: str, value: Any) -> Any:
     """Check one value of an option and return it as a plain Python value."""
-    if name in ("jump", "normalize"):
+    if name in ("jump", "normalize", "optimal_assignment"):
         return check_flag(f"every value of {name}", value)
     if name == "C":
         return check_positive("every C", value)
@@ -158,13 +203,17 @@ class Pass(NamedTuple):
 def group_into_passes(kernels: Sequence[Kernel]) -> list[Pass]:
     """Group kernels by pass, in the order of the first kernel; a pass is as deep as its deepest kernel.
 
+    A kernel whose leaves are all among those of another one is in the pass of that one.
+
     >>> [len(group.members) for group in group_into_passes(Grid(layers=(1,)).kernels())]
     [20, 20]
     """
+    keys = [tuple(dict.fromkeys(leaf.deepened(1) for leaf in kernel.leaves())) for kernel in kernels]
+    distinct = sorted(dict.fromkeys(keys), key=len, reverse=True)
     groups: dict[tuple[Leaf, ...], list[int]] = {}
-    for i, kernel in enumerate(kernels):
-        key = tuple(dict.fromkeys(leaf.deepened(1) for leaf in kernel.leaves()))
-        groups.setdefault(key, []).append(i)
+    for i, key in enumerate(keys):
+        containing = next(other for other in distinct if set(key) <= set(other))
+        groups.setdefault(containing, []).append(i)
     passes = []
     for key, members in groups.items():
         leaves = [leaf for i in members for leaf in kernels[i].leaves()]

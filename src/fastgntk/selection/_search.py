@@ -79,7 +79,7 @@ class _SearchModel(GraphModel):
         if not isinstance(search, Search):
             found = type(search).__name__
             raise InputError(f"search must be a Search, such as Search(depth='mix'), but has type {found}.")
-        kernels, _ = check_candidates(self.kernels, Grid.full())
+        kernels, _ = check_candidates(self.kernels, Grid.full().for_graphs(batch))
         mix = search.depth == "mix"
         check_sketches(kernels, compute)
         alphas, progress = models.check_alphas(self.alphas), compute.progress
@@ -131,7 +131,9 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
     Parameters
     ----------
     kernels : Grid, Candidates or sequence of Kernel, optional
-        Kernels to try; by default blocks 1..10, layers 1..3, two scales, with and without jump and normalisation.
+        Kernels to try; by default GNTKs with blocks 1..10, layers 1..3, two scales, with and without jump and
+        normalisation, and unless node features are continuous the products of those with jump and the optimal
+        assignment kernel of the same depth, both normalised. Kernels on the descriptors of the graphs are added.
     alphas : sequence of float, optional
         By default powers of ten from 1e-8 to 10.
     search : Search
@@ -214,8 +216,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
     Parameters
     ----------
     kernels : Grid, Candidates or sequence of Kernel, optional
-        Kernels and C to try. The default is blocks 1..10, layers 1..3, two scales, with and without jump and
-        normalisation, and C from 0.1 to 1,000.
+        Kernels and C to try. The default kernels are those of :class:`GraphRegressorCV`, with C from 0.1 to 1,000.
     method : {"svm", "ridge"}
     alphas, search
         As in :class:`GraphRegressorCV`.
