@@ -79,8 +79,9 @@ class ModelOptions(OptionGroup):
         """Return the estimator that chooses among candidates, before it is fitted."""
         from fastgntk import selection
 
+        weighted = isinstance(candidates, selection.Grid) and candidates.added is not None
         options: dict[str, Any] = {
-            "search": selection.Search(depth=self.depth),
+            "search": selection.Search(depth=self.depth, weights="likelihood" if weighted else "given"),
             "alphas": None if self.alphas is None else parse_floats(self.alphas, "--alphas"),
             "solver": self.solver,
             "n_components": self.n_components,
@@ -112,7 +113,8 @@ def train(
     check_targets(dataset, inputs)
     task = _find_task(dataset, options.task)
     options.check(task, kernels.c)
-    candidates = kernels.build(selection.Grid.full(), sketch, options.random_state, dataset.graphs)
+    grid = selection.Grid.full(descriptors=bool(dataset.graphs.descriptors))
+    candidates = kernels.build(grid, sketch, options.random_state, dataset.graphs)
     warn_unused_descriptors(dataset, candidate_kernels(candidates))
     model = options.make_estimator(task, candidates)
     start = time.perf_counter()

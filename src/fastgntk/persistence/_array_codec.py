@@ -54,6 +54,7 @@ _DRAWS = {
     "types": Entry(int, "an integer", lambda value: value >= 1),
     "seed": Entry(int, "a seed", lambda value: 0 <= value < 2**32),
 }
+_FITTED_KINDS = {"auto": {"attributes", "labels", "degree"}, "discrete": {"labels", "degree"}}  # else the kind itself
 _KIND = Entry(str, f"one of {', '.join(get_args(FeatureKind))}", lambda kind: kind in get_args(FeatureKind))
 _FEATURES = {
     "kind": _KIND,
@@ -241,7 +242,7 @@ def unpack_features(document: Any, arrays: Arrays, prefix: str = "features.") ->
         raise InputError("its node features must be described by a JSON object.")
     entries = check_document(document, _FEATURES)
     kind, fitted, width, count = (entries[name] for name in ("kind", "fitted_kind", "width", "categories"))
-    if fitted == "auto" or kind not in ("auto", fitted):
+    if fitted not in _FITTED_KINDS.get(kind, {kind}):
         raise InputError(f"its node features are of kind {kind!r} but were fitted as {fitted!r}.")
     # Numbers are compared first: names are made from the count only once it is known to be small.
     if 2 * count != sum(name.startswith(prefix) for name in arrays):

@@ -18,7 +18,7 @@ from fastgntk._util.threads import run as run_on_threads
 from fastgntk.engines import equal_descriptors, equal_graphs, intersect_groups
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures
-from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Leaf, Network, Normalized, RefinementOptions
+from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Leaf, Network, Normalized, RefinementOptions, Sum
 from fastgntk.models import KERNEL_CONSTANT
 from fastgntk.pairwise import Compute, GramPath, gram_path, normalize, prepare_batch
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
@@ -97,6 +97,29 @@ class Comparison:
             second = self._score_all(self._sample(groups, larger), again, lambda done: advance(0.5 + 0.5 * done))
             best = sorted(second, key=lambda scored: scored.score)
         return best, first
+
+    def optimise_part_weights(self, kernels: Sequence[Kernel], advance: Advance) -> list[Kernel]:
+        """Return the kernels, with weights on the parts of each sum that maximise the marginal likelihood."""
+        chosen = subset(len(self.batch), self.Y, self.screen, self.random_state)
+        sample = self._sample(self._group_equal_graphs(kernels), chosen)
+        out = list(kernels)
+        passes = group_into_passes(kernels)
+        pairs = np.ix_(sample.distinct_index, sample.distinct_index)
+        for number, group in enumerate(passes):
+            paths = group.compute(sample.distinct, self.compute.with_progress(None))
+
+            def weigh(i: int, paths: list[GramPath] = paths) -> None:
+                parts = summands(kernels[i])
+                if len(parts) > 1:
+                    matrices = np.stack([gram_from_paths(part, paths)[pairs] for part in parts])
+                    out[i] = weighted_sum(parts, level_weights(matrices, sample.Y, normalized=False))
+
+            def report(done: int, total: int, number: int = number) -> None:
+                advance((number + done / total) / len(passes))
+
+            with single_threaded_blas():
+                run_on_threads(weigh, group.members, workers=self.compute.threads, progress=report)
+        return out
 
     def optimise_level_weights(self, single: Sequence[ScoredKernel], advance: Advance) -> ScoredKernel:
         """Return the best kernel with weights on all levels, which maximise the marginal likelihood.
@@ -191,6 +214,26 @@ class Comparison:
         for path in group_into_passes(others):  # each as deep as the deepest
             groups.append(prepare_batch(self.batch, path.paths[0], self.compute).equal_graphs())
         return intersect_groups(groups) if groups else np.arange(len(self.batch))
+
+
+def summands(kernel: Kernel) -> list[Kernel]:
+    """Return the parts of a sum, or the kernel itself.
+
+    >>> summands(GNTK(1) + (GNTK(2) + 0.5 * GNTK()))
+    [GNTK(blocks=1), GNTK(blocks=2), 0.5 * GNTK()]
+    """
+    return [*summands(kernel.k1), *summands(kernel.k2)] if isinstance(kernel, Sum) else [kernel]
+
+
+def weighted_sum(parts: Sequence[Kernel], weights: Array) -> Kernel:
+    """Return Σ weight · part, without the parts of weight 0; weights are rounded to four digits.
+
+    >>> weighted_sum([GNTK(1), GNTK(2), GNTK()], np.array([0.0, 1.0, 0.123456]))
+    GNTK(blocks=2) + 0.1235 * GNTK()
+    """
+    rounded = [(float(f"{weight:.4g}"), part) for weight, part in zip(weights, parts, strict=True) if weight > 0]
+    terms = [part if weight == 1.0 else weight * part for weight, part in rounded]
+    return sum(terms[1:], terms[0])
 
 
 def is_single(kernel: Kernel) -> bool:

@@ -40,9 +40,9 @@ class Grid:
 
     The defaults follow Du et al. 2019 (one to three layers, both scales, with and without jump) with a coarser spacing
     of depth and C. ``base`` has the options common to all networks: features, sketch and c_phi. With
-    ``optimal_assignment=(False, True)`` the grid also has the product of each network that reads out every level with
-    the optimal assignment kernel of the same depth, both normalised: ``GNTK(b).normalized() * WLOA(b).normalized()``.
-    ``added`` is a kernel that is added to every one, or to those that are normalised if there are any.
+    ``optimal_assignment=(False, True)`` and normalisation the grid also has the product of each network that reads out
+    every level with the optimal assignment kernel of the same depth, ``GNTK(b).normalized() * WLOA(b).normalized()``.
+    ``added`` is a kernel that is added to every one.
     """
 
     blocks: tuple[int, ...] = (1, 2, 3, 5, 8)
@@ -81,9 +81,15 @@ class Grid:
         return replace(few, optimal_assignment=(False, True))
 
     @classmethod
-    def full(cls) -> Self:
-        """Return the default grid of the estimators that choose their kernel: every depth up to ten."""
-        return cls(blocks=tuple(range(1, 11)), optimal_assignment=(False, True))
+    def full(cls, *, descriptors: bool = False) -> Self:
+        """Return the default grid of the estimators that choose their kernel: every depth up to ten.
+
+        It is smaller if kernels on descriptors are to be added, as the weights of each sum have to be chosen.
+        """
+        depths = tuple(range(1, 11))
+        if descriptors:
+            return cls(depths, layers=(1,), jump=(True,), optimal_assignment=(False, True))
+        return cls(depths, optimal_assignment=(False, True))
 
     def for_graphs(self, graphs: GraphBatch) -> Self:
         """Return the grid as it suits some graphs.
@@ -108,12 +114,11 @@ class Grid:
             networks = [replace(base, blocks=blocks, jump=jump) for blocks in self.blocks for jump in self.jump]
             if False in self.optimal_assignment:
                 out += [kernel.normalized() if n else kernel for kernel in networks for n in self.normalize]
-            if True in self.optimal_assignment:
+            if True in self.optimal_assignment and True in self.normalize:
                 out += [_times_optimal_assignment(kernel) for kernel in networks if kernel.jump]
         if self.added is None:
             return out
-        normalized = [kernel for kernel in out if not isinstance(kernel, Leaf)]
-        return [kernel + self.added for kernel in normalized or out]
+        return [kernel + self.added for kernel in out]
 
     def __len__(self) -> int:
         return len(self.kernels())

@@ -46,16 +46,22 @@ class Search(Value):
         Number of kernels in the second comparison; by default 8, and for SVMs as many as take about twenty seconds:
         80 up to 500 graphs, 20 for 1,000 graphs, at least 8. Leave-one-out of ridge regression alone is not the best
         criterion for an SVM.
+    weights : {"auto", "given", "likelihood"}
+        The weights of the parts of candidates that are sums: as given, or those that maximise the marginal likelihood
+        on the graphs of the first comparison. ``"auto"`` chooses them for the default candidates only.
     """
 
     depth: str = "best"
     criterion: Criterion = "leave_one_out"
     screen: int = 500
     finalists: int | None = None
+    weights: str = "auto"
 
     def __post_init__(self) -> None:
         if self.depth not in ("best", "mix"):
             raise InputError(f"depth must be best or mix, but is {self.depth!r}.")
+        if self.weights not in ("auto", "given", "likelihood"):
+            raise InputError(f"weights must be auto, given or likelihood, but is {self.weights!r}.")
         if self.criterion not in get_args(Criterion):
             raise InputError(f"criterion must be one of {', '.join(get_args(Criterion))}, but is {self.criterion!r}.")
         check_integer("screen", self.screen, 1)
@@ -79,13 +85,18 @@ class _SearchModel(GraphModel):
         if not isinstance(search, Search):
             found = type(search).__name__
             raise InputError(f"search must be a Search, such as Search(depth='mix'), but has type {found}.")
-        kernels, _ = check_candidates(self.kernels, Grid.full().for_graphs(batch))
+        default = Grid.full(descriptors=bool(batch.descriptors)).for_graphs(batch)
+        kernels, _ = check_candidates(self.kernels, default)
         mix = search.depth == "mix"
         check_sketches(kernels, compute)
         alphas, progress = models.check_alphas(self.alphas), compute.progress
         compute = self._fix_engine(batch, kernels, compute)
         comparison = Comparison(batch, Y, weights, alphas, score, search.screen, self._seed(), compute)
-        advance = scale_progress(progress, 0.0, 0.5 if mix else 0.8)
+        start = 0.0
+        if search.weights == "likelihood" or (search.weights == "auto" and self.kernels is None):
+            start = 0.3
+            kernels = comparison.optimise_part_weights(kernels, scale_progress(progress, 0.0, start))
+        advance = scale_progress(progress, start, 0.5 if mix else 0.8)
         best, tried = comparison.select(kernels, search.finalists or finalists, advance)
         self.single_depth_score_ = min(scored.score for scored in tried)
         if mix:
