@@ -87,8 +87,8 @@ class TangentFeatures:
             for _ in range(kernel.layers):
                 sketched = _fast_fourier_length(block_size // 2) if kernel.tangent else 0
                 m = block_size - sketched
-                product = TensorSketch(sketched, k, m, rng) if kernel.tangent else None
-                layers.append(_Layer(GaussianProjection(m, s, rng), product))
+                projection = GaussianProjection(m, s, rng)
+                layers.append(_Layer(projection, TensorSketch(sketched, k, m, rng) if kernel.tangent else None))
                 s, k = m, block_size
             self._blocks.append(layers)
 
