@@ -101,7 +101,7 @@ RING = (
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize(
     "work",
-    ["fg.gram([ring(6000), ring(6000)], fg.GNTK(1, 1000)", "fg.gram([ring(2500) for _ in range(30)], fg.GNTK(2, 40)"],
+    ["fg.gram([ring(4000), ring(4000)], fg.GNTK(1, 1000)", "fg.gram([ring(2500) for _ in range(30)], fg.GNTK(2, 40)"],
     ids=["a tile", "norms"],
 )
 def test_ctrl_c_stops_inside_compiled_code(work, n_jobs):
