@@ -100,19 +100,21 @@ class Comparison:
 
     def optimise_part_weights(self, kernels: Sequence[Kernel], advance: Advance) -> list[Kernel]:
         """Return the kernels, with weights on the parts of each sum that maximise the marginal likelihood."""
-        chosen = subset(len(self.batch), self.Y, self.screen, self.random_state)
-        sample = self._sample(self._group_equal_graphs(kernels), chosen)
         out = list(kernels)
-        passes = group_into_passes(kernels)
+        sums = [i for i, kernel in enumerate(kernels) if isinstance(kernel, Sum)]
+        if not sums:
+            return out
+        chosen = subset(len(self.batch), self.Y, self.screen, self.random_state)
+        sample = self._sample(self._group_equal_graphs([kernels[i] for i in sums]), chosen)
+        passes = group_into_passes([kernels[i] for i in sums])
         pairs = np.ix_(sample.distinct_index, sample.distinct_index)
         for number, group in enumerate(passes):
             paths = group.compute(sample.distinct, self.compute.with_progress(None))
 
-            def weigh(i: int, paths: list[GramPath] = paths) -> None:
-                parts = summands(kernels[i])
-                if len(parts) > 1:
-                    matrices = np.stack([gram_from_paths(part, paths)[pairs] for part in parts])
-                    out[i] = weighted_sum(parts, level_weights(matrices, sample.Y, normalized=False))
+            def weigh(member: int, paths: list[GramPath] = paths) -> None:
+                parts = summands(kernels[sums[member]])
+                matrices = np.stack([gram_from_paths(part, paths)[pairs] for part in parts])
+                out[sums[member]] = weighted_sum(parts, level_weights(matrices, sample.Y, normalized=False))
 
             def report(done: int, total: int, number: int = number) -> None:
                 advance((number + done / total) / len(passes))
