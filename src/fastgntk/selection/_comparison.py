@@ -99,7 +99,10 @@ class Comparison:
         return best, first
 
     def optimise_part_weights(self, kernels: Sequence[Kernel], advance: Advance) -> list[Kernel]:
-        """Return the kernels, with weights on the parts of each sum that maximise the marginal likelihood."""
+        """Return the kernels, with weights on the parts of each sum that maximise the marginal likelihood.
+
+        Sums that lose the parts in which they differ may become equal, and are returned once.
+        """
         out = list(kernels)
         sums = [i for i, kernel in enumerate(kernels) if isinstance(kernel, Sum)]
         if not sums:
@@ -121,7 +124,7 @@ class Comparison:
 
             with single_threaded_blas():
                 run_on_threads(weigh, group.members, workers=self.compute.threads, progress=report)
-        return out
+        return list(dict.fromkeys(out))
 
     def optimise_level_weights(self, single: Sequence[ScoredKernel], advance: Advance) -> ScoredKernel:
         """Return the best kernel with weights on all levels, which maximise the marginal likelihood.

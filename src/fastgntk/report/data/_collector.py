@@ -225,12 +225,12 @@ def format_candidates(kernels: Sequence[Kernel]) -> str:
     >>> format_candidates([GNTK(1) + GNTK(2), 0.5 * GNTK(3)])
     'GNTK(blocks=1) + GNTK(blocks=2), 0.5 * GNTK()'
     >>> format_candidates([GNTK(1), *(GNTK(b) + GNTK(2) for b in range(1, 9))])
-    '8 of GNTK + GNTK, 1 of GNTK'
+    'GNTK + GNTK: 8, GNTK: 1'
     """
     tangent = [kernel.kernel if isinstance(kernel, Normalized) else kernel for kernel in kernels]
     if not all(isinstance(kernel, GNTK) and isinstance(kernel.jump, bool) for kernel in tangent):
         if len(kernels) > _MAX_LISTED:
-            return ", ".join(f"{count:,} of {family}" for family, count in count_families(kernels))
+            return ", ".join(f"{family}: {count:,}" for family, count in count_families(kernels))
         return ", ".join(map(repr, kernels))
     values = {name: [getattr(kernel, name) for kernel in tangent] for name in (*_VARIED, *_DEFAULTS)}
     values["normalised"] = [isinstance(kernel, Normalized) for kernel in kernels]
