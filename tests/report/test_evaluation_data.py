@@ -22,7 +22,7 @@ from tests.report.mutag import (
     svm_predictions,
 )
 
-from fastgntk import GNTK, GraphClassifier, gram
+from fastgntk import GNTK, RBF, WLOA, GraphClassifier, Linear, gram
 from fastgntk.pairwise import normalize
 from fastgntk.report.data._graphs import graph_contributions
 from fastgntk.report.data._scores import score_surface

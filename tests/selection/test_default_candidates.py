@@ -49,7 +49,7 @@ def test_default_candidates_of_a_search_suit_the_graphs(graphs, expected, monkey
     tried = []
     monkeypatch.setattr(
         "fastgntk.selection._comparison.Comparison.optimise_part_weights",
-        lambda self, kernels, advance: tried.extend(kernels) or kernels[:1],  # noqa: ARG005
+        lambda self, kernels, advance: tried.extend(kernels) or kernels[:1],
     )
     GraphRegressorCV(calibrate=False, compute=ONE_JOB).fit(graphs, SOME.sizes)
     assert dict(count_families(tried)) == expected
@@ -66,16 +66,16 @@ def test_products_have_the_same_depth_and_discrete_features():
     assert product == GNTK(1, 1, features="degree").normalized() * WLOA(1, features="degree").normalized() + RBF("size")
 
 
-class Scoring(Exception):
+class ScoringError(Exception):
     """Raised with the candidates in place of scoring them."""
 
 
 def test_default_candidates_of_an_evaluation_suit_the_graphs(monkeypatch):
-    def stop(score, batch, candidates, *args, **options):  # noqa: ARG001
-        raise Scoring(candidates)
+    def stop(score, batch, candidates, *args, **options):
+        raise ScoringError(candidates)
 
     def candidates(graphs):
-        with pytest.raises(Scoring) as caught:
+        with pytest.raises(ScoringError) as caught:
             evaluate(graphs, MUTAG.y[:24], folds=2, inner_folds=2)
         return caught.value.args[0]
 
@@ -91,7 +91,9 @@ def test_default_candidates_of_an_evaluation_suit_the_graphs(monkeypatch):
 
 def test_a_grid_without_kernels_is_refused():
     for options in ({"jump": (False,)}, {"normalize": (False,)}):
-        with pytest.raises(InputError, match="^optimal_assignment without False leaves no kernel to try, .*; add True"):
+        with pytest.raises(
+            InputError, match=r"^optimal_assignment without False leaves no kernel to try, .*; add True"
+        ):
             Grid(optimal_assignment=(True,), **options)
 
 

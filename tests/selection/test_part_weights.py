@@ -91,5 +91,5 @@ def test_kernels_that_are_no_sums_keep_their_place():
 
 
 def test_unknown_weights_are_refused():
-    with pytest.raises(InputError, match="^weights must be auto, given or likelihood, but is 'best'.$"):
+    with pytest.raises(InputError, match=r"^weights must be auto, given or likelihood, but is 'best'\.$"):
         Search(weights="best")
