@@ -91,9 +91,7 @@ def test_default_candidates_of_an_evaluation_suit_the_graphs(monkeypatch):
 
 def test_a_grid_without_kernels_is_refused():
     for options in ({"jump": (False,)}, {"normalize": (False,)}):
-        with pytest.raises(
-            InputError, match=r"^optimal_assignment without False leaves no kernel to try, .*; add True"
-        ):
+        with pytest.raises(InputError, match=r"^optimal_assignment without False leaves no kernel to try, .* add True"):
             Grid(optimal_assignment=(True,), **options)
 
 

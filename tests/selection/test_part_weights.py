@@ -16,7 +16,7 @@ RNG = np.random.default_rng(5)
 INFORMATIVE, NOISE = RNG.standard_normal((N, 2)), RNG.standard_normal((N, 3))
 GRAPHS = MUTAG.graphs[:N].with_descriptors(good=INFORMATIVE, noise=NOISE)
 Y = GRAPHS.sizes + 2.0 * np.sin(INFORMATIVE[:, 0]) + INFORMATIVE[:, 1] + 0.3 * RNG.standard_normal(N)
-PARTS = [GNTK(2, 1).normalized(), RBF("good"), Linear("noise")]
+PARTS = [GNTK(2, 1), RBF("good"), Linear("noise")]
 SUM = PARTS[0] + PARTS[1] + PARTS[2]
 LIKELIHOOD = Search(weights="likelihood")
 
@@ -69,7 +69,7 @@ def test_weights_maximise_the_marginal_likelihood():
 def test_weights_are_chosen_on_request_and_for_default_candidates(monkeypatch):
     assert fit([SUM], Search()).fit(GRAPHS, Y).best_params_["kernel"] == SUM
     assert fit([SUM], Search(weights="given")).fit(GRAPHS, Y).best_params_["kernel"] == SUM
-    few = Grid(blocks=(2,), layers=(1,), scale=("uniform",), jump=(True,), normalize=(True,))
+    few = Grid(blocks=(2,), layers=(1,), scale=("uniform",), jump=(True,), normalize=(False,))
     monkeypatch.setattr(Grid, "full", lambda **_: few)
     described = MUTAG.graphs[:N].with_descriptors(good=INFORMATIVE)
     given = PARTS[0] + (RBF("good", scaling="log") + Linear("good", scaling="log"))
