@@ -118,6 +118,56 @@ def test_evaluate_chooses_among_kernels_given_as_text():
     assert {choice["kernel"] for choice in found["choices"]} <= set(found["kernels"])
 
 
+RINGS = fg.datasets.synthetic.cycles_with_motifs(8, 6, (3, 5), copies=1, random_state=0).graphs
+DESCRIBED = RINGS.with_descriptors(size=RINGS.sizes[:, None].astype(float))
+
+
+def build(graphs, **options):
+    """The families of the candidates that the options give."""
+    grid = fg.selection.Grid.default(len(graphs))
+    candidates = CandidateOptions(**options).build(grid, SketchOptions(), 0, graphs)
+    assert candidates.C == grid.C
+    return dict(fg.selection.count_families(candidates.kernels()))
+
+
+def test_options_choose_the_families_of_candidates():
+    both = {"GNTK": 40, "GNTK × WLOA": 10}
+    assert build(RINGS) == build(RINGS, optimal_assignment="both") == both
+    assert build(RINGS, kernel=["gntk"]) == build(RINGS, optimal_assignment="no") == {"GNTK": 40}
+    assert build(RINGS, optimal_assignment="yes", blocks="1-3") == {"GNTK × WLOA": 6}
+    assert build(RINGS, kernel=["gntk"], scale="unit", blocks="1,2") == {"GNTK": 8}
+    # Kernels on descriptors are added whatever the option, but not to GNTKs alone.
+    assert build(DESCRIBED) == {f"{family} + RBF + Linear": count for family, count in both.items()}
+    assert build(DESCRIBED, optimal_assignment="yes") == {"GNTK × WLOA + RBF + Linear": 10}
+    assert build(DESCRIBED, kernel=["gntk"]) == {"GNTK": 40}
+
+
+@pytest.mark.parametrize("command", [["evaluate", "MUTAG"], ["train", "MUTAG", "-o", "m.fgntk"]], ids=lambda c: c[0])
+def test_gntk_alone_is_not_combined_with_optimal_assignment(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = "use either --kernel gntk or --optimal-assignment, not both"
+    assert words in sentence(run(*command, "--kernel", "gntk", "--optimal-assignment", "both"))
+    words = "optimal_assignment without False leaves no kernel to try"
+    assert words in sentence(run(*command, "--optimal-assignment", "yes", "--jump", "no"))
+
+
+def test_evaluate_prints_the_families_that_folds_chose():
+    options = ["--folds", 3, "--n-jobs", 1, "--blocks", "1", "--scale", "degree", "--c", "100"]
+    done = run("evaluate", "MUTAG", *options, "--inner-folds", 2, "--optimal-assignment", "yes")
+    assert done.code == 0, done
+    kernel = "GNTK(blocks=1, layers=1, scale='degree').normalized() * WLOA(iterations=1).normalized()"
+    assert "GNTK × WLOA in all 3 folds" in done.out
+    assert done.out.count(kernel) == 1  # the same for every fold
+    kernels = ["--kernel", "GNTK(1, 1)", "--kernel", "WLOA(1)"]
+    found = record(run("evaluate", "MUTAG", "--folds", 4, "--inner-folds", 2, "--n-jobs", 1, *kernels, "--json"))
+    chosen = [choice["kernel"].partition("(")[0] for choice in found["choices"]]
+    printed = run("evaluate", "MUTAG", "--folds", 4, "--inner-folds", 2, "--n-jobs", 1, *kernels).out
+    assert set(chosen) == {"GNTK", "WLOA"}
+    for family in ("GNTK", "WLOA"):
+        assert f"{family} in {chosen.count(family)}" in printed
+    assert "Choice in each outer fold" in printed
+
+
 def test_model_of_a_sum_of_kernels_predicts_and_explains(tmp_path):
     table, model = tmp_path / "table.csv", tmp_path / "m.fgntk"
     table.write_text("smiles,y\n" + "".join(f"{'C' * n}O,{n + 0.5}\n" for n in range(1, 13)))

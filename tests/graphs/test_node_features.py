@@ -25,6 +25,20 @@ def test_auto_prefers_attributes_then_labels_then_degree():
     assert rows(NodeFeatures("degree").fit_transform(both)) == [[1.0]] * 3
 
 
+def test_discrete_takes_labels_or_degrees_and_refuses_attributes_alone():
+    path, attributes = [(0, 1), (1, 2)], np.arange(6.0).reshape(3, 2)
+    both = as_graphs([Graph.from_edges(path, 3, attributes, labels=[4, 4, 7])])
+    step = NodeFeatures("discrete").fit(both)
+    assert (step.kind, step.kind_, rows(step.transform(both))) == ("discrete", "labels", [[1, 0], [1, 0], [0, 1]])
+    assert rows(NodeFeatures("discrete").fit_transform(labelled(4, 4, 7))) == rows(step.transform(both))
+    bare = as_graphs([Graph.from_edges(path, 3)])
+    assert NodeFeatures("discrete").fit(bare).kind_ == "degree"
+    assert rows(NodeFeatures("discrete").fit_transform(bare)) == [[1, 0], [0, 1], [1, 0]]
+    alone = as_graphs([Graph.from_edges(path, 3, attributes)])
+    with pytest.raises(InputError, match=r"^features='discrete' needs labels, but the graphs have continuous .* GNTK"):
+        NodeFeatures("discrete").fit(alone)
+
+
 def test_one_hot_rows_follow_the_fitted_order():
     step = NodeFeatures().fit(labelled(5, 2, 9))
     assert rows(step.transform(labelled(9, 2))) == [[0, 0, 1], [1, 0, 0]]

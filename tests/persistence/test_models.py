@@ -104,6 +104,8 @@ MODELS = {
         NUMBERS,
     ),
     "of two families": (_with(_regressor, ONE * WLOA(2) + WL(1, edges="typed")), LABELS, NUMBERS),
+    "colours of labels besides attributes": (_with(_regressor, ONE * WLOA(2)), BOTH, NUMBERS),
+    "colours of degrees": (_with(_regressor, WLOA(2)), NO_LABELS, NUMBERS),
     "sum of a sketch": (_with(_regressor, ONE + 2.0 * GNTK(1, sketch=Sketch(size=4))), LABELS, NUMBERS),
     "three kinds of features": (
         _with(_regressor, ONE * GNTK(1, features="labels") + GNTK(1, features="degree")),

@@ -22,7 +22,7 @@ from tests.report.mutag import (
     svm_predictions,
 )
 
-from fastgntk import GNTK, GraphClassifier, gram
+from fastgntk import GNTK, RBF, WLOA, GraphClassifier, Linear, gram
 from fastgntk.pairwise import normalize
 from fastgntk.report.data._graphs import graph_contributions
 from fastgntk.report.data._scores import score_surface
@@ -110,6 +110,21 @@ def test_surface_leaves_out_combinations_and_weighted_jumps():
     assert found["chosen"] == [(2, 1, "uniform", 1)]
     assert found["note"].startswith("Accuracy. The kernel chosen in 4 of 5 folds is not a single GNTK")
     assert score_surface([(single, 70.0)], [single], "Accuracy.", max)["note"] == "Accuracy."
+
+
+def test_surface_has_tables_of_products_with_optimal_assignment():
+    network = GNTK(2, 1, "degree")
+    product = network.normalized() * WLOA(2).normalized()
+    tried = [(network, 60.0), (network.normalized(), 70.0), (product, 80.0), (WLOA(2), 95.0)]
+    tried += [(product * product, 96.0), (product * WLOA(1), 97.0)]
+    described = [(2.0 * kernel + (0.5 * RBF("x") + Linear("x")), score - 1) for kernel, score in tried[:3]]
+    for scores in (tried, described):
+        found = score_surface(scores, [scores[2][0], scores[2][0], scores[0][0]], "Accuracy.", max)
+        assert (found["blocks"], found["layers"], found["scale"]) == ([2], [1], ["degree", "degree × WLOA"])
+        assert found["score"] == [[[scores[1][1]]], [[scores[2][1]]]]
+        assert found["chosen"] == [(2, 1, "degree × WLOA", 2), (2, 1, "degree", 1)]
+        assert found["note"] == "Accuracy. × WLOA: the product with the optimal assignment kernel."
+    assert "chosen in 1 of 2 folds is not" in score_surface(tried, [network, WLOA(2)], "Accuracy.", max)["note"]
 
 
 def test_json_of_an_evaluation_omits_the_record(result):

@@ -92,6 +92,8 @@ def _combined_bar(*, quiet: bool) -> Iterator["StageProgress"]:
 
 
 def _show(name: str, result: "Evaluation", split: FoldOptions, output: ReportOutput) -> None:
+    from fastgntk.selection import describe_choices
+
     published = REGISTRY[name].published if name in REGISTRY else None
     if output.json:
         record = {
@@ -113,19 +115,27 @@ def _show(name: str, result: "Evaluation", split: FoldOptions, output: ReportOut
         ("published GNTK", paper),
         ("data", f"{result.n_graphs} graphs, {result.n_classes} classes"),
         ("tried", f"{kernels} × {values} of C, {result.fits:,} fits"),
+        ("chosen", describe_choices(choice.kernel for choice in result.choices)),
         ("engine", result.engine),
         ("kernel time", format_duration(result.kernel_seconds)),
         ("learning time", format_duration(result.learning_seconds)),
     ]
     if result.fits_stopped:
         rows.append(("note", f"{result.fits_stopped:,} fits reached the step limit; their last state was used"))
-    print_values(f"fastgntk evaluate {name}", rows)
-    table = [[str(k), f"{100 * a:.1f} %", f"{c.C:g}", repr(c.kernel)] for k, (a, c) in enumerate(folds, start=1)]
     mode, count = Counter(result.choices).most_common(1)[0]
-    if 1 < count < len(folds):
-        table.append([f"{count} of {len(folds)}", "most often", f"{mode.C:g}", repr(mode.kernel)])
-    title = "The same choice for every fold" if result.optimistic else "Choice in each outer fold"
-    print_table(title, {"fold": "right", "accuracy": "right", "C": "right", "kernel": "left"}, table)
+    columns = {"fold": "right", "accuracy": "right"}
+    table = [[str(k), f"{100 * accuracy:.1f} %"] for k, accuracy in enumerate(result.accuracies, start=1)]
+    if count == len(folds):  # a long kernel is printed once
+        rows += [("kernel", repr(mode.kernel)), ("C", f"{mode.C:g}")]
+        title = "The same choice for every fold"
+    else:
+        columns |= {"C": "right", "kernel": "left"}
+        table = [[*row, f"{c.C:g}", repr(c.kernel)] for row, (_, c) in zip(table, folds, strict=True)]
+        title = "Choice in each outer fold"
+        if count > 1:
+            table.append([f"{count} of {len(folds)}", "most often", f"{mode.C:g}", repr(mode.kernel)])
+    print_values(f"fastgntk evaluate {name}", rows)
+    print_table(title, columns, table)
 
 
 def _percent(mean: float, std: float) -> str:

@@ -159,9 +159,8 @@ class CandidateOptions(OptionGroup):
         if only_networks:
             if self.optimal_assignment is not None:
                 raise InputError("use either --kernel gntk or --optimal-assignment, not both.")
-            values["optimal_assignment"] = (False,)
-        grid = replace(default, **values, base=base)
-        return grid if self.optimal_assignment else grid.for_graphs(graphs)
+            return replace(default, **values, base=base, optimal_assignment=(False,))
+        return replace(replace(default, base=base).for_graphs(graphs), **values)
 
 
 @dataclass(frozen=True)

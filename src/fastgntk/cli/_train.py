@@ -1,6 +1,7 @@
 """``fastgntk train``: fit a classifier or a regressor, and write it to a file."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from fastgntk import __version__
 from fastgntk._util.files import check_output_path
 from fastgntk._util.text import format_bytes, format_duration
-from fastgntk.cli._console import configure_logging, progress_bar
+from fastgntk.cli._console import configure_logging, plural, progress_bar
 from fastgntk.cli._inputs import Inputs, check_targets, graph_name, load_data, skipped_rows, warn_unused_descriptors
 from fastgntk.cli._option_groups import REQUIRED, OptionGroup, option, random_state_option, with_groups
 from fastgntk.cli._options import (
@@ -133,7 +134,7 @@ def train(
     model.save(file)
     record = {"model": str(file), "bytes": file.stat().st_size, "dataset": dataset.name, "version": __version__}
     record |= {"skipped_rows": skipped_rows(dataset), "seconds": seconds, **_collect_results(model, task)}
-    rows = _format_rows(record, model.best_params_["kernel"])
+    rows = _format_rows(record, model.best_params_["kernel"], [each["kernel"] for each in model.cv_results_["params"]])
     output.show(record | output.report_record(), f"fastgntk train {dataset.name}", rows)
     output.write_report(report_training, compute, dataset, model, y=task.y, target=task.names[0], seconds=seconds)
 
@@ -215,8 +216,10 @@ def _collect_results(model: Any, task: _Task) -> dict[str, Any]:
     }
 
 
-def _format_rows(record: dict[str, Any], kernel: Kernel) -> list[tuple[str, str]]:
+def _format_rows(record: dict[str, Any], kernel: Kernel, tried: Sequence[Kernel]) -> list[tuple[str, str]]:
     """Return the names and values of the printed table."""
+    from fastgntk.selection import kernel_family
+
     rows = [("written", f"{record['model']}, {format_bytes(record['bytes'])}")]
     rows += _format_accuracy(record) if record["task"] == "classification" else _format_errors(record)
     rows.append(("data", f"{record['dataset']}, {record['graphs']:,} graphs"))
@@ -224,7 +227,7 @@ def _format_rows(record: dict[str, Any], kernel: Kernel) -> list[tuple[str, str]
         rows.append(("equal graphs", f"the kernel cannot distinguish {record['equal_graphs']:,} from an earlier one"))
     if record["skipped_rows"]:
         rows.append(("skipped", f"{format_numbers('row', record['skipped_rows'], 10)}, whose SMILES cannot be read"))
-    rows.append(("kernel", repr(kernel)))
+    rows += [("chosen", f"{kernel_family(kernel)}, of {plural(len(tried), 'kernel')} tried"), ("kernel", repr(kernel))]
     for leaf in kernel.leaves():
         if isinstance(leaf, Network) and isinstance(leaf.jump, tuple):  # a mix of depths
             weights = " ".join(f"{weight / sum(leaf.level_weights):.0%}" for weight in leaf.level_weights)

@@ -8,6 +8,7 @@
 ``_fold_grams``     matrices of kernels on descriptors, whose scales are fitted to training graphs
 ``_score_kernels``  scores of kernels from their matrices
 ``_grid``           :class:`Grid`, :class:`Candidates`: the candidate kernels, all depths in one pass
+``_families``       the kinds of kernels in a combination, to describe what was tried and chosen
 ==================  ======================================================================================
 """
 
@@ -20,6 +21,7 @@ from fastgntk.selection._evaluate import (
     outer_splits,
     read_folds,
 )
+from fastgntk.selection._families import count_families, describe_choices, kernel_family
 from fastgntk.selection._grid import Candidates, Grid, StageProgress
 from fastgntk.selection._out_of_fold import (
     OutOfFold,
@@ -32,6 +34,7 @@ from fastgntk.selection._search import GraphClassifierCV, GraphRegressorCV, Sear
 
 __all__ = ["GraphClassifierCV", "GraphRegressorCV", "Search"]
 __all__ += ["Grid", "Candidates", "StageProgress"]
+__all__ += ["count_families", "describe_choices", "kernel_family"]
 __all__ += ["evaluate", "Evaluation", "FoldChoice", "Record", "read_folds", "inner_splits", "outer_splits"]
 __all__ += ["OutOfFold", "evaluation_out_of_fold", "ridge_out_of_fold", "ridge_probabilities"]
 __all__ += ["svm_out_of_fold"]

@@ -99,27 +99,32 @@ class Comparison:
         return best, first
 
     def optimise_part_weights(self, kernels: Sequence[Kernel], advance: Advance) -> list[Kernel]:
-        """Return the kernels, with weights on the parts of each sum that maximise the marginal likelihood."""
-        chosen = subset(len(self.batch), self.Y, self.screen, self.random_state)
-        sample = self._sample(self._group_equal_graphs(kernels), chosen)
+        """Return the kernels, with weights on the parts of each sum that maximise the marginal likelihood.
+
+        Sums that lose the parts in which they differ may become equal, and are returned once.
+        """
         out = list(kernels)
-        passes = group_into_passes(kernels)
+        sums = [i for i, kernel in enumerate(kernels) if isinstance(kernel, Sum)]
+        if not sums:
+            return out
+        chosen = subset(len(self.batch), self.Y, self.screen, self.random_state)
+        sample = self._sample(self._group_equal_graphs([kernels[i] for i in sums]), chosen)
+        passes = group_into_passes([kernels[i] for i in sums])
         pairs = np.ix_(sample.distinct_index, sample.distinct_index)
         for number, group in enumerate(passes):
             paths = group.compute(sample.distinct, self.compute.with_progress(None))
 
-            def weigh(i: int, paths: list[GramPath] = paths) -> None:
-                parts = summands(kernels[i])
-                if len(parts) > 1:
-                    matrices = np.stack([gram_from_paths(part, paths)[pairs] for part in parts])
-                    out[i] = weighted_sum(parts, level_weights(matrices, sample.Y, normalized=False))
+            def weigh(member: int, paths: list[GramPath] = paths) -> None:
+                parts = summands(kernels[sums[member]])
+                matrices = np.stack([gram_from_paths(part, paths)[pairs] for part in parts])
+                out[sums[member]] = weighted_sum(parts, level_weights(matrices, sample.Y, normalized=False))
 
             def report(done: int, total: int, number: int = number) -> None:
                 advance((number + done / total) / len(passes))
 
             with single_threaded_blas():
                 run_on_threads(weigh, group.members, workers=self.compute.threads, progress=report)
-        return out
+        return list(dict.fromkeys(out))
 
     def optimise_level_weights(self, single: Sequence[ScoredKernel], advance: Advance) -> ScoredKernel:
         """Return the best kernel with weights on all levels, which maximise the marginal likelihood.

@@ -71,6 +71,12 @@ class Grid:
             if not checked:
                 raise InputError(f"{f.name} must have at least one value to try.")
             object.__setattr__(self, f.name, checked)
+        products = True in self.optimal_assignment and True in self.jump and True in self.normalize
+        if False not in self.optimal_assignment and not products:
+            raise InputError(
+                "optimal_assignment without False leaves no kernel to try, as products need True among the values of "
+                "jump and normalize; add True to both."
+            )
 
     @classmethod
     def default(cls, n_graphs: int) -> Self:

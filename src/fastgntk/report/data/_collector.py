@@ -23,13 +23,14 @@ from fastgntk.report.data import _kernel_matrix, _scores
 from fastgntk.report.data._graphs import Source, graph_data
 from fastgntk.report.data._kernel_matrix import Ordering
 from fastgntk.report.data._scores import percent
-from fastgntk.selection import OutOfFold
+from fastgntk.selection import OutOfFold, count_families
 
 __all__ = ["Collector", "StageTimer", "format_candidates", "format_options"]
 
 # Stages, and their parts of the progress.
 _STAGES = {"out-of-fold predictions": 4, "kernel": 2, "maps": 3, "baselines": 2, "node contributions": 5}
 _MIN_MEMBERS = 10  # graphs of a class
+_MAX_LISTED = 5  # kernels that are listed one by one
 _VARIED = ("blocks", "layers", "scale", "jump", "edges")  # options that a grid varies
 # Shown unless at their default.
 _DEFAULTS = {
@@ -217,17 +218,20 @@ def _class_warnings(class_ids: Ints, classes: Sequence[str], folds: int) -> list
 
 
 def format_candidates(kernels: Sequence[Kernel]) -> str:
-    """Format the kernels that were tried: the values of each option, or some kernels if they are combinations.
+    """Format the kernels that were tried: the values of each option, or of combinations the kernels or their families.
 
     >>> format_candidates([GNTK(1), GNTK(2), GNTK(2).normalized()])
     'blocks 1 2, layers 2, scale uniform, jump yes, edges plain, normalised no yes'
     >>> format_candidates([GNTK(1) + GNTK(2), 0.5 * GNTK(3)])
     'GNTK(blocks=1) + GNTK(blocks=2), 0.5 * GNTK()'
+    >>> format_candidates([GNTK(1), *(GNTK(b) + GNTK(2) for b in range(1, 9))])
+    'GNTK + GNTK: 8, GNTK: 1'
     """
     tangent = [kernel.kernel if isinstance(kernel, Normalized) else kernel for kernel in kernels]
     if not all(isinstance(kernel, GNTK) and isinstance(kernel.jump, bool) for kernel in tangent):
-        more = f" and {len(kernels) - 5} more" if len(kernels) > 5 else ""
-        return ", ".join(map(repr, kernels[:5])) + more
+        if len(kernels) > _MAX_LISTED:
+            return ", ".join(f"{family}: {count:,}" for family, count in count_families(kernels))
+        return ", ".join(map(repr, kernels))
     values = {name: [getattr(kernel, name) for kernel in tangent] for name in (*_VARIED, *_DEFAULTS)}
     values["normalised"] = [isinstance(kernel, Normalized) for kernel in kernels]
     distinct = {name: list(dict.fromkeys(column)) for name, column in values.items()}

@@ -16,7 +16,7 @@ from fastgntk.report._schema import ReportData
 from fastgntk.report.data._collector import Collector, StageTimer, format_candidates, format_options
 from fastgntk.report.data._graphs import Source
 from fastgntk.report.data._scores import percent, score_surface
-from fastgntk.selection import Evaluation, evaluation_out_of_fold
+from fastgntk.selection import Evaluation, describe_choices, evaluation_out_of_fold
 
 __all__ = ["evaluation_data"]
 
@@ -78,13 +78,18 @@ def evaluation_data(
             "SVMs, as in a trained model."
         )
     scores = zip(record.kernels, map(percent, record.scores.max(axis=1)), strict=True)
-    note = f"Accuracy in per cent, the best over jump, normalisation, edge types and C; mean over {selection_folds}."
+    families = describe_choices(choice.kernel for choice in result.choices)
+    note = (
+        f"Accuracy in per cent, the best over jump, normalisation, edge types and C; mean over {selection_folds}. "
+        f"Chosen: {families}."
+    )
     if surface := score_surface(scores, [choice.kernel for choice in result.choices], note, max):
         collector.report["surface"] = surface
     options = [
         ("protocol", protocol),
         ("kernels tried", format_candidates(record.kernels)),
         ("C tried", format_options({"": list(record.C)}).strip()),
+        ("families chosen", families),
         ("chosen most often", format_options(dict(most_chosen.__dict__))),
         ("random state", str(record.random_state)),
     ]

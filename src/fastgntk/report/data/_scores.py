@@ -9,7 +9,7 @@ from scipy.special import ndtri
 from fastgntk._util.arrays import Array, Bools, Ints
 from fastgntk.datasets import REGISTRY
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import GNTK, Kernel, Normalized, Scaled
+from fastgntk.kernels import GNTK, WLOA, DescriptorKernel, Kernel, Normalized, Product, Scaled, Sum
 from fastgntk.models import Split
 from fastgntk.report._schema import Baseline, Bin, Score, Surface
 from fastgntk.report.data._drawings import edge_counts
@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _COUNTS = "counts only"
+_TIMES_WLOA = " × WLOA"
 _MAX_LABELS = 200  # most frequent node labels that are counted
 _BINS = 10
 _NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -198,7 +199,8 @@ def score_surface(
     """Return the best score by scale, layers and blocks; None for combinations that were not tried.
 
     ``scored`` are kernels with their scores, ``chosen`` the kernel of each fold; ``best`` is ``max`` or ``min``. Only
-    single GNTKs with plain jump have a place; without any there is no surface.
+    GNTKs with plain jump have a place, alone or times WLOA, with or without kernels on descriptors added; scales of
+    products are tables of their own. Without any there is no surface.
     """
     table: dict[tuple[int, int, str], float] = {}
     for kernel, score in scored:
@@ -211,7 +213,12 @@ def score_surface(
     chosen_keys = [key for key in map(_surface_key, chosen) if key is not None]
     if missing := len(chosen) - len(chosen_keys):
         where = "" if len(chosen) == 1 else f" in {missing} of {len(chosen)} folds"
-        note += f" The kernel chosen{where} is not a single GNTK with plain jump, and so is not in these tables."
+        note += (
+            f" The kernel chosen{where} is not a single GNTK with plain jump, alone or times WLOA, and so is not in "
+            "these tables."
+        )
+    if any(s.endswith(_TIMES_WLOA) for s in scales):
+        note += f"{_TIMES_WLOA}: the product with the optimal assignment kernel."
     scores = [[[table.get((b, r, s)) for b in blocks] for r in layers] for s in scales]
     counts = [(*key, folds) for key, folds in Counter(chosen_keys).most_common()]
     return Surface(blocks=blocks, layers=layers, scale=scales, score=scores, chosen=counts, note=note)
@@ -229,6 +236,26 @@ def single_gntk(kernel: Kernel) -> GNTK | None:
 
 
 def _surface_key(kernel: Kernel) -> tuple[int, int, str] | None:
-    """Return blocks, layers and scale of a kernel that has a place on the surface."""
-    gntk = single_gntk(kernel)
-    return (gntk.blocks, gntk.layers, gntk.scale) if gntk is not None and isinstance(gntk.jump, bool) else None
+    """Return blocks, layers and scale of a kernel that has a place on the surface; "scale × WLOA" for a product.
+
+    >>> from fastgntk import RBF
+    >>> _surface_key(GNTK(2, 1).normalized() * WLOA(2).normalized() + RBF("rdkit")), _surface_key(GNTK() + GNTK())
+    ((2, 1, 'uniform × WLOA'), None)
+    """
+    on_nodes = [part for part in _parts(kernel, Sum) if not isinstance(part, DescriptorKernel)]
+    factors = _parts(on_nodes[0], Product) if len(on_nodes) == 1 else []
+    networks = [factor for factor in factors if isinstance(factor, GNTK) and isinstance(factor.jump, bool)]
+    assignments = [factor for factor in factors if isinstance(factor, WLOA)]
+    if len(networks) != 1 or len(assignments) > 1 or len(networks) + len(assignments) < len(factors):
+        return None
+    gntk = networks[0]
+    return gntk.blocks, gntk.layers, gntk.scale + _TIMES_WLOA * len(assignments)
+
+
+def _parts(kernel: Kernel, operation: type[Sum] | type[Product]) -> list[Kernel]:
+    """Return the summands or factors of a kernel, without normalisation and weights."""
+    while isinstance(kernel, Normalized | Scaled):
+        kernel = kernel.kernel
+    if not isinstance(kernel, operation):
+        return [kernel]
+    return [*_parts(kernel.k1, operation), *_parts(kernel.k2, operation)]
