@@ -41,7 +41,11 @@ def with_block(values):
             RBF("rdkit"),
             r"needs the descriptors 'rdkit', but the graphs have only 'heavy', 'dose', 'far', 'counts', .*; add them",
         ),
-        (GRAPHS.with_descriptors(dict.fromkeys(GRAPHS.descriptors)), Linear("x"), "needs the descriptors 'x', but the graphs have none"),
+        (
+            GRAPHS.with_descriptors(dict.fromkeys(GRAPHS.descriptors)),
+            Linear("x"),
+            "needs .* 'x', but the graphs have none",
+        ),
         (with_block([1.0, np.nan, 3.0, np.nan]), RBF("x"), "^graphs 1 and 3 of 4 have no descriptors 'x'"),
         (with_block([[1, 2], [1, np.inf], [3, 4], [0, 0]]), Linear("x"), "graph 1 has inf in column 1 of .* 'x'; they"),
         (

@@ -80,7 +80,7 @@ def _parse_factor(text: str | None) -> int | Kernel | None:
     """Return the number of a factor, or the kernel."""
     if text is None:
         return None
-    return int(text) if text.strip().isdecimal() else parse_kernel(text)
+    return int(text) if text.strip().removeprefix("-").isdecimal() else parse_kernel(text)
 
 
 def _find_row(dataset: Dataset, row: int) -> int:
