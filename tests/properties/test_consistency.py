@@ -24,6 +24,7 @@ from fastgntk import (
     gram_path,
 )
 from fastgntk.engines import get_engine
+from fastgntk.kernels import Network
 
 every_kernel = pytest.mark.parametrize("kernel", LEAVES)
 every_engine = pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_gram_path_gives_every_depth(kernel):
 
 def _shallower(kernel):
     """Options of all kernels whose values a path has: depths, and for networks with and without jump."""
-    if not isinstance(kernel, GNTK):
+    if not isinstance(kernel, Network):
         return [{"iterations": depth} for depth in range(kernel.depth + 1)]
     return [{"blocks": blocks, "jump": jump} for blocks in range(1, kernel.blocks + 1) for jump in (False, True)]
 
