@@ -267,7 +267,7 @@ def test_model_without_training_graphs_predicts_and_explains(here):
 def test_explanation_by_a_named_factor_of_a_product(here):
     run("train", "some", "--kernel", "GNTK(1).normalized() * WLOA(2)", "--c", 1, "-o", "product.fgntk")
     model, graph = load_model("product.fgntk"), datasets.load("some").graphs[2]
-    for options, factor in (([], 0), (["--factor", "WLOA(2)"], 1)):
+    for options, factor in (([], 0), (["--factor", "WLOA(2)"], 1), (["--factor", "1"], 1)):
         found = record(run("explain", "product.fgntk", "some", "--row", 3, *options, "--json"))
         close(found["nodes"], model.explain(graph, factor=factor).node_contributions)
     done = run("explain", "product.fgntk", "some", "--row", 3, "--factor", "WL(2)")
@@ -796,7 +796,7 @@ def test_graph_attributes_of_json_are_descriptors(tmp_path):
         (["t.csv", "--descriptors", "x"], "descriptors must be among rdkit, morgan, each once, but are x"),
         (
             ["t.csv", "--target", "kind", "--folds", 4, "--kernel", "RBF('rdkit')"],
-            "the graphs have no descriptors 'rdkit'; there are none at all; add them",
+            "the kernel needs the descriptors 'rdkit', but the graphs have none; add them",
         ),
     ],
 )

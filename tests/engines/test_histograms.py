@@ -148,7 +148,8 @@ def test_memory_of_a_tile_grows_with_its_levels():
 def test_continuous_features_and_missing_labels_are_refused():
     continuous, plain = FAMILIES["continuous features"], Graph.from_edges([(0, 1)], 2)
     with pytest.raises(
-        InputError, match=r"needs labels, but the graphs have continuous features alone; use features='degree', or a"
+        InputError,
+        match=r"needs node labels, but the graphs have continuous features only; use features='degree', or a",
     ):
         gram(continuous, WL())
     with pytest.raises(InputError, match="features='attributes' may be continuous, but WLOA compares discrete"):

@@ -86,7 +86,7 @@ def test_sketches_do_not_depend_on_descriptors():
         ),
         (lambda: batch().with_descriptors(x=np.ones((3, 0))), r"have shape \(3, 0\)"),
         (lambda: batch().with_descriptors(x=np.ones((3, 1, 1))), r"have shape \(3, 1, 1\)"),
-        (lambda: batch().with_descriptors(x=["a", "b", "c"]), "descriptors 'x' must be numbers, equally many"),
+        (lambda: batch().with_descriptors(x=["a", "b", "c"]), "descriptors 'x' must be numbers, the same number"),
         (
             lambda: batch().with_descriptors({"": [1, 2, 3]}),
             "name of descriptors must be text, such as 'dose', but is ''",

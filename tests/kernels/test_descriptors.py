@@ -39,9 +39,13 @@ def with_block(values):
         (
             GRAPHS,
             RBF("rdkit"),
-            r"have no descriptors 'rdkit'; there are 'heavy', 'dose', 'far', 'counts', .*; add them",
+            r"needs the descriptors 'rdkit', but the graphs have only 'heavy', 'dose', 'far', 'counts', .*; add them",
         ),
-        (GRAPHS.with_descriptors(dict.fromkeys(GRAPHS.descriptors)), Linear("x"), "no descriptors 'x'; there are none"),
+        (
+            GRAPHS.with_descriptors(dict.fromkeys(GRAPHS.descriptors)),
+            Linear("x"),
+            "needs .* 'x', but the graphs have none",
+        ),
         (with_block([1.0, np.nan, 3.0, np.nan]), RBF("x"), "^graphs 1 and 3 of 4 have no descriptors 'x'"),
         (with_block([[1, 2], [1, np.inf], [3, 4], [0, 0]]), Linear("x"), "graph 1 has inf in column 1 of .* 'x'; they"),
         (
@@ -69,7 +73,7 @@ def test_unused_descriptors_may_be_missing():
 
 def test_another_width_at_prediction_is_refused_with_both_widths():
     model = fg.GraphRegressor(RBF("x")).fit(with_block(np.eye(4)[:, :3]), [1.0, 2.0, 3.0, 4.0])
-    with pytest.raises(InputError, match="'x' have 2 columns, but 3 in the training graphs; compute them in the same"):
+    with pytest.raises(InputError, match="'x' is 2, but 3 in the training graphs; compute them in the same"):
         model.predict(with_block(np.ones((4, 2))))
     with pytest.raises(InputError, match=r"^graph 2 of 4 has no descriptors 'x'"):
         model.predict(with_block(np.where(np.arange(4) == 2, np.nan, 1.0)[:, None] * np.ones(3)))

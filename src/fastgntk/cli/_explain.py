@@ -14,7 +14,7 @@ from fastgntk.cli._predict import MODEL, is_classifier, load_new_graphs, target_
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset
 from fastgntk.errors import InputError
 from fastgntk.graphs import UnseenLabelWarning
-from fastgntk.kernels import parse_kernel
+from fastgntk.kernels import Kernel, parse_kernel
 
 __all__ = ["SingleGraphInputs", "explain"]
 
@@ -41,7 +41,9 @@ def explain(
     target: str | None = option("The target, if the model has several."),
     of_class: str | None = option("The class to explain.", None, "--class", show_default="the predicted class"),
     factor: str | None = option(
-        "The factor of a product of kernels whose nodes are counted, as text.", show_default="the first", metavar="TEXT"
+        "The factor of a product that is divided among the nodes: its number, from 0, or the kernel as text.",
+        show_default="the first",
+        metavar="FACTOR",
     ),
     compute: LocalComputeOptions,
     output: OutputOptions,
@@ -56,8 +58,7 @@ def explain(
     dataset = load_new_graphs(inputs, loaded, quiet=output.json)
     index = _find_row(dataset, row)
     graph, name = dataset.graphs[index], graph_name(dataset, index)
-    by_factor = None if factor is None else parse_kernel(factor)
-    explanation = loaded.explain(graph, *_choose_output(loaded, target, of_class), factor=by_factor)
+    explanation = loaded.explain(graph, *_choose_output(loaded, target, of_class), factor=_parse_factor(factor))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenLabelWarning)  # model.explain has issued it
         record = _to_record(explanation, loaded, dataset, index)
@@ -73,6 +74,13 @@ def explain(
     output.show(record, f"fastgntk explain {dataset.name}, row {row}", rows)
     if not output.json:
         _show_contributions(record, graph)
+
+
+def _parse_factor(text: str | None) -> int | Kernel | None:
+    """Return the number of a factor, or the kernel."""
+    if text is None:
+        return None
+    return int(text) if text.strip().removeprefix("-").isdecimal() else parse_kernel(text)
 
 
 def _find_row(dataset: Dataset, row: int) -> int:

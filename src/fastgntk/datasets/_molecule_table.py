@@ -104,7 +104,7 @@ def read_table(
     columns = {text: _block_columns(table, text) for text in _texts(with_columns)}
     if both := [name for name in columns if name in known]:
         raise InputError(
-            f"descriptors {both[0]!r} are to be computed, and are a column of {path} too; rename the column."
+            f"descriptors {both[0]!r} are computed, but {path} has a column of that name; rename the column."
         )
 
     texts = table.stripped(smiles_at)

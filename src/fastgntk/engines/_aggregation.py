@@ -107,7 +107,7 @@ def operator_weights(
 
 
 def _root_of_product(a: Array, b: Array) -> Array:
-    """Return sqrt(a b), rounded once for degrees without weights, where the product itself could overflow."""
+    """Return sqrt(a b) without overflow of the product, and for integers a and b with a single rounding."""
     (a, exponent), (b, other) = np.frexp(a), np.frexp(b)
     half, odd = np.divmod(exponent + other, 2)
     return np.ldexp(np.sqrt(np.ldexp(a * b, odd)), half)
@@ -163,7 +163,7 @@ def check_graphs(batch: GraphBatch, kernel: Leaf) -> None:
     if not isinstance(kernel, Network) or kernel.scale not in ("degree", "symmetric"):
         return
     sums = _degrees(batch, kernel.self_weight) if kernel.symmetric else row_sums(batch, kernel.self_weight)
-    bad = np.flatnonzero(~(sums > 0) & ((sums != 0) | (batch.degrees > 0)))  # a sum over nothing is never divided
+    bad = np.flatnonzero(~(sums > 0) & ((sums != 0) | (batch.degrees > 0)))  # an empty row needs no divisor
     if len(bad):
         node = int(bad[0])
         graph = int(batch.graph_of_node[node])

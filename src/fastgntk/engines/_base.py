@@ -1,8 +1,7 @@
 """The interface of every engine, the sizes from which tiles are planned, and the table of engines.
 
 To add an engine: derive a class from `Engine` or `GroupwiseEngine` in a file ``_NAME.py``, and add a row to
-``ENGINES``. For network kernels add a row with its estimated time to ``_SECONDS`` in `_auto` too; every property test
-then runs on it.
+``ENGINES`` and one with its estimated time to ``_SECONDS`` in `_auto`. Every property test then runs on it.
 """
 
 import logging

@@ -6,7 +6,7 @@ With n_c the number of nodes of a graph that have colour c of level l:
     WLOA   φ has the columns (l, c, 0), …, (l, c, n_c − 1), each with a 1      φ · φ' = Σ min(n_c, n'_c)
 
 Columns that few graphs have are multiplied as sparse matrices, the others as dense ones. All values are integers.
-A node contributes the n_c-th part of what its colour contributes.
+A node has the share 1 / n_c in the contribution of its colour.
 """
 
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ from fastgntk.kernels import WLOA, WeisfeilerLehman
 
 __all__ = ["FeatureGroup", "HistogramState", "Histograms"]
 
-_COLOURS = 2**31  # of a level, as an int32 is their number
-_COPIES = 2**31  # of one colour, over all levels; a graph with more would have as many entries
+_COLOURS = 2**31  # upper bound for a level: colours are numbered by int32
+_COPIES = 2**31  # upper bound for one colour over all levels: each copy is an entry in memory
 
 
 class _Entries(NamedTuple):
@@ -90,7 +90,7 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
     def prepare(
         self, batch: GraphBatch, kernel: WeisfeilerLehman, others: HistogramState | None = None
     ) -> HistogramState:
-        """Colour all nodes and count the colours; colours of ``others`` have the same numbers here."""
+        """Colour all nodes and count the colours; those of ``others`` keep their numbers."""
         check_graphs(batch, kernel)
         known = None if others is None else others.palette
         colours, palette = colour_nodes(batch, kernel.iterations, typed=kernel.typed, known=known)
@@ -157,7 +157,7 @@ def _level_stride(n_levels: int) -> int:
 
 
 def _colour_keys(colours: Int32s) -> Ints:
-    """Return the keys of colours (h + 1, N), as they are and with no copies."""
+    """Return the keys of the first copies of colours (h + 1, N)."""
     n_levels = len(colours)
     level = np.arange(n_levels, dtype=np.int64)[:, None]
     return np.asarray(level * _level_stride(n_levels) + colours.astype(np.int64) * (_COPIES // n_levels))
@@ -219,7 +219,7 @@ def _multiply(rows: FeatureGroup, cols: FeatureGroup) -> Array:
 
 
 def _find(keys: Ints, wanted: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return the place of each key among sorted keys, and whether it is there."""
+    """Return the position of each key among sorted keys, and whether it occurs there."""
     if not len(keys):
         return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=bool)
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

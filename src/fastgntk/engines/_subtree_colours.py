@@ -1,10 +1,10 @@
-"""Weisfeiler–Lehman colours of nodes, numbered so that graphs that are coloured later continue the same numbers.
+"""Weisfeiler–Lehman colours of nodes; graphs that are coloured later reuse the numbers of known colours.
 
-After l iterations two nodes have the same colour if they had the same one before, and so had their neighbours: as many
-of each colour, over edges of the same weight and, if typed, of the same label. In `_refinement` a node is one of its
-own neighbours, which is what the aggregation Â of networks distinguishes; here it is apart.
+After l iterations two nodes have the same colour if their own colours were the same before, and the multisets of their
+neighbours' colours were, each with the weight of the edge and, if typed, its label. In `_refinement` a node is one of
+its own neighbours, as in the aggregation Â of networks; here its own colour is separate.
 
-Colours are compared, not only hashed, so that no two different ones can share a number.
+Equal hashes are verified, so different colours never share a number.
 """
 
 import sys
@@ -20,11 +20,11 @@ from fastgntk.graphs import GraphBatch
 
 __all__ = ["Palette", "colour_nodes"]
 
-_FEW_ROWS = 20_000  # coloured by dictionaries in less time than compiled code takes to load
+_FEW_ROWS = 20_000  # for fewer, dictionaries are faster than loading compiled code
 
 
 class _Neighbourhoods(NamedTuple):
-    """What defines colours, or the colours of nodes: one row for each, of the iteration before."""
+    """The definition of each colour or node, one row each, by colours of the iteration before."""
 
     ptr: Ints
     neighbours: Int32s  # colours; at level 0 the columns of features

@@ -26,7 +26,7 @@ def fit_scaling(kernel: DescriptorKernel, batch: GraphBatch) -> DescriptorScalin
     """Fit the scale of each column, and the length, that a kernel needs to training graphs."""
     match kernel:
         case RBF(on, length, kind):
-            scaling = DescriptorScaling.fit(batch, on, kind, centre=True)  # for digits: distances stay the same
+            scaling = DescriptorScaling.fit(batch, on, kind, centre=True)  # less cancellation; distances do not change
             return scaling.divided_by(_median_length(kernel, scaling, batch) if length == "median" else length)
         case Linear(on, kind):
             scaling = DescriptorScaling.fit(batch, on, kind)
@@ -127,7 +127,7 @@ class Vectors(Engine[DescriptorKernel, _State, _Group]):
             case _:
                 return np.asarray(rows.vectors @ cols.vectors.T)[None]
         if rows is cols:
-            np.fill_diagonal(values, 1.0)  # not up to rounding
+            np.fill_diagonal(values, 1.0)  # exactly, without rounding errors
         return values[None]
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:

@@ -63,7 +63,7 @@ class DescriptorScaling:
         return cls(on, shift, factor, kind == "log")
 
     def divided_by(self, unit: float) -> Self:
-        """Return the map with all of its results divided by a number above 0."""
+        """Return the map followed by division by a number above 0."""
         return replace(self, factor=self.factor / unit)
 
     @property
@@ -76,8 +76,8 @@ class DescriptorScaling:
         block = _find_block(batch, self.on, finite=True)
         if block.shape[1] != len(self.shift):
             raise InputError(
-                f"descriptors {self.on!r} have {block.shape[1]} columns, but {len(self.shift)} in the training graphs; "
-                "compute them in the same way."
+                f"the width of the descriptors {self.on!r} is {block.shape[1]}, but {len(self.shift)} in the training "
+                "graphs; compute them in the same way."
             )
         return block
 
@@ -95,15 +95,18 @@ def _find_block(batch: "GraphBatch", on: str, *, finite: bool = False) -> Any:
     """Return a block that all graphs have; if ``finite``, raise for numbers that are not."""
     block = batch.descriptors.get(on)
     if block is None:
-        available = ", ".join(map(repr, batch.descriptors)) or "none at all"
+        available = f"only {', '.join(map(repr, batch.descriptors))}" if batch.descriptors else "none"
         raise InputError(
-            f"the graphs have no descriptors {on!r}; there are {available}; add them with "
+            f"the kernel needs the descriptors {on!r}, but the graphs have {available}; add them with "
             "batch.with_descriptors (--descriptors or --with)."
         )
     missing = np.flatnonzero(is_missing(block))
     if len(missing):
         lacking = format_numbers("graph", missing.tolist())
-        raise InputError(f"{lacking} of {len(batch)} {'has' if len(missing) == 1 else 'have'} no descriptors {on!r}.")
+        verb = "has" if len(missing) == 1 else "have"
+        raise InputError(
+            f"{lacking} of {len(batch)} {verb} no descriptors {on!r}; add them, or leave these graphs out."
+        )
     if finite and not np.isfinite(block.data if sparse.issparse(block) else block).all():
         graph, column = np.argwhere(~np.isfinite(_to_dense(block)))[0].tolist()
         raise InputError(
@@ -118,5 +121,5 @@ def _to_dense(block: Any) -> Array:
 
 
 def _signed_log(values: Array) -> Array:
-    """Return sign(x) log(1 + |x|), which tames columns with heavy tails and keeps their order."""
+    """Return sign(x) log(1 + |x|), which compresses heavy tails and is monotonic."""
     return np.asarray(np.sign(values) * np.log1p(np.abs(values)))

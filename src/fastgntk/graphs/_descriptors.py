@@ -97,4 +97,4 @@ def _as_floats(name: str, values: Any) -> Any:
     try:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"descriptors {name!r} must be numbers, equally many for each graph.") from None
+        raise InputError(f"descriptors {name!r} must be numbers, the same number of them for each graph.") from None

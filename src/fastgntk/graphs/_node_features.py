@@ -116,7 +116,7 @@ class NodeFeatures:
         if self.kind == "discrete":
             if batch.labels is None and batch.features is not None:
                 raise InputError(
-                    "features='discrete' needs labels, but the graphs have continuous features alone; use "
+                    "features='discrete' needs node labels, but the graphs have continuous features only; use "
                     "features='degree', or a GNTK with features='attributes'."
                 )
             self.kind_ = "degree" if batch.labels is None else "labels"

@@ -3,7 +3,7 @@ r"""Kernels: what is computed. This page is the definition of the leaves and of 
 **Kernels of networks** :class:`GNTK` and :class:`NNGP`.
 
 Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjacency A without self loops,
-Â = A + s I with s = 1, scale C = diag(c_u), B = C Â. All of Σ and K are (N, N'); p_u is the norm of node u:
+Â = A + ω I with ω = 1, scale C = diag(c_u), B = C Â. All of Σ and K are (N, N'); p_u is the norm of node u:
 
     Σ(0) = K(0) = X X'ᵀ
     block l = 1..L:
@@ -18,24 +18,24 @@ Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjace
 
     κ0(λ) = (π − arccos λ)/π        κ1(λ) = (λ (π − arccos λ) + sqrt(1 − λ²))/π
 
-which are for ReLU; other activations have (1 − t) κ0(λ) + t and (1 − t) κ1(λ) + t λ, t = 2s / (1 + s²), in their place.
+These are for ReLU. Other activations replace them by (1 − t) κ0(λ) + t and (1 − t) κ1(λ) + t λ with t = 2s / (1 + s²).
 
 ====================  ===================  =======================================================
 papers                code                 meaning
 ====================  ===================  =======================================================
 L                     ``blocks``           Aggregate + Combine blocks
 R                     ``layers``           layers in each Combine
-c_u                   ``scale``            1, 1/(\|N(u)\|+1), the inverse norm of the aggregated node, or any
-                                           number 0 or more that the graph gives as ``node_scale``; with
+c_u                   ``scale``            1, 1/(\|N(u)\| + ω), the inverse norm of the aggregated node, or the
+                                           ``node_scale`` of the graph, any number 0 or more; with
                                            ``"symmetric"`` B = D^(−½) Â D^(−½) with the row sums D of Â
 jumping knowledge     ``jump``             read out every level
 c_φ                   ``c_phi``            2 preserves norms: p_u does not change within a block
-(not in the papers)   ``activation``       φ(z) = z for z > 0, else s z: the slope s is 0, 0.2, −1 or 1
-α                     ``residual``         share of the features in every block; 0, none, in the papers
+s                     ``activation``       φ(z) = z for z > 0, else s z: the slope s is 0, 0.2, −1 or 1
+α                     ``residual``         share of the features in every block; 0 in the papers
 X                     ``features``         attributes, one-hot labels or one-hot degrees
 S                     ``sketch``           B SᵀS in place of B: an approximation
 (not in the papers)   ``edges``            ``"typed"``: B = Σ_r B_r, one r for the node itself and one per edge label
-s                     ``self_weight``      the weight of a node among its neighbours, the 1 + ε of a GIN
+ω                     ``self_weight``      the weight of a node among its neighbours, the 1 + ε of a GIN
 (not in the papers)   ``pool``             ``"sum"`` or ``"mean"`` over the nodes
 ====================  ===================  =======================================================
 
@@ -64,7 +64,7 @@ A node's own colour is distinguished from those of its neighbours, unlike in Â.
 
 **Kernels on descriptors** :class:`RBF`, :class:`Linear` and :class:`Tanimoto`, for named blocks of numbers that graphs
 carry (docs/inputs.md). With z the row of a graph in the block ``on``, its columns scaled as fitted on the training
-graphs, d their number, and x the row unchanged, 0 or more:
+graphs, d their number, and x the unscaled row, which is non-negative:
 
     RBF        exp(−‖z − z'‖² / (2 ℓ²)),  2 ℓ² the median of ‖z − z'‖² over pairs of training graphs, or ℓ given
     Linear     ⟨z, z'⟩ / d

@@ -35,11 +35,11 @@ class RBF(DescriptorKernel):
     length_scale : float above 0, or "median"
         ℓ, in units of the scaled columns, as in scikit-learn's ``RBF``. ``"median"`` is the ℓ for which 2 ℓ² equals
         the median of ‖z − z'‖² over pairs of training graphs with different descriptors; of more than 1,000 training
-        graphs, 1,000 at equal distances in their order are taken.
+        graphs, 1,000 evenly spaced ones are used.
     scaling : {"standard", "log", "none"}
-        ``"standard"`` shifts and divides every column to mean 0 and standard deviation 1 over the training graphs, and
-        leaves out columns that are constant there. ``"log"`` takes sign(x) log(1 + \|x\|) first, for columns with heavy
-        tails, such as many of RDKit's. ``"none"`` takes the numbers unchanged.
+        ``"standard"`` standardises every column to mean 0 and standard deviation 1 over the training graphs, and drops
+        columns that are constant there. ``"log"`` applies sign(x) log(1 + \|x\|) first, for columns with heavy tails,
+        such as many of RDKit's. ``"none"`` uses the numbers unchanged.
 
     Notes
     -----
@@ -88,7 +88,7 @@ class Linear(DescriptorKernel):
     on : str
         The name of a block of ``batch.descriptors``.
     scaling : {"standard", "log", "none"}
-        As in :class:`RBF`; d counts the columns that are not left out.
+        As in :class:`RBF`; d is the number of columns that are not dropped.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Tanimoto(DescriptorKernel):
     """The min–max kernel Σ_j min(x_j, x'_j) / Σ_j max(x_j, x'_j) of counts x, 0 or more.
 
     For vectors of zeros and ones it is the Jaccard index, the Tanimoto similarity of fingerprints. Of two zero vectors
-    it is 1, as of any two equal vectors, and of a zero vector and another one 0. Positive semi-definite.
+    it is 1, as of any two equal vectors; of a zero vector and any other vector it is 0. It is positive semi-definite.
 
     Parameters
     ----------

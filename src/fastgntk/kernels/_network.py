@@ -121,17 +121,17 @@ class GNTK(Network):
     blocks : int, 1 to 1,000
         Number L of Aggregate + Combine blocks; information travels this many edges.
     layers : int, 1 to 1,000
-        Number R of fully connected ReLU layers in each Combine.
+        Number R of fully connected layers in each Combine.
     scale : {"uniform", "degree", "unit", "given", "symmetric"}
-        The factor c_u of an aggregated node: 1, 1 / (|N(u)| + 1) (in general one over the sum of the weights of
-        neighbours plus ``self_weight``), the factor that makes the node a unit vector, or the ``node_scale`` that the
+        The factor c_u of an aggregated node: 1, 1 / (|N(u)| + 1) (in general the reciprocal of the sum of edge weights
+        plus ``self_weight``), the factor that makes the node a unit vector, or the ``node_scale`` that the
         graphs carry. ``"symmetric"`` is D^(−½) Â D^(−½), as in a GCN (Kipf and Welling 2017), where D_u is the sum of
         row u of Â over all types of edges; in a directed graph, of the edges that u sums over.
     jump : bool, or L + 1 numbers
         Jumping knowledge: read out every level 0..L, not only the last. Numbers are the weights of the levels, 0 or
         more and not all 0: True means all ones, False means ``(0, …, 0, 1)``.
     c_phi : float, above 0
-        Variance factor of the ReLU layers; with 2 a layer preserves the norms of nodes.
+        Variance factor of the layers; with 2 a layer preserves the norms of nodes.
     edges : {"plain", "typed"}
         ``"typed"`` gives every edge label, and the node itself, a weight matrix of its own in the first layer of a
         block: Σ ← Σ_r B_r Σ B'_rᵀ. ``"plain"`` ignores edge labels.
@@ -152,8 +152,8 @@ class GNTK(Network):
         networks, Veličković et al. 2018), −1 or 1. κ0 becomes (1 − t) κ0 + t and κ1 becomes (1 − t) κ1 + t λ, with
         t = 2s / (1 + s²).
     residual : float, 0 or more and below 1
-        Initial residual connection α (after Chen et al. 2020, GCNII): every block sees the features too, through a
-        weight matrix of their own; Σ ← (1 − α) B Σ B'ᵀ + α Σ(0), and K likewise.
+        Initial residual connection α (after Chen et al. 2020, GCNII): every block adds the features through a weight
+        matrix of its own; Σ ← (1 − α) B Σ B'ᵀ + α Σ(0), and K likewise.
 
     Examples
     --------

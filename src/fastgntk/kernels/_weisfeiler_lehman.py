@@ -67,7 +67,7 @@ class WL(WeisfeilerLehman):
         Whether a colour depends on the labels of edges to neighbours. Edges of different weights differ in any case.
     features : {"discrete", "labels", "degree"}
         The colours of iteration 0: node labels or degrees. ``"discrete"`` takes labels if the graphs have them, else
-        degrees; it refuses graphs with continuous features alone.
+        degrees; it refuses graphs with continuous features only.
 
     Examples
     --------

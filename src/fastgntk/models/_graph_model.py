@@ -57,7 +57,8 @@ class Explanation:
         Name of the target, or of the class whose decision value is explained.
     descriptors : dict of str to array of shape (m,)
         Contribution of each block of descriptors through each training graph, by kernels on it such as ``RBF``. In a
-        product the first factor has the contributions: of ``GNTK() * RBF("x")``, the nodes, and ``x`` has 0.
+        product only the chosen factor has contributions: for ``GNTK() * RBF("x")`` and the first factor, the nodes, and
+        that of ``x`` is 0.
     """
 
     contributions: Array

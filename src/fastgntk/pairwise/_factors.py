@@ -12,7 +12,7 @@ __all__ = ["factors", "put_factor_first"]
 
 
 def factors(kernel: Kernel) -> list[Kernel]:
-    """Return the factors of a product in order, those of a product within a factor included, without numbers.
+    """Return the factors of a product in order, nested products expanded, without scalar factors.
 
     >>> from fastgntk import GNTK, WL
     >>> factors((2.0 * GNTK(1) * WL(2)).normalized() * (WL(3) + GNTK(2)))
@@ -30,7 +30,7 @@ def factors(kernel: Kernel) -> list[Kernel]:
 
 
 def put_factor_first(kernel: Kernel, factor: int | Kernel | None) -> Kernel:
-    """Return an equal kernel whose products begin with a factor, given by its number 0, 1, … or as a kernel.
+    """Return an equivalent kernel whose products begin with a factor, given by its number 0, 1, … or as a kernel.
 
     None leaves every product as it is. A sum may have several products, and each must have the factor.
 
