@@ -165,7 +165,7 @@ def test_the_unit_of_c_is_taken_from_training_graphs_only():
 
 def test_the_default_grid_shrinks_for_many_graphs():
     assert len(Grid()) == 120
-    assert len(Grid.default(500)) == 50
+    assert len(Grid.default(500)) == 40
     assert len(Grid.default(501)) == 20
 
 

@@ -50,8 +50,8 @@ def evaluate(
 ) -> None:
     """Cross-validate an SVM on DATA, with the kernel and C chosen from candidates.
 
-    The candidates are GNTKs with one layer and their products with optimal assignment kernels; for more than 500 graphs
-    only those with jump, normalised, and C of 1, 10 and 100.
+    The candidates are GNTKs with one layer; for more than 500 graphs those with jump, normalised, their products with
+    optimal assignment kernels, and C of 1, 10 and 100.
     """
     output.check()
     from fastgntk import selection  # scikit-learn takes a second to load, which --help does not need

@@ -128,11 +128,18 @@ class CandidateOptions(OptionGroup):
     )
     layers: str | None = option("Numbers of layers in each block.", show_default="train: 1-3; evaluate: 1")
     scale: str | None = option("Scales: uniform,degree,unit,given,symmetric.", show_default="uniform,degree")
-    jump: str | None = option("Jumping knowledge: yes, no or both.", show_default="both")
-    normalize: str | None = option("Cosine normalisation: yes, no or both.", show_default="both")
+    jump: str | None = option(
+        "Jumping knowledge: yes, no or both.",
+        show_default="train: both; evaluate: both for more than 500 graphs, else no",
+    )
+    normalize: str | None = option(
+        "Cosine normalisation: yes, no or both.",
+        show_default="train: both; evaluate: both for more than 500 graphs, else no",
+    )
     edges: str | None = option("plain ignores edge labels; plain,typed tries both.", show_default="plain")
     optimal_assignment: str | None = option(
-        "Products with the WLOA kernel of the same depth: yes, no or both.", show_default="both"
+        "Products with the WLOA kernel of the same depth: yes, no or both.",
+        show_default="train: both; evaluate: both for more than 500 graphs, else no",
     )
     features: str | None = option(_FEATURES, show_default="auto")
     c: str | None = option(
