@@ -157,7 +157,10 @@ def test_evaluate_prints_the_families_that_folds_chose():
     assert done.code == 0, done
     kernel = "GNTK(blocks=1, layers=1, scale='degree').normalized() * WLOA(iterations=1).normalized()"
     assert "GNTK × WLOA in all 3 folds" in done.out
-    assert done.out.count(kernel) == 1  # the same for every fold
+    assert done.out.count(kernel) == 3
+    done = run("evaluate", "MUTAG", *options, "--protocol", "du2019", "--optimal-assignment", "yes")
+    assert "The same choice for every fold: GNTK × WLOA" in done.out
+    assert done.out.count(kernel) == 1
     kernels = ["--kernel", "GNTK(1, 1)", "--kernel", "WLOA(1)"]
     found = record(run("evaluate", "MUTAG", "--folds", 4, "--inner-folds", 2, "--n-jobs", 1, *kernels, "--json"))
     chosen = [choice["kernel"].partition("(")[0] for choice in found["choices"]]

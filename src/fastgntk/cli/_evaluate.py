@@ -92,7 +92,7 @@ def _combined_bar(*, quiet: bool) -> Iterator["StageProgress"]:
 
 
 def _show(name: str, result: "Evaluation", split: FoldOptions, output: ReportOutput) -> None:
-    from fastgntk.selection import describe_choices
+    from fastgntk.selection import describe_choices, kernel_family
 
     published = REGISTRY[name].published if name in REGISTRY else None
     if output.json:
@@ -109,13 +109,16 @@ def _show(name: str, result: "Evaluation", split: FoldOptions, output: ReportOut
     folds = list(zip(result.accuracies, result.choices, strict=True))
     kernels, values = plural(len(result.record.kernels), "kernel"), plural(len(result.record.C), "value")
     paper = f"{_percent(*published)}  (Du et al. 2019, by the du2019 protocol)" if published else "none"
+    chosen = describe_choices(choice.kernel for choice in result.choices)
+    if result.optimistic:
+        chosen = f"The same choice for every fold: {kernel_family(result.choices[0].kernel)}"
     rows = [
         ("accuracy", f"{_percent(result.mean, result.std)}  (mean ± std of {len(folds)} folds)"),
         ("protocol", _PROTOCOLS[result.protocol]),
         ("published GNTK", paper),
         ("data", f"{result.n_graphs} graphs, {result.n_classes} classes"),
         ("tried", f"{kernels} × {values} of C, {result.fits:,} fits"),
-        ("chosen", describe_choices(choice.kernel for choice in result.choices)),
+        ("chosen", chosen),
         ("engine", result.engine),
         ("kernel time", format_duration(result.kernel_seconds)),
         ("learning time", format_duration(result.learning_seconds)),
@@ -125,14 +128,14 @@ def _show(name: str, result: "Evaluation", split: FoldOptions, output: ReportOut
     mode, count = Counter(result.choices).most_common(1)[0]
     columns = {"fold": "right", "accuracy": "right"}
     table = [[str(k), f"{100 * accuracy:.1f} %"] for k, accuracy in enumerate(result.accuracies, start=1)]
-    if count == len(folds):  # a long kernel is printed once
+    title = None
+    if result.optimistic:  # a long kernel is printed once
         rows += [("kernel", repr(mode.kernel)), ("C", f"{mode.C:g}")]
-        title = "The same choice for every fold"
     else:
         columns |= {"C": "right", "kernel": "left"}
         table = [[*row, f"{c.C:g}", repr(c.kernel)] for row, (_, c) in zip(table, folds, strict=True)]
         title = "Choice in each outer fold"
-        if count > 1:
+        if 1 < count < len(folds):
             table.append([f"{count} of {len(folds)}", "most often", f"{mode.C:g}", repr(mode.kernel)])
     print_values(f"fastgntk evaluate {name}", rows)
     print_table(title, columns, table)
