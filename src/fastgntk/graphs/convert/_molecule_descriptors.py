@@ -36,8 +36,8 @@ def molecule_descriptors(
     molecules : sequence of str or RDKit molecules
         SMILES, or molecules.
     names : str or sequence of str
-        ``"rdkit"``: all of ``rdkit.Chem.Descriptors`` in alphabetical order (:func:`descriptor_names`), of which there
-        are some 210, an array (n, d). Values that are not finite, such as partial charges of metals, become 0; a log
+        ``"rdkit"``: all of ``rdkit.Chem.Descriptors``, about 210, in alphabetical order (:func:`descriptor_names`),
+        an array (n, d). Values that are not finite, such as partial charges of metals, become 0; a log
         message counts them. ``"morgan"``: counts of circular substructures of radius 2, hashed to 2,048 columns, a
         CSR array.
     progress : callable, optional
