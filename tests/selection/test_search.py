@@ -227,6 +227,14 @@ def test_mix_of_depths_has_level_weights_and_predicts():
     assert model.single_depth_score_ == GraphRegressorCV(GRID).fit(SOME, Y).best_score_
 
 
+def test_the_score_of_a_single_depth_is_not_that_of_a_combination():
+    kernel = GNTK(1, 1, jump=False)
+    y = (gram(SOME, kernel) / gram(SOME, kernel).mean()) ** 2 @ np.random.default_rng(0).normal(size=len(SOME))
+    both, alone = (GraphRegressorCV(kernels).fit(SOME, y) for kernels in ([kernel, kernel * kernel], [kernel]))
+    assert both.best_score_ < alone.best_score_ == both.single_depth_score_
+    assert GraphRegressorCV([kernel * kernel]).fit(SOME, y).single_depth_score_ == np.inf
+
+
 @pytest.mark.slow
 def test_level_that_generates_the_targets_gets_the_weight():
     rng = np.random.default_rng(1)

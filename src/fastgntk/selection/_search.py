@@ -98,7 +98,8 @@ class _SearchModel(GraphModel):
             kernels = comparison.optimise_part_weights(kernels, scale_progress(progress, 0.0, start))
         advance = scale_progress(progress, start, 0.5 if mix else 0.8)
         best, tried = comparison.select(kernels, search.finalists or finalists, advance)
-        self.single_depth_score_ = min(scored.score for scored in tried)
+        single = [scored for scored in tried if is_single(scored.kernel)]
+        self.single_depth_score_ = min((scored.score for scored in single), default=np.inf)
         if mix:
             mixed = comparison.optimise_level_weights(tried, scale_progress(progress, 0.5, 0.8))
             combined = [s for s in tried if not is_single(s.kernel) and s.score < mixed.score]
@@ -161,7 +162,8 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
     cv_results_ : dict
         ``"params"`` and ``"score"`` of every kernel in the first comparison.
     single_depth_score_ : float
-        The best score of a single depth in the first comparison, as a baseline for a mix.
+        The best score of a single depth in the first comparison, as a baseline for a mix; infinite if all kernels are
+        combinations.
 
     Examples
     --------
@@ -245,7 +247,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         ``"params"`` and ``"score"`` of every kernel in the first comparison: the leave-one-out error rate of ridge
         regression, with ties broken by the squared error. Lower is better.
     single_depth_score_ : float
-        The best of these scores among kernels of a single depth.
+        The best of these scores among kernels of a single depth; infinite if all kernels are combinations.
 
     Examples
     --------
