@@ -32,7 +32,7 @@ def factors(kernel: Kernel) -> list[Kernel]:
 def put_factor_first(kernel: Kernel, factor: int | Kernel | None) -> Kernel:
     """Return an equivalent kernel whose products begin with a factor, given by its number 0, 1, … or as a kernel.
 
-    None leaves every product as it is. A sum may have several products, and each must have the factor.
+    None keeps every product unchanged. If a sum has several products, the factor must be in each of them.
 
     >>> from fastgntk import GNTK, WL
     >>> put_factor_first(GNTK(1) * WL(2) + GNTK(3), 1)
