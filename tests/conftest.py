@@ -65,12 +65,13 @@ def one_blas_thread():
 
 
 @pytest.fixture
-def shared_data(monkeypatch) -> Path:
-    """The folder with the paper's data sets, where a developer has it beside the project."""
+def shared_data(_caches, monkeypatch) -> Path:
+    """The folder with the paper's data sets, where a developer has it beside the project; each is parsed once."""
     folder = SHARED / "data"
     if not folder.is_dir():
         pytest.skip("the paper's data sets are not beside the project; bundled and synthetic graphs are tested")
     monkeypatch.setenv("FASTGNTK_DATA", str(folder))
+    monkeypatch.setenv("FASTGNTK_CACHE", str(_caches / "shared"))
     return folder
 
 

@@ -148,7 +148,7 @@ class Site(http.server.BaseHTTPRequestHandler):
 def site(monkeypatch, mutag_zip):
     handler = type("Handler", (Site,), {"content": mutag_zip.read_bytes()})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     monkeypatch.setattr(_load, "_TU_SITE", f"http://127.0.0.1:{server.server_port}/sets/")
     monkeypatch.setattr(_load, "_BUNDLED", Path("nowhere"))

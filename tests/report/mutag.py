@@ -31,10 +31,10 @@ OPPOSITE = 0.05
 GRAPH = 0.6  # per cent of accuracy: one of 188 graphs
 
 
-def svm_predictions(result, y):
+def svm_predictions(result, y, graphs=DATA.graphs):
     """Out-of-fold predictions by scikit-learn's SVM."""
     predicted = np.zeros(len(y), dtype=y.dtype)
-    grams = {choice.kernel: gram(DATA.graphs, choice.kernel) for choice in result.choices}
+    grams = {choice.kernel: gram(graphs, choice.kernel) for choice in result.choices}
     folds = StratifiedKFold(5, shuffle=True, random_state=3).split(y, y)
     for (train, test), choice in zip(folds, result.choices, strict=True):
         K = grams[choice.kernel]

@@ -39,7 +39,7 @@ def _cells(options: StudyOptions) -> list[Cell]:
 def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
     batch = _load(cell["data"], cell["nodes"], cell["graphs"], options.seed)
     kernel = GNTK(*DEPTHS.get(cell["data"], (3, 2)))
-    limit, rng = (1.0 if options.quick else 10.0), np.random.default_rng(options.seed)
+    limit, rng = (0.3 if options.quick else 10.0), np.random.default_rng(options.seed)
     measure = time_kronecker if cell["engine"] == "kronecker" else time_engine
     build, fraction = measure(batch, kernel, Compute(cell["engine"], n_jobs=1), limit, rng)
     solve = _time_solving(len(batch), rng)

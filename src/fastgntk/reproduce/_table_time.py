@@ -54,7 +54,7 @@ def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
         raise InputError(f"{name} has no nodes to measure.")
     sketch = Sketch(size=_RATE, seed=options.seed) if engine == "sketched" else None
     kernel = GNTK(*DEPTHS.get(name, (3, 2)), sketch=sketch)
-    limit = 3.0 if options.quick else 15.0
+    limit = 1.0 if options.quick else 15.0
     measure = time_kronecker if engine == "kronecker" else time_engine
     compute = Compute("auto" if sketch else engine, n_jobs=options.workers)
     seconds, fraction = measure(batch, kernel, compute, limit, np.random.default_rng(options.seed))
