@@ -35,6 +35,11 @@ class FoldOptions(OptionGroup):
     protocol: str = option("nested, or du2019, the protocol of the published figures.", "nested")
     folds: str = option("Number of outer folds, or a file with the fold number of each graph, one per line.", "10")
     inner_folds: int = option("Number of folds within each training set (nested only).", 5)
+    finalists: int | None = option(
+        "Number of kernels for which SVMs are fitted in each fold, those with the best leave-one-out of ridge "
+        "regression on its training graphs; all if left out.",
+        None,
+    )
     random_state: int = random_state_option("the folds and the sketch")
 
 
@@ -70,6 +75,7 @@ def evaluate(
             protocol=split.protocol,  # type: ignore[arg-type]  # selection.evaluate checks it
             folds=folds,
             inner_folds=split.inner_folds,
+            finalists=split.finalists,
             random_state=split.random_state,
             compute=compute.build(),
             progress=progress,

@@ -12,7 +12,15 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.models._calibration import Split
 
-__all__ = ["FittedSVMs", "fit_svms", "predict_split", "predicted_class", "score_splits", "score_svms"]
+__all__ = [
+    "FittedSVMs",
+    "fit_svms",
+    "kernel_variance",
+    "predict_split",
+    "predicted_class",
+    "score_splits",
+    "score_svms",
+]
 
 # At large C, libsvm needs ten times as many steps for its default tolerance of 0.001, with the same predictions.
 _TOLERANCE = 0.01
@@ -43,7 +51,7 @@ def predict_split(K: Array, y: NDArray[Any], split: Split, Cs: Sequence[float]) 
     with sklearn.config_context(assume_finite=True, skip_parameter_validation=True), single_threaded_blas():
         K_train, K_test = K[np.ix_(train, train)], K[np.ix_(test, train)]
         # C has the same meaning for every kernel if the training graphs have variance 1 in feature space.
-        variance = _variance(K_train)
+        variance = kernel_variance(K_train)
         K_train, K_test = K_train / variance, K_test / variance
         for C in Cs:
             svm = SVC(kernel="precomputed", C=C, tol=_TOLERANCE, max_iter=_MAX_STEPS)
@@ -53,7 +61,7 @@ def predict_split(K: Array, y: NDArray[Any], split: Split, Cs: Sequence[float]) 
             yield svm.predict(K_test), any(issubclass(w.category, ConvergenceWarning) for w in caught)
 
 
-def _variance(K: Array) -> float:
+def kernel_variance(K: Array) -> float:
     """Return the mean squared distance of graphs from their centre in feature space; 1 if all are equal."""
     mean_square = float(K.diagonal().mean())
     variance = mean_square - float(K.mean())
@@ -102,7 +110,7 @@ def _fit(K: Array, signs: Array, C: float, balanced: bool) -> FittedSVMs:
 
     n, k = signs.shape
     coefficients, intercepts = np.zeros((n, k)), np.zeros(k)
-    variance = _variance(K)
+    variance = kernel_variance(K)
     scaled = K / variance
     weight = "balanced" if balanced else None
     for i in range(k):

@@ -4,6 +4,7 @@
 ``_search``         :class:`GraphRegressorCV`, :class:`GraphClassifierCV`, :class:`Search`
 ``_comparison``     comparison of kernels by closed-form leave-one-out; weights of the levels
 ``_evaluate``       :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.; folds
+``_screening``      the most promising kernels, by closed-form leave-one-out on the training graphs
 ``_out_of_fold``    out-of-fold predictions, for reports
 ``_fold_grams``     matrices of kernels on descriptors, whose scales are fitted to training graphs
 ``_score_kernels``  scores of kernels from their matrices

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
+from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 from fastgntk.graphs import as_graphs
 from fastgntk.kernels import Kernel
@@ -22,6 +23,7 @@ from fastgntk.pairwise import Compute, check_compute
 from fastgntk.selection._fold_grams import FoldGrams, map_folds
 from fastgntk.selection._grid import Candidates, Grid, StageProgress, check_candidates, check_sketches
 from fastgntk.selection._score_kernels import score_kernels
+from fastgntk.selection._screening import choose_finalists, screening_sample, screening_score
 
 __all__ = ["FoldChoice", "Evaluation", "Protocol", "Record", "evaluate", "inner_splits", "outer_splits", "read_folds"]
 
@@ -46,7 +48,8 @@ class Record:
     C: tuple[float, ...]
     scores: Array
     """Mean score of each kernel and C, shape (kernels, C): over the inner folds of all outer folds, or with
-    ``"du2019"`` over the reported folds."""
+    ``"du2019"`` over the reported folds; with ``finalists`` over those outer folds in which the kernel was one, and NaN
+    if it never was."""
     engines: tuple[str, ...]
     """Engine of each kernel; engines agree to 1e-8, a difference that can change a support vector."""
     inner_folds: int
@@ -110,6 +113,7 @@ def evaluate(
     protocol: Protocol = "nested",
     folds: int | Sequence[int] | NDArray[Any] = 10,
     inner_folds: int = 5,
+    finalists: int | None = None,
     random_state: int = 0,
     compute: Compute | None = None,
     progress: StageProgress | None = None,
@@ -131,6 +135,10 @@ def evaluate(
         Number of outer folds, or the fold number of each graph.
     inner_folds : int
         Number of inner folds within the training graphs of each outer fold (nested only).
+    finalists : int, optional
+        Number of kernels for which support vector machines are fitted, in each outer fold; all if left out. They are
+        those with the smallest leave-one-out error of ridge regression on the training graphs of the fold, or with
+        ``"du2019"`` on all graphs; beyond 1,500 graphs on a random sample of them.
     random_state : int
         Seed of the folds.
     compute : Compute, optional
@@ -161,18 +169,38 @@ def evaluate(
     candidates, Cs = check_candidates(kernels, Grid.default(len(batch)).for_graphs(batch))
     compute = check_compute(compute)
     check_sketches(candidates, compute)
+    if finalists is not None:
+        check_integer("finalists", finalists, 1)
+    call = partial(score_kernels, compute=compute, n_jobs=compute.threads)
+    kept, screened = np.ones((len(candidates), len(outer)), dtype=bool), None
+    if finalists is not None and finalists < len(candidates):
+        shown = None if progress is None else partial(_report_half, progress, 0)
+        progress = None if progress is None else partial(_report_half, progress, 1)
+        # With du2019 all graphs take part in every choice.
+        training = [train for train, _ in outer] if protocol == "nested" else [np.arange(len(batch))]
+        sample = screening_sample(len(batch), random_state)
+        score = screening_score(labels, training, sample)
+        screened = call(score, batch[sample], candidates, progress=shown)
+        kept = np.broadcast_to(choose_finalists(np.stack(screened.scores), finalists), kept.shape)
     splits = outer + [split for group in inner for split in group]
-    score = partial(_score_source, score_splits, y=labels, splits=splits, Cs=Cs)
-    scored = score_kernels(score, batch, candidates, compute, n_jobs=compute.threads, progress=progress)
-    scores = np.stack([accuracies for accuracies, _ in scored.scores])  # kernel × split × C
-    n_outer = len(outer)
-    tested = scores[:, :n_outer].transpose(1, 0, 2).reshape(n_outer, -1)  # outer fold × (kernel, C)
+    fold_of_split = np.concatenate([np.arange(len(outer)), np.repeat(np.arange(len(inner)), inner_folds)])
+    used = np.flatnonzero(kept.any(axis=1))
+    fits = [np.flatnonzero(kept[i][fold_of_split]) for i in used]  # indices of the splits
+    fit = partial(_score_source, y=labels, splits=splits, Cs=Cs, fits=fits)
+    scored = call(fit, batch, [candidates[i] for i in used], progress=progress)
+    scores = np.full((len(candidates), len(splits), len(Cs)), np.nan)
+    for i, chosen, (accuracies, _) in zip(used, fits, scored.scores, strict=True):
+        scores[i, chosen] = accuracies
+    tested = scores[:, : len(outer)].transpose(1, 0, 2).reshape(len(outer), -1)  # outer fold × (kernel, C)
     if protocol == "nested":
-        selection = scores[:, n_outer:].reshape(len(candidates), n_outer, inner_folds, len(Cs))
-        ranking = selection.mean(axis=2).transpose(1, 0, 2).reshape(n_outer, -1)
+        within = scores[:, len(outer) :].reshape(len(candidates), len(outer), inner_folds, len(Cs))
+        ranking = within.mean(axis=2).transpose(1, 0, 2).reshape(len(outer), -1)
     else:
         ranking = np.broadcast_to(tested.mean(axis=0), tested.shape)
-    picked = ranking.argmax(axis=1)
+    picked = np.where(np.isnan(ranking), -np.inf, ranking).argmax(axis=1)
+    engines = [""] * len(candidates) if screened is None else list(screened.engines)
+    for i, engine in zip(used, scored.engines, strict=True):
+        engines[i] = engine
     return Evaluation(
         protocol=protocol,
         accuracies=tuple(float(tested[k, best]) for k, best in enumerate(picked)),
@@ -180,27 +208,46 @@ def evaluate(
         n_graphs=len(batch),
         n_classes=len(np.unique(labels)),
         engine=" and ".join(dict.fromkeys(scored.engines)),
-        kernel_seconds=scored.kernel_seconds,
-        learning_seconds=scored.learning_seconds,
-        fits=scores.size,
+        kernel_seconds=scored.kernel_seconds + (screened.kernel_seconds if screened else 0.0),
+        learning_seconds=scored.learning_seconds + (screened.learning_seconds if screened else 0.0),
+        fits=sum(map(len, fits)) * len(Cs),
         fits_stopped=sum(stopped for _, stopped in scored.scores),
         record=Record(
             folds=tuple(outer),
             kernels=tuple(candidates),
             C=Cs,
-            scores=ranking.mean(axis=0).reshape(len(candidates), len(Cs)),
-            engines=tuple(scored.engines),
+            scores=_mean_of_known(ranking).reshape(len(candidates), len(Cs)),
+            engines=tuple(engines),
             inner_folds=inner_folds,
             random_state=random_state,
         ),
     )
 
 
+def _report_half(progress: StageProgress, half: int, stage: str, done: int, total: int) -> None:
+    progress(stage, half * total + done, 2 * total)
+
+
+def _mean_of_known(ranking: Array) -> Array:
+    """Return the mean over folds without NaN; NaN where there is no number."""
+    known = ~np.isnan(ranking)
+    count = known.sum(axis=0)
+    total = np.where(known, ranking, 0.0).sum(axis=0)
+    return np.asarray(np.divide(total, count, out=np.full(ranking.shape[1], np.nan), where=count > 0))
+
+
 def _score_source(
-    score: Any, source: Array | FoldGrams, *, y: NDArray[Any], splits: Sequence[Split], Cs: Sequence[float]
+    source: Array | FoldGrams,
+    index: int,
+    *,
+    y: NDArray[Any],
+    splits: Sequence[Split],
+    Cs: Sequence[float],
+    fits: Sequence[Ints],
 ) -> tuple[Array, int]:
-    """Return the accuracy for every split and C, and the number of fits that were stopped early."""
-    parts = map_folds(lambda K, some: score(K, y=y, splits=some, Cs=Cs), source, splits)
+    """Return the accuracy for the splits of a kernel and every C, and the number of fits that were stopped early."""
+    chosen = [splits[i] for i in fits[index]]
+    parts = map_folds(lambda K, some: score_splits(K, y=y, splits=some, Cs=Cs), source, chosen)
     return np.concatenate([accuracies for accuracies, _ in parts]), sum(stopped for _, stopped in parts)
 
 

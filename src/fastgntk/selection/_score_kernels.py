@@ -26,7 +26,7 @@ class KernelScores(NamedTuple):
 
 
 def score_kernels(
-    score: Callable[[Array | FoldGrams], Any],
+    score: Callable[[Array | FoldGrams, int], Any],
     batch: GraphBatch,
     kernels: Sequence[Kernel],
     compute: Compute,
@@ -34,7 +34,7 @@ def score_kernels(
     n_jobs: int,
     progress: StageProgress | None,
 ) -> KernelScores:
-    """Apply a function to the Gram matrix of each kernel, pass by pass, to keep few matrices in memory.
+    """Apply a function to the Gram matrix and the index of each kernel, pass by pass, to keep few matrices in memory.
 
     For a kernel that is fitted to training graphs, the function gets the matrices of all folds.
     """
@@ -53,7 +53,7 @@ def score_kernels(
             engine = " and ".join(dict.fromkeys(path.engine for path in paths))
             middle = time.perf_counter()
             single = replace(compute, n_jobs=1) if n_jobs > 1 else compute  # each process computes its own folds
-            tasks = (delayed(score)(matrix_source(kernels[i], paths, batch, single)) for i in group.members)
+            tasks = (delayed(score)(matrix_source(kernels[i], paths, batch, single), i) for i in group.members)
             for i, found in zip(group.members, parallel(tasks), strict=True):
                 scores[i], engines[i] = found, engine
                 n_scored += 1

@@ -342,11 +342,12 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
 
 def _score_source(
     source: Array | FoldGrams,
+    _index: int,
+    *,
     signs: Array,
     classes: Ints,
     splits: Sequence[models.Split],
     Cs: Sequence[float],
-    *,
     balanced: bool,
 ) -> Array:
     """Return the out-of-fold accuracy of SVMs for each C."""

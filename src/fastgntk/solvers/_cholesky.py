@@ -7,7 +7,7 @@ from fastgntk._util.arrays import Array
 from fastgntk.solvers._problem import BLOCK, Jitter, Problem
 from fastgntk.solvers._solution import Solution, likelihood
 
-__all__ = ["cholesky"]
+__all__ = ["cholesky", "lower_factor"]
 
 
 _PANEL = 4096  # rows and columns factorized by one call of LAPACK
@@ -60,7 +60,7 @@ def _factor(problem: Problem) -> tuple[Array, Array, float]:
         A.T[...] = K  # the transpose of a symmetric matrix, read and written along rows
         shifted = diagonal + problem.noise(jitter)
         np.fill_diagonal(A, shifted)
-        definite = _lower_factor(A)
+        definite = lower_factor(A)
         pivots: Array = A.diagonal() ** 2
         if not (definite and (pivots > n * np.finfo(float).eps * shifted).all()):
             continue
@@ -74,7 +74,7 @@ def _factor(problem: Problem) -> tuple[Array, Array, float]:
     raise ladder.error(float(smallest))
 
 
-def _lower_factor(A: Array) -> bool:
+def lower_factor(A: Array) -> bool:
     """Put L into the lower triangle of A, and return whether A is positive definite.
 
     Panel by panel, because multithreaded OpenBLAS 0.3.30 writes past its buffers in the symmetric products of one

@@ -77,7 +77,7 @@ def evaluation_data(
             " The evaluation predicts by one-vs-one voting; probabilities and node contributions come from one-vs-rest "
             "SVMs, as in a trained model."
         )
-    scores = zip(record.kernels, map(percent, record.scores.max(axis=1)), strict=True)
+    scores = [(k, percent(row.max())) for k, row in zip(record.kernels, record.scores, strict=True) if row.max() >= 0]
     families = describe_choices(choice.kernel for choice in result.choices)
     note = (
         f"Accuracy in per cent, the best over jump, normalisation, edge types and C; mean over {selection_folds}. "

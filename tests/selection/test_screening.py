@@ -1,0 +1,111 @@
+"""Screening before support vector machines: the same protocol for fewer kernels, and test graphs take no part."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from fastgntk import GNTK, Compute, InputError, datasets, gram
+from fastgntk.report import report_evaluation
+from fastgntk.selection import Grid, _screening, evaluate, outer_splits
+from fastgntk.selection._screening import screening_sample, screening_score
+
+DATA = datasets.load("MUTAG")
+GRAPHS, Y = DATA.graphs[::2], DATA.y[::2]
+GRID = Grid(blocks=(1, 3), layers=(1,), C=(1.0, 100.0))  # 16 kernels
+OPTIONS = {"kernels": GRID, "folds": 4, "inner_folds": 3, "compute": Compute(n_jobs=1)}
+
+
+@pytest.fixture(scope="module")
+def complete():
+    return evaluate(GRAPHS, Y, **OPTIONS)
+
+
+def test_all_kernels_as_finalists_change_nothing(complete):
+    same = evaluate(GRAPHS, Y, **OPTIONS, finalists=len(GRID))
+    assert same.accuracies == complete.accuracies
+    assert same.choices == complete.choices
+    np.testing.assert_array_equal(same.record.scores, complete.record.scores)
+
+
+@pytest.mark.parametrize("protocol", ["nested", "du2019"])
+def test_support_vector_machines_are_fitted_for_finalists_only(protocol):
+    stages = []
+    result = evaluate(GRAPHS, Y, **OPTIONS, protocol=protocol, finalists=3, progress=lambda *args: stages.append(args))
+    splits = 4 * (1 + 3) if protocol == "nested" else 4
+    assert result.fits == 3 * splits * 2
+    known = ~np.isnan(result.record.scores)
+    assert known.all(axis=1).sum() == known.any(axis=1).sum() >= 3
+    assert known.all(axis=1).sum() == 3 or protocol == "nested"
+    assert all(known[result.record.kernels.index(choice.kernel)].all() for choice in result.choices)
+    fractions = [done / total for stage, done, total in stages if stage == "learning"]
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0
+
+
+def refitted_error(K, signs, train):
+    """Leave-one-out error rate within the training graphs by a separate fit for each, for the best ridge."""
+    variance = K.diagonal().mean() - K.mean()
+    A, best = K / variance + 1.0, np.inf
+    for ridge in (1e-3, 1e-2, 1e-1):
+        residuals = np.empty(len(train))
+        for k, i in enumerate(train):
+            rest = np.delete(train, k)
+            alpha = np.linalg.solve(A[np.ix_(rest, rest)] + ridge * np.eye(len(rest)), signs[rest])
+            residuals[k] = signs[i] - A[i, rest] @ alpha
+        misses = np.mean((signs[train] - residuals > 0) != (signs[train] > 0))
+        best = min(best, misses + 0.999 / len(train) * min(1.0, np.mean(residuals**2)))
+    return best
+
+
+def test_a_single_finalist_is_the_best_of_separate_fits():
+    kernels = [GNTK(3, 1), GNTK(1, 1, "degree").normalized(), GNTK(2, 2).normalized()]
+    result = evaluate(GRAPHS, Y, **(OPTIONS | {"kernels": kernels}), finalists=1)
+    signs = np.where(Y.max() == Y, 1.0, -1.0)
+    grams = [gram(GRAPHS, kernel) for kernel in kernels]
+    for (train, _), choice in zip(result.record.folds, result.choices, strict=True):
+        errors = [refitted_error(K, signs, train) for K in grams]
+        assert choice.kernel == kernels[int(np.argmin(errors))]
+
+
+def test_labels_of_test_graphs_do_not_choose_the_finalists():
+    folds = np.arange(len(Y)) % 4
+    options = OPTIONS | {"folds": folds, "finalists": 2}
+    wrong = Y.copy()
+    test = outer_splits(Y, folds, 0)[1][1]
+    wrong[test] = np.where(Y[test] == Y.min(), Y.max(), Y.min())
+    true, false = evaluate(GRAPHS, Y, **options), evaluate(GRAPHS, wrong, **options)
+    assert true.choices[1] == false.choices[1]
+    assert true.accuracies[1] == pytest.approx(1.0 - false.accuracies[1])
+
+
+def test_report_of_a_screened_evaluation(tmp_path):
+    result = evaluate(GRAPHS, Y, **OPTIONS, finalists=1)
+    data = datasets.Dataset(GRAPHS, Y, "half of MUTAG")
+    report = report_evaluation(tmp_path / "page.html", data, result, compute=Compute(n_jobs=1))
+    json.dumps(report, allow_nan=False)
+    known = ~np.isnan(result.record.scores).any(axis=1)
+    cells = {(k.leaves()[0].blocks, k.leaves()[0].scale) for k in np.array(result.record.kernels, object)[known]}
+    shown = [score for layers in report["surface"]["score"] for row in layers for score in row if score is not None]
+    assert len(shown) == len(cells) < 4
+
+
+def test_finalists_must_be_positive():
+    with pytest.raises(InputError, match="finalists must be an integer, 1 or more, but is 0"):
+        evaluate(GRAPHS, Y, kernels=[GNTK(1)], finalists=0)
+
+
+def test_many_graphs_are_screened_on_a_sample_of_the_training_graphs(monkeypatch):
+    monkeypatch.setattr(_screening, "_LARGEST_SAMPLE", 40)
+    sample = screening_sample(len(Y), 3)
+    assert len(np.unique(sample)) == 40
+    K, train = gram(GRAPHS, GNTK(2, 1)), np.arange(50)
+    found = screening_score(Y, [train, np.arange(len(Y))], sample)(K[np.ix_(sample, sample)], 0)
+    signs = np.where(Y.max() == Y, 1.0, -1.0)[sample]
+    inside = np.flatnonzero(sample < 50)
+    expected = [refitted_error(K[np.ix_(sample, sample)], signs, part) for part in (inside, np.arange(40))]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    result = evaluate(GRAPHS, Y, **OPTIONS, finalists=2)
+    assert result.fits == 2 * 4 * 4 * 2
