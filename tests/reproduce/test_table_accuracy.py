@@ -9,11 +9,17 @@ import numpy as np
 import pytest
 from tests.tables import EXACT
 
-from fastgntk import Compute, Graph, GraphBatch, InputError, datasets, gram, parse_kernel
+from fastgntk import WLOA, Compute, Graph, GraphBatch, InputError, datasets, gram, parse_kernel
 from fastgntk.reproduce import StudyOptions, get_study, run_study
 from fastgntk.reproduce import _table_accuracy as module
 from fastgntk.reproduce._study import PAPER_DATA
-from fastgntk.reproduce._table_accuracy import GIN_ACCURACY, GNTK_ACCURACY, nested_selection, subtree_kernels
+from fastgntk.reproduce._table_accuracy import (
+    GIN_ACCURACY,
+    GNTK_ACCURACY,
+    assignment_kernels,
+    nested_selection,
+    subtree_kernels,
+)
 from fastgntk.selection import Grid, evaluate
 
 pytestmark = pytest.mark.slow
@@ -85,32 +91,36 @@ def test_nested_selection_equals_evaluate():
 def test_quick_run_writes_its_files_once_with_published_figures(tmp_path):
     options = StudyOptions(quick=True)
     outcome = run_study(STUDY, tmp_path, options)
-    assert outcome.measured == 3
+    methods = ["nested", "du2019", "family", "wl", "wloa", "wl grakel", "wloa grakel"]
+    assert outcome.measured == len(methods)
     assert set(outcome.files) == {"csv", "png", "svg", "json"}
     assert all(path.stat().st_size > 0 for path in outcome.files.values())
-    assert [row["method"] for row in outcome.rows] == ["nested", "du2019", "wl"]
+    assert [row["method"] for row in outcome.rows] == methods
     for row in outcome.rows:
         assert (row["published_gntk"], row["published_gin"]) == (90.0, 89.4)
         assert 70 < row["accuracy"] < 100
-    nested, selected, wl = outcome.rows
+    nested, selected, family, wl, wloa, *grakel = outcome.rows
+    for ours, theirs in zip((wl, wloa), grakel, strict=True):  # the same kernels, SVMs and folds
+        assert all(ours[name] == theirs[name] for name in ("accuracy", "std", "options", "fits"))
+    assert parse_kernel(wloa["options"].split(", C ")[0]).leaves()[0].iterations in range(1, 6)
+    assert family["accuracy"] == nested["accuracy"]  # a quick run has one grid
     expected = evaluate(datasets.load("MUTAG"), kernels=module._QUICK_GRID, folds=3, inner_folds=3)
     assert nested["accuracy"] == pytest.approx(100 * expected.mean)
     assert nested["std"] == pytest.approx(100 * expected.std)
     assert nested["accuracy"] <= selected["accuracy"]
-    assert wl["options"].startswith("rounds ")
     kernel, _ = nested["options"].split(", C ")
     assert parse_kernel(kernel) in module._QUICK_GRID.kernels()
     assert outcome.verdict[0].startswith("MUTAG: du2019 ")
     assert run_study(STUDY, tmp_path, options).measured == 0
 
 
-def test_without_grakel_the_subtree_kernel_is_skipped_with_a_note(monkeypatch):
+def test_without_grakel_its_kernels_are_skipped_with_a_note(monkeypatch):
     rows = [made("nested", 80.0), made("du2019", 82.0)]
     monkeypatch.setitem(sys.modules, "grakel", None)
     methods = [cell["method"] for cell in STUDY.cells(StudyOptions(quick=True))]
-    assert methods == ["nested", "du2019"]
+    assert methods == ["nested", "du2019", "family", "wl", "wloa"]
     assert "pip install 'fastgntk[reproduce]'" in STUDY.verdict(rows)[-1]
-    assert not any("GraKeL" in sentence for sentence in STUDY.verdict([*rows, made("wl", 81.0)]))
+    assert not any("GraKeL" in sentence for sentence in STUDY.verdict([*rows, made("wl grakel", 81.0)]))
 
 
 def made(method, accuracy, data="PTC", std=3.0, stopped=0):
@@ -126,16 +136,16 @@ def made(method, accuracy, data="PTC", std=3.0, stopped=0):
     }
 
 
-def test_verdict_compares_with_published_figures_and_between_protocols():
-    rows = [made("nested", 62.0), made("du2019", 65.0), made("wl", 63.5)]
-    rows += [made("nested", 80.0, "MUTAG"), made("du2019", 85.0, "MUTAG"), made("wl", 79.0, "MUTAG", stopped=4)]
+def test_verdict_compares_with_published_figures_and_between_methods():
+    rows = [made("nested", 62.0), made("du2019", 65.0), made("family", 63.0), made("wloa", 63.5)]
+    rows += [made("nested", 80.0, "MUTAG"), made("du2019", 85.0, "MUTAG"), made("wl grakel", 79.0, "MUTAG", stopped=4)]
     assert STUDY.verdict(rows) == [
         "PTC: du2019 65.0 ± 3.0, within one standard deviation of the published 67.9; nested 62.0 ± 3.0, 3.0 points "
-        "below du2019; WL subtree 63.5 ± 3.0, 1.5 points above nested.",
+        "below du2019; default kernels 63.0 ± 3.0, 1.0 points above nested; WLOA 63.5 ± 3.0, 1.5 points above nested.",
         "MUTAG: du2019 85.0 ± 3.0, not within one standard deviation of the published 90.0; nested 80.0 ± 3.0, 5.0 "
-        "points below du2019; WL subtree 79.0 ± 3.0, 1.0 points below nested.",
+        "points below du2019.",
         "Choosing options on the reported folds adds 4.0 points on average over 2 sets, and 5.0 at most.",
-        "4 of 60 support vector machines were stopped before they converged.",
+        "4 of 70 support vector machines were stopped before they converged.",
     ]
 
 
@@ -148,9 +158,21 @@ def test_reported_options_are_those_of_most_folds():
     assert module.most_frequent(["a", "b", "a"]) == "a (2 of 3 folds)"
 
 
-def test_every_data_set_of_the_papers_has_a_grid(shared_data):
-    assert set(module._GRIDS) == set(PAPER_DATA)
+def test_grids_are_those_of_du_et_al_for_the_data_sets_of_the_papers(shared_data):
+    assert set(module._GRIDS) < set(PAPER_DATA)
     assert {cell["data"] for cell in STUDY.cells(StudyOptions())} == set(PAPER_DATA)
+    assert len(module._DU2019) == 14 * 3 * 2 * 2 * 2
+
+
+def test_grakel_computes_optimal_assignments_of_small_sets_only(monkeypatch):
+    monkeypatch.setitem(module._GRAKEL, "wloa grakel", 100)
+    assert list(STUDY.measure({"data": "MUTAG", "method": "wloa grakel"}, StudyOptions(quick=True))) == []
+
+
+def test_assignment_kernels_of_grakel_are_those_of_this_package():
+    graphs = as_batch(PATH, (0, [], []), RING)
+    for rounds, K in enumerate(assignment_kernels(graphs, 2), start=1):
+        EXACT.check(K, gram(graphs, WLOA(rounds)))
 
 
 def test_unknown_data_set_is_refused_before_any_measurement():
