@@ -40,9 +40,9 @@ def conjugate_gradients(problem: Problem) -> Solution:
     model, landmarks, jitter = landmark_model(replace(problem, progress=None), fitc=True)
     n, k = problem.Y.shape
     noise = problem.noise(jitter)
-    rng = generator([problem.random_state, 1])  # independent of the draw of the landmarks
+    rng = generator([problem.options.random_state, 1])  # independent of the draw of the landmarks
     probes = np.where(rng.integers(0, 2, (n, _PROBES), dtype=np.int8), 1.0, -1.0)
-    tolerances = np.repeat([problem.tolerance, max(problem.tolerance, _PROBE_TOLERANCE)], [k, _PROBES])
+    tolerances = np.repeat([problem.options.tolerance, max(problem.options.tolerance, _PROBE_TOLERANCE)], [k, _PROBES])
     solved, iterations = _solve(problem, model, noise, np.hstack([problem.Y, probes]), tolerances)
     alpha = np.ascontiguousarray(solved[:, :k])
     correction = probes * (solved[:, k:] - model.precondition(probes))
@@ -83,14 +83,14 @@ def _solve(problem: Problem, model: LowRank, noise: Array, Y: Array, tolerances:
         if not len(active):
             report(0.0)
             return x, used
-        if used >= problem.max_iterations:
+        if used >= problem.options.max_iterations:
             worst = active[(errors[active] / goals[active]).argmax()]
             raise InputError(
                 f"conjugate gradients reached a relative residual of {errors[worst] / sizes[worst]:.1e} in {used} "
                 f"iterations, not to the tolerance of {tolerances[worst]:.1e}; raise rank (now {problem.rank}) or "
                 f"ridge (now {problem.ridge:.1e}), or use solver='cholesky'."
             )
-        limit = problem.max_iterations - used
+        limit = problem.options.max_iterations - used
         update, steps = _round(model, K, noise, residual[:, active], goals[active], limit, report)
         x[:, active] += update
         used += steps
