@@ -13,7 +13,15 @@ from fastgntk import __version__
 from fastgntk._util.files import check_output_path
 from fastgntk._util.text import format_bytes, format_duration
 from fastgntk.cli._console import configure_logging, plural, progress_bar
-from fastgntk.cli._inputs import Inputs, check_targets, graph_name, load_data, skipped_rows, warn_unused_descriptors
+from fastgntk.cli._inputs import (
+    Inputs,
+    check_graphs,
+    check_targets,
+    graph_name,
+    load_data,
+    skipped_rows,
+    warn_unused_descriptors,
+)
 from fastgntk.cli._option_groups import REQUIRED, OptionGroup, option, random_state_option, with_groups
 from fastgntk.cli._options import (
     CandidateOptions,
@@ -116,12 +124,13 @@ def train(
     options.check(task, kernels.c)
     grid = selection.Grid.full(descriptors=bool(dataset.graphs.descriptors))
     candidates = kernels.build(grid, sketch, options.random_state, dataset.graphs)
-    warn_unused_descriptors(dataset, candidate_kernels(candidates))
+    check_graphs(dataset, candidate_kernels(candidates))
     model = options.make_estimator(task, candidates)
     start = time.perf_counter()
     with progress_bar("training", quiet=output.json) as bar:
         model.set_params(compute=compute.build(bar)).fit(dataset.graphs, task.y)
     seconds = time.perf_counter() - start
+    warn_unused_descriptors(dataset, candidate_kernels(candidates))  # now, so that an error is alone
     model.annotate(
         [graph_name(dataset, i) for i in range(len(dataset))] if model.expansion_.basis.keeps_graphs else None,
         data=dataset.name,
