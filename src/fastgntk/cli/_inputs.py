@@ -227,7 +227,7 @@ def check_targets(dataset: Dataset, inputs: Inputs) -> None:
 
 
 def graph_name(dataset: Dataset, index: int) -> str:
-    """Return the name of a graph: its SMILES, its name, or its number counted from 1."""
+    """Return the name of a graph: its SMILES, its name, or its index counted from 1."""
     if isinstance(dataset, NamedDataset):
         return dataset.names[index]
     return dataset.smiles[index] if isinstance(dataset, MoleculeTable) else str(index + 1)
@@ -266,7 +266,7 @@ def _read_edge_list(inputs: Inputs, target: Any) -> NamedDataset:
 
 @contextmanager
 def _messages_with_options() -> Iterator[None]:
-    """Print warnings and raise errors with options in the place of argument names."""
+    """Print warnings and raise errors with options instead of argument names."""
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -182,10 +182,10 @@ def _find_task(dataset: Dataset, requested: str) -> _Task:
 
 def _check_text(dataset: Dataset, y: NDArray[np.str_], requested: str, column: str) -> None:
     """Reject text that is probably meant as numbers: for regression, or if it has decimals or is mostly numbers."""
-    numbers = np.array([_parse_number(text) for text in y.ravel().tolist()])
-    rows = dataset.rows if isinstance(dataset, MoleculeTable) else np.arange(1, len(numbers) + 1)
-    is_word = np.isnan(numbers)
-    has_decimals = bool(np.any(numbers[~is_word] != np.rint(numbers[~is_word])))
+    values = np.array([_parse_number(text) for text in y.ravel().tolist()])
+    rows = dataset.rows if isinstance(dataset, MoleculeTable) else np.arange(1, len(values) + 1)
+    is_word = np.isnan(values)
+    has_decimals = bool(np.any(values[~is_word] != np.rint(values[~is_word])))
     looks_numeric = len(np.unique(y)) > _FEW_CLASSES and is_word.mean() < 0.5
     if requested == "regression" or (requested == "auto" and (has_decimals or looks_numeric)):
         raise InputError(

@@ -90,14 +90,20 @@ def _solve(problem: Problem, model: LowRank, noise: Array, Y: Array, tolerances:
                 f"iterations, not to the tolerance of {tolerances[worst]:.1e}; raise rank (now {problem.rank}) or "
                 f"ridge (now {problem.ridge:.1e}), or use solver='cholesky'."
             )
-        limit = problem.options.max_iterations - used
-        update, steps = _round(model, K, noise, residual[:, active], goals[active], limit, report)
+        max_steps = problem.options.max_iterations - used
+        update, steps = _round(model, K, noise, residual[:, active], goals[active], max_steps, report)
         x[:, active] += update
         used += steps
 
 
 def _round(
-    model: LowRank, K: Array, noise: Array, residual: Array, goals: Array, limit: int, report: Callable[[float], None]
+    model: LowRank,
+    K: Array,
+    noise: Array,
+    residual: Array,
+    goals: Array,
+    max_steps: int,
+    report: Callable[[float], None],
 ) -> tuple[Array, int]:
     """Return the approximate solution of A x = residual after one round of steps, and the number of steps."""
     x = np.zeros_like(residual)
@@ -121,7 +127,7 @@ def _round(
         excess = np.linalg.norm(residual, axis=0) / goals[active]
         report(float(excess.max()))
         kept = excess > 1.0
-        if step == limit or not kept.any():
+        if step == max_steps or not kept.any():
             return x, step
         active, residual, direction, size = active[kept], residual[:, kept], direction[:, kept], size[kept]
         z = model.precondition(residual)

@@ -104,14 +104,14 @@ def choose_solver(
         return SolverChoice(asked, "chosen by name")
     landmarks = min(n, default_rank(n) if rank is None else rank)
     matrix, columns = 8 * n * n, 8 * n * landmarks
-    budget = memory_budget(memory)
-    if n <= _EXACT and matrix <= budget:  # as without auto
+    available = memory_budget(memory)
+    if n <= _EXACT and matrix <= available:  # as without auto
         return SolverChoice("cholesky", f"exact, and quick up to {_EXACT:,} graphs")
     # Besides the matrix, cg needs columns, features and an orthogonal factor; nystrom only needs these.
-    if matrix + 4 * columns <= budget:
+    if matrix + 4 * columns <= available:
         return SolverChoice("cg", f"as close as exact; a matrix of {format_bytes(matrix)} fits into memory")
-    tight = f"a matrix of {format_bytes(matrix)} is too much for max_memory={format_bytes(budget)}"
-    if stored or (n <= _LANDMARKS and 4 * columns <= budget):
+    tight = f"a matrix of {format_bytes(matrix)} is too much for max_memory={format_bytes(available)}"
+    if stored or (n <= _LANDMARKS and 4 * columns <= available):
         return SolverChoice("nystrom", f"{tight}, {landmarks:,} of its columns are not")
     why = f"more than {_LANDMARKS:,} graphs" if n > _LANDMARKS else f"{tight}, and so are {landmarks:,} of its columns"
     return SolverChoice("features", f"{why}: work and memory grow with graphs, not with pairs")
