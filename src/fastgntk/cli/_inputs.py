@@ -227,7 +227,7 @@ def check_targets(dataset: Dataset, inputs: Inputs) -> None:
 
 
 def graph_name(dataset: Dataset, index: int) -> str:
-    """Return the name of a graph: its SMILES, its name, or its index counted from 1."""
+    """Return the name of a graph: its SMILES, its name, or its position counted from 1."""
     if isinstance(dataset, NamedDataset):
         return dataset.names[index]
     return dataset.smiles[index] if isinstance(dataset, MoleculeTable) else str(index + 1)

@@ -362,13 +362,11 @@ def _read_array(
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
-def _read_small(archive: zipfile.ZipFile, member: zipfile.ZipInfo, size: int, max_bytes: int) -> bytes:
+def _read_small(archive: zipfile.ZipFile, member: zipfile.ZipInfo, size: int, max_size: int) -> bytes:
     _check_member(member, size)
     name = member.orig_filename
-    if member.file_size > max_bytes:
-        raise _FileError(
-            f"is not a fastgntk model: {name} has {member.file_size} bytes, over the limit of {max_bytes}."
-        )
+    if member.file_size > max_size:
+        raise _FileError(f"is not a fastgntk model: {name} has {member.file_size} bytes, over the limit of {max_size}.")
     with _zip_faults(f"the member {name}"), archive.open(member) as source:
         return source.read()
 

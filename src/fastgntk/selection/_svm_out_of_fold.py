@@ -18,6 +18,7 @@ from fastgntk import models
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.engines import EXACT_ENGINES
+from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel
 from fastgntk.models import FittedSVMs, Sigmoids, Split
@@ -75,8 +76,8 @@ def svm_out_of_fold(
 
     ``matrix`` holds the kernel values that the classifier was fitted to, and their cosines.
     """
-    assert matrix.K is not None
-    assert matrix.cosine is not None
+    if matrix.K is None or matrix.cosine is None:
+        raise InputError("support vector machines need the kernel matrix; pass K and cosine in KernelMatrix.")
     fitter = _SVMFitter(class_ids, random_state, balanced=balanced)
     splits = models.lenient_stratified_folds(class_ids, random_state)
     folds = _fit_folds(fitter, matrix.K, matrix.cosine, [(split, C) for split in splits], check_compute(compute))
