@@ -17,7 +17,7 @@ import numpy as np
 
 import fastgntk as fg
 from fastgntk.sketch import SKETCHES
-from fastgntk.solvers import EigenPath, MatrixSource, default_rank, solve
+from fastgntk.solvers import EigenPath, MatrixSource, SolverOptions, default_rank, solve
 
 KERNEL = fg.GNTK(blocks=3, layers=1, scale="degree")
 TEST = 500
@@ -97,10 +97,10 @@ def cases(n: int):
     if n <= MOST_FOR_EIGEN:
         yield "eigen", {"solver": "eigen"}
     for rank in sorted({min(n, 100), default_rank(n), min(n, 2 * default_rank(n))}):
-        yield "nystrom", {"solver": "nystrom", "rank": rank}
+        yield "nystrom", {"solver": "nystrom", "options": SolverOptions(rank)}
         for sketch in SKETCHES if n <= MOST_FOR_ALL_SKETCHES else ["sparse"]:
-            yield f"sketched, {sketch}"[:18], {"solver": "sketched", "rank": rank, "sketch": sketch}
-        yield "cg", {"solver": "cg", "rank": rank}
+            yield f"sketched, {sketch}"[:18], {"solver": "sketched", "options": SolverOptions(rank, sketch=sketch)}
+        yield "cg", {"solver": "cg", "options": SolverOptions(rank)}
 
 
 def rms(values: np.ndarray) -> float:

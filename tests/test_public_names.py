@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import is_dataclass
 from importlib.util import find_spec
+from inspect import isclass, isfunction, signature
 from pathlib import Path
 from types import ModuleType
 
@@ -68,6 +70,19 @@ def test_names_in_all_of_a_public_module_resolve(name):
     assert module.__all__
     assert len(module.__all__) == len(set(module.__all__))
     assert all(hasattr(module, public) for public in module.__all__)
+
+
+def test_public_functions_and_estimators_take_at_most_ten_parameters():
+    modules = [fastgntk, *(value for name in NAMES if isinstance(value := getattr(fastgntk, name), ModuleType))]
+    public = {f"{module.__name__}.{name}": getattr(module, name) for module in modules for name in module.__all__}
+    counts = {
+        name: len(signature(value).parameters)
+        for name, value in public.items()
+        # Kernels and result records are dataclasses: values with a field for each option or figure.
+        if isfunction(value) or (isclass(value) and isfunction(value.__init__) and not is_dataclass(value))
+    }
+    assert len(counts) >= 100
+    assert {name: count for name, count in counts.items() if count > 10} == {}
 
 
 def test_other_names_raise_attribute_error():

@@ -18,7 +18,16 @@ import pytest
 from tests.cli.command import TWO, record, run, sentence, start
 from tests.tables import Tolerance
 
-from fastgntk import GraphClassifierCV, GraphRegressorCV, __version__, datasets, load_model, parse_kernel
+from fastgntk import (
+    GNTK,
+    GraphClassifier,
+    GraphClassifierCV,
+    GraphRegressorCV,
+    __version__,
+    datasets,
+    load_model,
+    parse_kernel,
+)
 from fastgntk.datasets import Dataset, read_table, synthetic, write_tu
 from fastgntk.selection import Grid
 
@@ -768,7 +777,39 @@ def test_descriptors_of_a_model_are_computed_for_new_molecules(tmp_path):
     assert f"rdkit {shown['descriptors']['rdkit']:+.3g}, weight {shown['descriptors']['weight']:+.3g}" in text
     without = data.with_name("without.csv")
     without.write_text("smiles\nCCO\n")
-    assert "has no column 'weight'; choose with_columns= (--with)" in sentence(run("predict", model, without))
+    message = "without.csv lacks the column 'weight', with which the model was trained; add it to the table."
+    assert message in sentence(run("predict", model, without))
+    assert message in sentence(run("explain", model, without, "--row", 1))
+
+
+def test_unused_descriptors_are_not_mentioned_before_an_error(tmp_path):
+    pytest.importorskip("rdkit")
+    arguments = [table(tmp_path / "t.csv"), "--target", "boils", "--with", "weight"]
+    for kernel, message in [
+        (
+            "RBF('dose')",
+            "the kernel needs the descriptors 'dose', but the graphs have only 'weight'; add",
+        ),
+        ("GNTK(scale='given')", "scale 'given' needs a scale for every node"),
+    ]:
+        done = run("train", *arguments, "--kernel", kernel, "-o", tmp_path / "m.fgntk")
+        assert message in sentence(done)
+
+
+def test_a_model_with_given_scales_is_for_python(tmp_path):
+    data = datasets.load("MUTAG")
+    graphs = data.graphs[:20].with_node_scale(np.ones(data.graphs[:20].n_nodes))
+    model = tmp_path / "m.fgntk"
+    GraphClassifier(GNTK(1, 1, scale="given"), "ridge").fit(graphs, data.y[:20]).save(model)
+    assert "no input format holds one; load the model in Python." in sentence(run("predict", model, "MUTAG"))
+
+
+def test_info_lists_descriptors_with_their_widths(tmp_path):
+    pytest.importorskip("rdkit")
+    options = [table(tmp_path / "t.csv"), "--with", "weight", "--with", "weight,boils"]
+    assert record(run("info", *options, "--json"))["descriptors"] == {"weight": 1, "weight,boils": 2}
+    assert "'weight' of width 1, 'weight,boils' of width 2" in run("info", *options).out
+    assert "descriptors" not in run("info", *options[:1]).out
 
 
 def test_graph_attributes_of_json_are_descriptors(tmp_path):

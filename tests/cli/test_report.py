@@ -76,7 +76,7 @@ def test_train_writes_a_report_of_a_regression(tmp_path, table, facts_seen):
     assert facts["target"] == "boils"
     assert facts["score"]["mean"] == pytest.approx(record["leave_one_out_rmse"][0], rel=1e-4)
     assert [g["name"] for g in facts["graphs"]] == [row[0] for row in ROWS]
-    assert "places" in facts["graphs"][5]["drawing"]
+    assert "positions" in facts["graphs"][5]["drawing"]
     assert any("1 row was skipped" in text for text in facts["warnings"])
     assert model.exists()
     assert page.exists()

@@ -38,7 +38,7 @@ def test_store_is_built_in_shards_and_described(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "give a place for the matrix: --output FILE, or --store FOLDER"),
+        ([], "name where to write the matrix: --output FILE, or --store FOLDER"),
         (["-o", "K.npy", "--store", "K.zarr"], "give --output or --store, not both"),
         (["-o", "K.npy", "--shard", "1/2"], "--shard requires --store"),
         (["--store", "K.zarr", "--shard", "2"], "--shard must be k/K such as 2/10, but is '2'"),

@@ -173,7 +173,7 @@ def test_labels_are_integers_or_strings(labels, expected):
         (lambda: Graph(SQUARE, labels=[1, 2]), "labels must have one entry for each of the 4 nodes"),
         (lambda: Graph(SQUARE, labels=[1, "C", 2, 3]), "all integers or all strings, but contains both"),
         (lambda: Graph(SQUARE, labels=[0.5, 1, 2, 3]), "pass continuous values as features="),
-        (lambda: Graph.from_edges([(0, 4)], 4), r"edge 0 is \(0, 4\), but node numbers must lie in 0..3"),
+        (lambda: Graph.from_edges([(0, 4)], 4), r"edge 0 is \(0, 4\), but node indices must lie in 0..3"),
         (lambda: Graph.from_edges([(0, 1), (-1, 2)], 4), r"edge 1 is \(-1, 2\)"),
         (lambda: Graph.from_edges([(0, 1, 2)], 4), "edges must be pairs of integers"),
         (lambda: Graph.from_edges([(0.5, 1.0)], 4), "edges must be pairs of integers"),

@@ -118,9 +118,9 @@ def test_molecules_have_positions_and_bond_orders(tmp_path):
     data = datasets.read_table(path, target="y")
     model = GraphRegressor(GNTK(1, 1), alpha=1e-1).fit(data.graphs, data.y)
     drawing = training_data(data, model)["graphs"][0]["drawing"]
-    assert len(drawing["places"]) == 8
+    assert len(drawing["positions"]) == 8
     edges = dict(zip(zip(drawing["edges"][::2], drawing["edges"][1::2], strict=True), drawing["orders"], strict=True))
     assert edges == {(0, 1): 2.0, (1, 2): 1.0, (2, 3): 3.0}
-    xy = np.array(drawing["places"]).reshape(-1, 2)
+    xy = np.array(drawing["positions"]).reshape(-1, 2)
     lengths = [np.linalg.norm(xy[u] - xy[v]) for u, v in edges]
     np.testing.assert_allclose(lengths, 1.5, atol=0.2)

@@ -451,7 +451,7 @@ def test_given_positions_keep_their_orientation(show):
     report["graphs"][0] |= {
         "nodes": 2,
         "edges": 1,
-        "drawing": {"nodes": 2, "edges": [0, 1], "places": [0.0, 0.0, 0.0, 1.0]},
+        "drawing": {"nodes": 2, "edges": [0, 1], "positions": [0.0, 0.0, 0.0, 1.0]},
     }
     page = show(report)
     pin(page, 0)

@@ -144,8 +144,10 @@ def test_end_to_end_compares_construction_with_solving(tmp_path):
     assert {row["engine"] for row in outcome.rows} == {"kronecker", "decoupled", "lossless"}
     for row in outcome.rows:
         assert row["build_seconds"] > 0
-        assert 0 < row["share"] < 1
-        assert row["share"] == pytest.approx(row["build_seconds"] / (row["build_seconds"] + row["solve_seconds"]))
+        assert 0 < row["build_fraction"] < 1
+        assert row["build_fraction"] == pytest.approx(
+            row["build_seconds"] / (row["build_seconds"] + row["solve_seconds"])
+        )
     assert "MUTAG" in outcome.verdict[0]
 
 

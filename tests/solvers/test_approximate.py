@@ -11,7 +11,7 @@ from tests.solvers.cases import CANCELLED, CG_TOLERANCE, ITERATED, RIDGE, SOLVED
 
 from fastgntk import InputError
 from fastgntk.sketch import SKETCHES
-from fastgntk.solvers import MatrixSource, _low_rank, solve
+from fastgntk.solvers import MatrixSource, SolverOptions, _low_rank, solve
 from fastgntk.solvers._low_rank import draw_landmarks
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
@@ -59,11 +59,11 @@ def fitc(problem, rank):
 @pytest.mark.parametrize("solver", [*LOW_RANK, "cg"])
 def test_at_full_rank_all_are_exact(solver, weighted):
     problem = case()
-    options = {"weights": problem.weights if weighted else None}
-    exact = solve(problem.source, problem.Y, RIDGE, **options)
+    weights = problem.weights if weighted else None
+    exact = solve(problem.source, problem.Y, RIDGE, weights=weights)
     # The poorest of sketches: drawn with n rows, it would not be invertible.
-    options |= {"rank": 1000, "sketch": "countsketch", "tolerance": CG_TOLERANCE}
-    found = solve(problem.source, problem.Y, RIDGE, solver=solver, **options)
+    options = SolverOptions(rank=1000, sketch="countsketch", tolerance=CG_TOLERANCE)
+    found = solve(problem.source, problem.Y, RIDGE, solver=solver, weights=weights, options=options)
     assert found.rank == len(problem.K)
     tight = ITERATED if solver == "cg" else SOLVED
     tight.check(found.predict(problem.cross), exact.predict(problem.cross))
@@ -87,7 +87,9 @@ class TestLowRank:
         n = len(problem.K)
         noise = RIDGE / problem.weights if weighted else np.full(n, RIDGE)
         weights = problem.weights if weighted else None
-        found = solve(problem.source, problem.Y, RIDGE, solver=solver, rank=RANK, weights=weights)
+        found = solve(
+            problem.source, problem.Y, RIDGE, solver=solver, options=SolverOptions(rank=RANK), weights=weights
+        )
         S = drawn(solver, n)
         project = S.T @ np.linalg.inv(S @ problem.K @ S.T) @ S
         return problem, noise, found, S, project
@@ -124,13 +126,13 @@ def test_the_whole_matrix_is_never_requested(solver, monkeypatch):
     monkeypatch.setattr(_low_rank, "BLOCK", 7)
     problem = case()
     source = ColumnsOnly(problem.K)
-    found = solve(source, problem.Y, RIDGE, solver=solver, rank=RANK)
+    found = solve(source, problem.Y, RIDGE, solver=solver, options=SolverOptions(rank=RANK))
     if solver == "nystrom":
         assert np.concatenate(source.requested).tolist() == found.basis.tolist()
     else:
         assert max(len(block) for block in source.requested) == 7
         assert np.concatenate(source.requested).tolist() == source.order.tolist()
-    expected = solve(problem.source, problem.Y, RIDGE, solver=solver, rank=RANK)
+    expected = solve(problem.source, problem.Y, RIDGE, solver=solver, options=SolverOptions(rank=RANK))
     SOLVED.check(found.coefficients, expected.coefficients)
 
 
@@ -139,7 +141,7 @@ def test_a_graph_that_the_fit_must_meet_has_a_residual_all_the_same(solver):
     """Its leverage is 1 to the last digit, or a little more by rounding."""
     problem = case()
     weights = np.where(np.arange(len(problem.K)) < 5, 1e20, 1.0)
-    found = solve(problem.source, problem.Y, RIDGE, solver=solver, rank=RANK, weights=weights)
+    found = solve(problem.source, problem.Y, RIDGE, solver=solver, options=SolverOptions(rank=RANK), weights=weights)
     assert np.isfinite(found.leave_one_out).all()
     assert (found.leave_one_out_variance > 0.0).all()
 
@@ -147,7 +149,7 @@ def test_a_graph_that_the_fit_must_meet_has_a_residual_all_the_same(solver):
 @pytest.mark.parametrize("sketch", SKETCHES)
 def test_every_kind_of_sketch_solves_in_its_row_space(sketch):
     problem = case()
-    found = solve(problem.source, problem.Y, RIDGE, solver="sketched", rank=30, sketch=sketch)
+    found = solve(problem.source, problem.Y, RIDGE, solver="sketched", options=SolverOptions(rank=30, sketch=sketch))
     S = SKETCHES[sketch](len(problem.K), 30, np.random.Generator(np.random.PCG64(0))).dense()
     SOLVED.check(S.T @ np.linalg.lstsq(S.T, found.coefficients)[0], found.coefficients)  # α = Sᵀ β for some β
 
@@ -163,7 +165,7 @@ def test_equal_rows_among_landmarks_do_no_harm(solver):
     problem = case()
     twice = np.repeat(np.arange(20), 2)
     K, Y = problem.K[np.ix_(twice, twice)], problem.Y[:40]
-    found = solve(MatrixSource(K), Y, RIDGE, solver=solver, rank=40, tolerance=CG_TOLERANCE)
+    found = solve(MatrixSource(K), Y, RIDGE, solver=solver, options=SolverOptions(rank=40, tolerance=CG_TOLERANCE))
     exact = solve(MatrixSource(K), Y, RIDGE)
     assert found.rank == 20
     CANCELLED.check(found.predict(K[:, found.basis]), exact.predict(K))
@@ -177,7 +179,7 @@ def test_equal_rows_among_landmarks_do_no_harm(solver):
 def test_a_ridge_of_zero_is_lifted_and_logged(solver, caplog):
     problem = case()
     with caplog.at_level(logging.INFO, logger="fastgntk"):
-        found = solve(problem.source, problem.Y, 0.0, solver=solver, rank=40)
+        found = solve(problem.source, problem.Y, 0.0, solver=solver, options=SolverOptions(rank=40))
     assert found.jitter == pytest.approx(1e-10 * problem.K.diagonal().mean())
     assert f"{found.jitter:.1e}" in caplog.text
     assert np.isfinite(found.leave_one_out).all()
@@ -192,8 +194,17 @@ def test_conjugate_gradients_solve_at_any_rank(weighted):
     problem = case(200)
     weights = problem.weights if weighted else None
     exact = solve(problem.source, problem.Y, RIDGE, weights=weights)
-    few = solve(problem.source, problem.Y, RIDGE, solver="cg", rank=1, tolerance=CG_TOLERANCE, weights=weights)
-    many = solve(problem.source, problem.Y, RIDGE, solver="cg", rank=100, tolerance=CG_TOLERANCE, weights=weights)
+    few, many = (
+        solve(
+            problem.source,
+            problem.Y,
+            RIDGE,
+            solver="cg",
+            weights=weights,
+            options=SolverOptions(rank=rank, tolerance=CG_TOLERANCE),
+        )
+        for rank in (1, 100)
+    )
     for found in (few, many):
         ITERATED.check(found.coefficients, exact.coefficients)
         ITERATED.check(found.scale2, exact.scale2)
@@ -206,7 +217,7 @@ def test_conjugate_gradients_solve_at_any_rank(weighted):
 def test_conjugate_gradients_estimate_leave_one_out():
     problem = case(200)
     exact = solve(problem.source, problem.Y, RIDGE)
-    found = solve(problem.source, problem.Y, RIDGE, solver="cg", rank=40)
+    found = solve(problem.source, problem.Y, RIDGE, solver="cg", options=SolverOptions(rank=40))
     precision = np.linalg.inv(problem.K + RIDGE * np.eye(200))
     Q, noise = fitc(problem, 40)
     rest = precision - np.linalg.inv(Q + np.diag(noise))
@@ -215,13 +226,13 @@ def test_conjugate_gradients_estimate_leave_one_out():
     assert PROBED[0] < np.mean(errors**2 / ((rest**2).sum(axis=1) / 32)) < PROBED[1]
     SOLVED.check(1.0 / np.diagonal(precision), exact.leave_one_out_variance)
     SOLVED.check(found.leave_one_out, found.coefficients * found.leave_one_out_variance[:, None])
-    again = solve(problem.source, problem.Y, RIDGE, solver="cg", rank=40)
+    again = solve(problem.source, problem.Y, RIDGE, solver="cg", options=SolverOptions(rank=40))
     assert np.array_equal(found.leave_one_out, again.leave_one_out)
 
 
 def test_the_variance_of_conjugate_gradients_counts_what_landmarks_miss_as_noise():
     problem = case()
-    found = solve(problem.source, problem.Y, RIDGE, solver="cg", rank=RANK)
+    found = solve(problem.source, problem.Y, RIDGE, solver="cg", options=SolverOptions(rank=RANK))
     Q, noise = fitc(problem, RANK)
     landmarks = draw_landmarks(len(problem.K), RANK, 0)
     among = problem.K[np.ix_(landmarks, landmarks)]
@@ -232,11 +243,12 @@ def test_the_variance_of_conjugate_gradients_counts_what_landmarks_miss_as_noise
 
 def test_conjugate_gradients_that_do_not_converge_report_the_residual():
     problem = case(200)
+    options = SolverOptions(rank=2, tolerance=CG_TOLERANCE, max_iterations=3)
     with pytest.raises(
         InputError,
         match=r"residual of \d\.\de[+-]\d\d in 3 iterations, not to the tolerance of 1\.0e-10; raise rank \(now 2\)",
     ):
-        solve(problem.source, problem.Y, RIDGE, solver="cg", rank=2, tolerance=CG_TOLERANCE, max_iterations=3)
+        solve(problem.source, problem.Y, RIDGE, solver="cg", options=options)
 
 
 def test_conjugate_gradients_meet_an_indefinite_matrix():
@@ -246,12 +258,12 @@ def test_conjugate_gradients_meet_an_indefinite_matrix():
     with pytest.raises(
         InputError, match=r"not positive definite: it has a direction p .* = -\d\.\de-\d\d; raise the ridge"
     ):
-        solve(MatrixSource(K + K.T), rng.standard_normal(30), 1e-3, solver="cg", rank=3)
+        solve(MatrixSource(K + K.T), rng.standard_normal(30), 1e-3, solver="cg", options=SolverOptions(rank=3))
 
 
 def test_conjugate_gradients_leave_a_target_of_zeros_alone():
     problem = case()
     Y = np.stack([problem.Y[:, 0], np.zeros(len(problem.K))], axis=1)
-    found = solve(problem.source, Y, RIDGE, solver="cg", rank=RANK)
+    found = solve(problem.source, Y, RIDGE, solver="cg", options=SolverOptions(rank=RANK))
     assert not found.coefficients[:, 1].any()
     assert found.coefficients[:, 0].any()

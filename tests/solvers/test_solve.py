@@ -9,15 +9,16 @@ import pytest
 from tests.solvers.cases import CANCELLED, CG_TOLERANCE, ITERATED, RIDGE, SOLVED, case
 
 from fastgntk import InputError
-from fastgntk.solvers import SOLVERS, MatrixSource, Solution, default_rank, solve
+from fastgntk.solvers import SOLVERS, MatrixSource, Solution, SolverOptions, default_rank, solve
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
 NAMES = list(SOLVERS)
 
 
-def run(solver, problem, Y, **options):
-    return solve(problem.source, Y, RIDGE, solver=solver, rank=15, tolerance=CG_TOLERANCE, **options)
+def run(solver, problem, Y, random_state=0, progress=None):
+    options = SolverOptions(rank=15, random_state=random_state, tolerance=CG_TOLERANCE)
+    return solve(problem.source, Y, RIDGE, solver=solver, options=options, progress=progress)
 
 
 @pytest.mark.parametrize("solver", NAMES)
@@ -39,7 +40,7 @@ def test_whole_weights_are_rows_given_several_times(solver):
     problem = case(15)
     times = np.arange(15) % 3 + 1
     again = np.repeat(np.arange(15), times)
-    options = {"solver": solver, "rank": 100, "tolerance": CG_TOLERANCE}
+    options = {"solver": solver, "options": SolverOptions(rank=100, tolerance=CG_TOLERANCE)}
     weighted = solve(problem.source, problem.Y, RIDGE, weights=times, **options)
     repeated = solve(MatrixSource(problem.K[np.ix_(again, again)]), problem.Y[again], RIDGE, **options)
     few, many = problem.cross[:, weighted.basis], problem.cross[:, again[repeated.basis]]
@@ -50,7 +51,7 @@ def test_whole_weights_are_rows_given_several_times(solver):
 @pytest.mark.parametrize("solver", NAMES)
 def test_variance_is_never_negative_and_small_where_something_was_seen(solver):
     problem = case()
-    found = solve(problem.source, problem.Y, 1e-9, solver=solver, rank=40, tolerance=1e-4)
+    found = solve(problem.source, problem.Y, 1e-9, solver=solver, options=SolverOptions(rank=40, tolerance=1e-4))
     seen = found.variance(problem.K[:, found.basis], np.diagonal(problem.K))
     assert (seen >= 0.0).all()
     assert seen.max() < 1e-5
@@ -138,7 +139,6 @@ def test_default_rank_is_what_is_taken():
     ("change", "message"),
     [
         ({"solver": "lu"}, "solver must be one of cholesky, eigen, nystrom, sketched, cg, but is 'lu'"),
-        ({"solver": "sketched", "sketch": "x"}, "sketch must be one of ams, gaussian"),
         ({"ridge": -1.0}, "ridge must be a number, 0 or more, but is -1.0"),
         ({"ridge": float("nan")}, "ridge must be a number"),
         ({"ridge": "1"}, "ridge must be a number"),
@@ -147,11 +147,10 @@ def test_default_rank_is_what_is_taken():
         ({"Y": np.r_[np.zeros(7), np.nan, np.zeros(31), np.inf]}, "2 of 40 targets .* first at index 7"),
         ({"weights": np.ones(3)}, r"weights must have shape \(40,\), one weight for each graph"),
         ({"weights": np.r_[np.ones(39), 0.0]}, "is not for graph 39; leave them out"),
-        ({"rank": 0}, "rank must be an integer, 1 or more, but is 0"),
-        ({"rank": 2.5}, "rank must be an integer"),
-        ({"random_state": -1}, "random_state must be an integer, 0 or more"),
-        ({"tolerance": 0.0}, "tolerance must be a number between 0 and 1"),
-        ({"max_iterations": 0}, "max_iterations must be an integer, 1 or more"),
+        (
+            {"options": {"rank": 3}},
+            r"options must be SolverOptions, such as SolverOptions\(rank=200\), but has type dict",
+        ),
     ],
 )
 def test_what_cannot_be_solved_is_refused(change, message):
@@ -159,6 +158,22 @@ def test_what_cannot_be_solved_is_refused(change, message):
     arguments = {"Y": problem.Y, "ridge": RIDGE} | change
     with pytest.raises(InputError, match=message):
         solve(problem.source, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sketch": "x"}, "sketch must be one of ams, gaussian"),
+        ({"rank": 0}, "rank must be an integer, 1 or more, but is 0"),
+        ({"rank": 2.5}, "rank must be an integer"),
+        ({"random_state": -1}, "random_state must be an integer, 0 or more"),
+        ({"tolerance": 0.0}, "tolerance must be a number between 0 and 1"),
+        ({"max_iterations": 0}, "max_iterations must be an integer, 1 or more"),
+    ],
+)
+def test_invalid_solver_options_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        SolverOptions(**options)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fastgntk import __version__
 from fastgntk._util.text import format_duration
 from fastgntk.cli._console import configure_logging, plural, print_json, print_table, print_values, progress_bar
-from fastgntk.cli._inputs import Inputs, check_targets, load_data, warn_skipped, warn_unused_descriptors
+from fastgntk.cli._inputs import Inputs, check_graphs, check_targets, load_data, warn_skipped, warn_unused_descriptors
 from fastgntk.cli._option_groups import OptionGroup, option, random_state_option, with_groups
 from fastgntk.cli._options import CandidateOptions, ComputeOptions, ReportOutput, SketchOptions, candidate_kernels
 from fastgntk.datasets import REGISTRY
@@ -67,7 +67,7 @@ def evaluate(
     check_targets(dataset, inputs)
     folds: Any = int(split.folds) if split.folds.isdecimal() else selection.read_folds(split.folds, len(dataset))
     candidates = kernels.build(selection.Grid.default(len(dataset)), sketch, split.random_state, dataset.graphs)
-    warn_unused_descriptors(dataset, candidate_kernels(candidates))
+    check_graphs(dataset, candidate_kernels(candidates))
     with _combined_bar(quiet=output.json) as progress:
         result = selection.evaluate(
             dataset,
@@ -80,6 +80,7 @@ def evaluate(
             compute=compute.build(),
             progress=progress,
         )
+    warn_unused_descriptors(dataset, candidate_kernels(candidates))  # now, so that an error is alone
     _show(dataset.name, result, split, output)
     output.write_report(report_evaluation, compute, dataset, result)
 

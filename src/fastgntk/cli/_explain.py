@@ -36,12 +36,12 @@ def explain(
     *,
     model: Path = MODEL,
     inputs: SingleGraphInputs,
-    row: int = option("Row of the graph in the table, or its number, counted from 1.", REQUIRED),
+    row: int = option("Row of the graph in the table, or its position, counted from 1.", REQUIRED),
     file: Path | None = option("Image file to write.", None, "--output", "-o", metavar="NAME.svg or NAME.png"),
     target: str | None = option("The target, if the model has several."),
     of_class: str | None = option("The class to explain.", None, "--class", show_default="the predicted class"),
     factor: str | None = option(
-        "The factor of a product that is divided among the nodes: its number, from 0, or the kernel as text.",
+        "The factor of a product that is divided among the nodes: its index, from 0, or the kernel as text.",
         show_default="the first",
         metavar="FACTOR",
     ),
@@ -77,7 +77,7 @@ def explain(
 
 
 def _parse_factor(text: str | None) -> int | Kernel | None:
-    """Return the number of a factor, or the kernel."""
+    """Return the index of a factor, or the kernel."""
     if text is None:
         return None
     return int(text) if text.strip().removeprefix("-").isdecimal() else parse_kernel(text)

@@ -14,7 +14,7 @@ from fastgntk import __version__, pairwise
 from fastgntk._util.files import atomic_save, check_output_path
 from fastgntk._util.text import format_bytes, format_duration
 from fastgntk.cli._console import configure_logging, plural, progress_bar
-from fastgntk.cli._inputs import Inputs, load_data, warn_skipped, warn_unused_descriptors
+from fastgntk.cli._inputs import Inputs, check_graphs, load_data, warn_skipped, warn_unused_descriptors
 from fastgntk.cli._option_groups import OptionGroup, option, with_groups
 from fastgntk.cli._options import ComputeOptions, KernelOptions, OutputOptions, SketchOptions
 from fastgntk.datasets import Dataset
@@ -50,7 +50,7 @@ class StoreOptions(OptionGroup):
         self.parse_shard()
 
     def parse_shard(self) -> tuple[int, int] | None:
-        """Return the shard as numbers."""
+        """Return the shard as (k, K)."""
         if self.shard is None:
             return None
         k, slash, count = self.shard.partition("/")
@@ -84,13 +84,14 @@ def gram(
     compute.build()  # rejects invalid options before graphs are read
     dataset = load_data(inputs, quiet=output.json)
     warn_skipped(dataset)
-    warn_unused_descriptors(dataset, [chosen])
+    check_graphs(dataset, [chosen])
     if estimate:
         show_cost(dataset, chosen, compute, output, _CLUSTERS)
     elif file is None:
         _write_store(dataset, chosen, store, compute, output)
     else:
         _write_file(dataset, chosen, file, compute, output)
+    warn_unused_descriptors(dataset, [chosen])  # last, so that an error is alone
 
 
 def _check_destination(file: Path | None, estimate: bool, store: StoreOptions, inputs: Inputs) -> None:
@@ -104,7 +105,7 @@ def _check_destination(file: Path | None, estimate: bool, store: StoreOptions, i
     if file is not None and store.store is not None:
         raise InputError("give --output or --store, not both.")
     if file is None and store.store is None:
-        raise InputError("give a place for the matrix: --output FILE, or --store FOLDER to write it tile by tile.")
+        raise InputError("name where to write the matrix: --output FILE, or --store FOLDER to write it tile by tile.")
     if file is not None:
         check_output_path(file, "--output", ".npy", ".npz")
     elif target:

@@ -10,7 +10,7 @@ from fastgntk._util.text import format_bytes, memory_budget
 from fastgntk.bench import installed_versions
 from fastgntk.cli._console import configure_logging, print_json, print_table
 from fastgntk.cli._gram import describe_store, show_cost
-from fastgntk.cli._inputs import DATA_HELP, Inputs, load_data, warn_skipped
+from fastgntk.cli._inputs import DATA_HELP, Inputs, check_graphs, load_data, warn_skipped
 from fastgntk.cli._option_groups import argument, option, with_groups
 from fastgntk.cli._options import ComputeOptions, JsonOutput, KernelOptions, OutputOptions, SketchOptions
 from fastgntk.datasets import REGISTRY, Dataset, cache_folder, find
@@ -58,6 +58,7 @@ def info(
     if not output.json:
         warn_skipped(dataset)
     if estimate:
+        check_graphs(dataset, [chosen])
         show_cost(dataset, chosen, compute, output)
     else:
         _show_data(dataset, kernel.features or "auto", output)
@@ -112,8 +113,8 @@ def datasets(*, output: JsonOutput) -> None:
     """List the known data sets with their counts and where each was found."""
     records: list[dict[str, Any]] = []
     for entry in REGISTRY.values():
-        place, path = locate_dataset(entry.name)
-        source = {"where": place, "path": path or entry.url, "citation": entry.citation}
+        location, path = locate_dataset(entry.name)
+        source = {"where": location, "path": path or entry.url, "citation": entry.citation}
         records.append({"name": entry.name, **asdict(entry.counts), "node_labels": entry.node_labels, **source})
     if output.json:
         print_json(records)
@@ -131,7 +132,7 @@ def datasets(*, output: JsonOutput) -> None:
 def locate_dataset(name: str) -> tuple[str, str | None]:
     """Return where a data set was found, and its path; None if it is not on this machine."""
     try:
-        place, path = find(name)
+        location, path = find(name)
     except InputError:  # it has no public address and is in no folder
         return "not found", None
-    return ("to download", None) if place == "download" else (place, str(path))
+    return ("to download", None) if location == "download" else (location, str(path))

@@ -24,8 +24,8 @@ from fastgntk.errors import InputError, format_numbers
 from fastgntk.graphs import UnusedAttributesWarning
 from fastgntk.kernels import DescriptorKernel, Kernel
 
-__all__ = ["DATA_HELP", "Inputs", "check_targets", "graph_name", "load_data", "skipped_rows", "warn_skipped"]
-__all__ += ["warn_unused_descriptors"]
+__all__ = ["DATA_HELP", "Inputs", "check_graphs", "check_targets", "graph_name", "load_data", "needs_given_scale"]
+__all__ += ["skipped_rows", "warn_skipped", "warn_unused_descriptors"]
 
 DATA_HELP = (
     "A table of molecules, or of edges with --graph (.csv, .tsv), or JSON in node-link form (.json, .jsonl), also "
@@ -178,6 +178,27 @@ def load_data(inputs: Inputs, *, quiet: bool = False) -> Dataset:
         return load(data, progress=bar)
 
 
+def check_graphs(dataset: Dataset, kernels: Iterable[Kernel]) -> None:
+    """Reject kernels that need what the graphs of DATA lack, with advice for the command line."""
+    kernels, batch = list(kernels), dataset.graphs
+    if batch.node_scale is None and needs_given_scale(kernels):
+        raise InputError(
+            "scale 'given' needs a scale for every node, which no input format holds; use uniform, degree, unit or "
+            "symmetric, in --scale or in the text of --kernel."
+        )
+    if missing := sorted(_used_blocks(kernels) - set(batch.descriptors)):
+        available = f"only {', '.join(map(repr, batch.descriptors))}" if batch.descriptors else "none"
+        raise InputError(
+            f"the kernel needs the descriptors {missing[0]!r}, but the graphs have {available}; add them with "
+            "--descriptors or --with."
+        )
+
+
+def needs_given_scale(kernels: Iterable[Kernel]) -> bool:
+    """Whether a kernel takes the scale of every node from the graphs."""
+    return any(leaf.given_scale for kernel in kernels for leaf in kernel.leaves())
+
+
 def warn_unused_descriptors(dataset: Dataset, kernels: Iterable[Kernel]) -> None:
     """Print a warning if no kernel uses some of the descriptors that were read or computed."""
     if unused := [name for name in dataset.graphs.descriptors if name not in _used_blocks(kernels)]:
@@ -206,7 +227,7 @@ def check_targets(dataset: Dataset, inputs: Inputs) -> None:
 
 
 def graph_name(dataset: Dataset, index: int) -> str:
-    """Return the name of a graph: its SMILES, its name, or its number counted from 1."""
+    """Return the name of a graph: its SMILES, its name, or its position counted from 1."""
     if isinstance(dataset, NamedDataset):
         return dataset.names[index]
     return dataset.smiles[index] if isinstance(dataset, MoleculeTable) else str(index + 1)
@@ -245,7 +266,7 @@ def _read_edge_list(inputs: Inputs, target: Any) -> NamedDataset:
 
 @contextmanager
 def _messages_with_options() -> Iterator[None]:
-    """Print warnings and raise errors with options in the place of argument names."""
+    """Print warnings and raise errors with options instead of argument names."""
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

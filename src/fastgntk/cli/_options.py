@@ -85,7 +85,7 @@ class KernelOptions(OptionGroup):
     kernel: list[str] | None = option(f"{_KERNEL}; not to be combined with the options below.", metavar="TEXT")
     blocks: int | None = option("Number of blocks.", show_default="3")
     layers: int | None = option("ReLU layers in each block.", show_default="2")
-    scale: str | None = option("Scale: uniform, degree, unit, given or symmetric.", show_default="uniform")
+    scale: str | None = option("Scale: uniform, degree, unit or symmetric.", show_default="uniform")
     jump: bool | None = option("Read out every level (the default), or only the last.")
     c_phi: float | None = option("Variance factor of the ReLU layers.", show_default="2")
     edges: str | None = option("plain ignores edge labels; typed uses them.", show_default="plain")
@@ -127,7 +127,7 @@ class CandidateOptions(OptionGroup):
         "Numbers of blocks, such as 1,2,5 or 1-10.", show_default="train: 1-10; evaluate: 1,2,3,5,8"
     )
     layers: str | None = option("Numbers of layers in each block.", show_default="train: 1-3; evaluate: 1")
-    scale: str | None = option("Scales: uniform,degree,unit,given,symmetric.", show_default="uniform,degree")
+    scale: str | None = option("Scales: uniform,degree,unit,symmetric.", show_default="uniform,degree")
     jump: str | None = option(
         "Jumping knowledge: yes, no or both.",
         show_default="train: both; evaluate: both for more than 500 graphs, else no",

@@ -13,7 +13,7 @@ import numpy as np
 from fastgntk._util.files import atomic_write, check_output_path
 from fastgntk._util.text import format_duration
 from fastgntk.cli._console import configure_logging, plural, print_json, print_values, progress_bar
-from fastgntk.cli._inputs import Inputs, load_data, skipped_rows, warn_skipped
+from fastgntk.cli._inputs import Inputs, load_data, needs_given_scale, skipped_rows, warn_skipped
 from fastgntk.cli._option_groups import argument, option, with_groups
 from fastgntk.cli._options import LocalComputeOptions, OutputOptions
 from fastgntk.datasets import Dataset, MoleculeTable, NamedDataset, read_columns
@@ -96,14 +96,35 @@ def target_names(model: Any) -> list[str]:
 
 def load_new_graphs(inputs: Inputs, model: Any, *, quiet: bool) -> Dataset:
     """Read graphs for a model; options default to those of its training."""
-    metadata = getattr(model, "about_", {})
+    kernel, metadata = model.expansion_.basis.kernel, getattr(model, "about_", {})
+    if needs_given_scale([kernel]):
+        raise InputError(
+            "the kernel of the model has scale 'given', which needs a scale for every node, and no input format holds "
+            "one; load the model in Python."
+        )
+    takes_columns_of_model = inputs.with_columns is None
     inputs = inputs.from_model(metadata.get("inputs"))
+    if takes_columns_of_model:
+        _check_trained_columns(inputs)
     if inputs.format == "edge list":
         return _labels_as_trained(load_data(inputs, quiet=quiet), model)
     column = metadata.get("smiles")
     if inputs.format == "molecules" and inputs.smiles is None and isinstance(column, str):
         inputs = replace(inputs, smiles=column if column in read_columns(inputs.data) else None)
     return load_data(inputs, quiet=quiet)
+
+
+def _check_trained_columns(inputs: Inputs) -> None:
+    """Raise an error for a table without a column that the model uses as descriptors."""
+    if inputs.format != "molecules" or not inputs.with_columns:
+        return
+    columns = read_columns(inputs.data)
+    for text in inputs.with_columns:
+        names = [text] if text in columns else [part.strip() for part in text.split(",")]
+        if missing := [name for name in names if name not in columns]:
+            raise InputError(
+                f"{inputs.data} lacks the column {missing[0]!r}, with which the model was trained; add it to the table."
+            )
 
 
 def _labels_as_trained(dataset: Dataset, model: Any) -> Dataset:

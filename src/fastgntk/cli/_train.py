@@ -13,7 +13,15 @@ from fastgntk import __version__
 from fastgntk._util.files import check_output_path
 from fastgntk._util.text import format_bytes, format_duration
 from fastgntk.cli._console import configure_logging, plural, progress_bar
-from fastgntk.cli._inputs import Inputs, check_targets, graph_name, load_data, skipped_rows, warn_unused_descriptors
+from fastgntk.cli._inputs import (
+    Inputs,
+    check_graphs,
+    check_targets,
+    graph_name,
+    load_data,
+    skipped_rows,
+    warn_unused_descriptors,
+)
 from fastgntk.cli._option_groups import REQUIRED, OptionGroup, option, random_state_option, with_groups
 from fastgntk.cli._options import (
     CandidateOptions,
@@ -116,12 +124,13 @@ def train(
     options.check(task, kernels.c)
     grid = selection.Grid.full(descriptors=bool(dataset.graphs.descriptors))
     candidates = kernels.build(grid, sketch, options.random_state, dataset.graphs)
-    warn_unused_descriptors(dataset, candidate_kernels(candidates))
+    check_graphs(dataset, candidate_kernels(candidates))
     model = options.make_estimator(task, candidates)
     start = time.perf_counter()
     with progress_bar("training", quiet=output.json) as bar:
         model.set_params(compute=compute.build(bar)).fit(dataset.graphs, task.y)
     seconds = time.perf_counter() - start
+    warn_unused_descriptors(dataset, candidate_kernels(candidates))  # now, so that an error is alone
     model.annotate(
         [graph_name(dataset, i) for i in range(len(dataset))] if model.expansion_.basis.keeps_graphs else None,
         data=dataset.name,
@@ -173,10 +182,10 @@ def _find_task(dataset: Dataset, requested: str) -> _Task:
 
 def _check_text(dataset: Dataset, y: NDArray[np.str_], requested: str, column: str) -> None:
     """Reject text that is probably meant as numbers: for regression, or if it has decimals or is mostly numbers."""
-    numbers = np.array([_parse_number(text) for text in y.ravel().tolist()])
-    rows = dataset.rows if isinstance(dataset, MoleculeTable) else np.arange(1, len(numbers) + 1)
-    is_word = np.isnan(numbers)
-    has_decimals = bool(np.any(numbers[~is_word] != np.rint(numbers[~is_word])))
+    values = np.array([_parse_number(text) for text in y.ravel().tolist()])
+    rows = dataset.rows if isinstance(dataset, MoleculeTable) else np.arange(1, len(values) + 1)
+    is_word = np.isnan(values)
+    has_decimals = bool(np.any(values[~is_word] != np.rint(values[~is_word])))
     looks_numeric = len(np.unique(y)) > _FEW_CLASSES and is_word.mean() < 0.5
     if requested == "regression" or (requested == "auto" and (has_decimals or looks_numeric)):
         raise InputError(

@@ -92,17 +92,17 @@ class ProcessKernel(FrozenParameters, GenericKernelMixin, Kernel):  # type: igno
         """Return the kernel of graphs; the last two are cached, for fitting and for sampling."""
         options = check_kernel(self.kernel), check_compute(self.compute)
         candidates = [cached for cached in self._cache if cached.options == options]
-        found = next((cached for cached in candidates if _same_objects(cached.X, X)), None)
-        if found is None:
+        kernel = next((cached for cached in candidates if _same_objects(cached.X, X)), None)
+        if kernel is None:
             batch = as_graphs(X)
-            found = next((cached for cached in candidates if _same_graphs(cached.batch, batch)), None)
-            if found is None:
+            kernel = next((cached for cached in candidates if _same_graphs(cached.batch, batch)), None)
+            if kernel is None:
                 copied = X.copy() if isinstance(X, np.ndarray) else None  # the caller may modify the array
                 training = TrainingKernel(prepare_batch(batch, *options), scaled=False)
-                found = _CachedKernel(copied, batch, options, training)
+                kernel = _CachedKernel(copied, batch, options, training)
         if keep:
-            self._cache[:] = [found, *[cached for cached in self._cache if cached is not found][:1]]
-        return found
+            self._cache[:] = [kernel, *[cached for cached in self._cache if cached is not kernel][:1]]
+        return kernel
 
     def __sklearn_clone__(self) -> Self:
         # Every fit clones its kernel, and `log_marginal_likelihood` does at every call.

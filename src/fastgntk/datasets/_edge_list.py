@@ -124,10 +124,10 @@ def read_edge_list(
             if len(unknown):
                 graph_name = graph_names[rows.graphs[unknown[0]]]
                 raise _missing_error(f"the graph {graph_name!r}", rows.table, unknown[0], target_table.path)
-    sizes, name_of_node, numbers = _number_nodes(tables, len(graphs))
-    ends = numbers[-edge_rows.nodes.size :].reshape(-1, 2)
+    sizes, name_of_node, node_indices = _index_nodes(tables, len(graphs))
+    ends = node_indices[-edge_rows.nodes.size :].reshape(-1, 2)
     if node_rows is not None:
-        n_listed = np.bincount(node_rows.graphs, minlength=len(graphs))  # these nodes have the first numbers
+        n_listed = np.bincount(node_rows.graphs, minlength=len(graphs))  # these nodes have the first indices
         unknown = np.flatnonzero(ends >= n_listed[edge_rows.graphs][:, None])
         if len(unknown):
             row = unknown[0] // 2
@@ -196,7 +196,7 @@ class _Numbering(defaultdict[str, int]):
 
 
 class _Rows:
-    """Rows of a table of nodes or edges: numbers of graphs and nodes, and the other columns as attributes.
+    """Rows of a table of nodes or edges: indices of graphs and nodes, and the other columns as attributes.
 
     Attributes are in the order of the graphs.
     """
@@ -236,10 +236,10 @@ def _missing_error(what: str, table: TextTable, row: int, path: Path) -> InputEr
     )
 
 
-def _number_nodes(tables: list[_Rows], n_graphs: int) -> tuple[Ints, Ints, Ints]:
-    """Assign numbers to the nodes of each graph in the order of their first occurrence.
+def _index_nodes(tables: list[_Rows], n_graphs: int) -> tuple[Ints, Ints, Ints]:
+    """Assign indices to the nodes of each graph in the order of their first occurrence.
 
-    Returns the number of nodes of each graph, the name of each node, and for each occurrence the number of the node.
+    Returns the number of nodes of each graph, the name of each node, and for each occurrence the index of the node.
     """
     graph_of = np.concatenate([np.repeat(rows.graphs, rows.nodes.shape[1]) for rows in tables])
     name_of = np.concatenate([rows.nodes.ravel() for rows in tables])

@@ -139,10 +139,10 @@ def _read_items(path: Path) -> list[Mapping[str, Any]]:
     text = read_text(path, "save it as JSON in UTF-8")
     if without_gz(path).suffix.lower() == ".jsonl":
         lines = enumerate(text.split("\n"), start=1)
-        items = [_parse(path, line, number) for number, line in lines if line.strip()]
+        items = [_parse(path, line, i) for i, line in lines if line.strip()]
     else:
-        content = _parse(path, text, 1)
-        items = content if isinstance(content, list) else [content]
+        document = _parse(path, text, 1)
+        items = document if isinstance(document, list) else [document]
     for i, item in enumerate(items):
         if not isinstance(item, Mapping):
             raise InputError(

@@ -218,9 +218,9 @@ def _fingerprint(path: Path) -> str:
     if path.is_dir():
         name, source = list_tu_files(path)
         for part, read in sorted(source.items()):
-            content = read()
-            digest.update(f"{name} {part} {len(content)}\n".encode())
-            digest.update(content)
+            data = read()
+            digest.update(f"{name} {part} {len(data)}\n".encode())
+            digest.update(data)
     else:
         with path.open("rb") as stream:
             while chunk := stream.read(2**22):

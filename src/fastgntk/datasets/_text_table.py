@@ -75,8 +75,8 @@ class TextTable:
         return texts
 
     def _cell_error(self, problem: str, index: int, rows: Sequence[int], advice: str = "") -> InputError:
-        places = format_numbers("data row", [row + 1 for row in rows])
-        return InputError(f"{self.path} has {problem} in column {self.columns[index]!r} in {places}{advice}.")
+        rows_text = format_numbers("data row", [row + 1 for row in rows])
+        return InputError(f"{self.path} has {problem} in column {self.columns[index]!r} in {rows_text}{advice}.")
 
     def attribute(self, index: int, *, numbers: bool) -> list[Any] | Array:
         """Return a column as numbers or as labels, with None for missing values; an array if all are numbers.
@@ -217,10 +217,10 @@ def read_text(path: Path, advice: str) -> str:
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the path of a file.")
     try:
-        content = path.read_bytes()
+        data = path.read_bytes()
         if without_gz(path) != path:
-            content = gzip.decompress(content)
-        text = content.decode("utf-8-sig")
+            data = gzip.decompress(data)
+        text = data.decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; check the path.") from None
     except UnicodeDecodeError:

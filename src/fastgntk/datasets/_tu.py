@@ -70,8 +70,8 @@ def read_tu(path: str | Path, *, directed: bool = False) -> Dataset:
     edge_labels = table("edge_labels", np.int64, 1, rows=(len(pairs), "edges"))
     if node_attributes is not None and not np.isfinite(node_attributes).all():
         line = int(np.flatnonzero(~np.isfinite(node_attributes).all(axis=1))[0])
-        place = f"{name}_node_attributes.txt, line {line + 1} (graph {indicator[line]})"
-        raise InputError(f"{place}: attributes must be finite.")
+        location = f"{name}_node_attributes.txt, line {line + 1} (graph {indicator[line]})"
+        raise InputError(f"{location}: attributes must be finite.")
     del pairs
 
     if np.any(indicator[1:] < indicator[:-1]):  # nodes of a graph need not be adjacent in the file
@@ -156,8 +156,8 @@ def _check_edges(name: str, pairs: Ints, indicator: Ints) -> tuple[Int32s, Int32
     n_nodes = len(indicator)
     outside = np.flatnonzero((pairs < 1).any(axis=1) | (pairs > n_nodes).any(axis=1))
     if len(outside):
-        limit = f"{name}_graph_indicator.txt has {n_nodes} lines, so nodes are 1..{n_nodes}"
-        raise InputError(f"{edge(outside[0])}, but {limit}.")
+        allowed = f"{name}_graph_indicator.txt has {n_nodes} lines, so nodes are 1..{n_nodes}"
+        raise InputError(f"{edge(outside[0])}, but {allowed}.")
     tail, head = pairs[:, 0].astype(np.int32) - 1, pairs[:, 1].astype(np.int32) - 1
     across = np.flatnonzero(indicator[tail] != indicator[head])
     if len(across):
@@ -167,7 +167,7 @@ def _check_edges(name: str, pairs: Ints, indicator: Ints) -> tuple[Int32s, Int32
 
 
 def _count_graphs(name: str, indicator: Ints, classes: Ints | None, attributes: NDArray[Any] | None) -> int:
-    """Return the number of graphs: that of the file with a line for each, checked against the others."""
+    """Return the number of graphs: that of the file with a line for each, checked against all other files."""
     tables = {f"{name}_graph_labels.txt": classes, f"{name}_graph_attributes.txt": attributes}
     counts = {file: len(table) for file, table in tables.items() if table is not None}
     if len(set(counts.values())) > 1:
@@ -208,9 +208,9 @@ def parse_table(text: bytes, dtype: type, file: str, columns: int | None = None)
     if _is_regular(compact, lines, width):
         with warnings.catch_warnings(), suppress(DeprecationWarning, ValueError):
             warnings.simplefilter("error", DeprecationWarning)  # NumPy's signal for anything but numbers
-            numbers: NDArray[Any] = np.fromstring(text.replace(b",", b" "), dtype=dtype, sep=" ")
-            if numbers.size == lines * width:
-                return numbers.reshape(lines, width)
+            values: NDArray[Any] = np.fromstring(text.replace(b",", b" "), dtype=dtype, sep=" ")
+            if values.size == lines * width:
+                return values.reshape(lines, width)
     raise _find_invalid_line(text, dtype, file, width)
 
 
@@ -233,28 +233,28 @@ def _is_regular(compact: bytes, lines: int, width: int) -> bool:
 
 def _find_invalid_line(text: bytes, dtype: type, file: str, width: int) -> InputError:
     kind = "integers" if np.issubdtype(dtype, np.integer) else "numbers"
-    for number, raw in enumerate(text.split(b"\n"), start=1):
+    for line_number, raw in enumerate(text.split(b"\n"), start=1):
         line = raw.decode("ascii", errors="replace").strip()
         fields = [field.strip() for field in line.split(",")]
         try:
-            numbers = [int(f) if kind == "integers" else float(f) for f in fields]
+            values = [int(f) if kind == "integers" else float(f) for f in fields]
         except ValueError:
-            numbers = []
-        if len(numbers) != width:
+            values = []
+        if len(values) != width:
             shown = line if len(line) <= 40 else line[:37] + "..."
             expected = (
                 f"{width} {kind} separated by commas"
                 if width > 1
                 else {"integers": "an integer", "numbers": "a number"}[kind]
             )
-            return InputError(f"{file}, line {number}: expected {expected}, found {shown!r}.")
+            return InputError(f"{file}, line {line_number}: expected {expected}, found {shown!r}.")
     return InputError(f"{file} cannot be read as {kind}, {width} a line.")
 
 
 def write_tu(dataset: Dataset, folder: str | Path) -> Path:
     """Write ``folder/NAME/NAME_A.txt`` and its companions, each file atomically; return the folder.
 
-    Every edge is written in both directions, node and graph numbers from 1, floats with all their digits; files of
+    Every edge is written in both directions, node and graph indices from 1, floats with all their digits; files of
     an older set of that name in that folder are replaced or removed. An InputError is raised for what the format
     cannot hold: edge weights and directions, scales of nodes, string labels of nodes or edges, sparse features, a last
     graph without nodes.

@@ -1,7 +1,7 @@
 """Random graph families with a random state, for tests and scaling studies.
 
 Each function returns a :class:`fastgntk.datasets.Dataset` of ``n_graphs`` graphs. Where a parameter is a
-sequence, graph i takes its entry i modulo the length, and ``y`` is that number, the class to predict. The same
+sequence, graph i takes its entry i modulo the length, and ``y`` is that index, the class to predict. The same
 arguments give the same graphs on every machine.
 """
 

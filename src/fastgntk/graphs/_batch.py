@@ -13,7 +13,7 @@ from scipy import sparse
 from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs._csr import Adjacency, row_offsets
-from fastgntk.graphs._descriptors import check_block, own_row, stack_descriptors
+from fastgntk.graphs._descriptors import check_block, single_row, stack_descriptors
 from fastgntk.graphs._graph import Graph, check_features, check_node_scale
 from fastgntk.graphs._sketch_keys import Keys, caller_keys, check_sketch_sizes
 
@@ -149,7 +149,7 @@ class GraphBatch(Sequence[Graph]):
 
     @cached_property
     def graph_of_node(self) -> Ints:
-        """For each node the number of its graph."""
+        """For each node the index of its graph."""
         return _read_only(np.repeat(np.arange(len(self)), self.sizes))
 
     @property
@@ -250,7 +250,7 @@ class GraphBatch(Sequence[Graph]):
         graph.n_self_loops = int(part.self_loops[0])
         graph.sketch_key = None if part.sketch_keys is None else part.sketch_keys[0]
         graph.sketch_size = None if part.sketch_sizes is None else int(part.sketch_sizes[0])
-        graph.descriptors = {name: own_row(block) for name, block in part.descriptors.items()}
+        graph.descriptors = {name: single_row(block) for name, block in part.descriptors.items()}
         return graph
 
     def _contiguous(self, start: int, stop: int) -> Self:
@@ -263,7 +263,7 @@ class GraphBatch(Sequence[Graph]):
     def _take(self, graphs: Ints) -> Self:
         graphs = np.where(graphs < 0, graphs + len(self), graphs)
         if len(graphs) and (graphs.min() < 0 or graphs.max() >= len(self)):
-            raise IndexError(f"graph numbers must lie in 0..{len(self) - 1}.")
+            raise IndexError(f"graph indices must lie in 0..{len(self) - 1}.")
         sizes = self.sizes[graphs]
         nodes = _ranges(self.offsets[:-1][graphs], sizes)
         degrees = self.degrees[nodes]
@@ -271,7 +271,7 @@ class GraphBatch(Sequence[Graph]):
         return self._select(row_offsets(sizes), row_offsets(degrees), graphs, nodes, edges)
 
     def _select(self, offsets: Ints, indptr: Ints, graphs: Any, nodes: Any, edges: Any) -> Self:
-        """Return a batch with these graphs, nodes and edges, each a slice or an array of numbers."""
+        """Return a batch with these graphs, nodes and edges, each a slice or an array of indices."""
         rows = {"indices": edges, "weights": edges, "edge_labels": edges, "features": nodes, "labels": nodes}
         rows["node_scale"] = nodes
         arrays: dict[str, Any] = {name: getattr(self, name) for name in rows}

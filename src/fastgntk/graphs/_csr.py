@@ -164,7 +164,7 @@ def from_edges(
 
 
 def _counting_sort(keys: NDArray[np.integer], n_keys: int) -> Ints:
-    """Return a stable order of keys 0..n_keys − 1, as found by SciPy's transposition of rows of one entry each."""
+    """Return a stable order of keys 0..n_keys − 1, as given by SciPy's transposition of rows of one entry each."""
     one_each = np.arange(len(keys) + 1, dtype=sparse.get_index_dtype(maxval=len(keys)))
     table = sparse.csr_array((np.zeros(len(keys), dtype=np.int8), keys, one_each), shape=(len(keys), n_keys))
     return np.asarray(table.tocsc().indices)
@@ -173,7 +173,7 @@ def _counting_sort(keys: NDArray[np.integer], n_keys: int) -> Ints:
 def _check_range(rows: NDArray[np.integer], cols: NDArray[np.integer], n_nodes: int) -> None:
     if len(rows) and (min(rows.min(), cols.min()) < 0 or max(rows.max(), cols.max()) >= n_nodes):
         i = first_true((rows < 0) | (cols < 0) | (rows >= n_nodes) | (cols >= n_nodes))
-        raise InputError(f"edge {i} is ({rows[i]}, {cols[i]}), but node numbers must lie in 0..{n_nodes - 1}.")
+        raise InputError(f"edge {i} is ({rows[i]}, {cols[i]}), but node indices must lie in 0..{n_nodes - 1}.")
 
 
 def _merge_weights(weights: Array, first: Bools, parallel: Bools, directed: bool, name: Callable[[int], str]) -> Array:

@@ -13,7 +13,7 @@ from scipy import sparse
 from fastgntk._util.arrays import Bools
 from fastgntk.errors import InputError
 
-__all__ = ["check_block", "check_own_descriptors", "is_missing", "own_row", "stack_descriptors"]
+__all__ = ["check_block", "check_graph_descriptors", "is_missing", "single_row", "stack_descriptors"]
 
 
 def check_block(name: Any, values: Any, n_graphs: int) -> Any:
@@ -30,7 +30,7 @@ def check_block(name: Any, values: Any, n_graphs: int) -> Any:
     return block
 
 
-def check_own_descriptors(descriptors: Any) -> dict[str, Any]:
+def check_graph_descriptors(descriptors: Any) -> dict[str, Any]:
     """Return the descriptors of one graph: (d,) float64 by name, or (1, d) CSR; a number is a block of one column."""
     if descriptors is None:
         return {}
@@ -49,15 +49,15 @@ def check_own_descriptors(descriptors: Any) -> dict[str, Any]:
     return checked
 
 
-def own_row(block: Any) -> Any:
+def single_row(block: Any) -> Any:
     """Return the descriptors of a single graph from a block of one row: (d,), or (1, d) if sparse."""
     return block if sparse.issparse(block) else block[0]
 
 
 def stack_descriptors(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the blocks of graphs from their own descriptors; rows of graphs that lack a block are NaN."""
-    names = dict.fromkeys(name for own in rows for name in own)
-    return {name: _stack(name, [own.get(name) for own in rows]) for name in names}
+    """Return the blocks of graphs from the descriptors of each; rows of graphs that lack a block are NaN."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _stack(name, [row.get(name) for row in rows]) for name in names}
 
 
 def is_missing(block: Any) -> Bools:

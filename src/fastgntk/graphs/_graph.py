@@ -11,7 +11,7 @@ from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 from fastgntk.graphs._csr import Adjacency, entries, from_edges, reverse_edges
-from fastgntk.graphs._descriptors import check_own_descriptors
+from fastgntk.graphs._descriptors import check_graph_descriptors
 from fastgntk.graphs._sketch_keys import Keys, caller_key
 
 __all__ = ["Graph"]
@@ -85,7 +85,7 @@ class Graph:
         self._fill(from_edges(rows, cols, n_nodes, weights=weights, directed=directed), features, labels)
         self.node_scale = None if node_scale is None else check_node_scale(node_scale, n_nodes)
         self._set_sketch(sketch_key, sketch_size)
-        self.descriptors = check_own_descriptors(descriptors)
+        self.descriptors = check_graph_descriptors(descriptors)
 
     @classmethod
     def from_edges(
@@ -103,7 +103,7 @@ class Graph:
         sketch_size: int | None = None,
         descriptors: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Construct a graph from pairs of node numbers (0 to n_nodes − 1), each edge once or in both directions.
+        """Construct a graph from pairs of node indices (0 to n_nodes − 1), each edge once or in both directions.
 
         ``edge_labels`` are integers or strings, like node labels, one for each edge.
         """
@@ -126,7 +126,7 @@ class Graph:
         graph._fill(adjacency, features, labels)
         graph.node_scale = None if node_scale is None else check_node_scale(node_scale, n_nodes)
         graph._set_sketch(sketch_key, sketch_size)
-        graph.descriptors = check_own_descriptors(descriptors)
+        graph.descriptors = check_graph_descriptors(descriptors)
         return graph
 
     def _fill(self, adjacency: Adjacency, features: ArrayLike | None, labels: ArrayLike | None) -> None:

@@ -24,27 +24,27 @@ class UnseenLabelWarning(UserWarning):
 
 
 class EdgeTypes:
-    """Numbers 0, 1, … for edge labels; an integer label never equals a string label."""
+    """Indices 0, 1, … for edge labels; an integer label never equals a string label."""
 
     def __init__(self, known: dict[bool, tuple[NDArray[Any], Ints]] | None = None) -> None:
-        self.known = known or {}  # by whether they are strings: sorted labels and their numbers
+        self.known = known or {}  # by whether they are strings: sorted labels and their indices
 
     def of_kind(self, labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-        """Return the known labels of the same kind (integers or strings) as ``labels``, and their numbers."""
+        """Return the known labels of the same kind (integers or strings) as ``labels``, and their indices."""
         nothing = np.zeros(0, dtype=labels.dtype), np.zeros(0, dtype=np.int64)
         return self.known.get(labels.dtype.kind == "U", nothing)
 
     def extend(self, labels: NDArray[Any] | None) -> Self:
-        """Return types that include these labels; known labels keep their numbers, new ones follow."""
+        """Return types that include these labels; known labels keep their indices, new ones follow."""
         if labels is None:
             return self
         extended = _add_categories(*self.of_kind(labels), labels, len(self))
         return type(self)({**self.known, labels.dtype.kind == "U": extended})
 
-    def numbers(self, labels: NDArray[Any]) -> Ints:
-        """Return the number of each label; unknown labels get the next numbers."""
-        known, numbers = self.extend(labels).of_kind(labels)
-        return np.asarray(numbers[np.searchsorted(known, labels)], dtype=np.int64)
+    def indices(self, labels: NDArray[Any]) -> Ints:
+        """Return the index of each label; unknown labels get the next indices."""
+        known, indices = self.extend(labels).of_kind(labels)
+        return np.asarray(indices[np.searchsorted(known, labels)], dtype=np.int64)
 
     @property
     def has_text(self) -> bool:
@@ -55,12 +55,12 @@ class EdgeTypes:
         return sum(len(known) for known, _ in self.known.values())
 
 
-def _add_categories(old: NDArray[Any], numbers: Ints, labels: NDArray[Any], start: int) -> tuple[NDArray[Any], Ints]:
-    """Return the sorted union of old categories and labels, and their numbers; those of new ones start at ``start``."""
+def _add_categories(old: NDArray[Any], indices: Ints, labels: NDArray[Any], start: int) -> tuple[NDArray[Any], Ints]:
+    """Return the sorted union of old categories and labels, and their indices; those of new ones start at ``start``."""
     new = np.setdiff1d(labels, old)
     categories = np.concatenate([old, new])
     order = np.argsort(categories, kind="stable")
-    return categories[order], np.append(numbers, start + np.arange(len(new)))[order]
+    return categories[order], np.append(indices, start + np.arange(len(new)))[order]
 
 
 class NodeFeatures:
@@ -79,7 +79,7 @@ class NodeFeatures:
     A label that was absent in ``fit`` becomes a zero row, with a warning that counts these nodes. Kernels use
     :meth:`extend` instead, which gives it a column of its own: the kernel value of two graphs never depends on the
     other graphs that were fitted. One-hot rows are returned as a SciPy CSR array, so that a thousand degrees take no
-    more memory than two. Edge labels become numbers 0, 1, …, for ``GNTK(edges="typed")``.
+    more memory than two. Edge labels become indices 0, 1, …, for ``GNTK(edges="typed")``.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class NodeFeatures:
     columns_: list[Ints]
     """The column of each category."""
     edge_types_: EdgeTypes = EdgeTypes()
-    """The distinct edge labels and their numbers."""
+    """The distinct edge labels and their indices."""
 
     def __init__(self, kind: FeatureKind = "auto") -> None:
         if not isinstance(kind, str) or kind not in get_args(FeatureKind):
@@ -133,7 +133,7 @@ class NodeFeatures:
         return self
 
     def extend(self, source: Any) -> Self:
-        """Return features that include the labels of these graphs; known columns stay in place, new ones follow.
+        """Return features that include the labels of these graphs; known columns keep their position, new ones follow.
 
         >>> from fastgntk.graphs import Graph
         >>> known, new = Graph.from_edges([(0, 1)], 2, labels=[7, 9]), Graph.from_edges([(0, 1)], 2, labels=[8, 9])
@@ -179,7 +179,7 @@ class NodeFeatures:
         if batch.n_nodes == 0:  # without nodes there is nothing to check
             return batch.with_features(np.zeros((0, self.width_)))
         if batch.edge_labels is not None:
-            batch = replace(batch, edge_labels=self.edge_types_.numbers(batch.edge_labels))
+            batch = replace(batch, edge_labels=self.edge_types_.indices(batch.edge_labels))
         if self.kind_ in ("labels", "degree"):
             return batch.with_features(self._one_hot(batch))
         features, width = self._attributes(batch), self.attributes_width_
@@ -231,13 +231,13 @@ class NodeFeatures:
     def _find_columns(self, batch: GraphBatch) -> tuple[Bools, Ints]:
         """Return whether each label of each node is known, and its column of X; both of shape (N, labels)."""
         is_known = np.zeros((batch.n_nodes, len(self.categories_)), dtype=bool)
-        found = np.zeros(is_known.shape, dtype=np.int64)
+        columns_of_X = np.zeros(is_known.shape, dtype=np.int64)
         for i, (labels, categories, columns) in enumerate(self._matching_columns(batch)):
             if len(categories):
                 nearest = np.minimum(np.searchsorted(categories, labels), len(categories) - 1)
                 is_known[:, i] = categories[nearest] == labels
-                found[:, i] = columns[nearest]
-        return is_known, found
+                columns_of_X[:, i] = columns[nearest]
+        return is_known, columns_of_X
 
     def _one_hot(self, batch: GraphBatch) -> Any:
         is_known, columns = self._find_columns(batch)

@@ -124,17 +124,17 @@ def _labels(values: Any) -> Iterable[Any]:
 
 
 def _entries(rows: Any) -> Iterable[Any]:
-    """Yield the width of features, and places and values of those that are not 0."""
+    """Yield the width of features, and positions and values of those that are not 0."""
     if sparse.issparse(rows):
-        places, values = (
+        positions, values = (
             rows.indices + rows.shape[1] * np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)),
             rows.data,
         )
     else:
-        places = np.flatnonzero(rows)
-        values = rows.ravel()[places]
+        positions = np.flatnonzero(rows)
+        values = rows.ravel()[positions]
     yield np.array([rows.shape[1]], dtype="<i8")
-    yield places.astype("<i8")
+    yield positions.astype("<i8")
     yield values.astype("<f8")
 
 

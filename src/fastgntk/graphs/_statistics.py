@@ -88,6 +88,8 @@ class Description:
         Number of distinct labels; 0 if there are none.
     node_attributes : int
         Width of the continuous features; 0 if there are none.
+    descriptors : dict
+        Width of each block of descriptors by name.
     node_scale : bool
         Whether nodes have a given scale c_u, which then is part of the initial colours too.
     features : str
@@ -113,6 +115,7 @@ class Description:
     connected_graphs: int
     node_labels: int
     node_attributes: int
+    descriptors: dict[str, int]
     node_scale: bool
     edge_labels: int
     features: str
@@ -139,6 +142,7 @@ class Description:
             ("edges per graph", str(self.edges_per_graph)),
             ("neighbours per node", str(self.neighbours_per_node)),
             ("nodes carry", "; ".join(attributes) or "nothing"),
+            *self._descriptor_rows(),
             ("isolated nodes", f"{self.isolated_nodes:,}"),
             ("graphs without edges", f"{self.graphs_without_edges:,}"),
             ("connected components", f"{self.components:,}; {self.connected_graphs:,} graphs are connected"),
@@ -152,6 +156,10 @@ class Description:
             consequences = [f"{name} {value}" for name, value in self.equal_typed.consequences()]
             rows.append(("with edge labels", "; ".join([str(self.equal_typed), *consequences])))
         return rows
+
+    def _descriptor_rows(self) -> list[tuple[str, str]]:
+        blocks = [f"{name!r} of width {width:,}" for name, width in self.descriptors.items()]
+        return [("descriptors", ", ".join(blocks))] if blocks else []
 
     def __repr__(self) -> str:
         rows = self.rows()

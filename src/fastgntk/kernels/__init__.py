@@ -31,7 +31,7 @@ c_u                   ``scale``            1, 1/(\|N(u)\| + ω), the inverse nor
 jumping knowledge     ``jump``             read out every level
 c_φ                   ``c_phi``            2 preserves norms: p_u does not change within a block
 s                     ``activation``       φ(z) = z for z > 0, else s z: the slope s is 0, 0.2, −1 or 1
-α                     ``residual``         share of the features in every block; 0 in the papers
+α                     ``residual``         fraction of the features in every block; 0 in the papers
 X                     ``features``         attributes, one-hot labels or one-hot degrees
 S                     ``sketch``           B SᵀS in place of B: an approximation
 (not in the papers)   ``edges``            ``"typed"``: B = Σ_r B_r, one r for the node itself and one per edge label

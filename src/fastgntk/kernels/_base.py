@@ -83,10 +83,10 @@ class Kernel(Value):
         """Return a kernel from the output of :meth:`to_dict`; on a subclass, raise unless it is an instance of it."""
         from fastgntk.kernels._parse import value_from_dict
 
-        found = value_from_dict(options)
-        if not isinstance(found, cls):
-            raise InputError(f"a {cls.__name__} was expected, but {found!r} was given.")
-        return found
+        value = value_from_dict(options)
+        if not isinstance(value, cls):
+            raise InputError(f"a {cls.__name__} was expected, but {value!r} was given.")
+        return value
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -108,9 +108,9 @@ class _Parser:
             case ast.Call(ast.Attribute(inner, "normalized"), [], []):
                 return self.expression(inner, depth + 1).normalized()
             case ast.Call(ast.Name()):
-                found = self.call(node, Kernel)
-                if isinstance(found, Kernel):
-                    return found
+                parsed = self.call(node, Kernel)
+                if isinstance(parsed, Kernel):
+                    return parsed
         return self.fail(
             node.col_offset, "a kernel, a sum or a product, such as GNTK(blocks=3) or 0.5 * GNTK(2) + GNTK(3)"
         )

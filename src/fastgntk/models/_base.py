@@ -69,8 +69,8 @@ def check_features(features: dict[str, NodeFeatures], batch: GraphBatch) -> None
         if batch.n_nodes and encoder.kind_ in ("attributes", "all"):
             width = None if batch.features is None else batch.features.shape[1]
             if width != encoder.attributes_width_:
-                found = "none" if width is None else f"width {width}"
-                raise _wrong_features(f"node features of width {encoder.attributes_width_}", found)
+                present = "none" if width is None else f"width {width}"
+                raise _wrong_features(f"node features of width {encoder.attributes_width_}", present)
         if batch.n_nodes and encoder.kind_ in ("labels", "all"):
             _check_labels(encoder, batch)
 
@@ -79,16 +79,16 @@ def _check_labels(encoder: NodeFeatures, batch: GraphBatch) -> None:
     kinds = {"U": "text", "i": "integers"}
     kind = encoder.categories_[0].dtype.kind if encoder.categories_ else "i"
     if batch.labels is None or batch.labels.dtype.kind != kind:
-        found = "none" if batch.labels is None else f"labels that are {kinds[batch.labels.dtype.kind]}"
-        raise _wrong_features(f"node labels that are {kinds[kind]}", found)
+        present = "none" if batch.labels is None else f"labels that are {kinds[batch.labels.dtype.kind]}"
+        raise _wrong_features(f"node labels that are {kinds[kind]}", present)
     columns = 1 if batch.labels.ndim == 1 else batch.labels.shape[1]
     if columns != max(len(encoder.categories_), 1):
         raise _wrong_features(f"{len(encoder.categories_)} labels a node", f"{columns} labels a node")
 
 
-def _wrong_features(trained: str, found: str) -> InputError:
+def _wrong_features(trained: str, present: str) -> InputError:
     return InputError(
-        f"the model was trained on graphs with {trained}, but these have {found}; pass graphs of the same kind."
+        f"the model was trained on graphs with {trained}, but these have {present}; pass graphs of the same kind."
     )
 
 

@@ -45,29 +45,29 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     def _solve(self, training: TrainingKernel, y: NDArray[Any], weights: Array | None, C: float, alpha: float) -> None:
         """Fit the decision functions of all classes to the kernel and checked classes."""
-        self.classes_, numbers = np.unique(y, return_inverse=True)
-        signs = class_signs(numbers, len(self.classes_))
+        self.classes_, class_ids = np.unique(y, return_inverse=True)
+        signs = class_signs(class_ids, len(self.classes_))
         names = tuple(str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_))
         if self.method == "svm":
-            folds = lenient_stratified_folds(numbers, self._seed()) if self.probability else ()
+            folds = lenient_stratified_folds(class_ids, self._seed()) if self.probability else ()
             svms = fit_svms(training.full(), signs, C, balanced=self.class_weight == "balanced", folds=folds)
             indices = np.arange(training.n)
             self.expansion_ = Expansion(training.basis(indices), svms.coefficients, svms.intercepts, indices, names)
             self.solver_, self.out_of_fold_ = "svm", svms.out_of_fold
         else:
-            weights = self._ridge_weights(numbers, weights)
+            weights = self._ridge_weights(class_ids, weights)
             solution = self._fit_ridge(training, Targets.from_signs(signs, weights, names), alpha)
             self.out_of_fold_ = signs - solution.leave_one_out
         self.sigmoids_ = None
         if self.probability and self.out_of_fold_ is not None:
-            self.sigmoids_ = Sigmoids.fit(self.out_of_fold_, numbers, len(self.classes_))
+            self.sigmoids_ = Sigmoids.fit(self.out_of_fold_, class_ids, len(self.classes_))
 
-    def _ridge_weights(self, numbers: Ints, weights: Array | None) -> Array | None:
+    def _ridge_weights(self, class_ids: Ints, weights: Array | None) -> Array | None:
         """Return the weight of each graph, multiplied by the weight of its class if classes are balanced."""
         if self.class_weight is None:
             return weights
-        counts = np.bincount(numbers)
-        balance = len(numbers) / len(counts) / counts[numbers]
+        counts = np.bincount(class_ids)
+        balance = len(class_ids) / len(counts) / counts[class_ids]
         return balance if weights is None else balance * weights
 
     def _check_options(self, sample_weight: Any) -> None:
@@ -86,12 +86,12 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     def _check_memory(self, n: int, compute: Compute) -> None:
         """Raise an error if the kernel matrix of an SVM exceeds the memory limit, before anything is computed."""
-        matrix, room = 8 * n**2, compute.memory_budget
-        if self.method == "svm" and matrix > room:
+        matrix, available = 8 * n**2, compute.memory_budget
+        if self.method == "svm" and matrix > available:
             raise InputError(
                 f"support vector machines need the whole kernel matrix of {n:,} graphs, {format_bytes(matrix)}, which "
-                f"is more than max_memory={format_bytes(room)}; use method='ridge', which has solvers for any number "
-                f"of graphs, or pass max_memory={round_up_bytes(matrix + matrix // 8)!r}."
+                f"is more than max_memory={format_bytes(available)}; use method='ridge', which has solvers for any "
+                f"number of graphs, or pass max_memory={round_up_bytes(matrix + matrix // 8)!r}."
             )
 
     def decision_function(self, X: Any) -> Array:
@@ -131,7 +131,7 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
         ``of_class`` is one of ``classes_``, by default the predicted class. With two classes, the contributions to the
         first are those to the second with the opposite sign. For a product of kernels, ``factor`` is the one whose
-        nodes are counted, as a kernel or by its number, the first by default; the others weight the training graphs.
+        nodes are counted, as a kernel or by its index, the first by default; the others weight the training graphs.
         """
         batch = self._check_new_graph(graph)
         if of_class is None:
@@ -139,11 +139,11 @@ class ClassificationModel(ClassifierMixin, GraphModel):  # type: ignore[misc]
         matches = np.flatnonzero(self.classes_ == of_class)
         if not len(matches):
             raise InputError(f"class {of_class!r} is not among {', '.join(map(str, self.classes_.tolist()))}.")
-        number = int(matches[0])
+        index = int(matches[0])
         if len(self.classes_) > 2:
-            return self.expansion_.explain(batch, number, factor)
+            return self.expansion_.explain(batch, index, factor)
         second = self.expansion_.explain(batch, 0, factor)
-        return second if number == 1 else second.negated(str(self.classes_[0]))
+        return second if index == 1 else second.negated(str(self.classes_[0]))
 
     def _predicted_classes(self, decisions: Array) -> NDArray[Any]:
         return np.asarray(self.classes_[predicted_class(decisions)])

@@ -25,7 +25,7 @@ from fastgntk.models._kernel_values import KERNEL_CONSTANT, KernelBasis, Trainin
 from fastgntk.models._random_features import FeatureBasis, solve_on_features
 from fastgntk.models._targets import Targets
 from fastgntk.pairwise import as_single_graph, check_compute
-from fastgntk.solvers import SOLVER_NAMES, Solution, choose_solver, solve
+from fastgntk.solvers import SOLVER_NAMES, Solution, SolverOptions, choose_solver, solve
 
 __all__ = ["Basis", "Expansion", "Explanation", "GraphModel", "check_alphas", "check_solver_options"]
 
@@ -178,9 +178,8 @@ class GraphModel(GraphEstimator):
             training_indices, coefficients = np.zeros(0, dtype=np.int64), solution.coefficients[:-1]
             intercepts = np.sqrt(KERNEL_CONSTANT) * solution.coefficients[-1]
         else:
-            solution = solve(
-                training, targets.values, alpha, solver=solver, weights=weights, rank=rank, random_state=seed
-            )
+            options = SolverOptions(rank, seed)
+            solution = solve(training, targets.values, alpha, solver=solver, weights=weights, options=options)
             training_indices, coefficients = solution.basis, solution.coefficients
             basis = training.basis(training_indices)
             intercepts = KERNEL_CONSTANT * coefficients.sum(axis=0)

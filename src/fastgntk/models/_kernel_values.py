@@ -93,8 +93,8 @@ class KernelBasis:
     def cosine(self, rows: Array, diagonal: Array) -> Array:
         """Return cosines (t, m) from the rows and the diagonal of a chunk."""
         if not isinstance(self.kernel, Normalized):
-            own_diagonal = self.prepared.diagonal(self.compute.with_progress(None)) / self.kernel_scale
-            rows = normalize(rows, diagonal, own_diagonal)
+            basis_diagonal = self.prepared.diagonal(self.compute.with_progress(None)) / self.kernel_scale
+            rows = normalize(rows, diagonal, basis_diagonal)
         return np.minimum(rows, 1.0)  # rounding
 
     def variance_arguments(self, rows: Array, diagonal: Array) -> tuple[Array, Array]:
@@ -230,7 +230,7 @@ class TrainingKernel:
 def split_into_chunks(
     n: int, columns: int, compute: Compute, progress: Progress | None, max_rows: int = _CHUNK
 ) -> Iterator[tuple[slice, Progress | None]]:
-    """Split n graphs into chunks whose rows fit into memory, each with a callback for its share of the progress."""
+    """Split n graphs into chunks whose rows fit into memory, each with a callback for its part of the progress."""
     # Rows, rows plus the constant, cosines and the arrays of the variance exist at the same time.
     affordable = compute.memory_budget // (6 * 8 * max(columns, 1))
     step = int(np.clip(affordable, 1, max_rows))

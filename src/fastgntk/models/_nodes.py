@@ -168,10 +168,10 @@ class NodeClassifier(_NodeModel):
         ``y`` has one entry for each labelled node, or for each node of the graph; entries of other nodes are ignored.
         """
         labels = check_classes(self._keep_graph(graph, y, nodes), len(self.nodes_), "nodes")
-        self.classes_, numbers = np.unique(labels, return_inverse=True)
-        signs = class_signs(numbers, len(self.classes_))
+        self.classes_, class_ids = np.unique(labels, return_inverse=True)
+        signs = class_signs(class_ids, len(self.classes_))
         self._solve(Targets.from_signs(signs, None), misclassification)
-        self.sigmoids_ = Sigmoids.fit(signs - self.solution_.leave_one_out, numbers, len(self.classes_))
+        self.sigmoids_ = Sigmoids.fit(signs - self.solution_.leave_one_out, class_ids, len(self.classes_))
         return self
 
     def predict(self, nodes: Any = None) -> NDArray[Any]:

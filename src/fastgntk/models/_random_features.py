@@ -177,24 +177,26 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         if extended.width_ == encoder.width_:
             return ready
         new_column = np.arange(extended.width_)
-        for number, (labels, columns) in enumerate(zip(extended.categories_, extended.columns_, strict=True)):
+        for i, (labels, columns) in enumerate(zip(extended.categories_, extended.columns_, strict=True)):
             for label, column in zip(labels.tolist(), columns.tolist(), strict=True):
                 if column >= encoder.width_:
-                    new_column[column] = encoder.width_ + crc32(f"{number} {label}".encode()) % _SPARE
+                    new_column[column] = encoder.width_ + crc32(f"{i} {label}".encode()) % _SPARE
         features, width = ready.features, drawn_width(encoder)
         entries = features.data, new_column[features.indices], features.indptr
         return ready.with_features(sparse.csr_array(entries, shape=(ready.n_nodes, width)))
 
-    def _split(self, batch: GraphBatch, workers: int, budget: int) -> list[slice]:
+    def _split(self, batch: GraphBatch, workers: int, memory_budget: int) -> list[slice]:
         """Split graphs into consecutive chunks whose intermediate arrays fit into memory next to the result."""
         precision = np.dtype(self.dtype).itemsize // 4
         result = 4 * precision * len(batch) * self._n_features_out
         node = precision * self.draws_.node_bytes
         # Besides those of its nodes, a graph has two vectors in double precision: of each level, and the total.
         cost = np.cumsum(np.diff(batch.offsets) * node + 2 * 8 * self._n_features_out)
-        affordable = max((budget - result) // workers, 1)
-        limit = min(affordable, _CHUNK * node)
-        ends = np.searchsorted(cost, np.arange(limit, (cost[-1] if len(cost) else 0) + limit, limit)) + 1
+        affordable = max((memory_budget - result) // workers, 1)
+        chunk_bytes = min(affordable, _CHUNK * node)
+        ends = (
+            np.searchsorted(cost, np.arange(chunk_bytes, (cost[-1] if len(cost) else 0) + chunk_bytes, chunk_bytes)) + 1
+        )
         cuts = np.unique(np.append(0, np.minimum(ends, len(batch))))
         return [slice(a, b) for a, b in pairwise(cuts.tolist())]
 

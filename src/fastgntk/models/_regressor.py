@@ -105,8 +105,8 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     def explain(self, graph: Any, target: int | None = None, *, factor: int | Kernel | None = None) -> Explanation:
         """Decompose the prediction for one graph: exact contributions of its nodes and of the training graphs.
 
-        ``target`` is the number of the target; it is required if there are several. For a product of kernels,
-        ``factor`` is the one whose nodes are counted, as a kernel or by its number, the first by default; the others
+        ``target`` is the index of the target; it is required if there are several. For a product of kernels,
+        ``factor`` is the one whose nodes are counted, as a kernel or by its index, the first by default; the others
         weight the training graphs.
         """
         batch = self._check_new_graph(graph)

@@ -138,5 +138,5 @@ def score_svms(
 
 
 def predicted_class(decisions: Array) -> Ints:
-    """Return the number of the class with the largest decision value; for a single column, 1 where it is above 0."""
+    """Return the index of the class with the largest decision value; for a single column, 1 where it is above 0."""
     return (decisions[:, 0] > 0).astype(np.int64) if decisions.shape[1] == 1 else decisions.argmax(axis=1)

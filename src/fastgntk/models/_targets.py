@@ -59,10 +59,10 @@ def check_targets(y: Any, n_graphs: int) -> Array:
     if n_graphs == 0:
         raise InputError("there are no graphs to learn from.")
     if table.dtype.kind not in "buif":
-        wrong = [i for i, row in enumerate(table.tolist()) if not _numbers(row)]
+        wrong = [i for i, row in enumerate(table.tolist()) if not _is_numeric(row)]
         if wrong or np.iscomplexobj(table):
-            found = f"there is text for {format_numbers('graph', wrong)}" if wrong else "complex numbers were given"
-            raise InputError(f"regression needs numbers as targets, but {found}; for classes use a classifier.")
+            problem = f"there is text for {format_numbers('graph', wrong)}" if wrong else "complex numbers were given"
+            raise InputError(f"regression needs numbers as targets, but {problem}; for classes use a classifier.")
     values = np.array(table, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
     if len(bad):
@@ -83,7 +83,7 @@ def check_sample_weight(weights: Any, n_graphs: int) -> Array | None:
     return as_weights(values, n_graphs, "sample_weight")
 
 
-def _numbers(row: Any) -> bool:
+def _is_numeric(row: Any) -> bool:
     try:
         np.asarray(row, dtype=np.float64)
     except (TypeError, ValueError):
@@ -106,8 +106,8 @@ def check_classes(y: Any, count: int, items: str = "graphs") -> NDArray[Any]:
         labels = labels.astype(np.int64)
     classes = np.unique(labels)
     if len(classes) < 2:
-        found = f"all {count} {items} are of class {classes[0]}" if len(classes) else f"there are no {items}"
-        raise InputError(f"a classifier needs at least two classes, but {found}.")
+        problem = f"all {count} {items} are of class {classes[0]}" if len(classes) else f"there are no {items}"
+        raise InputError(f"a classifier needs at least two classes, but {problem}.")
     return labels
 
 
@@ -126,7 +126,7 @@ def _label_array(y: Any) -> NDArray[Any]:
     return labels
 
 
-def class_signs(numbers: Ints, n_classes: int) -> Array:
+def class_signs(class_ids: Ints, n_classes: int) -> Array:
     """Return 1 for a class and −1 for all others: one column for each class, or for the second of two classes."""
     columns = np.arange(n_classes) if n_classes > 2 else np.array([1])
-    return np.where(numbers[:, None] == columns, 1.0, -1.0)
+    return np.where(class_ids[:, None] == columns, 1.0, -1.0)

@@ -62,6 +62,7 @@ def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind =
         connected_graphs=int(np.sum(components == 1)),
         node_labels=0 if batch.labels is None else len(np.unique(batch.labels, axis=0)),
         node_attributes=0 if batch.features is None else int(batch.features.shape[1]),
+        descriptors={name: int(block.shape[1]) for name, block in batch.descriptors.items()},
         node_scale=batch.node_scale is not None,
         edge_labels=0 if batch.edge_labels is None else len(np.unique(batch.edge_labels)),
         features=step.kind_,

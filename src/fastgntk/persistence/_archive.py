@@ -100,8 +100,8 @@ def read_container(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
         if not path.exists():
             raise _FileError("does not exist; check the name of the model file.")
         if not path.is_file():  # opening a pipe would block forever
-            found = "is a folder" if path.is_dir() else "is not a regular file"
-            raise _FileError(f"{found}; give the name of a model file, such as model.fgntk.")
+            problem = "is a folder" if path.is_dir() else "is not a regular file"
+            raise _FileError(f"{problem}; give the name of a model file, such as model.fgntk.")
         with path.open("rb") as stream:
             return _read(stream)
 
@@ -266,10 +266,10 @@ def _check_ends(stream: BinaryIO, size: int) -> None:
 
 def _read_model(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], size: int) -> tuple[bytes, dict[str, Any]]:
     """Read model.json and check the version first, because all other rules may differ in a newer format."""
-    found = [member for member in members if member.orig_filename == _MODEL]
-    if not found:
+    matches = [member for member in members if member.orig_filename == _MODEL]
+    if not matches:
         raise _FileError(f"is a zip file but not a fastgntk model: it lacks {_MODEL}; give a file saved by fastgntk.")
-    text = _read_small(archive, found[0], size, _MAX_MODEL)
+    text = _read_small(archive, matches[0], size, _MAX_MODEL)
     try:
         model = json.loads(text.decode("utf-8"), parse_constant=_parse_finite, parse_float=_parse_finite)
     except RecursionError:
@@ -362,11 +362,11 @@ def _read_array(
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
-def _read_small(archive: zipfile.ZipFile, member: zipfile.ZipInfo, size: int, limit: int) -> bytes:
+def _read_small(archive: zipfile.ZipFile, member: zipfile.ZipInfo, size: int, max_size: int) -> bytes:
     _check_member(member, size)
     name = member.orig_filename
-    if member.file_size > limit:
-        raise _FileError(f"is not a fastgntk model: {name} has {member.file_size} bytes, over the limit of {limit}.")
+    if member.file_size > max_size:
+        raise _FileError(f"is not a fastgntk model: {name} has {member.file_size} bytes, over the limit of {max_size}.")
     with _zip_faults(f"the member {name}"), archive.open(member) as source:
         return source.read()
 

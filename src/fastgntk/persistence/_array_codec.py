@@ -190,8 +190,8 @@ def unpack_graphs(arrays: Arrays) -> GraphBatch:
     Each array is checked against the earlier ones, in a few passes. Arrays whose names do not begin with ``graphs.``
     are ignored. Memory is shared where possible.
     """
-    others = [name for name in arrays if name.startswith("graphs.") and not name.startswith(DESCRIPTORS_PREFIX)]
-    unknown = sorted(set(others) - set(_GRAPHS))
+    names = [name for name in arrays if name.startswith("graphs.") and not name.startswith(DESCRIPTORS_PREFIX)]
+    unknown = sorted(set(names) - set(_GRAPHS))
     if unknown:
         raise InputError(f"the array {unknown[0]} does not belong to a batch of graphs.")
     offsets = check_pointers(arrays, "graphs.offsets", ArraySpec("any", "int64"))
@@ -264,14 +264,14 @@ def unpack_features(document: Any, arrays: Arrays, prefix: str = "features.") ->
 
 
 def _pack_edge_types(types: EdgeTypes) -> Arrays:
-    """Return the labels of edges and their numbers: ``edge_types.whole``, ``edge_types.whole.numbers``, ….
+    """Return the labels of edges and their indices: ``edge_types.whole``, ``edge_types.whole.numbers``, ….
 
     >>> sorted(_pack_edge_types(EdgeTypes().extend(np.array([7, 3]))))
     ['edge_types.whole', 'edge_types.whole.numbers']
     """
     arrays = {}
-    for is_text, (labels, numbers) in types.known.items():
-        arrays[_EDGE_TYPES[is_text]], arrays[f"{_EDGE_TYPES[is_text]}.numbers"] = labels, numbers
+    for is_text, (labels, indices) in types.known.items():
+        arrays[_EDGE_TYPES[is_text]], arrays[f"{_EDGE_TYPES[is_text]}.numbers"] = labels, indices
     return arrays
 
 
@@ -281,7 +281,7 @@ def _unpack_edge_types(arrays: Arrays) -> EdgeTypes:
         if name in arrays:
             spec = ArraySpec("any", "str" if is_text else "int64")
             types.known[is_text] = _unpack_categories(arrays, name, f"{name}.numbers", spec)
-    if not _is_range((numbers for _, numbers in types.known.values()), 0, len(types)):
+    if not _is_range((indices for _, indices in types.known.values()), 0, len(types)):
         raise InputError("its types of edges are not numbered 0, 1, 2, ….")
     return types
 
@@ -294,9 +294,9 @@ def _unpack_categories(arrays: Arrays, name: str, numbers_name: str, spec: Array
     return categories, check_array(arrays, numbers_name, ArraySpec("n", "int64"), n=len(categories))
 
 
-def _is_range(numbers: Iterable[Ints], start: int, stop: int) -> bool:
-    """Return whether these are the numbers of ``range(start, stop)``, each once, in any order."""
-    together = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *numbers]))
+def _is_range(indices: Iterable[Ints], start: int, stop: int) -> bool:
+    """Return whether these are the integers of ``range(start, stop)``, each once, in any order."""
+    together = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *indices]))
     # Lengths are compared first, because a file can claim a ``stop`` that exceeds the memory.
     return len(together) == stop - start and np.array_equal(together, np.arange(start, stop))
 

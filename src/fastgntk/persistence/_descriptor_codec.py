@@ -17,7 +17,7 @@ DESCRIPTORS_PREFIX = "graphs.descriptors."
 
 
 def pack_descriptors(descriptors: Mapping[str, Any]) -> Arrays:
-    """Return the blocks by number, and their names."""
+    """Return the blocks by index, and their names."""
     arrays = {f"{DESCRIPTORS_PREFIX}names": np.array(list(descriptors), dtype=np.str_)} if descriptors else {}
     for i, block in enumerate(descriptors.values()):
         arrays |= pack_matrix(f"{DESCRIPTORS_PREFIX}{i}", block)
@@ -26,8 +26,8 @@ def pack_descriptors(descriptors: Mapping[str, Any]) -> Arrays:
 
 def unpack_descriptors(arrays: Arrays, graphs: int) -> dict[str, Any]:
     """Return the blocks packed by :func:`pack_descriptors`; inconsistent arrays raise an :class:`InputError`."""
-    found = [name for name in arrays if name.startswith(DESCRIPTORS_PREFIX)]
-    if not found:
+    present = [name for name in arrays if name.startswith(DESCRIPTORS_PREFIX)]
+    if not present:
         return {}
     names = check_array(arrays, f"{DESCRIPTORS_PREFIX}names", ArraySpec("any", "str")).tolist()
     packed: Arrays = {}
@@ -39,7 +39,7 @@ def unpack_descriptors(arrays: Arrays, graphs: int) -> dict[str, Any]:
             raise InputError(f"the descriptors {name!r} of its graphs are missing or occur twice.")
         blocks[name] = check_block(name, block, graphs)
         packed |= pack_matrix(f"{DESCRIPTORS_PREFIX}{i}", block)
-    if len(found) != len(packed) + 1:
+    if len(present) != len(packed) + 1:
         raise InputError("the names of the descriptors of its graphs do not match their arrays.")
     return blocks
 

@@ -129,10 +129,10 @@ def _unpack(document: dict[str, Any], arrays: Arrays, compute: Compute) -> Graph
     check_keys(params, set(make().get_params(deep=False)) - set(_NOT_SAVED))
     model = make(**params, kernel=basis.kernel, compute=compute)
     sizes = {"m": len(basis), "k": len(outputs), "g": len(basis) if basis.keeps_graphs else 0}
-    found = check_arrays(arrays, _EXPANSION_ARRAYS, sizes)
-    if not len(basis) or found["training_indices"].max(initial=0) >= n:
+    checked = check_arrays(arrays, _EXPANSION_ARRAYS, sizes)
+    if not len(basis) or checked["training_indices"].max(initial=0) >= n:
         raise InputError("its training graphs are missing or have invalid indices.")
-    model.expansion_ = Expansion(basis, **found, names=tuple(str(name) for name in outputs))
+    model.expansion_ = Expansion(basis, **checked, names=tuple(str(name) for name in outputs))
     model.n_graphs_, model.n_equal_graphs_ = n, entries["n_equal_graphs"]
     model.about_, model.solver_ = entries["about"], entries["solver"]
     if document.get("names") is not None:
@@ -175,22 +175,22 @@ def _unpack_classification(model: GraphClassifier, arrays: Arrays) -> None:
 
 def _pack_regression(model: RegressionModel) -> tuple[dict[str, Any], Arrays]:
     """Return the solution of ridge regression, which gives the variances, and the calibrated intervals."""
-    fields, numbers = model.solution_.to_arrays()
+    fields, scalars = model.solution_.to_arrays()
     if not model.expansion_.basis.keeps_graphs:
         fields["noise_factor"] = _pack_triangle(fields["noise_factor"].T)
-    if numbers["triangular"]:
+    if scalars["triangular"]:
         fields["factor"] = _pack_triangle(fields["factor"])
     arrays = {f"solution.{name}": array for name, array in fields.items()}
     arrays["intervals.ratios"] = model.intervals_.ratios
     arrays["target_scale"] = model.target_scale_
     arrays["log_marginal_likelihood"] = np.atleast_1d(np.asarray(model.log_marginal_likelihood_))
-    return {"solution": numbers, "single_target": bool(model.single_target_), "noise": float(model.noise_)}, arrays
+    return {"solution": scalars, "single_target": bool(model.single_target_), "noise": float(model.noise_)}, arrays
 
 
 def _unpack_regression(model: GraphRegressor, document: dict[str, Any], arrays: Arrays) -> None:
     entries = check_document(document, _REGRESSION)
-    numbers, single = entries["solution"], entries["single_target"]
-    triangular = check_document(numbers, _SOLUTION)["triangular"]
+    scalars, single = entries["solution"], entries["single_target"]
+    triangular = check_document(scalars, _SOLUTION)["triangular"]
     fields = {name.removeprefix("solution."): array for name, array in arrays.items() if name.startswith("solution.")}
     basis, k = model.expansion_.basis, len(model.expansion_.intercepts)
     m = len(basis) + (not basis.keeps_graphs)  # plus the constant feature
@@ -207,15 +207,15 @@ def _unpack_regression(model: GraphRegressor, document: dict[str, Any], arrays: 
     if not basis.keeps_graphs:
         fields["noise_factor"] = _unpack_triangle(fields, "noise_factor", m).T
     check_arrays(fields, {"factor": ArraySpec("p any"), "noise_factor": ArraySpec("p any")}, {"p": p})
-    if set(fields) & set(numbers):
+    if set(fields) & set(scalars):
         raise InputError("fields of its solution occur twice.")
-    found = check_arrays(arrays, _REGRESSION_ARRAYS, sizes)
+    checked = check_arrays(arrays, _REGRESSION_ARRAYS, sizes)
     if single and k != 1:
         raise InputError("its entry 'single_target' does not fit its number of targets.")
-    model.solution_ = Solution.from_arrays(fields, numbers)
-    model.intervals_, model.target_scale_ = Intervals(found["intervals.ratios"]), found["target_scale"]
+    model.solution_ = Solution.from_arrays(fields, scalars)
+    model.intervals_, model.target_scale_ = Intervals(checked["intervals.ratios"]), checked["target_scale"]
     model.single_target_, model.noise_ = single, float(entries["noise"])
-    likelihood = found["log_marginal_likelihood"]
+    likelihood = checked["log_marginal_likelihood"]
     model.log_marginal_likelihood_ = float(likelihood[0]) if single else likelihood
 
 

@@ -1,4 +1,4 @@
-"""Tables of the required content of a model file: entries of its document, and arrays with dtype and shape."""
+"""Tables of what is required in a model file: entries of its document, and arrays with dtype and shape."""
 
 import sys
 from collections.abc import Callable, Collection, Mapping
@@ -41,14 +41,14 @@ class ArraySpec(NamedTuple):
 
 def check_document(document: Mapping[str, Any], entries: Mapping[str, Entry]) -> dict[str, Any]:
     """Return these entries of a document by name; raise an error for missing or invalid ones."""
-    found = {}
+    checked = {}
     for name, (kind, description, condition) in entries.items():
         value = document.get(name)
         fits = isinstance(value, int | float if kind is float else kind)
         if not fits or (kind in (int, float) and isinstance(value, bool)) or not condition(value):
             raise InputError(f"its entry {name!r} is missing or not {description or f'of type {kind.__name__}'}.")
-        found[name] = value
-    return found
+        checked[name] = value
+    return checked
 
 
 def check_arrays(

@@ -74,21 +74,21 @@ def draw_attribution(
         raise InputError(f"width must lie in {_WIDTHS[0]:g}..{_WIDTHS[1]:g} inches, but is {width!r}.")
     if not graph.n_nodes:
         raise InputError("the graph has no nodes to draw.")
-    numbers = _check_values(values, graph.n_nodes).tolist()
+    contributions = _check_values(values, graph.n_nodes).tolist()
     molecule = None if smiles is None else read_molecule(smiles, graph)
-    scale = Scale(max(map(abs, numbers)))
-    colours = [scale.colour(value) for value in numbers]
-    labels = [scale.format(value, signed=True) for value in numbers] if graph.n_nodes <= _LABELLED_NODES else []
+    scale = Scale(max(map(abs, contributions)))
+    colours = [scale.colour(value) for value in contributions]
+    labels = [scale.format(value, signed=True) for value in contributions] if graph.n_nodes <= _LABELLED_NODES else []
     node = "node" if molecule is None else "atom"
     in_unit = " ".join(text for text in (scale.power, unit) if text)
     bar_label = f"contribution of each {node}" + (f" ({in_unit})" if in_unit else "")
     frame = Frame(round(width * 72), scale, title, bar_label, caption)
     with package_style():
         if molecule is None:
-            content = draw_network(graph, colours, labels, frame, suffix)
+            picture = draw_network(graph, colours, labels, frame, suffix)
         else:
-            content = draw_molecule(molecule, colours, labels, frame, suffix)
-    atomic_write(path, content)
+            picture = draw_molecule(molecule, colours, labels, frame, suffix)
+    atomic_write(path, picture)
 
 
 def _check_values(values: ArrayLike, n_nodes: int) -> Array:

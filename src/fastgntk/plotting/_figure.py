@@ -156,8 +156,8 @@ class Frame:
         ticks = [-1.0, 0.0, 1.0] if width < 160 else [-1.0, -0.5, 0.0, 0.5, 1.0]
         if not self.scale.limit:
             ticks = [0.0]
-        numbers = [self.scale.format(tick * self.scale.limit, digits=3) for tick in ticks]
-        axes.set_xticks(ticks, numbers, fontsize=_TICK)
+        labels = [self.scale.format(tick * self.scale.limit, digits=3) for tick in ticks]
+        axes.set_xticks(ticks, labels, fontsize=_TICK)
         axes.tick_params(length=2.5, width=0.6, pad=2)
         axes.set_yticks([])
 

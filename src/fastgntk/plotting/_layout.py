@@ -34,8 +34,8 @@ def place_nodes(graph: Graph) -> Array:
     pattern.data[:] = 1.0
     pattern = sparse.csr_array(pattern + pattern.T)
     pattern.data[:] = 1.0
-    number, component = csgraph.connected_components(pattern, directed=False)
-    members = [np.flatnonzero(component == i) for i in range(number)]
+    n_components, component = csgraph.connected_components(pattern, directed=False)
+    members = [np.flatnonzero(component == i) for i in range(n_components)]
     parts = [_place_component(pattern[nodes][:, nodes]) for nodes in members]
     points = np.empty((graph.n_nodes, 2))
     for nodes, part, corner in zip(members, parts, _pack(parts), strict=True):

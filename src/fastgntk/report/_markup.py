@@ -99,11 +99,11 @@ def chart(name: str, numbers: str, kind: str = "chart square") -> str:
     return f"{box}\n{details('Numbers of this chart', numbers)}" if numbers else f"{box}\n"
 
 
-def details(title: str, content: str) -> str:
-    """Return collapsed content under a title."""
-    return f"<details><summary>{escape(title)}</summary>{scrollable(title, content)}</details>"
+def details(title: str, inner: str) -> str:
+    """Return collapsed HTML under a title."""
+    return f"<details><summary>{escape(title)}</summary>{scrollable(title, inner)}</details>"
 
 
-def scrollable(name: str, content: str) -> str:
-    """Return content that may be wider than a phone in a box that scrolls, also by keyboard."""
-    return f'<div class="scrolling" role="group" aria-label="{escape(name)}" tabindex="0">{content}</div>'
+def scrollable(name: str, inner: str) -> str:
+    """Return HTML that may be wider than a phone in a box that scrolls, also by keyboard."""
+    return f'<div class="scrolling" role="group" aria-label="{escape(name)}" tabindex="0">{inner}</div>'

@@ -59,8 +59,8 @@ def render_page(report: ReportData) -> str:
     The output is deterministic. 5,000 graphs of 30 nodes with contributions take about 1.4 MB.
     """
     links, sections = [], []
-    for anchor, (title, content) in SECTIONS.items():
-        if parts := content(report):
+    for anchor, (title, make_parts) in SECTIONS.items():
+        if parts := make_parts(report):
             links.append(f'<li><a href="#{anchor}">{title}</a></li>')
             sections.append(_section(anchor, title, *parts))
     script = "(() => {\n" + "\n".join(_read(f"{name}.js") for name in _SCRIPTS) + "})();\n"
@@ -116,7 +116,7 @@ def _pack(report: ReportData) -> str:
 def _round_numbers(value: Any, digits: int) -> Any:
     """Round all numbers to significant digits; NaN and infinity become null, as JSON has neither."""
     if isinstance(value, dict):
-        drawing = ("contributions", "places")
+        drawing = ("contributions", "positions")
         return {key: _round_numbers(each, _DRAWING_DIGITS if key in drawing else digits) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_round_numbers(each, digits) for each in value]

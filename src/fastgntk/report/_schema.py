@@ -112,7 +112,7 @@ class Drawing(TypedDict):
     edges: list[int]  # u0, v0, u1, v1, ... between nodes drawn
     labels: NotRequired[list[int]]  # index of each node's label in ``ReportData.node_labels``
     contributions: NotRequired[list[float]]  # contribution of each node to the predicted class or value
-    places: NotRequired[list[float]]  # x0, y0, x1, y1, ... if known, as for molecules
+    positions: NotRequired[list[float]]  # x0, y0, x1, y1, ... if known, as for molecules
     orders: NotRequired[list[float]]  # bond order of each edge: 1, 1.5, 2 or 3
 
 

@@ -41,8 +41,8 @@ def score(report: ReportData) -> Parts:
         figures = _format_score(baseline["mean"], unit), _format_spread(baseline, unit)
         rows.append((escape(baseline["name"]), *figures, escape(baseline.get("note", ""))))
     head = ("Result", "Mean", "Standard deviation", "Note")
-    numbers = table(f"{name}, {unit}" if unit else name, head, rows, text_columns=(0, 3))
-    return lead, chart("score", numbers, kind="chart")
+    scores = table(f"{name}, {unit}" if unit else name, head, rows, text_columns=(0, 3))
+    return lead, chart("score", scores, kind="chart")
 
 
 def _format_score(value: float, unit: str) -> str:
@@ -195,10 +195,10 @@ def _surface_tables(surface: Surface, unit: str, *, lower_is_better: bool) -> It
         outline = f' class="chosen" title="Chosen in {folds} {"fold" if folds == 1 else "folds"}"' if folds else ""
         return f'<td{outline} style="--part:{100 * shade:.1f}%">{_format_score(value, unit)}</td>'
 
-    numbers = "".join(f'<th scope="col">{blocks}</th>' for blocks in surface["blocks"])
+    blocks_head = "".join(f'<th scope="col">{blocks}</th>' for blocks in surface["blocks"])
     head = (
         f'<tr><td></td><th scope="colgroup" colspan="{len(surface["blocks"])}">Blocks</th></tr>'
-        f'<tr><th scope="col">Layers</th>{numbers}</tr>'
+        f'<tr><th scope="col">Layers</th>{blocks_head}</tr>'
     )
     for scale, plane in zip(surface["scale"], surface["score"], strict=True):
         lines = []

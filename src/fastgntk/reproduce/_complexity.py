@@ -88,19 +88,19 @@ def _count(cell: Cell, batch: GraphBatch) -> float | None:
 
     def count(graphs: int) -> float:
         sizes = [cell["nodes"]] * graphs
-        found = count_operations(cell["engine"], sizes, width, cell["blocks"], cell["layers"], rows)
-        return found.total - found.once
+        operations = count_operations(cell["engine"], sizes, width, cell["blocks"], cell["layers"], rows)
+        return operations.total - operations.once
 
     return count(2) - 2 * count(1)  # without the pairs of a graph with itself
 
 
 def _build_groups(engine: Engine[Any, Any, Any], batch: GraphBatch, kernel: GNTK) -> list[Any]:
     """Do everything that needs one graph only, for two graphs."""
-    state: Any = engine.prepare(batch, kernel)
-    for task in engine.preparation_tasks(state):
-        engine.run_task(state, task, np.zeros(1, dtype=np.uint8))
-    state = engine.finish_preparation(state)
-    return [engine.build_group(state, np.array([i])) for i in (0, 1)]
+    prepared: Any = engine.prepare(batch, kernel)
+    for task in engine.preparation_tasks(prepared):
+        engine.run_task(prepared, task, np.zeros(1, dtype=np.uint8))
+    prepared = engine.finish_preparation(prepared)
+    return [engine.build_group(prepared, np.array([i])) for i in (0, 1)]
 
 
 @lru_cache(maxsize=2)
@@ -139,10 +139,10 @@ def _fit_lines(rows: list[Row]) -> dict[str, tuple[list[Row], float]]:
     return lines
 
 
-def fit_share(depths: list[int], seconds: list[float]) -> float:
+def r_squared(depths: list[int], seconds: list[float]) -> float:
     """Return how much of the variance of times a straight line over depth explains, R².
 
-    >>> round(fit_share([1, 2, 4], [3.0, 5.0, 9.0]), 3)
+    >>> round(r_squared([1, 2, 4], [3.0, 5.0, 9.0]), 3)
     1.0
     """
     return float(np.corrcoef(depths, seconds)[0, 1] ** 2)
@@ -209,7 +209,7 @@ def _verdict(rows: list[Row]) -> list[str]:
         lines = {
             engine: matching(rows, part=part, engine=engine) for engine in distinct(matching(rows, part=part), "engine")
         }
-        fits = {engine: fit_share(column(line, part), column(line, "seconds")) for engine, line in lines.items()}
+        fits = {engine: r_squared(column(line, part), column(line, "seconds")) for engine, line in lines.items()}
         claim = "is linear" if min(fits.values()) > 0.98 else "is not a straight line"
         listed = ", ".join(f"{engine} {fit:.3f}" for engine, fit in fits.items())
         depth_sentences.append(f"Time {claim} in {letter} (the theorems: linear); R² of a line: {listed}.")

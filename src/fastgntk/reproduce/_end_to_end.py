@@ -39,17 +39,17 @@ def _cells(options: StudyOptions) -> list[Cell]:
 def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
     batch = _load(cell["data"], cell["nodes"], cell["graphs"], options.seed)
     kernel = GNTK(*DEPTHS.get(cell["data"], (3, 2)))
-    limit, rng = (0.3 if options.quick else 10.0), np.random.default_rng(options.seed)
+    seconds_limit, rng = (0.3 if options.quick else 10.0), np.random.default_rng(options.seed)
     measure = time_kronecker if cell["engine"] == "kronecker" else time_engine
-    build, fraction = measure(batch, kernel, Compute(cell["engine"], n_jobs=1), limit, rng)
+    build, fraction = measure(batch, kernel, Compute(cell["engine"], n_jobs=1), seconds_limit, rng)
     solve = _time_solving(len(batch), rng)
-    share = None if build is None else build / (build + solve)
+    build_fraction = None if build is None else build / (build + solve)
     yield {
         "n": len(batch),
         "mean_nodes": batch.n_nodes / max(len(batch), 1),
         "build_seconds": build,
         "solve_seconds": solve,
-        "share": share,
+        "build_fraction": build_fraction,
         "scaled": fraction < 1.0,
     }
 
@@ -77,13 +77,13 @@ def _draw(rows: list[Row], figure: Figure) -> None:
     names = [name for name in distinct(rows, "data") if name != "random graphs"]
     for k, engine in enumerate(_ENGINES):
         seconds = {row["data"]: row["build_seconds"] or np.nan for row in matching(rows, engine=engine)}
-        place = np.arange(len(names)) + (k - 1.5) * 0.2
-        sets.bar(place, [seconds.get(n, np.nan) for n in names], 0.2, color=ENGINE_COLOURS[engine], label=engine)
+        position = np.arange(len(names)) + (k - 1.5) * 0.2
+        sets.bar(position, [seconds.get(n, np.nan) for n in names], 0.2, color=ENGINE_COLOURS[engine], label=engine)
         line = sorted(matching(rows, data="random graphs", engine=engine), key=lambda row: row["nodes"])
         plot(random, line, "nodes", "build_seconds", color=ENGINE_COLOURS[engine], marker="o")
     solving = {row["data"]: row["solve_seconds"] for row in rows}
-    place = np.arange(len(names)) + 0.3
-    sets.bar(place, [solving.get(n, np.nan) for n in names], 0.2, color="#999999", label="solving")
+    position = np.arange(len(names)) + 0.3
+    sets.bar(position, [solving.get(n, np.nan) for n in names], 0.2, color="#999999", label="solving")
     line = sorted(matching(rows, data="random graphs", engine="lossless"), key=lambda row: row["nodes"])
     plot(random, line, "nodes", "solve_seconds", color="#999999", marker="o")
     sets.set_xticks(np.arange(len(names)), names, fontsize=7)
@@ -99,13 +99,17 @@ def _verdict(rows: list[Row]) -> list[str]:
     for name in distinct(rows, "data"):
         parts: list[Any] = []
         for engine in _ENGINES:
-            shares = [row["share"] for row in matching(rows, data=name, engine=engine) if row["share"] is not None]
-            if shares:
-                low, high = f"{min(shares):.1%}", f"{max(shares):.1%}"
+            fractions = [
+                row["build_fraction"]
+                for row in matching(rows, data=name, engine=engine)
+                if row["build_fraction"] is not None
+            ]
+            if fractions:
+                low, high = f"{min(fractions):.1%}", f"{max(fractions):.1%}"
                 parts.append(f"{engine} {low}" + (f" to {high}" if low != high else ""))
         sentences.append(f"{name}: construction takes {', '.join(parts)} of the time end to end.")
     return sentences
 
 
-_SHOWN = ("data", "nodes", "n", "mean_nodes", "engine", "build_seconds", "solve_seconds", "share")
+_SHOWN = ("data", "nodes", "n", "mean_nodes", "engine", "build_seconds", "solve_seconds", "build_fraction")
 STUDY = Study("end-to-end", _cells, _measure, _draw, _verdict, _SHOWN, size=(9.0, 4.0), takes_data=True)

@@ -247,13 +247,13 @@ def _verdict(rows: list[Row]) -> list[str]:
 def _list_small_errors(name: str, rows: list[Row]) -> str:
     parts = []
     for variant in _VARIANTS:
-        places = []
+        ranges = []
         for error in ("error", "normalized_error"):
             lowest = min(matching(rows, **variant.cell), key=lambda row: row[error])
             rates = [row["rate"] for row in matching(rows, **variant.cell) if row[error] < _SMALL]
             nowhere = f"at no rate (least {_format_per_cent(lowest[error])}, {lowest['sketch']} at {lowest['rate']:g})"
-            places.append(f"from rate {min(rates):g} on" if rates else nowhere)
-        parts.append(f"{variant.label} {places[0]}, normalised {places[1]}")
+            ranges.append(f"from rate {min(rates):g} on" if rates else nowhere)
+        parts.append(f"{variant.label} {ranges[0]}, normalised {ranges[1]}")
     return f"{name}: an error under {_format_per_cent(_SMALL)} with some sketch of {'; of '.join(parts)}."
 
 

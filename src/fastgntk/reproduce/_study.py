@@ -112,10 +112,10 @@ def run_study(
     rows = [] if restart else _read_earlier_rows(files, conditions)
     cells = study.cells(options)
     missing = [cell for cell in cells if not any(_belongs(row, cell) for row in rows)]
-    for number, cell in enumerate(missing):
-        progress(number, len(missing))
+    for i, cell in enumerate(missing):
+        progress(i, len(missing))
         rows += [{**cell, **measurements} for measurements in study.measure(cell, options)]
-        if number == 0:  # first the record, since rows without it are not reused
+        if i == 0:  # first the record, since rows without it are not reused
             _write_record(files["json"], record, [])
         _write_rows(files["csv"], rows)
     progress(1, 1)
@@ -134,8 +134,8 @@ def _belongs(row: Row, cell: Cell) -> bool:
 
 def _sort_rows(rows: list[Row], cells: list[Cell]) -> list[Row]:
     """Sort rows by cells; rows of other cells, from an earlier run, come last."""
-    place = {id(row): i for i, cell in reversed(list(enumerate(cells))) for row in rows if _belongs(row, cell)}
-    return sorted(rows, key=lambda row: place.get(id(row), len(cells)))
+    position = {id(row): i for i, cell in reversed(list(enumerate(cells))) for row in rows if _belongs(row, cell)}
+    return sorted(rows, key=lambda row: position.get(id(row), len(cells)))
 
 
 def _read_earlier_rows(files: dict[str, Path], conditions: dict[str, Any]) -> list[Row]:
@@ -179,8 +179,8 @@ def _write_rows(path: Path, rows: list[Row]) -> None:
 
 def _write_record(path: Path, record: dict[str, Any], verdict: list[str]) -> None:
     finished = datetime.now(UTC).isoformat(timespec="seconds") if verdict else None
-    content = {**record, "finished": finished, "verdict": verdict}
-    atomic_write(path, json.dumps(content, indent=2, ensure_ascii=False).encode())
+    document = {**record, "finished": finished, "verdict": verdict}
+    atomic_write(path, json.dumps(document, indent=2, ensure_ascii=False).encode())
 
 
 def _write_figure(study: Study, rows: list[Row], files: dict[str, Path]) -> None:

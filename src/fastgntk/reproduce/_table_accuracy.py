@@ -182,7 +182,7 @@ def assignment_kernels(batch: GraphBatch, iterations: int) -> list[Array]:
 
 
 def _grakel_graphs(batch: GraphBatch) -> Iterator[tuple[dict[int, dict[int, int]], dict[int, int]]]:
-    """Yield neighbours and labels by node for each graph, the format to which GraKeL converts all others."""
+    """Yield neighbours and labels by node for each graph, the format to which GraKeL converts all other formats."""
     # Reshaped, because NumPy 2.0 returned another shape.
     unique = None if batch.labels is None else np.unique(batch.labels, axis=0, return_inverse=True)[1].reshape(-1)
     labels = (batch.degrees if unique is None else unique).tolist()
@@ -228,11 +228,11 @@ def most_frequent(options: Sequence[str]) -> str:
 def _draw(rows: list[Row], figure: Figure) -> None:
     axes = figure.subplots()
     names = distinct(rows, "data")
-    for number, (method, (label, colour, marker)) in enumerate(_STYLE.items()):
+    for i, (method, (label, colour, marker)) in enumerate(_STYLE.items()):
         published = method.startswith("published")
         drawn = [row for row in rows if row[method] is not None] if published else matching(rows, method=method)
         if drawn:
-            x = [names.index(row["data"]) + 0.14 * (number - (len(_STYLE) - 1) / 2) for row in drawn]
+            x = [names.index(row["data"]) + 0.14 * (i - (len(_STYLE) - 1) / 2) for row in drawn]
             y, std = column(drawn, method if published else "accuracy"), None if published else column(drawn, "std")
             style: Any = {"color": colour, "marker": marker, "markersize": 6, "linestyle": "none", "linewidth": 1.2}
             axes.errorbar(x, y, yerr=std, capsize=2, label=label, **style)

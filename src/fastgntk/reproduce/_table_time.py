@@ -3,8 +3,8 @@
 "Ours" in that table is decoupling alone: no sketch is used there (Section F), so it stands beside `decoupled` here, and
 "GNTK" beside the Kronecker product. Depths are not printed; they are those of ``fastgntk bench``. The Kronecker product
 and, on large sets, decoupled and sketched are timed on random graphs and scaled: single graphs by nodes, pairs by pairs
-of nodes, pairs of the Kronecker product by the product of squared sizes, which is its cost. The column ``share`` is the
-fraction of all pairs that was timed.
+of nodes, pairs of the Kronecker product by the product of squared sizes, which is its cost. The column ``fraction`` is
+that of all pairs that were timed.
 """
 
 from collections.abc import Iterator
@@ -54,10 +54,10 @@ def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
         raise InputError(f"{name} has no nodes to measure.")
     sketch = Sketch(size=_RATE, seed=options.seed) if engine == "sketched" else None
     kernel = GNTK(*DEPTHS.get(name, (3, 2)), sketch=sketch)
-    limit = 1.0 if options.quick else 15.0
+    seconds_limit = 1.0 if options.quick else 15.0
     measure = time_kronecker if engine == "kronecker" else time_engine
     compute = Compute("auto" if sketch else engine, n_jobs=options.workers)
-    seconds, fraction = measure(batch, kernel, compute, limit, np.random.default_rng(options.seed))
+    seconds, fraction = measure(batch, kernel, compute, seconds_limit, np.random.default_rng(options.seed))
     yield {
         "blocks": kernel.blocks,
         "layers": kernel.layers,
@@ -66,7 +66,7 @@ def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
         "workers": options.workers,
         "rate": sketch.size if sketch else None,
         "seconds": seconds,
-        "share": fraction,
+        "fraction": fraction,
         "scaled": fraction < 1.0,
         "paper_seconds": _paper_seconds(name, engine),
     }
@@ -79,7 +79,7 @@ def _paper_seconds(name: str, engine: str) -> float | None:
 
 
 def time_engine(
-    batch: GraphBatch, kernel: GNTK, compute: Compute, limit: float, rng: np.random.Generator
+    batch: GraphBatch, kernel: GNTK, compute: Compute, seconds_limit: float, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return the time for all pairs, and the fraction of pairs of nodes that was timed."""
     gram(batch[:2], kernel, compute=compute)  # compiled code is loaded before the clock runs
@@ -92,11 +92,11 @@ def time_engine(
         fraction = part.n_nodes / batch.n_nodes
         if count == len(batch):
             return seconds, 1.0
-        if seconds > limit / 4 and fraction:
+        if seconds > seconds_limit / 4 and fraction:
             preparation = min(timed(prepare, part, kernel, compute=compute)[0], seconds)
             return scaled_time(preparation, seconds - preparation, fraction), fraction**2
         # The next part should take half the limit; time grows with the square of the number of graphs.
-        count = min(len(batch), int(count * min(8.0, max(1.5, (limit / 2 / seconds) ** 0.5))))
+        count = min(len(batch), int(count * min(8.0, max(1.5, (seconds_limit / 2 / seconds) ** 0.5))))
 
 
 def scaled_time(preparation: float, pairs: float, fraction: float) -> float:
@@ -109,7 +109,7 @@ def scaled_time(preparation: float, pairs: float, fraction: float) -> float:
 
 
 def time_kronecker(
-    batch: GraphBatch, kernel: GNTK, compute: Compute, limit: float, rng: np.random.Generator
+    batch: GraphBatch, kernel: GNTK, compute: Compute, seconds_limit: float, rng: np.random.Generator
 ) -> tuple[float | None, float]:
     """Time random pairs of the literal formula one by one, and scale by N² N'² and the number of threads.
 
@@ -123,7 +123,7 @@ def time_kronecker(
         return None, 0.0
     done, spent, pairs = 0.0, 0.0, 0
     with single_threaded_blas():
-        while spent < limit:
+        while spent < seconds_limit:
             i, j = (int(k) for k in rng.choice(small, 2))
             groups = [engine.build_group(prepared, np.array([k])) for k in (i, j)]  # once for each graph: not timed
             spent += timed(engine.tile, *groups)[0]
@@ -151,8 +151,8 @@ def _draw(rows: list[Row], figure: Figure) -> None:
     unfinished = [i for i, name in enumerate(names) if PAPER_SECONDS.get(name, (0.0,))[0] is None]
     if unfinished:
         heights = [1.5 * _published_seconds(names[i], 0) for i in unfinished]
-        places, label = np.array(unfinished) - 2.5 * _BAR, "printed as more than 24 hours"
-        axes.plot(places, heights, linestyle="", color="black", marker="$↑$", markersize=9, label=label)
+        positions, label = np.array(unfinished) - 2.5 * _BAR, "printed as more than 24 hours"
+        axes.plot(positions, heights, linestyle="", color="black", marker="$↑$", markersize=9, label=label)
     axes.set_xticks(np.arange(len(names)), names)
     axes.grid(axis="x", visible=False)
     axes.set(yscale="log", ylabel="seconds", title="Time of the kernel matrix")
@@ -190,5 +190,5 @@ def _format_ratio(value: float) -> str:
     return f"{value:,.0f}×" if value >= 10 else f"{value:.1f}×"
 
 
-_SHOWN = ("data", "engine", "blocks", "layers", "seconds", "share", "scaled", "paper_seconds")
+_SHOWN = ("data", "engine", "blocks", "layers", "seconds", "fraction", "scaled", "paper_seconds")
 STUDY = Study("table-time", _cells, _measure, _draw, _verdict, _SHOWN, size=(9.0, 4.5), takes_data=True)

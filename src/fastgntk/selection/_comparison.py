@@ -111,7 +111,7 @@ class Comparison:
         sample = self._sample(self._group_equal_graphs([kernels[i] for i in sums]), chosen)
         passes = group_into_passes([kernels[i] for i in sums])
         pairs = np.ix_(sample.distinct_index, sample.distinct_index)
-        for number, group in enumerate(passes):
+        for index, group in enumerate(passes):
             paths = group.compute(sample.distinct, self.compute.with_progress(None))
 
             def weigh(member: int, paths: list[GramPath] = paths) -> None:
@@ -119,8 +119,8 @@ class Comparison:
                 matrices = np.stack([gram_from_paths(part, paths)[pairs] for part in parts])
                 out[sums[member]] = weighted_sum(parts, level_weights(matrices, sample.Y, normalized=False))
 
-            def report(done: int, total: int, number: int = number) -> None:
-                advance((number + done / total) / len(passes))
+            def report(done: int, total: int, index: int = index) -> None:
+                advance((index + done / total) / len(passes))
 
             with single_threaded_blas():
                 run_on_threads(weigh, group.members, workers=self.compute.threads, progress=report)
@@ -166,19 +166,19 @@ class Comparison:
         return ScoredKernel(mixed.normalized() if normalized else mixed, *scored)
 
     def _sample(self, groups: Ints, chosen: Ints) -> _Sample:
-        _, first, number = np.unique(groups[chosen], return_index=True, return_inverse=True)
+        _, first, kind = np.unique(groups[chosen], return_index=True, return_inverse=True)
         # Distinct graphs are numbered by first occurrence: without equal graphs, their order is that of the graphs.
         order = np.argsort(first)
-        first, number = first[order], np.argsort(order)[number]
+        first, kind = first[order], np.argsort(order)[kind]
         targets, weights = self.Y[chosen], None if self.weights is None else self.weights[chosen]
         centred = targets - np.average(targets, axis=0, weights=weights)
-        return _Sample(self.batch[chosen[first]], np.asarray(number, dtype=np.int64), centred, weights)
+        return _Sample(self.batch[chosen[first]], np.asarray(kind, dtype=np.int64), centred, weights)
 
     def _score_all(self, sample: _Sample, kernels: Sequence[Kernel], advance: Advance) -> list[ScoredKernel]:
         """Score kernels pass by pass on threads: most time is spent in LAPACK, which releases the interpreter lock."""
         scored: dict[int, ScoredKernel] = {}
         passes = group_into_passes(kernels)
-        for number, group in enumerate(passes):
+        for index, group in enumerate(passes):
             paths = group.compute(sample.distinct, self.compute.with_progress(None))
 
             def score(i: int, paths: list[GramPath] = paths) -> None:
@@ -186,8 +186,8 @@ class Comparison:
                 path = sample.path(gram_from_paths(kernel, paths), isinstance(kernel, Normalized))
                 scored[i] = ScoredKernel(kernel, *self.score(path, sample.Y, self.alphas))
 
-            def report(done: int, total: int, number: int = number) -> None:
-                advance((number + done / total) / len(passes))
+            def report(done: int, total: int, index: int = index) -> None:
+                advance((index + done / total) / len(passes))
 
             # A decomposition needs about seven matrices in addition to the levels.
             spare = self.compute.memory_budget - sum(path.levels.nbytes for path in paths)
@@ -215,8 +215,8 @@ class Comparison:
                 residual=any(leaf.has_residual for leaf in networks),
             )
             groups.append(equal_graphs(featured, max(leaf.depth for leaf in networks), **options))
-        others = [leaf for leaf in leaves if not isinstance(leaf, Network | DescriptorKernel)]
-        for path in group_into_passes(others):  # each as deep as the deepest
+        subtree_kernels = [leaf for leaf in leaves if not isinstance(leaf, Network | DescriptorKernel)]
+        for path in group_into_passes(subtree_kernels):  # each as deep as the deepest
             groups.append(prepare_batch(self.batch, path.paths[0], self.compute).equal_graphs())
         return intersect_groups(groups) if groups else np.arange(len(self.batch))
 
@@ -291,8 +291,8 @@ def level_weights(levels: Array, Y: Array, normalized: bool) -> Array:
     start[-1] = np.log(1e-2)
     arguments = (units, targets, normalized)
     bounds = [(-_BOUND, _BOUND)] * len(start)
-    found = minimize(_objective, start, arguments, "L-BFGS-B", jac=True, bounds=bounds, options={"maxiter": 60})
-    weights = np.exp(found.x[:-1])
+    minimum = minimize(_objective, start, arguments, "L-BFGS-B", jac=True, bounds=bounds, options={"maxiter": 60})
+    weights = np.exp(minimum.x[:-1])
     weights[weights < _MIN_WEIGHT * weights.max()] = 0.0
     out = np.zeros(len(levels))
     out[used] = weights / weights.max() / sizes[used]

@@ -257,13 +257,13 @@ def outer_splits(y: NDArray[Any], folds: int | Sequence[int] | NDArray[Any], ran
         return stratified_folds(y, int(folds), random_state)
     fold_of_graph = np.asarray(folds)
     if fold_of_graph.shape != y.shape or fold_of_graph.dtype.kind not in "iu":
-        found = f"shape {fold_of_graph.shape} and dtype {fold_of_graph.dtype}"
-        raise InputError(f"folds must hold one integer for each of the {len(y)} graphs, but has {found}.")
-    numbers = np.unique(fold_of_graph)
-    if len(numbers) < 2:
+        given = f"shape {fold_of_graph.shape} and dtype {fold_of_graph.dtype}"
+        raise InputError(f"folds must hold one integer for each of the {len(y)} graphs, but has {given}.")
+    fold_ids = np.unique(fold_of_graph)
+    if len(fold_ids) < 2:
         raise InputError("folds must have at least two distinct values.")
-    splits = [(np.flatnonzero(fold_of_graph != k), np.flatnonzero(fold_of_graph == k)) for k in numbers]
-    for k, (train, _) in zip(numbers, splits, strict=True):
+    splits = [(np.flatnonzero(fold_of_graph != k), np.flatnonzero(fold_of_graph == k)) for k in fold_ids]
+    for k, (train, _) in zip(fold_ids, splits, strict=True):
         missing = np.setdiff1d(y, y[train])
         if len(missing):
             raise InputError(f"all members of class {missing[0]} are in fold {k}, so nothing is left to learn it from.")
@@ -287,11 +287,11 @@ def read_folds(path: str | Path, n_graphs: int) -> Ints:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the folds file {path} cannot be read: {error}.") from None
     folds = np.zeros(len(lines), dtype=np.int64)
-    for number, line in enumerate(lines):
+    for i, line in enumerate(lines):
         try:
-            folds[number] = int(line)
+            folds[i] = int(line)
         except (ValueError, OverflowError):
-            raise InputError(f"{path}, line {number + 1}: expected a fold number, found {line[:40]!r}.") from None
+            raise InputError(f"{path}, line {i + 1}: expected a fold number, found {line[:40]!r}.") from None
     if len(folds) != n_graphs:
         raise InputError(f"{path} has {len(folds)} lines, but there are {n_graphs} graphs; give one line each.")
     return folds

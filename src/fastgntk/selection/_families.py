@@ -50,8 +50,8 @@ def describe_choices(kernels: Iterable[Kernel]) -> str:
     >>> describe_choices([GNTK(1), GNTK(2), GNTK(1) * WLOA(1)]), describe_choices([GNTK(1), GNTK(2)])
     ('GNTK in 2 of 3 folds, GNTK × WLOA in 1', 'GNTK in all 2 folds')
     """
-    (family, count), *others = count_families(chosen := list(kernels))
-    if not others:
+    (family, count), *rarer = count_families(chosen := list(kernels))
+    if not rarer:
         return f"{family} in all {len(chosen)} folds"
     first = f"{family} in {count} of {len(chosen)} folds"
-    return ", ".join([first, *(f"{name} in {number}" for name, number in others)])
+    return ", ".join([first, *(f"{name} in {count}" for name, count in rarer)])

@@ -185,10 +185,10 @@ def check_candidates(kernels: Any, default: Grid) -> tuple[list[Kernel], tuple[f
         wrong = [i for i, kernel in enumerate(kernels) if not isinstance(kernel, Kernel)]
         if len(kernels) and not wrong:
             return list(kernels), Grid.C
-        found = f"item {wrong[0]} has type {type(kernels[wrong[0]]).__name__}" if wrong else "is empty"
+        problem = f"item {wrong[0]} has type {type(kernels[wrong[0]]).__name__}" if wrong else "is empty"
     else:
-        found = f"has type {type(kernels).__name__}" + ("; pass [kernel]" if isinstance(kernels, Kernel) else "")
-    raise InputError(f"kernels must be a Grid, Candidates or a sequence of kernels to try, but {found}.")
+        problem = f"has type {type(kernels).__name__}" + ("; pass [kernel]" if isinstance(kernels, Kernel) else "")
+    raise InputError(f"kernels must be a Grid, Candidates or a sequence of kernels to try, but {problem}.")
 
 
 def check_sketches(kernels: Sequence[Kernel], compute: Compute) -> None:

@@ -47,15 +47,15 @@ def score_kernels(
     compute_with_progress = compute.with_progress(None if progress is None else partial(progress, "kernel"))
     # Processes instead of threads, because scikit-learn holds the interpreter lock around libsvm.
     with Parallel(n_jobs=n_jobs, return_as="generator") as parallel:
-        for number, group in enumerate(passes):
+        for index, group in enumerate(passes):
             start = time.perf_counter()
-            paths = group.compute(batch, compute_with_progress.for_part(number, len(passes)))
+            paths = group.compute(batch, compute_with_progress.for_part(index, len(passes)))
             engine = " and ".join(dict.fromkeys(path.engine for path in paths))
             middle = time.perf_counter()
             single = replace(compute, n_jobs=1) if n_jobs > 1 else compute  # each process computes its own folds
             tasks = (delayed(score)(matrix_source(kernels[i], paths, batch, single), i) for i in group.members)
-            for i, found in zip(group.members, parallel(tasks), strict=True):
-                scores[i], engines[i] = found, engine
+            for i, kernel_scores in zip(group.members, parallel(tasks), strict=True):
+                scores[i], engines[i] = kernel_scores, engine
                 n_scored += 1
                 if progress is not None:
                     progress("learning", n_scored, len(kernels))

@@ -83,8 +83,8 @@ class _SearchModel(GraphModel):
         """Return the best kernels, best first, and store all scores; ``finalists`` is the default number."""
         search, compute = self.search, check_compute(self.compute)
         if not isinstance(search, Search):
-            found = type(search).__name__
-            raise InputError(f"search must be a Search, such as Search(depth='mix'), but has type {found}.")
+            kind = type(search).__name__
+            raise InputError(f"search must be a Search, such as Search(depth='mix'), but has type {kind}.")
         default = Grid.full(descriptors=bool(batch.descriptors)).for_graphs(batch)
         kernels, _ = check_candidates(self.kernels, default)
         mix = search.depth == "mix"
@@ -291,22 +291,22 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         self._check_memory(len(batch), check_compute(self.compute))
         labels = models.check_classes(y, len(batch))
         weights = models.check_sample_weight(sample_weight, len(batch))
-        classes, numbers = np.unique(labels, return_inverse=True)
-        signs = models.class_signs(numbers, len(classes))
+        classes, class_ids = np.unique(labels, return_inverse=True)
+        signs = models.class_signs(class_ids, len(classes))
         if self.method == "svm":
             finalists = int(np.clip(_SVM_WORK // len(batch) ** 2, _FINALISTS, _MAX_FINALISTS))
             compared = self._compare(batch, signs, misclassification, None, finalists)
-            best, C, self.best_score_ = self._compare_svms(batch, numbers, compared)
+            best, C, self.best_score_ = self._compare_svms(batch, class_ids, compared)
             self.best_params_ = {"kernel": best.kernel, "method": "svm", "C": C}
         else:
-            best = self._compare(batch, signs, misclassification, self._ridge_weights(numbers, weights))[0]
+            best = self._compare(batch, signs, misclassification, self._ridge_weights(class_ids, weights))[0]
             C = 10.0
             self.best_params_ = {"kernel": best.kernel, "method": "ridge", "alpha": best.alpha}
         kernel = self._final_kernel(batch, best.kernel, None)
         self._solve(kernel, labels, weights, C, best.alpha)
         if self.method == "ridge":
             assert self.out_of_fold_ is not None  # in closed form, also without probabilities
-            self.best_score_ = float(np.mean(models.predicted_class(self.out_of_fold_) == numbers))
+            self.best_score_ = float(np.mean(models.predicted_class(self.out_of_fold_) == class_ids))
         scale_progress(self._progress(), 0.0, 1.0)(1.0)
         return self
 

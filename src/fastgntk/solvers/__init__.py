@@ -10,6 +10,7 @@ the likelihood for each target. All variances here are in units of s².
 
 ========================  ==========================================================================================
 ``_solve``                :func:`solve`: check input and call a solver; :func:`choose_solver`: the choice and its reason
+``_options``              :class:`SolverOptions`: rank, seed and accuracy of the approximate solvers
 ``_problem``              :class:`KernelSource`, :class:`MatrixSource`: kernel values; :class:`Problem`; jitter
 ``_solution``             :class:`Solution`: coefficients, leave-one-out, likelihood, variance; arrays that can be saved
 ``_cholesky``             exact, 2/3 n³: the best choice if K fits into memory twice
@@ -28,12 +29,13 @@ To add a solver: a file with a function from :class:`Problem` to :class:`Solutio
 from fastgntk.solvers._eigen import Criterion, EigenPath, Score, misclassification, stable_ridge
 from fastgntk.solvers._held_out import leave_one_out_without
 from fastgntk.solvers._low_rank import FeatureSource, regress_on_features
+from fastgntk.solvers._options import SolverOptions, default_rank
 from fastgntk.solvers._problem import KernelSource, MatrixSource, as_ridge, as_weights
 from fastgntk.solvers._solution import Solution
-from fastgntk.solvers._solve import SOLVER_NAMES, SOLVERS, SolverChoice, choose_solver, default_rank, solve
+from fastgntk.solvers._solve import SOLVER_NAMES, SOLVERS, SolverChoice, choose_solver, solve
 
 __all__ = ["Criterion", "EigenPath", "Score", "misclassification", "stable_ridge"]
 __all__ += ["leave_one_out_without"]
 __all__ += ["FeatureSource", "regress_on_features"]
 __all__ += ["KernelSource", "MatrixSource", "as_ridge", "as_weights", "Solution"]
-__all__ += ["SOLVERS", "SOLVER_NAMES", "SolverChoice", "choose_solver", "default_rank", "solve"]
+__all__ += ["SOLVERS", "SOLVER_NAMES", "SolverChoice", "SolverOptions", "choose_solver", "default_rank", "solve"]

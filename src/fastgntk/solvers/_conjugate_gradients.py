@@ -40,9 +40,9 @@ def conjugate_gradients(problem: Problem) -> Solution:
     model, landmarks, jitter = landmark_model(replace(problem, progress=None), fitc=True)
     n, k = problem.Y.shape
     noise = problem.noise(jitter)
-    rng = generator([problem.random_state, 1])  # independent of the draw of the landmarks
+    rng = generator([problem.options.random_state, 1])  # independent of the draw of the landmarks
     probes = np.where(rng.integers(0, 2, (n, _PROBES), dtype=np.int8), 1.0, -1.0)
-    tolerances = np.repeat([problem.tolerance, max(problem.tolerance, _PROBE_TOLERANCE)], [k, _PROBES])
+    tolerances = np.repeat([problem.options.tolerance, max(problem.options.tolerance, _PROBE_TOLERANCE)], [k, _PROBES])
     solved, iterations = _solve(problem, model, noise, np.hstack([problem.Y, probes]), tolerances)
     alpha = np.ascontiguousarray(solved[:, :k])
     correction = probes * (solved[:, k:] - model.precondition(probes))
@@ -83,21 +83,27 @@ def _solve(problem: Problem, model: LowRank, noise: Array, Y: Array, tolerances:
         if not len(active):
             report(0.0)
             return x, used
-        if used >= problem.max_iterations:
+        if used >= problem.options.max_iterations:
             worst = active[(errors[active] / goals[active]).argmax()]
             raise InputError(
                 f"conjugate gradients reached a relative residual of {errors[worst] / sizes[worst]:.1e} in {used} "
                 f"iterations, not to the tolerance of {tolerances[worst]:.1e}; raise rank (now {problem.rank}) or "
                 f"ridge (now {problem.ridge:.1e}), or use solver='cholesky'."
             )
-        limit = problem.max_iterations - used
-        update, steps = _round(model, K, noise, residual[:, active], goals[active], limit, report)
+        max_steps = problem.options.max_iterations - used
+        update, steps = _round(model, K, noise, residual[:, active], goals[active], max_steps, report)
         x[:, active] += update
         used += steps
 
 
 def _round(
-    model: LowRank, K: Array, noise: Array, residual: Array, goals: Array, limit: int, report: Callable[[float], None]
+    model: LowRank,
+    K: Array,
+    noise: Array,
+    residual: Array,
+    goals: Array,
+    max_steps: int,
+    report: Callable[[float], None],
 ) -> tuple[Array, int]:
     """Return the approximate solution of A x = residual after one round of steps, and the number of steps."""
     x = np.zeros_like(residual)
@@ -121,7 +127,7 @@ def _round(
         excess = np.linalg.norm(residual, axis=0) / goals[active]
         report(float(excess.max()))
         kept = excess > 1.0
-        if step == limit or not kept.any():
+        if step == max_steps or not kept.any():
             return x, step
         active, residual, direction, size = active[kept], residual[:, kept], direction[:, kept], size[kept]
         z = model.precondition(residual)

@@ -37,7 +37,7 @@ class EigenPath:
     ----------
     K : array of shape (n, n); with ``groups`` also (m, m), the kernel between kinds
     groups : int array of shape (n,), optional
-        Rows with the same number are equal. For a K of shape (m, m) the numbers are its rows, 0..m − 1.
+        Rows with the same index are equal. For a K of shape (m, m) the indices are its rows, 0..m − 1.
     weights : array of shape (n,), optional
 
     Needs memory for three more matrices of the decomposed size, and keeps one.
@@ -252,13 +252,13 @@ def _group_rows(K: Array, groups: Any) -> tuple[Ints, Ints, Array]:
         raise InputError(
             f"groups must be one integer for each graph, but has shape {labels.shape} and dtype {labels.dtype}."
         )
-    numbers, first, member = np.unique(labels, return_index=True, return_inverse=True)
-    if len(K) < len(labels) and np.array_equal(numbers, np.arange(len(K))):
+    kinds, first, member = np.unique(labels, return_index=True, return_inverse=True)
+    if len(K) < len(labels) and np.array_equal(kinds, np.arange(len(K))):
         return member, first, K  # K is the kernel between kinds
     if len(K) != len(labels):
         raise InputError(
-            f"groups has {len(labels)} graphs of {len(numbers)} kinds, but K has {len(K)} rows; pass K of all graphs, "
-            f"or of the kinds 0..{len(numbers) - 1}."
+            f"groups has {len(labels)} graphs of {len(kinds)} kinds, but K has {len(K)} rows; pass K of all graphs, "
+            f"or of the kinds 0..{len(kinds) - 1}."
         )
     among = K[np.ix_(first, first)]
     for start in range(0, len(K), BLOCK):

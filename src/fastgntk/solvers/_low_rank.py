@@ -53,8 +53,8 @@ def sketched(problem: Problem) -> Solution:
     source, n = problem.source, problem.source.n
     diagonal = source.diagonal()
     jitter = Jitter(problem.ridge, float(diagonal.mean())).lift()
-    rng = generator(problem.random_state)
-    S = SKETCHES[problem.sketch](n, problem.rank, rng) if problem.rank < n else None
+    rng = generator(problem.options.random_state)
+    S = SKETCHES[problem.options.sketch](n, problem.rank, rng) if problem.rank < n else None
     C = np.empty((n, problem.rank))
     for start in range(0, n, BLOCK):
         problem.report(start, n)
@@ -124,7 +124,7 @@ def landmark_model(problem: Problem, *, fitc: bool = False) -> tuple[LowRank, In
     source = problem.source
     diagonal = source.diagonal()
     jitter = Jitter(problem.ridge, float(diagonal.mean())).lift()
-    landmarks = draw_landmarks(source.n, problem.rank, problem.random_state)
+    landmarks = draw_landmarks(source.n, problem.rank, problem.options.random_state)
     problem.report(0, 2)
     C = source.columns(landmarks)
     problem.report(1, 2)

@@ -10,6 +10,7 @@ import numpy as np
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress
 from fastgntk.errors import InputError, format_numbers
+from fastgntk.solvers._options import SolverOptions
 
 __all__ = ["BLOCK", "Jitter", "KernelSource", "MatrixSource", "Problem", "as_ridge", "as_targets", "as_weights"]
 
@@ -105,12 +106,13 @@ class Problem:
     Y: Array  # (n, k)
     ridge: float
     weights: Array  # (n,)
-    rank: int
-    random_state: int
-    tolerance: float
-    sketch: str
-    max_iterations: int
+    options: SolverOptions
     progress: Progress | None = None
+
+    @property
+    def rank(self) -> int:
+        """Number of landmarks, or of rows of the sketch."""
+        return self.options.rank_for(self.source.n)
 
     def noise(self, jitter: float = 0.0) -> Array:
         """Return the diagonal of A − K: (ρ + jitter) / w, so that a weight of 2 is equivalent to a repeated row."""
@@ -141,8 +143,8 @@ def as_targets(Y: Any, n: int) -> Array:
 
 def as_ridge(ridge: Any, name: str = "ridge") -> float:
     """Return a ridge as a float, 0 or more; ``name`` is the argument in the error message."""
-    number = isinstance(ridge, int | float | np.integer | np.floating) and not isinstance(ridge, bool)
-    if not number or not 0.0 <= ridge <= sys.float_info.max:
+    is_number = isinstance(ridge, int | float | np.integer | np.floating) and not isinstance(ridge, bool)
+    if not is_number or not 0.0 <= ridge <= sys.float_info.max:
         raise InputError(f"{name} must be a number, 0 or more, but is {ridge!r}.")
     return float(ridge)
 

@@ -98,9 +98,9 @@ class Solution:
         return arrays, {name: value for name, value in values.items() if name not in arrays}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any]) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], scalars: Mapping[str, Any]) -> Self:
         """Restore a solution from the output of :meth:`to_arrays`."""
-        values = {**arrays, **numbers}
+        values = {**arrays, **scalars}
         names = {f.name for f in fields(cls)}
         if set(values) != names:
             wrong = sorted(set(values) ^ names)

@@ -1,24 +1,20 @@
 """Ridge regression by a named solver, and the choice of a solver by the number of graphs and the memory."""
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from fastgntk._util.checks import check_integer
 from fastgntk._util.text import format_bytes, memory_budget
 from fastgntk._util.threads import Progress
 from fastgntk.errors import InputError
-from fastgntk.sketch import SKETCHES
 from fastgntk.solvers._cholesky import cholesky
 from fastgntk.solvers._conjugate_gradients import conjugate_gradients
 from fastgntk.solvers._eigen import eigen
 from fastgntk.solvers._low_rank import nystrom, sketched
+from fastgntk.solvers._options import SolverOptions, check_options, default_rank
 from fastgntk.solvers._problem import KernelSource, Problem, as_ridge, as_targets, as_weights
 from fastgntk.solvers._solution import Solution
 
-__all__ = ["SOLVERS", "SOLVER_NAMES", "SolverChoice", "choose_solver", "default_rank", "solve"]
+__all__ = ["SOLVERS", "SOLVER_NAMES", "SolverChoice", "choose_solver", "solve"]
 
 SOLVERS: dict[str, Callable[[Problem], Solution]] = {
     "cholesky": cholesky,
@@ -43,11 +39,7 @@ def solve(
     *,
     solver: str = "cholesky",
     weights: Any = None,
-    rank: int | None = None,
-    random_state: int = 0,
-    tolerance: float = 1e-6,
-    sketch: str = "sparse",
-    max_iterations: int = 1000,
+    options: SolverOptions | None = None,
     progress: Progress | None = None,
 ) -> Solution:
     """Solve (K + ridge · W⁻¹) α = Y, exactly or by an approximation.
@@ -63,18 +55,8 @@ def solve(
     solver : {"cholesky", "eigen", "nystrom", "sketched", "cg"}
     weights : array of shape (n,), optional
         Weight of each graph, above 0. A weight of 2 is equivalent to passing the graph twice.
-    rank : int, optional
-        Landmarks of ``nystrom`` and ``cg``, rows of the sketch of ``sketched``: at most n, by default
-        10 sqrt(n) and at least 100.
-    random_state : int
-        Seed for drawing landmarks and sketches.
-    tolerance : float in (0, 1)
-        Relative residual at which ``cg`` stops.
-    sketch : {"ams", "gaussian", "srht", "countsketch", "sparse"}
-        The random matrix of ``sketched``. In ``benchmarks/solvers.py`` all came about equally close, except that
-        ``countsketch`` wastes rows where rank is a large part of n.
-    max_iterations : int
-        Limit of ``cg``; if it is reached, an error gives the residual.
+    options : SolverOptions, optional
+        Rank, seed and accuracy of the last three solvers.
     progress : callable, optional
         Called as ``progress(done, total)``; only the ratio is meaningful.
 
@@ -84,31 +66,19 @@ def solve(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from fastgntk.solvers import MatrixSource
-    >>> found = solve(MatrixSource(np.array([[2.0, 1.0], [1.0, 2.0]])), [1.0, -1.0], 1.0)
-    >>> found.coefficients.round(3).tolist(), found.predict([[1.0, 0.0]]).round(3).tolist()
+    >>> solution = solve(MatrixSource(np.array([[2.0, 1.0], [1.0, 2.0]])), [1.0, -1.0], 1.0)
+    >>> solution.coefficients.round(3).tolist(), solution.predict([[1.0, 0.0]]).round(3).tolist()
     ([[0.5], [-0.5]], [[0.5]])
     """
     if not isinstance(solver, str) or solver not in SOLVERS:
         raise InputError(f"solver must be one of {', '.join(SOLVERS)}, but is {solver!r}.")
-    if not isinstance(sketch, str) or sketch not in SKETCHES:
-        raise InputError(f"sketch must be one of {', '.join(SKETCHES)}, but is {sketch!r}.")
     n = source.n
     if n == 0:
         raise InputError("there are no graphs to learn from; give at least one.")
-    if not (isinstance(tolerance, int | float | np.number) and 0.0 < tolerance < 1.0 and math.isfinite(tolerance)):
-        raise InputError(f"tolerance must be a number between 0 and 1, but is {tolerance!r}.")
     problem = Problem(
-        source,
-        as_targets(Y, n),
-        as_ridge(ridge),
-        as_weights(weights, n),
-        min(n, default_rank(n) if rank is None else check_integer("rank", rank, 1)),
-        check_integer("random_state", random_state, 0),
-        float(tolerance),
-        sketch,
-        check_integer("max_iterations", max_iterations, 1),
-        progress,
+        source, as_targets(Y, n), as_ridge(ridge), as_weights(weights, n), check_options(options), progress
     )
     return SOLVERS[solver](problem)
 
@@ -134,23 +104,14 @@ def choose_solver(
         return SolverChoice(asked, "chosen by name")
     landmarks = min(n, default_rank(n) if rank is None else rank)
     matrix, columns = 8 * n * n, 8 * n * landmarks
-    room = memory_budget(memory)
-    if n <= _EXACT and matrix <= room:  # as without auto
+    available = memory_budget(memory)
+    if n <= _EXACT and matrix <= available:  # as without auto
         return SolverChoice("cholesky", f"exact, and quick up to {_EXACT:,} graphs")
     # Besides the matrix, cg needs columns, features and an orthogonal factor; nystrom only needs these.
-    if matrix + 4 * columns <= room:
+    if matrix + 4 * columns <= available:
         return SolverChoice("cg", f"as close as exact; a matrix of {format_bytes(matrix)} fits into memory")
-    tight = f"a matrix of {format_bytes(matrix)} is too much for max_memory={format_bytes(room)}"
-    if stored or (n <= _LANDMARKS and 4 * columns <= room):
+    tight = f"a matrix of {format_bytes(matrix)} is too much for max_memory={format_bytes(available)}"
+    if stored or (n <= _LANDMARKS and 4 * columns <= available):
         return SolverChoice("nystrom", f"{tight}, {landmarks:,} of its columns are not")
     why = f"more than {_LANDMARKS:,} graphs" if n > _LANDMARKS else f"{tight}, and so are {landmarks:,} of its columns"
     return SolverChoice("features", f"{why}: work and memory grow with graphs, not with pairs")
-
-
-def default_rank(n: int) -> int:
-    """Return the default number of columns of approximate solvers: 10 sqrt(n), at least 100 and at most n.
-
-    >>> [default_rank(n) for n in (30, 100, 1000, 20_000)]
-    [30, 100, 317, 1415]
-    """
-    return min(n, max(100, math.ceil(10.0 * math.sqrt(n))))

@@ -174,7 +174,7 @@ def test_matrices_mixed_with_graphs_and_features():
         (sparse.csr_array(np.ones((2, 3))), ": adjacency must be square, but has shape (2, 3)"),
         (EDGE * 1j, ": adjacency must be numeric and real, but has dtype complex128"),
         (sparse.csr_array(EDGE * 1j), ": adjacency must be numeric and real, but has dtype complex128"),
-        (OUTSIDE, ": edge 1 is (1, 2), but node numbers must lie in 0..1"),
+        (OUTSIDE, ": edge 1 is (1, 2), but node indices must lie in 0..1"),
         (OUTSIDE.T, ": adjacency cannot be read (axis"),
         (EDGE * np.nan, ", edge (0, 0) has 'weight' = nan; numbers must be finite"),
         (

@@ -40,9 +40,9 @@ class ParsedGraphs:
     parallel: ArrayLike = True
     """Whether several edges between two nodes are parallel edges, or copies of one edge; for each graph, or for all."""
     node_names: Sequence[Any] | None = None
-    """The name of each node in the source; None for its number within its graph."""
+    """The name of each node in the source; None for its index within its graph."""
     graph_names: Sequence[Any] | None = None
-    """The name of each graph in the source; None for its number."""
+    """The name of each graph in the source; None for its index."""
     usual: AttributeNames = USUAL_NAMES
     """The attributes that are taken by default."""
 

@@ -235,9 +235,9 @@ class Selection:
         labels = self.label_array()
         if labels is None or labels.ndim == 1:
             return labels
-        distinct, place = np.unique(labels, axis=0, return_inverse=True)
+        distinct, index = np.unique(labels, axis=0, return_inverse=True)
         texts = [json.dumps(row, ensure_ascii=False) for row in distinct.tolist()]
-        return np.array(texts, dtype=np.str_)[place.ravel()]
+        return np.array(texts, dtype=np.str_)[index.ravel()]
 
     def number_array(self) -> Array | None:
         """Return the numbers of all attributes side by side, (N, d)."""
@@ -276,8 +276,10 @@ def warn_unused(*selections: Selection) -> None:
 def _string_array(values: Sequence[str]) -> NDArray[np.str_]:
     """Return an array of strings; NumPy converts each distinct string once, because most labels repeat."""
     distinct = dict.fromkeys(values)
-    place = dict(zip(distinct, range(len(distinct)), strict=True)).__getitem__
-    return np.array(list(distinct), dtype=np.str_)[np.fromiter(map(place, values), dtype=np.int64, count=len(values))]
+    index_of = dict(zip(distinct, range(len(distinct)), strict=True)).__getitem__
+    return np.array(list(distinct), dtype=np.str_)[
+        np.fromiter(map(index_of, values), dtype=np.int64, count=len(values))
+    ]
 
 
 def _stack_labels(columns: list[NDArray[Any]]) -> NDArray[Any]:

@@ -97,8 +97,8 @@ def _parse_edges(stored: list[dict[str, Any]], sizes: list[int]) -> tuple[list[i
     ends = _concatenate(parts, axis=1) if parts else np.zeros((2, 0), dtype=np.int64)
     if ends.dtype.kind not in "iu" and ends.size:
         raise InputError(f"edge_index must hold integers, but has dtype {ends.dtype}.")
-    limits = np.repeat(np.array(sizes, dtype=np.int64), np.array(counts, dtype=np.int64))
-    outside = (ends < 0) | (ends >= limits)
+    node_counts = np.repeat(np.array(sizes, dtype=np.int64), np.array(counts, dtype=np.int64))
+    outside = (ends < 0) | (ends >= node_counts)
     wrong = first_true(outside[0] | outside[1])
     if wrong is not None:
         i = int(np.searchsorted(np.cumsum(counts), wrong, side="right"))

@@ -24,14 +24,14 @@ __all__ = ["from_grakel", "is_grakel"]
 
 
 class _Pairs:
-    """Edges as pairs of nodes. ``nodes`` exist whether an edge names them or not; a range excludes any others."""
+    """Edges as pairs of nodes. ``nodes`` exist whether an edge names them or not; a range excludes all other nodes."""
 
     def __init__(self, pairs: Collection[tuple[Any, Any]], weights: Iterable[Any], nodes: Collection[Any] = ()) -> None:
         self._pairs, self.weights, self.nodes = pairs, weights, nodes
 
-    def number(self, place: Mapping[Any, int]) -> tuple[list[int], list[int]]:
-        """Return the numbers of both ends of each edge."""
-        flat = list(map(place.__getitem__, chain.from_iterable(self._pairs)))
+    def ends(self, index_of: Mapping[Any, int]) -> tuple[list[int], list[int]]:
+        """Return the node indices of both ends of each edge."""
+        flat = list(map(index_of.__getitem__, chain.from_iterable(self._pairs)))
         return flat[::2], flat[1::2]
 
     def pairs(self) -> list[tuple[Any, Any]]:
@@ -47,9 +47,9 @@ class _Rows:
         self._degrees = list(map(len, rows.values()))
         self._heads = list(chain.from_iterable(rows.values()))
 
-    def number(self, place: Mapping[Any, int]) -> tuple[list[int], list[int]]:
-        tails = self._repeat(map(place.__getitem__, self.nodes))
-        return list(tails), list(map(place.__getitem__, self._heads))
+    def ends(self, index_of: Mapping[Any, int]) -> tuple[list[int], list[int]]:
+        tails = self._repeat(map(index_of.__getitem__, self.nodes))
+        return list(tails), list(map(index_of.__getitem__, self._heads))
 
     def pairs(self) -> list[tuple[Any, Any]]:
         return list(zip(self._repeat(self.nodes), self._heads, strict=True))
@@ -77,20 +77,20 @@ def from_grakel(items: Sequence[Any], directed: bool | None) -> GraphBatch:
         source, labels_by_node, labels_by_edge = _split_parts(item)
         try:
             edges = _read_edges(source)
-            place = _number_nodes(labels_by_node or (), edges.nodes)
-            graph_tails, graph_heads = edges.number(place)
+            index_of = _index_nodes(labels_by_node or (), edges.nodes)
+            graph_tails, graph_heads = edges.ends(index_of)
         except InputError as error:
             raise InputError(f"graph {i}: {error}") from None
         except (TypeError, ValueError):  # no pairs, or unhashable nodes
             forms = "pairs, triples with a weight, a dictionary of either, or an adjacency matrix"
             raise InputError(f"graph {i}: edges must be {forms}.") from None
-        sizes.append(len(place))
+        sizes.append(len(index_of))
         counts.append(len(graph_heads))
-        node_names += place
+        node_names += index_of
         tails.extend(graph_tails)
         heads.extend(graph_heads)
         weights.extend(edges.weights)
-        node_labels.extend(_look_up(labels_by_node, list(place)) if labels_by_node else repeat(None, sizes[-1]))
+        node_labels.extend(_look_up(labels_by_node, list(index_of)) if labels_by_node else repeat(None, sizes[-1]))
         edge_labels.extend(_look_up(labels_by_edge, edges.pairs()) if labels_by_edge else repeat(None, counts[-1]))
     labels, types = node_labels.combine(vectors=True), edge_labels.combine()
     first_label = next((label for label in labels if label is not None), None)
@@ -123,8 +123,8 @@ def _split_parts(item: Any) -> tuple[Any, Mapping[Any, Any] | None, Mapping[Any,
     return source, node_labels, edge_labels
 
 
-def _number_nodes(labelled: Iterable[Any], nodes: Collection[Any]) -> dict[Any, int]:
-    """Return a dictionary from nodes to numbers that gives the next number to an unknown node."""
+def _index_nodes(labelled: Iterable[Any], nodes: Collection[Any]) -> dict[Any, int]:
+    """Return a dictionary from nodes to indices that gives the next index to an unknown node."""
     distinct: Collection[Any] = list(labelled)
     if distinct != list(nodes):  # usually all nodes have labels, in the same order
         distinct = dict.fromkeys([*distinct, *nodes])

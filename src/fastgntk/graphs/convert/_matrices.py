@@ -22,7 +22,7 @@ __all__ = ["from_matrices", "from_stack"]
 def from_matrices(items: Sequence[Any], directed: bool, first: int = 0) -> GraphBatch:
     """Convert matrices and pairs (adjacency, features) at once, in a tenth of the time of one :class:`Graph` each.
 
-    ``first`` is the number of the first graph in error messages.
+    ``first`` is the index of the first graph in error messages.
     """
     matrices, features = [], []
     for i, item in enumerate(items, start=first):

@@ -197,21 +197,23 @@ def _convert(mols: Iterable["Mol"]) -> GraphBatch:
         degrees.append(np.bincount(rows, minlength=size))
         neighbours.append(cols)
         orders.append(order)
-    number, hydrogens, charge = np.array(atoms, dtype=np.int64).reshape(-1, 3).T
+    atomic_number, hydrogens, charge = np.array(atoms, dtype=np.int64).reshape(-1, 3).T
     degree, order = _concatenate(degrees, np.int64), _concatenate(orders, np.float64)
     kinds = np.zeros(len(order), dtype=np.int64)
     for value, kind in _KIND_OF_ORDER.items():
         kinds[order == value] = kind
-    aromatic = np.zeros(len(number), dtype=bool)
-    aromatic[np.repeat(np.arange(len(number)), degree)[kinds == _AROMATIC]] = True
-    distinct, place = np.unique(number, return_inverse=True)
+    aromatic = np.zeros(len(atomic_number), dtype=bool)
+    aromatic[np.repeat(np.arange(len(atomic_number)), degree)[kinds == _AROMATIC]] = True
+    distinct, index = np.unique(atomic_number, return_inverse=True)
     symbol = import_rdkit("reading molecules").Chem.GetPeriodicTable().GetElementSymbol  # "*" for an atom of no element
     return GraphBatch(
         offsets=row_offsets(sizes),
         indptr=row_offsets(degree),
         indices=_concatenate(neighbours, np.int32),
-        features=_features(number, degree, hydrogens, charge, aromatic, np.array(smallest_rings, dtype=np.int64)),
-        labels=np.array([symbol(int(n)) for n in distinct], dtype="U2")[place],
+        features=_features(
+            atomic_number, degree, hydrogens, charge, aromatic, np.array(smallest_rings, dtype=np.int64)
+        ),
+        labels=np.array([symbol(int(n)) for n in distinct], dtype="U2")[index],
         edge_labels=kinds,
         self_loops=np.zeros(len(sizes), dtype=np.int64),
     )
@@ -238,9 +240,9 @@ def _smallest_rings(mol: "Mol", size: int) -> list[int]:
     return smallest
 
 
-def _features(number: Ints, degree: Ints, hydrogens: Ints, charge: Ints, aromatic: Bools, ring: Ints) -> Array:
+def _features(atomic_number: Ints, degree: Ints, hydrogens: Ints, charge: Ints, aromatic: Bools, ring: Ints) -> Array:
     """Return X (N, 32) for atoms of these properties."""
-    listed, element = np.isin(number, _ATOMIC_NUMBERS), np.searchsorted(_ATOMIC_NUMBERS, number)
+    listed, element = np.isin(atomic_number, _ATOMIC_NUMBERS), np.searchsorted(_ATOMIC_NUMBERS, atomic_number)
     # For each group of ATOM_FEATURES the column within the group, or -1 for none.
     columns = (
         np.where(listed, element, len(_ATOMIC_NUMBERS)),
@@ -250,7 +252,7 @@ def _features(number: Ints, degree: Ints, hydrogens: Ints, charge: Ints, aromati
         np.where(aromatic, 0, -1),
         np.where(ring == 0, -1, np.minimum(ring, 8) - 3),
     )
-    X = np.zeros((len(number), sum(group.width for group in ATOM_FEATURES)))
+    X = np.zeros((len(atomic_number), sum(group.width for group in ATOM_FEATURES)))
     start = 0
     for group, column in zip(ATOM_FEATURES, columns, strict=True):
         atoms = np.flatnonzero(column >= 0)

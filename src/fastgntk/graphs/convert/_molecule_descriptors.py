@@ -62,7 +62,7 @@ def molecule_descriptors(
     chosen = check_descriptor_names(names)
     rdkit = import_rdkit("computing descriptors")
     compute = [_MAKERS[name]() for name in chosen]
-    rows: list[list[Any]] = [[] for _ in chosen]
+    columns: list[list[Any]] = [[] for _ in chosen]
     with rdkit.rdBase.BlockLogs():
         for i, source in enumerate(molecules):
             if progress is not None and i % _REPORT_EVERY == 0:
@@ -70,11 +70,11 @@ def molecule_descriptors(
             mol = rdkit.Chem.MolFromSmiles(source) if isinstance(source, str) else source
             if not isinstance(mol, rdkit.Chem.Mol):
                 raise InputError(f"molecule {i} is {source!r}, which is neither an RDKit molecule nor valid SMILES.")
-            for own, each in zip(rows, compute, strict=True):
-                own.append(each(mol))
+            for column, each in zip(columns, compute, strict=True):
+                column.append(each(mol))
     if progress is not None:
         progress(len(molecules), len(molecules))
-    return {name: _STACKERS[name](own) for name, own in zip(chosen, rows, strict=True)}
+    return {name: _STACKERS[name](column) for name, column in zip(chosen, columns, strict=True)}
 
 
 def descriptor_names(name: str) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ def parse_networkx(graphs: Sequence[Any]) -> ParsedGraphs:
     """Parse graphs of all four kinds; nodes keep their order, and u sums over v for a directed edge (u, v).
 
     The dictionaries of neighbours are read whole, which is faster than NetworkX's own loops over edges with a tuple
-    for each. NumPy processes the numbers of several graphs at a time, few enough for their data to stay in the
+    for each. NumPy processes the node indices of several graphs at a time, few enough for their data to stay in the
     processor's cache until the attributes are read.
     """
     names: list[Any] = []
@@ -78,23 +78,23 @@ def _parse_group(
     try:
         heads = np.asarray(pack_numbers(ends, int), dtype=np.int32)
     except TypeError:  # 1.0 and 1 + 0j equal the node 1 for NetworkX
-        numbers = {number: number for number in range(max(lengths))}
-        heads = np.array([numbers[end] for end in ends], dtype=np.int32)
+        index_of = {index: index for index in range(max(lengths))}
+        heads = np.array([index_of[end] for end in ends], dtype=np.int32)
     node, graph_of_node = np.arange(len(rows), dtype=np.int32), np.repeat(np.arange(len(sizes)), sizes)
-    number = node - np.repeat(np.cumsum(sizes) - sizes, sizes).astype(np.int32)
-    kept = np.repeat(number, degrees) <= heads
+    index = node - np.repeat(np.cumsum(sizes) - sizes, sizes).astype(np.int32)
+    kept = np.repeat(index, degrees) <= heads
     if directed.any():
         kept |= np.repeat(directed[graph_of_node], degrees)
     edge_data = list(compress(_chain_values(rows), kept.tobytes()))
-    places = np.flatnonzero(kept)
-    node, heads = np.repeat(node, degrees)[places], heads[places]
+    kept_edges = np.flatnonzero(kept)
+    node, heads = np.repeat(node, degrees)[kept_edges], heads[kept_edges]
     if multigraphs:
         copies = _lengths(edge_data)
         node, heads = np.repeat(node, copies), np.repeat(heads, copies)
         edge_data = list(_chain_values(edge_data))
     nodes.extend(node_data)
     edges.extend(edge_data)
-    return sizes, np.bincount(graph_of_node[node], minlength=len(sizes)), number[node], heads
+    return sizes, np.bincount(graph_of_node[node], minlength=len(sizes)), index[node], heads
 
 
 def _read_dictionaries(graph: Any) -> tuple[Mapping[Any, Any], Mapping[Any, Mapping[Any, Any]]]:
@@ -129,19 +129,19 @@ def parse_node_link(items: Sequence[Mapping[str, Any]]) -> ParsedGraphs:
     for i, item in enumerate(items):
         nodes, edges = _records(item, i, "nodes"), _records(item, i, "links" if "links" in item else "edges")
         graph_nodes = node_names(nodes, i)
-        place = dict(zip(graph_nodes, range(len(graph_nodes)), strict=True))
-        if len(place) < len(graph_nodes):
+        index_of = dict(zip(graph_nodes, range(len(graph_nodes)), strict=True))
+        if len(index_of) < len(graph_nodes):
             duplicate = next(node for node, times in Counter(graph_nodes).items() if times > 1)
             raise InputError(f"graph {i} has several nodes with the id {duplicate!r}; give each node its own.")
         try:
-            numbers = list(map(place.__getitem__, chain.from_iterable(map(_ENDS, edges))))
+            graph_ends = list(map(index_of.__getitem__, chain.from_iterable(map(_ENDS, edges))))
         except (KeyError, TypeError):  # a missing end or node, or a list as the name of a node
-            pairs = (_edge_ends(edge, number, place, i) for number, edge in enumerate(edges))
-            numbers = list(chain.from_iterable(pairs))
+            pairs = (_edge_ends(edge, j, index_of, i) for j, edge in enumerate(edges))
+            graph_ends = list(chain.from_iterable(pairs))
         sizes.append(len(nodes))
         counts.append(len(edges))
         names += graph_nodes
-        ends.extend(numbers)
+        ends.extend(graph_ends)
         node_table.extend(nodes)
         edge_table.extend(edges)
     tails, heads = np.asarray(ends.combine(), dtype=np.int32).reshape(-1, 2).T
@@ -150,14 +150,14 @@ def parse_node_link(items: Sequence[Mapping[str, Any]]) -> ParsedGraphs:
     return ParsedGraphs(sizes, counts, tails, heads, *tables, directed=directed, parallel=parallel, node_names=names)
 
 
-def _edge_ends(edge: Mapping[str, Any], number: int, place: Mapping[Any, int], i: int) -> tuple[int, int]:
+def _edge_ends(edge: Mapping[str, Any], j: int, index_of: Mapping[Any, int], i: int) -> tuple[int, int]:
     if "source" not in edge or "target" not in edge:
-        raise InputError(f"graph {i}, edge {number} of its list has no source and target; give it both.")
+        raise InputError(f"graph {i}, edge {j} of its list has no source and target; give it both.")
     pair = _hashable(edge["source"], i), _hashable(edge["target"], i)
     for name in pair:
-        if name not in place:
+        if name not in index_of:
             raise InputError(f"graph {i}, edge {pair} names the node {name!r}, which is not among its nodes.")
-    return place[pair[0]], place[pair[1]]
+    return index_of[pair[0]], index_of[pair[1]]
 
 
 def node_names(nodes: Sequence[Mapping[str, Any]], i: int) -> list[Any]:
@@ -165,7 +165,7 @@ def node_names(nodes: Sequence[Mapping[str, Any]], i: int) -> list[Any]:
     try:
         names = list(map(_ID, nodes))
     except KeyError:
-        names = [node.get("id", number) for number, node in enumerate(nodes)]
+        names = [node.get("id", index) for index, node in enumerate(nodes)]
     plain = set(map(type, names)) <= {int, str}
     return names if plain else [_hashable(name, i) for name in names]
 
@@ -212,9 +212,9 @@ def parse_igraph(graphs: Sequence[Any]) -> ParsedGraphs:
     tails, heads = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
     nodes = _igraph_columns([graph.vs for graph in graphs])
     names = nodes.get("name")
-    if names is not None:  # vertices without a name are called by their number
-        numbers = chain.from_iterable(map(range, sizes))
-        names = [number if name is None else name for name, number in zip(names, numbers, strict=True)]
+    if names is not None:  # vertices without a name are called by their index
+        indices = chain.from_iterable(map(range, sizes))
+        names = [index if name is None else name for name, index in zip(names, indices, strict=True)]
     tables = Columns(nodes, silent=_VERTEX_NAMES), Columns(_igraph_columns([graph.es for graph in graphs]))
     directed = [graph.is_directed() for graph in graphs]
     return ParsedGraphs(sizes, counts, tails, heads, *tables, directed=directed, node_names=names)

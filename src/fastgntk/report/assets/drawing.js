@@ -1,14 +1,14 @@
 // Draw a graph as SVG: circles with short labels, lines for edges, double lines for double bonds.
 
 const DOTS_FROM = 150; // nodes; larger graphs are drawn as dots without labels
-const placesKept = new Map();
+const positionCache = new Map();
 
-function placesOf(report, index) {
-  if (!placesKept.has(index)) {
-    if (placesKept.size > 600) placesKept.clear();
-    placesKept.set(index, placeNodes(report.graphs[index].drawing));
+function positionsOf(report, index) {
+  if (!positionCache.has(index)) {
+    if (positionCache.size > 600) positionCache.clear();
+    positionCache.set(index, placeNodes(report.graphs[index].drawing));
   }
-  return placesKept.get(index);
+  return positionCache.get(index);
 }
 
 /** Scale node positions to pixels, and choose the radius of the nodes. */
@@ -93,7 +93,7 @@ function drawGraph(report, index, width, height, by) {
     return svg;
   }
   const dots = drawing.nodes > DOTS_FROM;
-  const { placed, radius } = fitted(placesOf(report, index), width, height, dots);
+  const { placed, radius } = fitted(positionsOf(report, index), width, height, dots);
   const { whole, dashed } = edgePaths(drawing, placed, radius);
   const crowd = Math.min(1, 160 / Math.max(1, drawing.edges.length / 2));
   const lines = {

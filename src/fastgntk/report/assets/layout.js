@@ -199,8 +199,8 @@ function pack(placed) {
 /** Node positions x0, y0, x1, y1, ... with y pointing down; an edge has length about 1. */
 function placeNodes(drawing) {
   const points = new Float64Array(2 * drawing.nodes);
-  if (drawing.places) {
-    drawing.places.forEach((value, i) => (points[i] = i % 2 ? -value : value));
+  if (drawing.positions) {
+    drawing.positions.forEach((value, i) => (points[i] = i % 2 ? -value : value));
     return points;
   }
   const near = neighboursOf(drawing.nodes, drawing.edges);

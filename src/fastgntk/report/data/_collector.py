@@ -210,9 +210,9 @@ def _class_warnings(class_ids: Ints, classes: Sequence[str], folds: int) -> list
     named = ", ".join(f"{name[:40]} ({count})" for name, count in small[:6])
     more = f" and {len(small) - 6} more" if len(small) > 6 else ""
     verb = "class has" if len(small) == 1 else "classes have"
-    limit = f"fewer than {_MIN_MEMBERS} members" if folds <= _MIN_MEMBERS else f"fewer members than the {folds} folds"
+    lack = f"fewer than {_MIN_MEMBERS} members" if folds <= _MIN_MEMBERS else f"fewer members than the {folds} folds"
     return [
-        f"{len(small)} {verb} {limit}: {named}{more}. Results for so few graphs are uncertain, and some folds may have "
+        f"{len(small)} {verb} {lack}: {named}{more}. Results for so few graphs are uncertain, and some folds may have "
         "none of them."
     ]
 

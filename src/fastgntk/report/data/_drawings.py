@@ -35,7 +35,7 @@ def draw_graph(graph: Graph, labels: Ints | None, smiles: str | None) -> tuple[D
     if labels is not None:
         drawing["labels"] = labels[nodes].tolist()
     if molecule is not None:
-        drawing["places"] = np.round(_positions(molecule), 2).ravel().tolist()
+        drawing["positions"] = np.round(_positions(molecule), 2).ravel().tolist()
     orders = [float(bond.GetBondTypeAsDouble()) for bond in bonds]
     if any(order != 1.0 for order in orders):
         drawing["orders"] = [order if order in (1.0, 1.5, 2.0, 3.0) else 1.0 for order in orders]

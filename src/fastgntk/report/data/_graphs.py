@@ -139,8 +139,8 @@ def graph_contributions(
     if not out_of_fold.can_be_explained or not len(chosen):
         return contributions
     start, compute = time.perf_counter(), check_compute(compute)
-    for number, graphs, train in _same_kernel(out_of_fold, chosen):
-        kernel, engines = out_of_fold.kernels[number], out_of_fold.engines[number].split(" and ")
+    for index, graphs, train in _same_kernel(out_of_fold, chosen):
+        kernel, engines = out_of_fold.kernels[index], out_of_fold.engines[index].split(" and ")
         # The time is divided among the kernels by their number of graphs.
         deadline = start + seconds * (len(contributions) + len(graphs)) / len(chosen)
         engine = next((name for name in engines if name in EXACT_ENGINES), "auto")
@@ -171,18 +171,18 @@ def graph_contributions(
 
 
 def _same_kernel(out_of_fold: OutOfFold, chosen: Ints) -> Iterator[tuple[int, Ints, Ints | None]]:
-    """Yield the number of a kernel, the chosen graphs that it predicts, and the graphs to which it is fitted, if any.
+    """Yield the index of a kernel, the chosen graphs that it predicts, and the graphs to which it is fitted, if any.
 
     A kernel that is fitted to training graphs is a different one in each fold.
     """
-    for number, kernel in enumerate(out_of_fold.kernels):
-        graphs = chosen[out_of_fold.kernel_of[chosen] == number]
+    for index, kernel in enumerate(out_of_fold.kernels):
+        graphs = chosen[out_of_fold.kernel_of[chosen] == index]
         if out_of_fold.trained_on is None or not any(leaf.fitted for leaf in kernel.leaves()):
             if len(graphs):
-                yield number, graphs, None
+                yield index, graphs, None
             continue
         for fold in np.unique(out_of_fold.fold_of[graphs]).tolist():
-            yield number, graphs[out_of_fold.fold_of[graphs] == fold], out_of_fold.trained_on[fold]
+            yield index, graphs[out_of_fold.fold_of[graphs] == fold], out_of_fold.trained_on[fold]
 
 
 def _size_in_bytes(value: Any) -> int:

@@ -53,7 +53,7 @@ class Ordering(NamedTuple):
 
 def order_by_class(cosine: Array, axis: Array, class_ids: Ints, classes: Sequence[str]) -> Ordering:
     """Order graphs by class, then by similarity; by ``axis`` (n,) in classes of more than 3,000 graphs."""
-    members = [np.flatnonzero(class_ids == number) for number in range(len(classes))]
+    members = [np.flatnonzero(class_ids == i) for i in range(len(classes))]
     order = np.concatenate([graphs[_cluster(cosine[np.ix_(graphs, graphs)], axis[graphs])[0]] for graphs in members])
     groups = [(name, len(graphs)) for name, graphs in zip(classes, members, strict=True)]
     return Ordering(order, groups, "Ordered by class, and within each class by hierarchical clustering.")

@@ -140,7 +140,7 @@ def _count_table(batch: GraphBatch) -> tuple[Array, str]:
 
 
 def class_calibration(probabilities: Array, truth: Ints, classes: Sequence[str]) -> tuple[list[Bin], str]:
-    """Return the non-empty ones of ten bins of equal width, and a note on their content.
+    """Return the non-empty ones of ten bins of equal width, and a note on what they hold.
 
     With two classes the bins hold probabilities of the second class, otherwise those of the most probable class.
     """
@@ -152,7 +152,7 @@ def class_calibration(probabilities: Array, truth: Ints, classes: Sequence[str])
         predicted, hit = probabilities[np.arange(len(best)), best], truth == best
         note = "Probability of the most probable class, and how often it was right"
     bin_of_graph = np.minimum((predicted * _BINS).astype(np.int64), _BINS - 1)
-    members = [bin_of_graph == number for number in range(_BINS)]
+    members = [bin_of_graph == i for i in range(_BINS)]
     bins = [_bin(float(predicted[graphs].mean()), hit[graphs]) for graphs in members if graphs.any()]
     return bins, f"{note}; bars are 95 % intervals. Probabilities are out-of-fold."
 
@@ -199,7 +199,7 @@ def score_surface(
     """Return the best score by scale, layers and blocks; None for combinations that were not tried.
 
     ``scored`` are kernels with their scores, ``chosen`` the kernel of each fold; ``best`` is ``max`` or ``min``. Only
-    GNTKs with plain jump have a place, alone or times WLOA, with or without kernels on descriptors added; scales of
+    GNTKs with plain jump are included, alone or times WLOA, with or without kernels on descriptors added; scales of
     products are tables of their own. Without any there is no surface.
     """
     table: dict[tuple[int, int, str], float] = {}
@@ -236,7 +236,7 @@ def single_gntk(kernel: Kernel) -> GNTK | None:
 
 
 def _surface_key(kernel: Kernel) -> tuple[int, int, str] | None:
-    """Return blocks, layers and scale of a kernel that has a place on the surface; "scale × WLOA" for a product.
+    """Return blocks, layers and scale of a kernel that is on the surface; "scale × WLOA" for a product.
 
     >>> from fastgntk import RBF
     >>> _surface_key(GNTK(2, 1).normalized() * WLOA(2).normalized() + RBF("rdkit")), _surface_key(GNTK() + GNTK())

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from fastgntk.report.data._collector import Collector, StageTimer, format_candid
 from fastgntk.report.data._graphs import Source
 from fastgntk.report.data._kernel_matrix import order_by_cluster
 from fastgntk.report.data._scores import five_digits, percent
-from fastgntk.selection import OutOfFold, ridge_out_of_fold, ridge_probabilities, svm_out_of_fold
+from fastgntk.selection import KernelMatrix, OutOfFold, ridge_out_of_fold, ridge_probabilities, svm_out_of_fold
 
 __all__ = ["training_data"]
 
@@ -62,7 +63,7 @@ def training_data(
         _add_classifier(fitted, check_classes(y, n))
     else:
         _add_regressor(fitted, check_targets(y, n), target)
-    if fitted.K is None:
+    if fitted.matrix.K is None:
         fitted.collector.warnings.append(
             f"No heat map, maps or similar graphs: too many graphs ({n:,}), or the solver has no kernel matrix."
         )
@@ -71,37 +72,36 @@ def training_data(
 
 
 class _FittedModel:
-    """A fitted model; ``K`` and ``cosine`` are None if the kernel matrix is too large or not used by the solver."""
+    """A fitted model; its matrix has no values if they are too large or not used by the solver."""
 
     def __init__(self, source: Source, model: Any, compute: Compute | None) -> None:
         timer = StageTimer(None if compute is None else check_compute(compute).progress)
         self.model = model
         basis = model.expansion_.basis
-        self.kernel, self.kernel_scale = basis.kernel, 1.0
+        kernel = basis.kernel
         silent = (basis.compute if compute is None else compute).with_progress(None)
         # A basis without graphs, or of landmarks only, has no engines for the kernel among all training graphs.
         engines = basis.prepared.engines if isinstance(basis, KernelBasis) else None
-        prepared = prepare_batch(source.batch, self.kernel, silent, dict(basis.features), engines=engines)
+        prepared = prepare_batch(source.batch, kernel, silent, dict(basis.features), engines=engines)
         self.collector = Collector(source, timer, prepared)
-        self.engine = " and ".join(dict.fromkeys(prepared.engines))
+        engine = " and ".join(dict.fromkeys(prepared.engines))
         self.seed = int(model._seed())
         self.searched = hasattr(model, "best_params_")
         self.optimism = "; slightly optimistic, since options were chosen on the same graphs" if self.searched else ""
-        self.K: Array | None = None
-        self.cosine: Array | None = None
+        self.matrix = KernelMatrix(kernel, engine, K=None, cosine=None)
         self.kernel_seconds = 0.0
         n = len(source.batch)
         with timer.time("kernel") as progress:
             if basis.keeps_graphs and n <= _MAX_GRAPHS and 4 * 8 * n**2 <= silent.memory_budget:
                 start = time.perf_counter()
                 training = TrainingKernel(prepared, progress)
-                self.K = training.full()
+                K = training.full()
                 self.kernel_seconds = time.perf_counter() - start
-                normalized = isinstance(self.kernel, Normalized)
-                self.kernel_scale = 1.0 if normalized else float(basis.kernel_scale)
-                if self.kernel_scale != training.kernel_scale:  # the model was fitted with sample weights
-                    self.K = self.K * (training.kernel_scale / self.kernel_scale)
-                self.cosine = self.K if normalized else normalize(self.K)
+                is_cosine = isinstance(kernel, Normalized)
+                scale = 1.0 if is_cosine else float(basis.kernel_scale)
+                if scale != training.kernel_scale:  # the model was fitted with sample weights
+                    K = K * (training.kernel_scale / scale)
+                self.matrix = KernelMatrix(kernel, engine, K, K if is_cosine else normalize(K), scale)
 
     def chosen(self, name: str) -> float:
         """Return C or alpha, as chosen by the search or as passed by the user."""
@@ -111,9 +111,9 @@ class _FittedModel:
     def leave_one_out(self, solver: str, Y: Array, mean: Array, values: Array, ridge: Any, **options: Any) -> OutOfFold:
         """Return out-of-fold predictions of ridge regression; arguments as in :func:`ridge_out_of_fold`."""
         # Without the kernel matrix there are no leave-one-out coefficients, and so no node contributions.
-        exact = self.K if solver in ("cholesky", "eigen") and len(Y) <= _EXACT_GRAPHS else None
-        options["kernel_scale"] = self.kernel_scale
-        return ridge_out_of_fold(exact, self.cosine, Y, mean, values, ridge, self.kernel, self.engine, **options)
+        is_exact = solver in ("cholesky", "eigen") and len(Y) <= _EXACT_GRAPHS
+        matrix = self.matrix if is_exact else replace(self.matrix, K=None)
+        return ridge_out_of_fold(matrix, Y, mean, values, ridge, **options)
 
     def options(self) -> list[tuple[str, str]]:
         """Return names and values of the options."""
@@ -138,7 +138,7 @@ class _FittedModel:
             return
         scored = zip(self._kernels_tried(), map(score, results["score"]), strict=True)
         note = f"{name}, the best over jump, normalisation and alpha, on the graphs of the first comparison."
-        if surface := _scores.score_surface(scored, [self.kernel], note, best):
+        if surface := _scores.score_surface(scored, [self.matrix.kernel], note, best):
             self.collector.report["surface"] = surface
 
 
@@ -155,21 +155,21 @@ def _add_classifier(fitted: _FittedModel, labels: NDArray[Any]) -> None:
     correct = out_of_fold.predicted == class_ids
     accuracy = float(np.mean(correct)), [float(np.mean(correct[test])) for _, test in splits] if is_svm else []
     protocol = (f"{len(splits)} folds of the training graphs" if is_svm else _LEAVE_ONE_OUT) + fitted.optimism
-    kernel = fitted.cosine, fitted.kernel_seconds
+    kernel = fitted.matrix.cosine, fitted.kernel_seconds
     collector.add_classification(kernel, class_ids, classes, splits, out_of_fold, accuracy, protocol)
     name = "Accuracy in per cent (leave-one-out of ridge regression on the classes, up to one graph)"
     fitted.add_surface(lambda score: percent(max(0.0, 1.0 - score)), name, max)
 
 
 def _svm_out_of_fold(fitted: _FittedModel, class_ids: Ints) -> OutOfFold:
-    if fitted.K is None or fitted.cosine is None:
+    if fitted.matrix.K is None:
         raise InputError(
             f"a report on support vector machines needs the kernel matrix of {len(class_ids):,} graphs four times in "
             f"memory, and takes at most {_MAX_GRAPHS:,} graphs; train with method='ridge', or without a report."
         )
     C, balanced = fitted.chosen("C"), fitted.model.class_weight == "balanced"
-    options = {"kernel_scale": fitted.kernel_scale, "balanced": balanced, "compute": fitted.collector.prepared.compute}
-    return svm_out_of_fold(fitted.K, fitted.cosine, class_ids, fitted.kernel, fitted.engine, C, fitted.seed, **options)
+    compute = fitted.collector.prepared.compute
+    return svm_out_of_fold(fitted.matrix, class_ids, C, fitted.seed, balanced=balanced, compute=compute)
 
 
 def _classes_out_of_fold(fitted: _FittedModel, class_ids: Ints) -> OutOfFold:
@@ -197,7 +197,9 @@ def _add_regressor(fitted: _FittedModel, values: Array, target: str | None) -> N
         predicted = y - residuals
         ridge, mean = solution.ridge + solution.jitter, np.array([y.mean()])
         out_of_fold = fitted.leave_one_out(solution.solver, y[:, None], mean, predicted[:, None], ridge, classes=False)
-    collector.add_kernel(fitted.cosine, fitted.kernel_seconds, lambda cosine, axis: order_by_cluster(cosine, axis, y))
+    collector.add_kernel(
+        fitted.matrix.cosine, fitted.kernel_seconds, lambda cosine, axis: order_by_cluster(cosine, axis, y)
+    )
     with collector.timer.time("baselines"):
         baselines = _scores.regression_baselines(collector.source.batch, y)
     error = float(np.sqrt(np.mean(residuals**2)))
