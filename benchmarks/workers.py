@@ -28,9 +28,9 @@ def with_processes(batch: fg.GraphBatch, workers: int) -> None:
     """Prepare here, send blocks with each tile, take the tiles back."""
     engine = get_engine(ENGINE)
     batch = fg.NodeFeatures().fit_transform(batch)
-    prepared = engine.finish_preparation(engine.prepare(batch, KERNEL))
-    plan = plan_gram(cut_into_groups(engine.outline(prepared), engine.max_group_nodes))
-    blocks = [engine.build_group(prepared, b.graphs) for b in plan.rows]
+    state = engine.finish_preparation(engine.prepare(batch, KERNEL))
+    plan = plan_gram(cut_into_groups(engine.graph_sizes(state), engine.max_group_nodes))
+    blocks = [engine.build_group(state, b.graphs) for b in plan.rows]
     # "spawn" is the only way to start that is safe in a program with threads, on every system.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         list(pool.map(tile, [(blocks[i], blocks[j]) for i, j in plan.tiles], chunksize=8))

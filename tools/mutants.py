@@ -56,10 +56,10 @@ MUTANTS = [
     Mutant("engines.Decoupled.tile", "drop transpose", "", 3, CONSISTENCY),
     Mutant("engines.Decoupled.tile", "operator", "+ -> -", 3, EQUALS),
     Mutant("engines._decoupled._norms", "drop factor", "", 2, EQUALS),
-    Mutant("engines.Aggregation.__init__", "operator", "+ -> -", 1, EQUALS),
+    Mutant("engines.operator_matrix", "operator", "+ -> -", 1, EQUALS),
     Mutant("engines.is_zero_norm", "return", "np.zeros(len($0), dtype=bool)", 1, ALGEBRA),
     Mutant("engines.unit_rows", "drop factor", "", 2, EQUALS),
-    Mutant("engines.row_sums", "constant", "1.0 -> 0.0", 2, EQUALS),
+    Mutant("engines.row_sums", "operator", "+ -> -", 2, EQUALS),
     Mutant("engines.check_graphs", "drop if", "", 1, "properties/test_node_gram.py"),
     # engines: lossless
     Mutant("engines.layer_gain", "constant", "2 -> 1", 1, EQUALS),
@@ -74,7 +74,7 @@ MUTANTS = [
     Mutant("engines.TangentFeatures._apply_layer", "constant", "2.0 -> 1.0", 1, "engines/test_random_features.py"),
     Mutant("engines.TangentFeatures._apply_layer", "drop if", "", 1, "engines/test_random_features.py"),
     # sketch
-    Mutant("sketch.SRHT.left", "drop factor", "", 3, "sketch"),
+    Mutant("sketch.SRHT._left", "drop factor", "", 3, "sketch"),
     Mutant("sketch._StoredSketch.__init__", "unwrap", "sqrt", 1, "sketch"),
     Mutant("sketch.hadamard_entries", "constant", "1 -> 2", 1, "sketch"),
     Mutant("sketch.Sketch.rows", "compare", "< -> <=", 1, "sketch"),

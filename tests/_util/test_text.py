@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fastgntk import InputError
-from fastgntk._util.checks import worker_count
+from fastgntk._util.checks import thread_count
 from fastgntk._util.text import format_bytes, memory_budget
 
 
@@ -36,12 +36,12 @@ def test_default_memory_is_a_quarter_of_this_machine():
 @pytest.mark.parametrize("given", [0, -2, 1.5, True, "two"])
 def test_bad_n_jobs_is_refused(given):
     with pytest.raises(InputError, match="n_jobs must be an integer, 1 or more, or -1 for all cores, but is "):
-        worker_count(given)
+        thread_count(given)
 
 
 def test_threads_default_to_the_cores_of_this_process():
-    assert worker_count(None) == worker_count(-1) >= 1
-    assert worker_count(3) == 3
+    assert thread_count(None) == thread_count(-1) >= 1
+    assert thread_count(3) == 3
 
 
 @pytest.mark.parametrize(("count", "text"), [(12, "12 B"), (45_600, "46 kB"), (7e6, "7 MB"), (2.34e9, "2.3 GB")])

@@ -84,19 +84,19 @@ def test_new_colours_match_nothing_and_count_in_the_diagonal(kernel):
     assert np.array_equal(new.diagonal(), whole.diagonal()[20:120])
 
 
-def test_dictionaries_number_colours_as_compiled_code_does(monkeypatch):
+def test_dictionaries_colour_as_compiled_code_does(monkeypatch):
     batch = NodeFeatures().fit_transform(MUTAG[:60])
     half = NodeFeatures().fit(MUTAG[:60]).transform(MUTAG[:20])
-    monkeypatch.setattr(colours, "_FEW_ROWS", -1)  # else dictionaries number few rows while numba is not loaded
+    monkeypatch.setattr(colours, "_FEW_ROWS", -1)  # else dictionaries colour few rows while numba is not loaded
     found = []
-    for number in (colours._number_compiled, colours._number_by_dictionary):
-        monkeypatch.setattr(colours, "_number_compiled", number)
+    for colour in (colours._colour_compiled, colours._colour_by_dictionary):
+        monkeypatch.setattr(colours, "_colour_compiled", colour)
         _, palette = colours.colour_nodes(half, 3, typed=True)
         found.append(colours.colour_nodes(batch, 3, typed=True, known=palette))
     for one, two in zip(found[0][1].levels, found[1][1].levels, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert np.array_equal(found[0][0], found[1][0])
-    assert [len(level.own) for level in found[0][1].levels] == (found[0][0].max(axis=1) + 1).tolist()
+    assert [len(level.centres) for level in found[0][1].levels] == (found[0][0].max(axis=1) + 1).tolist()
 
 
 def test_kernels_run_without_numba(monkeypatch):

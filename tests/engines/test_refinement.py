@@ -210,7 +210,7 @@ def test_counts_of_large_sets(name, counts, shared_data):
     assert refine_colours(batch, len(counts) - 1).counts == counts
 
 
-def test_inseparable_graphs_share_a_number():
+def test_inseparable_graphs_share_an_index():
     batch = NodeFeatures().fit_transform([PATH, RING, TURNED, TRIANGLES, Graph.from_edges([], 0), RING])
     assert equal_graphs(batch, 3).tolist() == [0, 1, 0, 1, 4, 1]
 

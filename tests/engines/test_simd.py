@@ -13,10 +13,10 @@ import pytest
 
 from fastgntk import GNTK, NNGP, Compute, datasets, gram
 from fastgntk.engines import kappa0, kappa1
-from fastgntk.engines._simd import _vector
+from fastgntk.engines._simd import _intrinsics
+from fastgntk.engines._simd._intrinsics import LAM, LAM_THETA, LANES, layer_nanoseconds
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import layer_in_numpy
-from fastgntk.engines._simd._vector import LAM, LAM_THETA, LANES, layer_nanoseconds
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -24,35 +24,35 @@ EPS = float(np.finfo(np.float64).eps)
 @compiled
 def call(name, out, at, base, first, stride, index, weight, start, stop):
     if name == 0:
-        _vector.sum_rows(LAM_THETA, out, at, base, first, stride, index, weight, start, stop)
+        _intrinsics.sum_rows(LAM_THETA, out, at, base, first, stride, index, weight, start, stop)
     elif name == 1:
-        _vector.sum_rows_of_one(LAM_THETA, out, at, base, first, stride, index, weight, start, stop)
+        _intrinsics.sum_rows_of_one(LAM_THETA, out, at, base, first, stride, index, weight, start, stop)
     elif name == 2:
-        _vector.sum_rows(LAM, out, at, base, first, stride, index, weight, start, stop)
+        _intrinsics.sum_rows(LAM, out, at, base, first, stride, index, weight, start, stop)
     elif name == 3:
-        _vector.sum_rows_of_one(LAM, out, at, base, first, stride, index, weight, start, stop)
+        _intrinsics.sum_rows_of_one(LAM, out, at, base, first, stride, index, weight, start, stop)
     else:
-        _vector.add_rows(out, at, base, first, stride, index, weight, start, stop)
+        _intrinsics.add_rows(out, at, base, first, stride, index, weight, start, stop)
 
 
 @compiled
 def layer(out, at):
-    _vector.apply_layer(out, at, out, at + LANES, None)
+    _intrinsics.apply_layer(out, at, out, at + LANES, None)
 
 
 @compiled
 def layer_of_lam(out, at):
-    _vector.apply_layer(out, at, None, 0, None)
+    _intrinsics.apply_layer(out, at, None, 0, None)
 
 
 @compiled
 def layer_of_activation(out, at, linear):
-    _vector.apply_layer(out, at, out, at + LANES, linear)
+    _intrinsics.apply_layer(out, at, out, at + LANES, linear)
 
 
 @compiled
 def turn(source, s, s_stride, out, o, o_stride):
-    _vector.transpose4(source, s, s_stride, out, o, o_stride)
+    _intrinsics.transpose4(source, s, s_stride, out, o, o_stride)
 
 
 @pytest.mark.parametrize("terms", [0, 1, 3, 9])
@@ -145,16 +145,16 @@ def test_operations_agree_with_the_jit_off():
         one = rng.random(300)
         two = one.copy()
         call(name, one, 4, base, 1, 70, index, weight, 1, 6)
-        _vector._row_operation_in_numpy(*kind, two, 4, base, 1, 70, index, weight, 1, 6)
+        _intrinsics._row_operation_in_numpy(*kind, two, 4, base, 1, 70, index, weight, 1, 6)
         np.testing.assert_allclose(one, two, rtol=1e-14)
     one = rng.random(2 * LANES)
     two = one.copy()
     layer(one, 0)
-    _vector._apply_layer_in_numpy(two, 0, two, LANES, None)
+    _intrinsics._apply_layer_in_numpy(two, 0, two, LANES, None)
     np.testing.assert_allclose(one, two, atol=20 * EPS)
     one, two = np.zeros(100), np.zeros(100)
     turn(base, 3, 20, one, 5, 11)
-    _vector._transpose4_in_numpy(base, 3, 20, two, 5, 11)
+    _intrinsics._transpose4_in_numpy(base, 3, 20, two, 5, 11)
     assert np.array_equal(one, two)
 
 
@@ -241,7 +241,7 @@ def test_change_in_any_file_invalidates_the_cache(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(os.path.dirname(fastgntk.__file__), package, ignore=ignored)  # noqa: PTH120
     program = (
-        "import fastgntk as fg; from fastgntk.engines._simd._vector import _repeat_layer; import numpy as np\n"
+        "import fastgntk as fg; from fastgntk.engines._simd._intrinsics import _repeat_layer; import numpy as np\n"
         "x = np.full(1024, 0.5); _repeat_layer(x, 1, 1); print(x[0])"
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}

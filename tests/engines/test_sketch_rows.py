@@ -195,8 +195,8 @@ def test_memory_counts_the_largest_sketch_of_a_group():
     bounds = []
     for sizes in (small, large):
         state = engine.prepare(encoded(GRAPHS.with_sketch_sizes(sizes)), kernel)
-        assert engine.outline(state).sketch_rows.tolist() == np.minimum(sizes, GRAPHS.sizes).tolist()
-        bounds.append((engine.kept_bytes(state), int(engine.outline(state).building_bytes[-1])))
+        assert engine.graph_sizes(state).sketch_rows.tolist() == np.minimum(sizes, GRAPHS.sizes).tolist()
+        bounds.append((engine.kept_bytes(state), int(engine.graph_sizes(state).building_bytes[-1])))
     assert bounds[1][0] - bounds[0][0] == 8 * 10 * (2 * 2 * int(GRAPHS.sizes[-1]) + encoded(GRAPHS).features.shape[1])
     assert bounds[1][1] > bounds[0][1]
 

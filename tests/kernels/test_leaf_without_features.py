@@ -10,7 +10,7 @@ import pytest
 from tests.tables import FLOAT64
 
 from fastgntk import GNTK, Compute, GraphRegressor, datasets, gram, load_model
-from fastgntk.engines._base import ENGINES, Engine, EngineRow, Outline
+from fastgntk.engines._base import ENGINES, Engine, EngineRow, GraphSizes
 from fastgntk.kernels import Leaf, _parse
 from fastgntk.selection._comparison import Comparison
 from fastgntk.solvers import stable_ridge
@@ -32,11 +32,11 @@ class SizesEngine(Engine):
     name = "sizes"
     max_group_nodes = 100
 
-    def prepare(self, batch, kernel, others=None):
+    def prepare(self, batch, kernel, cols=None):
         return batch.offsets, batch.sizes + kernel.offset
 
-    def outline(self, state):
-        return Outline(state[0])
+    def graph_sizes(self, state):
+        return GraphSizes(state[0])
 
     def equal_graphs(self, state):
         _, first, number = np.unique(state[1], return_index=True, return_inverse=True)

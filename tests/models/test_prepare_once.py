@@ -14,11 +14,11 @@ from fastgntk import GNTK, GraphClassifier, GraphRegressor, datasets
 from fastgntk.engines._lossless import Lossless
 from fastgntk.engines._refinement import refine_colours
 from fastgntk.graphs.convert._as_graphs import as_graphs
-from fastgntk.pairwise._leaf_graphs import LeafGraphs
+from fastgntk.pairwise._tiles import leaf_diagonal
 
 DATA = datasets.load("MUTAG")
 GRAPHS, CLASSES = DATA.graphs[:24], DATA.y[:24]
-STEPS = {"convert": as_graphs, "refine": refine_colours, "prepare": Lossless.prepare, "diagonal": LeafGraphs.diagonal}
+STEPS = {"convert": as_graphs, "refine": refine_colours, "prepare": Lossless.prepare, "diagonal": leaf_diagonal}
 PACKAGE = Path(fastgntk.__file__).parent
 
 

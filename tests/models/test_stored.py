@@ -50,7 +50,7 @@ def no_kernel_values():
     with pytest.MonkeyPatch.context() as patch:
         for name in ("gram", "gram_columns"):
             patch.setattr(_kernel_values.pairwise, name, None)
-        patch.setattr(_prepared.LeafGraphs, "diagonal", None)
+        patch.setattr(_prepared, "leaf_diagonal", None)
         yield
 
 

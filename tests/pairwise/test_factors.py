@@ -25,12 +25,12 @@ def test_factors_of_nested_products_are_numbered_from_left_to_right():
     for factor in range(3):
         found = node_contributions(GRAPHS[0], GRAPHS[1:], kernel, factor=factor)
         FLOAT64.check(found.sum(axis=0), cross_gram(GRAPHS[:1], GRAPHS[1:], kernel)[0])
-    by_number = node_contributions(GRAPHS[0], GRAPHS[1:], A * B * C, factor=2)
-    EXACT.check(node_contributions(GRAPHS[0], GRAPHS[1:], A * B * C, factor=C), by_number)
-    EXACT.check(node_contributions(GRAPHS[0], GRAPHS[1:], A * (B * C), factor=2), by_number)
+    by_index = node_contributions(GRAPHS[0], GRAPHS[1:], A * B * C, factor=2)
+    EXACT.check(node_contributions(GRAPHS[0], GRAPHS[1:], A * B * C, factor=C), by_index)
+    EXACT.check(node_contributions(GRAPHS[0], GRAPHS[1:], A * (B * C), factor=2), by_index)
     second = node_contributions(GRAPHS[0], GRAPHS[1:], A * (B * C), factor=1)
     EXACT.check(second, node_contributions(GRAPHS[0], GRAPHS[1:], B * (A * C)))
-    EXACT.check(node_contributions(GRAPHS[0], GRAPHS[1:], C * (A * B)), by_number)
+    EXACT.check(node_contributions(GRAPHS[0], GRAPHS[1:], C * (A * B)), by_index)
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_factors_of_nested_products_are_numbered_from_left_to_right():
         (A * B, -1, r"factor must lie in 0\.\.1, but is -1"),
         (A * B + B * C, A, "is not a factor of WLOA"),
         (A + B, 0, "factor names a factor of a product, but .* has no product; leave it out"),
-        (A * B, "WL(1)", r"factor must be the number of a factor, or a kernel, but is 'WL\(1\)'"),
-        (A * B, True, "factor must be the number of a factor, or a kernel, but is True"),
+        (A * B, "WL(1)", r"factor must be the index of a factor, or a kernel, but is 'WL\(1\)'"),
+        (A * B, True, "factor must be the index of a factor, or a kernel, but is True"),
     ],
 )
 def test_other_factors_are_refused(kernel, factor, words):

@@ -8,7 +8,7 @@ from tests.tables import ALL_ENGINES, FAMILIES, FLOAT64, by_engine
 
 from fastgntk import GNTK, Compute, Graph, InputError, cross_gram, datasets, diagonal, gram, gram_path, prepare
 from fastgntk.engines import get_engine
-from fastgntk.pairwise._leaf_graphs import LeafGraphs
+from fastgntk.pairwise import _prepared
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
@@ -143,7 +143,7 @@ def test_a_subset_keeps_known_diagonals_and_features(monkeypatch):
     train = prepare(batch, TWO_LEAVES)
     own = train.leaf_diagonals()
     part = train.subset(np.array([5, 1]))
-    monkeypatch.setattr(LeafGraphs, "diagonal", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(_prepared, "leaf_diagonal", lambda *_: pytest.fail("computed again"))
     for leaf, values in part.leaf_diagonals().items():
         assert np.array_equal(values, own[leaf][[5, 1]])
     assert part.features == train.features

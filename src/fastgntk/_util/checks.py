@@ -8,10 +8,11 @@ import numpy as np
 
 from fastgntk.errors import InputError
 
-__all__ = ["Workers", "check_flag", "check_integer", "check_not_negative", "check_positive", "check_random_state"]
-__all__ += ["shorten", "worker_count"]
+__all__ = ["NJobs", "check_flag", "check_integer", "check_not_negative", "check_positive", "check_random_state"]
+__all__ += ["shorten", "thread_count"]
 
-Workers = int | None
+NJobs = int | None
+"""A number of threads; None or −1 means all cores."""
 
 
 def check_integer(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
@@ -77,10 +78,10 @@ def _as_float(value: Any) -> float:
         return math.inf
 
 
-def worker_count(workers: Workers) -> int:
+def thread_count(n_jobs: NJobs) -> int:
     """Return the number of threads; None means all cores that this process may use."""
-    if workers is None or (isinstance(workers, int) and workers == -1):
+    if n_jobs is None or (isinstance(n_jobs, int) and n_jobs == -1):
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
-        raise InputError(f"n_jobs must be an integer, 1 or more, or -1 for all cores, but is {workers!r}.")
-    return int(workers)
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
+        raise InputError(f"n_jobs must be an integer, 1 or more, or -1 for all cores, but is {n_jobs!r}.")
+    return int(n_jobs)

@@ -13,27 +13,27 @@ Memory = int | float | str | None
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
-def memory_budget(memory: Memory) -> int:
-    """Return a memory limit in bytes; None means a quarter of this machine's memory.
+def memory_budget(max_memory: Memory) -> int:
+    """Return a memory budget in bytes; None means a quarter of this machine's memory.
 
     >>> memory_budget("1.5 GB"), memory_budget("2GiB"), memory_budget(1000)
     (1500000000, 2147483648, 1000)
     """
-    if memory is None:
+    if max_memory is None:
         try:
             return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
         except (AttributeError, ValueError, OSError):
             return 2 * 2**30  # unknown: assume a small laptop
-    number, unit = memory, ""
-    if isinstance(memory, str):
-        match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", memory.lower())
+    number, unit = max_memory, ""
+    if isinstance(max_memory, str):
+        match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", max_memory.lower())
         number, unit = match.groups() if match else (math.nan, "")
     try:
         value = float(number) * _UNITS[unit]
     except (TypeError, ValueError, KeyError, OverflowError):
         value = math.nan
     if not (math.isfinite(value) and value > 0):
-        raise InputError(f"max_memory must be a number of bytes or a string such as '2GB', but is {memory!r}.")
+        raise InputError(f"max_memory must be a number of bytes or a string such as '2GB', but is {max_memory!r}.")
     return int(value)
 
 

@@ -25,15 +25,15 @@ Task = TypeVar("Task")
 def run(
     function: Callable[[Task], None],
     tasks: Sequence[Task],
-    workers: int,
+    n_threads: int,
     cost: Callable[[Task], int] = lambda task: 1,  # noqa: ARG005  # every task counts the same
     progress: Progress | None = None,
     cancelled: NDArray[np.uint8] | None = None,
 ) -> None:
-    """Call ``function(task)`` for every task, in order of the sequence, on at most ``workers`` threads.
+    """Call ``function(task)`` for every task, in order of the sequence, on at most ``n_threads`` threads.
 
-    An exception, or Ctrl-C, stops all workers after their current task and is raised here. It also sets
-    ``cancelled[0]`` to 1, so that current tasks can return early. Even a single worker runs in its own thread: Python
+    An exception, or Ctrl-C, stops all threads after their current task and is raised here. It also sets
+    ``cancelled[0]`` to 1, so that current tasks can return early. Even a single thread is a new one: Python
     delivers Ctrl-C to the main thread, which must not be inside compiled code.
     """
     total = sum(cost(task) for task in tasks) if progress else 0
@@ -64,7 +64,7 @@ def run(
             stop_all()
             raise
 
-    count = min(workers, len(tasks))
+    count = min(n_threads, len(tasks))
     if count == 0:
         return
     with ThreadPoolExecutor(count, thread_name_prefix="fastgntk") as pool:
@@ -103,7 +103,7 @@ _blas_limit = _BlasLimit()
 def single_threaded_blas() -> Iterator[None]:
     """Keep BLAS to one thread while our own threads share the cores; restored on leaving.
 
-    It also makes results independent of the number of workers: a product split among threads sums in another order.
+    It also makes results independent of the number of threads: a product split among threads sums in another order.
     """
     with _blas_limit.lock:
         if _blas_limit.users == 0:

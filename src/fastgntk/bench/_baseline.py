@@ -41,7 +41,7 @@ class Baseline:
         return len(self._graphs)
 
     def time_pairs(self, pairs: Ints) -> tuple[list[float], float]:
-        """Return the kernel values of pairs (k, 2) of graph numbers, and the total time in seconds."""
+        """Return the kernel values of pairs (k, 2) of graph indices, and the total time in seconds."""
         start = time.perf_counter()
         for i in np.unique(pairs).tolist():
             if i not in self._graphs:

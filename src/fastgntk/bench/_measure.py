@@ -88,7 +88,7 @@ def measure(
     case: Case,
     *,
     workers: int = 2,
-    memory: int | None = None,
+    max_memory: int | None = None,
     time_limit: float = 20.0,
     progress: Callable[[str], None] = lambda stage: None,  # noqa: ARG005
 ) -> Measurement:
@@ -102,7 +102,13 @@ def measure(
     n = len(batch)
     if n == 0:
         raise InputError(f"{case.name} has no graphs to measure.")
-    options = {"data": case.name, "blocks": case.blocks, "layers": case.layers, "workers": workers, "memory": memory}
+    options = {
+        "data": case.name,
+        "blocks": case.blocks,
+        "layers": case.layers,
+        "workers": workers,
+        "max_memory": max_memory,
+    }
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory(prefix="fastgntk-bench-") as folder:
         progress("lossless")

@@ -20,7 +20,7 @@ from fastgntk.pairwise import Compute, estimate_cost, gram, prepare
 
 def _set_up(options: dict[str, Any], engine: str = "auto") -> tuple[GraphBatch, GNTK, Compute]:
     batch = NodeFeatures().fit_transform(datasets.load(options["data"]).graphs)
-    compute = Compute(engine, n_jobs=options["workers"], max_memory=options["memory"])
+    compute = Compute(engine, n_jobs=options["workers"], max_memory=options["max_memory"])
     return batch, GNTK(options["blocks"], options["layers"]), compute
 
 

@@ -64,7 +64,7 @@ def bench(
 
 def _measure_all(cases: list[Case], compute: Compute, time_limit: float) -> tuple[float, float, list[Measurement]]:
     """Return start-up times without and with compiled code, and the measurements of each case."""
-    workers, memory = compute.threads, compute.memory_budget
+    workers, memory_budget = compute.threads, compute.memory_budget
     measurements: list[Measurement] = []
     with Console(stderr=True).status("start-up", spinner="dots") as status:
         cold, warm = time_start_up(workers)
@@ -73,7 +73,10 @@ def _measure_all(cases: list[Case], compute: Compute, time_limit: float) -> tupl
             def progress(stage: str, title: str = f"{case.name} {case.blocks}, {case.layers}") -> None:
                 status.update(f"{title}: {stage}")
 
-            measurements += [measure(case, workers=workers, memory=memory, time_limit=time_limit, progress=progress)]
+            measured = measure(
+                case, workers=workers, max_memory=memory_budget, time_limit=time_limit, progress=progress
+            )
+            measurements.append(measured)
     return cold, warm, measurements
 
 

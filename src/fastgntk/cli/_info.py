@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fastgntk._util.checks import worker_count
+from fastgntk._util.checks import thread_count
 from fastgntk._util.text import format_bytes, memory_budget
 from fastgntk.bench import installed_versions
 from fastgntk.cli._console import configure_logging, print_json, print_table
@@ -97,7 +97,7 @@ def _show_installation(output: OutputOptions) -> None:
         data_folder += " (does not exist)"
     record = {
         **installed_versions("numpy", "scipy", "scikit-learn", "numba"),
-        "n_jobs": worker_count(None),
+        "n_jobs": thread_count(None),
         "max_memory": memory_budget(None),
         "engines": engines,
         "data_folder": data_folder,

@@ -15,7 +15,7 @@
 ``_aggregation``      Â = A + I as a list of relations, and aggregated features
 ``_norms``            norms of nodes and the scale c_u
 ``_refinement``       colour refinement: which nodes are equal, and which graphs
-``_subtree_colours``  Weisfeiler–Lehman colours, numbered consistently over several batches
+``_subtree_colours``  Weisfeiler–Lehman colours, consistent over several batches
 ``_node_kernel``      the kernel between nodes of one graph
 ``_random_features``  vectors whose inner products approximate the kernel
 ``_simd``             the compiled loops; they take plain arrays only
@@ -32,8 +32,9 @@ colour           a class of equal nodes: at level l they have identical rows in 
 Q, D             operators between the colours of two levels: ``Operator``, and D = q⁻¹ Q P normalised
 relation         an operator that is applied on its own: Â itself, or with typed edges I and one for each type
 state            the result of ``prepare`` for a batch; tasks complete it in place
-outline, extent  the sizes of a batch, and of a group, from which groups and memory are planned
 group, tile      graphs that are computed together, and the values between two groups
+data             what an engine builds from the state for one group
+sizes, extent    ``GraphSizes`` of a batch and ``Extent`` of a group, from which groups and memory are planned
 ===============  ==========================================================================================
 """
 
@@ -46,7 +47,7 @@ from fastgntk.engines._base import (
     Engine,
     Extent,
     GraphRange,
-    Outline,
+    GraphSizes,
     available_engines,
     check_engine,
     compiled_code_runs,
@@ -58,18 +59,18 @@ from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, unit_rows
 from fastgntk.engines._random_features import TangentFeatures
 from fastgntk.engines._refinement import (
     equal_graphs,
+    first_equal_in_all,
     first_with_equal_colours,
     inseparable_graphs,
-    intersect_groups,
     refine_colours,
 )
 from fastgntk.engines._sketch_rows import sketch_rows
 from fastgntk.engines._vectors import equal_descriptors, fit_scaling, scale_descriptors
 
-__all__ = ["COMPILING", "EXACT_ENGINES", "Engine", "Extent", "GraphRange", "Outline"]
+__all__ = ["COMPILING", "EXACT_ENGINES", "Engine", "Extent", "GraphRange", "GraphSizes"]
 __all__ += ["available_engines", "check_engine", "compiled_code_runs", "engines_of", "get_engine"]
 __all__ += ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds"]
 __all__ += ["Aggregation", "check_graphs", "safe_reciprocal", "kappa0", "kappa1", "kappas", "unit_rows", "is_zero_norm"]
 __all__ += ["NodePairs", "TangentFeatures", "refine_colours", "equal_graphs", "inseparable_graphs", "sketch_rows"]
-__all__ += ["first_with_equal_colours", "intersect_groups"]
+__all__ += ["first_equal_in_all", "first_with_equal_colours"]
 __all__ += ["equal_descriptors", "fit_scaling", "scale_descriptors"]

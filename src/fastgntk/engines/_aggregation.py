@@ -19,8 +19,8 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Leaf, Network
 
 __all__ = ["SPARSE_OVER_DENSE", "Aggregation", "add_up", "aggregate_features", "check_graphs", "count_edge_types"]
-__all__ += ["count_relations", "keep_shared_columns", "multiply_directions", "node_scaling", "operator_matrix"]
-__all__ += ["operator_weights", "row_sums", "shared_relations", "split_by_type", "sum_features"]
+__all__ += ["count_relations", "given_node_scale", "keep_shared_columns", "multiply_directions", "operator_matrix"]
+__all__ += ["operator_weights", "row_sums", "scale_operand", "shared_relations", "split_by_type", "sum_features"]
 
 Item = TypeVar("Item")
 
@@ -43,7 +43,7 @@ class Aggregation:
         matrix = operator_matrix(batch, self_weight, symmetric)
         self.magnitude = abs(matrix)  # |Â|, for the bound of `is_zero_norm`
         self.terms = np.diff(matrix.indptr)  # |N(u)|, and 1 unless the node itself has weight 0
-        self.scaling = node_scaling(batch, given_scale=given_scale, self_weight=self_weight)
+        self.scale_operand = scale_operand(batch, given_scale=given_scale, self_weight=self_weight)
         self.matrix = matrix
         relations = split_by_type(batch, self_weight, symmetric) if typed else [matrix]
         self.relations = [_Relation(batch, B) for B in relations]
@@ -54,7 +54,7 @@ class Aggregation:
         ``previous`` are the norms before the aggregation, those of the level below after its layers.
         """
         q = np.where(is_zero_norm(q, self.magnitude @ previous, self.terms, squared=squared), 0.0, q)
-        return q, scale_norms(q, self.scaling, kernel)
+        return q, scale_norms(q, self.scale_operand, kernel)
 
 
 class _Relation:
@@ -159,7 +159,7 @@ def check_graphs(batch: GraphBatch, kernel: Leaf) -> None:
     if kernel.typed and batch.edge_labels is None and len(batch.indices):
         raise InputError("edges='typed' needs edge labels, but the graphs carry none; use edges='plain'.")
     if kernel.given_scale:
-        batch.with_node_scale(node_scaling(batch, given_scale=True))  # values that were never checked raise an error
+        batch.with_node_scale(given_node_scale(batch))  # values that were never checked raise an error
     if not isinstance(kernel, Network) or kernel.scale not in ("degree", "symmetric"):
         return
     sums = _degrees(batch, kernel.self_weight) if kernel.symmetric else row_sums(batch, kernel.self_weight)
@@ -175,14 +175,19 @@ def check_graphs(batch: GraphBatch, kernel: Leaf) -> None:
         )
 
 
-def node_scaling(batch: GraphBatch, *, given_scale: bool, self_weight: float = 1.0) -> Array:
-    """Return what determines the scale of each node apart from its norm: c_u if it is given, else row sums of Â.
+def scale_operand(batch: GraphBatch, *, given_scale: bool, self_weight: float = 1.0) -> Array:
+    """Return the operand of `scale_norms` for each node: the factor c_u if it is given, else the divisor, a row sum.
 
-    Where a row of Â is empty, it is 1: the norm is 0 there, whatever it is divided by.
+    Where a row of Â is empty, the divisor is 1: the norm is 0 there, whatever it is divided by.
     """
-    if not given_scale:
-        sums = row_sums(batch, self_weight)
-        return sums if self_weight else np.where(sums == 0, 1.0, sums)
+    if given_scale:
+        return given_node_scale(batch)
+    sums = row_sums(batch, self_weight)
+    return sums if self_weight else np.where(sums == 0, 1.0, sums)
+
+
+def given_node_scale(batch: GraphBatch) -> Array:
+    """Return c_u of each node, which the graphs must carry."""
     if batch.node_scale is not None:
         return batch.node_scale
     if batch.n_nodes:

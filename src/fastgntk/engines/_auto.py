@@ -69,8 +69,8 @@ def choose_engine(
                 f"engine={name!r} computes exact kernels, but {kernel} has a sketch; use engine='auto', or leave out "
                 "the sketch."
             )
-        sides = [rows] if cols is None else [rows, cols]
-        if reused or any((sketch_rows(side, kernel) < side.sizes).any() for side in sides):
+        batches = [rows] if cols is None else [rows, cols]
+        if reused or any((sketch_rows(batch, kernel) < batch.sizes).any() for batch in batches):
             return Choice(get_engine("sketched", kernel.sketch), "the kernel has a sketch")
         exact = choose_engine("auto", rows, cols, replace(kernel, sketch=None), pairs)
         reason = f"no graph has more nodes than its sketch would have rows, so all is exact; {exact.reason}"
@@ -120,9 +120,9 @@ def estimate_seconds(name: str, batch: GraphBatch, kernel: Leaf, level_pairs: fl
 
 def layer_nanoseconds() -> float:
     """Measure the time of one ReLU layer on one pair, in compiled code on this machine."""
-    from fastgntk.engines._simd import _vector
+    from fastgntk.engines._simd import _intrinsics
 
-    return _vector.layer_nanoseconds()
+    return _intrinsics.layer_nanoseconds()
 
 
 def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network, level_pairs: float) -> float:
@@ -137,8 +137,8 @@ def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network
 def sketched_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network, level_pairs: float) -> float:
     """Estimate the time of the sketched engine on one core, from the pairs of nodes over all levels."""
     larger = rows if cols is None else max(rows, cols, key=_mean_size)
-    own = sketch_rows(larger, kernel if kernel.sketch else replace(kernel, sketch=Sketch()))
-    b = float(own @ larger.sizes) / max(larger.n_nodes, 1)  # the average over nodes
+    n_rows = sketch_rows(larger, kernel if kernel.sketch else replace(kernel, sketch=Sketch()))
+    b = float(n_rows @ larger.sizes) / max(larger.n_nodes, 1)  # the average over nodes
     # Two dense products with b multiply-adds per side; the last level needs one of them.
     products = 2 * _DENSE * b * (2 * kernel.blocks - 1) / kernel.blocks
     moving = (_PAIR + products) * (1.0 if kernel.tangent else _ONE_MATRIX)
@@ -148,8 +148,8 @@ def sketched_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network,
 def histogram_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Leaf, level_pairs: float) -> float:  # noqa: ARG001
     """Estimate the time of the engine of Weisfeiler–Lehman colours on one core, of all pairs of graphs."""
     pairs = len(rows) ** 2 / 2 if cols is None else len(rows) * len(cols)
-    sides = [rows] if cols is None else [rows, cols]
-    edges = sum(side.n_nodes + len(side.indices) for side in sides)
+    batches = [rows] if cols is None else [rows, cols]
+    edges = sum(batch.n_nodes + len(batch.indices) for batch in batches)
     return (_GRAPH_PAIR * pairs + _REFINED * edges * (kernel.depth + 1)) / 1e9
 
 

@@ -23,7 +23,7 @@ from fastgntk.kernels import DescriptorKernel, Leaf, Network, WeisfeilerLehman
 from fastgntk.sketch import Sketch
 
 __all__ = ["COMPILING", "ENGINES", "EXACT_ENGINES", "BatchAndKernel", "CancelFlag", "Engine", "EngineRow", "Extent"]
-__all__ += ["GraphRange", "GroupwiseEngine", "Outline"]
+__all__ += ["GraphRange", "GroupwiseEngine", "GraphSizes"]
 __all__ += ["announce_compilation", "available_engines", "check_engine", "compiled_code_runs", "engines_of"]
 __all__ += ["get_engine"]
 
@@ -33,10 +33,10 @@ K = TypeVar("K", bound=Leaf)
 """The family of kernels that an engine computes."""
 
 State = TypeVar("State")
-"""The state of an engine for all graphs of a batch."""
+"""What an engine prepares from a batch: the result of `Engine.prepare`, completed by `Engine.finish_preparation`."""
 
-Built = TypeVar("Built")
-"""The representation of a group of graphs from which an engine computes tiles."""
+GroupData = TypeVar("GroupData")
+"""What an engine builds from the state for one group of graphs; a tile is computed from the data of two groups."""
 
 GraphRange = tuple[int, int]
 """Graphs start..stop − 1."""
@@ -58,7 +58,7 @@ class Extent(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Outline:
+class GraphSizes:
     """The sizes of n graphs, from which tiles are planned.
 
     Attributes
@@ -91,8 +91,8 @@ class Outline:
     levels: int = 1
 
     @property
-    def sizes(self) -> Ints:
-        """Number of nodes of each graph."""
+    def n_nodes(self) -> Ints:
+        """The number of nodes of each graph."""
         return np.diff(self.offsets)
 
     def __len__(self) -> int:
@@ -113,13 +113,13 @@ class BatchAndKernel:
         return self.batch[graphs]
 
 
-class Engine(ABC, Generic[K, State, Built]):
+class Engine(ABC, Generic[K, State, GroupData]):
     """Compute kernel values between groups of graphs; the caller plans tiles and manages threads.
 
-    The stages are ``prepare`` → ``run_task`` for each of ``preparation_tasks`` → ``finish_preparation`` →
-    ``build_group`` for each group → ``tile`` for each pair of groups. ``prepare`` allocates the arrays of the state;
-    ``run_task`` fills entries of them in place, each task its own, so that tasks can run on threads. An engine without
-    tasks inherits empty stages.
+    The stages are ``prepare``, which returns the state of a batch → ``run_task`` for each of ``preparation_tasks`` →
+    ``finish_preparation``, which returns the complete state → ``build_group``, which returns the data of a group →
+    ``tile`` for each pair of groups. ``prepare`` allocates the arrays of the state; each task fills entries of its own
+    in place, so that tasks can run on threads. An engine without tasks inherits empty stages.
     """
 
     name: str
@@ -127,14 +127,14 @@ class Engine(ABC, Generic[K, State, Built]):
     """Limit on the nodes of a group (on its colours, where equal nodes are merged); a larger graph is a group alone."""
 
     @abstractmethod
-    def prepare(self, batch: GraphBatch, kernel: K, others: State | None = None) -> State:
+    def prepare(self, batch: GraphBatch, kernel: K, cols: State | None = None) -> State:
         """Do the cheap per-graph work for the whole batch and return the state, a picklable value.
 
-        ``others`` is the state of the column graphs, if the graphs are rows of a matrix with other graphs.
+        ``cols`` is the state of the column graphs, if the graphs are rows of a matrix with other graphs.
         """
 
     @abstractmethod
-    def outline(self, state: State) -> Outline:
+    def graph_sizes(self, state: State) -> GraphSizes:
         """Return the sizes of the graphs, from which tiles are planned."""
 
     def colours(self, state: State) -> Int32s | None:  # noqa: ARG002
@@ -142,7 +142,7 @@ class Engine(ABC, Generic[K, State, Built]):
         return None
 
     def equal_graphs(self, state: State) -> Ints | None:  # noqa: ARG002
-        """Return for each graph the number of the first one with equal kernel values, or None to refine colours."""
+        """Return for each graph the index of the first one with equal kernel values, or None to refine colours."""
         return None
 
     def preparation_tasks(self, state: State) -> Sequence[GraphRange]:  # noqa: ARG002
@@ -159,7 +159,7 @@ class Engine(ABC, Generic[K, State, Built]):
         """
 
     def finish_preparation(self, state: State) -> State:
-        """Return the state for ``build_group``, once all tasks are done."""
+        """Return the complete state, which ``build_group`` takes, once all tasks are done."""
         return state
 
     def diagonal(self, state: State) -> Array | None:  # noqa: ARG002
@@ -167,15 +167,15 @@ class Engine(ABC, Generic[K, State, Built]):
         return None
 
     @abstractmethod
-    def build_group(self, state: State, graphs: Ints) -> Built:
-        """Return the representation of some graphs that ``tile`` takes, a picklable value."""
+    def build_group(self, state: State, graphs: Ints) -> GroupData:
+        """Return the data of a group of graphs that ``tile`` takes, a picklable value."""
 
     @abstractmethod
-    def build_nodes(self, state: State, batch: GraphBatch) -> Built:
-        """Return the rows of a tile for the nodes of a single graph; they add up to the graph's row."""
+    def build_nodes(self, state: State, batch: GraphBatch) -> GroupData:
+        """Return the data of a single graph with a row of the tile for each node; they add up to the graph's row."""
 
     @abstractmethod
-    def tile(self, rows: Built, cols: Built, cancelled: CancelFlag | None = None) -> Array:
+    def tile(self, rows: GroupData, cols: GroupData, cancelled: CancelFlag | None = None) -> Array:
         """Return the readout of every level between two groups, shape (blocks + 1, len(rows), len(cols)).
 
         Entry [l, i, j] is Σ_uv K(l)_uv between row graph i and column graph j; l = 0 is level 0. The row graphs may
@@ -183,7 +183,7 @@ class Engine(ABC, Generic[K, State, Built]):
         not 0 a long tile returns early, with meaningless values.
         """
 
-    def weighted_tile(self, rows: Built, cols: Built) -> Array | None:  # noqa: ARG002
+    def weighted_tile(self, rows: GroupData, cols: GroupData) -> Array | None:  # noqa: ARG002
         """Return the weighted sum of all levels (len(rows), len(cols)) if that is faster than the levels, else None."""
         return None
 
@@ -196,20 +196,20 @@ class Engine(ABC, Generic[K, State, Built]):
 
     @abstractmethod
     def kept_bytes(self, state: State) -> int:
-        """Estimate the memory of the state and of all groups."""
+        """Estimate the memory of the state and of the data of all groups."""
 
 
-class GroupwiseEngine(Engine[Network, BatchAndKernel, Built]):
+class GroupwiseEngine(Engine[Network, BatchAndKernel, GroupData]):
     """An engine that does all of its work in ``build_group`` and ``tile``."""
 
-    def prepare(self, batch: GraphBatch, kernel: Network, others: BatchAndKernel | None = None) -> BatchAndKernel:  # noqa: ARG002
+    def prepare(self, batch: GraphBatch, kernel: Network, cols: BatchAndKernel | None = None) -> BatchAndKernel:  # noqa: ARG002
         """Keep the graphs."""
         return BatchAndKernel(batch, kernel)
 
-    def outline(self, state: BatchAndKernel) -> Outline:
+    def graph_sizes(self, state: BatchAndKernel) -> GraphSizes:
         """Treat every node as distinct."""
         batch = state.batch
-        return Outline(batch.offsets, n_relations=count_relations(batch, state.kernel))
+        return GraphSizes(batch.offsets, n_relations=count_relations(batch, state.kernel))
 
     def kept_bytes(self, state: BatchAndKernel) -> int:
         """Count two sparse matrices with the structure of Â."""

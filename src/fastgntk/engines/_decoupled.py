@@ -63,8 +63,8 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
         batch, kernel = state.select(graphs), state.kernel
         aggregation = Aggregation(batch, **kernel.operator)
         directions, q = aggregate_features([relation.matrix for relation in aggregation.relations], batch.features)
-        unit, own = unit_rows(batch.features)
-        directions, inverse_q, share, p = _norms(aggregation, unit, own, directions, q, kernel)
+        unit, feature_norms = unit_rows(batch.features)
+        directions, inverse_q, share, p = _norms(aggregation, unit, feature_norms, directions, q, kernel)
         sums = to_dense(sum_features(batch))
         return _DecoupledGroup(kernel, batch.offsets, sums, aggregation, directions, inverse_q, unit, share, p)
 
@@ -82,9 +82,9 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
         # The first λ comes from unit vectors: as products of features it could leave the range of float64.
         lam = multiply_directions(rows.directions, cols.directions)
         outer, work = np.empty_like(lam), np.empty_like(lam)
-        own = multiply_directions([rows.unit], [cols.unit]) if kernel.has_residual else None
-        if own is not None:
-            lam += np.multiply.outer(rows.share[0], cols.share[0], out=outer) * own
+        initial = multiply_directions([rows.unit], [cols.unit]) if kernel.has_residual else None
+        if initial is not None:
+            lam += np.multiply.outer(rows.share[0], cols.share[0], out=outer) * initial
         theta = lam.copy() if kernel.tangent else None  # K(0) = Σ(0) needs no aggregation of its own
         for level in range(kernel.blocks):
             if level:
@@ -99,10 +99,10 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
                 lam *= outer
                 if theta is not None:
                     theta *= outer
-                if own is not None:
-                    own = own.T  # as rows and cols
+                if initial is not None:
+                    initial = initial.T  # as rows and cols
                     np.multiply.outer(rows.share[level], cols.share[level], out=outer)
-                    outer *= own
+                    outer *= initial
                     lam += outer
                     if theta is not None:
                         theta += outer
@@ -139,23 +139,28 @@ def _aggregate(rows: Aggregation, cols: Aggregation, matrix: Array) -> Array:
 
 
 def _norms(
-    aggregation: Aggregation, unit: Matrix, own: Array, directions: list[Matrix], q: Array, kernel: Network
+    aggregation: Aggregation,
+    unit: Matrix,
+    feature_norms: Array,
+    directions: list[Matrix],
+    q: Array,
+    kernel: Network,
 ) -> tuple[list[Matrix], Array, Array, Array]:
     """Return ``directions`` and (L, N) of ``inverse_q``, ``share`` and p, from the recursion of the group with itself.
 
-    ``own`` and ``unit`` are the norms and unit vectors of the features, ``q`` and ``directions`` those of the
-    aggregated features. The first norm is computed from the vectors, where cancellation costs ε, and not from the
+    ``feature_norms`` and ``unit`` are the norms and unit vectors of the features, ``q`` and ``directions`` those of
+    the aggregated features. The first norm is computed from the vectors, where cancellation costs ε, and not from the
     quadratic form, where it costs sqrt(ε).
     """
     inverse_q, share, p = np.zeros((3, kernel.blocks, len(q)))
     initial = multiply_directions([unit], [unit]) if kernel.has_residual else None
-    sigma, previous = np.empty((0, 0)), own
+    sigma, previous = np.empty((0, 0)), feature_norms
     for level in range(kernel.blocks):
         if level:
             sigma = _aggregate(aggregation, aggregation, sigma)
             q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
         q, scaled = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
-        inverse_q[level], share[level], p[level] = add_residual(q, scaled, own, kernel)
+        inverse_q[level], share[level], p[level] = add_residual(q, scaled, feature_norms, kernel)
         if level == 0 and initial is not None:
             directions = [scale_rows(relation, inverse_q[0] * q) for relation in directions]
         previous = p[level] * layer_gain(kernel)

@@ -19,14 +19,14 @@ from scipy import sparse
 
 from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._aggregation import SPARSE_OVER_DENSE, check_graphs
-from fastgntk.engines._base import CancelFlag, Engine, Extent, Outline
+from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphSizes
 from fastgntk.engines._subtree_colours import Palette, colour_nodes
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import WLOA, WeisfeilerLehman
 
 __all__ = ["FeatureGroup", "HistogramState", "Histograms"]
 
-_COLOURS = 2**31  # upper bound for a level: colours are numbered by int32
+_COLOURS = 2**31  # upper bound for a level: colours are int32
 _COPIES = 2**31  # upper bound for one colour over all levels: each copy is an entry in memory
 
 
@@ -68,9 +68,9 @@ class FeatureGroup(NamedTuple):
     transposed: sparse.csr_array  # (len(keys), r)
     readout: sparse.csr_array | None = None  # (t, r); rows of the tile are sums of these rows
 
-    def level(self, number: int) -> "FeatureGroup":
+    def level(self, level: int) -> "FeatureGroup":
         """Return the columns of one level."""
-        bounds = np.array([number, number + 1]) * _level_stride(self.n_levels)
+        bounds = np.array([level, level + 1]) * _level_stride(self.n_levels)
         dense, other = (slice(*np.searchsorted(keys, bounds).tolist()) for keys in (self.common, self.keys))
         return self._replace(
             common=self.common[dense],
@@ -88,30 +88,30 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
     max_group_nodes = 2**62  # the number of graphs limits groups: nodes take no part in tiles
 
     def prepare(
-        self, batch: GraphBatch, kernel: WeisfeilerLehman, others: HistogramState | None = None
+        self, batch: GraphBatch, kernel: WeisfeilerLehman, cols: HistogramState | None = None
     ) -> HistogramState:
-        """Colour all nodes and count the colours; those of ``others`` keep their numbers."""
+        """Colour all nodes and count the colours; those of ``cols`` are unchanged."""
         check_graphs(batch, kernel)
-        known = None if others is None else others.palette
+        known = None if cols is None else cols.palette
         colours, palette = colour_nodes(batch, kernel.iterations, typed=kernel.typed, known=known)
         entries = _to_entries(batch.offsets, colours, kernel)
-        if others is not None:
-            return HistogramState(kernel, palette, colours, batch.offsets, entries, others.common)
+        if cols is not None:
+            return HistogramState(kernel, palette, colours, batch.offsets, entries, cols.common)
         keys, counts = np.unique(entries.keys, return_counts=True)
         common = keys[counts * SPARSE_OVER_DENSE > len(batch)]
         return HistogramState(kernel, palette, colours, batch.offsets, entries, common)
 
-    def outline(self, state: HistogramState) -> Outline:
+    def graph_sizes(self, state: HistogramState) -> GraphSizes:
         """Return the sizes of the graphs."""
-        return Outline(state.offsets, levels=state.kernel.depth + 1)
+        return GraphSizes(state.offsets, levels=state.kernel.depth + 1)
 
     def equal_graphs(self, state: HistogramState) -> Ints:
-        """Return for each graph the first one with the same vector."""
+        """Return for each graph the index of the first one with the same vector."""
         ptr, keys, values = state.entries
         first: dict[tuple[bytes, bytes], int] = {}
         bounds = enumerate(pairwise(ptr.tolist()))
-        found = [first.setdefault((keys[a:b].tobytes(), values[a:b].tobytes()), i) for i, (a, b) in bounds]
-        return np.array(found, dtype=np.int64)
+        equal_to = [first.setdefault((keys[a:b].tobytes(), values[a:b].tobytes()), i) for i, (a, b) in bounds]
+        return np.array(equal_to, dtype=np.int64)
 
     def diagonal(self, state: HistogramState) -> Array:
         """Return the squared norm of each vector."""
@@ -128,8 +128,8 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
         n_levels, n_nodes = state.colours.shape
         _, keys, counts = _count(np.array([0, batch.n_nodes]), state.colours)
         vectors = _to_vectors(np.arange(len(keys) + 1), keys, counts, state.kernel)
-        place = np.searchsorted(keys, _colour_keys(state.colours).T.ravel())
-        shares = (1.0 / counts)[place], place, n_levels * np.arange(n_nodes + 1)
+        row = np.searchsorted(keys, _colour_keys(state.colours).T.ravel())
+        shares = (1.0 / counts)[row], row, n_levels * np.arange(n_nodes + 1)
         return _to_group(state, vectors)._replace(readout=sparse.csr_array(shares, shape=(n_nodes, len(keys))))
 
     def tile(self, rows: FeatureGroup, cols: FeatureGroup, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
@@ -188,17 +188,17 @@ def _to_vectors(ptr: Ints, keys: Ints, counts: Array, kernel: WeisfeilerLehman) 
         return _Entries(ptr, keys, counts)
     copies = counts.astype(np.int64)
     ends = np.cumsum(copies)
-    number = np.arange(copies.sum()) - np.repeat(ends - copies, copies)
-    return _Entries(np.concatenate([[0], ends])[ptr], np.repeat(keys, copies) + number, np.ones(len(number)))
+    copy = np.arange(copies.sum()) - np.repeat(ends - copies, copies)
+    return _Entries(np.concatenate([[0], ends])[ptr], np.repeat(keys, copies) + copy, np.ones(len(copy)))
 
 
 def _to_group(state: HistogramState, vectors: _Entries) -> FeatureGroup:
     """Return vectors as matrices."""
     common, n_rows = state.common, len(vectors.ptr) - 1
-    place, is_common = _find(common, vectors.keys)
+    position, is_common = _find(common, vectors.keys)
     row = np.repeat(np.arange(n_rows), np.diff(vectors.ptr))
     dense = np.zeros((n_rows, len(common)))
-    dense[row[is_common], place[is_common]] = vectors.values[is_common]
+    dense[row[is_common], position[is_common]] = vectors.values[is_common]
     rare = ~is_common
     keys, column = np.unique(vectors.keys[rare], return_inverse=True)
     ptr = np.concatenate([[0], np.cumsum(rare)])[vectors.ptr]
@@ -208,10 +208,10 @@ def _to_group(state: HistogramState, vectors: _Entries) -> FeatureGroup:
 
 def _multiply(rows: FeatureGroup, cols: FeatureGroup) -> Array:
     """Return the inner products of the vectors of two groups."""
-    place, known = _find(cols.keys, rows.keys)  # keys that the columns lack match nothing
+    position, known = _find(cols.keys, rows.keys)  # keys that the columns lack match nothing
     ptr, column, values = rows.matrix.indptr, rows.matrix.indices, rows.matrix.data
     kept = known[column]
-    entries = values[kept], place[column[kept]], np.concatenate([[0], np.cumsum(kept)])[ptr]
+    entries = values[kept], position[column[kept]], np.concatenate([[0], np.cumsum(kept)])[ptr]
     shared = sparse.csr_array(entries, shape=(rows.matrix.shape[0], len(cols.keys)))
     products = rows.dense @ cols.dense.T
     products += (shared @ cols.transposed).toarray()
@@ -222,5 +222,5 @@ def _find(keys: Ints, wanted: Ints) -> tuple[Ints, NDArray[np.bool_]]:
     """Return the position of each key among sorted keys, and whether it occurs there."""
     if not len(keys):
         return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=bool)
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return place, keys[place] == wanted
+    position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return position, keys[position] == wanted

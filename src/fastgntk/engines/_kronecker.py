@@ -15,8 +15,8 @@ import numpy as np
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._activation import kappa0, kappa1, linear_share
 from fastgntk.engines._aggregation import (
+    given_node_scale,
     keep_shared_columns,
-    node_scaling,
     operator_matrix,
     shared_relations,
     split_by_type,
@@ -77,7 +77,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
             if kernel.scale == "unit":
                 c = safe_reciprocal(norm)
             elif kernel.scale == "given":
-                c = node_scaling(graph, given_scale=True)
+                c = given_node_scale(graph)
             else:
                 c = safe_reciprocal(A_hat.sum(axis=1)) if kernel.scale == "degree" else np.ones(len(X))
             B = [c[:, None] * relation for relation in relations]

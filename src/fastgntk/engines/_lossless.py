@@ -27,13 +27,13 @@ from scipy import sparse
 from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._activation import layer_gain, linear_share
 from fastgntk.engines._aggregation import sum_features
-from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphRange, Outline, announce_compilation
+from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphRange, GraphSizes, announce_compilation
 from fastgntk.engines._norms import add_residual, is_zero_norm, scale_norms, scale_rows, unit_rows
 from fastgntk.engines._refinement import Operator, refine_colours
-from fastgntk.engines._simd._group import ColourGroup, ColourRows, build_group
+from fastgntk.engines._simd._group_colours import ColourRows, GroupColours, build_group
+from fastgntk.engines._simd._intrinsics import LAM, LAM_THETA
 from fastgntk.engines._simd._norms import SCALES, measure_norms
 from fastgntk.engines._simd._tile import Buffers, buffer_sizes, compute_tile
-from fastgntk.engines._simd._vector import LAM, LAM_THETA
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
 
@@ -58,26 +58,26 @@ class ColourState:
     rows: ColourRows
 
 
-class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
+class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
     """Compute the kernel on colours, in compiled loops."""
 
     name = "lossless"
     max_group_nodes = 384  # larger tiles leave the second-level cache, smaller groups merge less (benchmarks/groups.py)
 
-    def prepare(self, batch: GraphBatch, kernel: Network, others: ColourState | None = None) -> ColourState:  # noqa: ARG002
+    def prepare(self, batch: GraphBatch, kernel: Network, cols: ColourState | None = None) -> ColourState:  # noqa: ARG002
         """Refine the colours of all graphs, and compute the norms and unit vectors of level 1."""
         announce_compilation()
         colouring = refine_colours(batch, kernel.blocks, **kernel.refinement)
         first, deeper = colouring.operators[0], list(colouring.operators[1:])
         n_relations = 1 + int(first.relation.max(initial=0))
         directions, norm = _aggregate_features(first, colouring.features, n_relations)
-        own = np.zeros(sum(colouring.counts[1:]))
-        p = scale_norms(norm, first.scaling, kernel)
+        feature_norm = np.zeros(sum(colouring.counts[1:]))
+        p = scale_norms(norm, first.scale_operand, kernel)
         if kernel.has_residual:
             unit, norms = unit_rows(colouring.features)
             initial = [colouring.colours[0][operator.first] for operator in colouring.operators]  # colours of level 0
-            own = norms[np.concatenate(initial)]
-            factor, share, p = add_residual(norm, p, own[: len(norm)], kernel)
+            feature_norm = norms[np.concatenate(initial)]
+            factor, share, p = add_residual(norm, p, feature_norm[: len(norm)], kernel)
             parts = scale_rows(unit[initial[0]], share), scale_rows(directions, factor * norm)
             directions = sparse.csr_array(sparse.hstack(parts))
             directions.sort_indices()
@@ -103,9 +103,9 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
             value=np.concatenate([directions.data, *(o.value for o in deeper)]),
             magnitude=np.concatenate([directions.data, *(o.magnitude for o in deeper)]),
             terms=np.concatenate([o.terms for o in colouring.operators]),
-            scaling=np.concatenate([o.scaling for o in colouring.operators]),
+            scale_operand=np.concatenate([o.scale_operand for o in colouring.operators]),
             owner=batch.graph_of_node[np.concatenate([o.first for o in colouring.operators])],
-            own=own,
+            feature_norm=feature_norm,
             q=q,
             p_out=p_out,
             **_feature_sums(sums),
@@ -143,8 +143,8 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
         for level in range(2, kernel.blocks + 1):
             these = slice(level_start[level], level_start[level + 1])
             entries = slice(ptr[level_start[level]], ptr[level_start[level + 1]])
-            scaled = scale_norms(rows.q[these], rows.scaling[these], kernel)
-            inverse_q, share, _ = add_residual(rows.q[these], scaled, rows.own[these], kernel)
+            scaled = scale_norms(rows.q[these], rows.scale_operand[these], kernel)
+            inverse_q, share, _ = add_residual(rows.q[these], scaled, rows.feature_norm[these], kernel)
             lengths = np.diff(ptr[these.start : these.stop + 1])
             if kernel.has_residual:
                 initial = rows.relation[entries] == 0
@@ -156,7 +156,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
                 value[entries] *= below * np.repeat(inverse_q, lengths)
         return replace(state, rows=state.rows._replace(value=value))
 
-    def outline(self, state: ColourState) -> Outline:
+    def graph_sizes(self, state: ColourState) -> GraphSizes:
         """Return the colours of every level, and three keys for each graph that similar graphs are likely to share.
 
         A key is a minhash, the minimum of the graph's colours in a random order: the probability that two graphs agree
@@ -173,19 +173,19 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
                 key[filled] = np.minimum.reduceat(shuffled[colours], rows.offsets[filled])
         # Features as the columns of a relation may be twice as many as `tile_bytes` counts.
         n_relations = rows.n_relations + int(rows.residual)
-        return Outline(rows.offsets, rows.colours[1:], keys, rows.n_features, n_relations=n_relations)
+        return GraphSizes(rows.offsets, rows.colours[1:], keys, rows.n_features, n_relations=n_relations)
 
-    def build_group(self, state: ColourState, graphs: Ints) -> tuple[Network, ColourGroup]:
+    def build_group(self, state: ColourState, graphs: Ints) -> tuple[Network, GroupColours]:
         """Copy the rows of the colours of some graphs."""
-        place = _buffer("place", len(state.rows.p_out), np.int32, -1)
+        position = _buffer("position", len(state.rows.p_out), np.int32, -1)
         try:
-            rows, readouts, sums = build_group(np.asarray(graphs, dtype=np.int64), state.rows, place)
+            rows, readouts, sums = build_group(np.asarray(graphs, dtype=np.int64), state.rows, position)
         except BaseException:  # the buffer may not be −1 everywhere
-            del _buffers.place
+            del _buffers.position
             raise
-        return state.kernel, ColourGroup(*rows, *readouts, *sums)
+        return state.kernel, GroupColours(*rows, *readouts, *sums)
 
-    def build_nodes(self, state: ColourState, batch: GraphBatch) -> tuple[Network, ColourGroup]:
+    def build_nodes(self, state: ColourState, batch: GraphBatch) -> tuple[Network, GroupColours]:
         """Read out every node as if it were a graph, with the same colours, norms and operators."""
         nodes = np.arange(batch.n_nodes + 1)
         features = sparse.csr_array(batch.features)
@@ -194,7 +194,10 @@ class Lossless(Engine[Network, ColourState, tuple[Network, ColourGroup]]):
         return self.build_group(replace(state, rows=rows), nodes[:-1])
 
     def tile(
-        self, rows: tuple[Network, ColourGroup], cols: tuple[Network, ColourGroup], cancelled: CancelFlag | None = None
+        self,
+        rows: tuple[Network, GroupColours],
+        cols: tuple[Network, GroupColours],
+        cancelled: CancelFlag | None = None,
     ) -> Array:
         """Run the recursion on all pairs of colours of two groups and read out every level."""
         (kernel, row_group), (_, col_group) = rows, cols
@@ -260,7 +263,7 @@ def _feature_sums(matrix: sparse.csr_array) -> dict[str, Any]:
 
 
 def _buffer(name: str, size: int, kind: type, fill: float) -> NDArray[Any]:
-    """Return a buffer of this thread by name, with at least ``size`` entries; it keeps its content between calls.
+    """Return a buffer of this thread by name, with at least ``size`` entries; it keeps its entries between calls.
 
     The buffer is aligned to cache lines; otherwise half of all vector loads would straddle two lines.
     """

@@ -31,7 +31,7 @@ class NodePairs:
         self._relations = [relation.matrix for relation in aggregation.relations]
         self._pattern = aggregation.magnitude
         self._directions, q = aggregate_features(self._relations, self._X)
-        self._unit, self._own = unit_rows(self._X)
+        self._unit, self._feature_norms = unit_rows(self._X)
         self._inverse_q, self._share, self._p_out = np.zeros((3, kernel.blocks, self.size))
         self._measure(aggregation, q)
 
@@ -93,7 +93,7 @@ class NodePairs:
     def _measure(self, aggregation: Aggregation, q: Array) -> None:
         """Compute the norms of every level, from Σ of all pairs."""
         kernel = self.kernel
-        previous = self._own
+        previous = self._feature_norms
         sigma = np.empty((0, 0))
         for level in range(kernel.blocks):
             if level == 1:
@@ -113,7 +113,7 @@ class NodePairs:
                     sigma[rows] = lam * np.multiply.outer(previous[rows], previous)
                 q = np.sqrt(np.maximum(self._aggregated_diagonal(sigma), 0.0))
             q, scaled = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
-            self._inverse_q[level], self._share[level], p = add_residual(q, scaled, self._own, kernel)
+            self._inverse_q[level], self._share[level], p = add_residual(q, scaled, self._feature_norms, kernel)
             if level == 0 and kernel.has_residual:
                 self._directions = [scale_rows(relation, self._inverse_q[0] * q) for relation in self._directions]
             self._p_out[level] = previous = layer_gain(kernel) * p
@@ -160,7 +160,7 @@ def _apply_layers(lam: Array, theta: Array | None, kernel: Network) -> tuple[Arr
                 theta *= k0
                 theta += lam
         return lam, theta
-    from fastgntk.engines._simd._vector import LANES, apply_layers
+    from fastgntk.engines._simd._intrinsics import LANES, apply_layers
 
     entries = lam.size
     # The loops process whole panels; the padding is computed too, and ignored.

@@ -12,24 +12,25 @@ __all__ = ["add_residual", "is_zero_norm", "safe_reciprocal", "scale_norms", "sc
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def scale_norms(q: Array, scaling: Array, kernel: Network) -> Array:
-    """Return p = c_u q_u; ``scaling`` is that of `node_scaling`. NaNs propagate to the result."""
+def scale_norms(q: Array, operand: Array, kernel: Network) -> Array:
+    """Return p = c_u q_u; ``operand`` is that of `scale_operand`. NaNs propagate to the result."""
     if kernel.scale == "unit":
         return q * 0.0 + (q > 0)
     if kernel.scale == "given":
-        return q * scaling
-    return q / scaling if kernel.scale == "degree" else q
+        return q * operand
+    return q / operand if kernel.scale == "degree" else q
 
 
-def add_residual(q: Array, scaled: Array, own: Array, kernel: Network) -> tuple[Array, Array, Array]:
+def add_residual(q: Array, scaled: Array, feature_norm: Array, kernel: Network) -> tuple[Array, Array, Array]:
     """Return f, r and p with which a node becomes p (f a + r x̂), a unit vector times its norm p.
 
     a is the aggregated node, of norm ``q`` and after the scale of norm ``scaled``; x̂ is the direction of its features,
-    of norm ``own``. By the residual connection the node is √(1 − α) c a and √α x in orthogonal spaces, α = 0 without.
+    of norm ``feature_norm``. By the residual connection the node is √(1 − α) c a and √α x in orthogonal spaces, α = 0
+    without.
     """
     if not kernel.has_residual:
         return safe_reciprocal(q), np.zeros(len(q)), scaled
-    aggregated, initial = np.sqrt(1.0 - kernel.residual) * scaled, np.sqrt(kernel.residual) * own
+    aggregated, initial = np.sqrt(1.0 - kernel.residual) * scaled, np.sqrt(kernel.residual) * feature_norm
     p = np.hypot(aggregated, initial)
     inverse = safe_reciprocal(p)
     return aggregated * inverse * safe_reciprocal(q), initial * inverse, p

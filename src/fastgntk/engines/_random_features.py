@@ -107,22 +107,22 @@ class TangentFeatures:
     def __call__(self, batch: GraphBatch, dtype: Any = np.float32) -> Array:
         """Return the vectors of the graphs of a batch, shape (n, size), computed with precision ``dtype``."""
 
-        def read_out(colours: Int32s, found: _ColourVectors) -> Array:
-            shape = len(batch), len(found.p)
-            sums: Array = sparse.csr_array((found.p[colours], colours, batch.offsets), shape=shape) @ found.k
+        def read_out(colours: Int32s, vectors: _ColourVectors) -> Array:
+            shape = len(batch), len(vectors.p)
+            sums: Array = sparse.csr_array((vectors.p[colours], colours, batch.offsets), shape=shape) @ vectors.k
             return sums
 
-        vectors = self._levels(batch, sum_features(batch), read_out, dtype)
-        return vectors / np.maximum(batch.sizes, 1)[:, None] if self.kernel.pool == "mean" else vectors
+        sums = self._levels(batch, sum_features(batch), read_out, dtype)
+        return sums / np.maximum(batch.sizes, 1)[:, None] if self.kernel.pool == "mean" else sums
 
     def nodes(self, batch: GraphBatch, dtype: Any = np.float64) -> Array:
         """Return the vectors of the nodes of a batch, shape (N, size); the nodes of a graph add up to its vector."""
 
-        def read_out(colours: Int32s, found: _ColourVectors) -> Array:
-            return np.asarray(found.p[colours, None] * found.k[colours])
+        def read_out(colours: Int32s, vectors: _ColourVectors) -> Array:
+            return np.asarray(vectors.p[colours, None] * vectors.k[colours])
 
-        vectors = self._levels(batch, batch.features, read_out, dtype)
-        return vectors / batch.sizes[batch.graph_of_node, None] if self.kernel.pool == "mean" else vectors
+        terms = self._levels(batch, batch.features, read_out, dtype)
+        return terms / batch.sizes[batch.graph_of_node, None] if self.kernel.pool == "mean" else terms
 
     def _levels(
         self, batch: GraphBatch, features: Any, read_out: Callable[[Int32s, _ColourVectors], Array], dtype: Any
@@ -137,18 +137,26 @@ class TangentFeatures:
         colouring = refine_colours(batch, len(self._blocks), **self.kernel.refinement)
         directions, norms = unit_rows(_pad(colouring.features, self.width))
         start = np.asarray(directions.toarray(), dtype=dtype)
-        initial = found = _ColourVectors(norms, start, start)
+        initial = vectors = _ColourVectors(norms, start, start)
         for level, (operator, layers) in enumerate(zip(colouring.operators, self._blocks, strict=True), start=1):
-            own = colouring.colours[0][operator.first]
-            found = self._block(operator, layers, found, initial, own)
+            initial_colours = colouring.colours[0][operator.first]
+            vectors = self._block(operator, layers, vectors, initial, initial_colours)
             if weights[level]:
-                out.append(np.sqrt(weights[level]) * read_out(colouring.colours[level], found))
+                out.append(np.sqrt(weights[level]) * read_out(colouring.colours[level], vectors))
         return np.hstack(out)
 
     def _block(
-        self, operator: Operator, layers: list[_Layer], old: _ColourVectors, initial: _ColourVectors, own: Int32s
+        self,
+        operator: Operator,
+        layers: list[_Layer],
+        old: _ColourVectors,
+        initial: _ColourVectors,
+        initial_colours: Int32s,
     ) -> _ColourVectors:
-        """Return norms and vectors of the colours of the next level; ``own`` are their colours of level 0."""
+        """Return norms and vectors of the colours of the next level.
+
+        ``initial`` has those of level 0, and ``initial_colours`` the colour of level 0 of each new colour.
+        """
         n, last = len(operator.terms), layers[-1]
         p = np.empty(n)
         s = np.empty((n, last.projection.size), dtype=old.s.dtype)
@@ -157,7 +165,8 @@ class TangentFeatures:
             rows = slice(start, min(start + _PANEL, n))
             p[rows], s_columns, k_columns = self._aggregate(operator, rows, old)
             if self.kernel.has_residual:
-                unit, norms = initial.s[own[rows]].T, initial.p[own[rows]]
+                start_colours = initial_colours[rows]
+                unit, norms = initial.s[start_colours].T, initial.p[start_colours]
                 p[rows], s_columns, k_columns = self._add_residual(p[rows], s_columns, k_columns, unit, norms)
             for layer in layers:
                 s_columns, k_columns = self._apply_layer(layer, s_columns, k_columns)
@@ -185,9 +194,9 @@ class TangentFeatures:
         length[length <= (operator.terms[rows] + 8.0) * np.finfo(s.dtype).eps] = 0.0  # zero up to rounding
         q = bound * length
         if self.kernel.scale == "degree":
-            q *= safe_reciprocal(operator.scaling[rows])
+            q *= safe_reciprocal(operator.scale_operand[rows])
         elif self.kernel.scale == "given":
-            q *= operator.scaling[rows]
+            q *= operator.scale_operand[rows]
         elif self.kernel.scale == "unit":
             q = (q > 0).astype(np.float64)
         factor = safe_reciprocal(length).astype(s.dtype)
@@ -226,8 +235,8 @@ def _fast_fourier_length(n: int) -> int:
 
 def _scale_to(vectors: Floats, like: Floats) -> Floats:
     """Scale columns to the norms of the columns of another matrix; zero columns stay zero."""
-    found, wanted = (np.sqrt(np.einsum("ij,ij->j", matrix, matrix)) for matrix in (vectors, like))
-    vectors *= wanted * safe_reciprocal(found)
+    norms, wanted = (np.sqrt(np.einsum("ij,ij->j", matrix, matrix)) for matrix in (vectors, like))
+    vectors *= wanted * safe_reciprocal(norms)
     return vectors
 
 

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._aggregation import node_scaling, operator_weights
+from fastgntk.engines._aggregation import given_node_scale, operator_weights, scale_operand
 from fastgntk.engines._base import compiled_code_runs
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import RefinementOptions
 
-__all__ = ["Colouring", "Operator", "refine_colours", "equal_graphs", "first_with_equal_colours"]
-__all__ += ["inseparable_graphs", "intersect_groups"]
+__all__ = ["Colouring", "Operator", "refine_colours", "equal_graphs", "first_equal_in_all"]
+__all__ += ["first_with_equal_colours", "inseparable_graphs"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Operator:
     value: Array
     magnitude: Array  # the same with |weights|
     terms: Ints  # |N(u)| + 1
-    scaling: Array  # c_u if it is given, else the sum of the weights, with that of the node itself
+    scale_operand: Array  # from `scale_operand`
     first: Ints  # the first node of the colour
 
 
@@ -48,7 +48,7 @@ class Colouring:
     """The colours of levels 0..L of all nodes of a batch."""
 
     colours: Int32s  # (L + 1, N)
-    hashes: tuple[NDArray[np.uint64], ...]  # of the colours of each level, a function of their content alone
+    hashes: tuple[NDArray[np.uint64], ...]  # of the colours of each level, a function of the neighbourhoods alone
     operators: tuple[Operator, ...]  # of levels 1..L, if wanted
     features: sparse.csr_array  # (m_0, d), one row for each colour of level 0
 
@@ -90,23 +90,24 @@ def refine_colours(
         relations = (batch.edge_labels + 1).astype(np.int32)
     tags = _tag_edges(batch, typed, weights, itself)
     weights, itself = (np.zeros(0) if given is None else np.ascontiguousarray(given) for given in (weights, itself))
-    all_hashes, found = [hashes], []
-    scaling = node_scaling(batch, given_scale=given_scale, self_weight=self_weight)
+    all_hashes, all_operators = [hashes], []
+    operand = scale_operand(batch, given_scale=given_scale, self_weight=self_weight)
     distinct_rows = features[first]
-    kept_apart = [_number_scales(scaling)] if given_scale else []
+    kept_apart = [_index_scales(operand)] if given_scale else []
     if residual:
         kept_apart.append((colours[0].astype(np.int64), hashes))
     for level in range(1, depth + 1):
         old, old_hashes = colours[level - 1], all_hashes[-1]
         tokens = _tokens(old[neighbours], old, old_hashes, tags)
         colours[level], hashes, first = merge_neighbourhoods(batch.indptr, *tokens, mask)
-        for number, bits in kept_apart:
-            colours[level], hashes, first = _split(colours[level], hashes, number, bits, mask)
+        for part, part_hashes in kept_apart:
+            colours[level], hashes, first = _split(colours[level], hashes, part, part_hashes, mask)
         all_hashes.append(hashes)
         if operators:
             rows = operator_rows(first, batch.indptr, neighbours, weights, itself, relations, old, old_hashes)
-            found.append(Operator(*rows, terms=batch.degrees[first] + 1, scaling=scaling[first], first=first))
-    return Colouring(colours, tuple(all_hashes), tuple(found), distinct_rows)
+            terms = batch.degrees[first] + 1
+            all_operators.append(Operator(*rows, terms=terms, scale_operand=operand[first], first=first))
+    return Colouring(colours, tuple(all_hashes), tuple(all_operators), distinct_rows)
 
 
 def equal_graphs(
@@ -119,12 +120,12 @@ def equal_graphs(
     symmetric: bool = False,
     residual: bool = False,
 ) -> Ints:
-    """Return for each graph the number of the first graph that certainly has the same kernel values.
+    """Return for each graph the index of the first graph that certainly has the same kernel values.
 
     Two graphs are equal if they have the same multiset of colours after each of ``blocks`` rounds of refinement (1-WL
     on nodes with features, if ``typed`` on edges with types, if ``given_scale`` on nodes with their scale, and with
     ``residual`` on nodes that keep their features); fewer blocks distinguish fewer graphs. A graph with no earlier
-    equal one gets its own number. So does every graph if numba, which refines colours, is missing. A kernel may fail to
+    equal one gets its own index. So does every graph if numba, which refines colours, is missing. A kernel may fail to
     distinguish a few more: ReLU layers are homogeneous, so two nodes may contribute as much as one with features of
     twice the length.
     """
@@ -141,20 +142,20 @@ def equal_graphs(
     return first_with_equal_colours(batch.offsets, refine_colours(batch, blocks, **options, operators=False).colours)
 
 
-def intersect_groups(groups: Sequence[Ints]) -> Ints:
-    """Return for each graph the number of the first one that is equal to it in all of one or more results of the above.
+def first_equal_in_all(first_equal: Sequence[Ints]) -> Ints:
+    """Return for each graph the index of the first one equal to it in all of one or more results of `equal_graphs`.
 
-    >>> intersect_groups([np.array([0, 0, 0]), np.array([0, 1, 1])]).tolist()
+    >>> first_equal_in_all([np.array([0, 0, 0]), np.array([0, 1, 1])]).tolist()
     [0, 1, 1]
     """
-    if len(groups) == 1:
-        return groups[0]
-    _, first, number = np.unique(np.stack(groups), axis=1, return_index=True, return_inverse=True)
-    return np.asarray(first[number.ravel()], dtype=np.int64)
+    if len(first_equal) == 1:
+        return first_equal[0]
+    _, first, column = np.unique(np.stack(first_equal), axis=1, return_index=True, return_inverse=True)
+    return np.asarray(first[column.ravel()], dtype=np.int64)
 
 
 def inseparable_graphs(batch: GraphBatch, *, typed: bool = False, given_scale: bool = False) -> tuple[Ints, int] | None:
-    """Return for each graph the number of the first one that refinement cannot distinguish from it, and the rounds.
+    """Return for each graph the index of the first one that refinement cannot distinguish from it, and the rounds.
 
     This is the full 1-WL test: a node's own colour is distinguished from those of its neighbours (with weights, and if
     ``typed`` with edge types, and if ``given_scale`` with the scale of nodes), and refinement continues until it is
@@ -170,67 +171,67 @@ def inseparable_graphs(batch: GraphBatch, *, typed: bool = False, given_scale: b
     alive = np.arange(len(batch))  # graphs that equal another one so far; only these need to be refined
     colours = _merge_equal_rows(_canonical(batch.features), ALL_BITS)[0]
     if given_scale:  # a node's own colour stays distinguished, so that its scale is needed only once
-        scale = _number_scales(node_scaling(batch, given_scale=True))[0]
-        colours = _number(colours.astype(np.int64) * (int(scale.max(initial=0)) + 1) + scale)[1]
+        scale = _index_scales(given_node_scale(batch))[0]
+        colours = _index_values(colours.astype(np.int64) * (int(scale.max(initial=0)) + 1) + scale)[1]
     subset = replace(batch, features=None, labels=None, edge_labels=batch.edge_labels if typed else None)
-    level = groups = 0
+    level = n_classes = 0  # classes of equal graphs
     while True:
         alike = first_with_equal_colours(subset.offsets, colours[None])
         out[alive] = alive[alike]
-        found = len(np.unique(out))
-        rounds = level if found > groups else rounds
-        groups = found
+        refined_classes = len(np.unique(out))
+        rounds = level if refined_classes > n_classes else rounds
+        n_classes = refined_classes
         shared = np.bincount(alike, minlength=len(alike))[alike] > 1
         if not shared.all():
             colours = colours[np.repeat(shared, subset.sizes)]
             subset, alive = subset[shared], alive[shared]
-        distinct, colours = _number(colours)
-        refined, new = _refine(subset, colours, distinct, typed)
-        if refined == distinct:
+        n_colours, colours = _index_values(colours)
+        n_refined, refined = _refine(subset, colours, n_colours, typed)
+        if n_refined == n_colours:
             return out, rounds
-        colours, level = new, level + 1
+        colours, level = refined, level + 1
 
 
 def _refine(batch: GraphBatch, colours: Int32s, count: int, typed: bool) -> tuple[int, Int32s]:
     """Return the number of colours after one more round, and the colours."""
     from fastgntk.engines._simd._refine import ALL_BITS, hash_pairs, merge_neighbourhoods
 
-    numbers = np.arange(count, dtype=np.uint64)
-    hashes = hash_pairs(numbers, numbers)  # any hashes will do, since equal ones are compared
+    each = np.arange(count, dtype=np.uint64)
+    hashes = hash_pairs(each, each)  # any hashes will do, since equal ones are compared
     tokens = _tokens(colours[batch.global_indices], colours, hashes, _tag_edges(batch, typed, batch.weights, None))
-    around, found, _ = merge_neighbourhoods(batch.indptr, *tokens, ALL_BITS)
-    return _number(colours.astype(np.int64) * max(len(found), 1) + around)
+    around, around_hashes, _ = merge_neighbourhoods(batch.indptr, *tokens, ALL_BITS)
+    return _index_values(colours.astype(np.int64) * max(len(around_hashes), 1) + around)
 
 
 def _split(
-    colours: Int32s, hashes: NDArray[np.uint64], number: Ints, bits: NDArray[np.uint64], mask: np.uint64
+    colours: Int32s, hashes: NDArray[np.uint64], part: Ints, part_hashes: NDArray[np.uint64], mask: np.uint64
 ) -> tuple[Int32s, NDArray[np.uint64], Ints]:
-    """Assign numbers to distinct pairs of a colour and ``number``, whose content is ``bits[number]``.
+    """Split colours by a partition of the nodes: ``part`` is the part of each node, with a hash for each part.
 
-    Returns the number of each node, and the hash and first node of each number.
+    Returns the new colour of each node, and the hash and first node of each new colour.
     """
     from fastgntk.engines._simd._refine import hash_pairs
 
-    pairs = colours.astype(np.int64) * max(len(bits), 1) + number
+    pairs = colours.astype(np.int64) * max(len(part_hashes), 1) + part
     distinct, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
-    colour_of, number_of = np.divmod(distinct, max(len(bits), 1))
-    return np.asarray(pair, dtype=np.int32), hash_pairs(hashes[colour_of], bits[number_of]) & mask, first
+    colour_of, part_of = np.divmod(distinct, max(len(part_hashes), 1))
+    return np.asarray(pair, dtype=np.int32), hash_pairs(hashes[colour_of], part_hashes[part_of]) & mask, first
 
 
-def _number_scales(scale: Array) -> tuple[Ints, NDArray[np.uint64]]:
-    """Return for each node the number of its scale, and the distinct scales as 64-bit patterns."""
-    distinct, number = np.unique(scale + 0.0, return_inverse=True)  # zeros of either sign have equal bits then
-    return np.asarray(number, dtype=np.int64), distinct.view(np.uint64)
+def _index_scales(scale: Array) -> tuple[Ints, NDArray[np.uint64]]:
+    """Return for each node the index of its scale, and the distinct scales as 64-bit patterns."""
+    distinct, index = np.unique(scale + 0.0, return_inverse=True)  # zeros of either sign have equal bits then
+    return np.asarray(index, dtype=np.int64), distinct.view(np.uint64)
 
 
-def _number(values: NDArray[np.integer]) -> tuple[int, Int32s]:
+def _index_values(values: NDArray[np.integer]) -> tuple[int, Int32s]:
     """Return the number of distinct values, and the index of each value among them."""
-    distinct, number = np.unique(values, return_inverse=True)
-    return len(distinct), np.asarray(number, dtype=np.int32)
+    distinct, index = np.unique(values, return_inverse=True)
+    return len(distinct), np.asarray(index, dtype=np.int32)
 
 
 def first_with_equal_colours(offsets: Ints, colours: Int32s) -> Ints:
-    """Return for each graph the first one with the same multiset of colours in each row of (levels, N)."""
+    """Return for each graph the index of the first one with the same multiset of colours in each row of (levels, N)."""
     first: dict[bytes, int] = {}
     out = np.empty(len(offsets) - 1, dtype=np.int64)
     for i in range(len(out)):
@@ -240,12 +241,12 @@ def first_with_equal_colours(offsets: Ints, colours: Int32s) -> Ints:
 
 
 def _merge_equal_rows(features: sparse.csr_array, mask: np.uint64) -> tuple[Int32s, NDArray[np.uint64], Ints]:
-    """Assign numbers to distinct rows; return the number of each row, and the hash and first row of each number."""
-    from fastgntk.engines._simd._refine import group_rows
+    """Assign colours to distinct rows; return the colour of each row, and the hash and first row of each colour."""
+    from fastgntk.engines._simd._refine import merge_rows
 
     indptr = np.ascontiguousarray(features.indptr, dtype=np.int64)
     bits = features.data.view(np.uint64)  # equal numbers have equal bits: zeros of either sign are not stored
-    return group_rows(indptr, features.indices.astype(np.int32, copy=False), bits, mask)
+    return merge_rows(indptr, features.indices.astype(np.int32, copy=False), bits, mask)
 
 
 def _canonical(features: sparse.csr_array | Array) -> sparse.csr_array:
@@ -259,13 +260,13 @@ def _canonical(features: sparse.csr_array | Array) -> sparse.csr_array:
 
 
 _Tags = tuple[Ints, Ints, NDArray[np.uint64]]
-"""The number of the tag of each edge (m,) and of each node (N,), or (1,) if nodes agree; the hash of each number.
+"""The tag of each edge (m,) and of each node (N,), or (1,) if nodes agree; the hash of each tag.
 
-A node without a weight of its own has the number −1."""
+A node without a weight of its own has the tag −1."""
 
 
 def _tag_edges(batch: GraphBatch, typed: bool, weights: Array | None, itself: Array | None) -> _Tags | None:
-    """Assign numbers and hashes to distinct pairs (weight, relation) of edges and nodes; None if all agree.
+    """Assign tags and hashes to distinct pairs (weight, relation) of edges and nodes; None if all agree.
 
     ``weights`` and ``itself`` are those of `operator_weights`; a node itself has relation 0.
     """
@@ -281,16 +282,16 @@ def _tag_edges(batch: GraphBatch, typed: bool, weights: Array | None, itself: Ar
         relations[:count] = batch.edge_labels + 1
     distinct_bits, bit = np.unique(bits, return_inverse=True)
     n_relations = int(relations.max(initial=0)) + 1
-    distinct, number = np.unique(bit.astype(np.int64) * n_relations + relations, return_inverse=True)
+    distinct, tags = np.unique(bit.astype(np.int64) * n_relations + relations, return_inverse=True)
     bit_of, relation_of = np.divmod(distinct, n_relations)
-    own = number[count:] if itself is None else np.where(itself == 0, -1, number[count:])
-    return number[:count], own, hash_pairs(distinct_bits[bit_of], relation_of.astype(np.uint64))
+    node_tags = tags[count:] if itself is None else np.where(itself == 0, -1, tags[count:])
+    return tags[:count], node_tags, hash_pairs(distinct_bits[bit_of], relation_of.astype(np.uint64))
 
 
 def _tokens(
     neighbours: Int32s, nodes: Int32s, hashes: NDArray[np.uint64], tags: _Tags | None
 ) -> tuple[Int32s, Int32s, NDArray[np.uint64]]:
-    """Assign a number to each distinct (colour, tag): of neighbours, of the nodes themselves, and their hashes."""
+    """Return the tokens of neighbours and of nodes themselves, ids of distinct (colour, tag), and the hash of each."""
     from fastgntk.engines._simd._refine import hash_pairs
 
     if tags is None:
@@ -300,8 +301,8 @@ def _tokens(
     keys[: len(neighbours)] += edge_tags
     # A node without a weight of its own has the same token, whatever its colour.
     keys[len(neighbours) :] = np.where(node_tags < 0, -1, keys[len(neighbours) :] + node_tags)
-    distinct, number = np.unique(keys, return_inverse=True)
+    distinct, inverse = np.unique(keys, return_inverse=True)
     token_hashes = hash_pairs(hashes[distinct // len(tag_hashes)], tag_hashes[distinct % len(tag_hashes)])
     token_hashes[distinct < 0] = 0
-    numbers = np.asarray(number, dtype=np.int32)
-    return numbers[: len(neighbours)], numbers[len(neighbours) :], token_hashes
+    tokens = np.asarray(inverse, dtype=np.int32)
+    return tokens[: len(neighbours)], tokens[len(neighbours) :], token_hashes

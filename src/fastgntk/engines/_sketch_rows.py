@@ -31,9 +31,9 @@ def sketch_rows(batch: GraphBatch, kernel: Network) -> Ints:
     if sketch.size == "auto":
         assert sketch.error is not None
         return smallest_rows(sketch.kind, sizes, *_moments(batch, kernel), sketch.error)
-    distinct, place = np.unique(sizes, return_inverse=True)
+    distinct, index = np.unique(sizes, return_inverse=True)
     rows = np.array([sketch.rows(size) or size for size in distinct.tolist()], dtype=np.int64)
-    return rows[place.ravel()]
+    return rows[index.ravel()]
 
 
 def _moments(batch: GraphBatch, kernel: Network) -> tuple[Array, Array, Array]:
@@ -48,11 +48,11 @@ def _moments(batch: GraphBatch, kernel: Network) -> tuple[Array, Array, Array]:
     # Divided by a power of 2, so that squares neither overflow nor vanish.
     values = np.ldexp(X.data, -np.frexp(largest)[1][graph[node]])
     squares = _add_up(node, values**2, batch.n_nodes)  # ‖X_i‖²
-    columns, place = np.unique(graph[node] * X.shape[1] + X.indices, return_inverse=True)
+    columns, position = np.unique(graph[node] * X.shape[1] + X.indices, return_inverse=True)
     graph_of_column = columns // max(X.shape[1], 1)
     norms = _sums(graph, squares, n)
     terms = [(_sums(graph, g**2, n), g) for g in _column_sums(batch, kernel)]
-    products = [_add_up(place.ravel(), values * g[node], len(columns)) for _, g in terms]
+    products = [_add_up(position.ravel(), values * g[node], len(columns)) for _, g in terms]
     crossed = norms * _sums(np.tile(np.arange(n), len(terms)), np.concatenate([square for square, _ in terms]), n)
     inner = _sums(np.tile(graph_of_column, len(terms)), np.concatenate(products) ** 2, n)
     fourth = _sums(np.tile(graph, len(terms)), np.concatenate([squares * g**2 for _, g in terms]), n)
@@ -68,7 +68,7 @@ def _column_sums(batch: GraphBatch, kernel: Network) -> list[Array]:
     if not kernel.typed:
         return [itself + _add_up(to, weights, batch.n_nodes)]
     labels = np.zeros(0, dtype=np.int64) if batch.edge_labels is None else batch.edge_labels
-    types = [labels == number for number in range(count_relations(batch, kernel) - 1)]
+    types = [labels == edge_type for edge_type in range(count_relations(batch, kernel) - 1)]
     return [itself, *(_add_up(to[edges], weights[edges], batch.n_nodes) for edges in types)]
 
 
@@ -78,6 +78,6 @@ def _sums(graph: Ints, values: Array, n: int) -> Array:
     return _add_up(graph[order], values[order], n)
 
 
-def _add_up(places: Ints, values: Array, n: int) -> Array:
-    """Return the sum of the values at each place, added in order."""
-    return np.asarray(np.bincount(places, values, minlength=n), dtype=np.float64)
+def _add_up(positions: Ints, values: Array, n: int) -> Array:
+    """Return the sum of the values at each position, added in order."""
+    return np.asarray(np.bincount(positions, values, minlength=n), dtype=np.float64)

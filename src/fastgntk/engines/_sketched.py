@@ -41,11 +41,11 @@ from fastgntk.engines._aggregation import (
     count_edge_types,
     count_relations,
     keep_shared_columns,
-    node_scaling,
     operator_matrix,
+    scale_operand,
     split_by_type,
 )
-from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine, Outline, announce_compilation
+from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GraphSizes, GroupwiseEngine, announce_compilation
 from fastgntk.engines._norms import add_residual, is_zero_norm, scale_norms, scale_rows, to_dense, unit_rows
 from fastgntk.engines._refinement import refine_colours
 from fastgntk.engines._sketch_rows import sketch_rows
@@ -85,13 +85,13 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
     def __init__(self, sketch: Sketch) -> None:
         self.sketch = sketch
 
-    def prepare(self, batch: GraphBatch, kernel: Network, others: BatchAndKernel | None = None) -> BatchAndKernel:  # noqa: ARG002
+    def prepare(self, batch: GraphBatch, kernel: Network, cols: BatchAndKernel | None = None) -> BatchAndKernel:  # noqa: ARG002
         """Keep the graphs, and determine the size of each sketch."""
         announce_compilation()
         rows = sketch_rows(batch, replace(kernel, sketch=self.sketch))
         return _SketchedState(replace(batch, sketch_keys=content_keys(batch)), kernel, rows)
 
-    def outline(self, state: BatchAndKernel) -> Outline:
+    def graph_sizes(self, state: BatchAndKernel) -> GraphSizes:
         """Treat every node as distinct: nodes are merged only within a graph, so that groups depend on sizes alone.
 
         Building a graph takes several copies of Â (about 48 bytes per edge), some of its rows as a dense array, and S
@@ -100,21 +100,21 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         batch, rows = state.batch, _rows_of(state)
         edges = np.diff(batch.indptr[batch.offsets])
         arrays = batch.sizes * (np.minimum(batch.sizes, PATCH_COLS) + 6 * rows + batch.features.shape[1])
-        return replace(super().outline(state), building_bytes=48 * edges + 8 * arrays, sketch_rows=rows)
+        return replace(super().graph_sizes(state), building_bytes=48 * edges + 8 * arrays, sketch_rows=rows)
 
     def build_group(self, state: BatchAndKernel, graphs: Ints) -> _SketchedGroup:
         """Refine colours, draw the sketches, multiply them by B, and compute the norms of every level."""
         batch, kernel, rows = state.select(graphs), state.kernel, _rows_of(state)[graphs]
         types, colours = count_edge_types(state.batch), self._colours(batch, kernel)
-        built = []
+        sketched_graphs = []
         for i, b in enumerate(rows.tolist()):
             graph_colours = None if colours is None else colours[:, batch.offsets[i] : batch.offsets[i + 1]]
-            built.append(_SketchedGraph.build(batch[i : i + 1], graph_colours, kernel, self.sketch, b, types))
+            sketched_graphs.append(_SketchedGraph.build(batch[i : i + 1], graph_colours, kernel, self.sketch, b, types))
         sums = sketched_features = np.zeros((0, state.batch.features.shape[1]))
-        if built:
-            sums = np.stack([graph.feature_sum for graph in built])
-            sketched_features = np.concatenate([graph.sketched_features for graph in built])
-        levels = [GroupLevel([graph.levels[level] for graph in built]) for level in range(kernel.blocks)]
+        if sketched_graphs:
+            sums = np.stack([graph.feature_sum for graph in sketched_graphs])
+            sketched_features = np.concatenate([graph.sketched_features for graph in sketched_graphs])
+        levels = [GroupLevel([graph.levels[level] for graph in sketched_graphs]) for level in range(kernel.blocks)]
         return _SketchedGroup(kernel, sums, sketched_features, levels)
 
     def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> _SketchedGroup:
@@ -122,7 +122,7 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         kernel, b, types = state.kernel, int(_rows_of(state)[0]), count_edge_types(batch)
         graph = _SketchedGraph.build(batch, self._colours(batch, kernel), kernel, self.sketch, b, types)
         levels = [GroupLevel([level], node_by_node=True) for level in graph.levels]
-        node_rows = [graph.place_of_node(level) for level in range(1, kernel.blocks + 1)]
+        node_rows = [graph.position_of_node(level) for level in range(1, kernel.blocks + 1)]
         return _SketchedGroup(kernel, to_dense(batch.features), graph.sketched_features, levels, node_rows)
 
     def _colours(self, batch: GraphBatch, kernel: Network) -> Int32s | None:
@@ -181,8 +181,8 @@ class _SketchedGraph:
             self._relations = split_by_type(graph, kernel.self_weight, kernel.symmetric, types)
         else:
             self._relations = [operator_matrix(graph, kernel.self_weight, kernel.symmetric)]
-        self._scaling = node_scaling(graph, given_scale=kernel.given_scale, self_weight=kernel.self_weight)
-        self._unit, self._own = unit_rows(graph.features)
+        self._scale_operand = scale_operand(graph, given_scale=kernel.given_scale, self_weight=kernel.self_weight)
+        self._unit, self._feature_norm = unit_rows(graph.features)
         self.feature_sum = np.asarray(graph.features.sum(axis=0), dtype=np.float64).ravel()
         self.sketched_features = np.zeros((0, graph.features.shape[1]))
         self.levels: list[GraphLevel] = []
@@ -239,8 +239,8 @@ class _SketchedGraph:
         """Append a level to ``levels``, from M and the norms q."""
         kernel = self._kernel
         first, counts = distinct = self._colours_of(level)
-        scaled = scale_norms(q, self._scaling[first], kernel)
-        factor, share, p = add_residual(q, scaled, self._own[first], kernel)
+        scaled = scale_norms(q, self._scale_operand[first], kernel)
+        factor, share, p = add_residual(q, scaled, self._feature_norm[first], kernel)
         initial = None
         if kernel.has_residual:
             initial = scale_rows(self._unit[first], share)
@@ -271,14 +271,14 @@ class _SketchedGraph:
         order = np.argsort(first)
         return first[order].astype(np.int64), counts[order].astype(np.float64)
 
-    def place_of_node(self, level: int) -> Ints:
+    def position_of_node(self, level: int) -> Ints:
         """Return for each node the position of its colour in `_colours_of` of a level."""
         if self._colours is None:
             return np.arange(self._size)
         colours, first = self._colours[level], self._colours_of(level)[0]
-        number = np.zeros(int(colours.max(initial=-1)) + 1, dtype=np.int64)
-        number[colours[first]] = np.arange(len(first))
-        return np.asarray(number[colours])
+        position = np.zeros(int(colours.max(initial=-1)) + 1, dtype=np.int64)
+        position[colours[first]] = np.arange(len(first))
+        return np.asarray(position[colours])
 
     def _sketch_matrix(self, level: int, below: _Colours) -> Array | None:
         """Return S D^(½) (b, m) for the aggregation of a level, or None if m ≤ b and it is exact."""
@@ -299,9 +299,9 @@ class _SketchedGraph:
         relations = self._relations if len(nodes) == self._size else [relation[nodes] for relation in self._relations]
         if len(first) == self._size:  # all nodes have different colours
             return relations
-        place = self.place_of_node(level - 1)
+        position = self.position_of_node(level - 1)
         shape = (len(nodes), len(first))
-        return [sparse.csr_array((Q.data, place[Q.indices], Q.indptr), shape=shape) for Q in relations]
+        return [sparse.csr_array((Q.data, position[Q.indices], Q.indptr), shape=shape) for Q in relations]
 
     def _product(self, level: int, S: Array | None, below: _Colours) -> Array:
         """Return M = Q D^(−½) Sᵀ (n_relations, m, b), or Q if S is None; ``S`` is S D^(½)."""

@@ -14,7 +14,7 @@ from fastgntk._util.arrays import Array, Ints, Matrix
 from fastgntk.engines._activation import linear_share
 from fastgntk.engines._aggregation import multiply_directions
 from fastgntk.engines._base import CancelFlag
-from fastgntk.engines._simd._vector import LANES, apply_layers, scatter
+from fastgntk.engines._simd._intrinsics import LANES, apply_layers, scatter
 from fastgntk.kernels import Network
 
 __all__ = ["PATCH_COLS", "PATCH_ROWS", "GroupLevel", "GraphLevel", "advance"]
@@ -50,7 +50,7 @@ class GroupLevel:
         self.P_start = _offsets([graph.M_hat.shape[2] for graph in graphs])
         self.P_next_start = _offsets([0 if graph.S_hat is None else len(graph.S_hat) for graph in graphs])
         self.weights = np.concatenate([np.zeros(0), *(graph.counts * graph.p_out for graph in graphs)])
-        # In place of M̂ and P at level 1 if features are not sketched: (rows, d) per relation.
+        # Instead of M̂ and P at level 1 if features are not sketched: (rows, d) per relation.
         by_graph = [graph.directions for graph in graphs if graph.directions is not None]
         self.directions = [_stack(relation) for relation in zip(*by_graph, strict=True)] if by_graph else None
         initial = [graph.initial for graph in graphs if graph.initial is not None]
@@ -73,8 +73,8 @@ class GroupLevel:
             return list(range(start, stop)), np.diag(weights)
         pieces = list(self.pieces(start, stop))
         out = np.zeros((len(weights), len(pieces)))
-        for column, (_, _, place) in enumerate(pieces):
-            out[place, column] = weights[place]
+        for column, (_, _, position) in enumerate(pieces):
+            out[position, column] = weights[position]
         return [g for g, _, _ in pieces], out
 
 
@@ -107,10 +107,10 @@ def advance(
             break
         stop = min(start + PATCH_ROWS, rows.offsets[-1])
         right = patches.panel(slice(start, stop), out)
-        for g, nodes, place in rows.pieces(start, stop):
+        for g, nodes, position in rows.pieces(start, stop):
             S_hat = rows.graphs[g].S_hat
             if S_hat is not None:
-                P_next[:, rows.P_next_start[g] : rows.P_next_start[g + 1]] += S_hat[:, nodes] @ right[:, place]
+                P_next[:, rows.P_next_start[g] : rows.P_next_start[g + 1]] += S_hat[:, nodes] @ right[:, position]
     if rows is cols:
         P_next = P_next + P_next.swapaxes(1, 2)
         if out is not None:
@@ -126,7 +126,7 @@ class _Patches:
         # Relations that only one side has contribute nothing.
         self.n_relations = min((len(graph.M_hat) for level in (rows, cols) for graph in level.graphs), default=1)
         entries = min(rows.offsets[-1], PATCH_ROWS) * min(cols.offsets[-1], PATCH_COLS)
-        self.room = np.zeros((2, -(-entries // LANES) * LANES))
+        self.buffer = np.zeros((2, -(-entries // LANES) * LANES))
 
     def panel(self, rows: slice, out: Array | None) -> Array:
         """Compute the patches of some rows, read them out, and return λ Ŝ'ᵀ and θ Ŝ'ᵀ."""
@@ -137,11 +137,11 @@ class _Patches:
         for start in range(rows.start if symmetric else 0, n_cols, PATCH_COLS):
             cols = slice(start, min(start + PATCH_COLS, n_cols))
             width = cols.stop - start
-            patch = self.room[:, : height * width].reshape(2, height, width)  # λ and θ
+            patch = self.buffer[:, : height * width].reshape(2, height, width)  # λ and θ
             self._aggregate(left, rows, cols, patch)
-            theta = self.room[1] if self.kernel.tangent else None
+            theta = self.buffer[1] if self.kernel.tangent else None
             linear = linear_share(self.kernel) or None
-            apply_layers(self.room[0], theta, height * width, self.kernel.layers, linear)
+            apply_layers(self.buffer[0], theta, height * width, self.kernel.layers, linear)
             if symmetric and start < rows.stop:
                 patch[:, :, : rows.stop - start] *= 0.5
             if out is not None:
@@ -157,10 +157,10 @@ class _Patches:
         """Return M̂ P and M̂ T for some rows and each relation."""
         level, P = self.row_level, self.P
         left = np.empty((self.n_relations, len(P), rows.stop - rows.start, P.shape[2]))
-        for g, nodes, place in level.pieces(rows.start, rows.stop):
+        for g, nodes, position in level.pieces(rows.start, rows.stop):
             for r in range(self.n_relations):
                 P_rows = P[:, level.P_start[g] : level.P_start[g + 1]]
-                np.matmul(level.graphs[g].M_hat[r, nodes], P_rows, out=left[r, :, place])
+                np.matmul(level.graphs[g].M_hat[r, nodes], P_rows, out=left[r, :, position])
         return left
 
     def _aggregate(self, left: Array, rows: slice, cols: slice, patch: Array) -> None:
@@ -170,11 +170,11 @@ class _Patches:
             row_directions = [relation[rows] for relation in self.row_level.directions]
             patch[0] = multiply_directions(row_directions, [relation[cols] for relation in level.directions])
         else:
-            for g, nodes, place in level.pieces(cols.start, cols.stop):
+            for g, nodes, position in level.pieces(cols.start, cols.stop):
                 M_hat, P_cols = level.graphs[g].M_hat, slice(level.P_start[g], level.P_start[g + 1])
-                np.matmul(left[0, :, :, P_cols], M_hat[0, nodes].T, out=patch[:n_matrices, :, place])
+                np.matmul(left[0, :, :, P_cols], M_hat[0, nodes].T, out=patch[:n_matrices, :, position])
                 for r in range(1, self.n_relations):
-                    patch[:n_matrices, :, place] += left[r, :, :, P_cols] @ M_hat[r, nodes].T
+                    patch[:n_matrices, :, position] += left[r, :, :, P_cols] @ M_hat[r, nodes].T
         if self.row_level.initial is not None and level.initial is not None:
             patch[:n_matrices] += multiply_directions([self.row_level.initial[rows]], [level.initial[cols]])
         if n_matrices == 1:
@@ -183,15 +183,15 @@ class _Patches:
     def _sketch_columns(self, patch: Array, cols: slice, right: Array) -> None:
         """Multiply a patch by Ŝ'ᵀ of its columns and add the product to ``right``."""
         level = self.col_level
-        for g, nodes, place in level.pieces(cols.start, cols.stop):
+        for g, nodes, position in level.pieces(cols.start, cols.stop):
             S_hat, buckets = level.graphs[g].S_hat, level.graphs[g].buckets
             if S_hat is None:  # the last level
                 return
             if buckets is None:
                 # Ŝ' on the left: the transposed product is a sixth slower.
-                product = S_hat[:, nodes] @ patch[: self.n_matrices, :, place].swapaxes(1, 2)
+                product = S_hat[:, nodes] @ patch[: self.n_matrices, :, position].swapaxes(1, 2)
                 right[:, :, level.P_next_start[g] : level.P_next_start[g + 1]] += product.swapaxes(1, 2)
             else:
                 entries = S_hat[buckets[nodes], np.arange(nodes.start, nodes.stop)]
                 for i in range(self.n_matrices):
-                    scatter(patch[i], place.start, entries, buckets[nodes] + level.P_next_start[g], right[i])
+                    scatter(patch[i], position.start, entries, buckets[nodes] + level.P_next_start[g], right[i])

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Ints, Matrix
-from fastgntk.engines._base import CancelFlag, Engine, Extent, Outline
+from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphSizes
 from fastgntk.errors import InputError
 from fastgntk.graphs import DescriptorScaling, GraphBatch
 from fastgntk.kernels import RBF, DescriptorKernel, Linear, Tanimoto
@@ -95,17 +95,17 @@ class Vectors(Engine[DescriptorKernel, _State, _Group]):
     name = "vectors"
     max_group_nodes = 256
 
-    def prepare(self, batch: GraphBatch, kernel: DescriptorKernel, others: _State | None = None) -> _State:  # noqa: ARG002
+    def prepare(self, batch: GraphBatch, kernel: DescriptorKernel, cols: _State | None = None) -> _State:  # noqa: ARG002
         """Take the scaled vectors of all graphs."""
         block = batch.descriptors[kernel.on]
         return _State(kernel, sparse.csr_array(block) if isinstance(kernel, Tanimoto) else _to_dense(block))
 
-    def outline(self, state: _State) -> Outline:
+    def graph_sizes(self, state: _State) -> GraphSizes:
         """Treat every graph as a single node."""
-        return Outline(np.arange(state.vectors.shape[0] + 1))
+        return GraphSizes(np.arange(state.vectors.shape[0] + 1))
 
     def equal_graphs(self, state: _State) -> Ints:
-        """Return for each graph the number of the first one with the same vector."""
+        """Return for each graph the index of the first one with the same vector."""
         return _equal_rows(state.vectors)
 
     def build_group(self, state: _State, graphs: Ints) -> _Group:
@@ -183,11 +183,11 @@ def _unary_products(rows: Any, cols: Any) -> Array:
 def _sums_of_minima(rows: Any, cols: Any) -> Array:
     """Return Σ_j min(x_j, y_j) of all pairs of rows, column by column: only pairs that both have entries count."""
     out = np.zeros((rows.shape[0], cols.shape[0]))
-    by_column, others = sparse.csc_array(rows), sparse.csc_array(cols)
-    for j in np.flatnonzero((np.diff(by_column.indptr) > 0) & (np.diff(others.indptr) > 0)).tolist():
-        a, b = (slice(*part.indptr[j : j + 2].tolist()) for part in (by_column, others))
-        places = np.ix_(by_column.indices[a], others.indices[b])
-        out[places] += np.minimum.outer(by_column.data[a], others.data[b])
+    X, Y = sparse.csc_array(rows), sparse.csc_array(cols)
+    for j in np.flatnonzero((np.diff(X.indptr) > 0) & (np.diff(Y.indptr) > 0)).tolist():
+        a, b = (slice(*part.indptr[j : j + 2].tolist()) for part in (X, Y))
+        pairs = np.ix_(X.indices[a], Y.indices[b])
+        out[pairs] += np.minimum.outer(X.data[a], Y.data[b])
     return out
 
 
@@ -196,7 +196,7 @@ def _to_dense(block: Matrix) -> Array:
 
 
 def equal_descriptors(batch: GraphBatch, on: str) -> Ints:
-    """Return for each graph the number of the first one with the same numbers in a block."""
+    """Return for each graph the index of the first one with the same values in a block."""
     return _equal_rows(DescriptorScaling.identity(batch, on).transform(batch))
 
 

@@ -194,7 +194,7 @@ class Leaf(Kernel):
         """Whether the value of a pair depends on the training graphs too, through scales that are fitted on them."""
         return False
 
-    def deepened(self, depth: int) -> Self:  # noqa: ARG002
+    def with_depth(self, depth: int) -> Self:  # noqa: ARG002
         """Return the kernel of this depth that has the same readouts at each level that both have."""
         return self
 

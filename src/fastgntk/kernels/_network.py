@@ -82,7 +82,7 @@ class Network(Leaf):
             return self.jump
         return (float(self.jump),) * self.blocks + (1.0,)
 
-    def deepened(self, depth: int) -> Self:
+    def with_depth(self, depth: int) -> Self:
         """Return the kernel with this number of blocks, and equal weights of all levels."""
         return replace(self, blocks=depth, jump=True)
 

@@ -47,7 +47,7 @@ class WeisfeilerLehman(Leaf):
         """Whether edge labels matter."""
         return self.edges == "typed"
 
-    def deepened(self, depth: int) -> Self:
+    def with_depth(self, depth: int) -> Self:
         """Return the kernel with this number of iterations."""
         return replace(self, iterations=depth)
 

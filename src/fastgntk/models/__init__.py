@@ -21,7 +21,7 @@ from fastgntk.models._classifier import ClassificationModel, GraphClassifier
 from fastgntk.models._graph_model import Basis, Expansion, Explanation, GraphModel, check_alphas, check_solver_options
 from fastgntk.models._kernel_values import KERNEL_CONSTANT, KernelBasis, TrainingKernel
 from fastgntk.models._nodes import NodeClassifier, NodeRegressor
-from fastgntk.models._random_features import FeatureBasis, RandomFeatures, drawn_width
+from fastgntk.models._random_features import FeatureBasis, RandomFeatures, n_drawn_columns
 from fastgntk.models._regressor import GraphRegressor, RegressionModel
 from fastgntk.models._svm import (
     FittedSVMs,
@@ -40,7 +40,7 @@ __all__ += ["Intervals", "Sigmoids", "Split", "lenient_stratified_folds", "strat
 __all__ += ["ClassificationModel", "GraphClassifier"]
 __all__ += ["Basis", "Expansion", "Explanation", "GraphModel", "check_alphas", "check_solver_options"]
 __all__ += ["KERNEL_CONSTANT", "KernelBasis", "TrainingKernel", "NodeClassifier", "NodeRegressor"]
-__all__ += ["FeatureBasis", "RandomFeatures", "drawn_width", "GraphRegressor", "RegressionModel"]
+__all__ += ["FeatureBasis", "RandomFeatures", "n_drawn_columns", "GraphRegressor", "RegressionModel"]
 __all__ += ["FittedSVMs", "fit_svms", "kernel_variance"]
 __all__ += ["predict_split", "predicted_class", "score_splits", "score_svms"]
 __all__ += ["Targets", "check_classes", "check_sample_weight", "check_targets", "class_signs"]

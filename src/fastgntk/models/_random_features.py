@@ -32,7 +32,7 @@ from fastgntk.models._targets import Targets
 from fastgntk.pairwise import Compute, Contributions, check_compute, check_fits_memory, check_kernel, put_factor_first
 from fastgntk.solvers import Solution, regress_on_features
 
-__all__ = ["DEFAULT_FEATURES", "FeatureBasis", "RandomFeatures", "drawn_width", "solve_on_features"]
+__all__ = ["DEFAULT_FEATURES", "FeatureBasis", "RandomFeatures", "n_drawn_columns", "solve_on_features"]
 
 DEFAULT_FEATURES = 2048
 """The default number of features."""
@@ -109,7 +109,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         check_graphs(ready, kernel)
         # One more edge type for all unseen types, and columns for unseen labels.
         types = int(ready.edge_labels.max(initial=-1)) + 2 if kernel.typed and ready.edge_labels is not None else 1
-        width = drawn_width(encoder)
+        width = n_drawn_columns(encoder)
         self.draws_ = TangentFeatures(kernel, size, width, types, self._seed(), exact_norms=self.exact_norms)
         self.node_features_ = encoder
         self._n_features_out = self.draws_.n_columns
@@ -159,7 +159,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
 
         chunks = self._split(ready, workers, options.memory_budget)
         with single_threaded_blas():
-            run_on_threads(write_chunk, chunks, workers=workers, cost=cost, progress=progress)
+            run_on_threads(write_chunk, chunks, n_threads=workers, cost=cost, progress=progress)
         wrong = np.flatnonzero(~np.isfinite(out).all(axis=1))
         if len(wrong):
             raise InputError(
@@ -181,7 +181,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
             for label, column in zip(labels.tolist(), columns.tolist(), strict=True):
                 if column >= encoder.width_:
                     new_column[column] = encoder.width_ + crc32(f"{i} {label}".encode()) % _SPARE
-        features, width = ready.features, drawn_width(encoder)
+        features, width = ready.features, n_drawn_columns(encoder)
         entries = features.data, new_column[features.indices], features.indptr
         return ready.with_features(sparse.csr_array(entries, shape=(ready.n_nodes, width)))
 
@@ -201,7 +201,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         return [slice(a, b) for a, b in pairwise(cuts.tolist())]
 
 
-def drawn_width(encoder: NodeFeatures) -> int:
+def n_drawn_columns(encoder: NodeFeatures) -> int:
     """Return the number of columns of the draws: those of the node features, plus spare ones for labels."""
     return encoder.width_ + (0 if encoder.kind_ == "attributes" else _SPARE)
 

@@ -4,7 +4,8 @@
 ``_gram``                 :func:`gram`, :func:`cross_gram`, :func:`diagonal`, :func:`gram_path`
 ``_prepared``             :func:`prepare`, :class:`PreparedGraphs`: the input of all computations
 ``_compute``              :class:`Compute`: engine, threads, memory, progress
-``_leaf_graphs``          graphs prepared for one tangent kernel, and its values, tile by tile
+``_leaf_graphs``          graphs prepared for one leaf of a kernel: engine, state, groups
+``_tiles``                values of one leaf, tile by tile
 ``_combine``              combine values of leaves to values of a kernel; :func:`normalize`
 ``_factors``              the factor of a product whose nodes carry the contributions
 ``_nodes``                :func:`node_contributions` of each node to the kernel of its graph;

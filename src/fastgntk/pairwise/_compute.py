@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
-from fastgntk._util.checks import Workers, worker_count
+from fastgntk._util.checks import NJobs, thread_count
 from fastgntk._util.text import Memory, format_bytes, memory_budget, round_up_bytes
 from fastgntk._util.threads import Progress
 from fastgntk._util.values import Value
@@ -42,7 +42,7 @@ class Compute(Value):
     """
 
     engine: str = "auto"
-    n_jobs: Workers = None
+    n_jobs: NJobs = None
     max_memory: Memory = None
     progress: Progress | None = field(default=None, compare=False, repr=False)
 
@@ -55,11 +55,11 @@ class Compute(Value):
     @cached_property
     def threads(self) -> int:
         """The number of threads."""
-        return worker_count(self.n_jobs)
+        return thread_count(self.n_jobs)
 
     @cached_property
     def memory_budget(self) -> int:
-        """The memory limit in bytes."""
+        """The memory budget in bytes."""
         return memory_budget(self.max_memory)
 
     def with_progress(self, progress: Progress | None) -> Self:
@@ -68,20 +68,21 @@ class Compute(Value):
         object.__setattr__(out, "progress", progress)
         return out
 
-    def for_part(self, number: int, count: int) -> Self:
+    def for_part(self, index: int, count: int) -> Self:
         """Return a copy for one of ``count`` equal parts of a computation, which reports the progress of the whole."""
         progress = self.progress
         if progress is None or count == 1:
             return self
-        return self.with_progress(lambda done, total: progress(number * total + done, count * total))
+        return self.with_progress(lambda done, total: progress(index * total + done, count * total))
 
 
-def check_fits_memory(result_bytes: int, budget: int) -> None:
-    """Raise an error if the result alone exceeds the memory limit."""
-    if result_bytes > budget:
+def check_fits_memory(result_bytes: int, memory_budget: int) -> None:
+    """Raise an error if the result alone exceeds the memory budget."""
+    if result_bytes > memory_budget:
+        enough = round_up_bytes(result_bytes + result_bytes // 8)
         raise InputError(
-            f"max_memory={format_bytes(budget)} is too small: the result alone takes {format_bytes(result_bytes)}; "
-            f"pass max_memory={round_up_bytes(result_bytes + result_bytes // 8)!r} or fewer graphs."
+            f"max_memory={format_bytes(memory_budget)} is too small: the result alone takes "
+            f"{format_bytes(result_bytes)}; pass max_memory={enough!r} or fewer graphs."
         )
 
 

@@ -35,7 +35,7 @@ class LeafCost:
     kernel, engine, reason : str
         The kernel, its engine, and the reason for this choice.
     groups, tiles : int
-        Numbers of groups of graphs, and of tiles; a tile is a pair of groups.
+        Numbers of groups of graphs and of tiles; a tile is a pair of groups.
     widest : int
         The largest number of distinct nodes in a group.
     pairs : list of int
@@ -136,8 +136,8 @@ def estimate_cost(
 ) -> CostEstimate:
     """Estimate the cost of :func:`gram` with the same arguments, without computing the matrix.
 
-    This prepares and groups the graphs, which takes seconds where the matrix takes minutes. A memory limit that is too
-    low raises an error, as in :func:`gram`.
+    This prepares the graphs and cuts them into groups, which takes seconds where the matrix takes minutes. If
+    ``max_memory`` is too small, it raises an error like :func:`gram`.
 
     Parameters
     ----------
@@ -181,10 +181,10 @@ def estimate_cost(
 
 
 def _leaf_cost(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> tuple[LeafCost, int, int]:
-    """Return the cost of a tangent kernel, the number of threads, and the peak memory in bytes."""
-    engine, kernel, n = graphs.choice.engine, graphs.kernel, graphs.batch.n_nodes
+    """Return the cost of a leaf, the number of threads, and the peak memory in bytes."""
+    engine, kernel, n = graphs.engine, graphs.kernel, graphs.batch.n_nodes
     plan = plan_gram(graphs.groups)
-    threads = graphs.affordable_workers(plan, compute, result_bytes)
+    threads = graphs.affordable_threads(plan, compute, result_bytes)
     largest = largest_extent(graphs.groups) if graphs.groups else Extent(0)
     pairs = plan.pairs().tolist() if isinstance(kernel, Network) else []
     if len(pairs) < kernel.depth:  # an engine that merges nothing has the same pairs at every level
@@ -211,7 +211,7 @@ def _cluster_cost(
     with TemporaryDirectory() as folder:
         # Started like the real computation, so that tiles and the cost of writing them are the same.
         builder = StoreBuilder.start(batch, kernel, compute, Path(folder) / "gram.zarr")
-        builder.build_groups(builder.affordable_workers())
+        builder.build_groups(builder.affordable_threads())
         preparing = time.perf_counter() - start
         tiles = builder.by_cost(builder.stored.all_tiles())
         sampled, rate = _timed_sample(builder, tiles, time_budget, compute.progress)

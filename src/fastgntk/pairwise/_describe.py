@@ -28,8 +28,8 @@ def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind =
     >>> import fastgntk as fg
     >>> ring = fg.Graph.from_edges([(i, (i + 1) % 6) for i in range(6)], 6)
     >>> triangles = fg.Graph.from_edges([(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)], 6)
-    >>> found = fg.describe([ring, triangles, ring, ring], ["one", "two", "one", "one"])
-    >>> found.components, found.equal.duplicates, found.equal.best_accuracy
+    >>> about = fg.describe([ring, triangles, ring, ring], ["one", "two", "one", "one"])
+    >>> about.components, about.equal.duplicates, about.equal.best_accuracy
     (5, 3, 0.75)
     """
     batch = as_graphs(graphs)
@@ -108,29 +108,29 @@ def _targets(y: ArrayLike, count: int) -> NDArray[Any]:
 
 
 def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> EqualGraphs | None:
-    found = inseparable_graphs(ready, typed=typed, given_scale=ready.node_scale is not None)
-    if found is None:
+    result = inseparable_graphs(ready, typed=typed, given_scale=ready.node_scale is not None)
+    if result is None:
         return None
-    first, rounds = found
-    kinds, group, sizes = np.unique(first, return_inverse=True, return_counts=True)
+    first_equal, rounds = result
+    classes, class_of_graph, sizes = np.unique(first_equal, return_inverse=True, return_counts=True)
     shared = sizes > 1
-    duplicates, groups, graphs = len(first) - len(kinds), int(shared.sum()), int(sizes[shared].sum())
-    if targets is None or not len(first):
-        return EqualGraphs(duplicates, groups, graphs, rounds)
-    # Each distinct target of each group, and the number of its graphs with this target.
+    duplicates, repeated, graphs = len(first_equal) - len(classes), int(shared.sum()), int(sizes[shared].sum())
+    if targets is None or not len(first_equal):
+        return EqualGraphs(duplicates, repeated, graphs, rounds)
+    # Each distinct target of each class of equal graphs, and the number of graphs of the class with this target.
     _, value = np.unique(targets, axis=0, return_inverse=True)
     base = int(value.max(initial=0)) + 1
-    pairs, votes = np.unique(group * base + value.ravel(), return_counts=True)
+    pairs, votes = np.unique(class_of_graph * base + value.ravel(), return_counts=True)
     owner = pairs // base
-    contradictory = int(sizes[np.bincount(owner, minlength=len(kinds)) > 1].sum())
+    contradictory = int(sizes[np.bincount(owner, minlength=len(classes)) > 1].sum())
     if targets.dtype.kind != "f":
-        majority = np.zeros(len(kinds), dtype=np.int64)
+        majority = np.zeros(len(classes), dtype=np.int64)
         np.maximum.at(majority, owner, votes)
-        best = float(majority.sum() / len(first))
-        return EqualGraphs(duplicates, groups, graphs, rounds, contradictory, best_accuracy=best)
-    columns = targets.astype(np.float64).reshape(len(first), -1)
-    means = np.zeros((len(kinds), columns.shape[1]))
-    np.add.at(means, group, columns)
-    squares = (columns - (means / sizes[:, None])[group]) ** 2
+        best = float(majority.sum() / len(first_equal))
+        return EqualGraphs(duplicates, repeated, graphs, rounds, contradictory, best_accuracy=best)
+    columns = targets.astype(np.float64).reshape(len(first_equal), -1)
+    means = np.zeros((len(classes), columns.shape[1]))
+    np.add.at(means, class_of_graph, columns)
+    squares = (columns - (means / sizes[:, None])[class_of_graph]) ** 2
     errors = tuple(float(error) for error in np.sqrt(squares.mean(axis=0)))
-    return EqualGraphs(duplicates, groups, graphs, rounds, contradictory, least_error=errors)
+    return EqualGraphs(duplicates, repeated, graphs, rounds, contradictory, least_error=errors)

@@ -30,7 +30,7 @@ def factors(kernel: Kernel) -> list[Kernel]:
 
 
 def put_factor_first(kernel: Kernel, factor: int | Kernel | None) -> Kernel:
-    """Return an equivalent kernel whose products begin with a factor, given by its number 0, 1, … or as a kernel.
+    """Return an equivalent kernel whose products begin with a factor, given by its index 0, 1, … or as a kernel.
 
     None keeps every product unchanged. If a sum has several products, the factor must be in each of them.
 
@@ -40,22 +40,22 @@ def put_factor_first(kernel: Kernel, factor: int | Kernel | None) -> Kernel:
     """
     if factor is None:
         return kernel
-    number = isinstance(factor, int | np.integer) and not isinstance(factor, bool)
-    if not number and not isinstance(factor, Kernel):
-        raise InputError(f"factor must be the number of a factor, or a kernel, but is {factor!r}.")
+    is_index = isinstance(factor, int | np.integer) and not isinstance(factor, bool)
+    if not is_index and not isinstance(factor, Kernel):
+        raise InputError(f"factor must be the index of a factor, or a kernel, but is {factor!r}.")
     seen = 0
 
     def reorder(product: Kernel) -> Kernel:
         nonlocal seen
         seen += 1
-        found = factors(product)
-        names = ", ".join(f"{i}: {each}" for i, each in enumerate(found))
+        parts = factors(product)
+        names = ", ".join(f"{i}: {each}" for i, each in enumerate(parts))
         if isinstance(factor, Kernel):
-            if factor not in found:
+            if factor not in parts:
                 raise InputError(f"{factor} is not a factor of {product}; its factors are {names}.")
-            return _move_to_front(product, found.index(factor))
-        if not 0 <= factor < len(found):
-            raise InputError(f"factor must lie in 0..{len(found) - 1}, but is {factor}; the factors are {names}.")
+            return _move_to_front(product, parts.index(factor))
+        if not 0 <= factor < len(parts):
+            raise InputError(f"factor must lie in 0..{len(parts) - 1}, but is {factor}; the factors are {names}.")
         return _move_to_front(product, int(factor))
 
     reordered = _map_products(kernel, reorder)
@@ -86,15 +86,15 @@ def _map_products(kernel: Kernel, change: Callable[[Kernel], Kernel]) -> Kernel:
             return kernel
 
 
-def _move_to_front(kernel: Kernel, number: int) -> Kernel:
-    """Reorder the products on the way to a factor, which is given by its number."""
+def _move_to_front(kernel: Kernel, index: int) -> Kernel:
+    """Reorder the products on the way to a factor, which is given by its index."""
     match kernel:
         case Product(first, second):
             count = len(factors(first))
-            if number < count:
-                return Product(_move_to_front(first, number), second)
-            return Product(_move_to_front(second, number - count), first)
+            if index < count:
+                return Product(_move_to_front(first, index), second)
+            return Product(_move_to_front(second, index - count), first)
         case Scaled(_, inner) | Normalized(inner) if _holds_product(inner):
-            return replace(kernel, kernel=_move_to_front(inner, number))
+            return replace(kernel, kernel=_move_to_front(inner, index))
         case _:
             return kernel

@@ -15,6 +15,7 @@ from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute, check_fits_memory
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare_batch, prepare_pair, resolve
+from fastgntk.pairwise._tiles import leaf_cross, leaf_gram, leaf_levels
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
 
 __all__ = ["GramPath", "cross_gram", "diagonal", "gram", "gram_columns", "gram_path"]
@@ -93,7 +94,7 @@ def gram(
 
     leaves = {}
     for leaf, leaf_graphs, part in _leaves(prepared, compute):
-        leaves[leaf] = leaf_graphs.gram(part, result_bytes)
+        leaves[leaf] = leaf_gram(leaf_graphs, part, result_bytes)
         prepared.set_leaf_diagonal(leaf, np.diagonal(leaves[leaf]).copy())
     return combine(kernel, leaves)
 
@@ -122,7 +123,7 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
     row_diagonals, col_diagonals = row_graphs.needed_diagonals(compute), col_graphs.needed_diagonals(compute)
 
     leaves = {
-        leaf: row_graphs.graphs_by_leaf[leaf].cross(leaf_graphs, part, result_bytes)
+        leaf: leaf_cross(row_graphs.graphs_by_leaf[leaf], leaf_graphs, part, result_bytes)
         for leaf, leaf_graphs, part in _leaves(col_graphs, compute)
     }
     return combine(kernel, leaves, row_diagonals, col_diagonals)
@@ -143,7 +144,7 @@ def gram_columns(
     col_diagonals = {leaf: values[indices] for leaf, values in diagonals.items()}
 
     leaves = {
-        leaf: np.ascontiguousarray(cols.graphs_by_leaf[leaf].cross(leaf_graphs, part, result_bytes).T)
+        leaf: np.ascontiguousarray(leaf_cross(cols.graphs_by_leaf[leaf], leaf_graphs, part, result_bytes).T)
         for leaf, leaf_graphs, part in _leaves(prepared, compute)
     }
     return combine(prepared.kernel, leaves, diagonals, col_diagonals)
@@ -193,7 +194,7 @@ class GramPath:
 
     def at_kernel(self, kernel: Leaf) -> Array:
         """Return the Gram matrix of a kernel that differs from ``self.kernel`` in depth and weights of levels only."""
-        if kernel.deepened(self.kernel.depth) != self.kernel.deepened(self.kernel.depth):
+        if kernel.with_depth(self.kernel.depth) != self.kernel.with_depth(self.kernel.depth):
             raise InputError(f"the path is that of {self.kernel}, which has other options than {kernel}.")
         if kernel.depth > self.kernel.depth:
             raise InputError(
@@ -225,11 +226,11 @@ def gram_path(graphs: Any, kernel: Leaf | None = None, *, compute: Compute | Non
     check_fits_memory(8 * (checked.depth + 1) * len(graphs) ** 2, compute.memory_budget)
     prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, checked, compute, once=True)
     leaf_graphs = prepared.graphs_by_leaf[checked]
-    return GramPath(checked, leaf_graphs.levels(compute), leaf_graphs.choice.engine.name)
+    return GramPath(checked, leaf_levels(leaf_graphs, compute), leaf_graphs.engine.name)
 
 
 def _check_result_fits(kernel: Kernel, n: int, m: int, compute: Compute) -> int:
-    """Return the size of the result and of the matrices of leaves alongside it; raise if it exceeds the limit."""
+    """Return the size of the result and of the matrices of leaves alongside it; raise if it does not fit."""
     leaves = len(kernel.leaves())
     result_bytes = 8 * n * m * (1 if leaves == 1 else leaves + 1)
     check_fits_memory(result_bytes, compute.memory_budget)

@@ -18,13 +18,14 @@ from fastgntk.pairwise._combine import combine_nodes
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
 from fastgntk.pairwise._factors import put_factor_first
 from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare
+from fastgntk.pairwise._tiles import leaf_contributions, leaf_cross
 
 __all__ = ["Contributions", "as_single_graph", "check_nodes", "contributions", "contributions_in_chunks"]
 __all__ += ["node_contributions", "node_contributions_in_chunks", "node_diagonal", "node_gram"]
 
 _NODES_PER_PASS = 1024  # enough to merge many nodes in few calls, while rows stay in the cache
 _ARRAYS_PER_CHUNK = 8  # arrays of a chunk's size that exist at the same time
-_CHUNKS_PER_WORKER = 4  # so that no worker waits long for the last one to finish
+_CHUNKS_PER_THREAD = 4  # so that no thread waits long for the last one to finish
 
 
 class Contributions(NamedTuple):
@@ -58,7 +59,7 @@ def node_contributions(
         They may be prepared; then leave out the kernel.
     kernel : Kernel, optional
     factor : int or Kernel, optional
-        The factor of a product whose nodes are counted, as a kernel or by its number; 0, the first, by default.
+        The factor of a product whose nodes are counted, as a kernel or by its index; 0, the first, by default.
     compute : Compute, optional
 
     Returns
@@ -86,8 +87,8 @@ def node_contributions_in_chunks(
 
     Each item is a slice of graphs and the rows of all their nodes, one row for each node and m columns.
     """
-    for part, found in contributions_in_chunks(graphs, cols, nodes=nodes, compute=compute):
-        yield part, found.nodes
+    for chunk, terms in contributions_in_chunks(graphs, cols, nodes=nodes, compute=compute):
+        yield chunk, terms.nodes
 
 
 def contributions_in_chunks(
@@ -141,9 +142,9 @@ def contributions(
     for leaf, graphs in row.graphs_by_leaf.items():
         if isinstance(leaf, DescriptorKernel):
             parts[leaf] = np.zeros((n + len(blocks), len(cols)))
-            parts[leaf][n + blocks.index(leaf.on)] = graphs.cross(cols.graphs_by_leaf[leaf], compute, 0)[0]
+            parts[leaf][n + blocks.index(leaf.on)] = leaf_cross(graphs, cols.graphs_by_leaf[leaf], compute, 0)[0]
         else:
-            values = graphs.node_contributions(cols.graphs_by_leaf[leaf], compute)
+            values = leaf_contributions(graphs, cols.graphs_by_leaf[leaf], compute)
             parts[leaf] = np.pad(values, ((0, len(blocks)), (0, 0))) if blocks else values
     diagonals = row.needed_diagonals(compute), cols.needed_diagonals(compute)
     combined = combine_nodes(kernel or cols.kernel, parts, *diagonals)
@@ -184,8 +185,8 @@ def node_gram(graph: Any, kernel: Network = GNTK(), *, nodes: Any = None, comput
     chosen = check_nodes(nodes, batch.n_nodes)
     out = np.zeros((batch.n_nodes, len(chosen)))
 
-    def write(places: Ints, values: Array) -> None:
-        out[:, places] = values.T
+    def write(columns: Ints, values: Array) -> None:
+        out[:, columns] = values.T
 
     _compute_columns(batch, kernel, compute, chosen, out.nbytes, write)
     return out
@@ -202,15 +203,15 @@ def node_diagonal(graph: Any, kernel: Network = GNTK(), *, nodes: Any = None, co
     chosen = check_nodes(nodes, batch.n_nodes)
     out = np.zeros(len(chosen))
 
-    def write(places: Ints, values: Array) -> None:
-        out[places] = values[np.arange(len(places)), chosen[places]]
+    def write(columns: Ints, values: Array) -> None:
+        out[columns] = values[np.arange(len(columns)), chosen[columns]]
 
     _compute_columns(batch, kernel, compute, chosen, out.nbytes, write)
     return out
 
 
 def check_nodes(nodes: Any, size: int) -> Ints:
-    """Return node numbers 0..size − 1 from numbers, a mask, or None for all."""
+    """Return indices of nodes, 0..size − 1, from indices, a mask, or None for all."""
     if nodes is None:
         return np.arange(size)
     chosen = np.asarray(nodes)
@@ -246,7 +247,7 @@ def _compute_columns(
     result_bytes: int,
     write: Callable[[Ints, Array], None],
 ) -> None:
-    """Compute the chosen columns on threads, and pass them to ``write(places in chosen, rows)``."""
+    """Compute the chosen columns on threads, and pass them to ``write(positions in chosen, rows)``."""
     n_matrices = 0 if kernel.blocks == 1 else 2 if kernel.typed else 1
     norm_bytes = 8 * n_matrices * batch.n_nodes**2
     _check_memory(compute, result_bytes + norm_bytes, f"the norms of {batch.n_nodes} nodes, and the result,")
@@ -254,26 +255,26 @@ def _compute_columns(
         return
     with single_threaded_blas(), np.errstate(all="ignore"):
         pairs = NodePairs(batch, kernel)
-    chunks, workers = _split_into_chunks(pairs, batch, chosen, compute, result_bytes)
+    chunks, n_threads = _split_into_chunks(pairs, batch, chosen, compute, result_bytes)
 
-    def work(places: Ints) -> None:
+    def work(positions: Ints) -> None:
         with np.errstate(all="ignore"):
-            values = pairs.columns(chosen[places])
+            values = pairs.columns(chosen[positions])
         if not np.isfinite(values).all():
             raise InputError(
                 "kernel values between nodes leave the range of float64; use scale='degree' or 'unit', fewer "
                 "blocks, or smaller features and weights."
             )
-        write(places, values)
+        write(positions, values)
 
     with single_threaded_blas():
-        run(work, chunks, workers, progress=compute.progress)
+        run(work, chunks, n_threads, progress=compute.progress)
 
 
 def _split_into_chunks(
     pairs: NodePairs, batch: GraphBatch, chosen: Ints, compute: Compute, result_bytes: int
 ) -> tuple[list[Ints], int]:
-    """Return chunks of columns to compute together, and the number of workers.
+    """Return chunks of columns to compute together, and the number of threads.
 
     Columns of nodes that are close in the graph need the same columns of lower levels, so they share a chunk.
     """
@@ -283,18 +284,18 @@ def _split_into_chunks(
     def largest_bytes(chunks: list[Ints]) -> int:
         return max(8 * _ARRAYS_PER_CHUNK * batch.n_nodes * len(pairs.needed(chosen[chunk])[0]) for chunk in chunks)
 
-    workers = compute.threads
+    n_threads = compute.threads
     while True:
-        length = max(1, len(chosen) // (_CHUNKS_PER_WORKER * workers))
+        length = max(1, len(chosen) // (_CHUNKS_PER_THREAD * n_threads))
         chunks = [order[start : start + length] for start in range(0, len(order), length)]
-        available_bytes = (compute.memory_budget - result_bytes) // workers
+        available_bytes = (compute.memory_budget - result_bytes) // n_threads
         while (chunk_bytes := largest_bytes(chunks)) > available_bytes and len(chunks[0]) > 1:
             chunks = [half for chunk in chunks for half in np.array_split(chunk, 2) if len(half)]
-        if chunk_bytes <= available_bytes or workers == 1:
+        if chunk_bytes <= available_bytes or n_threads == 1:
             break
-        workers -= 1
+        n_threads -= 1
     _check_memory(compute, result_bytes + chunk_bytes, "one column and those that it needs")
-    return chunks, workers
+    return chunks, n_threads
 
 
 def _check_memory(compute: Compute, needed_bytes: int, what: str) -> None:

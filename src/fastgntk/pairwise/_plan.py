@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastgntk._util.arrays import Int32s, Ints
-from fastgntk.engines import Extent, Outline
+from fastgntk.engines import Extent, GraphSizes
 
 __all__ = [
     "MAX_GRAPHS",
@@ -84,84 +84,84 @@ def largest_extent(groups: Iterable[GraphGroup]) -> Extent:
 
 
 def cut_into_groups(
-    outline: Outline, width: int, tile_size: int | None = None, order: Ints | None = None
+    sizes: GraphSizes, width: int, tile_size: int | None = None, order: Ints | None = None
 ) -> tuple[GraphGroup, ...]:
     """Cut graphs into groups of at most ``width`` distinct nodes and 256 graphs; a larger graph is its own group.
 
-    Graphs that are likely to share nodes come next to each other. Groups depend on the graphs only, never on workers or
+    Graphs that are likely to share nodes come next to each other. Groups depend on the graphs only, never on threads or
     memory, so neither can change a result. With ``tile_size`` a group also ends after every ``tile_size`` graphs, so
     that tiles of a store consist of whole groups; ``order`` fixes the order of the graphs.
 
-    >>> groups = cut_into_groups(Outline(np.array([0, 2, 4, 13, 14])), 4)
+    >>> groups = cut_into_groups(GraphSizes(np.array([0, 2, 4, 13, 14])), 4)
     >>> [(str(group), group.width) for group in groups]
     [('0..1', 4), ('2..2', 9), ('3..3', 1)]
     """
     if order is None:
-        order = np.arange(len(outline.offsets) - 1) if outline.keys is None else np.lexsort([*outline.keys[::-1]])
-    if outline.colours is None:  # all nodes are distinct
-        level = np.arange(outline.offsets[-1])
+        order = np.arange(len(sizes.offsets) - 1) if sizes.keys is None else np.lexsort([*sizes.keys[::-1]])
+    if sizes.colours is None:  # all nodes are distinct
+        level = np.arange(sizes.offsets[-1])
     else:  # the level with most colours; others have fewer or about as many
-        level = outline.colours[int(np.argmax(_count_distinct(outline.colours)))]
+        level = sizes.colours[int(np.argmax(_count_distinct(sizes.colours)))]
     last_seen = np.full(int(level.max(initial=-1)) + 1, -1)  # the latest group that has the colour
     members: list[list[int]] = []
     count = 0
-    for place, i in enumerate(order.tolist()):
-        nodes = level[outline.offsets[i] : outline.offsets[i + 1]]
-        distinct = nodes if outline.colours is None else np.unique(nodes)
+    for position, i in enumerate(order.tolist()):
+        nodes = level[sizes.offsets[i] : sizes.offsets[i + 1]]
+        distinct = nodes if sizes.colours is None else np.unique(nodes)
         fresh = distinct[last_seen[distinct] != len(members) - 1]
         full = not members or count + len(fresh) > width or len(members[-1]) == MAX_GRAPHS
-        if full or (tile_size and place % tile_size == 0):
+        if full or (tile_size and position % tile_size == 0):
             members.append([])
             count, fresh = 0, distinct
         last_seen[fresh] = len(members) - 1
         members[-1].append(i)
         count += len(fresh)
-    return _make_groups(outline, [np.array(graphs) for graphs in members])
+    return _make_groups(sizes, [np.array(graphs) for graphs in members])
 
 
 def plan_gram(groups: tuple[GraphGroup, ...]) -> Plan:
-    """Plan the upper triangle of a symmetric matrix, largest tiles first so that workers finish together."""
+    """Plan the upper triangle of a symmetric matrix, largest tiles first so that threads finish together."""
     return _largest_first(groups, groups, [(i, j) for i in range(len(groups)) for j in range(i, len(groups))])
 
 
 def plan_cross(rows: tuple[GraphGroup, ...], cols: tuple[GraphGroup, ...]) -> Plan:
-    """Plan a rectangular matrix, largest tiles first so that workers finish together."""
+    """Plan a rectangular matrix, largest tiles first so that threads finish together."""
     return _largest_first(rows, cols, [(i, j) for i in range(len(rows)) for j in range(len(cols))])
 
 
-def plan_diagonal(outline: Outline) -> Plan:
+def plan_diagonal(sizes: GraphSizes) -> Plan:
     """Plan each graph with itself, each graph as its own group, largest first."""
-    groups = _make_groups(outline, [np.array([i]) for i in range(len(outline.offsets) - 1)])
+    groups = _make_groups(sizes, [np.array([i]) for i in range(len(sizes.offsets) - 1)])
     return _largest_first(groups, groups, [(i, i) for i in range(len(groups))])
 
 
-def _make_groups(outline: Outline, members: list[Ints]) -> tuple[GraphGroup, ...]:
+def _make_groups(sizes: GraphSizes, members: list[Ints]) -> tuple[GraphGroup, ...]:
     """Make a group of each list of graphs, and count distinct colours level by level; lists must cover all graphs."""
-    sizes = np.diff(outline.offsets)
-    group_of_graph = np.empty(len(sizes), dtype=np.int64)
-    for number, graphs in enumerate(members):
-        group_of_graph[graphs] = number
-    levels = 1 if outline.colours is None else len(outline.colours)
+    n_nodes = np.diff(sizes.offsets)
+    group_of_graph = np.empty(len(n_nodes), dtype=np.int64)
+    for i, graphs in enumerate(members):
+        group_of_graph[graphs] = i
+    levels = 1 if sizes.colours is None else len(sizes.colours)
     counts = np.zeros((len(members), levels), dtype=np.int64)
-    if outline.colours is None:
-        np.add.at(counts[:, 0], group_of_graph, sizes)
+    if sizes.colours is None:
+        np.add.at(counts[:, 0], group_of_graph, n_nodes)
     else:
-        group_of_node = np.repeat(group_of_graph, sizes)
-        for i, (level, distinct) in enumerate(zip(outline.colours, _count_distinct(outline.colours), strict=True)):
+        group_of_node = np.repeat(group_of_graph, n_nodes)
+        for i, (level, distinct) in enumerate(zip(sizes.colours, _count_distinct(sizes.colours), strict=True)):
             pairs = np.unique(group_of_node * distinct + level)
             counts[:, i] = np.bincount(pairs // max(distinct, 1), minlength=len(members))
-    nothing = np.zeros(len(sizes), dtype=np.int64)
-    building = nothing if outline.building_bytes is None else outline.building_bytes
-    rows = nothing if outline.sketch_rows is None else outline.sketch_rows
+    nothing = np.zeros(len(n_nodes), dtype=np.int64)
+    building = nothing if sizes.building_bytes is None else sizes.building_bytes
+    rows = nothing if sizes.sketch_rows is None else sizes.sketch_rows
     return tuple(
         GraphGroup(
             graphs,
             count,
-            outline.n_features,
+            sizes.n_features,
             int(building[graphs].max(initial=0)),
-            outline.n_relations,
+            sizes.n_relations,
             int(rows[graphs].sum()),
-            outline.levels,
+            sizes.levels,
         )
         for graphs, count in zip(members, counts, strict=True)
     )

@@ -6,10 +6,9 @@ All computations of kernel values start from this value; only the public functio
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,8 +18,8 @@ from fastgntk.engines import (
     Choice,
     check_graphs,
     choose_engine,
+    first_equal_in_all,
     fit_scaling,
-    intersect_groups,
     scale_descriptors,
     sketch_rows,
 )
@@ -31,6 +30,7 @@ from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._plan import plan_gram
+from fastgntk.pairwise._tiles import leaf_diagonal
 
 __all__ = [
     "NotSketchedWarning",
@@ -78,7 +78,7 @@ class PreparedGraphs:
     @property
     def engines(self) -> list[str]:
         """The engine of each leaf of the kernel."""
-        return [graphs.choice.engine.name for graphs in self.graphs_by_leaf.values()]
+        return [graphs.engine.name for graphs in self.graphs_by_leaf.values()]
 
     def __len__(self) -> int:
         return self.batch.n_graphs
@@ -100,22 +100,20 @@ class PreparedGraphs:
     def prepare_others(self, graphs: Any) -> PreparedGraphs:
         """Prepare other graphs the same way, as rows of a cross matrix with these; new labels get new columns."""
         batch = as_graphs(graphs) if not isinstance(graphs, GraphBatch) else graphs
-        return self._prepare_rows(batch, lambda kind: self.features[kind].extend(batch))
+        return self._prepare_rows(batch, {kind: step.extend(batch) for kind, step in self.features.items()})
 
     def subset(self, indices: Ints) -> PreparedGraphs:
         """Return some of the graphs, prepared on their own, to be rows of a matrix with these or columns for others."""
         if np.array_equal(indices, np.arange(len(self))):
             return self
-        out = self._prepare_rows(self.batch[indices], self.features.__getitem__)
+        out = self._prepare_rows(self.batch[indices], self.features)
         out.take_diagonals(self, indices)
         return out
 
-    def _prepare_rows(self, batch: GraphBatch, get_features: Callable[[FeatureKind], NodeFeatures]) -> PreparedGraphs:
-        def choose(leaf: Leaf, _: list[GraphBatch]) -> Choice:
-            return self.graphs_by_leaf[leaf].choice
-
-        fitted = get_features, self.scalings.__getitem__
-        (out,) = _prepare([batch], self.kernel, self.compute, *fitted, choose, self.graphs_by_leaf)
+    def _prepare_rows(self, batch: GraphBatch, features: dict[str, NodeFeatures]) -> PreparedGraphs:
+        encoded = _EncodedGraphs.encode([batch], self.kernel.leaves(), features, self.scalings)
+        choices = {leaf: self.graphs_by_leaf[leaf].choice for leaf in encoded.by_leaf}
+        (out,) = encoded.prepare(self.kernel, self.compute, choices, self.graphs_by_leaf)
         return out
 
     def take_diagonals(self, whole: PreparedGraphs, indices: Ints) -> None:
@@ -130,7 +128,7 @@ class PreparedGraphs:
         if missing:
             check_fits_memory(8 * len(self) * len(missing), compute.memory_budget)
         for i, kernel in enumerate(missing):
-            self._diagonals[kernel] = self.graphs_by_leaf[kernel].diagonal(compute.for_part(i, len(missing)))
+            self._diagonals[kernel] = leaf_diagonal(self.graphs_by_leaf[kernel], compute.for_part(i, len(missing)))
         return self._diagonals
 
     def needed_diagonals(self, compute: Compute) -> dict[Kernel, Array]:
@@ -142,8 +140,8 @@ class PreparedGraphs:
         self._diagonals[kernel] = values
 
     def equal_graphs(self) -> Ints:
-        """Return for each graph the number of the first one that no leaf of the kernel can distinguish from it."""
-        return intersect_groups([graphs.equal_graphs() for graphs in self.graphs_by_leaf.values()])
+        """Return for each graph the index of the first one that no leaf of the kernel can distinguish from it."""
+        return first_equal_in_all([graphs.equal_graphs() for graphs in self.graphs_by_leaf.values()])
 
     def diagonal(self, compute: Compute | None = None) -> Array:
         """Return the kernel of each graph with itself (n,)."""
@@ -167,7 +165,7 @@ def prepare(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | Non
     kernel = GNTK() if kernel is None else check_kernel(kernel)
     prepared = prepare_batch(as_graphs(graphs), kernel, check_compute(compute))
     for leaf_graphs in prepared.graphs_by_leaf.values():
-        leaf_graphs.build(leaf_graphs.affordable_workers(plan_gram(leaf_graphs.groups), prepared.compute, 0))
+        leaf_graphs.build(leaf_graphs.affordable_threads(plan_gram(leaf_graphs.groups), prepared.compute, 0))
     return prepared
 
 
@@ -190,7 +188,7 @@ def check_call(prepared: PreparedGraphs, kernel: Kernel | None, compute: Compute
         return prepared.compute
     compute = check_compute(compute)
     by_leaf = prepared.graphs_by_leaf
-    engines = [by_leaf[leaf].choice.engine.name for leaf in by_leaf if isinstance(leaf, Network)]
+    engines = [by_leaf[leaf].engine.name for leaf in by_leaf if isinstance(leaf, Network)]
     if compute.engine != "auto" and not set(engines) <= {compute.engine}:
         used = " and ".join(dict.fromkeys(engines))
         raise InputError(f"the graphs were prepared with engine {used}, but engine={compute.engine!r}; leave it out.")
@@ -218,82 +216,100 @@ def prepare_batch(
     ``engines`` fixes the engine of each leaf. With ``once`` engines are chosen for one Gram matrix, or for a number
     ``pairs`` of node pairs; otherwise for many computations, including some with other graphs.
     """
-    names = {} if engines is None else dict(zip(kernel.leaves(), engines, strict=True))
+    leaves = kernel.leaves()
+    encoded = _EncodedGraphs.encode([batch], leaves, features or {}, scalings or {})
+    names = {} if engines is None else dict(zip(leaves, engines, strict=True))
 
-    def fit_features(kind: FeatureKind) -> NodeFeatures:
-        return (features or {}).get(kind) or NodeFeatures(kind).fit(batch)
-
-    def fit_scales(leaf: DescriptorKernel) -> DescriptorScaling:
-        return (scalings or {}).get(leaf) or fit_scaling(leaf, batch)
-
-    def choose(leaf: Leaf, encoded: list[GraphBatch]) -> Choice:
+    def choose(leaf: Leaf, batch: GraphBatch) -> Choice:
         engine = names.get(leaf, compute.engine)
         if isinstance(leaf, Network) and leaf in names and engine in EXACT_ENGINES:
             # If all graphs are smaller than their sketch, a stored matrix has an exact engine, and keeps it.
             leaf = replace(leaf, sketch=None)
-        return choose_engine(engine, encoded[0], None, leaf, pairs, reused=not once)
+        return choose_engine(engine, batch, None, leaf, pairs, reused=not once)
 
-    (out,) = _prepare([batch], kernel, compute, fit_features, fit_scales, choose)
+    choices = {leaf: choose(leaf, *batches) for leaf, batches in encoded.by_leaf.items()}
+    (out,) = encoded.prepare(kernel, compute, choices)
     return out
 
 
 def prepare_pair(rows: GraphBatch, cols: GraphBatch, kernel: Kernel, compute: Compute) -> list[PreparedGraphs]:
     """Prepare two sets of graphs for one matrix; all is fitted on the columns, and features extended by the rows."""
-
-    def fit_features(kind: FeatureKind) -> NodeFeatures:
-        return NodeFeatures(kind).fit(cols).extend(rows)
-
-    def fit_scales(leaf: DescriptorKernel) -> DescriptorScaling:
-        return fit_scaling(leaf, cols)
-
-    def choose(leaf: Leaf, encoded: list[GraphBatch]) -> Choice:
-        return choose_engine(compute.engine, encoded[0], encoded[1], leaf)
-
-    return _prepare([rows, cols], kernel, compute, fit_features, fit_scales, choose)
+    encoded = _EncodedGraphs.encode([rows, cols], kernel.leaves(), {}, {})
+    choices = {leaf: choose_engine(compute.engine, a, b, leaf) for leaf, (a, b) in encoded.by_leaf.items()}
+    return encoded.prepare(kernel, compute, choices)
 
 
-def _prepare(
-    batches: list[GraphBatch],
-    kernel: Kernel,
-    compute: Compute,
-    fit_features: Callable[[FeatureKind], NodeFeatures],
-    fit_scales: Callable[[DescriptorKernel], DescriptorScaling],
-    choose: Callable[[Leaf, list[GraphBatch]], Choice],
-    others: Mapping[Kernel, LeafGraphs] = MappingProxyType({}),
-) -> list[PreparedGraphs]:
-    """Prepare several sets of graphs with the same features, scalings and engines.
+@dataclass(frozen=True, eq=False)
+class _EncodedGraphs:
+    """Sets of graphs, encoded by the same fitted features and scalings for each leaf of a kernel.
 
-    ``fit_features(kind)`` returns the features of a kind for all sets, ``fit_scales(leaf)`` the scaling of a kernel on
-    descriptors, and ``choose(leaf, encoded batches)`` the engine of a leaf, called for one leaf after the other. All
-    sets but the last are rows of matrices with the last one. With ``others``, the last set is rows of a matrix with
-    those.
+    All sets but the last are rows of matrices with the last one.
     """
-    leaves = kernel.leaves()
-    features: dict[str, NodeFeatures] = {}
-    encoded: dict[str, list[GraphBatch]] = {}
-    for kind in dict.fromkeys(leaf.features for leaf in leaves if leaf.features is not None):
-        features[kind] = step = fit_features(kind)
-        encoded[kind] = list(map(step.transform, batches))
-    if any(leaf.sketch for leaf in leaves):
-        # Sketches are drawn from the graphs as given: their encoding depends on the graphs it was fitted on.
-        keys = list(map(content_keys, batches))
-        encoded = {
-            kind: [replace(batch, sketch_keys=own) for batch, own in zip(encoded[kind], keys, strict=True)]
-            for kind in encoded
-        }
-    scalings: dict[Kernel, DescriptorScaling] = {}
-    prepared = [PreparedGraphs(kernel, compute, batch, features, scalings) for batch in batches]
-    for leaf in leaves:
-        inputs = batches if leaf.features is None else encoded[leaf.features]
-        if isinstance(leaf, DescriptorKernel):
-            scalings[leaf] = scaling = fit_scales(leaf)
-            inputs = [scale_descriptors(batch, leaf, scaling) for batch in inputs]
-        if isinstance(leaf, Network):
-            _check(leaf, inputs)
-        choice, cols = choose(leaf, inputs), others.get(leaf)
-        for graphs, batch in zip(reversed(prepared), reversed(inputs), strict=True):
-            cols = graphs.graphs_by_leaf[leaf] = LeafGraphs.prepare(leaf, batch, choice, cols)
-    return prepared
+
+    batches: list[GraphBatch]
+    """The graphs as given."""
+    features: dict[str, NodeFeatures]
+    scalings: dict[Kernel, DescriptorScaling]
+    by_leaf: dict[Leaf, list[GraphBatch]]
+    """The graphs of each set as the engine of a leaf takes them."""
+
+    @classmethod
+    def encode(
+        cls,
+        batches: list[GraphBatch],
+        leaves: list[Leaf],
+        known_features: Mapping[str, NodeFeatures],
+        known_scalings: Mapping[Kernel, DescriptorScaling],
+    ) -> Self:
+        """Encode all sets for some leaves; raise if a leaf does not apply to the graphs.
+
+        Unknown features and scalings are fitted on the last set, and these features are extended by the others.
+        """
+        features: dict[str, NodeFeatures] = {}
+        encoded: dict[str, list[GraphBatch]] = {}
+        for kind in dict.fromkeys(leaf.features for leaf in leaves if leaf.features is not None):
+            features[kind] = step = known_features.get(kind) or _fit_features(kind, batches)
+            encoded[kind] = list(map(step.transform, batches))
+        if any(leaf.sketch for leaf in leaves):
+            # Sketches are drawn from the graphs as given: their encoding depends on the graphs it was fitted on.
+            keys = list(map(content_keys, batches))
+            encoded = {
+                kind: [replace(b, sketch_keys=graph_keys) for b, graph_keys in zip(encoded[kind], keys, strict=True)]
+                for kind in encoded
+            }
+        scalings: dict[Kernel, DescriptorScaling] = {}
+        by_leaf: dict[Leaf, list[GraphBatch]] = {}
+        for leaf in leaves:
+            by_leaf[leaf] = batches if leaf.features is None else encoded[leaf.features]
+            if isinstance(leaf, DescriptorKernel):
+                scalings[leaf] = scaling = known_scalings.get(leaf) or fit_scaling(leaf, batches[-1])
+                by_leaf[leaf] = [scale_descriptors(batch, leaf, scaling) for batch in by_leaf[leaf]]
+            if isinstance(leaf, Network):
+                _check(leaf, by_leaf[leaf])
+        return cls(batches, features, scalings, by_leaf)
+
+    def prepare(
+        self,
+        kernel: Kernel,
+        compute: Compute,
+        choices: Mapping[Leaf, Choice],
+        cols: Mapping[Kernel, LeafGraphs] | None = None,
+    ) -> list[PreparedGraphs]:
+        """Prepare all sets with the chosen engine of each leaf; with ``cols``, the last set is rows for those."""
+        prepared = [PreparedGraphs(kernel, compute, batch, self.features, self.scalings) for batch in self.batches]
+        for leaf, batches in self.by_leaf.items():
+            col_graphs = None if cols is None else cols[leaf]
+            for graphs, batch in zip(reversed(prepared), reversed(batches), strict=True):
+                col_graphs = graphs.graphs_by_leaf[leaf] = LeafGraphs.prepare(leaf, batch, choices[leaf], col_graphs)
+        return prepared
+
+
+def _fit_features(kind: FeatureKind, batches: list[GraphBatch]) -> NodeFeatures:
+    """Fit node features to the last of several sets of graphs, and extend them by the others."""
+    features = NodeFeatures(kind).fit(batches[-1])
+    for rows in batches[:-1]:
+        features = features.extend(rows)
+    return features
 
 
 def choose_engine_for_reuse(name: str, batch: GraphBatch, kernel: Leaf) -> str:

@@ -20,7 +20,7 @@ from fastgntk.engines import TangentFeatures, available_engines
 from fastgntk.errors import InputError
 from fastgntk.graphs import EdgeTypes, FeatureKind, GraphBatch, NodeFeatures, content_keys
 from fastgntk.kernels import DescriptorKernel, Kernel, Network, Normalized
-from fastgntk.models import Basis, FeatureBasis, KernelBasis, drawn_width
+from fastgntk.models import Basis, FeatureBasis, KernelBasis, n_drawn_columns
 from fastgntk.pairwise import Compute, prepare_batch
 from fastgntk.persistence._descriptor_codec import (
     DESCRIPTORS_PREFIX,
@@ -132,7 +132,12 @@ def _unpack_draws(
     size, width, types = sizes["size"], sizes["width"], sizes["types"]
     network = kernel.kernel if isinstance(kernel, Normalized) else kernel
     probe = arrays.get("probe")
-    if not isinstance(network, Network) or network.sketch is not None or width != drawn_width(encoder) or probe is None:
+    if (
+        not isinstance(network, Network)
+        or network.sketch is not None
+        or width != n_drawn_columns(encoder)
+        or probe is None
+    ):
         raise InputError("its random features do not fit its kernel.")
     encoder.edge_types_ = _unpack_edge_types(arrays)
     only_features = not any(network.level_weights[1:])  # then the size of the probe is the number of columns

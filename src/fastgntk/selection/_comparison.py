@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._util.threads import run as run_on_threads
-from fastgntk.engines import equal_descriptors, equal_graphs, intersect_groups
+from fastgntk.engines import equal_descriptors, equal_graphs, first_equal_in_all
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Leaf, Network, Normalized, RefinementOptions, Sum
@@ -123,7 +123,7 @@ class Comparison:
                 advance((index + done / total) / len(passes))
 
             with single_threaded_blas():
-                run_on_threads(weigh, group.members, workers=self.compute.threads, progress=report)
+                run_on_threads(weigh, group.members, n_threads=self.compute.threads, progress=report)
         return list(dict.fromkeys(out))
 
     def optimise_level_weights(self, single: Sequence[ScoredKernel], advance: Advance) -> ScoredKernel:
@@ -140,7 +140,7 @@ class Comparison:
             )
         depths: dict[Kernel, int] = {}  # the largest depth of each combination of other options
         for kernel in tangent:
-            options = kernel.map_leaves(lambda leaf: leaf.deepened(1))
+            options = kernel.map_leaves(lambda leaf: leaf.with_depth(1))
             depths[options] = max(depths.get(options, 1), kernel.leaves()[0].depth)
         groups = self._group_equal_graphs(ranked)
         sample = self._sample(groups, subset(len(self.batch), self.Y, self.screen, self.random_state))
@@ -151,7 +151,7 @@ class Comparison:
         return min(mixed, key=lambda scored: scored.score)
 
     def _mix_levels(self, options: Kernel, depth: int, sample: _Sample) -> ScoredKernel:
-        deepest, normalized = options.leaves()[0].deepened(depth), isinstance(options, Normalized)
+        deepest, normalized = options.leaves()[0].with_depth(depth), isinstance(options, Normalized)
         assert isinstance(deepest, GNTK)
         path = gram_path(sample.distinct, deepest, compute=self.compute.with_progress(None))
         with single_threaded_blas():  # matrices this small do not profit from threads, and suffer on a busy machine
@@ -193,7 +193,7 @@ class Comparison:
             spare = self.compute.memory_budget - sum(path.levels.nbytes for path in paths)
             workers = min(self.compute.threads, max(1, spare // (7 * 8 * len(sample.distinct) ** 2 + 1)))
             with single_threaded_blas():
-                run_on_threads(score, group.members, workers=workers, progress=report)
+                run_on_threads(score, group.members, n_threads=workers, progress=report)
         return [scored[i] for i in range(len(kernels))]
 
     def _group_equal_graphs(self, kernels: Sequence[Kernel]) -> Ints:
@@ -204,7 +204,7 @@ class Comparison:
             if isinstance(leaf, Network):
                 alike.setdefault((leaf.features, leaf.self_weight, leaf.symmetric), []).append(leaf)
         blocks_used = dict.fromkeys(leaf.on for leaf in leaves if isinstance(leaf, DescriptorKernel))
-        groups = [equal_descriptors(self.batch, name) for name in blocks_used]
+        first_equal = [equal_descriptors(self.batch, name) for name in blocks_used]
         for (kind, self_weight, symmetric), networks in alike.items():
             featured = NodeFeatures(kind).fit_transform(self.batch)
             options = RefinementOptions(
@@ -214,11 +214,11 @@ class Comparison:
                 symmetric=symmetric,
                 residual=any(leaf.has_residual for leaf in networks),
             )
-            groups.append(equal_graphs(featured, max(leaf.depth for leaf in networks), **options))
+            first_equal.append(equal_graphs(featured, max(leaf.depth for leaf in networks), **options))
         subtree_kernels = [leaf for leaf in leaves if not isinstance(leaf, Network | DescriptorKernel)]
         for path in group_into_passes(subtree_kernels):  # each as deep as the deepest
-            groups.append(prepare_batch(self.batch, path.paths[0], self.compute).equal_graphs())
-        return intersect_groups(groups) if groups else np.arange(len(self.batch))
+            first_equal.append(prepare_batch(self.batch, path.paths[0], self.compute).equal_graphs())
+        return first_equal_in_all(first_equal) if first_equal else np.arange(len(self.batch))
 
 
 def summands(kernel: Kernel) -> list[Kernel]:

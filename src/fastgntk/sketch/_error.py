@@ -44,5 +44,5 @@ def smallest_rows(kind: str, sizes: Any, crossed: Any, inner: Any, fourth: Any, 
     if kind == "sparse":
         s = SparseEmbedding.NONZEROS
         rows = np.where(rows > s, s * np.ceil(rows / s), rows)  # ranges of equal length
-    found = np.where(rows < sizes, np.maximum(rows, 1), sizes)  # ‖Xᵀg‖ = 0 makes rows infinite or NaN
-    return np.asarray(found, dtype=np.int64)
+    rows = np.where(rows < sizes, np.maximum(rows, 1), sizes)  # ‖Xᵀg‖ = 0 makes rows infinite or NaN
+    return np.asarray(rows, dtype=np.int64)

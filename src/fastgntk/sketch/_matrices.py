@@ -312,7 +312,7 @@ def padded_size(n: int) -> int:
 
 
 def hadamard_entries(rows: Ints, cols: Ints) -> Array:
-    """Return H[rows, cols] = (−1)^(number of ones common to the binary forms of the two numbers).
+    """Return H[rows, cols] = (−1)^(number of ones common to the binary forms of the two indices).
 
     >>> hadamard_entries(np.arange(2), np.arange(2)).tolist()
     [[1.0, 1.0], [1.0, -1.0]]
@@ -330,9 +330,9 @@ def hadamard_transform(matrix: NDArray[Number]) -> NDArray[Number]:
     n, m = matrix.shape
     done, out = 1, matrix
     for factor in _factors(n):
-        numbers = np.arange(factor)
-        # Axis 1 of this view is the part of the row number that the factor acts on.
-        entries = hadamard_entries(numbers, numbers).astype(matrix.dtype, copy=False)
+        indices = np.arange(factor)
+        # Axis 1 of this view is the part of the row index that the factor acts on.
+        entries = hadamard_entries(indices, indices).astype(matrix.dtype, copy=False)
         out = entries @ out.reshape(done, factor, n // (done * factor) * m)
         done *= factor
     return out.reshape(n, m)

@@ -88,15 +88,15 @@ class Sketch(Value):
         # 1 is one row and 1.0 is the rate of all rows; Python calls these numbers equal.
         return type(self.size) is type(other.size) and astuple(self) == astuple(other)
 
-    def rows(self, n_nodes: int, own: int | None = None) -> int | None:
+    def rows(self, n_nodes: int, given_rows: int | None = None) -> int | None:
         """Return b for a graph of that many nodes, or None where it is computed exactly.
 
-        ``own`` is the number of rows of this graph, for ``size="given"`` and ``size="auto"``.
+        ``given_rows`` is the number of rows of this graph, for ``size="given"`` and ``size="auto"``.
         """
         if isinstance(self.size, str):
-            if own is None:
+            if given_rows is None:
                 raise InputError(f"size={self.size!r} needs the number of rows of the graph.")
-            b = own
+            b = given_rows
         else:
             # 0.55 · 100 is slightly above 55 in floating point and must not be rounded up to 56.
             b = self.size if isinstance(self.size, int) else max(1, math.ceil((self.size - 1e-12) * n_nodes))
@@ -105,8 +105,8 @@ class Sketch(Value):
     def draw(self, columns: int, size: int, content: bytes, block: int) -> SketchMatrix:
         """Draw the sketch of a graph for a block (1..L); the same arguments always give the same sketch."""
         words = np.frombuffer(content, dtype="<u4").tolist()
-        number = block if self.fresh_each_block else 0
-        rng = generator([self.seed, number, *words])
+        draw = block if self.fresh_each_block else 0
+        rng = generator([self.seed, draw, *words])
         return SKETCHES[self.kind](columns, size, rng)
 
 

@@ -78,8 +78,8 @@ def count_operations(
 
     Examples
     --------
-    >>> found = count_operations("decoupled", [10, 10], d=3, blocks=2, layers=1)
-    >>> found.features, found.aggregation, found.layers
+    >>> operations = count_operations("decoupled", [10, 10], d=3, blocks=2, layers=1)
+    >>> operations.features, operations.aggregation, operations.layers
     (900.0, 18000.0, 600.0)
     """
     if method not in get_args(Method):

@@ -182,8 +182,8 @@ def spectral_sketch_size(
     >>> from fastgntk import Graph
     >>> edge = Graph.from_edges([(0, 1)], 2, labels=["C", "O"])
     >>> node = Graph.from_edges([], 1, labels=["C"])
-    >>> found = spectral_sketch_size([edge, node], epsilon=0.5)
-    >>> found.powers, found.pays
+    >>> result = spectral_sketch_size([edge, node], epsilon=0.5)
+    >>> result.powers, result.pays
     ((1, 2), False)
     """
     check_fraction("epsilon", epsilon)

@@ -2,11 +2,11 @@
 
 ====================  ==========================================================================
 ``_jit``              the flags of the compiler, each with its reason, and the cache
-``_vector``           vector operations that LLVM does not derive from plain loops; layers on whole arrays
+``_intrinsics``       vector operations that LLVM does not derive from plain loops; layers on whole arrays
 ``_layer``            one ReLU layer in a single pass: κ0 and κ1 from one square root
 ``_refine``           colour refinement: equal neighbourhoods get equal colours
 ``_norms``            the norm of every colour, graph by graph
-``_group``            the colours of a batch as flat arrays, and those of some graphs, laid out for tiles
+``_group_colours``    the colours of a batch as flat arrays, and those of a group of graphs, laid out for tiles
 ``_tile``             the recursion between two groups
 ====================  ==========================================================================
 """

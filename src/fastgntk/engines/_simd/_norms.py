@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._simd._group import ColourRows
+from fastgntk.engines._simd._group_colours import ColourRows
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import NEAR_ONE
 
@@ -46,7 +46,7 @@ def measure_norms(
     most_colours = 1
     for level in range(1, deepest + 1):
         most_colours = max(most_colours, level_start[level + 1] - level_start[level])
-    place = np.full(most_colours, -1, np.int64)
+    position = np.full(most_colours, -1, np.int64)
     most_nodes = 0
     for g in range(start, stop):
         most_nodes = max(most_nodes, offsets[g + 1] - offsets[g])
@@ -55,7 +55,7 @@ def measure_norms(
     for g in range(start, stop):
         if _owns(g, colours, level_start, offsets[g], offsets[g + 1], owner):
             for level in range(1, deepest + 1):
-                widest = max(widest, _distinct(colours[level], offsets[g], offsets[g + 1], place, old))
+                widest = max(widest, _distinct(colours[level], offsets[g], offsets[g + 1], position, old))
     lam, sums = np.empty((widest, widest)), np.empty((widest, n_relations * widest))
     old_p, new_p, new_q = np.empty(widest), np.empty(widest), np.empty(widest)
     factor, share = np.empty(widest), np.empty(widest)  # of the aggregated node and of its features, with a residual
@@ -64,22 +64,23 @@ def measure_norms(
         first, last = offsets[g], offsets[g + 1]
         if not _owns(g, colours, level_start, first, last, owner):
             continue
-        n_old = _distinct(colours[1], first, last, place, old)
+        n_old = _distinct(colours[1], first, last, position, old)
         for i in range(n_old):
             old_p[i] = p_out[level_start[1] + old[i]]
         _first_level(colouring, old, n_old, layers, linear, dense, lam, cancelled)
         for level in range(2, deepest + 1):
-            n_new = _distinct(colours[level], first, last, place, new)
+            n_new = _distinct(colours[level], first, last, position, new)
             for i in range(n_old):
-                place[old[i]] = i
+                position[old[i]] = i
             for i in range(n_new):
                 if cancelled[0]:
                     return
                 row = level_start[level] + new[i]
-                new_q[i] = _measure_row(row, colouring, old_p, place, lam, n_old, sums[i])
-                norm = _scale_norm(new_q[i], colouring.scaling[row], scale)
+                new_q[i] = _measure_row(row, colouring, old_p, position, lam, n_old, sums[i])
+                norm = _scale_norm(new_q[i], colouring.scale_operand[row], scale)
                 if residual > 0.0:
-                    aggregated, initial = math.sqrt(1.0 - residual) * norm, math.sqrt(residual) * colouring.own[row]
+                    aggregated = math.sqrt(1.0 - residual) * norm
+                    initial = math.sqrt(residual) * colouring.feature_norm[row]
                     norm = math.hypot(aggregated, initial)
                     factor[i] = aggregated / norm if norm > 0.0 else 0.0
                     share[i] = initial / norm if norm > 0.0 else 0.0
@@ -99,7 +100,7 @@ def measure_norms(
                         dot = 0.0
                         if new_q[j] > 0.0:
                             for k in range(_first_neighbour(row, colouring), ptr[row + 1]):
-                                other = place[columns[k]]
+                                other = position[columns[k]]
                                 dot += value[k] * (old_p[other] / new_q[j]) * sums[i, relation[k] * n_old + other]
                         if residual > 0.0:
                             features = 0.0
@@ -112,7 +113,7 @@ def measure_norms(
                         for k in range(ptr[row], _first_neighbour(row, colouring)):
                             dense[columns[k]] = 0.0
             for i in range(n_old):
-                place[old[i]] = -1
+                position[old[i]] = -1
             if level < deepest:
                 for i in range(n_new):
                     for j in range(i):
@@ -167,16 +168,16 @@ def _owns(g: int, colours: Int32s, level_start: Ints, first: int, last: int, own
 
 
 @compiled
-def _distinct(colours: Int32s, first: int, last: int, place: Ints, out: Ints) -> int:
-    """List the distinct colours of nodes first..last − 1; ``place`` is −1 everywhere before and after."""
+def _distinct(colours: Int32s, first: int, last: int, position: Ints, out: Ints) -> int:
+    """List the distinct colours of nodes first..last − 1; ``position`` is −1 everywhere before and after."""
     count = 0
     for u in range(first, last):
-        if place[colours[u]] < 0:
-            place[colours[u]] = count
+        if position[colours[u]] < 0:
+            position[colours[u]] = count
             out[count] = colours[u]
             count += 1
     for i in range(count):
-        place[out[i]] = -1
+        position[out[i]] = -1
     return count
 
 
@@ -211,7 +212,7 @@ def _first_level(
 
 @compiled
 def _measure_row(
-    row: int, colouring: ColourRows, old_p: Array, place: Ints, lam: Array, count: int, sums: Array
+    row: int, colouring: ColourRows, old_p: Array, position: Ints, lam: Array, count: int, sums: Array
 ) -> float:
     """Return q of a colour, 0 if it is 0 up to rounding, and write Σ_a w_a P_a Λ_a· / q to ``sums`` by relation.
 
@@ -225,21 +226,21 @@ def _measure_row(
         sums[j] = 0.0
     largest = 0.0
     for k in range(first, ptr[row + 1]):
-        size = abs(value[k] * old_p[place[columns[k]]])
+        size = abs(value[k] * old_p[position[columns[k]]])
         if size > largest or size != size:  # NaN propagates to the result
             largest = size
     if largest == 0.0:
         return 0.0
     for k in range(first, ptr[row + 1]):
-        factor = value[k] * old_p[place[columns[k]]] / largest
-        source = lam[place[columns[k]]]
+        factor = value[k] * old_p[position[columns[k]]] / largest
+        source = lam[position[columns[k]]]
         start = relation[k] * count
         for j in range(count):
             sums[start + j] += factor * source[j]
     square, bound = 0.0, 0.0
     for k in range(first, ptr[row + 1]):
-        weight = old_p[place[columns[k]]] / largest
-        square += value[k] * weight * sums[relation[k] * count + place[columns[k]]]
+        weight = old_p[position[columns[k]]] / largest
+        square += value[k] * weight * sums[relation[k] * count + position[columns[k]]]
         bound += magnitude[k] * weight
     if square <= (2.0 * terms[row] + 8.0) * _EPS * bound * bound:
         square = 0.0
@@ -250,10 +251,10 @@ def _measure_row(
 
 
 @compiled
-def _scale_norm(q: float, scaling: float, scale: int) -> float:
+def _scale_norm(q: float, operand: float, scale: int) -> float:
     """Return c_u q_u; NaNs propagate."""
     if scale == _UNIT:
         return q * 0.0 + (1.0 if q > 0.0 else 0.0)
     if scale == _GIVEN:
-        return q * scaling
-    return q / scaling if scale == _DEGREE else q
+        return q * operand
+    return q / operand if scale == _DEGREE else q

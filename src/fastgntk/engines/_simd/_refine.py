@@ -2,8 +2,8 @@
 
 A node's multiset of tokens (colours of its closed neighbourhood, combined with weights and types if there are any) is
 hashed by a sum, which does not depend on order. Nodes with equal hashes are compared, and get the same colour only if
-their multisets are equal. Hashes depend on content alone, never on numbering, so they also determine the order in which
-neighbours are summed.
+their multisets are equal. Hashes depend on content alone, not on which integer a colour is, so they also determine the
+order in which neighbours are summed.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._simd._jit import compiled
 
-__all__ = ["ALL_BITS", "group_rows", "hash_pairs", "merge_neighbourhoods", "operator_rows"]
+__all__ = ["ALL_BITS", "merge_rows", "hash_pairs", "merge_neighbourhoods", "operator_rows"]
 
 Hashes = NDArray[np.uint64]
 
@@ -48,16 +48,16 @@ def _empty_table(entries: int) -> Int32s:
 
 
 @compiled
-def group_rows(indptr: Ints, indices: Int32s, bits: Hashes, used_bits: np.uint64) -> tuple[Int32s, Hashes, Ints]:
-    """Assign numbers to the distinct rows of a canonical CSR matrix whose values are given as 64-bit patterns.
+def merge_rows(indptr: Ints, indices: Int32s, bits: Hashes, used_bits: np.uint64) -> tuple[Int32s, Hashes, Ints]:
+    """Assign colours to the distinct rows of a canonical CSR matrix whose values are given as 64-bit patterns.
 
-    Returns the number of each row, the hash of each number, and its first row. ``used_bits`` masks the hashes, so that
+    Returns the colour of each row, the hash of each colour, and its first row. ``used_bits`` masks the hashes, so that
     tests can make them collide.
     """
     n = len(indptr) - 1
     table = _empty_table(n)
     mask = np.int64(len(table) - 1)
-    number, hashes, first = np.empty(n, np.int32), np.empty(n, np.uint64), np.empty(n, np.int64)
+    colours, hashes, first = np.empty(n, np.int32), np.empty(n, np.uint64), np.empty(n, np.int64)
     count = 0
     for u in range(n):
         start, stop = indptr[u], indptr[u + 1]
@@ -66,7 +66,7 @@ def group_rows(indptr: Ints, indices: Int32s, bits: Hashes, used_bits: np.uint64
             h += _mix(_mix(np.uint64(indices[k]) + _GOLDEN) + bits[k])
         h = _mix(h) & used_bits
         slot = np.int64(h & np.uint64(mask))
-        found = -1
+        colour = -1
         while table[slot] >= 0:
             c = table[slot]
             if hashes[c] == h:
@@ -77,29 +77,29 @@ def group_rows(indptr: Ints, indices: Int32s, bits: Hashes, used_bits: np.uint64
                     same = indices[k] == indices[r + k - start] and bits[k] == bits[r + k - start]
                     k += 1
                 if same:
-                    found = c
+                    colour = c
                     break
             slot = (slot + 1) & mask
-        if found < 0:
-            found = count
-            table[slot], hashes[found], first[found] = found, h, u
+        if colour < 0:
+            colour = count
+            table[slot], hashes[colour], first[colour] = colour, h, u
             count += 1
-        number[u] = found
-    return number, hashes[:count].copy(), first[:count].copy()
+        colours[u] = colour
+    return colours, hashes[:count].copy(), first[:count].copy()
 
 
 @compiled
 def merge_neighbourhoods(
     indptr: Ints, tokens: Int32s, node_tokens: Int32s, token_hashes: Hashes, used_bits: np.uint64
 ) -> tuple[Int32s, Hashes, Ints]:
-    """Assign numbers to the distinct multisets {node_tokens[u]} ∪ {tokens[indptr[u]:indptr[u + 1]]}.
+    """Assign colours to the distinct multisets {node_tokens[u]} ∪ {tokens[indptr[u]:indptr[u + 1]]}.
 
-    Returns the number of each node, the hash of each number, and its first node.
+    Returns the colour of each node, the hash of each colour, and its first node.
     """
     n = len(node_tokens)
     table = _empty_table(n)
     mask = np.int64(len(table) - 1)
-    number, hashes, first = np.empty(n, np.int32), np.empty(n, np.uint64), np.empty(n, np.int64)
+    colours, hashes, first = np.empty(n, np.int32), np.empty(n, np.uint64), np.empty(n, np.int64)
     tally = np.zeros(len(token_hashes), np.int32)  # all zero between comparisons
     count = 0
     for u in range(n):
@@ -108,19 +108,19 @@ def merge_neighbourhoods(
             h += token_hashes[tokens[k]]
         h = _mix(h + _GOLDEN) & used_bits
         slot = np.int64(h & np.uint64(mask))
-        found = -1
+        colour = -1
         while table[slot] >= 0:
             c = table[slot]
             if hashes[c] == h and _same_multiset(indptr, tokens, node_tokens, u, first[c], tally):
-                found = c
+                colour = c
                 break
             slot = (slot + 1) & mask
-        if found < 0:
-            found = count
-            table[slot], hashes[found], first[found] = found, h, u
+        if colour < 0:
+            colour = count
+            table[slot], hashes[colour], first[colour] = colour, h, u
             count += 1
-        number[u] = found
-    return number, hashes[:count].copy(), first[:count].copy()
+        colours[u] = colour
+    return colours, hashes[:count].copy(), first[:count].copy()
 
 
 @compiled
@@ -164,14 +164,14 @@ def operator_rows(
     by entry.
     """
     count = len(first)
-    room = count
+    capacity = count
     for c in range(count):
-        room += indptr[first[c] + 1] - indptr[first[c]]
+        capacity += indptr[first[c] + 1] - indptr[first[c]]
     ptr = np.zeros(count + 1, np.int64)
-    index, relation = np.empty(room, np.int32), np.zeros(room, np.int32)
-    value, magnitude = np.empty(room), np.empty(room)
+    index, relation = np.empty(capacity, np.int32), np.zeros(capacity, np.int32)
+    value, magnitude = np.empty(capacity), np.empty(capacity)
     n_relations = 1 + relations.max() if len(relations) else 1
-    place = np.full(n_relations * len(hashes), -1, np.int64)
+    position = np.full(n_relations * len(hashes), -1, np.int64)
     filled = 0
     for c in range(count):
         u, start = first[c], filled
@@ -186,14 +186,14 @@ def operator_rows(
                 weight = 1.0 if len(weights) == 0 else weights[k]
             edge_relation = 0 if itself or len(relations) == 0 else relations[k]
             key = edge_relation * len(hashes) + colour
-            if place[key] < 0:
-                place[key] = filled
+            if position[key] < 0:
+                position[key] = filled
                 index[filled], relation[filled], value[filled], magnitude[filled] = colour, edge_relation, 0.0, 0.0
                 filled += 1
-            value[place[key]] += weight
-            magnitude[place[key]] += abs(weight)
+            value[position[key]] += weight
+            magnitude[position[key]] += abs(weight)
         for k in range(start, filled):
-            place[relation[k] * len(hashes) + index[k]] = -1
+            position[relation[k] * len(hashes) + index[k]] = -1
         row = slice(start, filled)
         _sort_row(index[row], relation[row], value[row], magnitude[row], hashes)
         ptr[c + 1] = filled

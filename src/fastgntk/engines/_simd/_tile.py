@@ -3,8 +3,8 @@
 A level is a matrix of pairs (λ, θ) between the colours of two groups, ``rows`` and ``cols``. It is stored in panels of
 LANES row colours: ``[panel, v, 0, lane]`` is λ and ``[panel, v, 1, lane]`` is θ between row colour
 panel · LANES + lane and column colour v. For a Gaussian process θ is left out everywhere: each function is compiled for
-both values of ``parts``, and ``step = len(parts) * LANES`` is the number of entries between two columns v. The two
-groups trade places from level to level. One level takes, for each panel of LANES row colours:
+both values of ``parts``, and ``step = len(parts) * LANES`` is the number of entries between two columns v. Rows and
+columns are exchanged from level to level. One level takes, for each panel of LANES row colours:
 
     sum          over the neighbours of row colours        contiguous, in registers; one relation at a time
     transpose    four rows at a time, while in the first-level cache
@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array
-from fastgntk.engines._simd._group import CHUNK, ColourGroup
-from fastgntk.engines._simd._jit import compiled
-from fastgntk.engines._simd._vector import (
+from fastgntk.engines._simd._group_colours import CHUNK, GroupColours
+from fastgntk.engines._simd._intrinsics import (
     LANES,
     Parts,
     add_rows,
@@ -32,6 +31,7 @@ from fastgntk.engines._simd._vector import (
     sum_rows_of_one,
     transpose4,
 )
+from fastgntk.engines._simd._jit import compiled
 
 __all__ = ["Buffers", "buffer_sizes", "compute_tile"]
 
@@ -41,7 +41,7 @@ _NO_READOUT = -1
 
 
 class Buffers(NamedTuple):
-    """The memory of `compute_tile`: flat arrays with at least `buffer_sizes` entries and any finite content."""
+    """The memory of `compute_tile`: flat arrays with at least `buffer_sizes` entries and any finite values."""
 
     front: Array  # a level
     back: Array  # the level before
@@ -50,7 +50,7 @@ class Buffers(NamedTuple):
     readout: Array  # (column graphs, row colours)
 
 
-def buffer_sizes(rows: ColourGroup, cols: ColourGroup) -> dict[str, int]:
+def buffer_sizes(rows: GroupColours, cols: GroupColours) -> dict[str, int]:
     """Return the number of entries of each of `Buffers`."""
     m, k = int(rows.widest) + LANES, int(cols.widest) + LANES
     graphs = max(len(rows.sum_ptr), len(cols.sum_ptr))
@@ -63,8 +63,8 @@ def buffer_sizes(rows: ColourGroup, cols: ColourGroup) -> dict[str, int]:
 
 @compiled
 def compute_tile(
-    rows: ColourGroup,
-    cols: ColourGroup,
+    rows: GroupColours,
+    cols: GroupColours,
     layers: int,
     symmetric: bool,
     parts: Parts,
@@ -123,7 +123,7 @@ def compute_tile(
 
 
 @compiled
-def _feature_products(rows: ColourGroup, cols: ColourGroup, dense: Array, out: Array) -> None:
+def _feature_products(rows: GroupColours, cols: GroupColours, dense: Array, out: Array) -> None:
     """Write the products of feature sums, level 0."""
     dense[: rows.counts[0]] = 0.0
     for i in range(len(rows.sum_ptr) - 1):
@@ -139,10 +139,10 @@ def _feature_products(rows: ColourGroup, cols: ColourGroup, dense: Array, out: A
 
 
 @compiled
-def _spread_features(rows: ColourGroup, cols: ColourGroup, first: int, last: int, turned: Array, full: bool) -> None:
+def _spread_features(rows: GroupColours, cols: GroupColours, first: int, last: int, turned: Array, full: bool) -> None:
     """Write unit vectors of row colours into ``turned`` as (features of cols, LANES), which is zero elsewhere.
 
-    With ``full`` False write zeros in their place. Labels and relations that only one side has contribute nothing.
+    With ``full`` False write zeros instead. Labels and relations that only one side has contribute nothing.
     """
     row_features, col_features = rows.counts[0], cols.counts[0]
     for u in range(first, last):
@@ -156,8 +156,8 @@ def _spread_features(rows: ColourGroup, cols: ColourGroup, first: int, last: int
 
 @compiled
 def _spread_initial(
-    rows: ColourGroup,
-    cols: ColourGroup,
+    rows: GroupColours,
+    cols: GroupColours,
     parts: Parts,
     level: int,
     first: int,
@@ -167,7 +167,7 @@ def _spread_initial(
 ) -> None:
     """Write the features of row colours into ``turned`` as (features of cols, parts, LANES), for the residual.
 
-    These are the entries of relation 0. With ``full`` False write zeros in their place.
+    These are the entries of relation 0. With ``full`` False write zeros instead.
     """
     step = len(parts) * LANES
     cuts = rows.cuts[rows.level_start[level] * rows.n_relations :]
@@ -180,8 +180,8 @@ def _spread_initial(
 
 @compiled
 def _turn(
-    rows: ColourGroup,
-    cols: ColourGroup,
+    rows: GroupColours,
+    cols: GroupColours,
     parts: Parts,
     level: int,
     first: int,
@@ -219,7 +219,7 @@ def _turn(
 
 @compiled
 def _sum_and_apply_layers(
-    cols: ColourGroup,
+    cols: GroupColours,
     parts: Parts,
     level: int,
     stop: int,
@@ -272,7 +272,7 @@ def _mirror(parts: Parts, m: int, panels: int, stride: int, new: Array) -> None:
 
 @compiled
 def _read_chunk(
-    cols: ColourGroup,
+    cols: GroupColours,
     parts: Parts,
     level: int,
     chunk: int,
@@ -295,7 +295,7 @@ def _read_chunk(
 
 @compiled
 def _read_rows(
-    rows: ColourGroup, cols: ColourGroup, level: int, width: int, readout: Array, out: Array, turn: bool
+    rows: GroupColours, cols: GroupColours, level: int, width: int, readout: Array, out: Array, turn: bool
 ) -> None:
     """Sum the readout over the colours of each row graph; with ``turn`` row graphs are the columns of ``out``."""
     out[:] = 0.0

@@ -18,9 +18,10 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel, Normalized
 from fastgntk.pairwise._combine import combine, mirror_upper_triangle
 from fastgntk.pairwise._compute import Compute
-from fastgntk.pairwise._leaf_graphs import BuiltGroup, compute_values
+from fastgntk.pairwise._leaf_graphs import BuiltGroup
 from fastgntk.pairwise._plan import largest_extent, plan_gram
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch
+from fastgntk.pairwise._tiles import compute_values
 from fastgntk.pairwise.store._manifest import Manifest
 from fastgntk.pairwise.store._stored_gram import StoredGram, Tile, lock_store
 
@@ -184,24 +185,24 @@ class StoreBuilder:
             for leaf, graphs in self.prepared.graphs_by_leaf.items()
         ]
 
-    def tile_graphs(self, number: int) -> TileGraphs:
+    def tile_graphs(self, row: int) -> TileGraphs:
         """Return the graphs of a row of tiles; builds all groups if needed."""
         groups = {}
         for leaf, graphs in self.prepared.graphs_by_leaf.items():
             built = graphs.build(self.prepared.compute.threads)
-            groups[leaf] = [built[i] for i in self._members[leaf][number]]
-        numbers, diagonals = self.stored.graphs(number), self.prepared.needed_diagonals(self.prepared.compute)
-        return TileGraphs(groups, {leaf: values[numbers] for leaf, values in diagonals.items()})
+            groups[leaf] = [built[i] for i in self._members[leaf][row]]
+        indices, diagonals = self.stored.graphs(row), self.prepared.needed_diagonals(self.prepared.compute)
+        return TileGraphs(groups, {leaf: values[indices] for leaf, values in diagonals.items()})
 
-    def affordable_workers(self, workers: int | None = None) -> int:
+    def affordable_threads(self, n_threads: int | None = None) -> int:
         """Return how many tiles fit in memory at once; raise if not even one fits."""
         compute, by_leaf = self.prepared.compute, self.prepared.graphs_by_leaf.values()
-        kept_bytes = [graphs.choice.engine.kept_bytes(graphs.state) for graphs in by_leaf]
+        kept_bytes = [graphs.engine.kept_bytes(graphs.state) for graphs in by_leaf]
         # The values of tiles in progress are held twice, once by Zarr.
-        value_bytes = (compute.threads if workers is None else workers) * 2 * 8 * self.stored.tile_size**2
+        value_bytes = (compute.threads if n_threads is None else n_threads) * 2 * 8 * self.stored.tile_size**2
         return min(
-            graphs.affordable_workers(plan_gram(graphs.groups), compute, value_bytes + sum(kept_bytes) - own_bytes)
-            for graphs, own_bytes in zip(by_leaf, kept_bytes, strict=True)
+            graphs.affordable_threads(plan_gram(graphs.groups), compute, value_bytes + sum(kept_bytes) - leaf_bytes)
+            for graphs, leaf_bytes in zip(by_leaf, kept_bytes, strict=True)
         )
 
     def worker_bytes(self) -> int:
@@ -209,22 +210,22 @@ class StoreBuilder:
         total = 0
         for graphs in self.prepared.graphs_by_leaf.values():
             if graphs.groups:
-                engine, largest = graphs.choice.engine, largest_extent(graphs.groups)
+                engine, largest = graphs.engine, largest_extent(graphs.groups)
                 total += engine.kept_bytes(graphs.state) + engine.tile_bytes(largest, largest)
         return total + 2 * 8 * self.stored.tile_size**2 if total else 0
 
-    def build_groups(self, workers: int) -> None:
+    def build_groups(self, n_threads: int) -> None:
         """Build the groups of all leaves, and compute the diagonals if the kernel needs them."""
         for graphs in self.prepared.graphs_by_leaf.values():
-            graphs.build(workers)
+            graphs.build(n_threads)
         self.prepared.needed_diagonals(self.prepared.compute)
 
-    def compute_tiles(self, tiles: list[Tile], workers: int, progress: Progress | None) -> None:
+    def compute_tiles(self, tiles: list[Tile], n_threads: int, progress: Progress | None) -> None:
         """Compute tiles on threads and store each as soon as it is computed."""
         if not tiles:
             return
-        workers = self.affordable_workers(workers)
-        self.build_groups(workers)
+        n_threads = self.affordable_threads(n_threads)
+        self.build_groups(n_threads)
         cancelled = np.zeros(1, dtype=np.uint8)
 
         def compute_and_store(tile: Tile) -> None:
@@ -235,10 +236,10 @@ class StoreBuilder:
             if not cancelled[0]:  # otherwise the values are meaningless
                 self.stored.write(tile, values)
 
-        shown = (" and ".join(self.prepared.engines), len(tiles), self.stored.path, workers)
+        shown = (" and ".join(self.prepared.engines), len(tiles), self.stored.path, n_threads)
         _log.info("engine %s: %d tiles of %s on %d threads", *shown)
         with single_threaded_blas():
-            run(compute_and_store, tiles, workers, self.cost, progress, cancelled)
+            run(compute_and_store, tiles, n_threads, self.cost, progress, cancelled)
 
 
 def compute_tile_values(kernel: Kernel, rows: TileGraphs, cols: TileGraphs, cancelled: NDArray[np.uint8]) -> Array:
@@ -276,10 +277,10 @@ def _leaf_values(
 
 def _cut_into_tiles(prepared: PreparedGraphs, tile_size: int) -> tuple[PreparedGraphs, Ints]:
     """Return the graphs in groups that make up tiles of this size, and their order, common to all leaves."""
-    first, *others = prepared.graphs_by_leaf
+    first, *further = prepared.graphs_by_leaf
     by_leaf = {first: prepared.graphs_by_leaf[first].cut(tile_size)}
     order = np.concatenate([np.zeros(0, dtype=np.int64), *(group.graphs for group in by_leaf[first].groups)])
-    by_leaf |= {leaf: prepared.graphs_by_leaf[leaf].cut(tile_size, order) for leaf in others}
+    by_leaf |= {leaf: prepared.graphs_by_leaf[leaf].cut(tile_size, order) for leaf in further}
     return replace(prepared, graphs_by_leaf=by_leaf), order
 
 

@@ -62,7 +62,7 @@ def compute_on_cluster(builder: StoreBuilder, tiles: list[Tile], client: Any, pr
     """Compute tiles in the given order, and return when all are in the store."""
     if not tiles:
         return
-    builder.build_groups(builder.affordable_workers())
+    builder.build_groups(builder.affordable_threads())
     path = builder.stored.path.resolve()
     token = secrets.token_hex(8)
     with explain_os_errors(path):
@@ -89,7 +89,7 @@ class _ClusterRun:
     target: tuple[str, str, str, str]
     """The arguments of ``_open_target``."""
     progress: Progress | None
-    sides: dict[int, Any] = field(default_factory=dict)
+    scattered: dict[int, Any] = field(default_factory=dict)
     """Futures of the groups that were sent, by row of tiles."""
     sent: dict[Any, Tile] = field(default_factory=dict)
     losses: Counter[Tile] = field(default_factory=Counter)
@@ -117,11 +117,11 @@ class _ClusterRun:
                     futures.add(self.send(following))
         finally:
             if self.client.status == "running":
-                self.client.cancel([*self.sent, *self.sides.values()])
+                self.client.cancel([*self.sent, *self.scattered.values()])
 
     def send(self, tile: Tile) -> Any:
         """Submit the task of a tile."""
-        rows, cols = (self.tile_graphs(number) for number in tile)
+        rows, cols = (self.tile_graphs(row) for row in tile)
         task = (self.builder.prepared.kernel, rows, cols, tile, self.target)
         future = self.client.submit(compute_and_store_tile, *task, pure=False, priority=self.builder.cost(tile))
         self.sent[future] = tile
@@ -137,21 +137,21 @@ class _ClusterRun:
         _log.info("%s: tile %s is resubmitted, because a worker that held its graphs died", self.target[0], tile)
         return self.send(tile)
 
-    def tile_graphs(self, number: int) -> Any:
+    def tile_graphs(self, row: int) -> Any:
         """Return the future of the graphs of a row of tiles; sends them to a worker unless one has them already."""
-        future = self.sides.get(number)
+        future = self.scattered.get(row)
         if future is not None and future.status != "cancelled":
             return future
         for _ in range(_MAX_RESENDS):
             try:
-                (future,) = self.client.scatter([self.builder.tile_graphs(number)], hash=False, timeout=_WORKER_TIMEOUT)
+                (future,) = self.client.scatter([self.builder.tile_graphs(row)], hash=False, timeout=_WORKER_TIMEOUT)
             except TimeoutError:  # TimeoutError is an OSError
                 raise
             except OSError:  # the worker died meanwhile: try another
                 if self.client.status != "running":
                     raise
             else:
-                self.sides[number] = future
+                self.scattered[row] = future
                 return future
         raise _workers_died(self.target[0])
 
@@ -261,10 +261,10 @@ def connect(address: str) -> Iterator[Any]:
 
 def _check_address(address: str, distributed: Any) -> None:
     """Reject addresses no client can use: a client that fails in its constructor prints a traceback on deletion."""
-    found = _ADDRESS.fullmatch(address)
-    if found is None or not 1 <= int(found["port"]) <= 65535:
+    match = _ADDRESS.fullmatch(address)
+    if match is None or not 1 <= int(match["port"]) <= 65535:
         raise InputError(f"--scheduler must be an address such as tcp://host:8786, but is {address!r}.")
-    if found[1] == "tls://" and distributed.Security().get_connection_args("client").get("ssl_context") is None:
+    if match[1] == "tls://" and distributed.Security().get_connection_args("client").get("ssl_context") is None:
         raise InputError(
             f"{address} needs certificates; set them in the Dask configuration under distributed.comm.tls."
         )

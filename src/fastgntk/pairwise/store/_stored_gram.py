@@ -97,7 +97,7 @@ class StoredGram:
         except (KeyError, ValueError):
             raise no_store from None
         self.path = path
-        self._place = np.argsort(self.order)
+        self._position = np.argsort(self.order)
 
     @classmethod
     def create(cls, path: Path, manifest: Manifest, order: Ints) -> Self:
@@ -178,7 +178,7 @@ class StoredGram:
 
     def write(self, tile: Tile, values: Array) -> None:
         """Write a tile atomically."""
-        row, col = (place * self.tile_size for place in tile)
+        row, col = (index * self.tile_size for index in tile)
         writable = self._writable
         # Checked right before writing, because any tile file found in a store is assumed to belong to it.
         self.check_same()
@@ -229,9 +229,9 @@ class StoredGram:
 
     def __getitem__(self, key: Any) -> Any:
         rows, cols = key if isinstance(key, tuple) else (key, slice(None))
-        row_numbers, row_scalar = _numbers(rows, len(self))
-        col_numbers, col_scalar = _numbers(cols, len(self))
-        out = self._gather(row_numbers, col_numbers)
+        row_indices, row_scalar = _indices(rows, len(self))
+        col_indices, col_scalar = _indices(cols, len(self))
+        out = self._gather(row_indices, col_indices)
         out = out[0] if row_scalar else out
         return out[..., 0] if col_scalar else out
 
@@ -256,7 +256,7 @@ class StoredGram:
     def _gather(self, rows: Ints, cols: Ints) -> Array:
         """Return K[rows][:, cols]; each tile is read at most once."""
         out = np.empty((len(rows), len(cols)))
-        by_row, by_col = (_group_by_tile(self._place[graphs], self.tile_size) for graphs in (rows, cols))
+        by_row, by_col = (_split_by_tile(self._position[graphs], self.tile_size) for graphs in (rows, cols))
         needed = sorted({(min(i, j), max(i, j)) for i in by_row for j in by_col})
         for i, j in needed:
             values = self.tile((i, j))
@@ -275,14 +275,14 @@ class StoredGram:
             return None
 
 
-def _group_by_tile(places: Ints, tile_size: int) -> dict[int, tuple[Ints, Ints]]:
-    """Return for each row of tiles the indices of the places in it, and these places relative to its start."""
-    number = places // tile_size
-    return {i: (np.flatnonzero(number == i), places[number == i] - i * tile_size) for i in np.unique(number).tolist()}
+def _split_by_tile(positions: Ints, tile_size: int) -> dict[int, tuple[Ints, Ints]]:
+    """Return for each row of tiles the indices of the positions in it, and these positions relative to its start."""
+    tile = positions // tile_size
+    return {i: (np.flatnonzero(tile == i), positions[tile == i] - i * tile_size) for i in np.unique(tile).tolist()}
 
 
-def _numbers(key: Any, n: int) -> tuple[Ints, bool]:
-    """Return the numbers that an index of one axis selects, and whether it is a single number."""
+def _indices(key: Any, n: int) -> tuple[Ints, bool]:
+    """Return the indices that the key of one axis selects, and whether it is a single integer."""
     if isinstance(key, int | np.integer):
         return np.arange(n)[int(key)].reshape(1), True
     chosen = key if isinstance(key, slice) else np.asarray(key) if np.size(key) else np.zeros(0, dtype=np.int64)

@@ -1,14 +1,14 @@
-"""The colours of a batch as flat arrays; and those of some graphs, renumbered and laid out for the tile loop."""
+"""The colours of a batch as flat arrays; and those of a group of graphs, laid out for the tile loop."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fastgntk._util.arrays import Array, Int32s, Ints
+from fastgntk.engines._simd._intrinsics import LANES
 from fastgntk.engines._simd._jit import compiled
-from fastgntk.engines._simd._vector import LANES
 
-__all__ = ["CHUNK", "ColourGroup", "ColourRows", "build_group"]
+__all__ = ["CHUNK", "GroupColours", "ColourRows", "build_group"]
 
 
 CHUNK = 16
@@ -31,13 +31,13 @@ class ColourRows(NamedTuple):
     level_start: Ints
     ptr: Ints
     columns: Int32s  # at level 1 relation · n_features + j, above it colours of the level below
-    relation: Int32s  # number of the relation of each entry
+    relation: Int32s  # of each entry
     value: Array
     magnitude: Array  # each entry as it would be with |weights|
     terms: Ints  # |N(u)| + 1 for each row
-    scaling: Array  # for each row c_u if it is given, else the sum of the weights, with that of the node itself
+    scale_operand: Array  # for each row, from `scale_operand`
     owner: Ints  # for each row the first graph that has the colour
-    own: Array  # with a residual connection for each row the norm of its own features
+    feature_norm: Array  # with a residual connection the norm of the features of each row
     q: Array
     p_out: Array
     sum_ptr: Ints  # feature sums of the graphs, a CSR matrix (n, d)
@@ -45,7 +45,7 @@ class ColourRows(NamedTuple):
     sum_value: Array
 
 
-class ColourGroup(NamedTuple):
+class GroupColours(NamedTuple):
     """n graphs as rows of the normalised operators, level by level, in flat arrays.
 
     Row u of level l is ``columns[ptr[level_start[l] + u] : ptr[level_start[l] + u + 1]]`` with its ``value``: at level
@@ -79,22 +79,22 @@ class ColourGroup(NamedTuple):
 
 
 @compiled
-def build_group(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple[tuple[Any, ...], ...]:
-    """Return the fields of the `ColourGroup` of some graphs in three tuples: rows, readouts, feature sums.
+def build_group(graphs: Ints, colouring: ColourRows, position: Int32s) -> tuple[tuple[Any, ...], ...]:
+    """Return the fields of the `GroupColours` of some graphs in three tuples: rows, readouts, feature sums.
 
-    Colours are numbered as they first occur, so that neighbours lie close together in memory. ``place`` has one
-    entry for each row of the colouring, −1 before and after.
+    Colours are in the order in which they first occur, so that neighbours lie close together in memory. ``position``
+    has one entry for each row of the colouring, −1 before and after.
     """
-    counts, chosen, read_level, read_of, weight_of = _choose_colours(graphs, colouring, place)
-    rows = _pick_rows(counts, chosen, colouring, place)
+    counts, chosen, read_level, read_of, weight_of = _choose_colours(graphs, colouring, position)
+    rows = _pick_rows(counts, chosen, colouring, position)
     for i in range(len(chosen)):
-        place[chosen[i]] = -1
+        position[chosen[i]] = -1
     return rows, _sort_readouts(counts, read_level, read_of, weight_of), _pick_feature_sums(graphs, colouring)
 
 
 @compiled
-def _choose_colours(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple[Ints, Ints, Ints, Int32s, Array]:
-    """List the colours of the graphs level by level, write their numbers to ``place``, and list their readouts.
+def _choose_colours(graphs: Ints, colouring: ColourRows, position: Int32s) -> tuple[Ints, Ints, Ints, Int32s, Array]:
+    """List the colours of the graphs level by level, write their positions there to ``position``, and list readouts.
 
     Returns the number of features and of colours of each level, the rows of the colouring that were chosen, where the
     readouts of each level start, the colour and graph of each readout, graph by graph, and its weight count · p_out.
@@ -118,12 +118,12 @@ def _choose_colours(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple
             first_read = reads
             for u in range(offsets[graphs[i]], offsets[graphs[i] + 1]):
                 row = level_start[level] + colours[level, u]
-                if place[row] < 0:
-                    place[row] = rows - first_row
+                if position[row] < 0:
+                    position[row] = rows - first_row
                     latest_read[rows - first_row] = -1
                     chosen[rows] = row
                     rows += 1
-                colour = place[row]
+                colour = position[row]
                 if latest_read[colour] < first_read:
                     latest_read[colour] = reads
                     read_of[reads, 0], read_of[reads, 1], weight_of[reads] = colour, i, 0.0
@@ -135,8 +135,8 @@ def _choose_colours(graphs: Ints, colouring: ColourRows, place: Int32s) -> tuple
 
 
 @compiled
-def _pick_rows(counts: Ints, chosen: Ints, colouring: ColourRows, place: Int32s) -> tuple[Any, ...]:
-    """Copy the chosen rows with their columns renumbered; returns the fields ``widest`` to ``cuts`` of the group."""
+def _pick_rows(counts: Ints, chosen: Ints, colouring: ColourRows, position: Int32s) -> tuple[Any, ...]:
+    """Copy the chosen rows, with positions as columns; returns the fields ``widest`` to ``cuts`` of the group."""
     ptr, columns, relation, value = colouring.ptr, colouring.columns, colouring.relation, colouring.value
     level_start, n_relations = colouring.level_start, colouring.n_relations
     deepest = len(counts) - 1
@@ -147,15 +147,15 @@ def _pick_rows(counts: Ints, chosen: Ints, colouring: ColourRows, place: Int32s)
     group_ptr = np.empty(len(chosen) + deepest, np.int64)
     group_columns, group_value = np.empty(entries, np.int32), np.empty(entries)
     cuts = np.empty(len(group_ptr) * n_relations, np.int64) if n_relations > 1 else group_ptr
-    filled, row_number = 0, 0
+    filled, copied = 0, 0
     for level in range(1, deepest + 1):
-        group_start[level] = row_number + level - 1  # each level has one pointer more than rows
+        group_start[level] = copied + level - 1  # each level has one pointer more than rows
         padded = -(-counts[level - 1] // LANES) * LANES
         shift = counts[0] - padded if colouring.residual else 0  # relation 0 has other columns
         for u in range(counts[level]):
             group_ptr[group_start[level] + u] = filled
-            row = chosen[row_number]
-            row_number += 1
+            row = chosen[copied]
+            copied += 1
             started = 0  # relations of this row whose start is written
             for k in range(ptr[row], ptr[row + 1]):
                 while n_relations > 1 and started <= relation[k]:
@@ -163,7 +163,7 @@ def _pick_rows(counts: Ints, chosen: Ints, colouring: ColourRows, place: Int32s)
                     started += 1
                 column = columns[k]
                 if level > 1 and not (colouring.residual and relation[k] == 0):
-                    column = shift + relation[k] * padded + place[level_start[level - 1] + column]
+                    column = shift + relation[k] * padded + position[level_start[level - 1] + column]
                 group_columns[filled] = column
                 group_value[filled] = value[k]
                 filled += 1

@@ -5,10 +5,10 @@ through memory; here the sum stays in registers (2.7 → 0.9 ns per pair, at 3 r
 layers. Transposing 4 × 4 takes four shuffles instead of sixteen scalar stores. LLVM splits vectors of eight on
 processors with shorter ones. With the JIT off, the same operations run in NumPy.
 
-All arrays are flat and without bounds checks, since offsets come only from `_group` and `_tile`. ``parts`` is LAM or
-LAM_THETA; its length is part of its type, so that code is compiled for each. A row is LANES entries of λ, and with
-LAM_THETA LANES of θ after them. ROWS stands for the arguments (base, first, stride, index, weight, start, stop), which
-define the sum Σ_k weight[k] · base[first + index[k] · stride : …] over start ≤ k < stop.
+All arrays are flat and without bounds checks, since offsets come only from `_group_colours` and `_tile`. ``parts`` is
+LAM or LAM_THETA; its length is part of its type, so that code is compiled for each. A row is LANES entries of λ, and
+with LAM_THETA LANES of θ after them. ROWS stands for the arguments (base, first, stride, index, weight, start, stop),
+which define the sum Σ_k weight[k] · base[first + index[k] · stride : …] over start ≤ k < stop.
 
 =============================================  ==================================================================
 ``sum_rows(parts, out, at, ROWS)``             write the sum of rows to out[at : at + len(parts) · LANES]
@@ -67,28 +67,28 @@ def _plus(builder: Any, offset: Any, step: int) -> Any:
 
 
 def _load(builder: Any, pointer: Any, offset: Any, kind: Any = _VECTOR) -> Any:
-    place = builder.bitcast(builder.gep(pointer, [offset]), kind.as_pointer())
-    return builder.load(place, align=8)
+    address = builder.bitcast(builder.gep(pointer, [offset]), kind.as_pointer())
+    return builder.load(address, align=8)
 
 
 def _store(builder: Any, value: Any, pointer: Any, offset: Any) -> None:
-    place = builder.bitcast(builder.gep(pointer, [offset]), value.type.as_pointer())
-    builder.store(value, place, align=8)
+    address = builder.bitcast(builder.gep(pointer, [offset]), value.type.as_pointer())
+    builder.store(value, address, align=8)
 
 
 def _shuffle(builder: Any, a: Any, b: Any, lanes: list[int]) -> Any:
     return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes))
 
 
-def _spread(builder: Any, number: Any) -> Any:
-    """Emit a vector with the number in every lane."""
-    vector = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
+def _spread(builder: Any, scalar: Any) -> Any:
+    """Emit a vector with the scalar in every lane."""
+    vector = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), scalar, ir.Constant(ir.IntType(32), 0))
     return _shuffle(builder, vector, vector, [0] * _WIDTH)
 
 
 def _emit_sums(entries: int, context: Any, builder: Any, kinds: Any, rows: Any) -> list[Any]:
     """Emit the loop over k; return the sums of ``entries`` entries, which stay in registers."""
-    source, numbers, factors = (_pointer(context, builder, kinds[i], rows[i]) for i in (0, 3, 4))
+    source, indices, factors = (_pointer(context, builder, kinds[i], rows[i]) for i in (0, 3, 4))
     _, first, stride, _, _, start, stop = rows
     zero = ir.Constant(_VECTOR, [0.0] * _WIDTH)
     before = builder.block
@@ -98,8 +98,8 @@ def _emit_sums(entries: int, context: Any, builder: Any, kinds: Any, rows: Any) 
     builder.position_at_end(loop)
     k = builder.phi(_INT)
     old = [builder.phi(_VECTOR) for _ in range(entries // _WIDTH)]
-    number = builder.sext(builder.load(builder.gep(numbers, [k])), _INT)
-    row = builder.add(first, builder.mul(number, stride))
+    index = builder.sext(builder.load(builder.gep(indices, [k])), _INT)
+    row = builder.add(first, builder.mul(index, stride))
     factor = _spread(builder, builder.load(builder.gep(factors, [k])))
     new = []
     for i, sum_so_far in enumerate(old):
@@ -126,9 +126,9 @@ def _emit_row_operation(
     sums = _emit_sums(entries, context, builder, kinds[2:], values[2:])
     pointer = _pointer(context, builder, kinds[0], values[0])
     for i, value in enumerate(copies * sums):
-        place = _plus(builder, values[1], _WIDTH * i)
-        new = builder.fadd(_load(builder, pointer, place), value) if add else value
-        _store(builder, new, pointer, place)
+        offset = _plus(builder, values[1], _WIDTH * i)
+        new = builder.fadd(_load(builder, pointer, offset), value) if add else value
+        _store(builder, new, pointer, offset)
     return context.get_dummy_value()
 
 
@@ -190,11 +190,11 @@ def apply_layer(typing: Any, lam: Any, lam_at: Any, theta: Any, theta_at: Any, l
         pointers = [_pointer(context, builder, signature.args[i], args[i]) for i in arrays]
         share = None if isinstance(linear, types.NoneType) else _spread(builder, args[4])
         for i in range(0, LANES, _WIDTH):
-            places = [_plus(builder, args[k + 1], i) for k in arrays]
-            old = [_load(builder, *where) for where in zip(pointers, places, strict=True)]
+            offsets = [_plus(builder, args[k + 1], i) for k in arrays]
+            old = [_load(builder, *each) for each in zip(pointers, offsets, strict=True)]
             new = emit_layer(builder, old[0], old[1] if len(old) == 2 else None, share)
-            for value, pointer, place in zip(new, pointers, places, strict=True):
-                _store(builder, value, pointer, place)
+            for value, pointer, offset in zip(new, pointers, offsets, strict=True):
+                _store(builder, value, pointer, offset)
         return context.get_dummy_value()
 
     return types.void(lam, _LONG, theta, _LONG, linear), emit
@@ -214,18 +214,18 @@ def transpose4(typing: Any, source: Any, s: Any, s_stride: Any, out: Any, o: Any
         take, give = (_pointer(context, builder, signature.args[i], args[i]) for i in (0, 3))
         _, s, s_stride, _, o, o_stride = args
 
-        def place(start: Any, stride: Any, row: int, column: int) -> Any:
+        def entry(start: Any, stride: Any, row: int, column: int) -> Any:
             return _plus(builder, builder.add(start, builder.mul(stride, ir.Constant(_INT, row))), column)
 
         # Halves of rows i and i + 2 are joined while loading, which costs no shuffle.
         joined = []
         for half in (0, 2):
             for i in (0, 1):
-                low, high = (_load(builder, take, place(s, s_stride, row, half), _TWO) for row in (i, i + 2))
+                low, high = (_load(builder, take, entry(s, s_stride, row, half), _TWO) for row in (i, i + 2))
                 joined.append(_shuffle(builder, low, high, [0, 1, 2, 3]))
         for i, (pair, lanes) in enumerate((p, z) for p in (0, 2) for z in ([0, 4, 2, 6], [1, 5, 3, 7])):
             column = _shuffle(builder, joined[pair], joined[pair + 1], lanes)
-            _store(builder, column, give, place(o, o_stride, i, 0))
+            _store(builder, column, give, entry(o, o_stride, i, 0))
         return context.get_dummy_value()
 
     return types.void(source, _LONG, _LONG, out, _LONG, _LONG), emit
@@ -235,8 +235,8 @@ def transpose4(typing: Any, source: Any, s: Any, s_stride: Any, out: Any, o: Any
 def apply_layers(lam: Array, theta: Array | None, entries: int, layers: int, linear: float | None) -> None:
     """Apply ``layers`` layers in place to the first ``entries`` of two flat arrays, or of λ alone.
 
-    ``linear`` is t of the activation, None for ReLU. The arrays must have room for ``entries`` rounded up to a multiple
-    of LANES; the padding is overwritten.
+    ``linear`` is t of the activation, None for ReLU. The length of the arrays must be at least ``entries``
+    rounded up to a multiple of LANES; the padding is overwritten.
     """
     for at in range(0, entries, LANES):
         for _ in range(layers):  # 32 entries stay in the first-level cache from layer to layer
