@@ -11,7 +11,17 @@ from sklearn.svm import SVC
 from fastgntk import GNTK, Compute, InputError, datasets, gram, parse_kernel
 from fastgntk.datasets import synthetic
 from fastgntk.models import _svm
-from fastgntk.selection import FoldChoice, Grid, _grid, evaluate, evaluation_out_of_fold, inner_splits, read_folds
+from fastgntk.selection import (
+    CrossValidation,
+    FoldChoice,
+    Grid,
+    _grid,
+    evaluate,
+    evaluate_each,
+    evaluation_out_of_fold,
+    inner_splits,
+    read_folds,
+)
 from fastgntk.selection import _evaluate as module
 
 SINGLE = Compute(n_jobs=1)
@@ -145,7 +155,10 @@ def test_a_run_that_converges_counts_no_stopped_fits(rings):
 
 @pytest.mark.parametrize("protocol", ["nested", "du2019"])
 def test_ties_go_to_the_first_of_the_grid(monkeypatch, rings, protocol):
-    monkeypatch.setattr(module, "score_splits", lambda kernel, y, splits, Cs: (np.full((len(splits), len(Cs)), 0.5), 0))
+    def equal_scores(K, y, splits, Cs):
+        return np.full((len(splits), len(Cs)), 0.5), np.zeros(len(splits), dtype=int)
+
+    monkeypatch.setattr(module, "score_splits", equal_scores)
     for choice in evaluate(rings, protocol=protocol, kernels=SMALL, folds=3, compute=SINGLE).choices:
         assert (choice.kernel, choice.C) == (GNTK(1, 1, "degree").normalized(), 1.0)
 
@@ -296,3 +309,21 @@ def test_out_of_fold_predictions_reproduce_the_accuracies(rings):
         values = np.einsum("ij,ij->i", function.weights, gram(rings.graphs, kernel)) + function.intercepts
         sign = np.where(found.predicted == 1, 1.0, -1.0)
         np.testing.assert_allclose(values[mine], (sign * found.values[:, 0])[mine], rtol=1e-6, atol=1e-8)
+
+
+def test_several_designs_give_the_results_of_each_alone(rings):
+    designs = [
+        CrossValidation(folds=3, inner_folds=2, random_state=1),
+        CrossValidation("du2019", folds=4, finalists=2),
+        CrossValidation(folds=np.arange(60) % 3, inner_folds=3, finalists=1),
+    ]
+    found = evaluate_each(rings, designs=designs, kernels=SMALL, compute=SINGLE)
+    for design, result in zip(designs, found, strict=True):
+        alone = evaluate(rings, kernels=SMALL, compute=SINGLE, **vars(design))
+        assert (result.protocol, result.accuracies, result.choices) == (
+            design.protocol,
+            alone.accuracies,
+            alone.choices,
+        )
+        assert (result.fits, result.fits_stopped) == (alone.fits, alone.fits_stopped)
+        np.testing.assert_array_equal(result.record.scores, alone.record.scores)

@@ -28,14 +28,14 @@ _TOLERANCE = 0.01
 _MAX_STEPS = 200_000
 
 
-def score_splits(K: Array, y: NDArray[Any], splits: Sequence[Split], Cs: Sequence[float]) -> tuple[Array, int]:
-    """Return the accuracy for every split and C, and the number of fits that were stopped early."""
+def score_splits(K: Array, y: NDArray[Any], splits: Sequence[Split], Cs: Sequence[float]) -> tuple[Array, Ints]:
+    """Return the accuracy for every split and C, and the number of fits stopped early in each split."""
     out = np.empty((len(splits), len(Cs)))
-    stopped = 0
+    stopped = np.zeros(len(splits), dtype=np.int64)
     with single_threaded_blas():  # once for all fits, because entering takes as long as a small fit
         for i, (train, test) in enumerate(splits):
             for k, (predicted, early) in enumerate(predict_split(K, y, (train, test), Cs)):
-                stopped += early
+                stopped[i] += early
                 out[i, k] = np.mean(predicted == y[test])
     return out, stopped
 

@@ -3,10 +3,12 @@
 ``du2019`` is the protocol of the published figures: options are chosen on the folds that are reported. All other rows
 choose options within the training part of each fold, which estimates the accuracy on new graphs: ``nested`` among the
 GNTKs that Du et al. tried (up to 14 blocks, 1 to 3 layers, two scales, with and without jump and normalisation),
-``family`` among the default kernels of ``fastgntk evaluate``, ``wl`` and ``wloa`` among the Weisfeiler–Lehman subtree
+``default`` among the default kernels of ``fastgntk evaluate``, ``wl`` and ``wloa`` among the Weisfeiler–Lehman subtree
 and optimal assignment kernels (Shervashidze et al. 2011, Kriege et al. 2016) with 1 to 5 iterations, normalised or not.
-``wl grakel`` and ``wloa grakel`` are the same kernels as computed by GraKeL. In large grids, SVMs are fitted for the
-``finalists`` of a comparison by ridge regression only.
+``wl grakel`` and ``wloa grakel`` are the same kernels as computed by GraKeL, with one seed of the folds.
+
+The work is limited by the number of graphs (:class:`Effort`): the number of seeds and inner folds, the values of C, and
+the number of kernels, the best in ridge regression, for which support vector machines are fitted.
 """
 
 import time
@@ -27,7 +29,7 @@ from fastgntk.models import check_classes, score_splits
 from fastgntk.pairwise import Compute, normalize
 from fastgntk.reproduce._figures import Figure, Row, column, distinct, matching
 from fastgntk.reproduce._study import PAPER_DATA, Cell, Study, StudyOptions
-from fastgntk.selection import Candidates, Evaluation, Grid, evaluate, inner_splits, outer_splits
+from fastgntk.selection import Candidates, CrossValidation, Grid, evaluate_each, inner_splits, outer_splits
 
 __all__ = ["GIN_ACCURACY", "GNTK_ACCURACY", "STUDY"]
 
@@ -45,22 +47,43 @@ GIN_ACCURACY = {
 }
 """Accuracy of GIN in per cent (Xu et al. 2019)."""
 
-_DU2019 = Grid(blocks=tuple(range(1, 15)), C=(0.1, 1.0, 10.0, 100.0, 1_000.0, 10_000.0))
-_GRIDS = {
-    # All nodes are neighbours of the centre, and after two rounds colour refinement is stable; a kernel takes minutes.
-    "COLLAB": replace(_DU2019, blocks=(1, 2, 3), C=(1.0, 10.0, 100.0, 1_000.0)),
-    # An SVM takes a second.
-    "NCI1": replace(_DU2019, C=(1.0, 10.0, 100.0, 1_000.0)),
-}
+
+class Effort(NamedTuple):
+    """How thoroughly options are searched on a data set, by its number of graphs."""
+
+    seeds: int  # of the folds, for the Weisfeiler–Lehman and the default kernels
+    grid_seeds: int  # for the large grid of GNTKs
+    inner_folds: int
+    nested_finalists: int | None  # of the large grid
+    du2019_finalists: int | None
+    finalists: int | None  # of all other candidates
+    C: tuple[float, ...]
+
+    @classmethod
+    def for_graphs(cls, n_graphs: int) -> "Effort":
+        """Return the effort that takes minutes on two cores."""
+        if n_graphs <= 500:
+            return cls(3, 3, 5, 60, None, None, _half_decades(-2, 4))
+        if n_graphs <= 2_000:
+            return cls(3, 3, 5, 12, 40, 6, _half_decades(-1, 4))
+        return cls(3, 1, 3, 4, 12, 4, _half_decades(0, 3))
+
+
+def _half_decades(first: int, last: int) -> tuple[float, ...]:
+    return tuple(float(f"{10.0 ** (i / 2):.2g}") for i in range(2 * first, 2 * last + 1))
+
+
+_DU2019 = Grid(blocks=tuple(range(1, 15)))
+# In COLLAB all nodes are neighbours of one, and colour refinement is stable after two rounds; a kernel takes minutes.
+_COLLAB = replace(_DU2019, blocks=(1, 2, 3))
 _QUICK_GRID = Grid(blocks=(1, 2), layers=(1,), scale=("uniform",), jump=(True,), C=(1.0, 10.0))
 _ROUNDS = 5
-_MANY_GRAPHS = 500
-_METHODS = ("nested", "du2019", "family", "wl", "wloa")
-_GRAKEL = {"wl grakel": 10_000, "wloa grakel": 1_500}  # the largest number of graphs that takes minutes, not hours
+_CANDIDATES = ("gntk", "default", "wl", "wloa")
+_GRAKEL = {"wl grakel": 2_000, "wloa grakel": 1_500}  # the largest number of graphs that takes minutes
 # Label, colour and marker in the figure.
 _STYLE = {
     "nested": ("GNTK here, nested", "#009E73", "o"),
-    "family": ("default kernels here, nested", "#D55E00", "P"),
+    "default": ("default kernels here, nested", "#D55E00", "P"),
     "du2019": ("GNTK here, du2019", "#56B4E9", "s"),
     "wl": ("WL here, nested", "#E69F00", "^"),
     "wloa": ("WLOA here, nested", "#CC79A7", "v"),
@@ -70,72 +93,113 @@ _STYLE = {
 
 
 def _cells(options: StudyOptions) -> list[Cell]:
-    methods = _METHODS + (tuple(_GRAKEL) if find_spec("grakel") else ())
-    return [{"data": name, "method": method} for name in options.data_sets(PAPER_DATA) for method in methods]
+    candidates = _CANDIDATES + (tuple(_GRAKEL) if find_spec("grakel") else ())
+    return [{"data": name, "candidates": some} for name in options.data_sets(PAPER_DATA) for some in candidates]
 
 
 def _measure(cell: Cell, options: StudyOptions) -> Iterator[Row]:
-    name, method = cell["data"], cell["method"]
-    data = load(name)
-    if len(data) > _GRAKEL.get(method, len(data)):
-        return
+    data = load(cell["data"])
     start = time.perf_counter()
-    folds, inner_folds = (3, 3) if options.quick else (10, 5)
-    sizes: dict[str, Any] = {"folds": folds, "inner_folds": inner_folds}
-    result: Evaluation | Selection
-    kernels, finalists = _candidates(method, name, data, options)
-    if method in _GRAKEL:
-        grams, y = _grakel_grams(method, data.graphs), check_classes(data.y, len(data))
-        result = nested_selection(grams, y, kernels.C, seed=options.seed, workers=options.workers, **sizes)
-        chosen = [f"{kernels.kernels[i]}, C {C:g}" for i, C in zip(result.kernels, result.Cs, strict=True)]
-        finalists = None
-    else:
-        compute = Compute(n_jobs=options.workers)
-        options_of_folds = {**sizes, "finalists": finalists, "random_state": options.seed}
-        result = evaluate(
-            data,
-            kernels=kernels,
-            protocol="du2019" if method == "du2019" else "nested",
-            compute=compute,
-            **options_of_folds,
+    name = cell["candidates"]
+    results = (_evaluate_grakel if name in _GRAKEL else _evaluate_here)(name, data, options)
+    for method, runs in results.items():
+        yield {
+            "method": method,
+            "accuracy": 100.0 * float(np.mean([np.mean(run.accuracies) for run in runs])),
+            "std": 100.0 * float(np.mean([np.std(run.accuracies) for run in runs])),
+            "by_seed": " ".join(f"{100.0 * np.mean(run.accuracies):.2f}" for run in runs),
+            "options": most_frequent([choice for run in runs for choice in run.choices]),
+            "fits": sum(run.fits for run in runs),
+            "fits_stopped": sum(run.fits_stopped for run in runs),
+            "engine": runs[0].engine,
+            "published_gntk": GNTK_ACCURACY.get(cell["data"]),
+            "published_gin": GIN_ACCURACY.get(cell["data"]),
+            "graphs": len(data),
+            "folds": len(runs[0].accuracies),
+            "seconds": time.perf_counter() - start,
+        }
+
+
+class Run(NamedTuple):
+    """The results of one seed; the first two have one entry for each outer fold."""
+
+    accuracies: tuple[float, ...]
+    choices: tuple[str, ...]
+    fits: int
+    fits_stopped: int
+    engine: str
+
+
+def _evaluate_here(name: str, data: Dataset, options: StudyOptions) -> dict[str, list[Run]]:
+    """Return one run for each seed, of each method."""
+    effort, kernels = _search_space(name, data, options)
+    limits: dict[str, int | None] = {name: effort.finalists}
+    if name == "gntk":
+        limits = {"nested": effort.nested_finalists, "du2019": effort.du2019_finalists}
+    seeds = 1 if options.quick else effort.grid_seeds if name == "gntk" else effort.seeds
+    designs = [
+        CrossValidation(
+            "du2019" if method == "du2019" else "nested",
+            finalists=finalists,
+            random_state=options.seed + i,
+            **_fold_numbers(effort, options),
         )
-        chosen = [f"{choice.kernel}, C {choice.C:g}" for choice in result.choices]
-    yield {
-        "accuracy": 100.0 * float(np.mean(result.accuracies)),
-        "std": 100.0 * float(np.std(result.accuracies)),
-        "options": most_frequent(chosen),
-        "fits": result.fits,
-        "fits_stopped": result.fits_stopped,
-        "engine": result.engine,
-        "published_gntk": GNTK_ACCURACY.get(name),
-        "published_gin": GIN_ACCURACY.get(name),
-        "graphs": len(data),
-        "folds": folds,
-        "finalists": finalists,
-        "seconds": time.perf_counter() - start,
-    }
+        for method, finalists in limits.items()
+        for i in range(seeds)
+    ]
+    found = evaluate_each(data, designs=designs, kernels=kernels, compute=Compute(n_jobs=options.workers))
+    runs = [
+        Run(
+            result.accuracies,
+            tuple(f"{choice.kernel}, C {choice.C:g}" for choice in result.choices),
+            result.fits,
+            result.fits_stopped,
+            result.engine,
+        )
+        for result in found
+    ]
+    return {method: runs[i * seeds : (i + 1) * seeds] for i, method in enumerate(limits)}
 
 
-def _candidates(method: str, name: str, data: Dataset, options: StudyOptions) -> tuple[Any, int | None]:
-    """Return the kernels and C to try, and the number of finalists."""
-    if method.startswith("wl"):
-        family = WL if method.split()[0] == "wl" else WLOA
+def _fold_numbers(effort: Effort, options: StudyOptions) -> dict[str, Any]:
+    if options.quick:
+        return {"folds": 3, "inner_folds": 3}
+    return {"folds": 10, "inner_folds": effort.inner_folds}
+
+
+def _search_space(name: str, data: Dataset, options: StudyOptions) -> tuple[Effort, Grid | Candidates]:
+    """Return the effort and the kernels and C to try."""
+    effort = Effort.for_graphs(len(data))
+    if name.startswith("wl"):
+        family = WL if name.split()[0] == "wl" else WLOA
         kernels = [family(h) for h in range(1, _ROUNDS + 1)]
-        C = _QUICK_GRID.C if options.quick else _GRIDS.get(name, Grid()).C
-        return Candidates((*[kernel.normalized() for kernel in kernels], *kernels), C), None
-    if method == "family":
-        grid = Grid.default(len(data)).for_graphs(data.graphs)
-        return (_QUICK_GRID if options.quick else grid), (6 if len(data) > _MANY_GRAPHS else None)
-    grid = _QUICK_GRID if options.quick else _GRIDS.get(name, _DU2019)
-    if method == "du2019":
-        return grid, 40 if len(data) <= _MANY_GRAPHS else 12
-    return grid, 20 if len(data) <= _MANY_GRAPHS else 6
+        C = _QUICK_GRID.C if options.quick else Grid.default(len(data)).C
+        return effort, Candidates((*[kernel.normalized() for kernel in kernels], *kernels), C)
+    if options.quick:
+        return effort, _QUICK_GRID
+    if name == "default":
+        return effort, Grid.default(len(data)).for_graphs(data.graphs)
+    return effort, replace(_COLLAB if data.name == "COLLAB" else _DU2019, C=effort.C)
 
 
-def _grakel_grams(method: str, batch: GraphBatch) -> list[Array]:
-    """Return the matrices of the candidates by GraKeL, in their order."""
-    raw = subtree_kernels(batch, _ROUNDS) if method == "wl grakel" else assignment_kernels(batch, _ROUNDS)
-    return [normalize(K) for K in raw] + raw
+def _evaluate_grakel(name: str, data: Dataset, options: StudyOptions) -> dict[str, list[Run]]:
+    """Return the run of one seed with the matrices of GraKeL; nothing if it takes long."""
+    if len(data) > _GRAKEL[name]:
+        return {}
+    effort, candidates = _search_space(name, data, options)
+    assert isinstance(candidates, Candidates)
+    raw = (subtree_kernels if name == "wl grakel" else assignment_kernels)(data.graphs, _ROUNDS)
+    found = nested_selection(
+        [normalize(K) for K in raw] + raw,
+        check_classes(data.y, len(data)),
+        candidates.C,
+        seed=options.seed,
+        workers=options.workers,
+        **_fold_numbers(effort, options),
+    )
+    chosen = zip(found.kernels, found.Cs, strict=True)
+    choices = tuple(f"{candidates.kernels[i]}, C {C:g}" for i, C in chosen)
+    return {name: [Run(found.accuracies, choices, found.fits, found.fits_stopped, "grakel")]}
 
 
 class Selection(NamedTuple):
@@ -146,7 +210,6 @@ class Selection(NamedTuple):
     Cs: tuple[float, ...]
     fits: int
     fits_stopped: int
-    engine: str = "grakel"
 
 
 def subtree_kernels(batch: GraphBatch, iterations: int) -> list[Array]:
@@ -211,7 +274,7 @@ def nested_selection(
         kernels=tuple(kernel.tolist()),
         Cs=tuple(float(Cs[i]) for i in C),
         fits=scores.size,
-        fits_stopped=sum(stopped for _, stopped in scored),
+        fits_stopped=sum(int(stopped.sum()) for _, stopped in scored),
     )
 
 
@@ -273,7 +336,7 @@ def _compare(name: str, by_method: dict[tuple[str, str], Row]) -> str:
         within = "within" if abs(selected["accuracy"] - published) <= selected["std"] else "not within"
         parts[0] += f", {within} one standard deviation of the published {published:.1f}"
     parts.append(f"nested {_format_accuracy(nested)}, {_format_difference(nested, selected)} du2019")
-    for method, label in (("family", "default kernels"), ("wl", "WL"), ("wloa", "WLOA")):
+    for method, label in (("default", "default kernels"), ("wl", "WL"), ("wloa", "WLOA")):
         if (name, method) in by_method:
             row = by_method[name, method]
             parts.append(f"{label} {_format_accuracy(row)}, {_format_difference(row, nested)} nested")

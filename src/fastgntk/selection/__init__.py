@@ -1,20 +1,10 @@
 """Model selection: the choice of a kernel, and its cross-validated accuracy.
 
-``_search``         :class:`GraphRegressorCV`, :class:`GraphClassifierCV`, :class:`Search`
-``_comparison``     comparison of kernels by closed-form leave-one-out; weights of the levels
-``_evaluate``       :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.; folds
-``_screening``      the most promising kernels, by closed-form leave-one-out on the training graphs
-``_out_of_fold``    out-of-fold predictions, for reports
-``_fold_grams``     matrices of kernels on descriptors, whose scales are fitted to training graphs
-``_score_kernels``  scores of kernels from their matrices
-``_grid``           :class:`Grid`, :class:`Candidates`: the candidate kernels, all depths in one pass
-``_families``       the kinds of kernels in a combination, to describe what was tried and chosen
-==================  ======================================================================================
-=======
 ======================  ======================================================================================
 ``_search``             :class:`GraphRegressorCV`, :class:`GraphClassifierCV`, :class:`Search`
 ``_comparison``         comparison of kernels by closed-form leave-one-out; weights of the levels
-``_evaluate``           :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.; folds
+``_evaluate``           :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.
+``_cross_validation``   :class:`CrossValidation`: protocol, folds and seed, and their splits
 ``_screening``          the most promising kernels, by closed-form leave-one-out on the training graphs
 ``_out_of_fold``        :class:`OutOfFold`: out-of-fold predictions with decision functions, for reports
 ``_svm_out_of_fold``    those of support vector machines, refitted on folds
@@ -26,15 +16,8 @@
 ======================  ======================================================================================
 """
 
-from fastgntk.selection._evaluate import (
-    Evaluation,
-    FoldChoice,
-    Record,
-    evaluate,
-    inner_splits,
-    outer_splits,
-    read_folds,
-)
+from fastgntk.selection._cross_validation import CrossValidation, inner_splits, outer_splits, read_folds
+from fastgntk.selection._evaluate import Evaluation, FoldChoice, Record, evaluate, evaluate_each
 from fastgntk.selection._families import count_families, describe_choices, kernel_family
 from fastgntk.selection._grid import Candidates, Grid, StageProgress
 from fastgntk.selection._out_of_fold import DecisionFunctions, KernelMatrix, OutOfFold
@@ -45,6 +28,7 @@ from fastgntk.selection._svm_out_of_fold import evaluation_out_of_fold, svm_out_
 __all__ = ["GraphClassifierCV", "GraphRegressorCV", "Search"]
 __all__ += ["Grid", "Candidates", "StageProgress"]
 __all__ += ["count_families", "describe_choices", "kernel_family"]
-__all__ += ["evaluate", "Evaluation", "FoldChoice", "Record", "read_folds", "inner_splits", "outer_splits"]
+__all__ += ["evaluate", "evaluate_each", "Evaluation", "FoldChoice", "Record"]
+__all__ += ["CrossValidation", "inner_splits", "outer_splits", "read_folds"]
 __all__ += ["DecisionFunctions", "KernelMatrix", "OutOfFold"]
 __all__ += ["evaluation_out_of_fold", "ridge_out_of_fold", "ridge_probabilities", "svm_out_of_fold"]

@@ -1,4 +1,4 @@
-"""Cross-validated accuracy, by one of two protocols, and its folds.
+"""Cross-validated accuracy, by one of two protocols.
 
 No information flows from test to training through the kernel: its value for a pair depends on that pair alone, or is
 computed for each split with scales that are fitted to its training graphs.
@@ -7,27 +7,23 @@ computed for each split with scales that are fitted to its training graphs.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.arrays import Array, Ints
-from fastgntk._util.checks import check_integer
-from fastgntk.errors import InputError
-from fastgntk.graphs import as_graphs
+from fastgntk._util.arrays import Array, Bools, Ints
+from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel
-from fastgntk.models import Split, check_classes, score_splits, stratified_folds
+from fastgntk.models import Split, check_classes, score_splits
 from fastgntk.pairwise import Compute, check_compute
+from fastgntk.selection._cross_validation import CrossValidation, NestedSplits, Protocol
 from fastgntk.selection._fold_grams import FoldGrams, map_folds
 from fastgntk.selection._grid import Candidates, Grid, StageProgress, check_candidates, check_sketches
 from fastgntk.selection._score_kernels import score_kernels
 from fastgntk.selection._screening import choose_finalists, screening_sample, screening_score
 
-__all__ = ["FoldChoice", "Evaluation", "Protocol", "Record", "evaluate", "inner_splits", "outer_splits", "read_folds"]
-
-Protocol = Literal["nested", "du2019"]
+__all__ = ["FoldChoice", "Evaluation", "Record", "evaluate", "evaluate_each"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ class Record:
     ``"du2019"`` over the reported folds; with ``finalists`` over those outer folds in which the kernel was one, and NaN
     if it never was."""
     engines: tuple[str, ...]
-    """Engine of each kernel; engines agree to 1e-8, a difference that can change a support vector."""
+    """Engine of each kernel, empty if no SVM was fitted; engines agree to 1e-8, which can change a support vector."""
     inner_folds: int
     random_state: int
 
@@ -160,72 +156,156 @@ def evaluate(
     >>> len(result.accuracies), result.mean > 0.7
     (3, True)
     """
-    if protocol not in get_args(Protocol):
-        raise InputError(f"protocol must be one of {', '.join(get_args(Protocol))}, but is {protocol!r}.")
+    design = CrossValidation(protocol, folds, inner_folds, finalists, random_state)
+    return evaluate_each(source, y, [design], kernels=kernels, compute=compute, progress=progress)[0]
+
+
+def evaluate_each(
+    source: Any,
+    y: Any = None,
+    designs: Sequence[CrossValidation] = (CrossValidation(),),
+    *,
+    kernels: Grid | Candidates | Sequence[Kernel] | None = None,
+    compute: Compute | None = None,
+    progress: StageProgress | None = None,
+) -> list[Evaluation]:
+    """Run several cross-validations, such as both protocols or several seeds, and compute each Gram matrix once.
+
+    The results are those of :func:`evaluate` for each design, but each has the time of all of them.
+
+    Examples
+    --------
+    >>> import fastgntk as fg
+    >>> from fastgntk.selection import CrossValidation, evaluate_each
+    >>> designs = [CrossValidation(folds=3, random_state=seed) for seed in (0, 1)]
+    >>> results = evaluate_each(fg.datasets.load("MUTAG"), designs=designs, kernels=[fg.GNTK(1, 1), fg.GNTK(2, 1)])
+    >>> [result.mean > 0.7 for result in results]
+    [True, True]
+    """
     batch = as_graphs(source)
     labels = check_classes(getattr(source, "y", None) if y is None else y, len(batch))
-    outer = outer_splits(labels, folds, random_state)
-    inner = inner_splits(labels, outer, inner_folds, random_state) if protocol == "nested" else []
+    splits = [design.split(labels) for design in designs]
     candidates, Cs = check_candidates(kernels, Grid.default(len(batch)).for_graphs(batch))
     compute = check_compute(compute)
     check_sketches(candidates, compute)
-    if finalists is not None:
-        check_integer("finalists", finalists, 1)
-    call = partial(score_kernels, compute=compute, n_jobs=compute.threads)
-    kept, screened = np.ones((len(candidates), len(outer)), dtype=bool), None
-    if finalists is not None and finalists < len(candidates):
-        shown = None if progress is None else partial(_report_half, progress, 0)
-        progress = None if progress is None else partial(_report_half, progress, 1)
+    kept, seconds = [np.ones((len(candidates), len(nested.outer)), dtype=bool) for nested in splits], np.zeros(2)
+    screened = any(design.finalists is not None and design.finalists < len(candidates) for design in designs)
+    stages = _split_progress(progress, 2 if screened else 1)
+    if screened:
+        errors, seconds = _screen(batch, labels, candidates, designs, splits, compute, stages[0])
+        kept = [choose_finalists(part, design.finalists) for part, design in zip(errors, designs, strict=True)]
+    # Whether an SVM is fitted, kernels × splits of all designs.
+    fitted = np.concatenate([part[:, nested.outer_index()] for part, nested in zip(kept, splits, strict=True)], axis=1)
+    flat = [split for nested in splits for split in nested.flatten()]
+    found = _score_svms(batch, labels, candidates, Cs, flat, fitted, compute, stages[-1])
+    results, last = [], 0
+    for design, nested in zip(designs, splits, strict=True):
+        first, last = last, last + len(nested.flatten())
+        tested, ranking = _rank(found.scores[:, first:last], nested)
+        picked = np.where(np.isnan(ranking), -np.inf, ranking).argmax(axis=1)
+        results.append(
+            Evaluation(
+                protocol=design.protocol,
+                accuracies=tuple(float(tested[k, best]) for k, best in enumerate(picked)),
+                choices=tuple(FoldChoice(candidates[best // len(Cs)], Cs[best % len(Cs)]) for best in picked),
+                n_graphs=len(batch),
+                n_classes=len(np.unique(labels)),
+                engine=" and ".join(dict.fromkeys(engine for engine in found.engines if engine)),
+                kernel_seconds=float(seconds[0] + found.kernel_seconds),
+                learning_seconds=float(seconds[1] + found.learning_seconds),
+                fits=int(fitted[:, first:last].sum()) * len(Cs),
+                fits_stopped=int(found.stopped[:, first:last].sum()),
+                record=Record(
+                    folds=tuple(nested.outer),
+                    kernels=tuple(candidates),
+                    C=Cs,
+                    scores=_mean_of_known(ranking).reshape(len(candidates), len(Cs)),
+                    engines=found.engines,
+                    inner_folds=design.inner_folds,
+                    random_state=design.random_state,
+                ),
+            )
+        )
+    return results
+
+
+def _split_progress(progress: StageProgress | None, parts: int) -> list[StageProgress | None]:
+    """Return a callback for each of some parts of the work, which share each stage equally."""
+    if progress is None:
+        return [None] * parts
+    return [partial(_report_part, progress, part, parts) for part in range(parts)]
+
+
+def _report_part(progress: StageProgress, part: int, parts: int, stage: str, done: int, total: int) -> None:
+    progress(stage, part * total + done, parts * total)
+
+
+def _screen(
+    batch: GraphBatch,
+    labels: NDArray[Any],
+    candidates: Sequence[Kernel],
+    designs: Sequence[CrossValidation],
+    splits: Sequence[NestedSplits],
+    compute: Compute,
+    progress: StageProgress | None,
+) -> tuple[list[Array], Array]:
+    """Return the leave-one-out error of each kernel on the training graphs of each outer split, for each design.
+
+    Also return the seconds for kernels and for errors.
+    """
+    sets = []
+    for design, nested in zip(designs, splits, strict=True):
         # With du2019 all graphs take part in every choice.
-        training = [train for train, _ in outer] if protocol == "nested" else [np.arange(len(batch))]
-        sample = screening_sample(len(batch), random_state)
-        score = screening_score(labels, training, sample)
-        screened = call(score, batch[sample], candidates, progress=shown)
-        kept = np.broadcast_to(choose_finalists(np.stack(screened.scores), finalists), kept.shape)
-    splits = outer + [split for group in inner for split in group]
-    fold_of_split = np.concatenate([np.arange(len(outer)), np.repeat(np.arange(len(inner)), inner_folds)])
-    used = np.flatnonzero(kept.any(axis=1))
-    fits = [np.flatnonzero(kept[i][fold_of_split]) for i in used]  # indices of the splits
+        everything = [np.arange(len(batch))] * len(nested.outer)
+        sets.append([train for train, _ in nested.outer] if design.protocol == "nested" else everything)
+    sample = screening_sample(len(batch))
+    score = screening_score(labels, [train for group in sets for train in group], sample)
+    found = score_kernels(score, batch[sample], candidates, compute, n_jobs=compute.threads, progress=progress)
+    ends = np.cumsum([len(group) for group in sets])[:-1]
+    seconds = np.array([found.kernel_seconds, found.learning_seconds])
+    return np.split(np.stack(found.scores), ends, axis=1), seconds
+
+
+class _SVMScores(NamedTuple):
+    """Results of :func:`_score_svms`."""
+
+    scores: Array  # kernels × splits × C, NaN where no SVM is fitted
+    stopped: Ints  # kernels × splits, fits stopped early
+    engines: tuple[str, ...]  # of each kernel, empty if it is not used
+    kernel_seconds: float
+    learning_seconds: float
+
+
+def _score_svms(
+    batch: GraphBatch,
+    labels: NDArray[Any],
+    candidates: list[Kernel],
+    Cs: Sequence[float],
+    splits: Sequence[Split],
+    fitted: Bools,
+    compute: Compute,
+    progress: StageProgress | None,
+) -> _SVMScores:
+    """Return the accuracies of SVMs for the kernels and splits where ``fitted`` is true, and every C."""
+    used = np.flatnonzero(fitted.any(axis=1))
+    fits = [np.flatnonzero(fitted[i]) for i in used]  # indices of the splits
     fit = partial(_score_source, y=labels, splits=splits, Cs=Cs, fits=fits)
-    scored = call(fit, batch, [candidates[i] for i in used], progress=progress)
-    scores = np.full((len(candidates), len(splits), len(Cs)), np.nan)
-    for i, chosen, (accuracies, _) in zip(used, fits, scored.scores, strict=True):
-        scores[i, chosen] = accuracies
-    tested = scores[:, : len(outer)].transpose(1, 0, 2).reshape(len(outer), -1)  # outer fold × (kernel, C)
-    if protocol == "nested":
-        within = scores[:, len(outer) :].reshape(len(candidates), len(outer), inner_folds, len(Cs))
-        ranking = within.mean(axis=2).transpose(1, 0, 2).reshape(len(outer), -1)
-    else:
-        ranking = np.broadcast_to(tested.mean(axis=0), tested.shape)
-    picked = np.where(np.isnan(ranking), -np.inf, ranking).argmax(axis=1)
-    engines = [""] * len(candidates) if screened is None else list(screened.engines)
-    for i, engine in zip(used, scored.engines, strict=True):
-        engines[i] = engine
-    return Evaluation(
-        protocol=protocol,
-        accuracies=tuple(float(tested[k, best]) for k, best in enumerate(picked)),
-        choices=tuple(FoldChoice(candidates[best // len(Cs)], Cs[best % len(Cs)]) for best in picked),
-        n_graphs=len(batch),
-        n_classes=len(np.unique(labels)),
-        engine=" and ".join(dict.fromkeys(scored.engines)),
-        kernel_seconds=scored.kernel_seconds + (screened.kernel_seconds if screened else 0.0),
-        learning_seconds=scored.learning_seconds + (screened.learning_seconds if screened else 0.0),
-        fits=sum(map(len, fits)) * len(Cs),
-        fits_stopped=sum(stopped for _, stopped in scored.scores),
-        record=Record(
-            folds=tuple(outer),
-            kernels=tuple(candidates),
-            C=Cs,
-            scores=_mean_of_known(ranking).reshape(len(candidates), len(Cs)),
-            engines=tuple(engines),
-            inner_folds=inner_folds,
-            random_state=random_state,
-        ),
-    )
+    found = score_kernels(fit, batch, [candidates[i] for i in used], compute, n_jobs=compute.threads, progress=progress)
+    scores, stopped = np.full((*fitted.shape, len(Cs)), np.nan), np.zeros(fitted.shape, dtype=np.int64)
+    engines = [""] * len(candidates)
+    for i, chosen, engine, (accuracies, early) in zip(used, fits, found.engines, found.scores, strict=True):
+        engines[i], scores[i, chosen], stopped[i, chosen] = engine, accuracies, early
+    return _SVMScores(scores, stopped, tuple(engines), found.kernel_seconds, found.learning_seconds)
 
 
-def _report_half(progress: StageProgress, half: int, stage: str, done: int, total: int) -> None:
-    progress(stage, half * total + done, 2 * total)
+def _rank(scores: Array, nested: NestedSplits) -> tuple[Array, Array]:
+    """Return the accuracy on the test graphs, and the score of the choice, shape (outer splits, kernels · C) each."""
+    outer = len(nested.outer)
+    tested = scores[:, :outer].transpose(1, 0, 2).reshape(outer, -1)
+    if not nested.inner:
+        return tested, np.broadcast_to(tested.mean(axis=0), tested.shape)
+    within = scores[:, outer:].reshape(len(scores), outer, -1, scores.shape[2])
+    return tested, within.mean(axis=2).transpose(1, 0, 2).reshape(outer, -1)
 
 
 def _mean_of_known(ranking: Array) -> Array:
@@ -244,54 +324,8 @@ def _score_source(
     splits: Sequence[Split],
     Cs: Sequence[float],
     fits: Sequence[Ints],
-) -> tuple[Array, int]:
-    """Return the accuracy for the splits of a kernel and every C, and the number of fits that were stopped early."""
+) -> tuple[Array, Ints]:
+    """Return the accuracy for the splits of a kernel and every C, and the number of fits stopped in each split."""
     chosen = [splits[i] for i in fits[index]]
     parts = map_folds(lambda K, some: score_splits(K, y=y, splits=some, Cs=Cs), source, chosen)
-    return np.concatenate([accuracies for accuracies, _ in parts]), sum(stopped for _, stopped in parts)
-
-
-def outer_splits(y: NDArray[Any], folds: int | Sequence[int] | NDArray[Any], random_state: int) -> list[Split]:
-    """Return the outer splits: stratified for a number of folds, or one for each fold number of the graphs."""
-    if isinstance(folds, int | np.integer):
-        return stratified_folds(y, int(folds), random_state)
-    fold_of_graph = np.asarray(folds)
-    if fold_of_graph.shape != y.shape or fold_of_graph.dtype.kind not in "iu":
-        given = f"shape {fold_of_graph.shape} and dtype {fold_of_graph.dtype}"
-        raise InputError(f"folds must hold one integer for each of the {len(y)} graphs, but has {given}.")
-    fold_ids = np.unique(fold_of_graph)
-    if len(fold_ids) < 2:
-        raise InputError("folds must have at least two distinct values.")
-    splits = [(np.flatnonzero(fold_of_graph != k), np.flatnonzero(fold_of_graph == k)) for k in fold_ids]
-    for k, (train, _) in zip(fold_ids, splits, strict=True):
-        missing = np.setdiff1d(y, y[train])
-        if len(missing):
-            raise InputError(f"all members of class {missing[0]} are in fold {k}, so nothing is left to learn it from.")
-    return splits
-
-
-def inner_splits(y: NDArray[Any], outer: Sequence[Split], n_folds: int, random_state: int) -> list[list[Split]]:
-    """Return inner splits of the training graphs of each outer split."""
-    groups = []
-    for k, (train, _) in enumerate(outer):
-        where = f" in the training part of outer fold {k + 1}"
-        within = stratified_folds(y[train], n_folds, random_state, name="inner_folds", where=where)
-        groups.append([(train[a], train[b]) for a, b in within])
-    return groups
-
-
-def read_folds(path: str | Path, n_graphs: int) -> Ints:
-    """Read a text file with one fold number per line, in the order of the graphs."""
-    try:
-        lines = Path(path).read_text().rstrip().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the folds file {path} cannot be read: {error}.") from None
-    folds = np.zeros(len(lines), dtype=np.int64)
-    for i, line in enumerate(lines):
-        try:
-            folds[i] = int(line)
-        except (ValueError, OverflowError):
-            raise InputError(f"{path}, line {i + 1}: expected a fold number, found {line[:40]!r}.") from None
-    if len(folds) != n_graphs:
-        raise InputError(f"{path} has {len(folds)} lines, but there are {n_graphs} graphs; give one line each.")
-    return folds
+    return np.concatenate([accuracies for accuracies, _ in parts]), np.concatenate([stopped for _, stopped in parts])
