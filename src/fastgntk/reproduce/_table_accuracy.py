@@ -54,8 +54,8 @@ class Effort(NamedTuple):
     seeds: int  # of the folds, for the Weisfeiler–Lehman and the default kernels
     grid_seeds: int  # for the large grid of GNTKs
     inner_folds: int
-    nested_finalists: int | None  # of the large grid
-    du2019_finalists: int | None
+    nested_finalists: int  # of the large grid
+    du2019_finalists: int
     finalists: int | None  # of all other candidates
     C: tuple[float, ...]
 
@@ -63,10 +63,10 @@ class Effort(NamedTuple):
     def for_graphs(cls, n_graphs: int) -> "Effort":
         """Return the effort that takes minutes on two cores."""
         if n_graphs <= 500:
-            return cls(3, 3, 5, 60, None, None, _half_decades(-2, 4))
+            return cls(3, 3, 5, 20, 40, None, _half_decades(-2, 4))
         if n_graphs <= 2_000:
-            return cls(3, 3, 5, 12, 40, 6, _half_decades(-1, 4))
-        return cls(3, 1, 3, 4, 12, 4, _half_decades(0, 3))
+            return cls(3, 3, 5, 6, 20, 6, _half_decades(-1, 3))
+        return cls(3, 1, 3, 3, 8, 3, _half_decades(0, 3))
 
 
 def _half_decades(first: int, last: int) -> tuple[float, ...]:
@@ -75,7 +75,7 @@ def _half_decades(first: int, last: int) -> tuple[float, ...]:
 
 _DU2019 = Grid(blocks=tuple(range(1, 15)))
 # In COLLAB all nodes are neighbours of one, and colour refinement is stable after two rounds; a kernel takes minutes.
-_COLLAB = replace(_DU2019, blocks=(1, 2, 3))
+_COLLAB = replace(_DU2019, blocks=(1, 2, 3), layers=(1, 2))
 _QUICK_GRID = Grid(blocks=(1, 2), layers=(1,), scale=("uniform",), jump=(True,), C=(1.0, 10.0))
 _ROUNDS = 5
 _CANDIDATES = ("gntk", "default", "wl", "wloa")
