@@ -190,8 +190,8 @@ class Leaf(Kernel):
         return None
 
     @property
-    def fitted(self) -> bool:
-        """Whether the value of a pair depends on the training graphs too, through scales that are fitted on them."""
+    def requires_fit(self) -> bool:
+        """Whether kernel values depend on scales that are fitted to training graphs."""
         return False
 
     def with_depth(self, depth: int) -> Self:  # noqa: ARG002
