@@ -33,7 +33,7 @@ def with_processes(batch: fg.GraphBatch, workers: int) -> None:
     blocks = [engine.build_group(state, b.graphs) for b in plan.rows]
     # "spawn" is the only way to start that is safe in a program with threads, on every system.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        list(pool.map(tile, [(blocks[i], blocks[j]) for i, j in plan.tiles], chunksize=8))
+        list(pool.map(tile, [(blocks[i], blocks[j]) for i, j in plan.group_pairs], chunksize=8))
 
 
 def main() -> None:

@@ -90,7 +90,7 @@ MUTANTS = [
     Mutant("solvers._cholesky._factor", "drop if", "", 1, "solvers"),
     Mutant("solvers.choose_solver", "drop if", "", 2, "solvers"),
     # pairwise: plan, combine, store
-    Mutant("pairwise.Plan.pairs", "drop if", "", 2, "pairwise/test_plan.py"),
+    Mutant("pairwise.Plan.node_pairs", "drop if", "", 2, "pairwise/test_plan.py"),
     Mutant("pairwise._largest_first", "drop minus", "", 1, "pairwise/test_plan.py"),
     Mutant("pairwise._combine._apply", "constant", "np.add -> np.multiply", 1, "kernels/test_combinations.py"),
     Mutant("pairwise.combine_levels", "drop if", "", 1, EQUALS),

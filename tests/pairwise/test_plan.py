@@ -76,24 +76,24 @@ def test_no_block_has_room_for_the_next_graph(sizes, width):
 
 
 @given(graph_sizes(), limits)
-def test_gram_tiles_are_the_upper_triangle_largest_first(sizes, width):
+def test_gram_pairs_are_the_upper_triangle_largest_first(sizes, width):
     plan = plan_gram(cut_into_groups(sizes, width))
     n = len(plan.rows)
-    assert sorted(plan.tiles) == [(i, j) for i in range(n) for j in range(i, n)]
-    costs = [plan.cost(tile) for tile in plan.tiles]
+    assert sorted(plan.group_pairs) == [(i, j) for i in range(n) for j in range(i, n)]
+    costs = [plan.cost(pair) for pair in plan.group_pairs]
     assert costs == sorted(costs, reverse=True)
 
 
 @given(graph_sizes(), limits)
-def test_pairs_are_those_of_the_tiles_and_half_of_the_symmetric_ones(sizes, width):
+def test_node_pairs_are_those_of_the_group_pairs_and_half_of_the_symmetric_ones(sizes, width):
     plan = plan_gram(cut_into_groups(sizes, width))
     expected = np.zeros(1 if sizes.colours is None else len(sizes.colours), dtype=int)
-    for i, j in plan.tiles:
+    for i, j in plan.group_pairs:
         pairs = np.array(counted(sizes, plan.rows[i].graphs)) * counted(sizes, plan.cols[j].graphs)
         expected += pairs // 2 if i == j else pairs
-    assert plan.pairs().sum() == expected.sum()
-    if plan.tiles:
-        assert plan.pairs().tolist() == expected.tolist()
+    assert plan.node_pairs().sum() == expected.sum()
+    if plan.group_pairs:
+        assert plan.node_pairs().tolist() == expected.tolist()
 
 
 @given(graph_sizes())
@@ -101,17 +101,17 @@ def test_the_diagonal_is_one_graph_a_block_largest_first(sizes):
     plan = plan_diagonal(sizes)
     assert [group.graphs.tolist() for group in plan.rows] == [[i] for i in range(len(sizes))]
     assert [group.counts.tolist() for group in plan.rows] == [counted(sizes, [i]) for i in range(len(sizes))]
-    assert sorted(plan.tiles) == [(i, i) for i in range(len(sizes))]
-    costs = [plan.cost(tile) for tile in plan.tiles]
+    assert sorted(plan.group_pairs) == [(i, i) for i in range(len(sizes))]
+    costs = [plan.cost(pair) for pair in plan.group_pairs]
     assert costs == sorted(costs, reverse=True)
 
 
 @given(graph_sizes(), limits)
-def test_cross_tiles_are_all_pairs(sizes, width):
+def test_cross_matrix_has_all_pairs_of_groups(sizes, width):
     rows, cols = cut_into_groups(sizes, width), cut_into_groups(sizes, 2 * width)
     plan = plan_cross(rows, cols)
-    assert sorted(plan.tiles) == [(i, j) for i in range(len(rows)) for j in range(len(cols))]
-    costs = [plan.cost(tile) for tile in plan.tiles]
+    assert sorted(plan.group_pairs) == [(i, j) for i in range(len(rows)) for j in range(len(cols))]
+    costs = [plan.cost(pair) for pair in plan.group_pairs]
     assert costs == sorted(costs, reverse=True)
 
 

@@ -1,22 +1,22 @@
-"""Kernel matrices: which pairs are computed, in which tiles, on how many threads.
+"""Kernel matrices: which pairs are computed, in which groups, on how many threads.
 
 ========================  ==================================================================
 ``_gram``                 :func:`gram`, :func:`cross_gram`, :func:`diagonal`, :func:`gram_path`
 ``_prepared``             :func:`prepare`, :class:`PreparedGraphs`: the input of all computations
 ``_compute``              :class:`Compute`: engine, threads, memory, progress
 ``_leaf_graphs``          graphs prepared for one leaf of a kernel: engine, state, groups
-``_tiles``                values of one leaf, tile by tile
+``_group_pairs``          values of one leaf, one pair of groups at a time
 ``_combine``              combine values of leaves to values of a kernel; :func:`normalize`
 ``_factors``              the factor of a product whose nodes carry the contributions
 ``_nodes``                :func:`node_contributions` of each node to the kernel of its graph;
                           :func:`node_gram`, the kernel between nodes of one graph
 ``_cost``                 :func:`estimate_cost`, time and memory of a matrix, on clusters too
 ``_describe``             :func:`describe`, sizes and attributes of graphs, and equal graphs
-``_plan``                 groups and tiles, pure functions of sizes and colours
+``_plan``                 groups and pairs of groups, pure functions of sizes and colours
 ``store/``                matrices on disk: :func:`open_gram`, :class:`StoredGram`
 ========================  ==================================================================
 
-Nothing here contains the formula, and no engine deals with tiles. Nothing in :class:`Compute` changes values beyond
+Nothing here contains the formula, and no engine plans the work. Nothing in :class:`Compute` changes values beyond
 rounding.
 """
 

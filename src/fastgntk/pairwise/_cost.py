@@ -35,7 +35,7 @@ class LeafCost:
     kernel, engine, reason : str
         The kernel, its engine, and the reason for this choice.
     groups, tiles : int
-        Numbers of groups of graphs and of tiles; a tile is a pair of groups.
+        Numbers of groups of graphs and of tiles; a tile holds the values of a pair of groups.
     widest : int
         The largest number of distinct nodes in a group.
     pairs : list of int
@@ -186,7 +186,7 @@ def _leaf_cost(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> tuple
     plan = plan_gram(graphs.groups)
     threads = graphs.affordable_threads(plan, compute, result_bytes)
     largest = largest_extent(graphs.groups) if graphs.groups else Extent(0)
-    pairs = plan.pairs().tolist() if isinstance(kernel, Network) else []
+    pairs = plan.node_pairs().tolist() if isinstance(kernel, Network) else []
     if len(pairs) < kernel.depth:  # an engine that merges nothing has the same pairs at every level
         pairs = pairs * kernel.depth
     seconds = estimate_seconds(engine.name, graphs.batch, kernel, sum(pairs))
@@ -195,11 +195,11 @@ def _leaf_cost(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> tuple
         engine=engine.name,
         reason=graphs.choice.reason,
         groups=len(graphs.groups),
-        tiles=len(plan.tiles),
+        tiles=len(plan.group_pairs),
         widest=largest.nodes,
         pairs=pairs,
         compression=[count / max(n * (n + 1) // 2, 1) for count in pairs],
-        seconds=seconds / min(threads, max(len(plan.tiles), 1)),
+        seconds=seconds / min(threads, max(len(plan.group_pairs), 1)),
     )
     peak_bytes = result_bytes + engine.kept_bytes(graphs.state) + threads * engine.tile_bytes(largest, largest)
     return cost, threads, peak_bytes

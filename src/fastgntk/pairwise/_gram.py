@@ -13,9 +13,9 @@ from fastgntk.graphs import as_graphs
 from fastgntk.kernels import Kernel, Leaf
 from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute, check_fits_memory
+from fastgntk.pairwise._group_pairs import leaf_cross, leaf_gram, leaf_levels
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare_batch, prepare_pair, resolve
-from fastgntk.pairwise._tiles import leaf_cross, leaf_gram, leaf_levels
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
 
 __all__ = ["GramPath", "cross_gram", "diagonal", "gram", "gram_columns", "gram_path"]

@@ -1,4 +1,4 @@
-"""Graphs prepared for one leaf of a kernel: engine, its state and groups; `_tiles` computes values from them."""
+"""Graphs prepared for one leaf of a kernel: engine, its state and groups; `_group_pairs` computes values from them."""
 
 import threading
 from dataclasses import dataclass, field, replace

@@ -17,8 +17,8 @@ from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Network
 from fastgntk.pairwise._combine import combine_nodes
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
 from fastgntk.pairwise._factors import put_factor_first
+from fastgntk.pairwise._group_pairs import leaf_contributions, leaf_cross
 from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare
-from fastgntk.pairwise._tiles import leaf_contributions, leaf_cross
 
 __all__ = ["Contributions", "as_single_graph", "check_nodes", "contributions", "contributions_in_chunks"]
 __all__ += ["node_contributions", "node_contributions_in_chunks", "node_diagonal", "node_gram"]

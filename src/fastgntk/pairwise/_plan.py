@@ -1,4 +1,4 @@
-"""Divide the work into groups and tiles: pure functions of sizes and colours."""
+"""Divide the work into groups and pairs of groups: pure functions of sizes and colours."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -56,22 +56,23 @@ class GraphGroup:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Groups of row graphs and of column graphs, and the tiles (row group, column group) to compute."""
+    """Groups of row graphs and of column graphs, and the pairs (row group, column group) to compute."""
 
     rows: tuple[GraphGroup, ...]
     cols: tuple[GraphGroup, ...]
-    tiles: tuple[tuple[int, int], ...]
+    group_pairs: tuple[tuple[int, int], ...]
 
-    def cost(self, tile: tuple[int, int]) -> int:
-        """Estimate the work of a tile: its pairs of distinct nodes, plus one so that nothing is free."""
-        return int(self.rows[tile[0]].counts @ self.cols[tile[1]].counts) + 1
+    def cost(self, group_pair: tuple[int, int]) -> int:
+        """Estimate the work of a pair of groups: its pairs of distinct nodes, plus one so that nothing is free."""
+        row, col = group_pair
+        return int(self.rows[row].counts @ self.cols[col].counts) + 1
 
-    def pairs(self) -> Ints:
-        """Count the pairs of distinct nodes that the tiles compute, level by level; symmetric tiles count half."""
-        if not self.tiles:
+    def node_pairs(self) -> Ints:
+        """Count the computed pairs of distinct nodes, level by level; those of a group with itself count half."""
+        if not self.group_pairs:
             return np.zeros(1, dtype=np.int64)
         rows, cols = _counts(self.rows), _counts(self.cols)
-        first, second = np.array(self.tiles).T
+        first, second = np.array(self.group_pairs).T
         pairs = rows[first] * cols[second]
         if self.rows is self.cols:
             pairs[first == second] //= 2
@@ -120,12 +121,12 @@ def cut_into_groups(
 
 
 def plan_gram(groups: tuple[GraphGroup, ...]) -> Plan:
-    """Plan the upper triangle of a symmetric matrix, largest tiles first so that threads finish together."""
+    """Plan the upper triangle of a symmetric matrix, largest pairs first so that threads finish together."""
     return _largest_first(groups, groups, [(i, j) for i in range(len(groups)) for j in range(i, len(groups))])
 
 
 def plan_cross(rows: tuple[GraphGroup, ...], cols: tuple[GraphGroup, ...]) -> Plan:
-    """Plan a rectangular matrix, largest tiles first so that threads finish together."""
+    """Plan a rectangular matrix, largest pairs first so that threads finish together."""
     return _largest_first(rows, cols, [(i, j) for i in range(len(rows)) for j in range(len(cols))])
 
 
@@ -175,9 +176,11 @@ def _counts(groups: tuple[GraphGroup, ...]) -> Ints:
     return np.stack([group.counts for group in groups])
 
 
-def _largest_first(rows: tuple[GraphGroup, ...], cols: tuple[GraphGroup, ...], tiles: list[tuple[int, int]]) -> Plan:
-    if not tiles:
+def _largest_first(
+    rows: tuple[GraphGroup, ...], cols: tuple[GraphGroup, ...], group_pairs: list[tuple[int, int]]
+) -> Plan:
+    if not group_pairs:
         return Plan(rows, cols, ())
-    first, second = np.array(tiles).T
+    first, second = np.array(group_pairs).T
     costs = np.einsum("ij,ij->i", _counts(rows)[first], _counts(cols)[second])
-    return Plan(rows, cols, tuple(tiles[i] for i in np.argsort(-costs, kind="stable").tolist()))
+    return Plan(rows, cols, tuple(group_pairs[i] for i in np.argsort(-costs, kind="stable").tolist()))

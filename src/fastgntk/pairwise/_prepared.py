@@ -28,9 +28,9 @@ from fastgntk.graphs import DescriptorScaling, FeatureKind, GraphBatch, NodeFeat
 from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Leaf, Network
 from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
+from fastgntk.pairwise._group_pairs import leaf_diagonal
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._plan import plan_gram
-from fastgntk.pairwise._tiles import leaf_diagonal
 
 __all__ = [
     "NotSketchedWarning",

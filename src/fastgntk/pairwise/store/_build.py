@@ -18,10 +18,10 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel, Normalized
 from fastgntk.pairwise._combine import combine, mirror_upper_triangle
 from fastgntk.pairwise._compute import Compute
+from fastgntk.pairwise._group_pairs import compute_values
 from fastgntk.pairwise._leaf_graphs import BuiltGroup
 from fastgntk.pairwise._plan import largest_extent, plan_gram
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch
-from fastgntk.pairwise._tiles import compute_values
 from fastgntk.pairwise.store._manifest import Manifest
 from fastgntk.pairwise.store._stored_gram import StoredGram, Tile, lock_store
 
@@ -288,7 +288,7 @@ def _choose_tile_size(prepared: PreparedGraphs) -> int:
     """Choose the number of graphs on each side of a tile, so that an interruption loses little and files stay small."""
     plans = [plan_gram(graphs.groups) for graphs in prepared.graphs_by_leaf.values()]
     graphs = sum(len(group.graphs) for group in plans[0].rows)
-    pairs = float(sum(plan.pairs().sum() for plan in plans))
+    pairs = float(sum(plan.node_pairs().sum() for plan in plans))
     affordable = graphs * np.sqrt(_MAX_TILE_PAIRS / (2 * pairs)) if pairs else graphs
     low, high = _TILE_SIZES
     # Tiles of equal size: on disk a partial last tile takes as much as a full one.

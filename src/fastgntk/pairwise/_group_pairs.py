@@ -1,4 +1,4 @@
-"""Values of one leaf of a kernel, tile by tile on threads: matrices, diagonals, and contributions of nodes.
+"""Values of one leaf of a kernel, one pair of groups at a time, on threads: matrices, diagonals, and contributions.
 
 ``result_bytes`` is the size of the whole result, which may be larger than the array that a function returns.
 """
@@ -25,7 +25,7 @@ __all__ += ["leaf_levels"]
 _log = logging.getLogger("fastgntk")
 
 Write = Callable[[Ints, Ints, Array], None]
-"""Called as write(row graphs, column graphs, tile) for each tile."""
+"""Called as write(row graphs, column graphs, tile) with the tile of each pair of groups."""
 
 ComputeTile = Callable[[BuiltGroup, BuiltGroup, NDArray[np.uint8]], Array]
 """`compute_values`, or `compute_levels` for the readouts of all levels."""
@@ -35,7 +35,7 @@ def leaf_gram(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> Array:
     """Return the Gram matrix (n, n)."""
     out = np.zeros((graphs.n, graphs.n))
     write = _write_both_triangles(out)
-    _compute_tiles(graphs, graphs, plan_gram(graphs.groups), write, compute, result_bytes)
+    _compute_group_pairs(graphs, graphs, plan_gram(graphs.groups), write, compute, result_bytes)
     return out
 
 
@@ -43,7 +43,7 @@ def leaf_levels(graphs: LeafGraphs, compute: Compute) -> Array:
     """Return the readouts of all levels, shape (L + 1, n, n)."""
     out = np.zeros((graphs.kernel.depth + 1, graphs.n, graphs.n))
     write = _write_both_triangles(out)
-    _compute_tiles(graphs, graphs, plan_gram(graphs.groups), write, compute, out.nbytes, compute_levels)
+    _compute_group_pairs(graphs, graphs, plan_gram(graphs.groups), write, compute, out.nbytes, compute_levels)
     return out
 
 
@@ -54,7 +54,7 @@ def leaf_cross(rows: LeafGraphs, cols: LeafGraphs, compute: Compute, result_byte
     def write(rows: Ints, cols: Ints, values: Array) -> None:
         out[rows[:, None], cols] = values
 
-    _compute_tiles(rows, cols, plan_cross(rows.groups, cols.groups), write, compute, result_bytes)
+    _compute_group_pairs(rows, cols, plan_cross(rows.groups, cols.groups), write, compute, result_bytes)
     return out
 
 
@@ -75,7 +75,7 @@ def leaf_diagonal(graphs: LeafGraphs, compute: Compute) -> Array:
     def write(rows: Ints, _: Ints, values: Array) -> None:
         out[rows] = np.diagonal(values)
 
-    _run_tiles(graphs, plan, pick, write, n_threads, compute)
+    _run_group_pairs(graphs, plan, pick, write, n_threads, compute)
     return out
 
 
@@ -93,11 +93,11 @@ def leaf_contributions(graph: LeafGraphs, cols: LeafGraphs, compute: Compute) ->
     def write(_: Ints, cols: Ints, values: Array) -> None:
         out[:, cols] = values
 
-    _run_tiles(graph, plan, lambda _, j: (nodes, col_groups[j]), write, n_threads, compute.with_progress(None))
+    _run_group_pairs(graph, plan, lambda _, j: (nodes, col_groups[j]), write, n_threads, compute.with_progress(None))
     return out
 
 
-def _compute_tiles(
+def _compute_group_pairs(
     rows: LeafGraphs,
     cols: LeafGraphs,
     plan: Plan,
@@ -106,13 +106,13 @@ def _compute_tiles(
     result_bytes: int,
     compute_tile: ComputeTile | None = None,
 ) -> None:
-    """Compute every tile of the plan, and pass it to ``write``; ``cols`` may be the same graphs as ``rows``."""
+    """Compute the tile of every pair of groups, and pass it to ``write``; ``cols`` may be ``rows``."""
     n_threads = rows.affordable_threads(plan, compute, result_bytes, None if cols is rows else cols)
     row_groups, col_groups = rows.build(n_threads), cols.build(n_threads)
-    _run_tiles(rows, plan, lambda i, j: (row_groups[i], col_groups[j]), write, n_threads, compute, compute_tile)
+    _run_group_pairs(rows, plan, lambda i, j: (row_groups[i], col_groups[j]), write, n_threads, compute, compute_tile)
 
 
-def _run_tiles(
+def _run_group_pairs(
     graphs: LeafGraphs,
     plan: Plan,
     pick: Callable[[int, int], tuple[BuiltGroup, BuiltGroup]],
@@ -121,17 +121,17 @@ def _run_tiles(
     compute: Compute,
     compute_tile: ComputeTile | None = None,
 ) -> None:
-    """Compute every tile of the plan from the two groups that ``pick`` returns, by default its values."""
+    """Compute the tile of every pair of groups from the data that ``pick`` returns, by default its values."""
     cancelled = np.zeros(1, dtype=np.uint8)  # one flag per call: other calls may use these graphs at the same time
 
-    def compute_and_write(tile: tuple[int, int]) -> None:
-        rows, cols = pick(*tile)
+    def compute_and_write(group_pair: tuple[int, int]) -> None:
+        rows, cols = pick(*group_pair)
         write(rows.group.graphs, cols.group.graphs, (compute_tile or compute_values)(rows, cols, cancelled))
 
-    shown = (graphs.engine.name, graphs.choice.reason, graphs.kernel, len(plan.tiles), n_threads)
+    shown = (graphs.engine.name, graphs.choice.reason, graphs.kernel, len(plan.group_pairs), n_threads)
     _log.info("engine %s (%s): %s, %d tiles on %d threads", *shown)
     with single_threaded_blas():
-        run(compute_and_write, plan.tiles, n_threads, plan.cost, compute.progress, cancelled)
+        run(compute_and_write, plan.group_pairs, n_threads, plan.cost, compute.progress, cancelled)
 
 
 def compute_values(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uint8]) -> Array:
