@@ -194,8 +194,11 @@ class Leaf(Kernel):
         """Whether kernel values depend on scales that are fitted to training graphs."""
         return False
 
-    def with_depth(self, depth: int) -> Self:  # noqa: ARG002
-        """Return the kernel of this depth that has the same readouts at each level that both have."""
+    def with_all_levels(self, depth: int) -> Self:  # noqa: ARG002
+        """Return this kernel with the given depth and weight 1 for every level.
+
+        Levels common to both have the same readouts.
+        """
         return self
 
     def leaves(self) -> list[Leaf]:

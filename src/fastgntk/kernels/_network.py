@@ -82,8 +82,8 @@ class Network(Leaf):
             return self.jump
         return (float(self.jump),) * self.blocks + (1.0,)
 
-    def with_depth(self, depth: int) -> Self:
-        """Return the kernel with this number of blocks, and equal weights of all levels."""
+    def with_all_levels(self, depth: int) -> Self:
+        """Return this kernel with the given number of blocks and weight 1 for every level."""
         return replace(self, blocks=depth, jump=True)
 
     @cached_property

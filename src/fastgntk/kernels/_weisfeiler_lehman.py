@@ -47,8 +47,8 @@ class WeisfeilerLehman(Leaf):
         """Whether edge labels matter."""
         return self.edges == "typed"
 
-    def with_depth(self, depth: int) -> Self:
-        """Return the kernel with this number of iterations."""
+    def with_all_levels(self, depth: int) -> Self:
+        """Return this kernel with the given number of iterations."""
         return replace(self, iterations=depth)
 
 

@@ -194,7 +194,7 @@ class GramPath:
 
     def at_kernel(self, kernel: Leaf) -> Array:
         """Return the Gram matrix of a kernel that differs from ``self.kernel`` in depth and weights of levels only."""
-        if kernel.with_depth(self.kernel.depth) != self.kernel.with_depth(self.kernel.depth):
+        if kernel.with_all_levels(self.kernel.depth) != self.kernel.with_all_levels(self.kernel.depth):
             raise InputError(f"the path is that of {self.kernel}, which has other options than {kernel}.")
         if kernel.depth > self.kernel.depth:
             raise InputError(

@@ -140,7 +140,7 @@ class Comparison:
             )
         depths: dict[Kernel, int] = {}  # the largest depth of each combination of other options
         for kernel in tangent:
-            options = kernel.map_leaves(lambda leaf: leaf.with_depth(1))
+            options = kernel.map_leaves(lambda leaf: leaf.with_all_levels(1))
             depths[options] = max(depths.get(options, 1), kernel.leaves()[0].depth)
         groups = self._group_equal_graphs(ranked)
         sample = self._sample(groups, subset(len(self.batch), self.Y, self.screen, self.random_state))
@@ -151,7 +151,7 @@ class Comparison:
         return min(mixed, key=lambda scored: scored.score)
 
     def _mix_levels(self, options: Kernel, depth: int, sample: _Sample) -> ScoredKernel:
-        deepest, normalized = options.leaves()[0].with_depth(depth), isinstance(options, Normalized)
+        deepest, normalized = options.leaves()[0].with_all_levels(depth), isinstance(options, Normalized)
         assert isinstance(deepest, GNTK)
         path = gram_path(sample.distinct, deepest, compute=self.compute.with_progress(None))
         with single_threaded_blas():  # matrices this small do not profit from threads, and suffer on a busy machine
