@@ -29,7 +29,7 @@ level            the matrices after a block, 0 (the features) to L; its readout 
 λ, θ             ``lam``, ``theta``: Σ and K divided by the norms of both nodes
 q, p, P          norms of nodes: ``q`` after Â, ``p`` = c_u q_u before the layers, ``p_out`` after them; P = diag(p_out)
 colour           a class of equal nodes: at level l they have identical rows in Σ(l) and K(l)
-Q, D             operators between the colours of two levels: ``Operator``, and D = q⁻¹ Q P normalised
+Q, D             operators between the colours of two levels: ``ColourOperator``, and D = q⁻¹ Q P normalised
 relation         an operator that is applied on its own: Â itself, or with typed edges I and one for each type
 state            the result of ``prepare`` for a batch; tasks complete it in place
 group, tile      graphs that are computed together, and the values between two groups

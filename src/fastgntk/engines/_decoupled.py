@@ -61,7 +61,7 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
     def build_group(self, state: BatchAndKernel, graphs: Ints) -> _DecoupledGroup:
         """Aggregate the features and compute the norms of every level."""
         batch, kernel = state.select(graphs), state.kernel
-        aggregation = Aggregation(batch, **kernel.operator)
+        aggregation = Aggregation(batch, **kernel.operator_options)
         directions, q = aggregate_features([relation.matrix for relation in aggregation.relations], batch.features)
         unit, feature_norms = unit_rows(batch.features)
         directions, inverse_q, share, p = _norms(aggregation, unit, feature_norms, directions, q, kernel)

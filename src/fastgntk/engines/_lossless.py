@@ -29,7 +29,7 @@ from fastgntk.engines._activation import layer_gain, linear_share
 from fastgntk.engines._aggregation import sum_features
 from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphRange, GraphSizes, announce_compilation
 from fastgntk.engines._norms import add_residual, is_zero_norm, scale_norms, scale_rows, unit_rows
-from fastgntk.engines._refinement import Operator, refine_colours
+from fastgntk.engines._refinement import ColourOperator, refine_colours
 from fastgntk.engines._simd._group_colours import ColourRows, GroupColours, build_group
 from fastgntk.engines._simd._intrinsics import LAM, LAM_THETA
 from fastgntk.engines._simd._norms import SCALES, measure_norms
@@ -67,7 +67,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
     def prepare(self, batch: GraphBatch, kernel: Network, cols: ColourState | None = None) -> ColourState:  # noqa: ARG002
         """Refine the colours of all graphs, and compute the norms and unit vectors of level 1."""
         announce_compilation()
-        colouring = refine_colours(batch, kernel.blocks, **kernel.refinement)
+        colouring = refine_colours(batch, kernel.blocks, **kernel.refinement_options)
         first, deeper = colouring.operators[0], list(colouring.operators[1:])
         n_relations = 1 + int(first.relation.max(initial=0))
         directions, norm = _aggregate_features(first, colouring.features, n_relations)
@@ -224,7 +224,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         return levels + panel + 8 * graphs * max(m, k) + values + _THREAD_BYTES
 
 
-def _aggregate_features(Q: Operator, features: Any, n_relations: int) -> tuple[sparse.csr_array, Array]:
+def _aggregate_features(Q: ColourOperator, features: Any, n_relations: int) -> tuple[sparse.csr_array, Array]:
     """Return the aggregated features of colours as unit vectors, with the relations side by side, and their norms."""
     n_rows, n_old = len(Q.terms), features.shape[0]
     columns = Q.relation.astype(np.int64) * n_old + Q.index
@@ -236,7 +236,7 @@ def _aggregate_features(Q: Operator, features: Any, n_relations: int) -> tuple[s
     return directions, np.where(is_zero_norm(norm, bound, Q.terms, squared=False), 0.0, norm)
 
 
-def _prepend(unit: sparse.csr_array, Q: Operator) -> Operator:
+def _prepend(unit: sparse.csr_array, Q: ColourOperator) -> ColourOperator:
     """Return Q with unit vectors over features in front of each row, as relation 0; other relations move up by one."""
     lengths = np.column_stack([np.diff(unit.indptr), np.diff(Q.ptr)])
     initial = np.repeat(np.tile([True, False], len(lengths)), lengths.ravel())

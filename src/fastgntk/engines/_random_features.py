@@ -32,7 +32,7 @@ from fastgntk._util.arrays import Array, Floats, Int32s
 from fastgntk.engines._activation import layer_gain
 from fastgntk.engines._aggregation import sum_features
 from fastgntk.engines._norms import add_residual, safe_reciprocal, unit_rows
-from fastgntk.engines._refinement import Operator, refine_colours
+from fastgntk.engines._refinement import ColourOperator, refine_colours
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
@@ -134,7 +134,7 @@ class TangentFeatures:
             padded = _pad(features, self.width)
             values = padded.toarray() if self._first is None else self._first.right(padded)
             out.append(np.asarray(np.sqrt(weights[0]) * values))
-        colouring = refine_colours(batch, len(self._blocks), **self.kernel.refinement)
+        colouring = refine_colours(batch, len(self._blocks), **self.kernel.refinement_options)
         directions, norms = unit_rows(_pad(colouring.features, self.width))
         start = np.asarray(directions.toarray(), dtype=dtype)
         initial = vectors = _ColourVectors(norms, start, start)
@@ -147,7 +147,7 @@ class TangentFeatures:
 
     def _block(
         self,
-        operator: Operator,
+        operator: ColourOperator,
         layers: list[_Layer],
         old: _ColourVectors,
         initial: _ColourVectors,
@@ -173,7 +173,7 @@ class TangentFeatures:
             s[rows], k[rows] = s_columns.T, k_columns.T
         return _ColourVectors(p * layer_gain(self.kernel), s, k)
 
-    def _aggregate(self, operator: Operator, rows: slice, old: _ColourVectors) -> tuple[Array, Floats, Floats]:
+    def _aggregate(self, operator: ColourOperator, rows: slice, old: _ColourVectors) -> tuple[Array, Floats, Floats]:
         """Return norms and vectors of aggregated nodes; vectors are columns, with the relations stacked vertically."""
         ptr = operator.ptr[rows.start : rows.stop + 1]
         entries = slice(int(ptr[0]), int(ptr[-1]))

@@ -22,12 +22,12 @@ from fastgntk.engines._base import compiled_code_runs
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import RefinementOptions
 
-__all__ = ["Colouring", "Operator", "refine_colours", "equal_graphs", "first_equal_in_all"]
+__all__ = ["Colouring", "ColourOperator", "refine_colours", "equal_graphs", "first_equal_in_all"]
 __all__ += ["first_with_equal_colours", "inseparable_graphs"]
 
 
 @dataclass(frozen=True)
-class Operator:
+class ColourOperator:
     """Q (m_l, m_(l−1)): the count, or total weight, of each old colour in the neighbourhood of each new colour.
 
     With typed edges a row holds the entries of all relations, one relation after the other.
@@ -49,7 +49,7 @@ class Colouring:
 
     colours: Int32s  # (L + 1, N)
     hashes: tuple[NDArray[np.uint64], ...]  # of the colours of each level, a function of the neighbourhoods alone
-    operators: tuple[Operator, ...]  # of levels 1..L, if wanted
+    operators: tuple[ColourOperator, ...]  # of levels 1..L, if wanted
     features: sparse.csr_array  # (m_0, d), one row for each colour of level 0
 
     @property
@@ -106,7 +106,7 @@ def refine_colours(
         if operators:
             rows = operator_rows(first, batch.indptr, neighbours, weights, itself, relations, old, old_hashes)
             terms = batch.degrees[first] + 1
-            all_operators.append(Operator(*rows, terms=terms, scale_operand=operand[first], first=first))
+            all_operators.append(ColourOperator(*rows, terms=terms, scale_operand=operand[first], first=first))
     return Colouring(colours, tuple(all_hashes), tuple(all_operators), distinct_rows)
 
 

@@ -128,7 +128,7 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
     def _colours(self, batch: GraphBatch, kernel: Network) -> Int32s | None:
         if not self.sketch.merge_nodes:
             return None
-        return refine_colours(batch, kernel.blocks, **kernel.refinement, operators=False).colours
+        return refine_colours(batch, kernel.blocks, **kernel.refinement_options, operators=False).colours
 
     def tile(self, rows: _SketchedGroup, cols: _SketchedGroup, cancelled: CancelFlag | None = None) -> Array:
         """Run the recursion on all node pairs of two groups and read out every level."""

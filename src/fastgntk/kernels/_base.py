@@ -165,7 +165,7 @@ class Leaf(Kernel):
         return False
 
     @property
-    def operator(self) -> OperatorOptions:
+    def operator_options(self) -> OperatorOptions:
         """The options that determine the operator of a graph."""
         return OperatorOptions(
             typed=self.typed,
@@ -175,9 +175,9 @@ class Leaf(Kernel):
         )
 
     @property
-    def refinement(self) -> RefinementOptions:
+    def refinement_options(self) -> RefinementOptions:
         """The options that determine which nodes are equal."""
-        return RefinementOptions(**self.operator, residual=self.has_residual)
+        return RefinementOptions(**self.operator_options, residual=self.has_residual)
 
     @property
     def pool(self) -> str:
@@ -214,31 +214,31 @@ class Leaf(Kernel):
 class _BinaryOperation(Kernel):
     k1: Kernel
     k2: Kernel
-    _operator: ClassVar[str]
+    _symbol: ClassVar[str]
 
     def __hash__(self) -> int:
-        return hash((self._operator, self.k1, self.k2))
+        return hash((self._symbol, self.k1, self.k2))
 
     def __post_init__(self) -> None:
         _check_operands(self, self.k1, self.k2)
 
     def __repr__(self) -> str:
         left, right = self.k1._parenthesized(self._precedence), self.k2._parenthesized(self._precedence + 1)
-        return f"{left} {self._operator} {right}"
+        return f"{left} {self._symbol} {right}"
 
 
 class Sum(_BinaryOperation):
     """k1 + k2."""
 
     _precedence = 1
-    _operator = "+"
+    _symbol = "+"
 
 
 class Product(_BinaryOperation):
     """k1 · k2, entry by entry."""
 
     _precedence = 2
-    _operator = "*"
+    _symbol = "*"
 
 
 @dataclass(frozen=True, repr=False)

@@ -77,7 +77,7 @@ class LeafGraphs:
         colours = engine.colours(self.state)
         if colours is not None:
             return first_with_equal_colours(self.batch.offsets, colours)
-        return equal_graphs(self.batch, self.kernel.depth, **self.kernel.refinement)
+        return equal_graphs(self.batch, self.kernel.depth, **self.kernel.refinement_options)
 
     def build(self, n_threads: int) -> list[BuiltGroup]:
         """Build every group, once."""

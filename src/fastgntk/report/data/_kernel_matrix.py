@@ -225,7 +225,7 @@ def count_distinct_nodes(graphs: LeafGraphs) -> Compression | None:
     batch, kernel = graphs.batch, graphs.kernel
     if not compiled_code_runs() or not batch.n_nodes or kernel.features is None:
         return None
-    colours = refine_colours(batch, kernel.depth, **kernel.refinement, operators=False)
+    colours = refine_colours(batch, kernel.depth, **kernel.refinement_options, operators=False)
     return Compression(nodes=batch.n_nodes, distinct=colours.counts)
 
 
