@@ -21,7 +21,7 @@ ENGINE = "decoupled"
 
 def tile(pair):
     with single_threaded_blas():
-        return get_engine(ENGINE).tile(*pair)
+        return get_engine(ENGINE).tile_readouts(*pair)
 
 
 def with_processes(batch: fg.GraphBatch, workers: int) -> None:

@@ -53,8 +53,8 @@ MUTANTS = [
     Mutant("engines.Kronecker.pair", "call", "kappa0 -> kappa1", 1, EQUALS),
     Mutant("engines.Kronecker._prepare_graph", "drop if", "", 1, EQUALS),
     # engines: decoupled
-    Mutant("engines.Decoupled.tile", "drop transpose", "", 3, CONSISTENCY),
-    Mutant("engines.Decoupled.tile", "operator", "+ -> -", 3, EQUALS),
+    Mutant("engines.Decoupled.tile_readouts", "drop transpose", "", 3, CONSISTENCY),
+    Mutant("engines.Decoupled.tile_readouts", "operator", "+ -> -", 3, EQUALS),
     Mutant("engines._decoupled._norms", "drop factor", "", 2, EQUALS),
     Mutant("engines.operator_matrix", "operator", "+ -> -", 1, EQUALS),
     Mutant("engines.is_zero_norm", "return", "np.zeros(len($0), dtype=bool)", 1, ALGEBRA),

@@ -317,11 +317,11 @@ def test_memory_stays_below_the_estimate(kind, way, rate):
     sketch = Sketch(kind, rate, **WAYS[way])
     engine, kernel = Sketched(sketch), GNTK(blocks=2)
     prepared = engine.prepare(batch, kernel)
-    engine.tile(*[engine.build_group(prepared, np.array([i])) for i in (0, 1)])  # loads and compiles
+    engine.tile_readouts(*[engine.build_group(prepared, np.array([i])) for i in (0, 1)])  # loads and compiles
     cost = fg.estimate_cost(batch, replace(kernel, sketch=sketch), compute=Compute(n_jobs=1))
     tracemalloc.start()
     try:
-        engine.tile(*[engine.build_group(prepared, np.array([i])) for i in (0, 1)])
+        engine.tile_readouts(*[engine.build_group(prepared, np.array([i])) for i in (0, 1)])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -375,8 +375,8 @@ def test_a_cancelled_tile_returns_at_once():
     prepared = engine.prepare(prepared_batch(LARGER), GNTK(blocks=2))
     group = engine.build_group(prepared, np.arange(6))
     cancelled = np.ones(1, dtype=np.uint8)
-    assert not engine.tile(group, group, cancelled)[1:].any()
-    assert engine.tile(group, group, np.zeros(1, dtype=np.uint8))[1:].all()
+    assert not engine.tile_readouts(group, group, cancelled)[1:].any()
+    assert engine.tile_readouts(group, group, np.zeros(1, dtype=np.uint8))[1:].all()
 
 
 def test_dense_products_do_not_depend_on_the_chunk_size(monkeypatch):

@@ -48,7 +48,7 @@ class SizesEngine(Engine):
     def build_nodes(self, state, batch):
         return np.full(batch.n_nodes, state[1][0] / batch.n_nodes)
 
-    def tile(self, rows, cols, cancelled=None):
+    def tile_readouts(self, rows, cols, cancelled=None):
         return np.multiply.outer(rows, cols)[None]
 
     def tile_bytes(self, rows, cols):

@@ -50,7 +50,7 @@ class Extent(NamedTuple):
 
     nodes: int  # colours where equal nodes are merged; the maximum over levels
     graphs: int = 1
-    levels: int = 1
+    n_levels: int = 1
     n_features: int = 0
     building_bytes: int = 0  # memory to build the share of the group's most expensive graph
     n_relations: int = 1
@@ -65,7 +65,7 @@ class GraphSizes:
     ----------
     offsets : int64, (n + 1,)
         Nodes of graph i are offsets[i]..offsets[i + 1] − 1.
-    colours : int32, (levels, N), or None
+    colours : int32, (n_levels, N), or None
         Nodes of a group with the same colour are computed once at that level; None if no nodes are merged.
     keys : uint64, (k, n), or None
         Graphs with equal keys are likely to share colours and should be in the same group.
@@ -77,7 +77,7 @@ class GraphSizes:
         Number of relations: more than one with typed edges.
     sketch_rows : int64, (n,), or None
         Rows of the sketch of each graph.
-    levels : int
+    n_levels : int
         Number of levels, if the memory of a tile depends on it and it does not follow from ``colours``.
     """
 
@@ -88,7 +88,7 @@ class GraphSizes:
     building_bytes: Ints | None = None
     n_relations: int = 1
     sketch_rows: Ints | None = None
-    levels: int = 1
+    n_levels: int = 1
 
     @property
     def n_nodes(self) -> Ints:
@@ -118,8 +118,8 @@ class Engine(ABC, Generic[K, State, GroupData]):
 
     The stages are ``prepare``, which returns the state of a batch → ``run_task`` for each of ``preparation_tasks`` →
     ``finish_preparation``, which returns the complete state → ``build_group``, which returns the data of a group →
-    ``tile`` for each pair of groups. ``prepare`` allocates the arrays of the state; each task fills entries of its own
-    in place, so that tasks can run on threads. An engine without tasks inherits empty stages.
+    ``tile_readouts`` for each pair of groups. ``prepare`` allocates the arrays of the state; each task fills entries of
+    its own in place, so that tasks can run on threads. An engine without tasks inherits empty stages.
     """
 
     name: str
@@ -168,14 +168,14 @@ class Engine(ABC, Generic[K, State, GroupData]):
 
     @abstractmethod
     def build_group(self, state: State, graphs: Ints) -> GroupData:
-        """Return the data of a group of graphs that ``tile`` takes, a picklable value."""
+        """Return the data of a group of graphs that ``tile_readouts`` takes, a picklable value."""
 
     @abstractmethod
     def build_nodes(self, state: State, batch: GraphBatch) -> GroupData:
         """Return the data of a single graph with a row of the tile for each node; they add up to the graph's row."""
 
     @abstractmethod
-    def tile(self, rows: GroupData, cols: GroupData, cancelled: CancelFlag | None = None) -> Array:
+    def tile_readouts(self, rows: GroupData, cols: GroupData, cancelled: CancelFlag | None = None) -> Array:
         """Return the readout of every level between two groups, shape (blocks + 1, len(rows), len(cols)).
 
         Entry [l, i, j] is Σ_uv K(l)_uv between row graph i and column graph j; l = 0 is level 0. The row graphs may
@@ -183,13 +183,13 @@ class Engine(ABC, Generic[K, State, GroupData]):
         not 0 a long tile returns early, with meaningless values.
         """
 
-    def weighted_tile(self, rows: GroupData, cols: GroupData) -> Array | None:  # noqa: ARG002
+    def weighted_readouts(self, rows: GroupData, cols: GroupData) -> Array | None:  # noqa: ARG002
         """Return the weighted sum of all levels (len(rows), len(cols)) if that is faster than the levels, else None."""
         return None
 
     @abstractmethod
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
-        """Return an upper bound on the memory that ``tile``, or building the larger group, allocates.
+        """Return an upper bound on the memory that ``tile_readouts``, or building the larger group, allocates.
 
         Counts pairwise matrices only; per-node storage is additional.
         """
@@ -200,7 +200,7 @@ class Engine(ABC, Generic[K, State, GroupData]):
 
 
 class GroupwiseEngine(Engine[Network, BatchAndKernel, GroupData]):
-    """An engine that does all of its work in ``build_group`` and ``tile``."""
+    """An engine that does all of its work in ``build_group`` and ``tile_readouts``."""
 
     def prepare(self, batch: GraphBatch, kernel: Network, cols: BatchAndKernel | None = None) -> BatchAndKernel:  # noqa: ARG002
         """Keep the graphs."""

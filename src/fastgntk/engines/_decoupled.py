@@ -73,7 +73,7 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
         group = self.build_group(state, np.arange(len(batch)))
         return replace(group, offsets=np.arange(batch.n_nodes + 1), feature_sums=to_dense(batch.features))
 
-    def tile(self, rows: _DecoupledGroup, cols: _DecoupledGroup, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
+    def tile_readouts(self, rows: _DecoupledGroup, cols: _DecoupledGroup, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Run the recursion on all node pairs of two groups and read out every level."""
         kernel = rows.kernel
         gain, linear = kernel.c_phi / 2, linear_share(kernel)

@@ -103,7 +103,7 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
 
     def graph_sizes(self, state: HistogramState) -> GraphSizes:
         """Return the sizes of the graphs."""
-        return GraphSizes(state.offsets, levels=state.kernel.depth + 1)
+        return GraphSizes(state.offsets, n_levels=state.kernel.depth + 1)
 
     def equal_graphs(self, state: HistogramState) -> Ints:
         """Return for each graph the index of the first one with the same vector."""
@@ -132,17 +132,17 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
         shares = (1.0 / counts)[row], row, n_levels * np.arange(n_nodes + 1)
         return _to_group(state, vectors)._replace(readout=sparse.csr_array(shares, shape=(n_nodes, len(keys))))
 
-    def tile(self, rows: FeatureGroup, cols: FeatureGroup, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
+    def tile_readouts(self, rows: FeatureGroup, cols: FeatureGroup, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Multiply the vectors of two groups level by level."""
         return np.stack([_multiply(rows.level(level), cols.level(level)) for level in range(rows.n_levels)])
 
-    def weighted_tile(self, rows: FeatureGroup, cols: FeatureGroup) -> Array:
+    def weighted_readouts(self, rows: FeatureGroup, cols: FeatureGroup) -> Array:
         """Multiply the vectors of two groups; all levels have the weight 1."""
         return _multiply(rows, cols)
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count the readouts, and for one level the products, and with nodes as rows those of their colours."""
-        return 8 * (2 * rows.levels + 4) * rows.graphs * cols.graphs
+        return 8 * (2 * rows.n_levels + 4) * rows.graphs * cols.graphs
 
     def kept_bytes(self, state: HistogramState) -> int:
         """Count the state, the dense columns, and the sparse ones twice."""

@@ -94,7 +94,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
         """Return a single graph that is read out node by node."""
         return _NodeByNode(self.build_group(state, np.arange(len(batch))))
 
-    def tile(self, rows: list[_Graph], cols: list[_Graph], cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
+    def tile_readouts(self, rows: list[_Graph], cols: list[_Graph], cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Return all levels for every pair of graphs; a tile that fits in memory is too short to be cancelled."""
         if isinstance(rows, _NodeByNode):
             return np.stack([self.pair(rows[0], h) for h in cols], axis=2)
@@ -112,7 +112,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
         gain, linear = kernel.c_phi / 2, linear_share(kernel)
         sigma = keep_shared_columns(g.X, h.X) @ h.X.T
         sigma_0, K = sigma, sigma.copy()
-        levels = [K.sum(axis=1)]
+        readouts = [K.sum(axis=1)]
         for block in range(kernel.blocks):
             B, B_prime = g.B[block], h.B[block]
             sigma = (1 - kernel.residual) * _kron_apply(B, B_prime, sigma) + kernel.residual * sigma_0
@@ -122,8 +122,8 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
                 lam, pp = _cosine(sigma, g.p[block] * shrink, h.p[block] * shrink)
                 sigma = gain * pp * kappa1(lam, linear)
                 K = K * gain * kappa0(lam, linear) + sigma
-            levels.append((K if kernel.tangent else sigma).sum(axis=1))
-        return np.array(levels)
+            readouts.append((K if kernel.tangent else sigma).sum(axis=1))
+        return np.array(readouts)
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count the Kronecker product and a few matrices of the pair."""

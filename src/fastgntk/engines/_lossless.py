@@ -193,7 +193,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         rows = state.rows._replace(offsets=nodes, **_feature_sums(features))
         return self.build_group(replace(state, rows=rows), nodes[:-1])
 
-    def tile(
+    def tile_readouts(
         self,
         rows: tuple[Network, GroupColours],
         cols: tuple[Network, GroupColours],
@@ -217,11 +217,11 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count λ and θ of two levels, a panel of features, the readouts, and the values with copies of them."""
         m, k = rows.nodes + 32, cols.nodes + 32
-        levels = 2 * 16 * m * k
-        panel = 8 * 64 * max(rows.n_relations, cols.n_relations) * max(m, k, rows.n_features // 2)
+        level_bytes = 2 * 16 * m * k
+        panel_bytes = 8 * 64 * max(rows.n_relations, cols.n_relations) * max(m, k, rows.n_features // 2)
         graphs = max(rows.graphs, cols.graphs)
-        values = 5 * 8 * rows.levels * rows.graphs * cols.graphs
-        return levels + panel + 8 * graphs * max(m, k) + values + _THREAD_BYTES
+        value_bytes = 5 * 8 * rows.n_levels * rows.graphs * cols.graphs
+        return level_bytes + panel_bytes + 8 * graphs * max(m, k) + value_bytes + _THREAD_BYTES
 
 
 def _aggregate_features(Q: ColourOperator, features: Any, n_relations: int) -> tuple[sparse.csr_array, Array]:

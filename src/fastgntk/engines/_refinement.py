@@ -231,7 +231,7 @@ def _index_values(values: NDArray[np.integer]) -> tuple[int, Int32s]:
 
 
 def first_with_equal_colours(offsets: Ints, colours: Int32s) -> Ints:
-    """Return for each graph the index of the first one with the same multiset of colours in each row of (levels, N)."""
+    """Return for each graph the index of the first one with equal multisets of colours in each row of (n_levels, N)."""
     first: dict[bytes, int] = {}
     out = np.empty(len(offsets) - 1, dtype=np.int64)
     for i in range(len(out)):

@@ -130,7 +130,7 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
             return None
         return refine_colours(batch, kernel.blocks, **kernel.refinement_options, operators=False).colours
 
-    def tile(self, rows: _SketchedGroup, cols: _SketchedGroup, cancelled: CancelFlag | None = None) -> Array:
+    def tile_readouts(self, rows: _SketchedGroup, cols: _SketchedGroup, cancelled: CancelFlag | None = None) -> Array:
         """Run the recursion on all node pairs of two groups and read out every level."""
         kernel = rows.kernel
         out = np.empty((kernel.blocks + 1, len(rows), len(cols)))

@@ -117,7 +117,7 @@ class Vectors(Engine[DescriptorKernel, _State, _Group]):
         """Raise an error: these values belong to no node."""
         raise InputError(f"{state.kernel!r} has no contributions of nodes, because descriptors belong to whole graphs.")
 
-    def tile(self, rows: _Group, cols: _Group, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
+    def tile_readouts(self, rows: _Group, cols: _Group, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Return the values of the only level, shape (1, len(rows), len(cols))."""
         match rows.kernel:
             case RBF():

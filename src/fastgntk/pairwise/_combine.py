@@ -27,14 +27,14 @@ Diagonals = dict[Kernel, Array]
 """For each leaf of a kernel, the diagonal (n,): its value of each graph with itself."""
 
 
-def combine_levels(levels: Array, kernel: Leaf) -> Array:
+def combine_levels(readouts: Array, kernel: Leaf) -> Array:
     """Return the value of a leaf from the readouts of all its levels, shape (L + 1, …)."""
     weights = kernel.level_weights
     if weights[-1] == 1.0 and not any(weights[:-1]):
-        return np.array(levels[-1])
+        return np.array(readouts[-1])
     if all(weight == 1.0 for weight in weights):
-        return np.asarray(levels.sum(axis=0))
-    return np.asarray(np.einsum("l,l...->...", np.array(weights), levels))
+        return np.asarray(readouts.sum(axis=0))
+    return np.asarray(np.einsum("l,l...->...", np.array(weights), readouts))
 
 
 def mirror_upper_triangle(values: Array) -> Array:

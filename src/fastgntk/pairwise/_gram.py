@@ -13,7 +13,7 @@ from fastgntk.graphs import as_graphs
 from fastgntk.kernels import Kernel, Leaf
 from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute, check_fits_memory
-from fastgntk.pairwise._group_pairs import leaf_cross, leaf_gram, leaf_levels
+from fastgntk.pairwise._group_pairs import leaf_cross, leaf_gram, leaf_readouts
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare_batch, prepare_pair, resolve
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
@@ -226,7 +226,7 @@ def gram_path(graphs: Any, kernel: Leaf | None = None, *, compute: Compute | Non
     check_fits_memory(8 * (checked.depth + 1) * len(graphs) ** 2, compute.memory_budget)
     prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, checked, compute, once=True)
     leaf_graphs = prepared.graphs_by_leaf[checked]
-    return GramPath(checked, leaf_levels(leaf_graphs, compute), leaf_graphs.engine.name)
+    return GramPath(checked, leaf_readouts(leaf_graphs, compute), leaf_graphs.engine.name)
 
 
 def _check_result_fits(kernel: Kernel, n: int, m: int, compute: Compute) -> int:

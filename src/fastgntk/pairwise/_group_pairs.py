@@ -19,8 +19,8 @@ from fastgntk.pairwise._compute import Compute, check_fits_memory
 from fastgntk.pairwise._leaf_graphs import BuiltGroup, LeafGraphs
 from fastgntk.pairwise._plan import Plan, plan_cross, plan_diagonal, plan_gram
 
-__all__ = ["compute_levels", "compute_values", "leaf_contributions", "leaf_cross", "leaf_diagonal", "leaf_gram"]
-__all__ += ["leaf_levels"]
+__all__ = ["compute_readouts", "compute_values", "leaf_contributions", "leaf_cross", "leaf_diagonal", "leaf_gram"]
+__all__ += ["leaf_readouts"]
 
 _log = logging.getLogger("fastgntk")
 
@@ -28,7 +28,7 @@ Write = Callable[[Ints, Ints, Array], None]
 """Called as write(row graphs, column graphs, tile) with the tile of each pair of groups."""
 
 ComputeTile = Callable[[BuiltGroup, BuiltGroup, NDArray[np.uint8]], Array]
-"""`compute_values`, or `compute_levels` for the readouts of all levels."""
+"""`compute_values`, or `compute_readouts` for the readouts of all levels."""
 
 
 def leaf_gram(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> Array:
@@ -39,11 +39,11 @@ def leaf_gram(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> Array:
     return out
 
 
-def leaf_levels(graphs: LeafGraphs, compute: Compute) -> Array:
+def leaf_readouts(graphs: LeafGraphs, compute: Compute) -> Array:
     """Return the readouts of all levels, shape (L + 1, n, n)."""
     out = np.zeros((graphs.kernel.depth + 1, graphs.n, graphs.n))
     write = _write_both_triangles(out)
-    _compute_group_pairs(graphs, graphs, plan_gram(graphs.groups), write, compute, out.nbytes, compute_levels)
+    _compute_group_pairs(graphs, graphs, plan_gram(graphs.groups), write, compute, out.nbytes, compute_readouts)
     return out
 
 
@@ -137,24 +137,24 @@ def _run_group_pairs(
 def compute_values(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uint8]) -> Array:
     """Compute the kernel between two groups, and raise an error if some values are not finite."""
     with _name_groups(rows, cols):
-        values: Array | None = rows.engine.weighted_tile(rows.data, cols.data)
+        values: Array | None = rows.engine.weighted_readouts(rows.data, cols.data)
     if values is None:
-        return combine_levels(compute_levels(rows, cols, cancelled), rows.kernel)
+        return combine_levels(compute_readouts(rows, cols, cancelled), rows.kernel)
     return _pool(values, rows, cols)
 
 
-def compute_levels(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uint8]) -> Array:
+def compute_readouts(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uint8]) -> Array:
     """Compute the readouts of all levels between two groups, and raise an error if some are not finite."""
     with _name_groups(rows, cols):
-        levels: Array = rows.engine.tile(rows.data, cols.data, cancelled)
-    if cancelled[0] or np.isfinite(levels).all():
-        return _pool(levels, rows, cols)
+        readouts: Array = rows.engine.tile_readouts(rows.data, cols.data, cancelled)
+    if cancelled[0] or np.isfinite(readouts).all():
+        return _pool(readouts, rows, cols)
     groups = f"{rows.group} × {cols.group}"
     if not isinstance(rows.kernel, Network):
         raise InputError(
             f"values of {rows.kernel} for graphs {groups} leave the range of float64; use smaller numbers."
         )
-    level = int(np.argwhere(~np.isfinite(levels))[0][0])
+    level = int(np.argwhere(~np.isfinite(readouts))[0][0])
     scales = " or ".join(f"scale={name!r}" for name in ("degree", "unit") if name != rows.kernel.scale)
     raise InputError(
         f"kernel values of graphs {groups} leave the range of float64 at block {level} of "

@@ -33,7 +33,7 @@ class GraphGroup:
     building_bytes: int = 0
     n_relations: int = 1
     sketch_rows: int = 0
-    levels: int = 1
+    n_levels: int = 1
 
     @property
     def width(self) -> int:
@@ -43,7 +43,7 @@ class GraphGroup:
     @property
     def extent(self) -> Extent:
         """The sizes that determine memory."""
-        sizes = self.width, len(self.graphs), max(len(self.counts) + 1, self.levels)
+        sizes = self.width, len(self.graphs), max(len(self.counts) + 1, self.n_levels)
         return Extent(*sizes, self.n_features, self.building_bytes, self.n_relations, self.sketch_rows)
 
     def __str__(self) -> str:
@@ -142,8 +142,8 @@ def _make_groups(sizes: GraphSizes, members: list[Ints]) -> tuple[GraphGroup, ..
     group_of_graph = np.empty(len(n_nodes), dtype=np.int64)
     for i, graphs in enumerate(members):
         group_of_graph[graphs] = i
-    levels = 1 if sizes.colours is None else len(sizes.colours)
-    counts = np.zeros((len(members), levels), dtype=np.int64)
+    n_levels = 1 if sizes.colours is None else len(sizes.colours)
+    counts = np.zeros((len(members), n_levels), dtype=np.int64)
     if sizes.colours is None:
         np.add.at(counts[:, 0], group_of_graph, n_nodes)
     else:
@@ -162,7 +162,7 @@ def _make_groups(sizes: GraphSizes, members: list[Ints]) -> tuple[GraphGroup, ..
             int(building[graphs].max(initial=0)),
             sizes.n_relations,
             int(rows[graphs].sum()),
-            sizes.levels,
+            sizes.n_levels,
         )
         for graphs, count in zip(members, counts, strict=True)
     )
