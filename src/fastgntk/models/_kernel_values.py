@@ -20,7 +20,7 @@ from fastgntk import pairwise
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress
 from fastgntk.graphs import DescriptorScaling, GraphBatch, NodeFeatures
-from fastgntk.kernels import Kernel, Normalized
+from fastgntk.kernels import Kernel, Leaf, Normalized
 from fastgntk.models._base import as_training_graphs
 from fastgntk.pairwise import (
     Compute,
@@ -66,7 +66,7 @@ class KernelBasis:
         return self.prepared.features
 
     @property
-    def scalings(self) -> dict[Kernel, DescriptorScaling]:
+    def scalings(self) -> dict[Leaf, DescriptorScaling]:
         """Fitted scaling of descriptors by leaf of the kernel."""
         return self.prepared.scalings
 
@@ -188,9 +188,9 @@ class TrainingKernel:
     def basis(self, indices: Ints) -> KernelBasis:
         """Return the basis functions of some training graphs, without the constant."""
         if self.stored is not None:  # the stored diagonal is that of a leaf if the kernel is a leaf, normalised or not
-            kernel = Kernel.from_dict(self.stored.manifest.kernel)
-            if kernel in self.prepared.graphs_by_leaf:
-                self.prepared.set_leaf_diagonal(kernel, self._stored_diagonal)
+            leaf = Kernel.from_dict(self.stored.manifest.kernel)
+            if isinstance(leaf, Leaf) and leaf in self.prepared.graphs_by_leaf:
+                self.prepared.set_leaf_diagonal(leaf, self._stored_diagonal)
         subset = self._subset(indices)
         subset.take_diagonals(self.prepared, indices)  # some were computed after the subset
         return KernelBasis(subset, self.kernel_scale)

@@ -25,7 +25,7 @@ from fastgntk._util.threads import run as run_on_threads
 from fastgntk.engines import TangentFeatures, check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import DescriptorScaling, Graph, GraphBatch, NodeFeatures
-from fastgntk.kernels import GNTK, Kernel, Network, Normalized
+from fastgntk.kernels import GNTK, Kernel, Leaf, Network, Normalized
 from fastgntk.models._base import GraphEstimator, as_training_graphs, check_new_graphs
 from fastgntk.models._kernel_values import KERNEL_CONSTANT, Chunk, TrainingKernel, split_into_chunks
 from fastgntk.models._targets import Targets
@@ -213,7 +213,7 @@ class FeatureBasis:
     transformer: RandomFeatures
     kernel_scale: float = 1.0
     keeps_graphs: ClassVar[bool] = False
-    scalings: ClassVar[Mapping[Kernel, DescriptorScaling]] = MappingProxyType({})  # no descriptors
+    scalings: ClassVar[Mapping[Leaf, DescriptorScaling]] = MappingProxyType({})  # no descriptors
 
     @classmethod
     def restore(

@@ -182,16 +182,16 @@ def estimate_cost(
 
 def _leaf_cost(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> tuple[LeafCost, int, int]:
     """Return the cost of a leaf, the number of threads, and the peak memory in bytes."""
-    engine, kernel, n = graphs.engine, graphs.kernel, graphs.batch.n_nodes
+    engine, leaf, n = graphs.engine, graphs.leaf, graphs.batch.n_nodes
     plan = plan_gram(graphs.groups)
     threads = graphs.affordable_threads(plan, compute, result_bytes)
     largest = largest_extent(graphs.groups) if graphs.groups else Extent(0)
-    pairs = plan.node_pairs().tolist() if isinstance(kernel, Network) else []
-    if len(pairs) < kernel.depth:  # an engine that merges nothing has the same pairs at every level
-        pairs = pairs * kernel.depth
-    seconds = estimate_seconds(engine.name, graphs.batch, kernel, sum(pairs))
+    pairs = plan.node_pairs().tolist() if isinstance(leaf, Network) else []
+    if len(pairs) < leaf.depth:  # an engine that merges nothing has the same pairs at every level
+        pairs = pairs * leaf.depth
+    seconds = estimate_seconds(engine.name, graphs.batch, leaf, sum(pairs))
     cost = LeafCost(
-        kernel=repr(kernel),
+        kernel=repr(leaf),
         engine=engine.name,
         reason=graphs.choice.reason,
         groups=len(graphs.groups),

@@ -92,11 +92,11 @@ def gram(
     result_bytes = _check_result_fits(kernel, len(graphs), len(graphs), compute)
     prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, kernel, compute, once=True)
 
-    leaves = {}
+    leaf_values = {}
     for leaf, leaf_graphs, part in _leaves(prepared, compute):
-        leaves[leaf] = leaf_gram(leaf_graphs, part, result_bytes)
-        prepared.set_leaf_diagonal(leaf, np.diagonal(leaves[leaf]).copy())
-    return combine(kernel, leaves)
+        leaf_values[leaf] = leaf_gram(leaf_graphs, part, result_bytes)
+        prepared.set_leaf_diagonal(leaf, np.diagonal(leaf_values[leaf]).copy())
+    return combine(kernel, leaf_values)
 
 
 def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -122,11 +122,11 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
         row_graphs, col_graphs = prepare_pair(rows, cols, kernel, compute)
     row_diagonals, col_diagonals = row_graphs.needed_diagonals(compute), col_graphs.needed_diagonals(compute)
 
-    leaves = {
+    leaf_values = {
         leaf: leaf_cross(row_graphs.graphs_by_leaf[leaf], leaf_graphs, part, result_bytes)
         for leaf, leaf_graphs, part in _leaves(col_graphs, compute)
     }
-    return combine(kernel, leaves, row_diagonals, col_diagonals)
+    return combine(kernel, leaf_values, row_diagonals, col_diagonals)
 
 
 def gram_columns(
@@ -143,11 +143,11 @@ def gram_columns(
     diagonals = prepared.needed_diagonals(compute)
     col_diagonals = {leaf: values[indices] for leaf, values in diagonals.items()}
 
-    leaves = {
+    leaf_values = {
         leaf: np.ascontiguousarray(leaf_cross(cols.graphs_by_leaf[leaf], leaf_graphs, part, result_bytes).T)
         for leaf, leaf_graphs, part in _leaves(prepared, compute)
     }
-    return combine(prepared.kernel, leaves, diagonals, col_diagonals)
+    return combine(prepared.kernel, leaf_values, diagonals, col_diagonals)
 
 
 def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -231,13 +231,13 @@ def gram_path(graphs: Any, kernel: Leaf | None = None, *, compute: Compute | Non
 
 def _check_result_fits(kernel: Kernel, n: int, m: int, compute: Compute) -> int:
     """Return the size of the result and of the matrices of leaves alongside it; raise if it does not fit."""
-    leaves = len(kernel.leaves())
-    result_bytes = 8 * n * m * (1 if leaves == 1 else leaves + 1)
+    n_leaves = len(kernel.leaves())
+    result_bytes = 8 * n * m * (1 if n_leaves == 1 else n_leaves + 1)
     check_fits_memory(result_bytes, compute.memory_budget)
     return result_bytes
 
 
-def _leaves(prepared: PreparedGraphs, compute: Compute) -> Iterator[tuple[Kernel, LeafGraphs, Compute]]:
+def _leaves(prepared: PreparedGraphs, compute: Compute) -> Iterator[tuple[Leaf, LeafGraphs, Compute]]:
     """Yield each leaf with its graphs, and ``compute`` with an equal part of the progress."""
     for i, (leaf, leaf_graphs) in enumerate(prepared.graphs_by_leaf.items()):
         yield leaf, leaf_graphs, compute.for_part(i, len(prepared.graphs_by_leaf))

@@ -41,7 +41,7 @@ def leaf_gram(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> Array:
 
 def leaf_readouts(graphs: LeafGraphs, compute: Compute) -> Array:
     """Return the readouts of all levels, shape (L + 1, n, n)."""
-    out = np.zeros((graphs.kernel.depth + 1, graphs.n, graphs.n))
+    out = np.zeros((graphs.leaf.depth + 1, graphs.n, graphs.n))
     write = _write_both_triangles(out)
     _compute_group_pairs(graphs, graphs, plan_gram(graphs.groups), write, compute, out.nbytes, compute_readouts)
     return out
@@ -128,7 +128,7 @@ def _run_group_pairs(
         rows, cols = pick(*group_pair)
         write(rows.group.graphs, cols.group.graphs, (compute_tile or compute_values)(rows, cols, cancelled))
 
-    shown = (graphs.engine.name, graphs.choice.reason, graphs.kernel, len(plan.group_pairs), n_threads)
+    shown = (graphs.engine.name, graphs.choice.reason, graphs.leaf, len(plan.group_pairs), n_threads)
     _log.info("engine %s (%s): %s, %d tiles on %d threads", *shown)
     with single_threaded_blas():
         run(compute_and_write, plan.group_pairs, n_threads, plan.cost, compute.progress, cancelled)
@@ -139,7 +139,7 @@ def compute_values(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uin
     with _name_groups(rows, cols):
         values: Array | None = rows.engine.weighted_readouts(rows.data, cols.data)
     if values is None:
-        return combine_levels(compute_readouts(rows, cols, cancelled), rows.kernel)
+        return combine_levels(compute_readouts(rows, cols, cancelled), rows.leaf)
     return _pool(values, rows, cols)
 
 
@@ -150,15 +150,13 @@ def compute_readouts(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.u
     if cancelled[0] or np.isfinite(readouts).all():
         return _pool(readouts, rows, cols)
     groups = f"{rows.group} × {cols.group}"
-    if not isinstance(rows.kernel, Network):
-        raise InputError(
-            f"values of {rows.kernel} for graphs {groups} leave the range of float64; use smaller numbers."
-        )
+    if not isinstance(rows.leaf, Network):
+        raise InputError(f"values of {rows.leaf} for graphs {groups} leave the range of float64; use smaller numbers.")
     level = int(np.argwhere(~np.isfinite(readouts))[0][0])
-    scales = " or ".join(f"scale={name!r}" for name in ("degree", "unit") if name != rows.kernel.scale)
+    scales = " or ".join(f"scale={name!r}" for name in ("degree", "unit") if name != rows.leaf.scale)
     raise InputError(
         f"kernel values of graphs {groups} leave the range of float64 at block {level} of "
-        f"{rows.kernel.blocks}; use {scales}, fewer blocks, or smaller features and weights."
+        f"{rows.leaf.blocks}; use {scales}, fewer blocks, or smaller features and weights."
     )
 
 

@@ -23,7 +23,7 @@ class BuiltGroup(NamedTuple):
     """A group of graphs, or the nodes of one graph, with the data from which the engine computes tiles."""
 
     group: GraphGroup
-    kernel: Leaf
+    leaf: Leaf
     engine: Engine[Any, Any, Any]
     data: Any
     divisors: Array | None = None  # of the readouts of its graphs, or of its nodes; None if they are sums
@@ -33,7 +33,7 @@ class BuiltGroup(NamedTuple):
 class LeafGraphs:
     """Graphs prepared for one leaf."""
 
-    kernel: Leaf
+    leaf: Leaf
     batch: GraphBatch  # with encoded node features
     choice: Choice
     state: Any  # of the engine
@@ -52,15 +52,15 @@ class LeafGraphs:
         return self.choice.engine
 
     @classmethod
-    def prepare(cls, kernel: Leaf, batch: GraphBatch, choice: Choice, cols: Self | None = None) -> Self:
+    def prepare(cls, leaf: Leaf, batch: GraphBatch, choice: Choice, cols: Self | None = None) -> Self:
         """Do all work that needs one graph only, and cut the graphs into groups.
 
         ``cols`` are the column graphs, if these are rows of a matrix with other graphs.
         """
         engine = choice.engine
         with np.errstate(all="ignore"):  # an overflow makes tiles infinite, and those raise an error
-            state = engine.prepare(batch, kernel, None if cols is None else cols.state)
-        return cls(kernel, batch, choice, state, cut_into_groups(engine.graph_sizes(state), engine.max_group_nodes))
+            state = engine.prepare(batch, leaf, None if cols is None else cols.state)
+        return cls(leaf, batch, choice, state, cut_into_groups(engine.graph_sizes(state), engine.max_group_nodes))
 
     def cut(self, tile_size: int, order: Ints | None = None) -> Self:
         """Return the same graphs in other groups; ``tile_size`` and ``order`` as in `cut_into_groups`."""
@@ -69,7 +69,7 @@ class LeafGraphs:
         return replace(self, groups=groups, built_groups=[], lock=threading.Lock())
 
     def equal_graphs(self) -> Ints:
-        """Return for each graph the index of the first one that the kernel cannot distinguish from it."""
+        """Return for each graph the index of the first one that the leaf cannot distinguish from it."""
         engine = self.engine
         first_equal = engine.equal_graphs(self.state)
         if first_equal is not None:
@@ -77,7 +77,7 @@ class LeafGraphs:
         colours = engine.colours(self.state)
         if colours is not None:
             return first_with_equal_colours(self.batch.offsets, colours)
-        return equal_graphs(self.batch, self.kernel.depth, **self.kernel.refinement_options)
+        return equal_graphs(self.batch, self.leaf.depth, **self.leaf.refinement_options)
 
     def build(self, n_threads: int) -> list[BuiltGroup]:
         """Build every group, once."""
@@ -113,18 +113,18 @@ class LeafGraphs:
         except Exception as error:
             error.add_note(f"while preparing graphs {group}")
             raise
-        return BuiltGroup(group, self.kernel, self.engine, data, self._divisors(group.graphs))
+        return BuiltGroup(group, self.leaf, self.engine, data, self._divisors(group.graphs))
 
     def build_nodes(self, n_threads: int) -> BuiltGroup:
         """Build the nodes of a single graph as rows of tiles."""
         with single_threaded_blas(), np.errstate(all="ignore"):
             data = self.engine.build_nodes(self.finish_preparation(n_threads), self.batch)
         graph_of_node = np.zeros(self.batch.n_nodes, dtype=np.int64)
-        return BuiltGroup(self.groups[0], self.kernel, self.engine, data, self._divisors(graph_of_node))
+        return BuiltGroup(self.groups[0], self.leaf, self.engine, data, self._divisors(graph_of_node))
 
     def _divisors(self, graphs: Ints) -> Array | None:
         """Return the number of nodes of each graph if readouts are means; 1 for a graph without nodes."""
-        return np.maximum(self.batch.sizes[graphs], 1).astype(np.float64) if self.kernel.pool == "mean" else None
+        return np.maximum(self.batch.sizes[graphs], 1).astype(np.float64) if self.leaf.pool == "mean" else None
 
     def affordable_threads(
         self, plan: Plan, compute: Compute, result_bytes: int, cols: Self | None = None, readouts: int = 1

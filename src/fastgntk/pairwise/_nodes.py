@@ -13,7 +13,7 @@ from fastgntk._util.threads import run, single_threaded_blas
 from fastgntk.engines import NodePairs, check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures, as_graphs
-from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Network
+from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Leaf, Network
 from fastgntk.pairwise._combine import combine_nodes
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
 from fastgntk.pairwise._factors import put_factor_first
@@ -138,7 +138,7 @@ def contributions(
     """
     row, n = cols.prepare_others(batch), batch.n_nodes
     blocks = list(dict.fromkeys(leaf.on for leaf in row.graphs_by_leaf if isinstance(leaf, DescriptorKernel)))
-    parts: dict[Kernel, Array] = {}  # a row for each node, then one for each block
+    parts: dict[Leaf, Array] = {}  # a row for each node, then one for each block
     for leaf, graphs in row.graphs_by_leaf.items():
         if isinstance(leaf, DescriptorKernel):
             parts[leaf] = np.zeros((n + len(blocks), len(cols)))

@@ -61,7 +61,7 @@ class PreparedGraphs:
         The graphs as given, before node features are encoded.
     features : dict of str to NodeFeatures
         The fitted node features, for each kind of features in the kernel.
-    scalings : dict of Kernel to DescriptorScaling
+    scalings : dict of Leaf to DescriptorScaling
         The fitted scaling of descriptors, for each leaf of the kernel that uses them.
     engines : list of str
         The engine of each leaf of the kernel.
@@ -71,9 +71,9 @@ class PreparedGraphs:
     compute: Compute
     batch: GraphBatch
     features: dict[str, NodeFeatures]
-    scalings: dict[Kernel, DescriptorScaling]
-    graphs_by_leaf: dict[Kernel, LeafGraphs] = field(default_factory=dict)
-    _diagonals: dict[Kernel, Array] = field(default_factory=dict, init=False)
+    scalings: dict[Leaf, DescriptorScaling]
+    graphs_by_leaf: dict[Leaf, LeafGraphs] = field(default_factory=dict)
+    _diagonals: dict[Leaf, Array] = field(default_factory=dict, init=False)
 
     @property
     def engines(self) -> list[str]:
@@ -121,23 +121,23 @@ class PreparedGraphs:
         if whole is not self:
             self._diagonals |= {leaf: values[indices] for leaf, values in whole._diagonals.items()}
 
-    def leaf_diagonals(self, compute: Compute | None = None) -> dict[Kernel, Array]:
+    def leaf_diagonals(self, compute: Compute | None = None) -> dict[Leaf, Array]:
         """Return k(G, G) of every graph for each leaf of the kernel, computed once."""
         compute = self.compute if compute is None else compute
-        missing = [kernel for kernel in self.graphs_by_leaf if kernel not in self._diagonals]
+        missing = [leaf for leaf in self.graphs_by_leaf if leaf not in self._diagonals]
         if missing:
             check_fits_memory(8 * len(self) * len(missing), compute.memory_budget)
-        for i, kernel in enumerate(missing):
-            self._diagonals[kernel] = leaf_diagonal(self.graphs_by_leaf[kernel], compute.for_part(i, len(missing)))
+        for i, leaf in enumerate(missing):
+            self._diagonals[leaf] = leaf_diagonal(self.graphs_by_leaf[leaf], compute.for_part(i, len(missing)))
         return self._diagonals
 
-    def needed_diagonals(self, compute: Compute) -> dict[Kernel, Array]:
+    def needed_diagonals(self, compute: Compute) -> dict[Leaf, Array]:
         """Return the diagonals of the leaves if any part of the kernel is normalised, and none otherwise."""
         return self.leaf_diagonals(compute.with_progress(None)) if needs_diagonals(self.kernel) else {}
 
-    def set_leaf_diagonal(self, kernel: Kernel, values: Array) -> None:
+    def set_leaf_diagonal(self, leaf: Leaf, values: Array) -> None:
         """Keep the diagonal of a leaf that was computed with its Gram matrix."""
-        self._diagonals[kernel] = values
+        self._diagonals[leaf] = values
 
     def equal_graphs(self) -> Ints:
         """Return for each graph the index of the first one that no leaf of the kernel can distinguish from it."""
@@ -195,7 +195,7 @@ def check_call(prepared: PreparedGraphs, kernel: Kernel | None, compute: Compute
     return compute
 
 
-def fit_scalings(kernel: Kernel, batch: GraphBatch) -> dict[Kernel, DescriptorScaling]:
+def fit_scalings(kernel: Kernel, batch: GraphBatch) -> dict[Leaf, DescriptorScaling]:
     """Fit the scaling of descriptors to graphs, for each leaf of a kernel that uses them."""
     return {leaf: fit_scaling(leaf, batch) for leaf in kernel.leaves() if isinstance(leaf, DescriptorKernel)}
 
@@ -205,7 +205,7 @@ def prepare_batch(
     kernel: Kernel,
     compute: Compute,
     features: dict[str, NodeFeatures] | None = None,
-    scalings: Mapping[Kernel, DescriptorScaling] | None = None,
+    scalings: Mapping[Leaf, DescriptorScaling] | None = None,
     *,
     engines: Sequence[str] | None = None,
     once: bool = False,
@@ -249,7 +249,7 @@ class _EncodedGraphs:
     batches: list[GraphBatch]
     """The graphs as given."""
     features: dict[str, NodeFeatures]
-    scalings: dict[Kernel, DescriptorScaling]
+    scalings: dict[Leaf, DescriptorScaling]
     by_leaf: dict[Leaf, list[GraphBatch]]
     """The graphs of each set as the engine of a leaf takes them."""
 
@@ -259,7 +259,7 @@ class _EncodedGraphs:
         batches: list[GraphBatch],
         leaves: list[Leaf],
         known_features: Mapping[str, NodeFeatures],
-        known_scalings: Mapping[Kernel, DescriptorScaling],
+        known_scalings: Mapping[Leaf, DescriptorScaling],
     ) -> Self:
         """Encode all sets for some leaves; raise if a leaf does not apply to the graphs.
 
@@ -277,7 +277,7 @@ class _EncodedGraphs:
                 kind: [replace(b, sketch_keys=graph_keys) for b, graph_keys in zip(encoded[kind], keys, strict=True)]
                 for kind in encoded
             }
-        scalings: dict[Kernel, DescriptorScaling] = {}
+        scalings: dict[Leaf, DescriptorScaling] = {}
         by_leaf: dict[Leaf, list[GraphBatch]] = {}
         for leaf in leaves:
             by_leaf[leaf] = batches if leaf.features is None else encoded[leaf.features]
@@ -293,7 +293,7 @@ class _EncodedGraphs:
         kernel: Kernel,
         compute: Compute,
         choices: Mapping[Leaf, Choice],
-        cols: Mapping[Kernel, LeafGraphs] | None = None,
+        cols: Mapping[Leaf, LeafGraphs] | None = None,
     ) -> list[PreparedGraphs]:
         """Prepare all sets with the chosen engine of each leaf; with ``cols``, the last set is rows for those."""
         prepared = [PreparedGraphs(kernel, compute, batch, self.features, self.scalings) for batch in self.batches]

@@ -12,7 +12,7 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import Kernel
+from fastgntk.kernels import Kernel, Leaf
 from fastgntk.models import Split
 from fastgntk.pairwise import Compute, GramPath, combine, fit_scalings, gram, prepare_batch
 from fastgntk.selection._grid import at_leaf, gram_from_paths
@@ -25,7 +25,7 @@ class FoldGrams:
     """The matrices of one kernel."""
 
     kernel: Kernel
-    shared: Mapping[Kernel, Array]
+    shared: Mapping[Leaf, Array]
     """The matrices (n, n) of the leaves that need no training graphs."""
     batch: GraphBatch
     """The graphs without nodes: all that the other leaves need."""
@@ -34,7 +34,7 @@ class FoldGrams:
     @classmethod
     def from_paths(cls, kernel: Kernel, paths: Sequence[GramPath], batch: GraphBatch, compute: Compute) -> "FoldGrams":
         """Take the leaves that need no training graphs from the readouts of a pass."""
-        shared: dict[Kernel, Array] = {leaf: at_leaf(leaf, paths) for leaf in kernel.leaves() if not leaf.requires_fit}
+        shared = {leaf: at_leaf(leaf, paths) for leaf in kernel.leaves() if not leaf.requires_fit}
         n = len(batch)
         nodeless = GraphBatch(
             offsets=np.zeros(n + 1, dtype=np.int64),
@@ -47,12 +47,12 @@ class FoldGrams:
 
     def matrix(self, train: Ints) -> Array:
         """Return the matrix (n, n) among all graphs, with leaves fitted to the training graphs."""
-        leaves = dict(self.shared)
+        leaf_values = dict(self.shared)
         for leaf in self.kernel.leaves():
-            if leaf not in leaves:
+            if leaf not in leaf_values:
                 scalings = fit_scalings(leaf, self.batch[train])
-                leaves[leaf] = gram(prepare_batch(self.batch, leaf, self.compute, scalings=scalings))
-        return combine(self.kernel, leaves)
+                leaf_values[leaf] = gram(prepare_batch(self.batch, leaf, self.compute, scalings=scalings))
+        return combine(self.kernel, leaf_values)
 
 
 def requires_fit(kernel: Kernel) -> bool:

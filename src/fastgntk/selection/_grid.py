@@ -240,8 +240,7 @@ def group_into_passes(kernels: Sequence[Kernel]) -> list[Pass]:
 
 def gram_from_paths(kernel: Kernel, paths: Sequence[GramPath]) -> Array:
     """Return the Gram matrix of a kernel from the readouts of its pass."""
-    leaves: dict[Kernel, Array] = {leaf: at_leaf(leaf, paths) for leaf in kernel.leaves()}
-    return combine(kernel, leaves)
+    return combine(kernel, {leaf: at_leaf(leaf, paths) for leaf in kernel.leaves()})
 
 
 def at_leaf(leaf: Leaf, paths: Sequence[GramPath]) -> Array:

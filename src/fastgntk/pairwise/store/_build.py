@@ -15,7 +15,7 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress, run, single_threaded_blas
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import Kernel, Normalized
+from fastgntk.kernels import Kernel, Leaf, Normalized
 from fastgntk.pairwise._combine import combine, mirror_upper_triangle
 from fastgntk.pairwise._compute import Compute
 from fastgntk.pairwise._group_pairs import compute_values
@@ -111,8 +111,8 @@ def _match_stored_kernel(manifest: Manifest, kernel: Kernel) -> Kernel:
 class TileGraphs:
     """The graphs of a row or column of tiles: their groups for each leaf, and diagonals if the kernel needs them."""
 
-    groups: dict[Kernel, list[BuiltGroup]]
-    diagonals: dict[Kernel, Array]
+    groups: dict[Leaf, list[BuiltGroup]]
+    diagonals: dict[Leaf, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +167,7 @@ class StoreBuilder:
         return pairs // (2 if tile[0] == tile[1] else 1) + 1
 
     @cached_property
-    def _members(self) -> dict[Kernel, list[range]]:
+    def _members(self) -> dict[Leaf, list[range]]:
         """For each leaf, the groups of each row of tiles."""
         out = {}
         bounds = np.arange(0, len(self.stored) + self.stored.tile_size, self.stored.tile_size)
@@ -248,10 +248,12 @@ def compute_tile_values(kernel: Kernel, rows: TileGraphs, cols: TileGraphs, canc
     Once ``cancelled[0]`` is not 0 it returns meaningless values as soon as it can.
     """
     symmetric = rows is cols
-    leaves = {leaf: _leaf_values(rows.groups[leaf], cols.groups[leaf], cancelled, symmetric) for leaf in rows.groups}
+    leaf_values = {
+        leaf: _leaf_values(rows.groups[leaf], cols.groups[leaf], cancelled, symmetric) for leaf in rows.groups
+    }
     if cancelled[0]:
-        return next(iter(leaves.values()))
-    return combine(kernel, leaves) if symmetric else combine(kernel, leaves, rows.diagonals, cols.diagonals)
+        return next(iter(leaf_values.values()))
+    return combine(kernel, leaf_values) if symmetric else combine(kernel, leaf_values, rows.diagonals, cols.diagonals)
 
 
 def _leaf_values(

@@ -222,7 +222,7 @@ def _map(name: str, note: str, points: Array) -> Map:
 
 def count_distinct_nodes(graphs: LeafGraphs) -> Compression | None:
     """Return the number of distinct nodes at each level; None without numba, or for a kernel without nodes."""
-    batch, kernel = graphs.batch, graphs.kernel
+    batch, kernel = graphs.batch, graphs.leaf
     if not compiled_code_runs() or not batch.n_nodes or kernel.features is None:
         return None
     colours = refine_colours(batch, kernel.depth, **kernel.refinement_options, operators=False)
@@ -235,7 +235,7 @@ def measure_speed(graphs: LeafGraphs, seconds: float, threads: int) -> Speed | N
     The baseline is assumed to scale perfectly with threads. None if a single pair is too slow, or if the baseline does
     not support the kernel.
     """
-    batch, kernel, n = graphs.batch, graphs.kernel, len(graphs.batch)
+    batch, kernel, n = graphs.batch, graphs.leaf, len(graphs.batch)
     if not isinstance(kernel, GNTK) or kernel.typed or n < 2 or not batch.n_nodes:
         return None
     if kernel.has_residual or kernel.activation != "relu":
