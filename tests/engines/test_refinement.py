@@ -7,7 +7,7 @@ import pytest
 from tests.tables import FAMILIES, NEGATIVE_WEIGHTS, scales_of
 
 from fastgntk import GNTK, Compute, Graph, NodeFeatures, as_graphs, datasets, gram, prepare
-from fastgntk.engines._refinement import equal_graphs, inseparable_graphs, refine_colours
+from fastgntk.engines._refinement import first_equal_graph, indistinguishable_graphs, refine_colours
 
 MUTAG = datasets.load("MUTAG").graphs[:20]
 MUTAG = MUTAG.with_node_scale(scales_of(MUTAG.n_nodes))
@@ -210,23 +210,23 @@ def test_counts_of_large_sets(name, counts, shared_data):
     assert refine_colours(batch, len(counts) - 1).counts == counts
 
 
-def test_inseparable_graphs_share_an_index():
+def test_indistinguishable_graphs_share_an_index():
     batch = NodeFeatures().fit_transform([PATH, RING, TURNED, TRIANGLES, Graph.from_edges([], 0), RING])
-    assert equal_graphs(batch, 3).tolist() == [0, 1, 0, 1, 4, 1]
+    assert first_equal_graph(batch, 3).tolist() == [0, 1, 0, 1, 4, 1]
 
 
 def test_scales_distinguish_graphs_only_if_given_scale():
     scales = ([1.0] * 4, [1.0] * 4, [1.0, 2.0, 1.0, 1.0], [1.0, 1.0, 2.0, 1.0], [2.0, 1.0, 1.0, 1.0])
     graphs = [Graph(PATH.adjacency, node_scale=scale) for scale in scales]
     batch = NodeFeatures().fit_transform(graphs)
-    assert equal_graphs(batch, 2).tolist() == [0] * 5
-    assert equal_graphs(batch, 1, given_scale=True).tolist() == [0, 0, 2, 2, 4]
-    assert inseparable_graphs(batch)[0].tolist() == [0] * 5
-    assert inseparable_graphs(batch, given_scale=True)[0].tolist() == [0, 0, 2, 2, 4]
-    assert prepare(graphs, GNTK(2)).equal_graphs().tolist() == [0] * 5
+    assert first_equal_graph(batch, 2).tolist() == [0] * 5
+    assert first_equal_graph(batch, 1, given_scale=True).tolist() == [0, 0, 2, 2, 4]
+    assert indistinguishable_graphs(batch)[0].tolist() == [0] * 5
+    assert indistinguishable_graphs(batch, given_scale=True)[0].tolist() == [0, 0, 2, 2, 4]
+    assert prepare(graphs, GNTK(2)).first_equal_graph().tolist() == [0] * 5
     for engine in ("lossless", "decoupled"):  # by the colours of the engine, and by new ones
         given = prepare(graphs, GNTK(2, scale="given"), compute=Compute(engine=engine))
-        assert given.equal_graphs().tolist() == [0, 0, 2, 2, 4]
+        assert given.first_equal_graph().tolist() == [0, 0, 2, 2, 4]
 
 
 def test_features_distinguish_nodes_of_equal_neighbourhoods_only_with_a_residual():
@@ -234,11 +234,11 @@ def test_features_distinguish_nodes_of_equal_neighbourhoods_only_with_a_residual
     around = [(0, 1), (1, 2), (2, 3), (3, 0)]
     graphs = [Graph.from_edges(around, 4, labels=labels) for labels in ([0, 1, 0, 1], [0, 0, 1, 1])]
     batch = NodeFeatures().fit_transform(graphs)
-    assert equal_graphs(batch, 1).tolist() == [0, 0]
-    assert equal_graphs(batch, 1, residual=True).tolist() == [0, 1]
+    assert first_equal_graph(batch, 1).tolist() == [0, 0]
+    assert first_equal_graph(batch, 1, residual=True).tolist() == [0, 1]
     for engine in ("lossless", "decoupled"):  # by the colours of the engine, and by new ones
         how = Compute(engine=engine)
-        assert prepare(graphs, GNTK(1, residual=0.5), compute=how).equal_graphs().tolist() == [0, 1]
+        assert prepare(graphs, GNTK(1, residual=0.5), compute=how).first_equal_graph().tolist() == [0, 1]
         K = gram(graphs, GNTK(1, residual=0.5), compute=how)
         assert K[0, 0] > K[0, 1] + 1
 
@@ -248,13 +248,13 @@ def test_deeper_refinement_distinguishes_more():
     one = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (2, 5), (5, 6)], 7, labels=[0] * 7)
     other = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (1, 6)], 7, labels=[0] * 7)
     batch = NodeFeatures().fit_transform([one, other])
-    assert equal_graphs(batch, 1).tolist() == [0, 0]
-    assert equal_graphs(batch, 3).tolist() == [0, 1]
+    assert first_equal_graph(batch, 1).tolist() == [0, 0]
+    assert first_equal_graph(batch, 3).tolist() == [0, 1]
 
 
 def test_equal_graphs_have_equal_rows_and_hardly_any_others_do():
     batch = datasets.load("MUTAG").graphs
-    groups = equal_graphs(NodeFeatures().fit_transform(batch), 2)
+    groups = first_equal_graph(NodeFeatures().fit_transform(batch), 2)
     K = gram(batch, GNTK(2, 1))
     own = K.diagonal()
     distance = (own[:, None] + own - 2 * K) / np.sqrt(np.outer(own, own))
@@ -269,6 +269,6 @@ def test_graphs_with_equal_neighbourhoods_but_other_nodes_are_not_equal():
     edges = [(0, 4), (1, 3), (2, 3), (3, 4)]
     given = [Graph.from_edges(edges, 5, labels=labels) for labels in ([0, 0, 0, 1, 0], [1, 0, 1, 0, 0])]
     batch = NodeFeatures().fit_transform(given)
-    assert equal_graphs(batch, 1).tolist() == [0, 1]
+    assert first_equal_graph(batch, 1).tolist() == [0, 1]
     K = gram(given, GNTK(1, 1, jump=True))
     assert K[0, 0] > K[0, 1] + 1

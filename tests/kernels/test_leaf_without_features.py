@@ -38,7 +38,7 @@ class SizesEngine(Engine):
     def graph_sizes(self, state):
         return GraphSizes(state[0])
 
-    def equal_graphs(self, state):
+    def first_equal_graph(self, state):
         _, first, number = np.unique(state[1], return_index=True, return_inverse=True)
         return first[number]
 

@@ -58,10 +58,10 @@ from fastgntk.engines._node_kernel import NodePairs
 from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, unit_rows
 from fastgntk.engines._random_features import TangentFeatures
 from fastgntk.engines._refinement import (
-    equal_graphs,
-    first_equal_in_all,
+    first_equal_graph,
     first_with_equal_colours,
-    inseparable_graphs,
+    indistinguishable_graphs,
+    merge_first_equal,
     refine_colours,
 )
 from fastgntk.engines._sketch_rows import sketch_rows
@@ -71,6 +71,13 @@ __all__ = ["COMPILING", "EXACT_ENGINES", "Engine", "Extent", "GraphRange", "Grap
 __all__ += ["available_engines", "check_engine", "compiled_code_runs", "engines_of", "get_engine"]
 __all__ += ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds"]
 __all__ += ["Aggregation", "check_graphs", "safe_reciprocal", "kappa0", "kappa1", "kappas", "unit_rows", "is_zero_norm"]
-__all__ += ["NodePairs", "TangentFeatures", "refine_colours", "equal_graphs", "inseparable_graphs", "sketch_rows"]
-__all__ += ["first_equal_in_all", "first_with_equal_colours"]
+__all__ += [
+    "NodePairs",
+    "TangentFeatures",
+    "refine_colours",
+    "first_equal_graph",
+    "indistinguishable_graphs",
+    "sketch_rows",
+]
+__all__ += ["merge_first_equal", "first_with_equal_colours"]
 __all__ += ["equal_descriptors", "fit_scaling", "scale_descriptors"]

@@ -98,9 +98,9 @@ def operator_weights(
     With ``symmetric`` entry (u, v) is divided by sqrt(D_u D_v), and 0 where D_u or D_v is. Equal entries have equal
     bits, whatever the order of nodes and edges, because refinement compares them.
     """
-    weights, itself = batch.weights, None if self_weight == 1.0 else np.full(batch.n_nodes, self_weight)
+    weights, self_weights = batch.weights, None if self_weight == 1.0 else np.full(batch.n_nodes, self_weight)
     if not symmetric:
-        return weights, itself
+        return weights, self_weights
     D = _degrees(batch, self_weight)
     of_edges = safe_reciprocal(_root_of_product(np.repeat(D, batch.degrees), D[batch.global_indices]))
     return of_edges if weights is None else weights * of_edges, self_weight * safe_reciprocal(D)
@@ -133,10 +133,10 @@ def _operator_parts(
     batch: GraphBatch, self_weight: float, symmetric: bool
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Return Â off its diagonal, and its diagonal."""
-    weights, itself = operator_weights(batch, self_weight, symmetric)
+    weights, self_weights = operator_weights(batch, self_weight, symmetric)
     weighted = batch if weights is batch.weights else replace(batch, weights=weights)
     nodes = np.arange(batch.n_nodes + 1, dtype=np.int32)
-    entries = np.ones(batch.n_nodes) if itself is None else itself
+    entries = np.ones(batch.n_nodes) if self_weights is None else self_weights
     return weighted.adjacency(), sparse.csr_array((entries, nodes[:-1], nodes), shape=(batch.n_nodes, batch.n_nodes))
 
 

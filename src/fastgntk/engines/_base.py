@@ -141,7 +141,7 @@ class Engine(ABC, Generic[K, State, GroupData]):
         """Return the colours of all nodes at all levels, (L + 1, N), or None if the engine does not refine colours."""
         return None
 
-    def equal_graphs(self, state: State) -> Ints | None:  # noqa: ARG002
+    def first_equal_graph(self, state: State) -> Ints | None:  # noqa: ARG002
         """Return for each graph the index of the first one with equal kernel values, or None to refine colours."""
         return None
 

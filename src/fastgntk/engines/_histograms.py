@@ -105,7 +105,7 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
         """Return the sizes of the graphs."""
         return GraphSizes(state.offsets, n_levels=state.kernel.depth + 1)
 
-    def equal_graphs(self, state: HistogramState) -> Ints:
+    def first_equal_graph(self, state: HistogramState) -> Ints:
         """Return for each graph the index of the first one with the same vector."""
         ptr, keys, values = state.entries
         first: dict[tuple[bytes, bytes], int] = {}

@@ -22,8 +22,8 @@ from fastgntk.engines._base import compiled_code_runs
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import RefinementOptions
 
-__all__ = ["Colouring", "ColourOperator", "refine_colours", "equal_graphs", "first_equal_in_all"]
-__all__ += ["first_with_equal_colours", "inseparable_graphs"]
+__all__ = ["Colouring", "ColourOperator", "refine_colours", "first_equal_graph", "merge_first_equal"]
+__all__ += ["first_with_equal_colours", "indistinguishable_graphs"]
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,14 @@ def refine_colours(
     colours = np.empty((depth + 1, batch.n_nodes), dtype=np.int32)
     colours[0], hashes, first = _merge_equal_rows(features, mask)
     neighbours = batch.global_indices
-    weights, itself = operator_weights(batch, self_weight, symmetric)
+    weights, self_weights = operator_weights(batch, self_weight, symmetric)
     relations = np.zeros(0, dtype=np.int32)  # the type of each edge plus 1; empty without types
     if typed and batch.edge_labels is not None:
         relations = (batch.edge_labels + 1).astype(np.int32)
-    tags = _tag_edges(batch, typed, weights, itself)
-    weights, itself = (np.zeros(0) if given is None else np.ascontiguousarray(given) for given in (weights, itself))
+    tags = _tag_edges(batch, typed, weights, self_weights)
+    weights, self_weights = (
+        np.zeros(0) if given is None else np.ascontiguousarray(given) for given in (weights, self_weights)
+    )
     all_hashes, all_operators = [hashes], []
     operand = scale_operand(batch, given_scale=given_scale, self_weight=self_weight)
     distinct_rows = features[first]
@@ -104,13 +106,13 @@ def refine_colours(
             colours[level], hashes, first = _split(colours[level], hashes, part, part_hashes, mask)
         all_hashes.append(hashes)
         if operators:
-            rows = operator_rows(first, batch.indptr, neighbours, weights, itself, relations, old, old_hashes)
+            rows = operator_rows(first, batch.indptr, neighbours, weights, self_weights, relations, old, old_hashes)
             terms = batch.degrees[first] + 1
             all_operators.append(ColourOperator(*rows, terms=terms, scale_operand=operand[first], first=first))
     return Colouring(colours, tuple(all_hashes), tuple(all_operators), distinct_rows)
 
 
-def equal_graphs(
+def first_equal_graph(
     batch: GraphBatch,
     blocks: int,
     *,
@@ -142,10 +144,10 @@ def equal_graphs(
     return first_with_equal_colours(batch.offsets, refine_colours(batch, blocks, **options, operators=False).colours)
 
 
-def first_equal_in_all(first_equal: Sequence[Ints]) -> Ints:
-    """Return for each graph the index of the first one equal to it in all of one or more results of `equal_graphs`.
+def merge_first_equal(first_equal: Sequence[Ints]) -> Ints:
+    """Combine several results of `first_equal_graph`: graphs are equal if they are equal in all of them.
 
-    >>> first_equal_in_all([np.array([0, 0, 0]), np.array([0, 1, 1])]).tolist()
+    >>> merge_first_equal([np.array([0, 0, 0]), np.array([0, 1, 1])]).tolist()
     [0, 1, 1]
     """
     if len(first_equal) == 1:
@@ -154,21 +156,23 @@ def first_equal_in_all(first_equal: Sequence[Ints]) -> Ints:
     return np.asarray(first[column.ravel()], dtype=np.int64)
 
 
-def inseparable_graphs(batch: GraphBatch, *, typed: bool = False, given_scale: bool = False) -> tuple[Ints, int] | None:
+def indistinguishable_graphs(
+    batch: GraphBatch, *, typed: bool = False, given_scale: bool = False
+) -> tuple[Ints, int] | None:
     """Return for each graph the index of the first one that refinement cannot distinguish from it, and the rounds.
 
     This is the full 1-WL test: a node's own colour is distinguished from those of its neighbours (with weights, and if
     ``typed`` with edge types, and if ``given_scale`` with the scale of nodes), and refinement continues until it is
-    stable. No message-passing network can distinguish such graphs, nor can any kernel of :func:`equal_graphs`, which
-    may distinguish fewer. The number of rounds is the last one that distinguished more graphs. Returns None if numba is
-    missing.
+    stable. No message-passing network can distinguish such graphs, nor can any kernel of :func:`first_equal_graph`,
+    which may distinguish fewer. The number of rounds is the last one that distinguished more graphs. Returns None if
+    numba is missing.
     """
     if not compiled_code_runs():
         return None
     from fastgntk.engines._simd._refine import ALL_BITS
 
     out, rounds = np.arange(len(batch)), 0
-    alive = np.arange(len(batch))  # graphs that equal another one so far; only these need to be refined
+    unresolved = np.arange(len(batch))  # graphs that equal another one so far; only these need to be refined
     colours = _merge_equal_rows(_canonical(batch.features), ALL_BITS)[0]
     if given_scale:  # a node's own colour stays distinguished, so that its scale is needed only once
         scale = _index_scales(given_node_scale(batch))[0]
@@ -176,15 +180,15 @@ def inseparable_graphs(batch: GraphBatch, *, typed: bool = False, given_scale: b
     subset = replace(batch, features=None, labels=None, edge_labels=batch.edge_labels if typed else None)
     level = n_classes = 0  # classes of equal graphs
     while True:
-        alike = first_with_equal_colours(subset.offsets, colours[None])
-        out[alive] = alive[alike]
+        first_equal = first_with_equal_colours(subset.offsets, colours[None])
+        out[unresolved] = unresolved[first_equal]
         refined_classes = len(np.unique(out))
         rounds = level if refined_classes > n_classes else rounds
         n_classes = refined_classes
-        shared = np.bincount(alike, minlength=len(alike))[alike] > 1
+        shared = np.bincount(first_equal, minlength=len(first_equal))[first_equal] > 1
         if not shared.all():
             colours = colours[np.repeat(shared, subset.sizes)]
-            subset, alive = subset[shared], alive[shared]
+            subset, unresolved = subset[shared], unresolved[shared]
         n_colours, colours = _index_values(colours)
         n_refined, refined = _refine(subset, colours, n_colours, typed)
         if n_refined == n_colours:
@@ -199,8 +203,8 @@ def _refine(batch: GraphBatch, colours: Int32s, count: int, typed: bool) -> tupl
     each = np.arange(count, dtype=np.uint64)
     hashes = hash_pairs(each, each)  # any hashes will do, since equal ones are compared
     tokens = _tokens(colours[batch.global_indices], colours, hashes, _tag_edges(batch, typed, batch.weights, None))
-    around, around_hashes, _ = merge_neighbourhoods(batch.indptr, *tokens, ALL_BITS)
-    return _index_values(colours.astype(np.int64) * max(len(around_hashes), 1) + around)
+    neighbourhood_colours, neighbourhood_hashes, _ = merge_neighbourhoods(batch.indptr, *tokens, ALL_BITS)
+    return _index_values(colours.astype(np.int64) * max(len(neighbourhood_hashes), 1) + neighbourhood_colours)
 
 
 def _split(
@@ -265,18 +269,18 @@ _Tags = tuple[Ints, Ints, NDArray[np.uint64]]
 A node without a weight of its own has the tag −1."""
 
 
-def _tag_edges(batch: GraphBatch, typed: bool, weights: Array | None, itself: Array | None) -> _Tags | None:
+def _tag_edges(batch: GraphBatch, typed: bool, weights: Array | None, self_weights: Array | None) -> _Tags | None:
     """Assign tags and hashes to distinct pairs (weight, relation) of edges and nodes; None if all agree.
 
-    ``weights`` and ``itself`` are those of `operator_weights`; a node itself has relation 0.
+    ``weights`` and ``self_weights`` are those of `operator_weights`; a node itself has relation 0.
     """
     from fastgntk.engines._simd._refine import hash_pairs
 
-    if weights is None and itself is None and not typed:
+    if weights is None and self_weights is None and not typed:
         return None
     count = len(batch.indices)
     weights = np.ones(count) if weights is None else weights + 0.0
-    bits = np.append(weights, 1.0 if itself is None else itself).view(np.uint64)
+    bits = np.append(weights, 1.0 if self_weights is None else self_weights).view(np.uint64)
     relations = np.zeros(len(bits), dtype=np.int32)
     if typed and batch.edge_labels is not None:
         relations[:count] = batch.edge_labels + 1
@@ -284,7 +288,7 @@ def _tag_edges(batch: GraphBatch, typed: bool, weights: Array | None, itself: Ar
     n_relations = int(relations.max(initial=0)) + 1
     distinct, tags = np.unique(bit.astype(np.int64) * n_relations + relations, return_inverse=True)
     bit_of, relation_of = np.divmod(distinct, n_relations)
-    node_tags = tags[count:] if itself is None else np.where(itself == 0, -1, tags[count:])
+    node_tags = tags[count:] if self_weights is None else np.where(self_weights == 0, -1, tags[count:])
     return tags[:count], node_tags, hash_pairs(distinct_bits[bit_of], relation_of.astype(np.uint64))
 
 

@@ -104,7 +104,7 @@ class Vectors(Engine[DescriptorKernel, _State, _Group]):
         """Treat every graph as a single node."""
         return GraphSizes(np.arange(state.vectors.shape[0] + 1))
 
-    def equal_graphs(self, state: _State) -> Ints:
+    def first_equal_graph(self, state: _State) -> Ints:
         """Return for each graph the index of the first one with the same vector."""
         return _equal_rows(state.vectors)
 

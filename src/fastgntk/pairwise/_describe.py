@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from fastgntk.engines import inseparable_graphs
+from fastgntk.engines import indistinguishable_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import Description, EqualGraphs, FeatureKind, GraphBatch, NodeFeatures, Spread, as_graphs
 
@@ -108,7 +108,7 @@ def _targets(y: ArrayLike, count: int) -> NDArray[Any]:
 
 
 def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> EqualGraphs | None:
-    result = inseparable_graphs(ready, typed=typed, given_scale=ready.node_scale is not None)
+    result = indistinguishable_graphs(ready, typed=typed, given_scale=ready.node_scale is not None)
     if result is None:
         return None
     first_equal, rounds = result

@@ -9,7 +9,7 @@ import numpy as np
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk._util.threads import run, single_threaded_blas
-from fastgntk.engines import Choice, Engine, GraphRange, equal_graphs, first_with_equal_colours
+from fastgntk.engines import Choice, Engine, GraphRange, first_equal_graph, first_with_equal_colours
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Leaf
@@ -68,16 +68,16 @@ class LeafGraphs:
         groups = cut_into_groups(engine.graph_sizes(self.state), engine.max_group_nodes, tile_size, order)
         return replace(self, groups=groups, built_groups=[], lock=threading.Lock())
 
-    def equal_graphs(self) -> Ints:
+    def first_equal_graph(self) -> Ints:
         """Return for each graph the index of the first one that the leaf cannot distinguish from it."""
         engine = self.engine
-        first_equal = engine.equal_graphs(self.state)
+        first_equal = engine.first_equal_graph(self.state)
         if first_equal is not None:
             return first_equal
         colours = engine.colours(self.state)
         if colours is not None:
             return first_with_equal_colours(self.batch.offsets, colours)
-        return equal_graphs(self.batch, self.leaf.depth, **self.leaf.refinement_options)
+        return first_equal_graph(self.batch, self.leaf.depth, **self.leaf.refinement_options)
 
     def build(self, n_threads: int) -> list[BuiltGroup]:
         """Build every group, once."""

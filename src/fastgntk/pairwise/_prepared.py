@@ -18,8 +18,8 @@ from fastgntk.engines import (
     Choice,
     check_graphs,
     choose_engine,
-    first_equal_in_all,
     fit_scaling,
+    merge_first_equal,
     scale_descriptors,
     sketch_rows,
 )
@@ -139,9 +139,9 @@ class PreparedGraphs:
         """Keep the diagonal of a leaf that was computed with its Gram matrix."""
         self._diagonals[leaf] = values
 
-    def equal_graphs(self) -> Ints:
+    def first_equal_graph(self) -> Ints:
         """Return for each graph the index of the first one that no leaf of the kernel can distinguish from it."""
-        return first_equal_in_all([graphs.equal_graphs() for graphs in self.graphs_by_leaf.values()])
+        return merge_first_equal([graphs.first_equal_graph() for graphs in self.graphs_by_leaf.values()])
 
     def diagonal(self, compute: Compute | None = None) -> Array:
         """Return the kernel of each graph with itself (n,)."""

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress, single_threaded_blas
 from fastgntk._util.threads import run as run_on_threads
-from fastgntk.engines import equal_descriptors, equal_graphs, first_equal_in_all
+from fastgntk.engines import equal_descriptors, first_equal_graph, merge_first_equal
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Leaf, Network, Normalized, RefinementOptions, Sum
@@ -214,11 +214,11 @@ class Comparison:
                 symmetric=symmetric,
                 residual=any(leaf.has_residual for leaf in networks),
             )
-            first_equal.append(equal_graphs(featured, max(leaf.depth for leaf in networks), **options))
+            first_equal.append(first_equal_graph(featured, max(leaf.depth for leaf in networks), **options))
         subtree_kernels = [leaf for leaf in leaves if not isinstance(leaf, Network | DescriptorKernel)]
         for path in group_into_passes(subtree_kernels):  # each as deep as the deepest
-            first_equal.append(prepare_batch(self.batch, path.paths[0], self.compute).equal_graphs())
-        return first_equal_in_all(first_equal) if first_equal else np.arange(len(self.batch))
+            first_equal.append(prepare_batch(self.batch, path.paths[0], self.compute).first_equal_graph())
+        return merge_first_equal(first_equal) if first_equal else np.arange(len(self.batch))
 
 
 def summands(kernel: Kernel) -> list[Kernel]:
