@@ -42,8 +42,8 @@ class SizesEngine(Engine):
         _, first, number = np.unique(state[1], return_index=True, return_inverse=True)
         return first[number]
 
-    def build_group(self, state, graphs):
-        return state[1][graphs]
+    def build_group(self, state, indices):
+        return state[1][indices]
 
     def build_nodes(self, state, batch):
         return np.full(batch.n_nodes, state[1][0] / batch.n_nodes)
@@ -52,7 +52,7 @@ class SizesEngine(Engine):
         return np.multiply.outer(rows, cols)[None]
 
     def tile_bytes(self, rows, cols):
-        return 8 * rows.graphs * cols.graphs
+        return 8 * rows.n_graphs * cols.n_graphs
 
     def kept_bytes(self, state):
         return 16 * len(state[1])

@@ -49,7 +49,7 @@ class Extent(NamedTuple):
     """The sizes of a group that determine the memory of a tile."""
 
     nodes: int  # colours where equal nodes are merged; the maximum over levels
-    graphs: int = 1
+    n_graphs: int = 1
     n_levels: int = 1
     n_features: int = 0
     building_bytes: int = 0  # memory to build the share of the group's most expensive graph
@@ -106,11 +106,11 @@ class BatchAndKernel:
     batch: GraphBatch
     kernel: Network
 
-    def select(self, graphs: Ints) -> GraphBatch:
+    def select(self, indices: Ints) -> GraphBatch:
         """Return the graphs of a group, as a view if they are consecutive."""
-        if len(graphs) and np.array_equal(graphs, np.arange(graphs[0], graphs[0] + len(graphs))):
-            return self.batch[int(graphs[0]) : int(graphs[0]) + len(graphs)]
-        return self.batch[graphs]
+        if len(indices) and np.array_equal(indices, np.arange(indices[0], indices[0] + len(indices))):
+            return self.batch[int(indices[0]) : int(indices[0]) + len(indices)]
+        return self.batch[indices]
 
 
 class Engine(ABC, Generic[K, State, GroupData]):
@@ -167,7 +167,7 @@ class Engine(ABC, Generic[K, State, GroupData]):
         return None
 
     @abstractmethod
-    def build_group(self, state: State, graphs: Ints) -> GroupData:
+    def build_group(self, state: State, indices: Ints) -> GroupData:
         """Return the data of a group of graphs that ``tile_readouts`` takes, a picklable value."""
 
     @abstractmethod

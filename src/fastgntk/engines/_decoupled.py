@@ -58,9 +58,9 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
     name = "decoupled"
     max_group_nodes = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/groups.py)
 
-    def build_group(self, state: BatchAndKernel, graphs: Ints) -> _DecoupledGroup:
+    def build_group(self, state: BatchAndKernel, indices: Ints) -> _DecoupledGroup:
         """Aggregate the features and compute the norms of every level."""
-        batch, kernel = state.select(graphs), state.kernel
+        batch, kernel = state.select(indices), state.kernel
         aggregation = Aggregation(batch, **kernel.operator_options)
         directions, q = aggregate_features([relation.matrix for relation in aggregation.relations], batch.features)
         unit, feature_norms = unit_rows(batch.features)

@@ -37,9 +37,9 @@ class _Entries(NamedTuple):
     keys: Ints
     values: Array
 
-    def select(self, graphs: Ints) -> "_Entries":
+    def select(self, indices: Ints) -> "_Entries":
         """Return the vectors of some graphs."""
-        start, lengths = self.ptr[graphs], np.diff(self.ptr)[graphs]
+        start, lengths = self.ptr[indices], np.diff(self.ptr)[indices]
         ptr = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.arange(ptr[-1]) + np.repeat(start - ptr[:-1], lengths)
         return _Entries(ptr, self.keys[entries], self.values[entries])
@@ -119,9 +119,9 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
         graph = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
         return np.bincount(graph, weights=values**2, minlength=len(ptr) - 1).astype(np.float64)
 
-    def build_group(self, state: HistogramState, graphs: Ints) -> FeatureGroup:
+    def build_group(self, state: HistogramState, indices: Ints) -> FeatureGroup:
         """Arrange the vectors of some graphs as matrices."""
-        return _to_group(state, state.entries.select(np.asarray(graphs, dtype=np.int64)))
+        return _to_group(state, state.entries.select(np.asarray(indices, dtype=np.int64)))
 
     def build_nodes(self, state: HistogramState, batch: GraphBatch) -> FeatureGroup:
         """Give each colour a vector of its own, and each node its share of the vectors of its colours."""
@@ -142,7 +142,7 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count the readouts, and for one level the products, and with nodes as rows those of their colours."""
-        return 8 * (2 * rows.n_levels + 4) * rows.graphs * cols.graphs
+        return 8 * (2 * rows.n_levels + 4) * rows.n_graphs * cols.n_graphs
 
     def kept_bytes(self, state: HistogramState) -> int:
         """Count the state, the dense columns, and the sparse ones twice."""

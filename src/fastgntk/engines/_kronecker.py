@@ -52,9 +52,9 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
     name = "kronecker"
     max_group_nodes = 1  # every graph is a group, since the formula is for a pair
 
-    def build_group(self, state: BatchAndKernel, graphs: Ints) -> list[_Graph]:
+    def build_group(self, state: BatchAndKernel, indices: Ints) -> list[_Graph]:
         """Compute B and p of every block by running the recursion of each graph against itself."""
-        batch = state.select(graphs)
+        batch = state.select(indices)
         return [self._prepare_graph(batch[i : i + 1], state.kernel) for i in range(len(batch))]
 
     def _prepare_graph(self, graph: GraphBatch, kernel: Network) -> _Graph:

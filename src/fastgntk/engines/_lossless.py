@@ -175,11 +175,11 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         n_relations = rows.n_relations + int(rows.residual)
         return GraphSizes(rows.offsets, rows.colours[1:], keys, rows.n_features, n_relations=n_relations)
 
-    def build_group(self, state: ColourState, graphs: Ints) -> tuple[Network, GroupColours]:
+    def build_group(self, state: ColourState, indices: Ints) -> tuple[Network, GroupColours]:
         """Copy the rows of the colours of some graphs."""
         position = _buffer("position", len(state.rows.p_out), np.int32, -1)
         try:
-            rows, readouts, sums = build_group(np.asarray(graphs, dtype=np.int64), state.rows, position)
+            rows, readouts, sums = build_group(np.asarray(indices, dtype=np.int64), state.rows, position)
         except BaseException:  # the buffer may not be −1 everywhere
             del _buffers.position
             raise
@@ -219,9 +219,9 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         m, k = rows.nodes + 32, cols.nodes + 32
         level_bytes = 2 * 16 * m * k
         panel_bytes = 8 * 64 * max(rows.n_relations, cols.n_relations) * max(m, k, rows.n_features // 2)
-        graphs = max(rows.graphs, cols.graphs)
-        value_bytes = 5 * 8 * rows.n_levels * rows.graphs * cols.graphs
-        return level_bytes + panel_bytes + 8 * graphs * max(m, k) + value_bytes + _THREAD_BYTES
+        n_graphs = max(rows.n_graphs, cols.n_graphs)
+        value_bytes = 5 * 8 * rows.n_levels * rows.n_graphs * cols.n_graphs
+        return level_bytes + panel_bytes + 8 * n_graphs * max(m, k) + value_bytes + _THREAD_BYTES
 
 
 def _aggregate_features(Q: ColourOperator, features: Any, n_relations: int) -> tuple[sparse.csr_array, Array]:

@@ -102,9 +102,9 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         arrays = batch.sizes * (np.minimum(batch.sizes, PATCH_COLS) + 6 * rows + batch.features.shape[1])
         return replace(super().graph_sizes(state), building_bytes=48 * edges + 8 * arrays, sketch_rows=rows)
 
-    def build_group(self, state: BatchAndKernel, graphs: Ints) -> _SketchedGroup:
+    def build_group(self, state: BatchAndKernel, indices: Ints) -> _SketchedGroup:
         """Refine colours, draw the sketches, multiply them by B, and compute the norms of every level."""
-        batch, kernel, rows = state.select(graphs), state.kernel, _rows_of(state)[graphs]
+        batch, kernel, rows = state.select(indices), state.kernel, _rows_of(state)[indices]
         types, colours = count_edge_types(state.batch), self._colours(batch, kernel)
         sketched_graphs = []
         for i, b in enumerate(rows.tolist()):

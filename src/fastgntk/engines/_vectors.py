@@ -108,9 +108,9 @@ class Vectors(Engine[DescriptorKernel, _State, _Group]):
         """Return for each graph the index of the first one with the same vector."""
         return _equal_rows(state.vectors)
 
-    def build_group(self, state: _State, graphs: Ints) -> _Group:
+    def build_group(self, state: _State, indices: Ints) -> _Group:
         """Take the vectors of some graphs."""
-        vectors = state.vectors[graphs]
+        vectors = state.vectors[indices]
         return _Group(state.kernel, vectors, _to_unary(vectors) if isinstance(state.kernel, Tanimoto) else None)
 
     def build_nodes(self, state: _State, batch: GraphBatch) -> _Group:  # noqa: ARG002
@@ -132,7 +132,7 @@ class Vectors(Engine[DescriptorKernel, _State, _Group]):
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count the values, inner products and norms of all pairs."""
-        return 4 * 8 * rows.graphs * cols.graphs
+        return 4 * 8 * rows.n_graphs * cols.n_graphs
 
     def kept_bytes(self, state: _State) -> int:
         """Count the vectors of all graphs and of all groups, and counts in unary form."""

@@ -114,9 +114,9 @@ def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> E
     first_equal, rounds = result
     classes, class_of_graph, sizes = np.unique(first_equal, return_inverse=True, return_counts=True)
     shared = sizes > 1
-    duplicates, repeated, graphs = len(first_equal) - len(classes), int(shared.sum()), int(sizes[shared].sum())
+    duplicates, repeated, n_graphs = len(first_equal) - len(classes), int(shared.sum()), int(sizes[shared].sum())
     if targets is None or not len(first_equal):
-        return EqualGraphs(duplicates, repeated, graphs, rounds)
+        return EqualGraphs(duplicates, repeated, n_graphs, rounds)
     # Each distinct target of each class of equal graphs, and the number of graphs of the class with this target.
     _, value = np.unique(targets, axis=0, return_inverse=True)
     base = int(value.max(initial=0)) + 1
@@ -127,10 +127,10 @@ def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> E
         majority = np.zeros(len(classes), dtype=np.int64)
         np.maximum.at(majority, owner, votes)
         best = float(majority.sum() / len(first_equal))
-        return EqualGraphs(duplicates, repeated, graphs, rounds, contradictory, best_accuracy=best)
+        return EqualGraphs(duplicates, repeated, n_graphs, rounds, contradictory, best_accuracy=best)
     columns = targets.astype(np.float64).reshape(len(first_equal), -1)
     means = np.zeros((len(classes), columns.shape[1]))
     np.add.at(means, class_of_graph, columns)
     squares = (columns - (means / sizes[:, None])[class_of_graph]) ** 2
     errors = tuple(float(error) for error in np.sqrt(squares.mean(axis=0)))
-    return EqualGraphs(duplicates, repeated, graphs, rounds, contradictory, least_error=errors)
+    return EqualGraphs(duplicates, repeated, n_graphs, rounds, contradictory, least_error=errors)

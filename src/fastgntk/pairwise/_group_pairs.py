@@ -25,7 +25,7 @@ __all__ += ["leaf_readouts"]
 _log = logging.getLogger("fastgntk")
 
 Write = Callable[[Ints, Ints, Array], None]
-"""Called as write(row graphs, column graphs, tile) with the tile of each pair of groups."""
+"""Called as write(row indices, column indices, tile) with the tile of each pair of groups."""
 
 ComputeTile = Callable[[BuiltGroup, BuiltGroup, NDArray[np.uint8]], Array]
 """`compute_values`, or `compute_readouts` for the readouts of all levels."""
@@ -126,7 +126,7 @@ def _run_group_pairs(
 
     def compute_and_write(group_pair: tuple[int, int]) -> None:
         rows, cols = pick(*group_pair)
-        write(rows.group.graphs, cols.group.graphs, (compute_tile or compute_values)(rows, cols, cancelled))
+        write(rows.group.indices, cols.group.indices, (compute_tile or compute_values)(rows, cols, cancelled))
 
     shown = (graphs.engine.name, graphs.choice.reason, graphs.leaf, len(plan.group_pairs), n_threads)
     _log.info("engine %s (%s): %s, %d tiles on %d threads", *shown)

@@ -109,11 +109,11 @@ class LeafGraphs:
         # New threads start with NumPy's default error state, so `errstate` belongs here and not around the loop.
         try:
             with np.errstate(all="ignore"):
-                data = self.engine.build_group(state, group.graphs)
+                data = self.engine.build_group(state, group.indices)
         except Exception as error:
             error.add_note(f"while preparing graphs {group}")
             raise
-        return BuiltGroup(group, self.leaf, self.engine, data, self._divisors(group.graphs))
+        return BuiltGroup(group, self.leaf, self.engine, data, self._divisors(group.indices))
 
     def build_nodes(self, n_threads: int) -> BuiltGroup:
         """Build the nodes of a single graph as rows of tiles."""
@@ -122,9 +122,9 @@ class LeafGraphs:
         graph_of_node = np.zeros(self.batch.n_nodes, dtype=np.int64)
         return BuiltGroup(self.groups[0], self.leaf, self.engine, data, self._divisors(graph_of_node))
 
-    def _divisors(self, graphs: Ints) -> Array | None:
+    def _divisors(self, indices: Ints) -> Array | None:
         """Return the number of nodes of each graph if readouts are means; 1 for a graph without nodes."""
-        return np.maximum(self.batch.sizes[graphs], 1).astype(np.float64) if self.leaf.pool == "mean" else None
+        return np.maximum(self.batch.sizes[indices], 1).astype(np.float64) if self.leaf.pool == "mean" else None
 
     def affordable_threads(
         self, plan: Plan, compute: Compute, result_bytes: int, cols: Self | None = None, readouts: int = 1
@@ -139,7 +139,7 @@ class LeafGraphs:
             return 1
         # Building a group takes as much memory as a tile of the group with itself, so the largest group decides.
         largest = largest_extent(groups)
-        largest = largest._replace(graphs=max(largest.graphs, readouts))
+        largest = largest._replace(n_graphs=max(largest.n_graphs, readouts))
         engine, memory_budget = self.engine, compute.memory_budget
         tile_bytes = engine.tile_bytes(largest, largest)
         kept_bytes = result_bytes + engine.kept_bytes(self.state)

@@ -26,7 +26,7 @@ MAX_GRAPHS = 256  # in a group: the values of a tile take memory and time even i
 class GraphGroup:
     """Indices of graphs, and what the memory of their tiles depends on; the fields of `Extent` have its meaning."""
 
-    graphs: Ints
+    indices: Ints
     counts: Ints
     """How many distinct nodes the graphs have together at each level from 1 on."""
     n_features: int = 0
@@ -43,15 +43,15 @@ class GraphGroup:
     @property
     def extent(self) -> Extent:
         """The sizes that determine memory."""
-        sizes = self.width, len(self.graphs), max(len(self.counts) + 1, self.n_levels)
+        sizes = self.width, len(self.indices), max(len(self.counts) + 1, self.n_levels)
         return Extent(*sizes, self.n_features, self.building_bytes, self.n_relations, self.sketch_rows)
 
     def __str__(self) -> str:
-        first, last = int(self.graphs[0]), int(self.graphs[-1])
-        if np.array_equal(self.graphs, np.arange(first, last + 1)):
+        first, last = int(self.indices[0]), int(self.indices[-1])
+        if np.array_equal(self.indices, np.arange(first, last + 1)):
             return f"{first}..{last}"
-        shown = ", ".join(map(str, self.graphs[:8].tolist()))
-        return f"[{shown}{', …' if len(self.graphs) > 8 else ''}]"
+        shown = ", ".join(map(str, self.indices[:8].tolist()))
+        return f"[{shown}{', …' if len(self.indices) > 8 else ''}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ def cut_into_groups(
         last_seen[fresh] = len(members) - 1
         members[-1].append(i)
         count += len(fresh)
-    return _make_groups(sizes, [np.array(graphs) for graphs in members])
+    return _make_groups(sizes, [np.array(indices) for indices in members])
 
 
 def plan_gram(groups: tuple[GraphGroup, ...]) -> Plan:
@@ -140,8 +140,8 @@ def _make_groups(sizes: GraphSizes, members: list[Ints]) -> tuple[GraphGroup, ..
     """Make a group of each list of graphs, and count distinct colours level by level; lists must cover all graphs."""
     n_nodes = np.diff(sizes.offsets)
     group_of_graph = np.empty(len(n_nodes), dtype=np.int64)
-    for i, graphs in enumerate(members):
-        group_of_graph[graphs] = i
+    for i, indices in enumerate(members):
+        group_of_graph[indices] = i
     n_levels = 1 if sizes.colours is None else len(sizes.colours)
     counts = np.zeros((len(members), n_levels), dtype=np.int64)
     if sizes.colours is None:
@@ -156,15 +156,15 @@ def _make_groups(sizes: GraphSizes, members: list[Ints]) -> tuple[GraphGroup, ..
     rows = nothing if sizes.sketch_rows is None else sizes.sketch_rows
     return tuple(
         GraphGroup(
-            graphs,
+            indices,
             count,
             sizes.n_features,
-            int(building[graphs].max(initial=0)),
+            int(building[indices].max(initial=0)),
             sizes.n_relations,
-            int(rows[graphs].sum()),
+            int(rows[indices].sum()),
             sizes.n_levels,
         )
-        for graphs, count in zip(members, counts, strict=True)
+        for indices, count in zip(members, counts, strict=True)
     )
 
 

@@ -79,31 +79,33 @@ class GroupColours(NamedTuple):
 
 
 @compiled
-def build_group(graphs: Ints, colouring: ColourRows, position: Int32s) -> tuple[tuple[Any, ...], ...]:
+def build_group(graph_indices: Ints, colouring: ColourRows, position: Int32s) -> tuple[tuple[Any, ...], ...]:
     """Return the fields of the `GroupColours` of some graphs in three tuples: rows, readouts, feature sums.
 
     Colours are in the order in which they first occur, so that neighbours lie close together in memory. ``position``
     has one entry for each row of the colouring, −1 before and after.
     """
-    counts, chosen, read_level, read_of, weight_of = _choose_colours(graphs, colouring, position)
+    counts, chosen, read_level, read_of, weight_of = _choose_colours(graph_indices, colouring, position)
     rows = _pick_rows(counts, chosen, colouring, position)
     for i in range(len(chosen)):
         position[chosen[i]] = -1
-    return rows, _sort_readouts(counts, read_level, read_of, weight_of), _pick_feature_sums(graphs, colouring)
+    return rows, _sort_readouts(counts, read_level, read_of, weight_of), _pick_feature_sums(graph_indices, colouring)
 
 
 @compiled
-def _choose_colours(graphs: Ints, colouring: ColourRows, position: Int32s) -> tuple[Ints, Ints, Ints, Int32s, Array]:
+def _choose_colours(
+    graph_indices: Ints, colouring: ColourRows, position: Int32s
+) -> tuple[Ints, Ints, Ints, Int32s, Array]:
     """List the colours of the graphs level by level, write their positions there to ``position``, and list readouts.
 
     Returns the number of features and of colours of each level, the rows of the colouring that were chosen, where the
     readouts of each level start, the colour and graph of each readout, graph by graph, and its weight count · p_out.
     """
     offsets, colours, level_start, p_out = colouring.offsets, colouring.colours, colouring.level_start, colouring.p_out
-    deepest, n = colours.shape[0] - 1, len(graphs)
+    deepest, n = colours.shape[0] - 1, len(graph_indices)
     nodes = 0
     for i in range(n):
-        nodes += offsets[graphs[i] + 1] - offsets[graphs[i]]
+        nodes += offsets[graph_indices[i] + 1] - offsets[graph_indices[i]]
     counts = np.zeros(deepest + 1, np.int64)
     counts[0] = colouring.n_features
     chosen = np.empty(deepest * nodes, np.int64)
@@ -116,7 +118,7 @@ def _choose_colours(graphs: Ints, colouring: ColourRows, position: Int32s) -> tu
         first_row = rows
         for i in range(n):
             first_read = reads
-            for u in range(offsets[graphs[i]], offsets[graphs[i] + 1]):
+            for u in range(offsets[graph_indices[i]], offsets[graph_indices[i] + 1]):
                 row = level_start[level] + colours[level, u]
                 if position[row] < 0:
                     position[row] = rows - first_row
@@ -205,16 +207,16 @@ def _sort_readouts(counts: Ints, read_level: Ints, read_of: Int32s, weight_of: A
 
 
 @compiled
-def _pick_feature_sums(graphs: Ints, colouring: ColourRows) -> tuple[Ints, Int32s, Array]:
+def _pick_feature_sums(graph_indices: Ints, colouring: ColourRows) -> tuple[Ints, Int32s, Array]:
     """Copy the rows of the CSR matrix of feature sums; returns the fields ``sum_*``."""
     ptr, index, value = colouring.sum_ptr, colouring.sum_index, colouring.sum_value
-    n = len(graphs)
+    n = len(graph_indices)
     group_ptr = np.zeros(n + 1, np.int64)
     for i in range(n):
-        group_ptr[i + 1] = group_ptr[i] + ptr[graphs[i] + 1] - ptr[graphs[i]]
+        group_ptr[i + 1] = group_ptr[i] + ptr[graph_indices[i] + 1] - ptr[graph_indices[i]]
     group_index, group_value = np.empty(group_ptr[n], np.int32), np.empty(group_ptr[n])
     for i in range(n):
-        for k in range(ptr[graphs[i] + 1] - ptr[graphs[i]]):
-            group_index[group_ptr[i] + k] = index[ptr[graphs[i]] + k]
-            group_value[group_ptr[i] + k] = value[ptr[graphs[i]] + k]
+        for k in range(ptr[graph_indices[i] + 1] - ptr[graph_indices[i]]):
+            group_index[group_ptr[i] + k] = index[ptr[graph_indices[i]] + k]
+            group_value[group_ptr[i] + k] = value[ptr[graph_indices[i]] + k]
     return group_ptr, group_index, group_value

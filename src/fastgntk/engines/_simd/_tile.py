@@ -53,12 +53,18 @@ class Buffers(NamedTuple):
 def buffer_sizes(rows: GroupColours, cols: GroupColours) -> dict[str, int]:
     """Return the number of entries of each of `Buffers`."""
     m, k = int(rows.widest) + LANES, int(cols.widest) + LANES
-    graphs = max(len(rows.sum_ptr), len(cols.sum_ptr))
+    n_graphs = max(len(rows.sum_ptr), len(cols.sum_ptr))
     n_relations = max(int(rows.n_relations), int(cols.n_relations))
     features = max(int(rows.counts[0]), int(cols.counts[0])) * n_relations
     initial = max(int(rows.counts[0]), int(cols.counts[0])) if rows.residual else 0
     turned = max(features * LANES, (initial + n_relations * max(m, k)) * _PAIR)
-    return {"front": 2 * m * k, "back": 2 * m * k, "patch": 4 * _PAIR, "turned": turned, "readout": graphs * max(m, k)}
+    return {
+        "front": 2 * m * k,
+        "back": 2 * m * k,
+        "patch": 4 * _PAIR,
+        "turned": turned,
+        "readout": n_graphs * max(m, k),
+    }
 
 
 @compiled

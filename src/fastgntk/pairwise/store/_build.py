@@ -172,7 +172,7 @@ class StoreBuilder:
         out = {}
         bounds = np.arange(0, len(self.stored) + self.stored.tile_size, self.stored.tile_size)
         for leaf, graphs in self.prepared.graphs_by_leaf.items():
-            starts = np.cumsum([0, *(len(group.graphs) for group in graphs.groups)])
+            starts = np.cumsum([0, *(len(group.indices) for group in graphs.groups)])
             ends = np.minimum(np.searchsorted(starts, bounds), len(graphs.groups)).tolist()
             out[leaf] = [range(start, stop) for start, stop in pairwise(ends)]
         return out
@@ -191,7 +191,7 @@ class StoreBuilder:
         for leaf, graphs in self.prepared.graphs_by_leaf.items():
             built = graphs.build(self.prepared.compute.threads)
             groups[leaf] = [built[i] for i in self._members[leaf][row]]
-        indices, diagonals = self.stored.graphs(row), self.prepared.needed_diagonals(self.prepared.compute)
+        indices, diagonals = self.stored.row_indices(row), self.prepared.needed_diagonals(self.prepared.compute)
         return TileGraphs(groups, {leaf: values[indices] for leaf, values in diagonals.items()})
 
     def affordable_threads(self, n_threads: int | None = None) -> int:
@@ -259,7 +259,9 @@ def compute_tile_values(kernel: Kernel, rows: TileGraphs, cols: TileGraphs, canc
 def _leaf_values(
     rows: list[BuiltGroup], cols: list[BuiltGroup], cancelled: NDArray[np.uint8], symmetric: bool
 ) -> Array:
-    row_starts, col_starts = (np.cumsum([0, *(len(built.group.graphs) for built in groups)]) for groups in (rows, cols))
+    row_starts, col_starts = (
+        np.cumsum([0, *(len(built.group.indices) for built in groups)]) for groups in (rows, cols)
+    )
     out = np.zeros((row_starts[-1], col_starts[-1]))
     for i, row in enumerate(rows):
         for j, col in enumerate(cols):
@@ -281,7 +283,7 @@ def _cut_into_tiles(prepared: PreparedGraphs, tile_size: int) -> tuple[PreparedG
     """Return the graphs in groups that make up tiles of this size, and their order, common to all leaves."""
     first, *further = prepared.graphs_by_leaf
     by_leaf = {first: prepared.graphs_by_leaf[first].cut(tile_size)}
-    order = np.concatenate([np.zeros(0, dtype=np.int64), *(group.graphs for group in by_leaf[first].groups)])
+    order = np.concatenate([np.zeros(0, dtype=np.int64), *(group.indices for group in by_leaf[first].groups)])
     by_leaf |= {leaf: prepared.graphs_by_leaf[leaf].cut(tile_size, order) for leaf in further}
     return replace(prepared, graphs_by_leaf=by_leaf), order
 
@@ -289,10 +291,10 @@ def _cut_into_tiles(prepared: PreparedGraphs, tile_size: int) -> tuple[PreparedG
 def _choose_tile_size(prepared: PreparedGraphs) -> int:
     """Choose the number of graphs on each side of a tile, so that an interruption loses little and files stay small."""
     plans = [plan_gram(graphs.groups) for graphs in prepared.graphs_by_leaf.values()]
-    graphs = sum(len(group.graphs) for group in plans[0].rows)
+    n_graphs = sum(len(group.indices) for group in plans[0].rows)
     pairs = float(sum(plan.node_pairs().sum() for plan in plans))
-    affordable = graphs * np.sqrt(_MAX_TILE_PAIRS / (2 * pairs)) if pairs else graphs
+    affordable = n_graphs * np.sqrt(_MAX_TILE_PAIRS / (2 * pairs)) if pairs else n_graphs
     low, high = _TILE_SIZES
     # Tiles of equal size: on disk a partial last tile takes as much as a full one.
-    count = -(-graphs // int(max(low, min(high, affordable))))
-    return -(-graphs // max(count, 1)) or 1
+    count = -(-n_graphs // int(max(low, min(high, affordable))))
+    return -(-n_graphs // max(count, 1)) or 1
