@@ -8,8 +8,8 @@
 ``_group_pairs``          values of one leaf, one pair of groups at a time
 ``_combine``              combine values of leaves to values of a kernel; :func:`normalize`
 ``_factors``              the factor of a product whose nodes carry the contributions
-``_nodes``                :func:`node_contributions` of each node to the kernel of its graph;
-                          :func:`node_gram`, the kernel between nodes of one graph
+``_contributions``        :func:`node_contributions` of each node to the kernel of its graph
+``_node_gram``            :func:`node_gram`, the kernel between nodes of one graph
 ``_cost``                 :func:`estimate_cost`, time and memory of a matrix, on clusters too
 ``_describe``             :func:`describe`, sizes and attributes of graphs, and equal graphs
 ``_plan``                 groups and pairs of groups, pure functions of sizes and colours
@@ -22,25 +22,23 @@ rounding.
 
 from fastgntk.pairwise._combine import combine, combine_diagonals, needs_diagonals, normalize
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
+from fastgntk.pairwise._contributions import (
+    Contributions,
+    contributions,
+    contributions_in_chunks,
+    node_contributions,
+    node_contributions_in_chunks,
+)
 from fastgntk.pairwise._cost import ClusterCost, CostEstimate, LeafCost, estimate_cost
 from fastgntk.pairwise._describe import describe
 from fastgntk.pairwise._factors import put_factor_first
 from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_columns, gram_path
 from fastgntk.pairwise._leaf_graphs import LeafGraphs
-from fastgntk.pairwise._nodes import (
-    Contributions,
-    as_single_graph,
-    check_nodes,
-    contributions,
-    contributions_in_chunks,
-    node_contributions,
-    node_contributions_in_chunks,
-    node_diagonal,
-    node_gram,
-)
+from fastgntk.pairwise._node_gram import check_nodes, node_diagonal, node_gram
 from fastgntk.pairwise._prepared import (
     NotSketchedWarning,
     PreparedGraphs,
+    as_single_graph,
     choose_engine_for_reuse,
     fit_scalings,
     prepare,

@@ -35,6 +35,7 @@ from fastgntk.pairwise._plan import plan_gram
 __all__ = [
     "NotSketchedWarning",
     "PreparedGraphs",
+    "as_single_graph",
     "check_call",
     "choose_engine_for_reuse",
     "fit_scalings",
@@ -178,6 +179,14 @@ def resolve(graphs: Any, kernel: Kernel | None, compute: Compute | None) -> tupl
         return graphs, graphs.kernel, check_call(graphs, kernel, compute)
     kernel, compute = GNTK() if kernel is None else check_kernel(kernel), check_compute(compute)
     return as_graphs(graphs), kernel, compute
+
+
+def as_single_graph(graph: Any) -> GraphBatch:
+    """Convert one graph, or a batch or list of one, to a batch of one."""
+    batch = as_graphs(graph if isinstance(graph, GraphBatch | list) else [graph])
+    if len(batch) != 1:
+        raise InputError(f"graph must be one graph, but {len(batch)} graphs were given.")
+    return batch
 
 
 def check_call(prepared: PreparedGraphs, kernel: Kernel | None, compute: Compute | None) -> Compute:
