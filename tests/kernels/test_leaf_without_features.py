@@ -60,7 +60,7 @@ class SizesEngine(Engine):
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch):
-    monkeypatch.setitem(ENGINES, "sizes", EngineRow("SizesEngine", exact=True, compiled=False, kernels=Sizes))
+    monkeypatch.setitem(ENGINES, "sizes", EngineRow("_sizes", "SizesEngine", exact=True, compiled=False, kernels=Sizes))
     monkeypatch.setitem(sys.modules, "fastgntk.engines._sizes", sys.modules[__name__])
     monkeypatch.setitem(_parse._NAMES, "Sizes", Sizes)
 

@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from tests.tables import DESCRIPTOR_KERNELS, EXACT, case, described
 
 from fastgntk import GNTK, RBF, Compute, Linear, Tanimoto, cross_gram, diagonal, gram, gram_path, parse_kernel, prepare
-from fastgntk.engines._vectors import Vectors
+from fastgntk.engines._descriptor_kernels import Vectors
 
 GRAPHS = described()
 every_kernel = pytest.mark.parametrize("kernel", DESCRIPTOR_KERNELS.values(), ids=DESCRIPTOR_KERNELS)

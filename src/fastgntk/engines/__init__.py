@@ -1,25 +1,25 @@
 """Engines: how kernels are computed. :mod:`fastgntk.kernels` defines what they compute.
 
-====================  ==========================================================================
-``_base``             the interface of engines, sizes for the plan, the table of engines
-``_kronecker``        the literal formula, a slow reference
-``_decoupled``        two-sided products in NumPy and SciPy
-``_lossless``         the same on colours only, in compiled loops
-``_sketched``         an approximation: aggregation through random matrices
-``_sketch_rows``      the size of the sketch of each graph
-``_sketched_level``   one level of it between two groups, in patches
-``_histograms``       Weisfeiler–Lehman kernels: products of sparse histograms of colours
-``_vectors``          kernels on descriptors, as matrix products
-``_auto``             the choice of ``auto``, and the reason for it
-``_activation``       the effect of a ReLU layer: κ0 and κ1
-``_aggregation``      Â = A + I as a list of relations, and aggregated features
-``_norms``            norms of nodes and the scale c_u
-``_refinement``       colour refinement: which nodes are equal, and which graphs
-``_subtree_colours``  Weisfeiler–Lehman colours, consistent over several batches
-``_node_kernel``      the kernel between nodes of one graph
-``_random_features``  vectors whose inner products approximate the kernel
-``_simd``             the compiled loops; they take plain arrays only
-====================  ==========================================================================
+=======================  ==========================================================================
+``_base``                the interface of engines, sizes for the plan, the table of engines
+``_kronecker``           the literal formula, a slow reference
+``_decoupled``           two-sided products in NumPy and SciPy
+``_lossless``            the same on colours only, in compiled loops
+``_sketched``            an approximation: aggregation through random matrices
+``_sketch_rows``         the size of the sketch of each graph
+``_sketched_level``      one level of it between two groups, in patches
+``_weisfeiler_lehman``   Weisfeiler–Lehman kernels: products of sparse histograms of colours
+``_descriptor_kernels``  kernels on descriptors, as matrix products
+``_auto``                the choice of ``auto``, and the reason for it
+``_activation``          the effect of a ReLU layer: κ0 and κ1
+``_aggregation``         Â = A + I as a list of relations, and aggregated features
+``_norms``               norms of nodes and the scale c_u
+``_refinement``          colour refinement: which nodes are equal, and which graphs
+``_subtree_colours``     Weisfeiler–Lehman colours, consistent over several batches
+``_node_kernel``         the kernel between nodes of one graph
+``_random_features``     vectors whose inner products approximate the kernel
+``_simd``                the compiled loops; they take plain arrays only
+=======================  ==========================================================================
 
 ``kronecker``, ``decoupled`` and ``sketched`` are named after the steps of Jiang et al. (2022); ``lossless`` because it
 merges equal nodes without any error. Terms that all engines share:
@@ -54,6 +54,7 @@ from fastgntk.engines._base import (
     engines_of,
     get_engine,
 )
+from fastgntk.engines._descriptor_kernels import equal_descriptors, fit_scaling, scale_descriptors
 from fastgntk.engines._node_kernel import NodePairs
 from fastgntk.engines._norms import is_zero_norm, safe_reciprocal, unit_rows
 from fastgntk.engines._random_features import TangentFeatures
@@ -65,7 +66,6 @@ from fastgntk.engines._refinement import (
     refine_colours,
 )
 from fastgntk.engines._sketch_rows import sketch_rows
-from fastgntk.engines._vectors import equal_descriptors, fit_scaling, scale_descriptors
 
 __all__ = ["COMPILING", "EXACT_ENGINES", "Engine", "Extent", "GraphRange", "GraphSizes"]
 __all__ += ["available_engines", "check_engine", "compiled_code_runs", "engines_of", "get_engine"]

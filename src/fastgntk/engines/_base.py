@@ -1,6 +1,6 @@
 """The interface of every engine, the sizes from which tiles are planned, and the table of engines.
 
-To add an engine: derive a class from `Engine` or `GroupwiseEngine` in a file ``_NAME.py``, and add a row to
+To add an engine: derive a class from `Engine` or `GroupwiseEngine` in a file of this folder, and add a row to
 ``ENGINES`` and one with its estimated time to ``_SECONDS`` in `_auto`. Every property test then runs on it.
 """
 
@@ -219,6 +219,7 @@ class GroupwiseEngine(Engine[Network, BatchAndKernel, GroupData]):
 class EngineRow(NamedTuple):
     """The properties of an engine that must be readable without importing its module, which may load numba."""
 
+    module: str  # in this folder
     class_name: str
     exact: bool  # exact engines agree up to rounding; the others are for kernels with a sketch
     compiled: bool  # needs numba
@@ -226,12 +227,12 @@ class EngineRow(NamedTuple):
 
 
 ENGINES = {
-    "lossless": EngineRow("Lossless", exact=True, compiled=True),
-    "decoupled": EngineRow("Decoupled", exact=True, compiled=False),
-    "kronecker": EngineRow("Kronecker", exact=True, compiled=False),
-    "sketched": EngineRow("Sketched", exact=False, compiled=True),
-    "histograms": EngineRow("Histograms", exact=True, compiled=False, kernels=WeisfeilerLehman),
-    "vectors": EngineRow("Vectors", exact=True, compiled=False, kernels=DescriptorKernel),
+    "lossless": EngineRow("_lossless", "Lossless", exact=True, compiled=True),
+    "decoupled": EngineRow("_decoupled", "Decoupled", exact=True, compiled=False),
+    "kronecker": EngineRow("_kronecker", "Kronecker", exact=True, compiled=False),
+    "sketched": EngineRow("_sketched", "Sketched", exact=False, compiled=True),
+    "histograms": EngineRow("_weisfeiler_lehman", "Histograms", exact=True, compiled=False, kernels=WeisfeilerLehman),
+    "vectors": EngineRow("_descriptor_kernels", "Vectors", exact=True, compiled=False, kernels=DescriptorKernel),
 }
 EXACT_ENGINES = tuple(name for name, row in ENGINES.items() if row.exact and row.kernels is Network)
 """The values of ``engine=`` besides ``"auto"``; other engines are chosen by the kernel."""
@@ -248,12 +249,13 @@ def get_engine(name: str, sketch: Sketch | None = None) -> Engine[Any, Any, Any]
     """Return the engine of that name; ``sketch`` is for the sketched one."""
     if name not in ENGINES:
         raise InputError(f"engine must be one of {', '.join(ENGINES)}, but is {name!r}.")
-    if ENGINES[name].compiled and not compiled_code_runs():
+    row = ENGINES[name]
+    if row.compiled and not compiled_code_runs():
         raise InputError(
             f"engine={name!r} needs numba, which cannot be imported here; install numba, or use engine='decoupled'."
         )
     # Imported when used: compiled engines load numba, which takes longer than the rest of the package.
-    make = getattr(import_module(f"fastgntk.engines._{name}"), ENGINES[name].class_name)
+    make = getattr(import_module(f"fastgntk.engines.{row.module}"), row.class_name)
     engine: Engine[Any, Any, Any] = make(sketch or Sketch()) if name == "sketched" else make()
     return engine
 

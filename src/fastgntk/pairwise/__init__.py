@@ -4,10 +4,10 @@
 ``_gram``                 :func:`gram`, :func:`cross_gram`, :func:`diagonal`, :func:`gram_path`
 ``_prepared``             :func:`prepare`, :class:`PreparedGraphs`: the input of all computations
 ``_compute``              :class:`Compute`: engine, threads, memory, progress
-``_leaf_graphs``          graphs prepared for one leaf of a kernel: engine, state, groups
+``_prepared_leaf``        graphs prepared for one leaf of a kernel: engine, state, groups
 ``_group_pairs``          values of one leaf, one pair of groups at a time
 ``_combine``              combine values of leaves to values of a kernel; :func:`normalize`
-``_factors``              the factor of a product whose nodes carry the contributions
+``_product_factors``      the factor of a product whose nodes carry the contributions
 ``_contributions``        :func:`node_contributions` of each node to the kernel of its graph
 ``_node_gram``            :func:`node_gram`, the kernel between nodes of one graph
 ``_cost``                 :func:`estimate_cost`, time and memory of a matrix, on clusters too
@@ -31,9 +31,7 @@ from fastgntk.pairwise._contributions import (
 )
 from fastgntk.pairwise._cost import ClusterCost, CostEstimate, LeafCost, estimate_cost
 from fastgntk.pairwise._describe import describe
-from fastgntk.pairwise._factors import put_factor_first
 from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_columns, gram_path
-from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._node_gram import check_nodes, node_diagonal, node_gram
 from fastgntk.pairwise._prepared import (
     NotSketchedWarning,
@@ -44,10 +42,12 @@ from fastgntk.pairwise._prepared import (
     prepare,
     prepare_batch,
 )
+from fastgntk.pairwise._prepared_leaf import PreparedLeaf
+from fastgntk.pairwise._product_factors import put_factor_first
 
 __all__ = ["gram", "cross_gram", "diagonal", "gram_columns", "gram_path", "GramPath"]
 __all__ += ["prepare", "prepare_batch", "choose_engine_for_reuse", "fit_scalings", "PreparedGraphs"]
-__all__ += ["NotSketchedWarning", "LeafGraphs"]
+__all__ += ["NotSketchedWarning", "PreparedLeaf"]
 __all__ += ["Compute", "check_compute", "check_kernel", "check_fits_memory"]
 __all__ += ["Contributions", "contributions", "contributions_in_chunks"]
 __all__ += ["node_contributions", "node_contributions_in_chunks", "node_gram", "node_diagonal", "check_nodes"]

@@ -11,9 +11,9 @@ from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import DescriptorKernel, Kernel, Leaf, Network
 from fastgntk.pairwise._combine import combine_nodes
 from fastgntk.pairwise._compute import Compute
-from fastgntk.pairwise._factors import put_factor_first
 from fastgntk.pairwise._group_pairs import leaf_contributions, leaf_cross
 from fastgntk.pairwise._prepared import PreparedGraphs, as_single_graph, check_call, prepare
+from fastgntk.pairwise._product_factors import put_factor_first
 
 __all__ = ["Contributions", "contributions", "contributions_in_chunks", "node_contributions"]
 __all__ += ["node_contributions_in_chunks"]

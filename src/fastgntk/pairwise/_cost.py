@@ -18,9 +18,9 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import GNTK, Kernel, Network
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
-from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._plan import largest_extent, plan_gram
 from fastgntk.pairwise._prepared import prepare_batch
+from fastgntk.pairwise._prepared_leaf import PreparedLeaf
 from fastgntk.pairwise.store import StoreBuilder
 
 __all__ = ["ClusterCost", "CostEstimate", "LeafCost", "estimate_cost", "makespan"]
@@ -180,7 +180,7 @@ def estimate_cost(
     )
 
 
-def _leaf_cost(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> tuple[LeafCost, int, int]:
+def _leaf_cost(graphs: PreparedLeaf, compute: Compute, result_bytes: int) -> tuple[LeafCost, int, int]:
     """Return the cost of a leaf, the number of threads, and the peak memory in bytes."""
     engine, leaf, n = graphs.engine, graphs.leaf, graphs.batch.n_nodes
     plan = plan_gram(graphs.groups)

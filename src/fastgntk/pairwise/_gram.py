@@ -14,8 +14,8 @@ from fastgntk.kernels import Kernel, Leaf
 from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute, check_fits_memory
 from fastgntk.pairwise._group_pairs import leaf_cross, leaf_gram, leaf_readouts
-from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare_batch, prepare_pair, resolve
+from fastgntk.pairwise._prepared_leaf import PreparedLeaf
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
 
 __all__ = ["GramPath", "cross_gram", "diagonal", "gram", "gram_columns", "gram_path"]
@@ -93,8 +93,8 @@ def gram(
     prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, kernel, compute, once=True)
 
     leaf_values = {}
-    for leaf, leaf_graphs, part in _leaves(prepared, compute):
-        leaf_values[leaf] = leaf_gram(leaf_graphs, part, result_bytes)
+    for leaf, prepared_leaf, part in _leaves(prepared, compute):
+        leaf_values[leaf] = leaf_gram(prepared_leaf, part, result_bytes)
         prepared.set_leaf_diagonal(leaf, np.diagonal(leaf_values[leaf]).copy())
     return combine(kernel, leaf_values)
 
@@ -123,8 +123,8 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
     row_diagonals, col_diagonals = row_graphs.needed_diagonals(compute), col_graphs.needed_diagonals(compute)
 
     leaf_values = {
-        leaf: leaf_cross(row_graphs.graphs_by_leaf[leaf], leaf_graphs, part, result_bytes)
-        for leaf, leaf_graphs, part in _leaves(col_graphs, compute)
+        leaf: leaf_cross(row_graphs.graphs_by_leaf[leaf], prepared_leaf, part, result_bytes)
+        for leaf, prepared_leaf, part in _leaves(col_graphs, compute)
     }
     return combine(kernel, leaf_values, row_diagonals, col_diagonals)
 
@@ -144,8 +144,8 @@ def gram_columns(
     col_diagonals = {leaf: values[indices] for leaf, values in diagonals.items()}
 
     leaf_values = {
-        leaf: np.ascontiguousarray(leaf_cross(cols.graphs_by_leaf[leaf], leaf_graphs, part, result_bytes).T)
-        for leaf, leaf_graphs, part in _leaves(prepared, compute)
+        leaf: np.ascontiguousarray(leaf_cross(cols.graphs_by_leaf[leaf], prepared_leaf, part, result_bytes).T)
+        for leaf, prepared_leaf, part in _leaves(prepared, compute)
     }
     return combine(prepared.kernel, leaf_values, diagonals, col_diagonals)
 
@@ -225,8 +225,8 @@ def gram_path(graphs: Any, kernel: Leaf | None = None, *, compute: Compute | Non
         )
     check_fits_memory(8 * (checked.depth + 1) * len(graphs) ** 2, compute.memory_budget)
     prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, checked, compute, once=True)
-    leaf_graphs = prepared.graphs_by_leaf[checked]
-    return GramPath(checked, leaf_readouts(leaf_graphs, compute), leaf_graphs.engine.name)
+    prepared_leaf = prepared.graphs_by_leaf[checked]
+    return GramPath(checked, leaf_readouts(prepared_leaf, compute), prepared_leaf.engine.name)
 
 
 def _check_result_fits(kernel: Kernel, n: int, m: int, compute: Compute) -> int:
@@ -237,7 +237,7 @@ def _check_result_fits(kernel: Kernel, n: int, m: int, compute: Compute) -> int:
     return result_bytes
 
 
-def _leaves(prepared: PreparedGraphs, compute: Compute) -> Iterator[tuple[Leaf, LeafGraphs, Compute]]:
+def _leaves(prepared: PreparedGraphs, compute: Compute) -> Iterator[tuple[Leaf, PreparedLeaf, Compute]]:
     """Yield each leaf with its graphs, and ``compute`` with an equal part of the progress."""
-    for i, (leaf, leaf_graphs) in enumerate(prepared.graphs_by_leaf.items()):
-        yield leaf, leaf_graphs, compute.for_part(i, len(prepared.graphs_by_leaf))
+    for i, (leaf, prepared_leaf) in enumerate(prepared.graphs_by_leaf.items()):
+        yield leaf, prepared_leaf, compute.for_part(i, len(prepared.graphs_by_leaf))

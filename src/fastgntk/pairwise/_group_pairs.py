@@ -16,8 +16,8 @@ from fastgntk.errors import InputError
 from fastgntk.kernels import Network
 from fastgntk.pairwise._combine import combine_levels, mirror_upper_triangle
 from fastgntk.pairwise._compute import Compute, check_fits_memory
-from fastgntk.pairwise._leaf_graphs import BuiltGroup, LeafGraphs
 from fastgntk.pairwise._plan import Plan, plan_cross, plan_diagonal, plan_gram
+from fastgntk.pairwise._prepared_leaf import BuiltGroup, PreparedLeaf
 
 __all__ = ["compute_readouts", "compute_values", "leaf_contributions", "leaf_cross", "leaf_diagonal", "leaf_gram"]
 __all__ += ["leaf_readouts"]
@@ -31,7 +31,7 @@ ComputeTile = Callable[[BuiltGroup, BuiltGroup, NDArray[np.uint8]], Array]
 """`compute_values`, or `compute_readouts` for the readouts of all levels."""
 
 
-def leaf_gram(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> Array:
+def leaf_gram(graphs: PreparedLeaf, compute: Compute, result_bytes: int) -> Array:
     """Return the Gram matrix (n, n)."""
     out = np.zeros((graphs.n, graphs.n))
     write = _write_both_triangles(out)
@@ -39,7 +39,7 @@ def leaf_gram(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> Array:
     return out
 
 
-def leaf_readouts(graphs: LeafGraphs, compute: Compute) -> Array:
+def leaf_readouts(graphs: PreparedLeaf, compute: Compute) -> Array:
     """Return the readouts of all levels, shape (L + 1, n, n)."""
     out = np.zeros((graphs.leaf.depth + 1, graphs.n, graphs.n))
     write = _write_both_triangles(out)
@@ -47,7 +47,7 @@ def leaf_readouts(graphs: LeafGraphs, compute: Compute) -> Array:
     return out
 
 
-def leaf_cross(rows: LeafGraphs, cols: LeafGraphs, compute: Compute, result_bytes: int) -> Array:
+def leaf_cross(rows: PreparedLeaf, cols: PreparedLeaf, compute: Compute, result_bytes: int) -> Array:
     """Return the kernel (n, m) between two sets of graphs that were prepared the same way."""
     out = np.zeros((rows.n, cols.n))
 
@@ -58,7 +58,7 @@ def leaf_cross(rows: LeafGraphs, cols: LeafGraphs, compute: Compute, result_byte
     return out
 
 
-def leaf_diagonal(graphs: LeafGraphs, compute: Compute) -> Array:
+def leaf_diagonal(graphs: PreparedLeaf, compute: Compute) -> Array:
     """Return the kernel of each graph with itself (n,); groups are built one by one and not kept."""
     diagonal = graphs.engine.diagonal(graphs.state)
     if diagonal is not None:
@@ -79,7 +79,7 @@ def leaf_diagonal(graphs: LeafGraphs, compute: Compute) -> Array:
     return out
 
 
-def leaf_contributions(graph: LeafGraphs, cols: LeafGraphs, compute: Compute) -> Array:
+def leaf_contributions(graph: PreparedLeaf, cols: PreparedLeaf, compute: Compute) -> Array:
     """Return the contributions (N, m) of the nodes of a single graph to its row of the matrix."""
     out = np.zeros((graph.batch.n_nodes, cols.n))
     check_fits_memory(out.nbytes, compute.memory_budget)
@@ -98,8 +98,8 @@ def leaf_contributions(graph: LeafGraphs, cols: LeafGraphs, compute: Compute) ->
 
 
 def _compute_group_pairs(
-    rows: LeafGraphs,
-    cols: LeafGraphs,
+    rows: PreparedLeaf,
+    cols: PreparedLeaf,
     plan: Plan,
     write: Write,
     compute: Compute,
@@ -113,7 +113,7 @@ def _compute_group_pairs(
 
 
 def _run_group_pairs(
-    graphs: LeafGraphs,
+    graphs: PreparedLeaf,
     plan: Plan,
     pick: Callable[[int, int], tuple[BuiltGroup, BuiltGroup]],
     write: Write,

@@ -29,8 +29,8 @@ from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Leaf, Network
 from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
 from fastgntk.pairwise._group_pairs import leaf_diagonal
-from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._plan import plan_gram
+from fastgntk.pairwise._prepared_leaf import PreparedLeaf
 
 __all__ = [
     "NotSketchedWarning",
@@ -73,7 +73,7 @@ class PreparedGraphs:
     batch: GraphBatch
     features: dict[str, NodeFeatures]
     scalings: dict[Leaf, DescriptorScaling]
-    graphs_by_leaf: dict[Leaf, LeafGraphs] = field(default_factory=dict)
+    graphs_by_leaf: dict[Leaf, PreparedLeaf] = field(default_factory=dict)
     _diagonals: dict[Leaf, Array] = field(default_factory=dict, init=False)
 
     @property
@@ -165,8 +165,8 @@ def prepare(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | Non
     """
     kernel = GNTK() if kernel is None else check_kernel(kernel)
     prepared = prepare_batch(as_graphs(graphs), kernel, check_compute(compute))
-    for leaf_graphs in prepared.graphs_by_leaf.values():
-        leaf_graphs.build(leaf_graphs.affordable_threads(plan_gram(leaf_graphs.groups), prepared.compute, 0))
+    for prepared_leaf in prepared.graphs_by_leaf.values():
+        prepared_leaf.build(prepared_leaf.affordable_threads(plan_gram(prepared_leaf.groups), prepared.compute, 0))
     return prepared
 
 
@@ -302,14 +302,14 @@ class _EncodedGraphs:
         kernel: Kernel,
         compute: Compute,
         choices: Mapping[Leaf, Choice],
-        cols: Mapping[Leaf, LeafGraphs] | None = None,
+        cols: Mapping[Leaf, PreparedLeaf] | None = None,
     ) -> list[PreparedGraphs]:
         """Prepare all sets with the chosen engine of each leaf; with ``cols``, the last set is rows for those."""
         prepared = [PreparedGraphs(kernel, compute, batch, self.features, self.scalings) for batch in self.batches]
         for leaf, batches in self.by_leaf.items():
             col_graphs = None if cols is None else cols[leaf]
             for graphs, batch in zip(reversed(prepared), reversed(batches), strict=True):
-                col_graphs = graphs.graphs_by_leaf[leaf] = LeafGraphs.prepare(leaf, batch, choices[leaf], col_graphs)
+                col_graphs = graphs.graphs_by_leaf[leaf] = PreparedLeaf.prepare(leaf, batch, choices[leaf], col_graphs)
         return prepared
 
 

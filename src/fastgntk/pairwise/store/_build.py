@@ -19,9 +19,9 @@ from fastgntk.kernels import Kernel, Leaf, Normalized
 from fastgntk.pairwise._combine import combine, mirror_upper_triangle
 from fastgntk.pairwise._compute import Compute
 from fastgntk.pairwise._group_pairs import compute_values
-from fastgntk.pairwise._leaf_graphs import BuiltGroup
 from fastgntk.pairwise._plan import largest_extent, plan_gram
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch
+from fastgntk.pairwise._prepared_leaf import BuiltGroup
 from fastgntk.pairwise.store._manifest import Manifest
 from fastgntk.pairwise.store._stored_gram import StoredGram, Tile, lock_store
 

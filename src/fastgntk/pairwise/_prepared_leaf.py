@@ -16,7 +16,7 @@ from fastgntk.kernels import Leaf
 from fastgntk.pairwise._compute import Compute
 from fastgntk.pairwise._plan import GraphGroup, Plan, cut_into_groups, largest_extent
 
-__all__ = ["BuiltGroup", "LeafGraphs"]
+__all__ = ["BuiltGroup", "PreparedLeaf"]
 
 
 class BuiltGroup(NamedTuple):
@@ -30,7 +30,7 @@ class BuiltGroup(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LeafGraphs:
+class PreparedLeaf:
     """Graphs prepared for one leaf."""
 
     leaf: Leaf

@@ -26,7 +26,7 @@ from fastgntk import (
     prepare,
 )
 from fastgntk.engines import _subtree_colours as colours
-from fastgntk.engines._histograms import Histograms
+from fastgntk.engines._weisfeiler_lehman import Histograms
 
 MUTAG = datasets.load("MUTAG").graphs
 
