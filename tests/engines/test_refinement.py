@@ -113,8 +113,8 @@ def test_operators_separate_edge_types(kind):
             for k in np.flatnonzero(A.coords[0] == u):
                 key = (1 + int(batch.edge_labels[k]), int(old[A.coords[1][k]]))
                 expected[key] = expected.get(key, 0.0) + float(A.data[k])
-            row = range(Q.ptr[new[u]], Q.ptr[new[u] + 1])
-            assert {(int(Q.relation[k]), int(Q.index[k])): Q.value[k] for k in row} == pytest.approx(expected)
+            row = range(Q.indptr[new[u]], Q.indptr[new[u] + 1])
+            assert {(int(Q.relation[k]), int(Q.indices[k])): Q.data[k] for k in row} == pytest.approx(expected)
             assert list(Q.relation[row.start : row.stop]) == sorted(Q.relation[row.start : row.stop])
 
 
@@ -129,10 +129,10 @@ def test_operators_sum_the_weights_of_each_colour(kind, self_weight):
         member = np.zeros((batch.n_nodes, found.counts[level - 1]))
         member[np.arange(batch.n_nodes), old] = 1.0
         for u in range(batch.n_nodes):
-            row = slice(Q.ptr[new[u]], Q.ptr[new[u] + 1])
-            assert set(Q.index[row].tolist()) == set(old[np.flatnonzero(whole[u])].tolist())
+            row = slice(Q.indptr[new[u]], Q.indptr[new[u] + 1])
+            assert set(Q.indices[row].tolist()) == set(old[np.flatnonzero(whole[u])].tolist())
             dense, magnitude = np.zeros(member.shape[1]), np.zeros(member.shape[1])
-            dense[Q.index[row]], magnitude[Q.index[row]] = Q.value[row], Q.magnitude[row]
+            dense[Q.indices[row]], magnitude[Q.indices[row]] = Q.data[row], Q.abs_data[row]
             np.testing.assert_allclose(dense, whole[u] @ member, atol=1e-12)
             np.testing.assert_allclose(magnitude, np.abs(whole[u]) @ member, atol=1e-12)
             assert Q.terms[new[u]] == np.count_nonzero(whole[u]) + (self_weight == 0.0)
@@ -165,8 +165,8 @@ def test_operator_rows_are_sorted_by_content():
         for found, seen in ((one, rows[0]), (two, rows[1])):
             Q, old, new = found.operators[level - 1], found.hashes[level - 1], found.hashes[level]
             for c in range(len(new)):
-                part = slice(Q.ptr[c], Q.ptr[c + 1])
-                seen[int(new[c])] = (old[Q.index[part]].tolist(), Q.value[part].tolist())
+                part = slice(Q.indptr[c], Q.indptr[c + 1])
+                seen[int(new[c])] = (old[Q.indices[part]].tolist(), Q.data[part].tolist())
         assert rows[0] == rows[1]
 
 
@@ -175,8 +175,8 @@ def test_long_neighbourhoods_are_sorted_like_short_ones():
     star = Graph.from_edges([(0, i) for i in range(1, leaves + 1)], leaves + 1, np.eye(leaves + 1))
     found = refine_colours(as_graphs([star]), 1)
     Q = found.operators[0]
-    centre = slice(Q.ptr[found.colours[1, 0]], Q.ptr[found.colours[1, 0] + 1])
-    hashes = found.hashes[0][Q.index[centre]]
+    centre = slice(Q.indptr[found.colours[1, 0]], Q.indptr[found.colours[1, 0] + 1])
+    hashes = found.hashes[0][Q.indices[centre]]
     assert len(hashes) == leaves + 1
     assert (np.diff(hashes.astype(object)) > 0).all()
 

@@ -175,17 +175,19 @@ class TangentFeatures:
 
     def _aggregate(self, operator: ColourOperator, rows: slice, old: _ColourVectors) -> tuple[Array, Floats, Floats]:
         """Return norms and vectors of aggregated nodes; vectors are columns, with the relations stacked vertically."""
-        ptr = operator.ptr[rows.start : rows.stop + 1]
-        entries = slice(int(ptr[0]), int(ptr[-1]))
-        index, lengths = operator.index[entries], np.diff(ptr)
+        indptr = operator.indptr[rows.start : rows.stop + 1]
+        entries = slice(int(indptr[0]), int(indptr[-1]))
+        indices, lengths = operator.indices[entries], np.diff(indptr)
         row = np.repeat(np.arange(len(lengths)), lengths)
         # Relative to an upper bound of the norm, so that large values do not overflow single precision.
-        sizes = operator.magnitude[entries] * old.p[index]
+        sizes = operator.abs_data[entries] * old.p[indices]
         bound: Array = np.bincount(row, sizes, minlength=len(lengths)).astype(np.float64)
-        value = (operator.value[entries] * old.p[index] * safe_reciprocal(bound)[row]).astype(old.s.dtype)
+        data = (operator.data[entries] * old.p[indices] * safe_reciprocal(bound)[row]).astype(old.s.dtype)
         relation = np.minimum(operator.relation[entries], self._n_relations - 1)
         by_relation = [
-            sparse.csr_array((np.where(relation == r, value, 0), index, ptr - ptr[0]), shape=(len(lengths), len(old.p)))
+            sparse.csr_array(
+                (np.where(relation == r, data, 0), indices, indptr - indptr[0]), shape=(len(lengths), len(old.p))
+            )
             for r in range(self._n_relations)
         ]
         s = np.concatenate([np.ascontiguousarray((Q @ old.s).T) for Q in by_relation])
@@ -205,9 +207,9 @@ class TangentFeatures:
 
     def _add_residual(self, p: Array, s: Floats, k: Floats, unit: Floats, norms: Array) -> tuple[Array, Floats, Floats]:
         """Return norms and vectors of nodes, given as columns, with the features stacked upon the aggregated ones."""
-        factor, share, total = add_residual(p, p, norms, self.kernel)
+        factor, initial_factor, total = add_residual(p, p, norms, self.kernel)
         weight = (factor * p).astype(s.dtype)
-        top = unit * share.astype(s.dtype)
+        top = unit * initial_factor.astype(s.dtype)
         new = np.concatenate([top, s * weight])
         return total, new, new if k is s else np.concatenate([top, k * weight])
 

@@ -33,11 +33,11 @@ class ColourOperator:
     With typed edges a row holds the entries of all relations, one relation after the other.
     """
 
-    ptr: Ints
-    index: Int32s
+    indptr: Ints
+    indices: Int32s
     relation: Int32s  # of each entry: its type plus 1, or 0 for the node itself; all 0 without types
-    value: Array
-    magnitude: Array  # the same with |weights|
+    data: Array
+    abs_data: Array  # the same with |weights|
     terms: Ints  # |N(u)| + 1
     scale_operand: Array  # from `scale_operand`
     first: Ints  # the first node of the colour

@@ -240,10 +240,10 @@ class _SketchedGraph:
         kernel = self._kernel
         first, counts = distinct = self._colours_of(level)
         scaled = scale_norms(q, self._scale_operand[first], kernel)
-        factor, share, p = add_residual(q, scaled, self._feature_norm[first], kernel)
+        factor, initial_factor, p = add_residual(q, scaled, self._feature_norm[first], kernel)
         initial = None
         if kernel.has_residual:
-            initial = scale_rows(self._unit[first], share)
+            initial = scale_rows(self._unit[first], initial_factor)
             if directions is not None:
                 directions = [scale_rows(relation, factor * q) for relation in directions]
         p_out = layer_gain(kernel) * p
