@@ -76,8 +76,8 @@ def test_common_and_rare_colours_together_equal_the_definition(kernel, monkeypat
 def test_new_colours_match_nothing_and_count_in_the_diagonal(kernel):
     whole = gram(MUTAG, kernel)
     train = prepare(MUTAG[:20], kernel)
-    new = train.prepare_others(MUTAG[20:120])
-    newer = new.prepare_others(MUTAG[120:])  # its colours follow those of both
+    new = train.prepare_rows(MUTAG[20:120])
+    newer = new.prepare_rows(MUTAG[120:])  # its colours follow those of both
     assert np.array_equal(cross_gram(new, train), whole[20:120, :20])
     assert np.array_equal(cross_gram(newer, new), whole[120:, 20:120])
     assert np.array_equal(gram(newer), whole[120:, 120:])

@@ -134,8 +134,8 @@ def test_a_value_depends_on_its_two_graphs_alone(engine):
     FLOAT64.check(cross_gram(test, train, **how), whole[:2, 2:])
     prepared = prepare(train, **how)
     FLOAT64.check(cross_gram(test, prepared), whole[:2, 2:])
-    FLOAT64.check(gram(prepared.prepare_others(test)), whole[:2, :2])
-    FLOAT64.check(diagonal(prepared.prepare_others(test)), np.diagonal(whole)[:2])
+    FLOAT64.check(gram(prepared.prepare_rows(test)), whole[:2, :2])
+    FLOAT64.check(diagonal(prepared.prepare_rows(test)), np.diagonal(whole)[:2])
 
 
 def test_an_error_in_a_worker_names_its_graphs(monkeypatch):
@@ -179,7 +179,7 @@ def test_features_of_prepared_graphs_serve_rows_columns_and_diagonals():
     train = [chain, Graph.from_edges([(0, 1)], 2, labels=["C", "O"])]
     new = [Graph.from_edges([(0, 1)], 2, labels=["C", "Cl"])]
     prepared = prepare(train)
-    rows = prepared.prepare_others(new)
+    rows = prepared.prepare_rows(new)
     K = normalize(cross_gram(rows, prepared), diagonal(rows), diagonal(prepared))
     FLOAT64.check(K, normalize(gram([*new, *train]))[:1, 1:])
     assert (np.abs(K) <= 1).all()

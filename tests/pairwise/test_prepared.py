@@ -109,7 +109,7 @@ TWO_LEAVES = (GNTK(2, 1) + GNTK(1, features="degree")).normalized()
 def test_graphs_like_prepared_ones_are_prepared_alike():
     batch = datasets.load("MUTAG").graphs
     train = prepare(batch[:10], TWO_LEAVES, compute=Compute(engine="lossless", n_jobs=1))
-    rows = train.prepare_others(batch[10:14])
+    rows = train.prepare_rows(batch[10:14])
     assert (rows.kernel, rows.compute, rows.engines) == (train.kernel, train.compute, train.engines)
     assert set(rows.features) == set(train.features) == {"auto", "degree"}
     whole = gram(batch[:14], TWO_LEAVES)
@@ -120,7 +120,7 @@ def test_graphs_like_prepared_ones_are_prepared_alike():
     )
     whole = gram([new, *batch[:10]], TWO_LEAVES)
     FLOAT64.check(cross_gram([new], train), whole[:1, 1:])
-    FLOAT64.check(diagonal(train.prepare_others([new])), whole[0, :1])
+    FLOAT64.check(diagonal(train.prepare_rows([new])), whole[0, :1])
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)

@@ -64,7 +64,7 @@ def test_scales_are_those_of_the_columns_of_a_cross_matrix(kernel):
     train = prepare(GRAPHS[:15], kernel)
     EXACT.check(cross_gram(GRAPHS[15:], train), values[15:, :15])
     EXACT.check(gram(train.subset(np.array([9, 2, 4]))), values[np.ix_([9, 2, 4], [9, 2, 4])])
-    EXACT.check(diagonal(train.prepare_others(GRAPHS[15:])), values.diagonal()[15:])
+    EXACT.check(diagonal(train.prepare_rows(GRAPHS[15:])), values.diagonal()[15:])
 
 
 @every_kernel

@@ -136,9 +136,8 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         out = np.empty((kernel.blocks + 1, len(rows), len(cols)))
         out[0] = keep_shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
         sketched_features = keep_shared_columns(rows.sketched_features, cols.sketched_features)
-        core = (sketched_features @ cols.sketched_features.T)[
-            None
-        ]  # (1, b, b'): K(0) = Σ(0), so one matrix serves both
+        # (1, b, b'), since K(0) = Σ(0).
+        core = (sketched_features @ cols.sketched_features.T)[None]
         for level, (row_level, col_level) in enumerate(zip(rows.levels, cols.levels, strict=True)):
             readout = out[level + 1] if rows.node_rows is None else np.empty((row_level.offsets[-1], len(cols)))
             core = advance(core, row_level, col_level, kernel, readout, cancelled)

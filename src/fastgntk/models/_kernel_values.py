@@ -77,13 +77,13 @@ class KernelBasis:
         """Yield the rows of new graphs chunk by chunk, with their k(G, G) if ``diagonal``."""
         silent = self.compute.with_progress(None)
         for chunk, report_progress in split_into_chunks(len(batch), len(self), self.compute, progress):
-            new = self.prepared.prepare_others(batch[chunk])
+            new = self.prepared.prepare_rows(batch[chunk])
             rows = self._rows(new, report_progress)
             yield chunk, rows, new.diagonal(silent) / self.kernel_scale if diagonal else np.zeros(0)
 
     def values(self, batch: GraphBatch, progress: Progress | None = None) -> Array:
         """Return the basis functions at all graphs, shape (t, m)."""
-        return self._rows(self.prepared.prepare_others(batch), progress)
+        return self._rows(self.prepared.prepare_rows(batch), progress)
 
     def _rows(self, new: PreparedGraphs, progress: Progress | None) -> Array:
         rows = pairwise.cross_gram(new, self.prepared, compute=self.compute.with_progress(progress))

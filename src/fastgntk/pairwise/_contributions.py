@@ -129,7 +129,7 @@ def contributions(
 
     ``kernel`` is that of ``cols`` with the factors of products in another order; nodes are those of the first.
     """
-    row, n = cols.prepare_others(batch), batch.n_nodes
+    row, n = cols.prepare_rows(batch), batch.n_nodes
     blocks = list(dict.fromkeys(leaf.on for leaf in row.graphs_by_leaf if isinstance(leaf, DescriptorKernel)))
     parts: dict[Leaf, Array] = {}  # a row for each node, then one for each block
     for leaf, graphs in row.graphs_by_leaf.items():

@@ -166,7 +166,7 @@ def estimate_cost(
     batch = as_graphs(graphs)
     result_bytes = 8 * len(batch) ** 2
     check_fits_memory(result_bytes, compute.memory_budget)
-    prepared = prepare_batch(batch, kernel, compute, once=True)
+    prepared = prepare_batch(batch, kernel, compute, reused=False)
     costs = [_leaf_cost(graphs, compute, result_bytes) for graphs in prepared.graphs_by_leaf.values()]
     return CostEstimate(
         graphs=len(batch),

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
-from fastgntk.graphs import as_graphs
+from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel, Leaf
 from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute, check_fits_memory
@@ -82,15 +82,17 @@ def gram(
     if shard is not None and client is not None:
         raise InputError("shard is for processes without a scheduler, client for one; give one of them.")
     if store is not None:
-        path, checked = as_path(store, "store"), check_shard(shard)
+        path, shard_range = as_path(store, "store"), check_shard(shard)
         if isinstance(graphs, PreparedGraphs):
             raise InputError("a store prepares its graphs itself; give the graphs, not prepared ones.")
-        return build_gram(*resolve(graphs, kernel, compute), path, checked, client)
+        batch, kernel, compute = resolve(graphs, kernel, compute)
+        assert isinstance(batch, GraphBatch)
+        return build_gram(batch, kernel, compute, path, shard_range, client)
     if shard is not None or client is not None:
         raise InputError(f"{'client' if shard is None else 'shard'} is for a store; give store=path too.")
     graphs, kernel, compute = resolve(graphs, kernel, compute)
     result_bytes = _check_result_fits(kernel, len(graphs), len(graphs), compute)
-    prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, kernel, compute, once=True)
+    prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, kernel, compute, reused=False)
 
     leaf_values = {}
     for leaf, prepared_leaf, part in _leaves(prepared, compute):
@@ -104,22 +106,20 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
 
     Features are fitted on ``cols``; a node label that occurs only in ``rows`` is a label like any other, different from
     all labels of ``cols``. So the result is a block of ``gram`` over all graphs. ``cols`` may be prepared graphs; then
-    leave out the kernel. ``rows`` may then be ``cols.prepare_others(graphs)``.
+    leave out the kernel. ``rows`` may then be ``cols.prepare_rows(graphs)``.
 
     Returns
     -------
     array of shape (n, m), float64
     """
-    cols, kernel, compute = resolve(cols, kernel, compute)
-    if not (isinstance(cols, PreparedGraphs) and isinstance(rows, PreparedGraphs)):
+    col_graphs, kernel, compute = resolve(cols, kernel, compute)
+    if not (isinstance(col_graphs, PreparedGraphs) and isinstance(rows, PreparedGraphs)):
         rows = as_graphs(rows)
-    result_bytes = _check_result_fits(kernel, len(rows), len(cols), compute)
-    row_graphs: PreparedGraphs
-    col_graphs: PreparedGraphs
-    if isinstance(cols, PreparedGraphs):
-        row_graphs, col_graphs = rows if isinstance(rows, PreparedGraphs) else cols.prepare_others(rows), cols
+    result_bytes = _check_result_fits(kernel, len(rows), len(col_graphs), compute)
+    if isinstance(col_graphs, PreparedGraphs):
+        row_graphs = rows if isinstance(rows, PreparedGraphs) else col_graphs.prepare_rows(rows)
     else:
-        row_graphs, col_graphs = prepare_pair(rows, cols, kernel, compute)
+        row_graphs, col_graphs = prepare_pair(rows, col_graphs, kernel, compute)
     row_diagonals, col_diagonals = row_graphs.needed_diagonals(compute), col_graphs.needed_diagonals(compute)
 
     leaf_values = {
@@ -139,7 +139,7 @@ def gram_columns(
     compute = check_call(prepared, None, compute)
     result_bytes = _check_result_fits(prepared.kernel, len(prepared), len(indices), compute)
     if cols is None or cols is prepared:  # rounding differs between a cross matrix and a symmetric one
-        cols = prepared.prepare_others(prepared.batch[indices])
+        cols = prepared.prepare_rows(prepared.batch[indices])
     diagonals = prepared.needed_diagonals(compute)
     col_diagonals = {leaf: values[indices] for leaf, values in diagonals.items()}
 
@@ -164,7 +164,7 @@ def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | No
         return np.array(graphs.diagonal(compute))
     check_fits_memory(8 * len(graphs), compute.memory_budget)
     pairs = float(np.sum(graphs.sizes.astype(np.float64) ** 2))
-    return prepare_batch(graphs, kernel, compute, once=True, pairs=pairs).diagonal(compute)
+    return prepare_batch(graphs, kernel, compute, reused=False, pairs=pairs).diagonal(compute)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,16 +217,16 @@ def gram_path(graphs: Any, kernel: Leaf | None = None, *, compute: Compute | Non
     >>> path.at(blocks=2, jump=False).shape
     (5, 5)
     """
-    graphs, checked, compute = resolve(graphs, kernel, compute)
-    if not isinstance(checked, Leaf):
+    graphs, leaf, compute = resolve(graphs, kernel, compute)
+    if not isinstance(leaf, Leaf):
         raise InputError(
-            f"gram_path needs a single kernel such as GNTK(3), but the kernel is {checked}; compute its parts one by "
+            f"gram_path needs a single kernel such as GNTK(3), but the kernel is {leaf}; compute its parts one by "
             "one and combine them."
         )
-    check_fits_memory(8 * (checked.depth + 1) * len(graphs) ** 2, compute.memory_budget)
-    prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, checked, compute, once=True)
-    prepared_leaf = prepared.graphs_by_leaf[checked]
-    return GramPath(checked, leaf_readouts(prepared_leaf, compute), prepared_leaf.engine.name)
+    check_fits_memory(8 * (leaf.depth + 1) * len(graphs) ** 2, compute.memory_budget)
+    prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, leaf, compute, reused=False)
+    prepared_leaf = prepared.graphs_by_leaf[leaf]
+    return GramPath(leaf, leaf_readouts(prepared_leaf, compute), prepared_leaf.engine.name)
 
 
 def _check_result_fits(kernel: Kernel, n: int, m: int, compute: Compute) -> int:

@@ -98,20 +98,20 @@ class PreparedGraphs:
         again = prepare_batch(**state, engines=engines)
         self.__dict__.update(again.__dict__, _diagonals=diagonals)
 
-    def prepare_others(self, graphs: Any) -> PreparedGraphs:
+    def prepare_rows(self, graphs: Any) -> PreparedGraphs:
         """Prepare other graphs the same way, as rows of a cross matrix with these; new labels get new columns."""
         batch = as_graphs(graphs) if not isinstance(graphs, GraphBatch) else graphs
-        return self._prepare_rows(batch, {kind: step.extend(batch) for kind, step in self.features.items()})
+        return self._prepare_with_features(batch, {kind: step.extend(batch) for kind, step in self.features.items()})
 
     def subset(self, indices: Ints) -> PreparedGraphs:
         """Return some of the graphs, prepared on their own, to be rows of a matrix with these or columns for others."""
         if np.array_equal(indices, np.arange(len(self))):
             return self
-        out = self._prepare_rows(self.batch[indices], self.features)
+        out = self._prepare_with_features(self.batch[indices], self.features)
         out.take_diagonals(self, indices)
         return out
 
-    def _prepare_rows(self, batch: GraphBatch, features: dict[str, NodeFeatures]) -> PreparedGraphs:
+    def _prepare_with_features(self, batch: GraphBatch, features: dict[str, NodeFeatures]) -> PreparedGraphs:
         encoded = _EncodedGraphs.encode([batch], self.kernel.leaves(), features, self.scalings)
         choices = {leaf: self.graphs_by_leaf[leaf].choice for leaf in encoded.by_leaf}
         (out,) = encoded.prepare(self.kernel, self.compute, choices, self.graphs_by_leaf)
@@ -170,7 +170,9 @@ def prepare(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | Non
     return prepared
 
 
-def resolve(graphs: Any, kernel: Kernel | None, compute: Compute | None) -> tuple[Any, Kernel, Compute]:
+def resolve(
+    graphs: Any, kernel: Kernel | None, compute: Compute | None
+) -> tuple[GraphBatch | PreparedGraphs, Kernel, Compute]:
     """Return converted or prepared graphs, and the kernel and options of a call; None means those of prepared graphs.
 
     For graphs that are not prepared, None means the default.
@@ -217,13 +219,13 @@ def prepare_batch(
     scalings: Mapping[Leaf, DescriptorScaling] | None = None,
     *,
     engines: Sequence[str] | None = None,
-    once: bool = False,
+    reused: bool = True,
     pairs: float | None = None,
 ) -> PreparedGraphs:
     """Prepare converted graphs; features and scalings of descriptors are fitted on them unless they are given.
 
-    ``engines`` fixes the engine of each leaf. With ``once`` engines are chosen for one Gram matrix, or for a number
-    ``pairs`` of node pairs; otherwise for many computations, including some with other graphs.
+    ``engines`` fixes the engine of each leaf. With ``reused`` engines are chosen for many computations, including some
+    with other graphs; otherwise for one Gram matrix, or for a number ``pairs`` of node pairs.
     """
     leaves = kernel.leaves()
     encoded = _EncodedGraphs.encode([batch], leaves, features or {}, scalings or {})
@@ -234,7 +236,7 @@ def prepare_batch(
         if isinstance(leaf, Network) and leaf in names and engine in EXACT_ENGINES:
             # If all graphs are smaller than their sketch, a stored matrix has an exact engine, and keeps it.
             leaf = replace(leaf, sketch=None)
-        return choose_engine(engine, batch, None, leaf, pairs, reused=not once)
+        return choose_engine(engine, batch, None, leaf, pairs, reused=reused)
 
     choices = {leaf: choose(leaf, *batches) for leaf, batches in encoded.by_leaf.items()}
     (out,) = encoded.prepare(kernel, compute, choices)

@@ -131,7 +131,7 @@ class StoreBuilder:
         if stored is not None:
             kernel = stored.manifest.as_stored(kernel)
             engines = stored.manifest.engines_for(kernel, compute.engine)
-        prepared = prepare_batch(batch, kernel, compute, engines=engines, once=True)
+        prepared = prepare_batch(batch, kernel, compute, engines=engines, reused=False)
         tile_size = _choose_tile_size(prepared) if stored is None else stored.manifest.tile_size
         manifest = Manifest.from_prepared(prepared, tile_size, secrets.token_hex(8))
         prepared, order = _cut_into_tiles(prepared, tile_size)
