@@ -18,12 +18,14 @@ PATH = Graph.from_edges([(0, 1), (1, 2), (2, 3)], 4)
 TURNED = Graph.from_edges([(2, 1), (1, 3), (3, 0)], 4)  # the same path, numbered otherwise
 
 
-def refined(batch, depth, typed=False, given_scale=False, self_weight=1.0, symmetric=False, residual=False):
+def refined(
+    batch, depth, uses_edge_labels=False, uses_node_scale=False, self_weight=1.0, symmetric=False, keep_features=False
+):
     """Colours of every level by dictionaries of sorted multisets: nothing shared with the package."""
     X = batch.features.toarray() if hasattr(batch.features, "toarray") else np.asarray(batch.features)
     A = batch.adjacency().toarray()
     T = [[""] * len(A) for _ in A]
-    if typed and batch.edge_labels is not None:
+    if uses_edge_labels and batch.edge_labels is not None:
         for u, v, label in zip(*np.nonzero(A), batch.edge_labels, strict=True):
             T[u][v] = f"type {label}"
     itself = [self_weight] * len(A)
@@ -39,10 +41,10 @@ def refined(batch, depth, typed=False, given_scale=False, self_weight=1.0, symme
         now = levels[-1]
         current = [
             (
-                batch.node_scale[u] if given_scale else 0.0,
-                levels[0][u] if residual else 0,
+                batch.node_scale[u] if uses_node_scale else 0.0,
+                levels[0][u] if keep_features else 0,
                 *sorted(
-                    [("itself" * typed, itself[u], now[u])] * (self_weight != 0)
+                    [("itself" * uses_edge_labels, itself[u], now[u])] * (self_weight != 0)
                     + [(T[u][v], A[u, v], now[v]) for v in np.flatnonzero(A[u])]
                 ),
             )
@@ -56,7 +58,7 @@ def partition(colours):
 
 
 @pytest.mark.parametrize(
-    ("typed", "given_scale", "self_weight", "residual"),
+    ("uses_edge_labels", "uses_node_scale", "self_weight", "keep_features"),
     [
         (False, False, 1.0, False),
         (True, False, 1.0, False),
@@ -70,10 +72,15 @@ def partition(colours):
 @pytest.mark.parametrize("used_bits", [None, 0, 0b111])
 @pytest.mark.parametrize("kind", KINDS)
 def test_colours_are_those_of_plain_refinement_however_hashes_collide(
-    kind, used_bits, typed, given_scale, self_weight, residual
+    kind, used_bits, uses_edge_labels, uses_node_scale, self_weight, keep_features
 ):
     batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
-    options = {"typed": typed, "given_scale": given_scale, "self_weight": self_weight, "residual": residual}
+    options = {
+        "uses_edge_labels": uses_edge_labels,
+        "uses_node_scale": uses_node_scale,
+        "self_weight": self_weight,
+        "keep_features": keep_features,
+    }
     found = refine_colours(batch, 3, used_bits, **options)
     levels = refined(batch, 3, **options)
     for mine, expected in zip(found.colours.tolist(), levels, strict=True):
@@ -87,7 +94,7 @@ def test_hashes_of_scaled_nodes_depend_on_content_alone():
     one = NodeFeatures().fit_transform(MUTAG)
     some = np.arange(10)[::-1]
     some_scales = one.with_node_scale(np.where(one.graph_of_node < 10, one.node_scale, 0.125))  # numbers scales anew
-    hashes = [refine_colours(batch, 3, given_scale=True).hashes for batch in (one[some], some_scales)]
+    hashes = [refine_colours(batch, 3, uses_node_scale=True).hashes for batch in (one[some], some_scales)]
     for part, whole in zip(*hashes, strict=True):
         assert set(part.tolist()) <= set(whole.tolist())
         assert len(set(whole.tolist())) == len(whole)
@@ -104,7 +111,7 @@ def test_hashes_of_weighted_operators_depend_on_content_alone(options):
 @pytest.mark.parametrize("kind", KINDS)
 def test_operators_separate_edge_types(kind):
     batch = NodeFeatures().fit_transform(as_graphs(KINDS[kind]))
-    found = refine_colours(batch, 2, typed=True)
+    found = refine_colours(batch, 2, uses_edge_labels=True)
     A = batch.adjacency().tocoo()
     for level, Q in enumerate(found.operators, start=1):
         old, new = found.colours[level - 1], found.colours[level]
@@ -220,9 +227,9 @@ def test_scales_distinguish_graphs_only_if_given_scale():
     graphs = [Graph(PATH.adjacency, node_scale=scale) for scale in scales]
     batch = NodeFeatures().fit_transform(graphs)
     assert first_equal_graph(batch, 2).tolist() == [0] * 5
-    assert first_equal_graph(batch, 1, given_scale=True).tolist() == [0, 0, 2, 2, 4]
+    assert first_equal_graph(batch, 1, uses_node_scale=True).tolist() == [0, 0, 2, 2, 4]
     assert indistinguishable_graphs(batch)[0].tolist() == [0] * 5
-    assert indistinguishable_graphs(batch, given_scale=True)[0].tolist() == [0, 0, 2, 2, 4]
+    assert indistinguishable_graphs(batch, uses_node_scale=True)[0].tolist() == [0, 0, 2, 2, 4]
     assert prepare(graphs, GNTK(2)).first_equal_graph().tolist() == [0] * 5
     for engine in ("lossless", "decoupled"):  # by the colours of the engine, and by new ones
         given = prepare(graphs, GNTK(2, scale="given"), compute=Compute(engine=engine))
@@ -235,7 +242,7 @@ def test_features_distinguish_nodes_of_equal_neighbourhoods_only_with_a_residual
     graphs = [Graph.from_edges(around, 4, labels=labels) for labels in ([0, 1, 0, 1], [0, 0, 1, 1])]
     batch = NodeFeatures().fit_transform(graphs)
     assert first_equal_graph(batch, 1).tolist() == [0, 0]
-    assert first_equal_graph(batch, 1, residual=True).tolist() == [0, 1]
+    assert first_equal_graph(batch, 1, keep_features=True).tolist() == [0, 1]
     for engine in ("lossless", "decoupled"):  # by the colours of the engine, and by new ones
         how = Compute(engine=engine)
         assert prepare(graphs, GNTK(1, residual=0.5), compute=how).first_equal_graph().tolist() == [0, 1]

@@ -91,8 +91,8 @@ def test_dictionaries_colour_as_compiled_code_does(monkeypatch):
     found = []
     for colour in (colours._colour_compiled, colours._colour_by_dictionary):
         monkeypatch.setattr(colours, "_colour_compiled", colour)
-        _, palette = colours.colour_nodes(half, 3, typed=True)
-        found.append(colours.colour_nodes(batch, 3, typed=True, known=palette))
+        _, palette = colours.colour_nodes(half, 3, uses_edge_labels=True)
+        found.append(colours.colour_nodes(batch, 3, uses_edge_labels=True, known=palette))
     for one, two in zip(found[0][1].levels, found[1][1].levels, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert np.array_equal(found[0][0], found[1][0])

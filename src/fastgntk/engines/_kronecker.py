@@ -61,7 +61,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
         X = to_dense(graph.features)
         A_hat = operator_matrix(graph, kernel.self_weight, kernel.symmetric).toarray()
         relations = [A_hat]
-        if kernel.typed:
+        if kernel.uses_edge_labels:
             parts = split_by_type(graph, kernel.self_weight, kernel.symmetric)
             relations = [relation.toarray() for relation in parts]
         self._check_size(len(X), len(X))

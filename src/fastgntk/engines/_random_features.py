@@ -75,7 +75,7 @@ class TangentFeatures:
     ) -> None:
         self.kernel, self.size, self.width, self.exact_norms = kernel, size, width, exact_norms
         self.types, self.seed = types, seed
-        self._n_relations = 1 + types if kernel.typed else 1
+        self._n_relations = 1 + types if kernel.uses_edge_labels else 1
         rng = generator(seed)
         self._n_first, sizes = _divide(kernel, size, width)
         self._first = CountSketch.draw(width, self._n_first, rng) if 0 < self._n_first < width else None

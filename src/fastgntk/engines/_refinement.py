@@ -63,19 +63,19 @@ def refine_colours(
     depth: int,
     used_bits: int | None = None,
     *,
-    typed: bool = False,
-    given_scale: bool = False,
+    uses_edge_labels: bool = False,
+    uses_node_scale: bool = False,
     self_weight: float = 1.0,
     symmetric: bool = False,
-    residual: bool = False,
+    keep_features: bool = False,
     operators: bool = True,
 ) -> Colouring:
     """Refine the colours of all graphs together down to level ``depth``.
 
-    ``typed`` distinguishes edge labels, ``given_scale`` the ``node_scale`` of nodes; ``self_weight`` and
-    ``symmetric`` are those of the kernel, and ``residual`` distinguishes features at every level. Costs about a tenth
-    of a microsecond per edge and level, a tenth of that without operators. ``used_bits`` masks the hashes; results do
-    not depend on it, since nodes with equal hashes are compared before they are merged.
+    ``uses_edge_labels`` distinguishes edge labels, ``uses_node_scale`` the ``node_scale`` of nodes; ``self_weight`` and
+    ``symmetric`` are those of the kernel, and ``keep_features`` distinguishes features at every level. Costs about a
+    tenth of a microsecond per edge and level, a tenth of that without operators. ``used_bits`` masks the hashes;
+    results do not depend on it, since nodes with equal hashes are compared before they are merged.
     """
     from fastgntk.engines._simd._refine import ALL_BITS, merge_neighbourhoods, operator_rows
 
@@ -86,17 +86,17 @@ def refine_colours(
     neighbours = batch.global_indices
     weights, self_weights = operator_weights(batch, self_weight, symmetric)
     relations = np.zeros(0, dtype=np.int32)  # the type of each edge plus 1; empty without types
-    if typed and batch.edge_labels is not None:
+    if uses_edge_labels and batch.edge_labels is not None:
         relations = (batch.edge_labels + 1).astype(np.int32)
-    tags = _tag_edges(batch, typed, weights, self_weights)
+    tags = _tag_edges(batch, uses_edge_labels, weights, self_weights)
     weights, self_weights = (
         np.zeros(0) if given is None else np.ascontiguousarray(given) for given in (weights, self_weights)
     )
     all_hashes, all_operators = [hashes], []
-    operand = scale_operand(batch, given_scale=given_scale, self_weight=self_weight)
+    operand = scale_operand(batch, uses_node_scale=uses_node_scale, self_weight=self_weight)
     distinct_rows = features[first]
-    kept_apart = [_index_scales(operand)] if given_scale else []
-    if residual:
+    kept_apart = [_index_scales(operand)] if uses_node_scale else []
+    if keep_features:
         kept_apart.append((colours[0].astype(np.int64), hashes))
     for level in range(1, depth + 1):
         old, old_hashes = colours[level - 1], all_hashes[-1]
@@ -116,30 +116,30 @@ def first_equal_graph(
     batch: GraphBatch,
     blocks: int,
     *,
-    typed: bool = False,
-    given_scale: bool = False,
+    uses_edge_labels: bool = False,
+    uses_node_scale: bool = False,
     self_weight: float = 1.0,
     symmetric: bool = False,
-    residual: bool = False,
+    keep_features: bool = False,
 ) -> Ints:
     """Return for each graph the index of the first graph that certainly has the same kernel values.
 
     Two graphs are equal if they have the same multiset of colours after each of ``blocks`` rounds of refinement (1-WL
-    on nodes with features, if ``typed`` on edges with types, if ``given_scale`` on nodes with their scale, and with
-    ``residual`` on nodes that keep their features); fewer blocks distinguish fewer graphs. A graph with no earlier
-    equal one gets its own index. So does every graph if numba, which refines colours, is missing. A kernel may fail to
-    distinguish a few more: ReLU layers are homogeneous, so two nodes may contribute as much as one with features of
-    twice the length.
+    on nodes with features, if ``uses_edge_labels`` on edges with types, if ``uses_node_scale`` on nodes with their
+    scale, and with ``keep_features`` on nodes that keep their features); fewer blocks distinguish fewer graphs. A graph
+    with no earlier equal one gets its own index. So does every graph if numba, which refines colours, is missing. A
+    kernel may fail to distinguish a few more: ReLU layers are homogeneous, so two nodes may contribute as much as one
+    with features of twice the length.
     """
     if not compiled_code_runs():
         return np.arange(len(batch))
     # All levels: a colour does not determine the node's own colour at the level below.
     options = RefinementOptions(
-        typed=typed,
-        given_scale=given_scale,
+        uses_edge_labels=uses_edge_labels,
+        uses_node_scale=uses_node_scale,
         self_weight=self_weight,
         symmetric=symmetric,
-        residual=residual,
+        keep_features=keep_features,
     )
     return first_with_equal_colours(batch.offsets, refine_colours(batch, blocks, **options, operators=False).colours)
 
@@ -157,15 +157,15 @@ def merge_first_equal(first_equal: Sequence[Ints]) -> Ints:
 
 
 def indistinguishable_graphs(
-    batch: GraphBatch, *, typed: bool = False, given_scale: bool = False
+    batch: GraphBatch, *, uses_edge_labels: bool = False, uses_node_scale: bool = False
 ) -> tuple[Ints, int] | None:
     """Return for each graph the index of the first one that refinement cannot distinguish from it, and the rounds.
 
     This is the full 1-WL test: a node's own colour is distinguished from those of its neighbours (with weights, and if
-    ``typed`` with edge types, and if ``given_scale`` with the scale of nodes), and refinement continues until it is
-    stable. No message-passing network can distinguish such graphs, nor can any kernel of :func:`first_equal_graph`,
-    which may distinguish fewer. The number of rounds is the last one that distinguished more graphs. Returns None if
-    numba is missing.
+    ``uses_edge_labels`` with edge types, and if ``uses_node_scale`` with the scale of nodes), and refinement continues
+    until it is stable. No message-passing network can distinguish such graphs, nor can any kernel of
+    :func:`first_equal_graph`, which may distinguish fewer. The number of rounds is the last one that distinguished more
+    graphs. Returns None if numba is missing.
     """
     if not compiled_code_runs():
         return None
@@ -174,10 +174,10 @@ def indistinguishable_graphs(
     out, rounds = np.arange(len(batch)), 0
     unresolved = np.arange(len(batch))  # graphs that equal another one so far; only these need to be refined
     colours = _merge_equal_rows(_canonical(batch.features), ALL_BITS)[0]
-    if given_scale:  # a node's own colour stays distinguished, so that its scale is needed only once
+    if uses_node_scale:  # a node's own colour stays distinguished, so that its scale is needed only once
         scale = _index_scales(given_node_scale(batch))[0]
         colours = _index_values(colours.astype(np.int64) * (int(scale.max(initial=0)) + 1) + scale)[1]
-    subset = replace(batch, features=None, labels=None, edge_labels=batch.edge_labels if typed else None)
+    subset = replace(batch, features=None, labels=None, edge_labels=batch.edge_labels if uses_edge_labels else None)
     level = n_classes = 0  # classes of equal graphs
     while True:
         first_equal = first_with_equal_colours(subset.offsets, colours[None])
@@ -190,19 +190,21 @@ def indistinguishable_graphs(
             colours = colours[np.repeat(shared, subset.sizes)]
             subset, unresolved = subset[shared], unresolved[shared]
         n_colours, colours = _index_values(colours)
-        n_refined, refined = _refine(subset, colours, n_colours, typed)
+        n_refined, refined = _refine(subset, colours, n_colours, uses_edge_labels)
         if n_refined == n_colours:
             return out, rounds
         colours, level = refined, level + 1
 
 
-def _refine(batch: GraphBatch, colours: Int32s, count: int, typed: bool) -> tuple[int, Int32s]:
+def _refine(batch: GraphBatch, colours: Int32s, count: int, uses_edge_labels: bool) -> tuple[int, Int32s]:
     """Return the number of colours after one more round, and the colours."""
     from fastgntk.engines._simd._refine import ALL_BITS, hash_pairs, merge_neighbourhoods
 
     each = np.arange(count, dtype=np.uint64)
     hashes = hash_pairs(each, each)  # any hashes will do, since equal ones are compared
-    tokens = _tokens(colours[batch.global_indices], colours, hashes, _tag_edges(batch, typed, batch.weights, None))
+    tokens = _tokens(
+        colours[batch.global_indices], colours, hashes, _tag_edges(batch, uses_edge_labels, batch.weights, None)
+    )
     neighbourhood_colours, neighbourhood_hashes, _ = merge_neighbourhoods(batch.indptr, *tokens, ALL_BITS)
     return _index_values(colours.astype(np.int64) * max(len(neighbourhood_hashes), 1) + neighbourhood_colours)
 
@@ -269,20 +271,22 @@ _Tags = tuple[Ints, Ints, NDArray[np.uint64]]
 A node without a weight of its own has the tag −1."""
 
 
-def _tag_edges(batch: GraphBatch, typed: bool, weights: Array | None, self_weights: Array | None) -> _Tags | None:
+def _tag_edges(
+    batch: GraphBatch, uses_edge_labels: bool, weights: Array | None, self_weights: Array | None
+) -> _Tags | None:
     """Assign tags and hashes to distinct pairs (weight, relation) of edges and nodes; None if all agree.
 
     ``weights`` and ``self_weights`` are those of `operator_weights`; a node itself has relation 0.
     """
     from fastgntk.engines._simd._refine import hash_pairs
 
-    if weights is None and self_weights is None and not typed:
+    if weights is None and self_weights is None and not uses_edge_labels:
         return None
     count = len(batch.indices)
     weights = np.ones(count) if weights is None else weights + 0.0
     bits = np.append(weights, 1.0 if self_weights is None else self_weights).view(np.uint64)
     relations = np.zeros(len(bits), dtype=np.int32)
-    if typed and batch.edge_labels is not None:
+    if uses_edge_labels and batch.edge_labels is not None:
         relations[:count] = batch.edge_labels + 1
     distinct_bits, bit = np.unique(bits, return_inverse=True)
     n_relations = int(relations.max(initial=0)) + 1

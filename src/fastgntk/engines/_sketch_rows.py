@@ -65,7 +65,7 @@ def _column_sums(batch: GraphBatch, kernel: Network) -> list[Array]:
     weights = np.ones(len(batch.indices)) if weights is None else weights
     self_weights = np.ones(batch.n_nodes) if self_weights is None else self_weights
     to = batch.global_indices
-    if not kernel.typed:
+    if not kernel.uses_edge_labels:
         return [self_weights + _add_up(to, weights, batch.n_nodes)]
     labels = np.zeros(0, dtype=np.int64) if batch.edge_labels is None else batch.edge_labels
     types = [labels == edge_type for edge_type in range(count_relations(batch, kernel) - 1)]

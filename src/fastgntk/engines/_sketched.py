@@ -178,11 +178,13 @@ class _SketchedGraph:
         self._colours = colours  # (L + 1, N), None if nodes are not merged
         self._size = graph.n_nodes
         self._key = content_keys(graph)[0].astype("<u8").tobytes()
-        if kernel.typed:
+        if kernel.uses_edge_labels:
             self._relations = split_by_type(graph, kernel.self_weight, kernel.symmetric, types)
         else:
             self._relations = [operator_matrix(graph, kernel.self_weight, kernel.symmetric)]
-        self._scale_operand = scale_operand(graph, given_scale=kernel.given_scale, self_weight=kernel.self_weight)
+        self._scale_operand = scale_operand(
+            graph, uses_node_scale=kernel.uses_node_scale, self_weight=kernel.self_weight
+        )
         self._unit, self._feature_norm = unit_rows(graph.features)
         self.feature_sum = np.asarray(graph.features.sum(axis=0), dtype=np.float64).ravel()
         self.sketched_features = np.zeros((0, graph.features.shape[1]))

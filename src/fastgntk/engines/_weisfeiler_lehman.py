@@ -93,7 +93,7 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
         """Colour all nodes and count the colours; those of ``cols`` are unchanged."""
         check_graphs(batch, kernel)
         known = None if cols is None else cols.palette
-        colours, palette = colour_nodes(batch, kernel.iterations, typed=kernel.typed, known=known)
+        colours, palette = colour_nodes(batch, kernel.iterations, uses_edge_labels=kernel.uses_edge_labels, known=known)
         entries = _to_entries(batch.offsets, colours, kernel)
         if cols is not None:
             return HistogramState(kernel, palette, colours, batch.offsets, entries, cols.common)

@@ -105,8 +105,8 @@ class Kernel(Value):
 class OperatorOptions(TypedDict):
     """What determines the operator of a graph besides the graph; keyword arguments of functions of the engines."""
 
-    typed: bool
-    given_scale: bool
+    uses_edge_labels: bool
+    uses_node_scale: bool
     self_weight: float
     symmetric: bool
 
@@ -114,7 +114,7 @@ class OperatorOptions(TypedDict):
 class RefinementOptions(OperatorOptions):
     """What determines which nodes are equal, besides the graph."""
 
-    residual: bool
+    keep_features: bool
 
 
 class Leaf(Kernel):
@@ -140,12 +140,12 @@ class Leaf(Kernel):
         return None
 
     @property
-    def typed(self) -> bool:
+    def uses_edge_labels(self) -> bool:
         """Whether edge labels matter."""
         return False
 
     @property
-    def given_scale(self) -> bool:
+    def uses_node_scale(self) -> bool:
         """Whether the ``node_scale`` of graphs matters."""
         return False
 
@@ -168,8 +168,8 @@ class Leaf(Kernel):
     def operator_options(self) -> OperatorOptions:
         """The options that determine the operator of a graph."""
         return OperatorOptions(
-            typed=self.typed,
-            given_scale=self.given_scale,
+            uses_edge_labels=self.uses_edge_labels,
+            uses_node_scale=self.uses_node_scale,
             self_weight=self.self_weight,
             symmetric=self.symmetric,
         )
@@ -177,7 +177,7 @@ class Leaf(Kernel):
     @property
     def refinement_options(self) -> RefinementOptions:
         """The options that determine which nodes are equal."""
-        return RefinementOptions(**self.operator_options, residual=self.has_residual)
+        return RefinementOptions(**self.operator_options, keep_features=self.has_residual)
 
     @property
     def pool(self) -> str:

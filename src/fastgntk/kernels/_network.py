@@ -92,7 +92,7 @@ class Network(Leaf):
         return _SLOPES[self.activation]
 
     @cached_property
-    def typed(self) -> bool:
+    def uses_edge_labels(self) -> bool:
         """Whether edge labels matter."""
         return self.edges == "typed"
 
@@ -102,7 +102,7 @@ class Network(Leaf):
         return self.residual > 0.0
 
     @cached_property
-    def given_scale(self) -> bool:
+    def uses_node_scale(self) -> bool:
         """Whether the ``node_scale`` of graphs matters."""
         return self.scale == "given"
 

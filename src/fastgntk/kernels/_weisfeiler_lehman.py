@@ -43,7 +43,7 @@ class WeisfeilerLehman(Leaf):
         return self.iterations
 
     @property
-    def typed(self) -> bool:
+    def uses_edge_labels(self) -> bool:
         """Whether edge labels matter."""
         return self.edges == "typed"
 

@@ -115,7 +115,7 @@ def check_new_graphs(
     check_features(features, batch)
     for scaling in scalings.values():
         scaling.check(batch)
-    _warn_unseen_labels(features, batch, typed=any(leaf.typed for leaf in kernel.leaves()))
+    _warn_unseen_labels(features, batch, typed=any(leaf.uses_edge_labels for leaf in kernel.leaves()))
     return batch
 
 

@@ -108,7 +108,11 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         ready = encoder.transform(batch)
         check_graphs(ready, kernel)
         # One more edge type for all unseen types, and columns for unseen labels.
-        types = int(ready.edge_labels.max(initial=-1)) + 2 if kernel.typed and ready.edge_labels is not None else 1
+        types = (
+            int(ready.edge_labels.max(initial=-1)) + 2
+            if kernel.uses_edge_labels and ready.edge_labels is not None
+            else 1
+        )
         width = n_drawn_columns(encoder)
         self.draws_ = TangentFeatures(kernel, size, width, types, self._seed(), exact_norms=self.exact_norms)
         self.node_features_ = encoder
@@ -272,7 +276,7 @@ class FeatureBasis:
 
     def probe(self) -> Array:
         """Return the vector of one fixed graph, to check that the seed still gives the same draws."""
-        edge_labels = [0] if self.draws.kernel.typed else None
+        edge_labels = [0] if self.draws.kernel.uses_edge_labels else None
         pair = Graph.from_edges([(0, 1)], 2, edge_labels=edge_labels, node_scale=np.ones(2))
         batch = GraphBatch.from_graphs([pair]).with_features(np.ones((2, self.draws.width)))
         return np.asarray(self.draws(batch, np.float64)[0])

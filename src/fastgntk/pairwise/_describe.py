@@ -66,8 +66,8 @@ def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind =
         node_scale=batch.node_scale is not None,
         edge_labels=0 if batch.edge_labels is None else len(np.unique(batch.edge_labels)),
         features=step.kind_,
-        equal=_equal(ready, targets, typed=False),
-        equal_typed=None if batch.edge_labels is None else _equal(ready, targets, typed=True),
+        equal=_equal(ready, targets, uses_edge_labels=False),
+        equal_typed=None if batch.edge_labels is None else _equal(ready, targets, uses_edge_labels=True),
     )
 
 
@@ -107,8 +107,10 @@ def _targets(y: ArrayLike, count: int) -> NDArray[Any]:
     return targets
 
 
-def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> EqualGraphs | None:
-    result = indistinguishable_graphs(ready, typed=typed, given_scale=ready.node_scale is not None)
+def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, uses_edge_labels: bool) -> EqualGraphs | None:
+    result = indistinguishable_graphs(
+        ready, uses_edge_labels=uses_edge_labels, uses_node_scale=ready.node_scale is not None
+    )
     if result is None:
         return None
     first_equal, rounds = result

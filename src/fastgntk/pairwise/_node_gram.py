@@ -119,7 +119,7 @@ def _compute_columns(
     write: Callable[[Ints, Array], None],
 ) -> None:
     """Compute the chosen columns on threads, and pass them to ``write(positions in chosen, rows)``."""
-    n_matrices = 0 if kernel.blocks == 1 else 2 if kernel.typed else 1
+    n_matrices = 0 if kernel.blocks == 1 else 2 if kernel.uses_edge_labels else 1
     norm_bytes = 8 * n_matrices * batch.n_nodes**2
     _check_memory(compute, result_bytes + norm_bytes, f"the norms of {batch.n_nodes} nodes, and the result,")
     if not len(chosen):

@@ -208,11 +208,11 @@ class Comparison:
         for (kind, self_weight, symmetric), networks in alike.items():
             featured = NodeFeatures(kind).fit_transform(self.batch)
             options = RefinementOptions(
-                typed=any(leaf.typed for leaf in networks),
-                given_scale=any(leaf.given_scale for leaf in networks),
+                uses_edge_labels=any(leaf.uses_edge_labels for leaf in networks),
+                uses_node_scale=any(leaf.uses_node_scale for leaf in networks),
                 self_weight=self_weight,
                 symmetric=symmetric,
-                residual=any(leaf.has_residual for leaf in networks),
+                keep_features=any(leaf.has_residual for leaf in networks),
             )
             first_equal.append(first_equal_graph(featured, max(leaf.depth for leaf in networks), **options))
         subtree_kernels = [leaf for leaf in leaves if not isinstance(leaf, Network | DescriptorKernel)]

@@ -113,9 +113,9 @@ def fingerprint(prepared: PreparedGraphs) -> str:
         parts = (matrix.indptr, matrix.indices, matrix.data) if sparse.issparse(matrix) else (matrix,)
         for array in parts:
             _add(digest, array)
-    typed = [graphs for graphs in by_leaf if graphs.leaf.typed]
+    typed = [graphs for graphs in by_leaf if graphs.leaf.uses_edge_labels]
     _add(digest, typed[0].batch.edge_labels if typed else None)
-    if any(graphs.leaf.given_scale for graphs in by_leaf):
+    if any(graphs.leaf.uses_node_scale for graphs in by_leaf):
         _add(digest, batch.node_scale)
     for graphs in by_leaf:
         if isinstance(graphs.leaf, Network) and graphs.leaf.sketch is not None:  # drawn from all that a graph holds

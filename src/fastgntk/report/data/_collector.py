@@ -149,8 +149,11 @@ class Collector:
         if len(kinds) > 1:  # graphs that are equal in one kind of features may differ in another
             return
         leaves = [graphs.leaf for graphs in self.prepared.graphs_by_leaf.values()]
-        typed, given_scale = any(leaf.typed for leaf in leaves), any(leaf.given_scale for leaf in leaves)
-        batch = self.source.batch if given_scale else self.source.batch.with_node_scale(None)
+        typed, uses_node_scale = (
+            any(leaf.uses_edge_labels for leaf in leaves),
+            any(leaf.uses_node_scale for leaf in leaves),
+        )
+        batch = self.source.batch if uses_node_scale else self.source.batch.with_node_scale(None)
         description = describe(batch, y, features=self.deepest.leaf.features or "auto")
         self.warnings += _equality_warnings(description.equal_typed if typed else description.equal, len(y))
 

@@ -236,7 +236,7 @@ def measure_speed(graphs: PreparedLeaf, seconds: float, threads: int) -> Speed |
     not support the kernel.
     """
     batch, kernel, n = graphs.batch, graphs.leaf, len(graphs.batch)
-    if not isinstance(kernel, GNTK) or kernel.typed or n < 2 or not batch.n_nodes:
+    if not isinstance(kernel, GNTK) or kernel.uses_edge_labels or n < 2 or not batch.n_nodes:
         return None
     if kernel.has_residual or kernel.activation != "relu":
         return None
