@@ -43,8 +43,8 @@ def test_groups_hold_every_graph_once_and_count_its_nodes(sizes, width):
     assert sorted(i for group in groups for i in group.indices.tolist()) == list(range(len(sizes)))
     assert all(len(group.indices) for group in groups)
     for group in groups:
-        assert group.counts.tolist() == counted(sizes, group.indices)
-        assert group.width == max(counted(sizes, group.indices))
+        assert group.n_distinct.tolist() == counted(sizes, group.indices)
+        assert group.max_distinct == max(counted(sizes, group.indices))
 
 
 @given(graph_sizes(merged=False), limits)
@@ -63,9 +63,9 @@ def decisive(sizes):
 def test_only_a_single_graph_exceeds_the_width(sizes, width):
     level = decisive(sizes)
     for group in cut_into_groups(sizes, width):
-        if group.counts[level] > width:  # graphs that add nothing may ride along
+        if group.n_distinct[level] > width:  # graphs that add nothing may ride along
             largest = max(counted(sizes, [g])[level] for g in group.indices)
-            assert largest == group.counts[level]
+            assert largest == group.n_distinct[level]
 
 
 @given(graph_sizes(), limits)
@@ -100,7 +100,7 @@ def test_node_pairs_are_those_of_the_group_pairs_and_half_of_the_symmetric_ones(
 def test_the_diagonal_is_one_graph_a_block_largest_first(sizes):
     plan = plan_diagonal(sizes)
     assert [group.indices.tolist() for group in plan.rows] == [[i] for i in range(len(sizes))]
-    assert [group.counts.tolist() for group in plan.rows] == [counted(sizes, [i]) for i in range(len(sizes))]
+    assert [group.n_distinct.tolist() for group in plan.rows] == [counted(sizes, [i]) for i in range(len(sizes))]
     assert sorted(plan.group_pairs) == [(i, i) for i in range(len(sizes))]
     costs = [plan.cost(pair) for pair in plan.group_pairs]
     assert costs == sorted(costs, reverse=True)

@@ -48,7 +48,7 @@ CancelFlag = NDArray[np.uint8]
 class Extent(NamedTuple):
     """The sizes of a group that determine the memory of a tile."""
 
-    nodes: int  # colours where equal nodes are merged; the maximum over levels
+    n_nodes: int  # colours where equal nodes are merged; the maximum over levels
     n_graphs: int = 1
     n_levels: int = 1
     n_features: int = 0

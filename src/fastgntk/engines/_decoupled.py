@@ -130,7 +130,7 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count Σ, K, two work arrays, and up to four temporaries of a SciPy product."""
-        return 8 * 8 * rows.nodes * cols.nodes
+        return 8 * 8 * rows.n_nodes * cols.n_nodes
 
 
 def _aggregate(rows: Aggregation, cols: Aggregation, matrix: Array) -> Array:

@@ -127,7 +127,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count the Kronecker product and a few matrices of the pair."""
-        pairs = rows.nodes * cols.nodes
+        pairs = rows.n_nodes * cols.n_nodes
         return 8 * pairs * (pairs + 8)
 
     def _check_size(self, n: int, m: int) -> None:

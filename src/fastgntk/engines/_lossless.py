@@ -178,7 +178,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count λ and θ of two levels, a panel of features, the readouts, and the values with copies of them."""
-        m, k = rows.nodes + 32, cols.nodes + 32
+        m, k = rows.n_nodes + 32, cols.n_nodes + 32
         level_bytes = 2 * 16 * m * k
         panel_bytes = 8 * 64 * max(rows.n_relations, cols.n_relations) * max(m, k, rows.n_features // 2)
         n_graphs = max(rows.n_graphs, cols.n_graphs)

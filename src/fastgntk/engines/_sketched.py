@@ -148,7 +148,7 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count a patch of λ and θ, P and T of two levels, and their products with M̂ and Ŝ."""
         b, b_prime = rows.sketch_rows, cols.sketch_rows
-        patch = 2 * min(rows.nodes, PATCH_ROWS) * (min(cols.nodes, PATCH_COLS) + (1 + cols.n_relations) * b_prime)
+        patch = 2 * min(rows.n_nodes, PATCH_ROWS) * (min(cols.n_nodes, PATCH_COLS) + (1 + cols.n_relations) * b_prime)
         return 8 * (patch + 6 * b * b_prime) + max(rows.building_bytes, cols.building_bytes)
 
     def kept_bytes(self, state: BatchAndKernel) -> int:

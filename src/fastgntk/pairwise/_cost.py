@@ -196,7 +196,7 @@ def _leaf_cost(graphs: PreparedLeaf, compute: Compute, result_bytes: int) -> tup
         reason=graphs.choice.reason,
         groups=len(graphs.groups),
         tiles=len(plan.group_pairs),
-        widest=largest.nodes,
+        widest=largest.n_nodes,
         pairs=pairs,
         compression=[count / max(n * (n + 1) // 2, 1) for count in pairs],
         seconds=seconds / min(threads, max(len(plan.group_pairs), 1)),

@@ -27,7 +27,7 @@ class GraphGroup:
     """Indices of graphs, and what the memory of their tiles depends on; the fields of `Extent` have its meaning."""
 
     indices: Ints
-    counts: Ints
+    n_distinct: Ints
     """How many distinct nodes the graphs have together at each level from 1 on."""
     n_features: int = 0
     building_bytes: int = 0
@@ -36,14 +36,14 @@ class GraphGroup:
     n_levels: int = 1
 
     @property
-    def width(self) -> int:
+    def max_distinct(self) -> int:
         """The largest number of distinct nodes of any level."""
-        return int(self.counts.max(initial=0))
+        return int(self.n_distinct.max(initial=0))
 
     @property
     def extent(self) -> Extent:
         """The sizes that determine memory."""
-        sizes = self.width, len(self.indices), max(len(self.counts) + 1, self.n_levels)
+        sizes = self.max_distinct, len(self.indices), max(len(self.n_distinct) + 1, self.n_levels)
         return Extent(*sizes, self.n_features, self.building_bytes, self.n_relations, self.sketch_rows)
 
     def __str__(self) -> str:
@@ -65,13 +65,13 @@ class Plan:
     def cost(self, group_pair: tuple[int, int]) -> int:
         """Estimate the work of a pair of groups: its pairs of distinct nodes, plus one so that nothing is free."""
         row, col = group_pair
-        return int(self.rows[row].counts @ self.cols[col].counts) + 1
+        return int(self.rows[row].n_distinct @ self.cols[col].n_distinct) + 1
 
     def node_pairs(self) -> Ints:
         """Count the computed pairs of distinct nodes, level by level; those of a group with itself count half."""
         if not self.group_pairs:
             return np.zeros(1, dtype=np.int64)
-        rows, cols = _counts(self.rows), _counts(self.cols)
+        rows, cols = _stack_distinct(self.rows), _stack_distinct(self.cols)
         first, second = np.array(self.group_pairs).T
         pairs = rows[first] * cols[second]
         if self.rows is self.cols:
@@ -85,16 +85,17 @@ def largest_extent(groups: Iterable[GraphGroup]) -> Extent:
 
 
 def cut_into_groups(
-    sizes: GraphSizes, width: int, tile_size: int | None = None, order: Ints | None = None
+    sizes: GraphSizes, max_group_nodes: int, tile_size: int | None = None, order: Ints | None = None
 ) -> tuple[GraphGroup, ...]:
-    """Cut graphs into groups of at most ``width`` distinct nodes and 256 graphs; a larger graph is its own group.
+    """Cut graphs into groups of at most ``max_group_nodes`` distinct nodes and 256 graphs.
 
-    Graphs that are likely to share nodes come next to each other. Groups depend on the graphs only, never on threads or
-    memory, so neither can change a result. With ``tile_size`` a group also ends after every ``tile_size`` graphs, so
-    that tiles of a store consist of whole groups; ``order`` fixes the order of the graphs.
+    A larger graph forms its own group. Graphs that are likely to share nodes come next to each other. Groups depend on
+    the graphs only, never on threads or memory, so neither can change a result. With ``tile_size`` a group also ends
+    after every ``tile_size`` graphs, so that tiles of a store consist of whole groups; ``order`` fixes the order of the
+    graphs.
 
     >>> groups = cut_into_groups(GraphSizes(np.array([0, 2, 4, 13, 14])), 4)
-    >>> [(str(group), group.width) for group in groups]
+    >>> [(str(group), group.max_distinct) for group in groups]
     [('0..1', 4), ('2..2', 9), ('3..3', 1)]
     """
     if order is None:
@@ -110,7 +111,7 @@ def cut_into_groups(
         nodes = level[sizes.offsets[i] : sizes.offsets[i + 1]]
         distinct = nodes if sizes.colours is None else np.unique(nodes)
         fresh = distinct[last_seen[distinct] != len(members) - 1]
-        full = not members or count + len(fresh) > width or len(members[-1]) == MAX_GRAPHS
+        full = not members or count + len(fresh) > max_group_nodes or len(members[-1]) == MAX_GRAPHS
         if full or (tile_size and position % tile_size == 0):
             members.append([])
             count, fresh = 0, distinct
@@ -172,8 +173,8 @@ def _count_distinct(colours: Int32s) -> Ints:
     return np.array([int(level.max(initial=-1)) + 1 for level in colours])
 
 
-def _counts(groups: tuple[GraphGroup, ...]) -> Ints:
-    return np.stack([group.counts for group in groups])
+def _stack_distinct(groups: tuple[GraphGroup, ...]) -> Ints:
+    return np.stack([group.n_distinct for group in groups])
 
 
 def _largest_first(
@@ -182,5 +183,5 @@ def _largest_first(
     if not group_pairs:
         return Plan(rows, cols, ())
     first, second = np.array(group_pairs).T
-    costs = np.einsum("ij,ij->i", _counts(rows)[first], _counts(cols)[second])
+    costs = np.einsum("ij,ij->i", _stack_distinct(rows)[first], _stack_distinct(cols)[second])
     return Plan(rows, cols, tuple(group_pairs[i] for i in np.argsort(-costs, kind="stable").tolist()))

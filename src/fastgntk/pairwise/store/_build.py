@@ -163,7 +163,7 @@ class StoreBuilder:
 
     def cost(self, tile: Tile) -> int:
         """Estimate the work of a tile as :meth:`Plan.cost` does, summed over leaves; symmetric tiles count half."""
-        pairs = sum(int(np.dot(counts[tile[0]], counts[tile[1]])) for counts in self._counts)
+        pairs = sum(int(np.dot(n_distinct[tile[0]], n_distinct[tile[1]])) for n_distinct in self._n_distinct)
         return pairs // (2 if tile[0] == tile[1] else 1) + 1
 
     @cached_property
@@ -178,10 +178,10 @@ class StoreBuilder:
         return out
 
     @cached_property
-    def _counts(self) -> list[list[Ints]]:
+    def _n_distinct(self) -> list[list[Ints]]:
         """For each leaf and row of tiles, the number of distinct nodes at each level, summed over groups."""
         return [
-            [np.sum([graphs.groups[i].counts for i in groups], axis=0) for groups in self._members[leaf]]
+            [np.sum([graphs.groups[i].n_distinct for i in groups], axis=0) for groups in self._members[leaf]]
             for leaf, graphs in self.prepared.graphs_by_leaf.items()
         ]
 
