@@ -40,7 +40,7 @@ sizes, extent    ``GraphSizes`` of a batch and ``Extent`` of a group, from which
 
 from fastgntk.engines._activation import kappa0, kappa1, kappas
 from fastgntk.engines._aggregation import Aggregation, check_graphs
-from fastgntk.engines._auto import Choice, choose_engine, decoupled_seconds, estimate_seconds, layer_nanoseconds
+from fastgntk.engines._auto import EngineChoice, choose_engine, decoupled_seconds, estimate_seconds, layer_nanoseconds
 from fastgntk.engines._base import (
     COMPILING,
     EXACT_ENGINES,
@@ -69,7 +69,7 @@ from fastgntk.engines._sketch_rows import sketch_rows
 
 __all__ = ["COMPILING", "EXACT_ENGINES", "Engine", "Extent", "GraphRange", "GraphSizes"]
 __all__ += ["available_engines", "check_engine", "compiled_code_runs", "engines_of", "get_engine"]
-__all__ += ["Choice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds"]
+__all__ += ["EngineChoice", "choose_engine", "decoupled_seconds", "estimate_seconds", "layer_nanoseconds"]
 __all__ += ["Aggregation", "check_graphs", "safe_reciprocal", "kappa0", "kappa1", "kappas", "unit_rows", "is_zero_norm"]
 __all__ += [
     "NodePairs",

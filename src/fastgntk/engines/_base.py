@@ -22,7 +22,7 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import DescriptorKernel, Leaf, Network, WeisfeilerLehman
 from fastgntk.sketch import Sketch
 
-__all__ = ["COMPILING", "ENGINES", "EXACT_ENGINES", "BatchAndKernel", "CancelFlag", "Engine", "EngineRow", "Extent"]
+__all__ = ["COMPILING", "ENGINES", "EXACT_ENGINES", "GroupwiseState", "CancelFlag", "Engine", "EngineRow", "Extent"]
 __all__ += ["GraphRange", "GroupwiseEngine", "GraphSizes"]
 __all__ += ["announce_compilation", "available_engines", "check_engine", "compiled_code_runs", "engines_of"]
 __all__ += ["get_engine"]
@@ -100,7 +100,7 @@ class GraphSizes:
 
 
 @dataclass(frozen=True)
-class BatchAndKernel:
+class GroupwiseState:
     """The state of an engine that does all of its work in ``build_group``, where memory is bounded."""
 
     batch: GraphBatch
@@ -199,19 +199,19 @@ class Engine(ABC, Generic[K, State, GroupData]):
         """Estimate the memory of the state and of the data of all groups."""
 
 
-class GroupwiseEngine(Engine[Network, BatchAndKernel, GroupData]):
+class GroupwiseEngine(Engine[Network, GroupwiseState, GroupData]):
     """An engine that does all of its work in ``build_group`` and ``tile_readouts``."""
 
-    def prepare(self, batch: GraphBatch, kernel: Network, cols: BatchAndKernel | None = None) -> BatchAndKernel:  # noqa: ARG002
+    def prepare(self, batch: GraphBatch, kernel: Network, cols: GroupwiseState | None = None) -> GroupwiseState:  # noqa: ARG002
         """Keep the graphs."""
-        return BatchAndKernel(batch, kernel)
+        return GroupwiseState(batch, kernel)
 
-    def graph_sizes(self, state: BatchAndKernel) -> GraphSizes:
+    def graph_sizes(self, state: GroupwiseState) -> GraphSizes:
         """Treat every node as distinct."""
         batch = state.batch
         return GraphSizes(batch.offsets, n_relations=count_relations(batch, state.kernel))
 
-    def kept_bytes(self, state: BatchAndKernel) -> int:
+    def kept_bytes(self, state: GroupwiseState) -> int:
         """Count two sparse matrices with the structure of Â."""
         return 2 * 12 * (len(state.batch.indices) + int(state.batch.n_nodes))
 

@@ -26,7 +26,7 @@ from fastgntk.engines._aggregation import (
     shared_relations,
     sum_features,
 )
-from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine
+from fastgntk.engines._base import CancelFlag, Extent, GroupwiseEngine, GroupwiseState
 from fastgntk.engines._norms import add_residual, scale_rows, to_dense, unit_rows
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
@@ -58,7 +58,7 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
     name = "decoupled"
     max_group_nodes = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/groups.py)
 
-    def build_group(self, state: BatchAndKernel, indices: Ints) -> _DecoupledGroup:
+    def build_group(self, state: GroupwiseState, indices: Ints) -> _DecoupledGroup:
         """Aggregate the features and compute the norms of every level."""
         batch, kernel = state.select(indices), state.kernel
         aggregation = Aggregation(batch, **kernel.operator_options)
@@ -68,7 +68,7 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
         sums = to_dense(sum_features(batch))
         return _DecoupledGroup(kernel, batch.offsets, sums, aggregation, directions, inverse_q, unit, initial_factor, p)
 
-    def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> _DecoupledGroup:
+    def build_nodes(self, state: GroupwiseState, batch: GraphBatch) -> _DecoupledGroup:
         """Read out every node as if it were a graph."""
         group = self.build_group(state, np.arange(len(batch)))
         return replace(group, offsets=np.arange(batch.n_nodes + 1), feature_sums=to_dense(batch.features))

@@ -21,7 +21,7 @@ from fastgntk.engines._aggregation import (
     shared_relations,
     split_by_type,
 )
-from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine
+from fastgntk.engines._base import CancelFlag, Extent, GroupwiseEngine, GroupwiseState
 from fastgntk.engines._norms import safe_reciprocal, to_dense
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
@@ -52,7 +52,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
     name = "kronecker"
     max_group_nodes = 1  # every graph is a group, since the formula is for a pair
 
-    def build_group(self, state: BatchAndKernel, indices: Ints) -> list[_Graph]:
+    def build_group(self, state: GroupwiseState, indices: Ints) -> list[_Graph]:
         """Compute B and p of every block by running the recursion of each graph against itself."""
         batch = state.select(indices)
         return [self._prepare_graph(batch[i : i + 1], state.kernel) for i in range(len(batch))]
@@ -90,7 +90,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
                 sigma = gain * pp * kappa1(lam, linear)
         return _Graph(kernel, X, operators, norms)
 
-    def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> list[_Graph]:
+    def build_nodes(self, state: GroupwiseState, batch: GraphBatch) -> list[_Graph]:
         """Return a single graph that is read out node by node."""
         return _NodeByNode(self.build_group(state, np.arange(len(batch))))
 

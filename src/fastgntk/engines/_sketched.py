@@ -45,7 +45,7 @@ from fastgntk.engines._aggregation import (
     scale_operand,
     split_by_type,
 )
-from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GraphSizes, GroupwiseEngine, announce_compilation
+from fastgntk.engines._base import CancelFlag, Extent, GraphSizes, GroupwiseEngine, GroupwiseState, announce_compilation
 from fastgntk.engines._norms import add_residual, is_zero_norm, scale_norms, scale_rows, to_dense, unit_rows
 from fastgntk.engines._refinement import refine_colours
 from fastgntk.engines._sketch_rows import sketch_rows
@@ -58,7 +58,7 @@ __all__ = ["Sketched"]
 
 
 @dataclass(frozen=True)
-class _SketchedState(BatchAndKernel):
+class _SketchedState(GroupwiseState):
     """Graphs with keys, and the rows b of their sketches; N where a graph is computed exactly."""
 
     sketch_rows: Ints
@@ -85,13 +85,13 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
     def __init__(self, sketch: Sketch) -> None:
         self.sketch = sketch
 
-    def prepare(self, batch: GraphBatch, kernel: Network, cols: BatchAndKernel | None = None) -> BatchAndKernel:  # noqa: ARG002
+    def prepare(self, batch: GraphBatch, kernel: Network, cols: GroupwiseState | None = None) -> GroupwiseState:  # noqa: ARG002
         """Keep the graphs, and determine the size of each sketch."""
         announce_compilation()
         n_rows = sketch_rows(batch, replace(kernel, sketch=self.sketch))
         return _SketchedState(replace(batch, sketch_keys=content_keys(batch)), kernel, n_rows)
 
-    def graph_sizes(self, state: BatchAndKernel) -> GraphSizes:
+    def graph_sizes(self, state: GroupwiseState) -> GraphSizes:
         """Treat every node as distinct: nodes are merged only within a graph, so that groups depend on sizes alone.
 
         Building a graph takes several copies of Â (about 48 bytes per edge), some of its rows as a dense array, and S
@@ -102,7 +102,7 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         arrays = batch.sizes * (np.minimum(batch.sizes, PATCH_COLS) + 6 * n_rows + batch.features.shape[1])
         return replace(super().graph_sizes(state), building_bytes=48 * edges + 8 * arrays, sketch_rows=n_rows)
 
-    def build_group(self, state: BatchAndKernel, indices: Ints) -> _SketchedGroup:
+    def build_group(self, state: GroupwiseState, indices: Ints) -> _SketchedGroup:
         """Refine colours, draw the sketches, multiply them by B, and compute the norms of every level."""
         batch, kernel, n_rows = state.select(indices), state.kernel, _sketch_rows_of(state)[indices]
         types, colours = count_edge_types(state.batch), self._colours(batch, kernel)
@@ -117,7 +117,7 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         levels = [GroupLevel([graph.levels[level] for graph in sketched_graphs]) for level in range(kernel.blocks)]
         return _SketchedGroup(kernel, sums, sketched_features, levels)
 
-    def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> _SketchedGroup:
+    def build_nodes(self, state: GroupwiseState, batch: GraphBatch) -> _SketchedGroup:
         """Read out each row of each level separately."""
         kernel, b, types = state.kernel, int(_sketch_rows_of(state)[0]), count_edge_types(batch)
         graph = _SketchedGraph.build(batch, self._colours(batch, kernel), kernel, self.sketch, b, types)
@@ -151,7 +151,7 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         patch = 2 * min(rows.n_nodes, PATCH_ROWS) * (min(cols.n_nodes, PATCH_COLS) + (1 + cols.n_relations) * b_prime)
         return 8 * (patch + 6 * b * b_prime) + max(rows.building_bytes, cols.building_bytes)
 
-    def kept_bytes(self, state: BatchAndKernel) -> int:
+    def kept_bytes(self, state: GroupwiseState) -> int:
         """Count M̂ and Ŝ of every level, and the unit vectors of the first."""
         sizes, n_rows = state.batch.sizes, _sketch_rows_of(state)
         n_relations, features = count_relations(state.batch, state.kernel), state.batch.features.shape[1]
@@ -159,7 +159,7 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         return int(8.0 * (matrices + float(features) * (n_relations * sizes + n_rows).sum()))
 
 
-def _sketch_rows_of(state: BatchAndKernel) -> Ints:
+def _sketch_rows_of(state: GroupwiseState) -> Ints:
     assert isinstance(state, _SketchedState)
     return state.sketch_rows
 

@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastgntk._util.arrays import Array, Floats
 from fastgntk._util.checks import check_flag, check_integer
-from fastgntk._util.threads import Progress, single_threaded_blas
-from fastgntk._util.threads import run as run_on_threads
+from fastgntk._util.threads import Progress, run_on_threads, single_threaded_blas
 from fastgntk.engines import TangentFeatures, check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import DescriptorScaling, Graph, GraphBatch, NodeFeatures

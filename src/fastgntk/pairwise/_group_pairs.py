@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk._util.threads import run, single_threaded_blas
+from fastgntk._util.threads import run_on_threads, single_threaded_blas
 from fastgntk.errors import InputError
 from fastgntk.kernels import Network
 from fastgntk.pairwise._combine import combine_levels, mirror_upper_triangle
@@ -131,7 +131,7 @@ def _run_group_pairs(
     shown = (graphs.engine.name, graphs.choice.reason, graphs.leaf, len(plan.group_pairs), n_threads)
     _log.info("engine %s (%s): %s, %d tiles on %d threads", *shown)
     with single_threaded_blas():
-        run(compute_and_write, plan.group_pairs, n_threads, plan.cost, compute.progress, cancelled)
+        run_on_threads(compute_and_write, plan.group_pairs, n_threads, plan.cost, compute.progress, cancelled)
 
 
 def compute_values(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uint8]) -> Array:

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.text import format_bytes, round_up_bytes
-from fastgntk._util.threads import run, single_threaded_blas
+from fastgntk._util.threads import run_on_threads, single_threaded_blas
 from fastgntk.engines import NodePairs, check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures
@@ -139,7 +139,7 @@ def _compute_columns(
         write(positions, values)
 
     with single_threaded_blas():
-        run(work, chunks, n_threads, progress=compute.progress)
+        run_on_threads(work, chunks, n_threads, progress=compute.progress)
 
 
 def _split_into_chunks(

@@ -15,7 +15,7 @@ import numpy as np
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines import (
     EXACT_ENGINES,
-    Choice,
+    EngineChoice,
     check_graphs,
     choose_engine,
     fit_scaling,
@@ -231,7 +231,7 @@ def prepare_batch(
     encoded = _EncodedGraphs.encode([batch], leaves, features or {}, scalings or {})
     names = {} if engines is None else dict(zip(leaves, engines, strict=True))
 
-    def choose(leaf: Leaf, batch: GraphBatch) -> Choice:
+    def choose(leaf: Leaf, batch: GraphBatch) -> EngineChoice:
         engine = names.get(leaf, compute.engine)
         if isinstance(leaf, Network) and leaf in names and engine in EXACT_ENGINES:
             # If all graphs are smaller than their sketch, a stored matrix has an exact engine, and keeps it.
@@ -303,7 +303,7 @@ class _EncodedGraphs:
         self,
         kernel: Kernel,
         compute: Compute,
-        choices: Mapping[Leaf, Choice],
+        choices: Mapping[Leaf, EngineChoice],
         cols: Mapping[Leaf, PreparedLeaf] | None = None,
     ) -> list[PreparedGraphs]:
         """Prepare all sets with the chosen engine of each leaf; with ``cols``, the last set is rows for those."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.text import format_bytes, round_up_bytes
-from fastgntk._util.threads import run, single_threaded_blas
-from fastgntk.engines import Choice, Engine, GraphRange, first_equal_graph, first_with_equal_colours
+from fastgntk._util.threads import run_on_threads, single_threaded_blas
+from fastgntk.engines import Engine, EngineChoice, GraphRange, first_equal_graph, first_with_equal_colours
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Leaf
@@ -35,7 +35,7 @@ class PreparedLeaf:
 
     leaf: Leaf
     batch: GraphBatch  # with encoded node features
-    choice: Choice
+    choice: EngineChoice
     state: Any  # of the engine
     groups: tuple[GraphGroup, ...]
     built_groups: list[BuiltGroup] = field(default_factory=list)  # filled when groups are first needed
@@ -52,7 +52,7 @@ class PreparedLeaf:
         return self.choice.engine
 
     @classmethod
-    def prepare(cls, leaf: Leaf, batch: GraphBatch, choice: Choice, cols: Self | None = None) -> Self:
+    def prepare(cls, leaf: Leaf, batch: GraphBatch, choice: EngineChoice, cols: Self | None = None) -> Self:
         """Do all work that needs one graph only, and cut the graphs into groups.
 
         ``cols`` are the column graphs, if these are rows of a matrix with other graphs.
@@ -90,7 +90,7 @@ class PreparedLeaf:
                     built[i] = self.build_group(state, self.groups[i])
 
                 with single_threaded_blas():
-                    run(build_group, range(len(built)), n_threads)
+                    run_on_threads(build_group, range(len(built)), n_threads)
                 self.built_groups[:] = built
         return self.built_groups
 
@@ -101,7 +101,7 @@ class PreparedLeaf:
         def run_task(task: GraphRange) -> None:
             engine.run_task(self.state, task, cancelled)
 
-        run(run_task, engine.preparation_tasks(self.state), n_threads, cancelled=cancelled)
+        run_on_threads(run_task, engine.preparation_tasks(self.state), n_threads, cancelled=cancelled)
         return engine.finish_preparation(self.state)
 
     def build_group(self, state: Any, group: GraphGroup) -> BuiltGroup:

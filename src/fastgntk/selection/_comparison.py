@@ -13,8 +13,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk._util.threads import Progress, single_threaded_blas
-from fastgntk._util.threads import run as run_on_threads
+from fastgntk._util.threads import Progress, run_on_threads, single_threaded_blas
 from fastgntk.engines import equal_descriptors, first_equal_graph, merge_first_equal
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures

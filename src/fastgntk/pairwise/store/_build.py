@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk._util.threads import Progress, run, single_threaded_blas
+from fastgntk._util.threads import Progress, run_on_threads, single_threaded_blas
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel, Leaf, Normalized
@@ -239,7 +239,7 @@ class StoreBuilder:
         shown = (" and ".join(self.prepared.engines), len(tiles), self.stored.path, n_threads)
         _log.info("engine %s: %d tiles of %s on %d threads", *shown)
         with single_threaded_blas():
-            run(compute_and_store, tiles, n_threads, self.cost, progress, cancelled)
+            run_on_threads(compute_and_store, tiles, n_threads, self.cost, progress, cancelled)
 
 
 def compute_tile_values(kernel: Kernel, rows: TileGraphs, cols: TileGraphs, cancelled: NDArray[np.uint8]) -> Array:
