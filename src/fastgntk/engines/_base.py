@@ -39,7 +39,7 @@ GroupData = TypeVar("GroupData")
 """What an engine builds from the state for one group of graphs; a tile is computed from the data of two groups."""
 
 GraphRange = tuple[int, int]
-"""Graphs start..stop − 1."""
+"""Half-open range of graph indices."""
 
 CancelFlag = NDArray[np.uint8]
 """An array of one entry; another thread sets it to 1 to cancel the work."""
@@ -124,7 +124,7 @@ class Engine(ABC, Generic[K, State, GroupData]):
 
     name: str
     max_group_nodes: int
-    """Limit on the nodes of a group (on its colours, where equal nodes are merged); a larger graph is a group alone."""
+    """Limit on the nodes of a group (its colours where equal nodes are merged); a larger graph forms its own group."""
 
     @abstractmethod
     def prepare(self, batch: GraphBatch, kernel: K, cols: State | None = None) -> State:

@@ -49,7 +49,7 @@ class Colouring:
 
     colours: Int32s  # (L + 1, N)
     hashes: tuple[NDArray[np.uint64], ...]  # of the colours of each level, a function of the neighbourhoods alone
-    operators: tuple[ColourOperator, ...]  # of levels 1..L, if wanted
+    operators: tuple[ColourOperator, ...]  # of levels 1..L; empty unless requested
     features: sparse.csr_array  # (m_0, d), one row for each colour of level 0
 
     @property

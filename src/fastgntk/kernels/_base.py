@@ -126,7 +126,7 @@ class Leaf(Kernel):
 
     @property
     def depth(self) -> int:
-        """The number of the last level; 0 for a kernel without levels."""
+        """Index of the last level; 0 for a kernel without levels."""
         return 0
 
     @property

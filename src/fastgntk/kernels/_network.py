@@ -68,7 +68,7 @@ class Network(Leaf):
 
     @cached_property
     def depth(self) -> int:
-        """The number of the last level, ``blocks``."""
+        """Index of the last level, ``blocks``."""
         return self.blocks
 
     @cached_property

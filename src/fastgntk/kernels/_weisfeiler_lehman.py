@@ -39,7 +39,7 @@ class WeisfeilerLehman(Leaf):
 
     @property
     def depth(self) -> int:
-        """The number of the last level, ``iterations``."""
+        """Index of the last level, ``iterations``."""
         return self.iterations
 
     @property

@@ -80,7 +80,7 @@ def gram(
     ((2, 2), True)
     """
     if shard is not None and client is not None:
-        raise InputError("shard is for processes without a scheduler, client for one; give one of them.")
+        raise InputError("shard and client are mutually exclusive.")
     if store is not None:
         path, shard_range = as_path(store, "store"), check_shard(shard)
         if isinstance(graphs, PreparedGraphs):
@@ -89,7 +89,7 @@ def gram(
         assert isinstance(batch, GraphBatch)
         return build_gram(batch, kernel, compute, path, shard_range, client)
     if shard is not None or client is not None:
-        raise InputError(f"{'client' if shard is None else 'shard'} is for a store; give store=path too.")
+        raise InputError(f"{'client' if shard is None else 'shard'} requires store=path.")
     graphs, kernel, compute = resolve(graphs, kernel, compute)
     result_bytes = _check_result_fits(kernel, len(graphs), len(graphs), compute)
     prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, kernel, compute, reused=False)

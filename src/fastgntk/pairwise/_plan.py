@@ -132,7 +132,7 @@ def plan_cross(rows: tuple[GraphGroup, ...], cols: tuple[GraphGroup, ...]) -> Pl
 
 
 def plan_diagonal(sizes: GraphSizes) -> Plan:
-    """Plan each graph with itself, each graph as its own group, largest first."""
+    """Plan each graph with itself, largest first; each graph forms its own group."""
     groups = _make_groups(sizes, [np.array([i]) for i in range(len(sizes.offsets) - 1)])
     return _largest_first(groups, groups, [(i, i) for i in range(len(groups))])
 

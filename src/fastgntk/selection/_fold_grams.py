@@ -1,6 +1,6 @@
 """Gram matrices of kernels that are fitted to training graphs: one for each training part of a split.
 
-The scales of kernels on descriptors are fitted to training graphs, so a matrix among all graphs would let the test
+The scales of kernels on descriptors are fitted to training graphs, so a matrix of all graphs would let the test
 graphs influence the values among the training graphs. All other parts of a kernel are computed once.
 """
 
@@ -46,7 +46,7 @@ class FoldGrams:
         return cls(kernel, shared, nodeless, compute.with_progress(None))
 
     def matrix(self, train: Ints) -> Array:
-        """Return the matrix (n, n) among all graphs, with leaves fitted to the training graphs."""
+        """Return the matrix (n, n) of all graphs, with leaves fitted to the training graphs."""
         leaf_values = dict(self.shared)
         for leaf in self.kernel.leaves():
             if leaf not in leaf_values:
